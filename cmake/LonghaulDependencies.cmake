@@ -1,0 +1,10 @@
+# Every library we build on, found once. The names are Debian's; see docs/architecture.md for what each is for.
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(PkgConfig REQUIRED)
+find_package(leveldb REQUIRED)
+find_package(Snappy REQUIRED)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)

@@ -1,0 +1,28 @@
+# The language, the warnings, the sanitizers and ccache: what every target shares.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  # A precompiled header carries time stamps that ccache has to be told to overlook.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE_PROGRAM})
+endif()
+
+# Attached to each target of ours, not to what it links or to its users.
+add_library(longhaul_flags INTERFACE)
+target_compile_options(longhaul_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  target_compile_options(longhaul_flags INTERFACE -Wno-maybe-uninitialized -Wno-restrict)  # false alarms in libstdc++ 12
+endif()
+
+if(LONGHAUL_SANITIZE)
+  add_compile_options(-fsanitize=${LONGHAUL_SANITIZE} -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${LONGHAUL_SANITIZE})
+endif()

@@ -1,0 +1,79 @@
+#include <cerrno>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
+#include "longhaul/base/setting.h"
+#include "longhaul/base/thread.h"
+
+namespace longhaul {
+namespace {
+
+TEST(Error, EachCodeHasItsOwnClass) {
+  for (int number = 1; number <= 16; ++number) {
+    const Code code = static_cast<Code>(number);
+    try {
+      throw_error(code, "text");
+    } catch (const Error& e) {
+      EXPECT_EQ(e.code(), code);
+      EXPECT_STREQ(e.what(), "text");
+    }
+  }
+  EXPECT_THROW(throw_error(Code::kOutOfRange, ""), OutOfRangeError);
+  EXPECT_THROW(throw_error(Code::kDataLoss, ""), DataLossError);
+  EXPECT_STREQ(code_name(Code::kUnauthenticated), "UNAUTHENTICATED");
+}
+
+TEST(Error, ASystemErrorNamesTheThingAndTheReason) {
+  try {
+    throw_errno(ENOENT, "open /no/such");
+  } catch (const NotFoundError& e) {
+    EXPECT_STREQ(e.what(), "open /no/such: No such file or directory");
+  }
+  EXPECT_THROW(throw_errno(ENOSPC, "write"), ResourceExhaustedError);
+}
+
+TEST(Error, AForeignExceptionHasTheUnknownCode) {
+  EXPECT_EQ(code_of(std::make_exception_ptr(std::logic_error("x"))), Code::kUnknown);
+  EXPECT_EQ(message_of(std::make_exception_ptr(std::logic_error("x"))), "x");
+  EXPECT_EQ(code_of(nullptr), Code::kOk);
+}
+
+TEST(Setting, TellsDefaultNoneAndAValueApart) {
+  Setting<std::string> setting;
+  EXPECT_TRUE(setting.is_default());
+  setting = kNone;
+  EXPECT_TRUE(setting.is_none());
+  setting = "this one";
+  ASSERT_TRUE(setting.has_value());
+  EXPECT_EQ(setting.value(), "this one");
+}
+
+TEST(Log, GoesToTheSinkThatIsSet) {
+  std::string seen;
+  LogSink before = set_log_sink([&](LogLevel level, const std::string& text) { seen += std::to_string(static_cast<int>(level)) + text; });
+  log_warning("{} of {}", 1, 2);
+  set_log_sink(before);
+  EXPECT_EQ(seen, "21 of 2");
+}
+
+TEST(Clock, AWaitEndsAtItsTimeout) {
+  Mutex mutex;
+  CondVar cond;
+  MutexLock lock(mutex);
+  const Seconds start = Clock::real().now();
+  while (Clock::real().now() - start < Seconds{0.002}) Clock::real().wait_for(cond, mutex, Seconds{0.002});
+  EXPECT_LT(Clock::real().now() - start, Seconds{10});
+}
+
+TEST(NamedThread, RunsItsBodyAndIsJoinedByItsDestructor) {
+  bool ran = false;
+  { NamedThread thread("a-name-longer-than-fifteen", [&] { ran = true; }); }
+  EXPECT_TRUE(ran);
+}
+
+}  // namespace
+}  // namespace longhaul

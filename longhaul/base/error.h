@@ -1,0 +1,78 @@
+#pragma once
+
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+namespace longhaul {
+
+// The canonical error codes, with the numbers of google.rpc.Code and of TensorFlow's error_codes.proto. The code is chosen
+// by what the caller should do about the error; docs/errors.md has the list.
+enum class Code {
+  kOk = 0,
+  kCancelled = 1,
+  kUnknown = 2,
+  kInvalidArgument = 3,
+  kDeadlineExceeded = 4,
+  kNotFound = 5,
+  kAlreadyExists = 6,
+  kPermissionDenied = 7,
+  kResourceExhausted = 8,
+  kFailedPrecondition = 9,
+  kAborted = 10,
+  kOutOfRange = 11,
+  kUnimplemented = 12,
+  kInternal = 13,
+  kUnavailable = 14,
+  kDataLoss = 15,
+  kUnauthenticated = 16,
+};
+
+// "OUT_OF_RANGE", ...
+const char* code_name(Code code);
+
+// What the library throws for anything that the outside world can cause. Each code has a derived class to catch it by.
+class Error : public std::runtime_error {
+ public:
+  Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  Code code() const { return code_; }
+
+ private:
+  Code code_;
+};
+
+#define LONGHAUL_ERROR_CLASS(Name, code_value)                                          \
+  class Name : public Error {                                                           \
+   public:                                                                              \
+    explicit Name(const std::string& message) : Error(Code::code_value, message) {}     \
+  }
+LONGHAUL_ERROR_CLASS(CancelledError, kCancelled);
+LONGHAUL_ERROR_CLASS(UnknownError, kUnknown);
+LONGHAUL_ERROR_CLASS(InvalidArgumentError, kInvalidArgument);
+LONGHAUL_ERROR_CLASS(DeadlineExceededError, kDeadlineExceeded);
+LONGHAUL_ERROR_CLASS(NotFoundError, kNotFound);
+LONGHAUL_ERROR_CLASS(AlreadyExistsError, kAlreadyExists);
+LONGHAUL_ERROR_CLASS(PermissionDeniedError, kPermissionDenied);
+LONGHAUL_ERROR_CLASS(ResourceExhaustedError, kResourceExhausted);
+LONGHAUL_ERROR_CLASS(FailedPreconditionError, kFailedPrecondition);
+LONGHAUL_ERROR_CLASS(AbortedError, kAborted);
+LONGHAUL_ERROR_CLASS(OutOfRangeError, kOutOfRange);
+LONGHAUL_ERROR_CLASS(UnimplementedError, kUnimplemented);
+LONGHAUL_ERROR_CLASS(InternalError, kInternal);
+LONGHAUL_ERROR_CLASS(UnavailableError, kUnavailable);
+LONGHAUL_ERROR_CLASS(DataLossError, kDataLoss);
+LONGHAUL_ERROR_CLASS(UnauthenticatedError, kUnauthenticated);
+#undef LONGHAUL_ERROR_CLASS
+
+// Throws the class that belongs to `code`; Error itself for a number that is none of the above.
+[[noreturn]] void throw_error(Code code, const std::string& message);
+
+// Throws the error for a failed system call: "<what>: <strerror>", with the code that fits `error_number` (ENOENT is
+// NotFound, EACCES PermissionDenied, ENOSPC ResourceExhausted, ...).
+[[noreturn]] void throw_errno(int error_number, const std::string& what);
+
+// The code and the text of a caught exception: kUnknown for one that is not an Error, kOk for a null pointer.
+Code code_of(const std::exception_ptr& error);
+std::string message_of(const std::exception_ptr& error);
+
+}  // namespace longhaul

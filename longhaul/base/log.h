@@ -1,0 +1,38 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include <fmt/format.h>
+
+namespace longhaul {
+
+enum class LogLevel { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
+
+// Where the library's messages go. It is called from any thread, one call at a time.
+using LogSink = std::function<void(LogLevel, const std::string&)>;
+
+// Replaces the sink and returns the one before. Until a program sets one, messages go through spdlog to stderr, from
+// kWarning on, or from the level that the environment variable LONGHAUL_LOG_LEVEL names (debug, info, warning, error).
+LogSink set_log_sink(LogSink sink);
+
+void log_message(LogLevel level, const std::string& message);
+
+template <typename... Args>
+void log_debug(fmt::format_string<Args...> format, Args&&... args) {
+  log_message(LogLevel::kDebug, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void log_info(fmt::format_string<Args...> format, Args&&... args) {
+  log_message(LogLevel::kInfo, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void log_warning(fmt::format_string<Args...> format, Args&&... args) {
+  log_message(LogLevel::kWarning, fmt::format(format, std::forward<Args>(args)...));
+}
+template <typename... Args>
+void log_error(fmt::format_string<Args...> format, Args&&... args) {
+  log_message(LogLevel::kError, fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace longhaul

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace longhaul {
+
+// A thread with a name that debuggers and `top -H` show (its first 15 characters). It must be joined, or detached by an owner
+// that has given up on it, before it is destroyed; the destructor joins otherwise. `body` must not throw.
+class NamedThread {
+ public:
+  NamedThread() = default;
+  NamedThread(std::string name, std::function<void()> body);
+  NamedThread(NamedThread&&) = default;
+  NamedThread& operator=(NamedThread&&) = default;
+  ~NamedThread();
+
+  const std::string& name() const { return name_; }
+  bool joinable() const { return thread_.joinable(); }
+  bool is_current() const { return thread_.get_id() == std::this_thread::get_id(); }
+  void join() { thread_.join(); }
+  void detach() { thread_.detach(); }
+
+ private:
+  std::string name_;
+  std::thread thread_;
+};
+
+}  // namespace longhaul
