@@ -1,0 +1,221 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+namespace {
+
+constexpr size_t kBufferBytes = 128 * 1024;
+
+[[noreturn]] void throw_last_errno(const char* operation, const std::string& path) {
+  throw_errno(errno, std::string(operation) + " " + path);
+}
+
+// Repeats a system call that a signal interrupted.
+template <typename Call>
+auto retried(Call call) {
+  decltype(call()) result;
+  do {
+    result = call();
+  } while (result < 0 && errno == EINTR);
+  return result;
+}
+
+int open_or_throw(const char* operation, const std::string& path, int flags, mode_t mode = 0) {
+  int fd = retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
+  if (fd < 0) throw_last_errno(operation, path);
+  return fd;
+}
+
+struct stat stat_or_throw(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) != 0) throw_last_errno("stat", path);
+  return info;
+}
+
+// After a failed write the file holds a part of the data, so nothing more goes into it.
+class PosixWritableFile : public WritableFile {
+ public:
+  PosixWritableFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) { buffer_.reserve(kBufferBytes); }
+  ~PosixWritableFile() override {
+    if (fd_ < 0) return;
+    try {
+      close();
+    } catch (const Error&) {
+    }
+  }
+
+  void append(std::string_view data) override {
+    check_usable("append");
+    if (buffer_.size() + data.size() > kBufferBytes) flush();
+    if (data.size() > kBufferBytes) {
+      write(data);
+    } else {
+      buffer_.append(data);
+    }
+  }
+
+  void flush() override {
+    check_usable("flush");
+    write(buffer_);
+    buffer_.clear();
+  }
+
+  void sync() override {
+    flush();
+    if (retried([&] { return ::fdatasync(fd_); }) == 0) return;
+    failed_ = true;  // the kernel may have dropped the pages that it could not write
+    throw_last_errno("sync", path_);
+  }
+
+  void close() override {
+    if (fd_ < 0) return;
+    std::exception_ptr error;
+    try {
+      flush();
+    } catch (const Error&) {
+      error = std::current_exception();
+    }
+    int closed = ::close(std::exchange(fd_, -1));
+    if (error) std::rethrow_exception(error);
+    if (closed != 0 && errno != EINTR) throw_last_errno("close", path_);
+  }
+
+ private:
+  void check_usable(const char* operation) const {
+    if (fd_ < 0) throw FailedPreconditionError(std::string(operation) + " " + path_ + ": the file is closed");
+    if (failed_) throw FailedPreconditionError(std::string(operation) + " " + path_ + ": an earlier write failed");
+  }
+
+  void write(std::string_view data) {
+    while (!data.empty()) {
+      ssize_t count = retried([&] { return ::write(fd_, data.data(), data.size()); });
+      if (count < 0) {
+        failed_ = true;
+        throw_last_errno("write", path_);
+      }
+      data.remove_prefix(count);
+    }
+  }
+
+  int fd_;
+  const std::string path_;
+  std::string buffer_;
+  bool failed_ = false;
+};
+
+class PosixReadableFile : public ReadableFile {
+ public:
+  PosixReadableFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~PosixReadableFile() override { ::close(fd_); }
+
+  uint64_t size() const override {
+    struct stat info;
+    if (::fstat(fd_, &info) != 0) throw_last_errno("stat", path_);
+    return info.st_size;
+  }
+
+  size_t read(uint64_t offset, char* out, size_t count) const override {
+    size_t done = 0;
+    while (done < count) {
+      ssize_t got = retried([&] { return ::pread(fd_, out + done, count - done, offset + done); });
+      if (got < 0) throw_last_errno("read", path_);
+      if (got == 0) break;
+      done += got;
+    }
+    return done;
+  }
+
+ private:
+  int fd_;
+  const std::string path_;
+};
+
+class PosixFileSystem : public FileSystem {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    int flags = O_WRONLY | O_CREAT | (if_exists == IfExists::kFail ? O_EXCL : O_TRUNC);
+    return std::make_unique<PosixWritableFile>(open_or_throw("create", path, flags, 0666), path);
+  }
+
+  std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    auto file = std::make_unique<PosixReadableFile>(open_or_throw("open", path, O_RDONLY), path);
+    if (is_directory(path)) throw_errno(EISDIR, "open " + path);
+    return file;
+  }
+
+  bool exists(const std::string& path) override {
+    struct stat info;
+    return ::stat(path.c_str(), &info) == 0;
+  }
+
+  bool is_directory(const std::string& path) override {
+    struct stat info;
+    return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+  }
+
+  double modified_at(const std::string& path) override {
+    auto info = stat_or_throw(path);
+    return static_cast<double>(info.st_mtim.tv_sec) + static_cast<double>(info.st_mtim.tv_nsec) * 1e-9;
+  }
+
+  std::vector<std::string> list(const std::string& directory) override {
+    std::error_code error;
+    std::vector<std::string> names;
+    std::filesystem::directory_iterator it(directory, error), end;
+    for (; !error && it != end; it.increment(error)) names.push_back(it->path().filename().string());
+    if (error) throw_errno(error.value(), "list " + directory);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  void make_directories(const std::string& path) override {
+    std::error_code error;
+    if (!path.empty()) std::filesystem::create_directories(path, error);
+    if (error) throw_errno(error.value(), "make directory " + path);
+  }
+
+  void rename(const std::string& from, const std::string& to) override {
+    if (::rename(from.c_str(), to.c_str()) != 0) throw_errno(errno, "rename " + from + " to " + to);
+  }
+
+  void link(const std::string& from, const std::string& to) override {
+    if (::link(from.c_str(), to.c_str()) != 0) throw_errno(errno, "link " + from + " to " + to);
+  }
+
+  void remove(const std::string& path) override {
+    if (::remove(path.c_str()) != 0) throw_last_errno("remove", path);
+  }
+
+  void sync_directory(const std::string& path) override {
+    int fd = open_or_throw("sync directory", path, O_RDONLY | O_DIRECTORY);
+    int error = retried([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
+    ::close(fd);
+    bool unsupported = error == EINVAL || error == ENOTSUP;
+    if (error != 0 && !unsupported) throw_errno(error, "sync directory " + path);
+  }
+
+  uint64_t free_bytes(const std::string& path) override {
+    struct statvfs info;
+    if (::statvfs(path.c_str(), &info) != 0) throw_last_errno("statvfs", path);
+    return uint64_t{info.f_bavail} * info.f_frsize;
+  }
+};
+
+}  // namespace
+
+FileSystem& FileSystem::real() {
+  static auto* const files = new PosixFileSystem;
+  return *files;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+// TFRecord framing. docs/formats/record.md
+inline constexpr size_t kRecordHeaderBytes = 12;
+inline constexpr size_t kRecordFooterBytes = 4;
+
+// Puts the frame around a payload that already stands at record + kRecordHeaderBytes; the record then takes
+// kRecordHeaderBytes + payload_bytes + kRecordFooterBytes.
+void frame_record(char* record, size_t payload_bytes);
+
+// Appends the payload as a record.
+void append_record(std::string& out, std::string_view payload);
+
+// Writes records to a file that it borrows; flushing and closing are the owner's. One thread at a time.
+class RecordWriter {
+ public:
+  explicit RecordWriter(WritableFile& file) : file_(file) {}
+  void write(std::string_view payload);
+
+ private:
+  WritableFile& file_;
+  std::string record_;
+};
+
+// Reads the records of a file that it borrows. One thread at a time.
+//
+// The file may still be growing: at its end, and before a record that is not all there yet, next() says so and can be
+// called again later. What a length field claims is never believed beyond the size of the file.
+class RecordReader {
+ public:
+  enum class Result {
+    kRecord,
+    kEnd,        // at the end of the file
+    kTruncated,  // the file ends within a record
+  };
+
+  // `name` is for messages.
+  RecordReader(const ReadableFile& file, std::string name, uint64_t offset = 0);
+
+  // On kRecord, `payload` is the record's, valid until the next call. DataLossError "<name>: corrupted record at
+  // <offset>" for a wrong checksum; the reader stays where it is.
+  Result next(std::string_view& payload);
+
+  // Where the next record begins.
+  uint64_t offset() const { return offset_; }
+
+ private:
+  std::string_view window(uint64_t offset, size_t count);
+  [[noreturn]] void throw_corrupted(const char* part, uint32_t got, uint32_t want) const;
+
+  const ReadableFile& file_;
+  std::string name_;
+  uint64_t offset_;
+  std::string buffer_;
+  uint64_t buffer_offset_ = 0;
+};
+
+}  // namespace longhaul
