@@ -1,7 +1,7 @@
+#include <gtest/gtest.h>
+
 #include <cerrno>
 #include <string>
-
-#include <gtest/gtest.h>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
@@ -54,7 +54,8 @@ TEST(Setting, TellsDefaultNoneAndAValueApart) {
 
 TEST(Log, GoesToTheSinkThatIsSet) {
   std::string seen;
-  LogSink before = set_log_sink([&](LogLevel level, const std::string& text) { seen += std::to_string(static_cast<int>(level)) + text; });
+  LogSink before = set_log_sink(
+      [&](LogLevel level, const std::string& text) { seen += std::to_string(static_cast<int>(level)) + text; });
   log_warning("{} of {}", 1, 2);
   set_log_sink(before);
   EXPECT_EQ(seen, "21 of 2");
@@ -71,7 +72,9 @@ TEST(Clock, AWaitEndsAtItsTimeout) {
 
 TEST(NamedThread, RunsItsBodyAndIsJoinedByItsDestructor) {
   bool ran = false;
-  { NamedThread thread("a-name-longer-than-fifteen", [&] { ran = true; }); }
+  {
+    NamedThread thread("a-name-longer-than-fifteen", [&] { ran = true; });
+  }
   EXPECT_TRUE(ran);
 }
 

@@ -7,7 +7,9 @@ class RealClock : public Clock {
  public:
   Seconds now() const override { return std::chrono::steady_clock::now().time_since_epoch(); }
   double wall_time() const override { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
-  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override { cond.wait_for(mutex, timeout); }
+  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex) {
+    cond.wait_for(mutex, timeout);
+  }
 };
 
 }  // namespace

@@ -15,7 +15,8 @@ class Clock {
   // Seconds since 1970, as an event's wall_time wants it: may jump.
   virtual double wall_time() const = 0;
 
-  // Waits for a notification of `cond`, at most `timeout` of this clock; may return early. `mutex` is held by the caller.
+  // Waits for a notification of `cond`, at most `timeout` of this clock; may return early. `mutex` is held by the
+  // caller.
   virtual void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) REQUIRES(mutex) = 0;
 
   // The machine's clocks. Lives for ever.

@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// The canonical error codes, with the numbers of google.rpc.Code and of TensorFlow's error_codes.proto. The code is chosen
-// by what the caller should do about the error; docs/errors.md has the list.
+// The canonical error codes, with the numbers of google.rpc.Code and of TensorFlow's error_codes.proto. The code is
+// chosen by what the caller should do about the error; docs/errors.md has the list.
 enum class Code {
   kOk = 0,
   kCancelled = 1,
@@ -41,10 +41,10 @@ class Error : public std::runtime_error {
   Code code_;
 };
 
-#define LONGHAUL_ERROR_CLASS(Name, code_value)                                          \
-  class Name : public Error {                                                           \
-   public:                                                                              \
-    explicit Name(const std::string& message) : Error(Code::code_value, message) {}     \
+#define LONGHAUL_ERROR_CLASS(Name, code_value)                                      \
+  class Name : public Error {                                                       \
+   public:                                                                          \
+    explicit Name(const std::string& message) : Error(Code::code_value, message) {} \
   }
 LONGHAUL_ERROR_CLASS(CancelledError, kCancelled);
 LONGHAUL_ERROR_CLASS(UnknownError, kUnknown);

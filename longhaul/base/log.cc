@@ -1,10 +1,10 @@
 #include "longhaul/base/log.h"
 
-#include <cstdlib>
-#include <utility>
-
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
+
+#include <cstdlib>
+#include <utility>
 
 #include "longhaul/base/mutex.h"
 

@@ -1,9 +1,9 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <string>
-
-#include <fmt/format.h>
 
 namespace longhaul {
 

@@ -42,8 +42,8 @@ class LONGHAUL_THREAD_ANNOTATION(scoped_lockable) MutexLock {
   Mutex& mutex_;
 };
 
-// A condition variable for Mutex. Waits may end early for no reason, so every caller loops over its condition. There is no
-// wait without a timeout: whoever waits wakes up to look around.
+// A condition variable for Mutex. Waits may end early for no reason, so every caller loops over its condition. There is
+// no wait without a timeout: whoever waits wakes up to look around.
 class CondVar {
  public:
   // Real time; waits of over an hour end after an hour. Code whose tests must not sleep waits through a Clock instead.

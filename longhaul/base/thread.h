@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// A thread with a name that debuggers and `top -H` show (its first 15 characters). It must be joined, or detached by an owner
-// that has given up on it, before it is destroyed; the destructor joins otherwise. `body` must not throw.
+// A thread with a name that debuggers and `top -H` show (its first 15 characters). It must be joined, or detached by an
+// owner that has given up on it, before it is destroyed; the destructor joins otherwise. `body` must not throw.
 class NamedThread {
  public:
   NamedThread() = default;

@@ -12,10 +12,14 @@ struct DTypeInfo {
   size_t size;
 };
 constexpr DTypeInfo kDTypes[] = {
-    {kFloat, "float", 4},   {kDouble, "double", 8},     {kInt32, "int32", 4},         {kUInt8, "uint8", 1},
-    {kInt16, "int16", 2},   {kInt8, "int8", 1},         {kString, "string", 0},       {kComplex64, "complex64", 8},
-    {kInt64, "int64", 8},   {kBool, "bool", 1},         {kBFloat16, "bfloat16", 2},   {kUInt16, "uint16", 2},
-    {kUInt32, "uint32", 4}, {kComplex128, "complex128", 16}, {kHalf, "half", 2},      {kUInt64, "uint64", 8},
+    {kFloat, "float", 4},       {kDouble, "double", 8},
+    {kInt32, "int32", 4},       {kUInt8, "uint8", 1},
+    {kInt16, "int16", 2},       {kInt8, "int8", 1},
+    {kString, "string", 0},     {kComplex64, "complex64", 8},
+    {kInt64, "int64", 8},       {kBool, "bool", 1},
+    {kBFloat16, "bfloat16", 2}, {kUInt16, "uint16", 2},
+    {kUInt32, "uint32", 4},     {kComplex128, "complex128", 16},
+    {kHalf, "half", 2},         {kUInt64, "uint64", 8},
 };
 
 const DTypeInfo* find_info(int number) {
@@ -69,14 +73,18 @@ BFloat16::BFloat16(float value) {
   }
 }
 
-BFloat16::operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+BFloat16::operator float() const {
+  return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16);
+}
 
 size_t dtype_size(DType dtype) {
   const DTypeInfo* info = find_info(dtype);
   return info != nullptr ? info->size : 0;
 }
 
-bool is_floating(DType dtype) { return dtype == kFloat || dtype == kDouble || dtype == kHalf || dtype == kBFloat16; }
+bool is_floating(DType dtype) {
+  return dtype == kFloat || dtype == kDouble || dtype == kHalf || dtype == kBFloat16;
+}
 
 bool is_integer(DType dtype) {
   switch (dtype) {
@@ -92,7 +100,9 @@ bool is_integer(DType dtype) {
   }
 }
 
-bool is_known_dtype(int number) { return find_info(number) != nullptr; }
+bool is_known_dtype(int number) {
+  return find_info(number) != nullptr;
+}
 
 const char* dtype_name(DType dtype) {
   const DTypeInfo* info = find_info(dtype);

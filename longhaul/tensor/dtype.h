@@ -61,10 +61,10 @@ std::optional<DType> find_dtype(std::string_view name);
 // kFloat for float, and so on; kString for std::string.
 template <typename T>
 struct DTypeOf;
-#define LONGHAUL_DTYPE_OF(Type, number)     \
-  template <>                               \
-  struct DTypeOf<Type> {                    \
-    static constexpr DType value = number;  \
+#define LONGHAUL_DTYPE_OF(Type, number)    \
+  template <>                              \
+  struct DTypeOf<Type> {                   \
+    static constexpr DType value = number; \
   }
 LONGHAUL_DTYPE_OF(float, kFloat);
 LONGHAUL_DTYPE_OF(double, kDouble);

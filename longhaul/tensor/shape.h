@@ -7,7 +7,8 @@
 
 namespace longhaul {
 
-// The sizes of a tensor's dimensions. While a graph is built a size may be unknown (-1), and even the number of dimensions.
+// The sizes of a tensor's dimensions. While a graph is built a size may be unknown (-1), and even the number of
+// dimensions.
 class Shape {
  public:
   Shape() = default;  // a scalar

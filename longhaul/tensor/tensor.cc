@@ -1,10 +1,10 @@
 #include "longhaul/tensor/tensor.h"
 
+#include <fmt/format.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <new>
-
-#include <fmt/format.h>
 
 namespace longhaul {
 namespace {
@@ -35,8 +35,7 @@ auto with_numbers(const Tensor& tensor, Visit visit) {
     case kBool: return visit(static_cast<const bool*>(tensor.data()));
     case kHalf: return visit(static_cast<const Half*>(tensor.data()));
     case kBFloat16: return visit(static_cast<const BFloat16*>(tensor.data()));
-    default:
-      throw InvalidArgumentError(fmt::format("a {} tensor holds no real numbers", dtype_name(tensor.dtype())));
+    default: throw InvalidArgumentError(fmt::format("a {} tensor holds no real numbers", dtype_name(tensor.dtype())));
   }
 }
 
@@ -51,7 +50,8 @@ To convert(From value) {
 
 }  // namespace
 
-Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)), num_elements_(shape_.num_elements()) {
+Tensor::Tensor(DType dtype, Shape shape)
+    : dtype_(dtype), shape_(std::move(shape)), num_elements_(shape_.num_elements()) {
   if (!is_known_dtype(dtype)) throw InvalidArgumentError(fmt::format("a tensor of dtype {}", static_cast<int>(dtype)));
   if (num_elements_ < 0) throw InvalidArgumentError("a tensor needs a fully defined shape, not " + shape_.to_string());
   if (dtype == kString) {
@@ -68,11 +68,13 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
   data_ = owner_.get();
 }
 
-Tensor Tensor::wrap(DType dtype, Shape shape, const void* data, std::shared_ptr<const void> owner, const void* owner_kind) {
+Tensor Tensor::wrap(DType dtype, Shape shape, const void* data, std::shared_ptr<const void> owner,
+                    const void* owner_kind) {
   Tensor tensor;
   tensor.dtype_ = dtype;
   tensor.num_elements_ = shape.num_elements();
-  if (tensor.num_elements_ < 0) throw InvalidArgumentError("a tensor needs a fully defined shape, not " + shape.to_string());
+  if (tensor.num_elements_ < 0)
+    throw InvalidArgumentError("a tensor needs a fully defined shape, not " + shape.to_string());
   tensor.shape_ = std::move(shape);
   tensor.data_ = data;
   tensor.owner_ = std::move(owner);
@@ -80,7 +82,9 @@ Tensor Tensor::wrap(DType dtype, Shape shape, const void* data, std::shared_ptr<
   return tensor;
 }
 
-size_t Tensor::size_bytes() const { return static_cast<size_t>(num_elements_) * dtype_size(dtype_); }
+size_t Tensor::size_bytes() const {
+  return static_cast<size_t>(num_elements_) * dtype_size(dtype_);
+}
 
 Tensor Tensor::reshaped(Shape shape) const {
   if (shape.num_elements() != num_elements_) {
@@ -104,7 +108,8 @@ void Tensor::check_count(size_t count) const {
 
 void Tensor::check_single() const {
   if (num_elements_ != 1) {
-    throw InvalidArgumentError(fmt::format("item() of a tensor of shape {}: it must have one element", shape_.to_string()));
+    throw InvalidArgumentError(
+        fmt::format("item() of a tensor of shape {}: it must have one element", shape_.to_string()));
   }
 }
 

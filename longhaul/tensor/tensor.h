@@ -14,8 +14,8 @@
 
 namespace longhaul {
 
-// A dense row-major array of a dtype and a fully defined shape. A Tensor is a handle: copies share the bytes, which live as
-// long as the last handle. It has no math; that is libtorch's (longhaul/torch.h converts, sharing the bytes).
+// A dense row-major array of a dtype and a fully defined shape. A Tensor is a handle: copies share the bytes, which
+// live as long as the last handle. It has no math; that is libtorch's (longhaul/torch.h converts, sharing the bytes).
 //
 // Handles may be copied and read from any thread. Bytes are written by whoever made the tensor, before it is handed on.
 class Tensor {
@@ -26,8 +26,8 @@ class Tensor {
   // InvalidArgumentError: the shape is not fully defined, or its size does not fit in memory.
   Tensor(DType dtype, Shape shape);
 
-  // Bytes that `owner` keeps alive; for kString an array of std::string. `owner_kind` is the address of a tag by which a layer
-  // above recognises what the owner is (libtorch's tensors come back as themselves that way).
+  // Bytes that `owner` keeps alive; for kString an array of std::string. `owner_kind` is the address of a tag by which
+  // a layer above recognises what the owner is (libtorch's tensors come back as themselves that way).
   static Tensor wrap(DType dtype, Shape shape, const void* data, std::shared_ptr<const void> owner,
                      const void* owner_kind = nullptr);
 

@@ -1,9 +1,9 @@
 #include "longhaul/tensor/tensor.h"
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 #include <limits>
-
-#include <gtest/gtest.h>
 
 namespace longhaul {
 namespace {

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# layer_lint_test.sh SOURCE_DIR: shows that layer_lint.sh accepts a good tree and rejects each kind of bad include.
+set -euo pipefail
+lint=$1/tests/layer_lint.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir "$tree/cmake"
+cat >"$tree/cmake/LonghaulLayer.cmake" <<'TABLE'
+set(LONGHAUL_ARROWS_base "")
+set(LONGHAUL_ARROWS_io base)
+set(LONGHAUL_ARROWS_train base io)
+set(LONGHAUL_ARROWS_runtime base)
+TABLE
+
+# put PATH INCLUDE: the tree is that one file.
+put() {
+  rm -rf "$tree/longhaul"
+  mkdir -p "$tree/$(dirname "$1")"
+  printf '#pragma once\n\n  #  include %s\n' "$2" >"$tree/$1"
+}
+accepts() {
+  put "$1" "$2"
+  bash "$lint" "$tree" || { echo "FAILED: $1 may include $2"; exit 1; }
+}
+rejects() {
+  put "$1" "$2"
+  local said
+  if said=$(bash "$lint" "$tree"); then echo "FAILED: $1 must not include $2"; exit 1; fi
+  [[ $said == "$1:3: "* || $said == "$1:1: layer "*" has no arrows"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+}
+
+accepts longhaul/train/saver.h '"longhaul/io/file.h"'
+accepts longhaul/train/saver.cc '"longhaul/train/saver.h"'
+accepts longhaul/train/saver.cc '<vector>'
+accepts longhaul/io/file_test.cc '"longhaul/train/saver.h"'
+accepts longhaul/runtime/plan.h '<ATen/core/Tensor.h>'
+accepts longhaul/runtime/plan_test.cc '"longhaul/torch.h"'
+accepts longhaul/torch.h '<ATen/core/Tensor.h>'
+accepts longhaul/longhaul.h '"longhaul/runtime/plan.h"'
+
+rejects longhaul/base/error.h '"longhaul/io/file.h"'
+rejects longhaul/train/saver.cc '"longhaul/runtime/plan.h"'
+rejects longhaul/train/saver_test.cc '"longhaul/runtime/plan.h"'
+rejects longhaul/train/saver.cc '"longhaul/longhaul.h"'
+rejects longhaul/train/saver.cc '"saver.h"'
+rejects longhaul/train/saver.cc '<ATen/core/Tensor.h>'
+rejects longhaul/train/saver_test.cc '<torch/torch.h>'
+rejects longhaul/train/saver.h '<c10/util/intrusive_ptr.h>'
+rejects longhaul/longhaul.h '<ATen/core/Tensor.h>'
+rejects longhaul/runtime/plan.h '<grpcpp/grpcpp.h>'
+rejects longhaul/novel/thing.h '<vector>'
+echo "the lint accepts and rejects as it should"
