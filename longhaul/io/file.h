@@ -10,8 +10,9 @@
 
 namespace longhaul {
 
-// A file being written from its start. One thread at a time. What was appended is safe against a crash of the process after
-// flush(), and against a crash of the machine after sync(). The destructor closes and reports nothing: call close().
+// A file being written from its start. One thread at a time. What was appended is safe against a crash of the process
+// after flush(), and against a crash of the machine after sync(). The destructor closes and reports nothing: call
+// close().
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
@@ -27,7 +28,8 @@ class ReadableFile {
   virtual ~ReadableFile() = default;
   virtual uint64_t size() const = 0;  // as it is now: the file may grow
 
-  // Reads up to `count` bytes at `offset` into `out` and returns how many there were: fewer only at the end of the file.
+  // Reads up to `count` bytes at `offset` into `out` and returns how many there were: fewer only at the end of the
+  // file.
   virtual size_t read(uint64_t offset, char* out, size_t count) const = 0;
 };
 
@@ -42,14 +44,14 @@ class FileSystem {
   virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;
   virtual bool exists(const std::string& path) = 0;
   virtual bool is_directory(const std::string& path) = 0;
-  virtual double modified_at(const std::string& path) = 0;                       // seconds since 1970
-  virtual std::vector<std::string> list(const std::string& directory) = 0;       // base names, sorted
-  virtual void make_directories(const std::string& path) = 0;                    // with all parents; existing is fine
-  virtual void rename(const std::string& from, const std::string& to) = 0;       // replaces `to`
-  virtual void link(const std::string& from, const std::string& to) = 0;         // hard link
-  virtual void remove(const std::string& path) = 0;                              // a file or an empty directory
-  virtual void sync_directory(const std::string& path) = 0;                      // makes names in it durable
-  virtual uint64_t free_bytes(const std::string& path) = 0;                      // for this user, on the disk of `path`
+  virtual double modified_at(const std::string& path) = 0;                  // seconds since 1970
+  virtual std::vector<std::string> list(const std::string& directory) = 0;  // base names, sorted
+  virtual void make_directories(const std::string& path) = 0;               // with all parents; existing is fine
+  virtual void rename(const std::string& from, const std::string& to) = 0;  // replaces `to`
+  virtual void link(const std::string& from, const std::string& to) = 0;    // hard link
+  virtual void remove(const std::string& path) = 0;                         // a file or an empty directory
+  virtual void sync_directory(const std::string& path) = 0;                 // makes names in it durable
+  virtual uint64_t free_bytes(const std::string& path) = 0;                 // for this user, on the disk of `path`
 
   // POSIX. Lives for ever.
   static FileSystem& real();
@@ -58,12 +60,13 @@ class FileSystem {
 // The whole file. NotFoundError; ResourceExhaustedError if it is larger than `max_bytes`.
 std::string read_file(FileSystem& files, const std::string& path, uint64_t max_bytes = uint64_t{1} << 31);
 
-// Replaces the file so that after a crash at any moment it has its old or its new contents, whole: written under a temporary
-// name in the same directory, synced, renamed, the directory synced. On an error the temporary file is removed.
+// Replaces the file so that after a crash at any moment it has its old or its new contents, whole: written under a
+// temporary name in the same directory, synced, renamed, the directory synced. On an error the temporary file is
+// removed.
 void write_file_atomically(FileSystem& files, const std::string& path, std::string_view contents);
 
-// Paths as text. directory_name("a/b") is "a", of "b" "."; base_name("a/b") is "b"; join_path("a/", "b") is "a/b", and an
-// absolute second part wins. strip_file_scheme("file:///x") is "/x".
+// Paths as text. directory_name("a/b") is "a", of "b" "."; base_name("a/b") is "b"; join_path("a/", "b") is "a/b", and
+// an absolute second part wins. strip_file_scheme("file:///x") is "/x".
 std::string directory_name(std::string_view path);
 std::string base_name(std::string_view path);
 std::string join_path(std::string_view directory, std::string_view name);

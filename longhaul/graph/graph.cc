@@ -1,0 +1,229 @@
+#include "longhaul/graph/graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "longhaul/graph/device_spec.h"
+
+namespace longhaul {
+namespace {
+
+bool valid_name(std::string_view name) {
+  const auto letter_or_digit = [](unsigned char c) { return std::isalnum(c) || c == '.'; };
+  if (name.empty() || (!letter_or_digit(static_cast<unsigned char>(name[0])) && name[0] != '_')) return false;
+  return std::all_of(name.begin(), name.end(), [&](unsigned char c) {
+    return letter_or_digit(c) || c == '_' || c == '-' || c == '/' || c == '\\' || c == '>';
+  });
+}
+
+void check_spec(const Graph* graph, const OperationSpec& spec) {
+  if (!valid_name(spec.name)) throw InvalidArgumentError(fmt::format("'{}' is not a valid operation name", spec.name));
+  for (size_t i = 0; i < spec.inputs.size(); ++i) {
+    if (!spec.inputs[i].valid() || &spec.inputs[i].graph() != graph) {
+      throw InvalidArgumentError(
+          fmt::format("input {} of {} ({}) is not a tensor of this graph", i, spec.name, spec.type));
+    }
+  }
+  for (const Operation& control : spec.control_inputs) {
+    if (!control.valid() || &control.graph() != graph) {
+      throw InvalidArgumentError(fmt::format("a control input of {} is not an operation of this graph", spec.name));
+    }
+  }
+  DeviceSpec::parse(spec.device);
+}
+
+// "w:1" to ("w", 1); nothing for a name without an index.
+std::optional<std::pair<std::string_view, int>> split_output_name(std::string_view name) {
+  const size_t colon = name.rfind(':');
+  if (colon == std::string_view::npos) return std::nullopt;
+  int index = 0;
+  const auto result = std::from_chars(name.data() + colon + 1, name.data() + name.size(), index);
+  if (result.ec != std::errc() || result.ptr != name.data() + name.size()) return std::nullopt;
+  return std::pair(name.substr(0, colon), index);
+}
+
+}  // namespace
+
+const std::string& Operation::name() const {
+  return node_->name;
+}
+const std::string& Operation::type() const {
+  return node_->type;
+}
+const std::string& Operation::device() const {
+  return node_->device;
+}
+Graph& Operation::graph() const {
+  return *node_->graph;
+}
+int Operation::id() const {
+  return node_->id;
+}
+uint32_t Operation::traits() const {
+  return node_->info.traits;
+}
+int Operation::ref_inputs() const {
+  return node_->info.ref_inputs;
+}
+const std::vector<Output>& Operation::inputs() const {
+  return node_->inputs;
+}
+const std::vector<Operation>& Operation::control_inputs() const {
+  return node_->control_inputs;
+}
+int Operation::num_outputs() const {
+  return static_cast<int>(node_->info.outputs.size());
+}
+const Attrs& Operation::attrs() const {
+  return node_->attrs;
+}
+
+Output Operation::output(int index) const {
+  if (index < 0 || index >= num_outputs()) {
+    throw InvalidArgumentError(
+        fmt::format("operation {} ({}) has {} outputs, no output {}", name(), type(), num_outputs(), index));
+  }
+  return Output(*this, index);
+}
+
+std::string Output::name() const {
+  return fmt::format("{}:{}", op_.name(), index_);
+}
+DType Output::dtype() const {
+  return op_.node()->info.outputs[static_cast<size_t>(index_)].dtype;
+}
+const Shape& Output::shape() const {
+  return op_.node()->info.outputs[static_cast<size_t>(index_)].shape;
+}
+
+Graph::Graph() = default;
+Graph::~Graph() = default;
+
+Graph& Graph::default_graph() {
+  static Graph* graph = new Graph;
+  return *graph;
+}
+
+Operation Graph::add_operation(OperationSpec spec) {
+  if (finalized()) throw FailedPreconditionError("Graph is finalized and cannot be modified.");
+  check_spec(this, spec);
+  OpInfo info = resolve_operation(spec);
+  MutexLock lock(mutex_);
+  auto node = std::make_unique<Node>();
+  node->graph = this;
+  node->id = static_cast<int>(nodes_.size());
+  node->name = unique_name_locked(spec.name);
+  node->type = std::move(spec.type);
+  node->device = std::move(spec.device);
+  node->inputs = std::move(spec.inputs);
+  node->control_inputs = std::move(spec.control_inputs);
+  node->attrs = std::move(spec.attrs);
+  node->info = std::move(info);
+  by_name_[node->name] = node.get();
+  nodes_.push_back(std::move(node));
+  return Operation(nodes_.back().get());
+}
+
+std::string Graph::unique_name(std::string_view name) {
+  MutexLock lock(mutex_);
+  return unique_name_locked(name);
+}
+
+std::string Graph::unique_name_locked(std::string_view name) {
+  const auto [it, fresh] = names_.try_emplace(std::string(name), 1);
+  if (fresh) return it->first;
+  std::string candidate;
+  do {
+    candidate = fmt::format("{}_{}", name, it->second++);
+  } while (names_.contains(candidate));
+  names_.emplace(candidate, 1);
+  return candidate;
+}
+
+bool Graph::name_taken(std::string_view name) const {
+  MutexLock lock(mutex_);
+  return names_.contains(name);
+}
+
+Operation Graph::find_operation(std::string_view name) const {
+  MutexLock lock(mutex_);
+  const auto it = by_name_.find(name);
+  return it == by_name_.end() ? Operation() : Operation(it->second);
+}
+
+Operation Graph::operation(std::string_view name) const {
+  const Operation found = find_operation(name);
+  if (!found) throw NotFoundError(fmt::format("The name '{}' refers to an operation that is not in the graph", name));
+  return found;
+}
+
+Output Graph::find_output(std::string_view name) const {
+  const auto parts = split_output_name(name);
+  if (!parts) return Output();
+  const Operation op = find_operation(parts->first);
+  return op && parts->second < op.num_outputs() ? Output(op, parts->second) : Output();
+}
+
+Output Graph::output(std::string_view name) const {
+  const Output found = find_output(name);
+  if (!found.valid()) {
+    throw NotFoundError(
+        fmt::format("The name '{}' refers to a tensor that is not in the graph (want NAME:INDEX)", name));
+  }
+  return found;
+}
+
+std::vector<Operation> Graph::operations() const {
+  MutexLock lock(mutex_);
+  std::vector<Operation> all;
+  for (const auto& node : nodes_) all.emplace_back(node.get());
+  return all;
+}
+
+int Graph::num_operations() const {
+  MutexLock lock(mutex_);
+  return static_cast<int>(nodes_.size());
+}
+
+void Graph::add_to_collection(const std::string& key, CollectionItem item) {
+  MutexLock lock(mutex_);
+  if (finalized_) throw FailedPreconditionError("Graph is finalized and cannot be modified.");
+  collections_[key].push_back(std::move(item));
+}
+
+std::vector<CollectionItem> Graph::collection(const std::string& key) const {
+  MutexLock lock(mutex_);
+  const auto it = collections_.find(key);
+  return it == collections_.end() ? std::vector<CollectionItem>() : it->second;
+}
+
+std::vector<std::string> Graph::collection_keys() const {
+  MutexLock lock(mutex_);
+  std::vector<std::string> keys;
+  for (const auto& [key, items] : collections_) keys.push_back(key);
+  return keys;
+}
+
+void Graph::finalize() {
+  MutexLock lock(mutex_);
+  finalized_ = true;
+}
+
+bool Graph::finalized() const {
+  MutexLock lock(mutex_);
+  return finalized_;
+}
+
+void Graph::set_seed(uint64_t seed) {
+  MutexLock lock(mutex_);
+  seed_ = seed;
+}
+
+uint64_t Graph::seed() const {
+  MutexLock lock(mutex_);
+  return seed_;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,24 @@
+#pragma once
+
+#include "longhaul/graph/graph.h"
+#include "longhaul/proto/graph.pb.h"
+#include "longhaul/proto/meta_graph.pb.h"
+#include "longhaul/proto/tensor.pb.h"
+
+namespace longhaul {
+
+// The graph as files have it. With shapes, each node has what is known of its outputs in the attr _output_shapes.
+proto::GraphDef to_graph_def(const Graph& graph, bool add_shapes = false);
+
+// The graph with shapes, its collections and, if given, how it is saved. Collections of mixed types are left out with a
+// warning.
+proto::MetaGraphDef to_meta_graph_def(const Graph& graph, const proto::SaverDef* saver_def = nullptr);
+
+proto::TensorShapeProto to_proto(const Shape& shape);
+proto::TensorProto to_proto(const Tensor& tensor);
+
+// InvalidArgumentError: a dtype that we do not hold, sizes that do not fit the contents.
+Shape from_proto(const proto::TensorShapeProto& shape);
+Tensor from_proto(const proto::TensorProto& tensor);
+
+}  // namespace longhaul

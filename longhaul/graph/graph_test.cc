@@ -1,0 +1,175 @@
+#include "longhaul/graph/graph.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "longhaul/graph/device_spec.h"
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/scope.h"
+#include "longhaul/proto/variable.pb.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <typename Function>
+std::string message_thrown_by(Function function) {
+  try {
+    function();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+class GraphTest : public ::testing::Test {
+ protected:
+  Output constant(const Scope& scope, std::string_view name, Tensor value) {
+    const DType dtype = value.dtype();
+    return scope.add("Const", name, {}, {{"value", std::move(value)}, {"dtype", dtype}}).output();
+  }
+  Output variable(std::string_view name, Shape shape) {
+    return root_.add("VariableV2", name, {}, {{"dtype", kFloat}, {"shape", shape}}).output();
+  }
+
+  Graph graph_;
+  Scope root_{graph_};
+};
+
+// SG-8
+TEST_F(GraphTest, NamesAreMadeUniqueBySuffixes) {
+  EXPECT_EQ(constant(root_, "c", Tensor::scalar(1.f)).name(), "c:0");
+  EXPECT_EQ(constant(root_, "c", Tensor::scalar(1.f)).name(), "c_1:0");
+  EXPECT_EQ(constant(root_, "c_1", Tensor::scalar(1.f)).name(), "c_1_1:0");
+  const Scope layer = root_.sub("layer");
+  EXPECT_EQ(constant(layer, "c", Tensor::scalar(1.f)).name(), "layer/c:0");
+  EXPECT_EQ(root_.sub("layer").prefix(), "layer_1/");
+}
+
+// SG-7
+TEST_F(GraphTest, AFinalizedGraphRefusesMore) {
+  graph_.finalize();
+  EXPECT_THAT(message_thrown_by([&] { root_.add("NoOp", "n"); }),
+              HasSubstr("Graph is finalized and cannot be modified"));
+  EXPECT_THROW(graph_.add_to_collection("k", int64_t{1}), FailedPreconditionError);
+}
+
+TEST_F(GraphTest, FindsByName) {
+  const Output c = constant(root_, "c", Tensor::scalar(1.f));
+  EXPECT_EQ(graph_.output("c:0"), c);
+  EXPECT_EQ(graph_.operation("c"), c.op());
+  EXPECT_FALSE(graph_.find_output("c:1").valid());
+  EXPECT_FALSE(graph_.find_output("c:x").valid());
+  EXPECT_THROW(graph_.operation("d"), NotFoundError);
+}
+
+TEST_F(GraphTest, RefusesWhatDoesNotFit) {
+  Graph other;
+  const Output foreign = constant(Scope(other), "c", Tensor::scalar(1.f));
+  EXPECT_THROW(root_.add("Identity", "i", {foreign}), InvalidArgumentError);
+  EXPECT_THROW(root_.add("NoOp", "a name"), InvalidArgumentError);
+  EXPECT_THROW(root_.add("NoSuchType", "n"), NotFoundError);
+  EXPECT_THROW(root_.add("Identity", "i"), InvalidArgumentError);
+  const Output c = constant(root_, "c", Tensor::of<float>({1, 2}));
+  EXPECT_THAT(message_thrown_by([&] { root_.add("Assign", "a", {c, c}); }), HasSubstr("must be a variable"));
+  const Output v = variable("v", {3});
+  EXPECT_THAT(message_thrown_by([&] {
+                root_.add("Assign", "a", {v, c});
+              }),
+              HasSubstr("Assign requires shapes of both tensors to match."));
+  EXPECT_EQ(root_.add("Assign", "a", {variable("u", {2}), c}).output().shape(), Shape({2}));
+}
+
+TEST_F(GraphTest, ScopesMergeDevicesAndControlInputs) {
+  const Operation first = root_.add("NoOp", "first");
+  const Scope scope = root_.with_device("/job:ps").with_device("/cpu:1").with_control_dependencies({first});
+  const Operation op = scope.add("NoOp", "second");
+  EXPECT_EQ(op.device(), "/job:ps/device:CPU:1");
+  EXPECT_THAT(op.control_inputs(), ElementsAre(first));
+}
+
+TEST(DeviceSpec, ReadsFullAndShortNames) {
+  const DeviceSpec spec = DeviceSpec::parse("/job:worker/replica:0/task:1/device:GPU:2");
+  EXPECT_EQ(spec.job, "worker");
+  EXPECT_EQ(spec.task, 1);
+  EXPECT_EQ(spec.index, 2);
+  EXPECT_EQ(spec.to_string(), "/job:worker/replica:0/task:1/device:GPU:2");
+  EXPECT_EQ(DeviceSpec::parse("/cpu:0").to_string(), "/device:CPU:0");
+  EXPECT_EQ(DeviceSpec::parse("").to_string(), "");
+  for (const char* bad : {"cpu:0", "/task:x", "/job:", "/tpu", "/device:", "/cpu:-1"}) {
+    EXPECT_THROW(DeviceSpec::parse(bad), InvalidArgumentError) << bad;
+  }
+}
+
+TEST_F(GraphTest, IsExportedWithShapes) {
+  const Output v = variable("v", {2});
+  const Operation init = root_.add("Assign", "init", {v, constant(root_, "c", Tensor::of<float>({1, 2}))});
+  root_.with_control_dependencies({init}).add("NoOp", "done");
+  const proto::GraphDef def = to_graph_def(graph_, true);
+  ASSERT_EQ(def.node_size(), 4);
+  EXPECT_EQ(def.node(0).attr().at("dtype").type(), proto::DT_FLOAT);
+  EXPECT_EQ(def.node(0).attr().at("_output_shapes").list().shape(0).dim(0).size(), 2);
+  EXPECT_THAT(def.node(2).input(), ElementsAre("v", "c"));
+  EXPECT_THAT(def.node(3).input(), ElementsAre("^init"));
+  EXPECT_TRUE(identical(from_proto(def.node(1).attr().at("value").tensor()), Tensor::of<float>({1, 2})));
+  EXPECT_EQ(to_graph_def(graph_).node(0).attr().count("_output_shapes"), 0u);
+}
+
+// SA-91, SA-95, PR-3
+TEST_F(GraphTest, AMetaGraphHasCollectionsAndTheOpTypes) {
+  const Output v = variable("v", {2});
+  const Operation init = root_.add("Assign", "v/Assign", {v, constant(root_, "c", Tensor::of<float>({1, 2}))});
+  graph_.add_to_collection("variables", VariableInfo{v, v, init, init.output(), true});
+  graph_.add_to_collection("numbers", int64_t{7});
+  graph_.add_to_collection("mixed", int64_t{7});
+  graph_.add_to_collection("mixed", std::string("text"));
+  graph_.add_to_collection("init_op", init);
+  proto::SaverDef saver;
+  saver.set_max_to_keep(3);
+  const proto::MetaGraphDef meta = to_meta_graph_def(graph_, &saver);
+  EXPECT_EQ(meta.saver_def().max_to_keep(), 3);
+  EXPECT_EQ(meta.collection_def().at("numbers").int64_list().value(0), 7);
+  EXPECT_EQ(meta.collection_def().at("init_op").node_list().value(0), "v/Assign");
+  EXPECT_EQ(meta.collection_def().count("mixed"), 0u);
+  proto::VariableDef variable;
+  ASSERT_TRUE(variable.ParseFromString(meta.collection_def().at("variables").bytes_list().value(0)));
+  EXPECT_EQ(variable.initializer_name(), "v/Assign");
+  EXPECT_EQ(meta.meta_info_def().stripped_op_list().op(0).name(), "Assign");
+}
+
+TEST(TensorProto, RoundTripsAllDTypes) {
+  const std::vector<Tensor> tensors = {Tensor::of<float>({1, 2}),
+                                       Tensor::of<int64_t>({-3}),
+                                       Tensor::of<bool>({true, false}),
+                                       Tensor::of<std::string>({"a", ""}),
+                                       Tensor::of<Half>({Half(1.5f)}),
+                                       Tensor::of<std::complex<double>>({{1, 2}}),
+                                       Tensor::of<uint64_t>({~uint64_t{0}}),
+                                       Tensor(kFloat, {0, 3})};
+  for (const Tensor& tensor : tensors)
+    EXPECT_TRUE(identical(from_proto(to_proto(tensor)), tensor)) << tensor.to_string();
+}
+
+TEST(TensorProto, OneValueStandsForAll) {
+  proto::TensorProto proto;
+  proto.set_dtype(proto::DT_INT32);
+  proto.mutable_tensor_shape()->add_dim()->set_size(3);
+  proto.add_int_val(7);
+  EXPECT_TRUE(identical(from_proto(proto), Tensor::of<int32_t>({7, 7, 7})));
+}
+
+TEST(TensorProto, ADamagedOneIsRefusedBeforeMemoryIsTaken) {
+  proto::TensorProto proto;
+  proto.set_dtype(proto::DT_FLOAT);
+  proto.mutable_tensor_shape()->add_dim()->set_size(int64_t{1} << 60);
+  EXPECT_THROW(from_proto(proto), InvalidArgumentError);
+  proto.set_tensor_content("1234");
+  EXPECT_THROW(from_proto(proto), InvalidArgumentError);
+  proto.mutable_tensor_shape()->mutable_dim(0)->set_size(-5);
+  EXPECT_THROW(from_proto(proto), InvalidArgumentError);
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,119 @@
+#include "longhaul/session/session.h"
+
+#include <fmt/format.h>
+
+#include <unordered_set>
+
+namespace longhaul {
+
+Fetch::Target Fetch::resolve(const Graph& graph) const {
+  if (name_.empty()) {
+    if (!op_) throw InvalidArgumentError("a fetch or feed that is no operation and no tensor");
+    if (&op_.graph() != &graph) {
+      throw InvalidArgumentError(fmt::format("{} is not an element of this session's graph", op_.name()));
+    }
+    return {op_, index_};
+  }
+  if (const Output output = graph.find_output(name_); output.valid()) return {output.op(), output.index()};
+  const Operation op = graph.find_operation(name_);
+  if (!op)
+    throw NotFoundError(fmt::format("The name '{}' refers to a tensor or operation that is not in the graph", name_));
+  return {op, -1};
+}
+
+std::vector<Tensor> Callable::call(const std::vector<Tensor>& feeds) const {
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& feed : feeds) pointers.push_back(&feed);
+  std::vector<Tensor> results;
+  run_->call(pointers, &results);
+  return results;
+}
+
+Tensor Session::run(const Fetch& fetch, const Feeds& feeds, const RunOptions& options) {
+  return run(std::vector<Fetch>{fetch}, feeds, options)[0];
+}
+
+std::vector<Tensor> Session::run(const std::vector<Fetch>& fetches, const Feeds& feeds, const RunOptions& options) {
+  std::vector<Fetch> keys;
+  std::vector<const Tensor*> values;
+  for (const auto& [key, value] : feeds) {
+    keys.push_back(key);
+    values.push_back(&value);
+  }
+  return do_run(make_request(fetches, keys, options), values);
+}
+
+Callable Session::make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds) {
+  return make_callable(std::vector<Fetch>{fetch}, feeds);
+}
+
+Callable Session::make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds) {
+  return Callable(do_make_callable(make_request(fetches, feeds, {})));
+}
+
+Session::Request Session::make_request(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds,
+                                       const RunOptions& options) const {
+  Request request{.options = options};
+  for (const Fetch& fetch : fetches) request.fetches.push_back(fetch.resolve(graph_));
+  std::unordered_set<Output, OutputHash> seen;
+  for (const Fetch& feed : feeds) {
+    Fetch::Target target = feed.resolve(graph_);
+    if (target.is_operation() && target.op.num_outputs() == 1) target.index = 0;
+    if (target.is_operation())
+      throw InvalidArgumentError(fmt::format("{} cannot be fed: it is an operation", target.op.name()));
+    if (!seen.insert(target.output()).second) {
+      throw InvalidArgumentError(fmt::format("{} is fed twice in one run", target.output().name()));
+    }
+    request.feeds.push_back(target.output());
+  }
+  return request;
+}
+
+bool can_run_alone(const std::vector<Output>& outputs) {
+  std::vector<Operation> pending;
+  std::unordered_set<Operation, OperationHash> seen;
+  const auto visit = [&](Operation op) {
+    if (seen.insert(op).second) pending.push_back(op);
+  };
+  for (const Output& output : outputs) visit(output.op());
+  while (!pending.empty()) {
+    const Operation op = pending.back();
+    pending.pop_back();
+    if ((op.traits() & (kTakesInput | kRandom)) != 0) return false;
+    for (const Output& input : op.inputs()) visit(input.op());
+    for (const Operation& control : op.control_inputs()) visit(control);
+  }
+  return true;
+}
+
+namespace {
+
+struct InstalledFactory {
+  Mutex mutex;
+  SessionFactory factory GUARDED_BY(mutex);
+};
+
+InstalledFactory& installed() {
+  static InstalledFactory* instance = new InstalledFactory;
+  return *instance;
+}
+
+}  // namespace
+
+void install_session_factory(SessionFactory factory) {
+  MutexLock lock(installed().mutex);
+  installed().factory = std::move(factory);
+}
+
+std::unique_ptr<Session> new_session(const std::string& target, Graph& graph, const SessionOptions& options) {
+  SessionFactory factory;
+  {
+    MutexLock lock(installed().mutex);
+    factory = installed().factory;
+  }
+  if (!factory)
+    throw FailedPreconditionError("no kind of session is installed; #include <longhaul/longhaul.h> installs one");
+  return factory(target, graph, options);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,162 @@
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "longhaul/base/mutex.h"
+#include "longhaul/graph/graph.h"
+
+namespace longhaul {
+
+// What run() can be asked for, or fed: a tensor ("w:0"), an operation ("train"), or the name of either.
+class Fetch {
+ public:
+  Fetch(Operation op) : op_(op) {}
+  Fetch(Output output) : op_(output.op()), index_(output.index()) {}
+  Fetch(std::string name) : name_(std::move(name)) {}
+  Fetch(const char* name) : name_(name) {}
+  template <typename T>
+  requires(std::is_convertible_v<const T&, Output> && !std::is_same_v<T, Output>) Fetch(const T& variable)
+      : Fetch(Output(variable)) {}
+
+  // The operation or output meant. NotFoundError: the graph has no such name. InvalidArgumentError: it is of another
+  // graph.
+  struct Target {
+    Operation op;
+    int index = -1;  // -1: the operation itself
+    bool is_operation() const { return index < 0; }
+    Output output() const { return Output(op, index); }
+  };
+  Target resolve(const Graph& graph) const;
+
+ private:
+  Operation op_;
+  int index_ = -1;
+  std::string name_;
+};
+
+using Feeds = std::vector<std::pair<Fetch, Tensor>>;
+
+struct RunOptions {
+  // The run fails with DeadlineExceededError when an operation of it has waited that long. 0: the session's
+  // operation_timeout.
+  Seconds timeout{0};
+
+  // All variables are read at one moment between two steps, so that what is fetched belongs together. The run must not
+  // write variables. FailedPreconditionError: an earlier step failed halfway, so there is no such moment until the
+  // variables are assigned anew.
+  bool snapshot = false;
+};
+
+struct SessionOptions {
+  std::map<std::string, int>
+      device_count;                      // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, and the GPUs there are
+  int intra_op_parallelism_threads = 0;  // for one operation; 0: as the process has it. It is a setting of the process.
+  Seconds operation_timeout{0};          // for every run; 0: none
+};
+
+// A run that was prepared once and is called many times.
+class CompiledRun {
+ public:
+  virtual ~CompiledRun() = default;
+  // As many feeds as were named. Appends a tensor for each fetch (of an operation: an undefined one). Any thread.
+  virtual void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) = 0;
+};
+
+// What make_callable returns; a value to copy. Any thread.
+class Callable {
+ public:
+  Callable() = default;
+  explicit Callable(std::shared_ptr<CompiledRun> run) : run_(std::move(run)) {}
+
+  // One argument for each feed that was named, one result for each fetch.
+  template <typename... Ts>
+  requires(std::is_convertible_v<const Ts&, const Tensor&>&&...) std::vector<Tensor>
+  operator()(const Ts&... feeds) const {
+    const std::array<const Tensor*, sizeof...(Ts)> pointers{&static_cast<const Tensor&>(feeds)...};
+    std::vector<Tensor> results;
+    run_->call(pointers, &results);
+    return results;
+  }
+  std::vector<Tensor> call(const std::vector<Tensor>& feeds) const;
+
+ private:
+  std::shared_ptr<CompiledRun> run_;
+};
+
+// Tensors wanted from the next training step: the step computes them along with its own work.
+struct StepFetch {
+  std::vector<Output> fetches;
+  // Called once, on the thread that made the step, after the step: with the values, or with nothing and the step's
+  // error.
+  std::function<void(std::vector<Tensor> values, std::exception_ptr error)> done;
+};
+
+// Runs parts of a graph. Variables keep their values between runs, for as long as the session lives (in process) or the
+// server does. Any thread may call any method at any time.
+//
+// Errors of run() and of callables: those of the operations, with the operation's name; NotFoundError,
+// InvalidArgumentError for fetches and feeds that do not fit the graph; FailedPreconditionError "Attempting to use
+// uninitialized value NAME" for a variable that was never assigned; CancelledError when the session is closed
+// meanwhile; FailedPreconditionError "Attempted to use a closed Session." after that.
+class Session {
+ public:
+  virtual ~Session() = default;
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Graph& graph() const { return graph_; }
+
+  // The value of a tensor; of an operation: it is run, and the result is an undefined Tensor.
+  Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {});
+  // All in one run; a result for each fetch.
+  std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {});
+
+  // Prepares a run for many calls: looks up, checks and compiles once.
+  Callable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});
+  Callable make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds = {});
+
+  // Has `request` computed along with the next run that writes a variable and feeds all the placeholders that it needs.
+  // Such a run is a training step. Whoever asks can take the request back: withdrawn requests and those of a session
+  // that is closed are dropped without a call. One request at a time: a new one replaces the one before.
+  virtual void fetch_with_next_step(StepFetch request) = 0;
+  virtual void withdraw_step_fetch() = 0;
+
+  // Ends waiting operations with CancelledError, waits for runs under way, and frees the variables. Twice is fine.
+  virtual void close() = 0;
+
+  struct Request {
+    std::vector<Output> feeds;
+    std::vector<Fetch::Target> fetches;
+    RunOptions options;
+  };
+
+ protected:
+  explicit Session(Graph& graph) : graph_(graph) {}
+  virtual std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values) = 0;
+  virtual std::shared_ptr<CompiledRun> do_make_callable(const Request& request) = 0;
+
+ private:
+  Request make_request(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds,
+                       const RunOptions& options) const;
+
+  Graph& graph_;
+};
+
+// Whether the outputs can be computed by a run of their own without harm: they need no feed, take no element from a
+// queue and draw no random numbers.
+bool can_run_alone(const std::vector<Output>& outputs);
+
+// Makes sessions: `target` is "" for this process, "grpc://host:port" for a server. longhaul.h installs the default.
+using SessionFactory =
+    std::function<std::unique_ptr<Session>(const std::string& target, Graph& graph, const SessionOptions& options)>;
+void install_session_factory(SessionFactory factory);
+// FailedPreconditionError: none was installed.
+std::unique_ptr<Session> new_session(const std::string& target, Graph& graph, const SessionOptions& options = {});
+
+}  // namespace longhaul
