@@ -1,4 +1,5 @@
-# longhaul_layer(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [TESTS ...] [TEST_DEPENDS layer ...] [PCH header ...])
+# longhaul_layer(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [LINK_PRIVATE library ...] [TESTS ...]
+#                [TEST_DEPENDS layer ...] [PCH header ...])
 # makes the library longhaul::NAME and, for developers, its test program NAME_test.
 #
 # The arrows between the layers. A layer may name in DEPENDS only what stands here; anything else stops the configuration.
@@ -37,7 +38,7 @@ function(longhaul_test name)
 endfunction()
 
 function(longhaul_layer name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;TESTS;TEST_DEPENDS;PCH" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS;TEST_DEPENDS;PCH" ${ARGN})
   longhaul_check_arrows(${name} ${ARG_DEPENDS})
   add_library(longhaul_${name} STATIC ${ARG_SOURCES})
   add_library(longhaul::${name} ALIAS longhaul_${name})
@@ -45,7 +46,8 @@ function(longhaul_layer name)
   target_include_directories(longhaul_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
   set(dependencies ${ARG_DEPENDS})
   list(TRANSFORM dependencies PREPEND longhaul::)
-  target_link_libraries(longhaul_${name} PUBLIC ${dependencies} ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:longhaul_flags>)
+  target_link_libraries(longhaul_${name} PUBLIC ${dependencies} ${ARG_LINK}
+                        PRIVATE ${ARG_LINK_PRIVATE} $<BUILD_INTERFACE:longhaul_flags>)
   if(ARG_PCH)
     target_precompile_headers(longhaul_${name} PRIVATE ${ARG_PCH})
   endif()
