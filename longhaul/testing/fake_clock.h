@@ -1,0 +1,30 @@
+#pragma once
+
+#include "longhaul/base/clock.h"
+
+namespace longhaul::testing {
+
+// A clock that a test moves. Nothing that waits on it ever sleeps for long: wait_for() returns after a moment of real
+// time, as waits may, and whoever waits looks at now() again. Any thread.
+class FakeClock : public Clock {
+ public:
+  enum class Waits {
+    kStandStill,  // time moves by advance() alone
+    kPassTime,    // each wait moves the time on by its timeout, as if it had lasted that long
+  };
+
+  explicit FakeClock(Waits waits = Waits::kStandStill) : waits_(waits) {}
+
+  void advance(Seconds by) EXCLUDES(mutex_);
+
+  Seconds now() const override EXCLUDES(mutex_);
+  double wall_time() const override { return 1.6e9 + now().count(); }
+  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex);
+
+ private:
+  const Waits waits_;
+  mutable Mutex mutex_;
+  Seconds now_ GUARDED_BY(mutex_){1000};
+};
+
+}  // namespace longhaul::testing

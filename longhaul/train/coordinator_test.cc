@@ -1,0 +1,192 @@
+#include "longhaul/train/coordinator.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+#include "longhaul/testing/fake_clock.h"
+
+namespace longhaul {
+namespace {
+
+using testing::FakeClock;
+using ::testing::HasSubstr;
+
+std::exception_ptr failure(const std::string& message) {
+  return std::make_exception_ptr(InternalError(message));
+}
+
+class CoordinatorTest : public ::testing::Test {
+ protected:
+  // A thread that runs until it is let go, whatever the coordinator says.
+  void start_deaf_thread(const std::string& name) {
+    coord.start_thread(name, [release = release] {
+      while (!*release) std::this_thread::yield();
+    });
+  }
+  std::string join_error(const JoinOptions& options = {}) {
+    try {
+      coord.join(options);
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  }
+  void TearDown() override { *release = true; }
+
+  FakeClock clock{FakeClock::Waits::kPassTime};
+  Coordinator coord{{.clock = &clock}};
+  std::shared_ptr<std::atomic<bool>> release = std::make_shared<std::atomic<bool>>(false);
+};
+
+TEST_F(CoordinatorTest, AFreshOneDoesNotStop) {  // CO-1
+  EXPECT_FALSE(coord.should_stop());
+  EXPECT_FALSE(coord.wait_for_stop(Seconds{0.01}));
+  coord.request_stop();
+  EXPECT_TRUE(coord.should_stop());
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{0.01}));
+}
+
+TEST(Coordinator, AStopFromAnotherThreadEndsTheWait) {  // CO-2
+  const Coordinator coord;
+  coord.start_thread("stopper", [coord] { coord.request_stop(); });
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  coord.join();
+}
+
+TEST_F(CoordinatorTest, JoinWaitsForItsThreadsAndForThoseItIsGiven) {  // CO-3
+  const Coordinator other;
+  std::atomic<int> ended{0};
+  const auto work = [&ended] {
+    for (int i = 0; i < 1000; ++i) std::this_thread::yield();
+    ++ended;
+  };
+  coord.start_thread("one", work);
+  const auto own = coord.register_thread("own");
+  std::thread own_thread([&] {
+    work();
+    own->finish();
+  });
+  const auto foreign = other.start_thread("foreign", work);
+  coord.join({}, {foreign});
+  EXPECT_EQ(ended, 3);
+  EXPECT_TRUE(coord.joined());
+  own_thread.join();
+}
+
+TEST_F(CoordinatorTest, AThreadThatOutlivesTheGraceIsNamed) {  // CO-4
+  start_deaf_thread("slow");
+  start_deaf_thread("slower");
+  coord.request_stop();
+  EXPECT_THAT(join_error({.stop_grace = Seconds{1}}),
+              HasSubstr("Coordinator stopped with threads still running: slow slower"));
+}
+
+TEST_F(CoordinatorTest, TheGraceIsMeasuredByTheClockFromTheStopOn) {  // CO-11
+  start_deaf_thread("slow");
+  coord.request_stop();
+  const Seconds before = clock.now();
+  join_error({.stop_grace = Seconds{2}});
+  EXPECT_DOUBLE_EQ((clock.now() - before).count(), 2);
+}
+
+TEST_F(CoordinatorTest, ANegativeGraceIsNone) {  // CO-11
+  start_deaf_thread("slow");
+  coord.request_stop();
+  const Seconds before = clock.now();
+  EXPECT_THAT(join_error({.stop_grace = Seconds{-1}}), HasSubstr("threads still running"));
+  EXPECT_EQ(clock.now(), before);
+}
+
+TEST_F(CoordinatorTest, StragglersCanBeIgnored) {  // CO-5
+  start_deaf_thread("slow");
+  coord.request_stop();
+  EXPECT_EQ(join_error({.stop_grace = Seconds{1}, .ignore_live_threads = true}), "");
+}
+
+TEST_F(CoordinatorTest, AReportedErrorOutranksAStraggler) {  // CO-10
+  start_deaf_thread("slow");
+  coord.request_stop(failure("First"));
+  EXPECT_EQ(join_error({.stop_grace = Seconds{1}}), "First");
+}
+
+TEST_F(CoordinatorTest, AStragglerMayOutliveTheCoordinator) {
+  {
+    Coordinator short_lived{{.clock = &Clock::real()}};
+    short_lived.start_thread("slow", [release = release, short_lived] {
+      while (!*release || !short_lived.should_stop()) std::this_thread::yield();
+      short_lived.request_stop(failure("nobody listens"));
+    });
+    short_lived.request_stop();
+    EXPECT_THROW(short_lived.join({.stop_grace = Seconds{0}}), DeadlineExceededError);
+  }
+  *release = true;
+}
+
+TEST_F(CoordinatorTest, TheFirstOfTwoErrorsWins) {  // CO-6
+  coord.start_thread("first", [] { throw InternalError("First"); });
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  EXPECT_FALSE(coord.stop_on_exception([] { throw InternalError("Too late"); }));
+  EXPECT_EQ(join_error(), "First");
+}
+
+TEST_F(CoordinatorTest, AnErrorAfterAPlainStopIsKept) {  // unlike CO-13
+  coord.request_stop();
+  coord.request_stop(failure("while stopping"));
+  EXPECT_EQ(join_error(), "while stopping");
+}
+
+TEST_F(CoordinatorTest, TheEndOfTheInputIsACleanStop) {  // CO-7
+  coord.start_thread("reader", [] { throw OutOfRangeError("the end"); });
+  EXPECT_EQ(join_error(), "");
+  EXPECT_TRUE(coord.should_stop());
+}
+
+TEST_F(CoordinatorTest, CleanStopTypesReplaceTheDefault) {  // CO-7
+  coord = Coordinator{{.clean_stop = clean_stop_types<CancelledError, std::logic_error>(), .clock = &clock}};
+  coord.request_stop(std::make_exception_ptr(std::logic_error("clean")));
+  coord.request_stop(std::make_exception_ptr(OutOfRangeError("the end")));
+  EXPECT_EQ(join_error(), "the end");
+}
+
+TEST_F(CoordinatorTest, ClearStopForgetsTheErrorToo) {  // CO-8
+  coord.request_stop(failure("First"));
+  EXPECT_EQ(join_error(), "First");
+  coord.clear_stop();
+  EXPECT_FALSE(coord.should_stop());
+  EXPECT_FALSE(coord.joined());
+  coord.request_stop(failure("Second"));
+  EXPECT_EQ(join_error(), "Second");
+}
+
+TEST_F(CoordinatorTest, AfterAJoinAnErrorComesBackAtOnce) {  // CO-9
+  coord.request_stop();
+  coord.join();
+  EXPECT_THROW(coord.request_stop(failure("Too late")), InternalError);
+  EXPECT_NO_THROW(coord.request_stop(std::make_exception_ptr(OutOfRangeError("clean"))));
+  coord.clear_stop();
+  EXPECT_NO_THROW(coord.request_stop(failure("After clear")));
+  EXPECT_EQ(join_error(), "After clear");
+}
+
+TEST_F(CoordinatorTest, JoinForgetsItsThreads) {  // CO-12
+  start_deaf_thread("slow");
+  coord.request_stop();
+  join_error({.stop_grace = Seconds{0}});
+  EXPECT_EQ(join_error({.stop_grace = Seconds{0}}), "");
+}
+
+TEST_F(CoordinatorTest, TheReportedErrorCanBeRaisedBeforeTheJoin) {  // CO-12
+  EXPECT_NO_THROW(coord.raise_requested_exception());
+  coord.request_stop(failure("now"));
+  EXPECT_THROW(coord.raise_requested_exception(), InternalError);
+}
+
+TEST_F(CoordinatorTest, AThreadCannotWaitForItself) {
+  coord.start_thread("self", [this] { coord.join(); });
+  EXPECT_THAT(join_error(), HasSubstr("thread self cannot wait for its own end"));
+}
+
+}  // namespace
+}  // namespace longhaul
