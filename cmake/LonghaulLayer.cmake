@@ -14,7 +14,7 @@ set(LONGHAUL_ARROWS_ops base tensor proto graph)
 set(LONGHAUL_ARROWS_session base tensor graph)
 set(LONGHAUL_ARROWS_train base tensor io proto events checkpoint graph ops session)
 set(LONGHAUL_ARROWS_runtime base tensor io proto events checkpoint graph session)
-set(LONGHAUL_ARROWS_testing base tensor io graph session)
+set(LONGHAUL_ARROWS_testing base tensor io proto graph session)
 
 function(longhaul_check_arrows name)
   foreach(dependency ${ARGN})

@@ -1,0 +1,153 @@
+#include "longhaul/testing/interpreter.h"
+
+#include <algorithm>
+
+#include "longhaul/proto/summary.pb.h"
+
+namespace longhaul::testing {
+namespace {
+
+struct Call {
+  const Operation& op;
+  const std::vector<Tensor>& inputs;
+  std::map<std::string, Tensor>& variables;
+};
+using Results = std::vector<Tensor>;
+
+const std::string& variable_name(const Call& call, size_t input = 0) {
+  return call.op.inputs()[input].op().name();
+}
+
+const Tensor& current(const std::string& name, const std::map<std::string, Tensor>& variables) {
+  const auto it = variables.find(name);
+  if (it == variables.end()) throw FailedPreconditionError("Attempting to use uninitialized value " + name);
+  return it->second;
+}
+
+template <typename T>
+bool add_as(const Tensor& a, const Tensor& b, int sign, Tensor* sum) {
+  if (a.dtype() != kDTypeOf<T>) return false;
+  *sum = Tensor(a.dtype(), a.shape());
+  for (size_t i = 0; i < a.flat<T>().size(); ++i) {
+    sum->mutable_flat<T>()[i] = static_cast<T>(a.flat<T>()[i] + static_cast<T>(sign) * b.flat<T>()[i]);
+  }
+  return true;
+}
+
+Tensor add(const Tensor& a, const Tensor& b, int sign) {
+  Tensor sum;
+  if (!add_as<float>(a, b, sign, &sum) && !add_as<double>(a, b, sign, &sum) && !add_as<int32_t>(a, b, sign, &sum) &&
+      !add_as<int64_t>(a, b, sign, &sum)) {
+    throw UnimplementedError(std::string("scripted sessions do not add ") + dtype_name(a.dtype()));
+  }
+  return sum;
+}
+
+Results assign(const Call& call) {
+  return {call.variables[variable_name(call)] = call.inputs[1]};
+}
+
+template <int sign>
+Results assign_sum(const Call& call) {
+  const Tensor& before = current(variable_name(call), call.variables);
+  return {call.variables[variable_name(call)] = add(before, call.inputs[1], sign)};
+}
+
+Results count_up_to(const Call& call) {
+  const Tensor before = current(variable_name(call), call.variables);
+  const int64_t limit = call.op.attr<int64_t>("limit");
+  if (before.item<int64_t>() >= limit) throw OutOfRangeError("Reached limit of " + std::to_string(limit));
+  Tensor one(before.dtype(), before.shape());
+  one = before.dtype() == kInt32 ? Tensor::of<int32_t>(before.shape(), {1}) : Tensor::of<int64_t>(before.shape(), {1});
+  call.variables[variable_name(call)] = add(before, one, 1);
+  return {before};
+}
+
+Results report_uninitialized(const Call& call) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < call.op.inputs().size(); ++i) {
+    if (!call.variables.contains(variable_name(call, i))) names.push_back(variable_name(call, i));
+  }
+  return {Tensor::of(names)};
+}
+
+Results scalar_summary(const Call& call) {
+  proto::Summary summary;
+  auto* value = summary.add_value();
+  value->set_tag(call.inputs[0].item<std::string>());
+  value->set_simple_value(call.inputs[1].item<float>());
+  return {Tensor::scalar(summary.SerializeAsString())};
+}
+
+Results merge_summary(const Call& call) {
+  std::string merged;
+  for (const Tensor& input : call.inputs) merged += input.item<std::string>();
+  return {Tensor::scalar(merged)};
+}
+
+const std::map<std::string, Results (*)(const Call&)>& builtin_handlers() {
+  static const auto* handlers = new std::map<std::string, Results (*)(const Call&)>{
+      {"Const", [](const Call& call) -> Results { return {call.op.attr<Tensor>("value")}; }},
+      {"Placeholder",
+       [](const Call& call) -> Results {
+         throw InvalidArgumentError("You must feed a value for placeholder tensor '" + call.op.name() + "'");
+       }},
+      {"PlaceholderWithDefault", [](const Call& call) { return call.inputs; }},
+      {"VariableV2", [](const Call& call) -> Results { return {current(call.op.name(), call.variables)}; }},
+      {"Assign", assign},
+      {"AssignAdd", assign_sum<1>},
+      {"AssignSub", assign_sum<-1>},
+      {"CountUpTo", count_up_to},
+      {"IsVariableInitialized",
+       [](const Call& call) -> Results { return {Tensor::scalar(call.variables.contains(variable_name(call)))}; }},
+      {"ReportUninitializedVariables", report_uninitialized},
+      {"NoOp", [](const Call&) -> Results { return {}; }},
+      {"Identity", [](const Call& call) { return call.inputs; }},
+      {"Shape", [](const Call& call) -> Results { return {Tensor::of(call.inputs[0].shape().dims())}; }},
+      {"ScalarSummary", scalar_summary},
+      {"MergeSummary", merge_summary},
+      {"HostFunction",
+       [](const Call& call) { return (*call.op.attr<std::shared_ptr<HostFunction>>("function"))(call.inputs); }},
+  };
+  return *handlers;
+}
+
+}  // namespace
+
+Tensor Interpreter::fetch(const Fetch::Target& target) {
+  if (!target.is_operation()) return value_of(target.output(), variables_);
+  results_of(target.op);
+  return Tensor();
+}
+
+Tensor Interpreter::value_of(const Output& output, const Values& variables) {
+  if (const auto it = fed_.find(output); it != fed_.end()) return it->second;
+  if (output.op().type() == "VariableV2") return current(output.op().name(), variables);
+  return results_of(output.op())[static_cast<size_t>(output.index())];
+}
+
+std::vector<Tensor> Interpreter::inputs_of(const Operation& op) {
+  std::vector<Tensor> inputs;
+  for (const Output& input : op.inputs()) {
+    const bool by_reference = static_cast<int>(inputs.size()) < op.ref_inputs();
+    inputs.push_back(by_reference ? Tensor() : value_of(input, op.control_inputs().empty() ? at_start_ : variables_));
+  }
+  return inputs;
+}
+
+const std::vector<Tensor>& Interpreter::results_of(const Operation& op) {
+  const auto it = results_.find(op);
+  if (it != results_.end()) return it->second;
+  return results_[op] = evaluate(op);
+}
+
+std::vector<Tensor> Interpreter::evaluate(const Operation& op) {
+  for (const Operation& control : op.control_inputs()) results_of(control);
+  const std::vector<Tensor> inputs = inputs_of(op);
+  if (const auto it = handlers_.find(op.type()); it != handlers_.end()) return it->second(op, inputs);
+  const auto it = builtin_handlers().find(op.type());
+  if (it == builtin_handlers().end()) throw UnimplementedError(op.name() + ": no handler for " + op.type());
+  return it->second({op, inputs, variables_});
+}
+
+}  // namespace longhaul::testing

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <map>
+#include <unordered_map>
+
+#include "longhaul/testing/scripted_session.h"
+
+namespace longhaul::testing {
+
+// One run of a ScriptedSession: each operation is evaluated once, when it is first asked for. Variables are read as
+// they were when the run began, except by operations with control inputs.
+class Interpreter {
+ public:
+  using Values = std::map<std::string, Tensor>;
+
+  Interpreter(const std::map<std::string, ScriptedSession::Handler>& handlers, Values& variables)
+      : handlers_(handlers), variables_(variables), at_start_(variables) {}
+
+  void feed(const Output& output, const Tensor& value) { fed_[output] = value; }
+  Tensor fetch(const Fetch::Target& target);
+
+ private:
+  const std::vector<Tensor>& results_of(const Operation& op);
+  std::vector<Tensor> evaluate(const Operation& op);
+  Tensor value_of(const Output& output, const Values& variables);
+  std::vector<Tensor> inputs_of(const Operation& op);
+
+  const std::map<std::string, ScriptedSession::Handler>& handlers_;
+  Values& variables_;
+  const Values at_start_;
+  std::unordered_map<Output, Tensor, OutputHash> fed_;
+  std::unordered_map<Operation, std::vector<Tensor>, OperationHash> results_;
+};
+
+}  // namespace longhaul::testing

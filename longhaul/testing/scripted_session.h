@@ -1,0 +1,65 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longhaul/session/session.h"
+
+namespace longhaul::testing {
+
+// A session for tests of what drives sessions: it interprets the built-in operations on host tensors, one run at a
+// time, and does on request what real ones do at bad moments.
+//
+// It knows constants, placeholders, variables and their assignments, counters, scalar summaries and host functions;
+// other types of operation take a handler. Several sessions may share their variables, as sessions on one server do.
+class ScriptedSession : public Session {
+ public:
+  struct Variables {
+    Mutex mutex;
+    std::map<std::string, Tensor> values GUARDED_BY(mutex);
+  };
+  using Handler = std::function<std::vector<Tensor>(const Operation& op, const std::vector<Tensor>& inputs)>;
+  using Hook = std::function<void(int run, const Request& request)>;
+
+  explicit ScriptedSession(Graph& graph, std::shared_ptr<Variables> variables = std::make_shared<Variables>())
+      : Session(graph), variables_(std::move(variables)) {}
+
+  // Set these before the first run. The hook is called before each run, from 0 on, outside all locks: it may throw, or
+  // block.
+  void on(const std::string& op_type, Handler handler) { handlers_[op_type] = std::move(handler); }
+  void before_each_run(Hook hook) { hook_ = std::move(hook); }
+
+  int runs() const;
+  int snapshot_runs() const;
+  bool closed() const;
+  bool step_fetch_pending() const;
+
+  void fetch_with_next_step(StepFetch request) override;
+  void withdraw_step_fetch() override;
+  void close() override;
+
+ protected:
+  std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values) override;
+  std::shared_ptr<CompiledRun> do_make_callable(const Request& request) override;
+
+ private:
+  struct Compiled;
+
+  int count_run(const Request& request);
+  StepFetch take_step_fetch(const Request& request);
+
+  const std::shared_ptr<Variables> variables_;
+  std::map<std::string, Handler> handlers_;
+  Hook hook_;
+
+  mutable Mutex mutex_;
+  int runs_ GUARDED_BY(mutex_) = 0;
+  int snapshot_runs_ GUARDED_BY(mutex_) = 0;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  StepFetch step_fetch_ GUARDED_BY(mutex_);
+};
+
+}  // namespace longhaul::testing
