@@ -1,0 +1,15 @@
+#pragma once
+
+#include <vector>
+
+#include "benchmarks/bench.h"
+
+// The functions that add rows, one for each file NAME_bench.cc; all_rows() in all_rows.cc calls them in the table's
+// order.
+namespace longhaul::bench {
+
+void add_data_rows(std::vector<Row>& rows);
+
+std::vector<Row> all_rows();
+
+}  // namespace longhaul::bench
