@@ -1,0 +1,250 @@
+#include "longhaul/events/async_event_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+
+namespace {
+
+constexpr size_t kBatchBytes = 256 * 1024;  // worth waking the writer thread for
+constexpr Seconds kLongWait{3600};
+
+FileWriterOptions checked(FileWriterOptions options) {
+  options.max_queue = std::max<size_t>(options.max_queue, 1);
+  return options;
+}
+
+}  // namespace
+
+void AsyncEventWriter::Batch::clear() {
+  records.clear();
+  events = 0;
+}
+
+AsyncEventWriter::AsyncEventWriter(std::string directory, FileWriterOptions options)
+    : directory_(std::move(directory)),
+      options_(checked(std::move(options))),
+      files_(options_.files ? *options_.files : FileSystem::real()),
+      clock_(options_.clock ? *options_.clock : Clock::real()) {
+  reopen();
+}
+
+AsyncEventWriter::~AsyncEventWriter() {
+  try {
+    close();
+  } catch (const std::exception& error) {
+    log_error("{}", error.what());
+  }
+}
+
+bool AsyncEventWriter::add(std::string_view record) {
+  bool wake;
+  {
+    MutexLock lock(mutex_);
+    while (open_ && !failing_ && is_full(record.size())) clock_.wait_for(space_, mutex_, kLongWait);
+    if (!open_) return false;
+    if (is_full(record.size())) {
+      ++dropped_;
+      return true;
+    }
+    const bool was_large = is_large();
+    pending_.records.append(record);
+    ++pending_.events;
+    wake = pending_.events == 1 || (!was_large && is_large());
+  }
+  if (wake) work_.notify_one();
+  return true;
+}
+
+// A record of any size is let into an empty queue.
+bool AsyncEventWriter::is_full(size_t record_bytes) const {
+  return pending_.events > 0 &&
+         (pending_.events >= options_.max_queue || pending_.records.size() + record_bytes > options_.max_queue_bytes);
+}
+
+bool AsyncEventWriter::is_large() const {
+  return pending_.records.size() >= std::min(kBatchBytes, options_.max_queue_bytes / 2) ||
+         pending_.events >= (options_.max_queue + 1) / 2;
+}
+
+bool AsyncEventWriter::flush() {
+  MutexLock lock(mutex_);
+  if (!open_) return false;
+  const uint64_t mine = ++flushes_asked_;
+  work_.notify_one();
+  while (flushes_served_ < mine) clock_.wait_for(done_, mutex_, kLongWait);
+  if (flush_error_) std::rethrow_exception(flush_error_);
+  return true;
+}
+
+void AsyncEventWriter::close() {
+  MutexLock lifecycle(lifecycle_);
+  {
+    MutexLock lock(mutex_);
+    if (!open_) return;
+    open_ = false;
+  }
+  work_.notify_one();
+  space_.notify_all();
+  thread_.join();
+
+  MutexLock lock(mutex_);
+  const uint64_t dropped = dropped_ - dropped_before_;
+  if (!flush_error_ && dropped == 0) return;
+  const Code code = flush_error_ ? code_of(flush_error_) : Code::kDataLoss;
+  throw_error(code, fmt::format("close event files in {}: {} events dropped: {}", directory_, dropped, last_error_));
+}
+
+void AsyncEventWriter::reopen() {
+  MutexLock lifecycle(lifecycle_);
+  if (!is_closed()) return;
+  flush_due_.reset();
+  if (!options_.filename_suffix.empty()) open_file();
+  {
+    MutexLock lock(mutex_);
+    open_ = true;
+    failing_ = false;
+    dropped_before_ = dropped_;
+  }
+  thread_ = NamedThread("lh-events", [this] { run(); });
+}
+
+bool AsyncEventWriter::is_closed() const {
+  MutexLock lock(mutex_);
+  return !open_;
+}
+
+std::string AsyncEventWriter::last_error() const {
+  MutexLock lock(mutex_);
+  return last_error_;
+}
+
+uint64_t AsyncEventWriter::dropped_events() const {
+  MutexLock lock(mutex_);
+  return dropped_;
+}
+
+void AsyncEventWriter::run() {
+  for (bool is_last = false; !is_last;) {
+    const Work work = wait_for_work();
+    is_last = work.is_last;
+    std::exception_ptr error = write_all();
+    if (is_last) error = finish(error);
+    report(work, error);
+  }
+}
+
+AsyncEventWriter::Work AsyncEventWriter::wait_for_work() {
+  MutexLock lock(mutex_);
+  for (;;) {
+    const Seconds now = clock_.now();
+    if (pending_.events > 0 && !flush_due_) flush_due_ = now + options_.flush_secs;
+    if (is_ready(now)) return {flushes_asked_, !open_};
+    clock_.wait_for(work_, mutex_, time_to_wait(now));
+  }
+}
+
+bool AsyncEventWriter::is_ready(Seconds now) const {
+  if (!open_ || flushes_asked_ > flushes_served_) return true;
+  if (batch_.events + pending_.events == 0) return false;
+  if (failing_) return now >= next_attempt_;
+  return !file_ || is_large() || now >= *flush_due_;
+}
+
+Seconds AsyncEventWriter::time_to_wait(Seconds now) const {
+  if (batch_.events + pending_.events == 0) return kLongWait;
+  return (failing_ ? next_attempt_ : *flush_due_) - now;
+}
+
+// What waited when it was called is in the kernel's hands afterwards, unless it returns an error.
+std::exception_ptr AsyncEventWriter::write_all() {
+  try {
+    write_batch();
+    take_pending();
+    write_batch();
+    note_success();
+    return nullptr;
+  } catch (...) {
+    note_failure(message_of(std::current_exception()));
+    return std::current_exception();
+  }
+}
+
+void AsyncEventWriter::take_pending() {
+  flush_due_.reset();
+  MutexLock lock(mutex_);
+  std::swap(batch_, pending_);
+  space_.notify_all();
+}
+
+void AsyncEventWriter::write_batch() {
+  if (batch_.events == 0) return;
+  if (!file_) open_file();
+  file_->append(batch_.records);
+  batch_.clear();
+}
+
+void AsyncEventWriter::open_file() {
+  files_.make_directories(directory_);
+  file_ = std::make_unique<EventWriter>(files_, clock_, directory_, options_.filename_suffix);
+}
+
+void AsyncEventWriter::note_failure(const std::string& message) {
+  if (file_) file_->abandon();
+  file_.reset();
+  next_attempt_ = clock_.now() + options_.retry_secs;
+  bool is_news;
+  {
+    MutexLock lock(mutex_);
+    is_news = !std::exchange(failing_, true) || last_error_ != message;
+    last_error_ = message;
+  }
+  space_.notify_all();
+  if (is_news)
+    log_error("event files in {}: {}; trying a new file in {} s", directory_, message, options_.retry_secs.count());
+}
+
+void AsyncEventWriter::note_success() {
+  uint64_t dropped;
+  {
+    MutexLock lock(mutex_);
+    if (!std::exchange(failing_, false)) return;
+    dropped = dropped_ - dropped_before_;
+  }
+  log_warning("event files in {}: writing again; {} events were dropped", directory_, dropped);
+}
+
+// Gets what is left to the disk, with a second try where the first failed, and returns what stood in the way.
+std::exception_ptr AsyncEventWriter::finish(std::exception_ptr error) {
+  if (error) error = write_all();
+  {
+    MutexLock lock(mutex_);
+    dropped_ += batch_.events + pending_.events;
+    pending_.clear();
+  }
+  batch_.clear();
+  if (error || !file_) return error;
+  try {
+    std::exchange(file_, nullptr)->close();
+  } catch (...) {
+    error = std::current_exception();
+    note_failure(message_of(error));
+  }
+  return error;
+}
+
+void AsyncEventWriter::report(const Work& work, const std::exception_ptr& error) {
+  MutexLock lock(mutex_);
+  flushes_served_ = work.flush;
+  flush_error_ = error;
+  if (work.is_last) flushes_served_ = flushes_asked_;
+  done_.notify_all();
+}
+
+}  // namespace longhaul

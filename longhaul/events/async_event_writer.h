@@ -1,0 +1,118 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/base/mutex.h"
+#include "longhaul/base/thread.h"
+#include "longhaul/events/event_writer.h"
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+struct FileWriterOptions {
+  // At most so many events, and so many bytes, wait for the writer thread, and at most as many again are being written;
+  // then adding blocks. (The original's max_queue is 10: there each event costs a hand-over between two threads. Here
+  // they pass in batches, for which there must be room.)
+  size_t max_queue = 65536;
+  size_t max_queue_bytes = size_t{16} << 20;
+
+  Seconds flush_secs{120};      // an event is in the file after so long at the latest, whether or not others follow
+  std::string filename_suffix;  // at the very end of the file's name; with one, the file is there from the start
+  Seconds retry_secs{10};       // how long after a failed write the next is tried, in a new file
+  FileSystem* files = nullptr;  // nullptr: the machine's
+  Clock* clock = nullptr;
+};
+
+// Writes records to the event files of one directory, on a thread of its own ("lh-events").
+//
+//   open --close--> closed --reopen--> open
+//
+// The thread starts a file when the first record comes. When a write fails (a full disk, a deleted file), it logs the
+// error, leaves the file for good, and after retry_secs writes the same records to a new one: some of them may then be
+// in both. Until that succeeds nobody blocks: records beyond the limits are dropped and counted. Any thread may call.
+class AsyncEventWriter {
+ public:
+  // The directory must exist.
+  AsyncEventWriter(std::string directory, FileWriterOptions options);
+  ~AsyncEventWriter();
+
+  // Takes the record; blocks while the queue is full and writing works. False: closed, and nothing was taken.
+  bool add(std::string_view record);
+
+  // All records added before are in the kernel's hands on return. Throws the error that prevented it; the records are
+  // kept and tried again. False: closed.
+  bool flush();
+
+  // Writes what waits, syncs it to the disk and stops the thread; a second call does nothing. Throws, once closed, if
+  // records were dropped: the message says how many and why. It does not wait for a full disk to become empty.
+  void close();
+  void reopen();
+
+  bool is_closed() const;
+  std::string last_error() const;  // of writing; empty if none
+  uint64_t dropped_events() const;
+
+ private:
+  struct Batch {
+    std::string records;
+    size_t events = 0;
+    void clear();
+  };
+  struct Work {
+    uint64_t flush;  // the newest flush asked for
+    bool is_last;
+  };
+
+  bool is_full(size_t record_bytes) const REQUIRES(mutex_);
+  bool is_large() const REQUIRES(mutex_);
+
+  // The writer thread.
+  void run();
+  Work wait_for_work();
+  bool is_ready(Seconds now) const REQUIRES(mutex_);
+  Seconds time_to_wait(Seconds now) const REQUIRES(mutex_);
+  std::exception_ptr write_all();
+  void write_batch();
+  void take_pending();
+  void open_file();
+  void note_failure(const std::string& message);
+  void note_success();
+  std::exception_ptr finish(std::exception_ptr error);
+  void report(const Work& work, const std::exception_ptr& error);
+
+  const std::string directory_;
+  const FileWriterOptions options_;
+  FileSystem& files_;
+  Clock& clock_;
+
+  // The writer thread's alone, while it runs.
+  std::unique_ptr<EventWriter> file_;
+  Batch batch_;  // what is being written; it stays here until that has succeeded
+  std::optional<Seconds> flush_due_;
+  Seconds next_attempt_{0};
+
+  Mutex lifecycle_;  // one close() or reopen() at a time; taken before mutex_
+  NamedThread thread_ GUARDED_BY(lifecycle_);
+
+  mutable Mutex mutex_;
+  CondVar work_;   // for the writer thread
+  CondVar space_;  // for who adds
+  CondVar done_;   // for who flushes
+  Batch pending_ GUARDED_BY(mutex_);
+  bool open_ GUARDED_BY(mutex_) = false;
+  bool failing_ GUARDED_BY(mutex_) = false;
+  uint64_t flushes_asked_ GUARDED_BY(mutex_) = 0;
+  uint64_t flushes_served_ GUARDED_BY(mutex_) = 0;
+  std::exception_ptr flush_error_ GUARDED_BY(mutex_);
+  uint64_t dropped_ GUARDED_BY(mutex_) = 0;
+  uint64_t dropped_before_ GUARDED_BY(mutex_) = 0;  // the count at reopen()
+  std::string last_error_ GUARDED_BY(mutex_);
+};
+
+}  // namespace longhaul

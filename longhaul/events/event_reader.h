@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "longhaul/io/file.h"
+#include "longhaul/io/record.h"
+#include "longhaul/proto/event.pb.h"
+
+namespace longhaul {
+
+// Reads an event file, which may still be growing. One thread at a time.
+class EventReader {
+ public:
+  // NotFoundError, ...
+  explicit EventReader(const std::string& path, FileSystem& files = FileSystem::real());
+
+  // The next event; none at the end of what is whole, also if a part of another event follows. It may be called again
+  // when the file has grown. DataLossError: the file is damaged here, and what follows cannot be found.
+  std::optional<proto::Event> next();
+
+  // Whether bytes that are no whole event were left when next() last gave none.
+  bool is_truncated() const { return is_truncated_; }
+
+ private:
+  const std::string path_;
+  std::unique_ptr<ReadableFile> file_;
+  RecordReader records_;
+  bool is_truncated_ = false;
+};
+
+// The paths of the event files in a directory, in the order in which TensorBoard reads them: by name.
+std::vector<std::string> event_files(const std::string& logdir, FileSystem& files = FileSystem::real());
+
+}  // namespace longhaul

@@ -1,0 +1,120 @@
+#include "longhaul/events/file_writer.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
+#include "longhaul/events/summary.h"
+
+namespace longhaul {
+
+namespace {
+
+// Makes the directory, since what comes after it in the constructor needs it.
+std::string made_directory(std::string_view logdir, const FileWriterOptions& options) {
+  std::string path = strip_file_scheme(logdir);
+  if (path.empty()) throw InvalidArgumentError("a FileWriter needs a logdir");
+  (options.files ? *options.files : FileSystem::real()).make_directories(path);
+  return path;
+}
+
+}  // namespace
+
+FileWriter::FileWriter(std::string_view logdir, FileWriterOptions options)
+    : logdir_(made_directory(logdir, options)),
+      clock_(options.clock ? *options.clock : Clock::real()),
+      writer_(logdir_, options) {}
+
+void FileWriter::add_summary(const proto::Summary& summary, int64_t global_step) {
+  add(EventField::kSummary, has_metadata(summary) ? without_known_metadata(summary) : summary.SerializeAsString(),
+      global_step);
+}
+
+void FileWriter::add_summary(std::string_view serialized_summary, int64_t global_step) {
+  if (!has_metadata(serialized_summary)) return add(EventField::kSummary, serialized_summary, global_step);
+  add(EventField::kSummary, without_known_metadata(parse_summary(serialized_summary)), global_step);
+}
+
+std::string FileWriter::without_known_metadata(proto::Summary summary) {
+  MutexLock lock(tags_mutex_);
+  for (auto& value : *summary.mutable_value())
+    if (value.has_metadata() && !described_tags_.insert(value.tag()).second) value.clear_metadata();
+  return summary.SerializeAsString();
+}
+
+void FileWriter::add_scalar(std::string_view tag, float value, int64_t global_step) {
+  constexpr size_t kUsualTag = 256;
+  if (tag.size() <= kUsualTag) {
+    char record[kScalarRecordOverhead + kUsualTag];
+    add_record({record, encode_scalar_record(record, clock_.wall_time(), global_step, tag, value)});
+  } else {
+    std::string record(kScalarRecordOverhead + tag.size(), '\0');
+    record.resize(encode_scalar_record(record.data(), clock_.wall_time(), global_step, tag, value));
+    add_record(record);
+  }
+}
+
+void FileWriter::add_event(const proto::Event& event) {
+  std::string record;
+  append_record(record, event.SerializeAsString());
+  add_record(record);
+}
+
+void FileWriter::add_graph(std::string_view graph_def, int64_t global_step) {
+  add(EventField::kGraphDef, graph_def, global_step);
+}
+
+void FileWriter::add_meta_graph(std::string_view meta_graph_def, int64_t global_step) {
+  add(EventField::kMetaGraphDef, meta_graph_def, global_step);
+}
+
+void FileWriter::add_session_log(const proto::SessionLog& session_log, int64_t global_step) {
+  add(EventField::kSessionLog, session_log.SerializeAsString(), global_step);
+}
+
+void FileWriter::add_run_metadata(const proto::RunMetadata& run_metadata, const std::string& tag, int64_t global_step) {
+  {
+    MutexLock lock(tags_mutex_);
+    if (!run_metadata_tags_.insert(tag).second)
+      throw InvalidArgumentError(
+          fmt::format("run metadata \"{}\": The provided tag was already used for this event type", tag));
+  }
+  proto::TaggedRunMetadata tagged;
+  tagged.set_tag(tag);
+  tagged.set_run_metadata(run_metadata.SerializeAsString());
+  add(EventField::kTaggedRunMetadata, tagged.SerializeAsString(), global_step);
+}
+
+void FileWriter::flush() {
+  if (!writer_.flush()) warn_closed("flush");
+}
+
+void FileWriter::close() {
+  writer_.close();
+}
+
+void FileWriter::reopen() {
+  {
+    MutexLock lock(tags_mutex_);
+    if (writer_.is_closed()) described_tags_.clear();
+  }
+  writer_.reopen();
+}
+
+void FileWriter::add(EventField field, std::string_view content, int64_t global_step) {
+  std::string record;
+  append_event_record(record, clock_.wall_time(), global_step, field, content);
+  add_record(record);
+}
+
+void FileWriter::add_record(std::string_view record) {
+  if (!writer_.add(record)) warn_closed("add an event");
+}
+
+void FileWriter::warn_closed(const char* what) const {
+  log_warning("{}: the FileWriter for {} is closed; nothing is written", what, logdir_);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+
+#include "longhaul/base/mutex.h"
+#include "longhaul/events/async_event_writer.h"
+#include "longhaul/events/event_encoding.h"
+#include "longhaul/proto/config.pb.h"
+#include "longhaul/proto/event.pb.h"
+
+namespace longhaul {
+
+// Writes what TensorBoard shows to event files in a directory.
+//
+//   FileWriter writer("runs/demo");
+//   writer.add_scalar("loss", 0.5f, step);
+//   writer.close();                          // throws if anything was lost
+//
+// Adding takes well under a microsecond and does no I/O; a thread of the writer's own writes. The file comes into being
+// with the first event. What was added is in the file flush_secs later at the latest, sooner after flush(), and safe
+// from a crash of the machine after close(). Events of one thread, and events of which one was added before the other
+// in any other sense, keep their order. A failing disk never stops a training: see AsyncEventWriter. Any thread may
+// call any method.
+//
+// After close() all add methods, and flush(), log a warning and do nothing more, until reopen().
+class FileWriter {
+ public:
+  // Creates the directory with its parents; throws where that fails. "file://" before it is dropped.
+  explicit FileWriter(std::string_view logdir, FileWriterOptions options = {});
+
+  const std::string& logdir() const { return logdir_; }
+
+  // A summary, or one in serialised form (InvalidArgumentError: it is none). The metadata of a value is kept with the
+  // first value of its tag since the last (re)opening and dropped afterwards: readers remember it.
+  void add_summary(const proto::Summary& summary, int64_t global_step = 0);
+  void add_summary(std::string_view serialized_summary, int64_t global_step = 0);
+
+  // The same as add_summary(scalar_summary(tag, value), global_step), and much faster.
+  void add_scalar(std::string_view tag, float value, int64_t global_step = 0);
+
+  void add_event(const proto::Event& event);  // as it is, with its own wall_time
+
+  // A serialised GraphDef, MetaGraphDef.
+  void add_graph(std::string_view graph_def, int64_t global_step = 0);
+  void add_meta_graph(std::string_view meta_graph_def, int64_t global_step = 0);
+
+  void add_session_log(const proto::SessionLog& session_log, int64_t global_step = 0);  // 0: none
+
+  // InvalidArgumentError: the tag was used before.
+  void add_run_metadata(const proto::RunMetadata& run_metadata, const std::string& tag, int64_t global_step = 0);
+
+  // What was added before is in the file, on return. Throws what prevented it; the events are tried again later.
+  void flush();
+
+  // Writes what is left, syncs it to the disk and ends the thread. Throws if events were lost, closed all the same.
+  // Nothing happens if it is closed already.
+  void close();
+
+  // Goes on in a new file, which sorts after the old one. Nothing happens if it is open.
+  void reopen();
+
+  bool is_closed() const { return writer_.is_closed(); }
+  std::string last_error() const { return writer_.last_error(); }  // of writing; empty if none
+  uint64_t dropped_events() const { return writer_.dropped_events(); }
+
+ private:
+  void add(EventField field, std::string_view content, int64_t global_step);
+  void add_record(std::string_view record);
+  void warn_closed(const char* what) const;
+  std::string without_known_metadata(proto::Summary summary);
+
+  const std::string logdir_;
+  Clock& clock_;
+  AsyncEventWriter writer_;
+
+  Mutex tags_mutex_;
+  std::unordered_set<std::string> described_tags_ GUARDED_BY(tags_mutex_);
+  std::unordered_set<std::string> run_metadata_tags_ GUARDED_BY(tags_mutex_);
+};
+
+}  // namespace longhaul

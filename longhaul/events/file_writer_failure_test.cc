@@ -1,0 +1,254 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "longhaul/base/log.h"
+#include "longhaul/events/event_reader.h"
+#include "longhaul/events/file_writer.h"
+#include "longhaul/testing/fake_clock.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
+
+class FailingWrites : public ::testing::Test {
+ protected:
+  FailingWrites() {
+    before_ = set_log_sink([this](LogLevel level, const std::string& message) {
+      MutexLock lock(messages_mutex_);
+      if (level == LogLevel::kError) errors_.push_back(message);
+    });
+  }
+  ~FailingWrites() override { set_log_sink(before_); }
+
+  FileWriterOptions options() { return {.files = &files_, .clock = &clock_}; }
+  std::string logdir() const { return directory_.path(); }
+  std::vector<std::string> errors() {
+    MutexLock lock(messages_mutex_);
+    return errors_;
+  }
+
+  // The steps of all events, in the order of the files; one that is in two files counts once.
+  std::vector<int64_t> steps() {
+    std::vector<int64_t> all;
+    for (const auto& path : event_files(logdir())) {
+      EventReader reader(path);
+      while (auto event = reader.next())
+        if (event->has_summary() && std::find(all.begin(), all.end(), event->step()) == all.end())
+          all.push_back(event->step());
+    }
+    return all;
+  }
+
+  template <typename Condition>
+  static void wait_until(Condition condition) {
+    while (!condition()) std::this_thread::yield();
+  }
+
+  testing::TemporaryDirectory directory_;
+  testing::FaultyFileSystem files_;
+  testing::FakeClock clock_;
+  LogSink before_;
+  Mutex messages_mutex_;
+  std::vector<std::string> errors_;
+};
+
+TEST_F(FailingWrites, AFullDiskIsReportedAndTheEventsAreTriedAgain) {
+  FileWriter writer(logdir(), options());
+  writer.add_scalar("t", 1, 1);
+  writer.flush();
+  files_.fail_writes_after(10);
+  writer.add_scalar("t", 1, 2);
+  EXPECT_THROW(writer.flush(), ResourceExhaustedError);
+  EXPECT_THAT(errors(), ElementsAre(HasSubstr("No space left")));
+  EXPECT_THAT(writer.last_error(), HasSubstr("No space left"));
+
+  files_.heal();
+  writer.flush();
+  writer.close();
+  EXPECT_THAT(steps(), ElementsAre(1, 2));
+  EXPECT_EQ(writer.dropped_events(), 0u);
+}
+
+TEST_F(FailingWrites, ClosingOnAFullDiskEndsAndSaysWhatIsLost) {
+  FileWriter writer(logdir(), options());
+  files_.fail_writes_after(0);
+  for (int i = 0; i < 7; ++i) writer.add_scalar("t", 1, i);
+  try {
+    writer.close();
+    FAIL() << "no error";
+  } catch (const ResourceExhaustedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("7 events dropped"));
+  }
+  EXPECT_EQ(writer.dropped_events(), 7u);
+  EXPECT_TRUE(writer.is_closed());
+  EXPECT_THAT(event_files(logdir()), IsEmpty());
+  EXPECT_NO_THROW(writer.close());
+}
+
+TEST_F(FailingWrites, ADiskThatStaysFullDoesNotFillWithFiles) {
+  FileWriter writer(logdir(), options());
+  files_.fail_writes_after(50);  // room for the version record
+  writer.add_scalar("t", 1);
+  for (int i = 0; i < 5; ++i) EXPECT_THROW(writer.flush(), ResourceExhaustedError);
+  EXPECT_THAT(event_files(logdir()), IsEmpty());
+  EXPECT_THROW(writer.close(), ResourceExhaustedError);
+}
+
+TEST_F(FailingWrites, ProducersAreNotHeldUpWhileTheDiskIsFull) {
+  auto small = options();
+  small.max_queue = 10;
+  FileWriter writer(logdir(), small);
+  files_.fail_writes_after(0);
+  writer.add_scalar("t", 1, 0);
+  EXPECT_THROW(writer.flush(), ResourceExhaustedError);
+  for (int i = 1; i <= 100; ++i) writer.add_scalar("t", 1, i);
+  EXPECT_EQ(writer.dropped_events(), 90u);
+
+  files_.heal();
+  EXPECT_THROW(writer.close(), DataLossError);
+  EXPECT_THAT(steps(), SizeIs(11));
+}
+
+TEST_F(FailingWrites, ANewFileIsTriedAfterRetrySecs) {
+  FileWriter writer(logdir(), options());
+  files_.fail_operation(1, testing::FaultyFileSystem::Fault::kForGood);
+  writer.add_scalar("t", 1, 1);
+  wait_until([&] { return !writer.last_error().empty(); });
+  files_.heal();
+  EXPECT_THAT(steps(), IsEmpty());
+  wait_until([&] {
+    clock_.advance(Seconds(5));
+    return steps().size() == 1;
+  });
+  EXPECT_EQ(writer.dropped_events(), 0u);
+}
+
+TEST_F(FailingWrites, AnErrorThatRepeatsIsLoggedOnce) {
+  FileWriter writer(logdir(), options());
+  files_.fail_writes_after(0);
+  writer.add_scalar("t", 1, 1);
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(writer.flush(), ResourceExhaustedError);
+  EXPECT_THAT(errors(), SizeIs(1));
+  EXPECT_THROW(writer.close(), ResourceExhaustedError);
+}
+
+TEST_F(FailingWrites, ADeletedDirectoryIsNoticedAndMadeAgain) {
+  FileWriter writer(logdir(), options());
+  writer.add_scalar("t", 1, 1);
+  writer.flush();
+  files_.remove(event_files(logdir())[0]);
+  files_.remove(logdir());
+  writer.add_scalar("t", 1, 2);
+  EXPECT_THROW(writer.flush(), NotFoundError);
+  writer.flush();
+  writer.close();
+  EXPECT_THAT(steps(), ElementsAre(2));
+}
+
+// Writes three events while the n-th operation fails, and returns how many operations there were.
+size_t write_three(const std::string& logdir, Clock& clock, int n, bool* reported) {
+  testing::FaultyFileSystem files;
+  FileWriter writer(logdir, {.files = &files, .clock = &clock});
+  const size_t before = files.operations().size();
+  files.fail_operation(n);
+  auto call = [&](auto method) {
+    try {
+      (writer.*method)();
+    } catch (const UnavailableError&) {
+      *reported = true;
+    }
+  };
+  writer.add_scalar("t", 1, 1);
+  call(&FileWriter::flush);
+  writer.add_scalar("t", 1, 2);
+  writer.add_scalar("t", 1, 3);
+  call(&FileWriter::close);
+  EXPECT_EQ(writer.dropped_events(), 0u);
+  return files.operations().size() - before;
+}
+
+TEST_F(FailingWrites, WhateverOperationFailsNothingIsLostAndItIsReported) {
+  bool reported = false;
+  const size_t operations = write_three(logdir(), clock_, 1000, &reported);
+  EXPECT_FALSE(reported);
+  EXPECT_GE(operations, 11u);
+  for (size_t n = 0; n < operations; ++n) {
+    for (const auto& path : event_files(logdir())) files_.remove(path);
+    const size_t errors_before = errors().size();
+    reported = false;
+    write_three(logdir(), clock_, static_cast<int>(n), &reported);
+    EXPECT_THAT(steps(), UnorderedElementsAre(1, 2, 3)) << n;
+    EXPECT_TRUE(reported || errors().size() > errors_before) << n;
+  }
+}
+
+// Lets appends through only while it is open.
+class GatedFiles : public testing::FaultyFileSystem {
+ public:
+  class File : public WritableFile {
+   public:
+    File(GatedFiles& files, std::unique_ptr<WritableFile> inner) : files_(files), inner_(std::move(inner)) {}
+    void append(std::string_view data) override {
+      files_.is_reached = true;
+      while (!files_.is_open) std::this_thread::yield();
+      inner_->append(data);
+    }
+    void flush() override { inner_->flush(); }
+    void sync() override { inner_->sync(); }
+    void close() override { inner_->close(); }
+
+   private:
+    GatedFiles& files_;
+    std::unique_ptr<WritableFile> inner_;
+  };
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    return std::make_unique<File>(*this, FaultyFileSystem::create(path, if_exists));
+  }
+  std::atomic<bool> is_open = false, is_reached = false;
+};
+
+class WatchedClock : public testing::FakeClock {
+ public:
+  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex) {
+    ++waits;
+    FakeClock::wait_for(cond, mutex, timeout);
+  }
+  std::atomic<int> waits = 0;
+};
+
+TEST_F(FailingWrites, ASlowDiskHoldsProducersUpAtTheLimit) {
+  constexpr int kEvents = 1000, kLimit = 10;
+  GatedFiles gated;
+  WatchedClock clock;
+  auto small = options();
+  small.files = &gated;
+  small.clock = &clock;
+  small.max_queue = kLimit;
+  FileWriter writer(logdir(), small);
+  std::atomic<int> added = 0;
+  std::thread producer([&] {
+    for (int i = 1; i <= kEvents; ++i, ++added) writer.add_scalar("t", 1, i);
+  });
+  wait_until([&] { return gated.is_reached.load(); });
+  const int waits = clock.waits;
+  wait_until([&] { return clock.waits > waits + 1; });  // the writer is in the file: who waits is the producer
+  EXPECT_LE(added, 2 * kLimit);
+  gated.is_open = true;
+  producer.join();
+  writer.close();
+  EXPECT_THAT(steps(), SizeIs(kEvents));
+}
+
+}  // namespace
+}  // namespace longhaul

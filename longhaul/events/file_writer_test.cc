@@ -1,0 +1,270 @@
+#include "longhaul/events/file_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <map>
+#include <thread>
+
+#include "longhaul/base/log.h"
+#include "longhaul/events/event_reader.h"
+#include "longhaul/events/summary.h"
+#include "longhaul/testing/fake_clock.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+class Writing : public ::testing::Test {
+ protected:
+  Writing() {
+    before_ = set_log_sink([this](LogLevel level, const std::string& message) {
+      MutexLock lock(messages_mutex_);
+      if (level >= LogLevel::kWarning) messages_.push_back(message);
+    });
+  }
+  ~Writing() override { set_log_sink(before_); }
+
+  FileWriterOptions options() { return {.files = &files_, .clock = &clock_}; }
+  std::string logdir() const { return directory_.file("runs/a"); }
+  std::vector<std::string> paths() { return event_files(logdir()); }
+  std::vector<std::string> messages() {
+    MutexLock lock(messages_mutex_);
+    return messages_;
+  }
+
+  // All events but the versions, with which each file begins.
+  std::vector<proto::Event> events() {
+    std::vector<proto::Event> all;
+    for (const auto& path : paths()) {
+      EventReader reader(path);
+      EXPECT_EQ(reader.next()->file_version(), "brain.Event:2") << path;
+      while (auto event = reader.next()) all.push_back(*event);
+    }
+    return all;
+  }
+  std::vector<int64_t> steps() {
+    std::vector<int64_t> all;
+    for (const auto& event : events()) all.push_back(event.step());
+    return all;
+  }
+
+  // Waits for what another thread does, without end where it never does it.
+  template <typename Condition>
+  static void wait_until(Condition condition) {
+    while (!condition()) std::this_thread::yield();
+  }
+
+  testing::TemporaryDirectory directory_;
+  testing::FaultyFileSystem files_;
+  testing::FakeClock clock_;
+  LogSink before_;
+  Mutex messages_mutex_;
+  std::vector<std::string> messages_;
+};
+
+TEST_F(Writing, EventsAreInTheFileInTheirOrder) {
+  FileWriter writer(logdir(), options());
+  writer.add_session_log(
+      [] {
+        proto::SessionLog log;
+        log.set_status(proto::SessionLog::START);
+        return log;
+      }(),
+      1);
+  writer.add_summary(scalar_summary("loss", 0.5f), 10);
+  writer.add_scalar("loss", 0.25f, 20);
+  writer.add_summary(scalar_summary("loss", 0.125f).SerializeAsString(), 30);
+  writer.add_graph("graph", 40);
+  writer.add_meta_graph("meta", 41);
+  writer.add_run_metadata({}, "test run", 42);
+  proto::Event own;
+  own.set_wall_time(3);
+  own.mutable_log_message()->set_message("hello");
+  writer.add_event(own);
+  writer.close();
+
+  auto all = events();
+  ASSERT_THAT(all, SizeIs(8));
+  EXPECT_THAT(steps(), ElementsAre(1, 10, 20, 30, 40, 41, 42, 0));
+  EXPECT_EQ(all[0].session_log().status(), proto::SessionLog::START);
+  EXPECT_EQ(all[1].summary().value(0).simple_value(), 0.5f);
+  EXPECT_EQ(all[2].summary().value(0).simple_value(), 0.25f);
+  EXPECT_EQ(all[3].summary().value(0).simple_value(), 0.125f);
+  EXPECT_EQ(all[4].graph_def(), "graph");
+  EXPECT_EQ(all[5].meta_graph_def(), "meta");
+  EXPECT_EQ(all[6].tagged_run_metadata().tag(), "test run");
+  EXPECT_EQ(all[7].SerializeAsString(), own.SerializeAsString());
+  EXPECT_EQ(all[0].wall_time(), clock_.wall_time());
+}
+
+TEST_F(Writing, FilesAreNamedAsReadersExpectThem) {
+  FileWriter writer(logdir(), options());
+  writer.add_scalar("t", 1);
+  writer.close();
+  char host[256];
+  gethostname(host, sizeof(host));
+  EXPECT_THAT(paths(), ElementsAre(logdir() + "/events.out.tfevents.1600001000." + host));
+}
+
+TEST_F(Writing, TheFileComesWithTheFirstEventUnlessItHasASuffix) {
+  FileWriter lazy(logdir(), options());
+  EXPECT_THAT(paths(), IsEmpty());
+  lazy.close();
+  EXPECT_THAT(paths(), IsEmpty());
+
+  auto with_suffix = options();
+  with_suffix.filename_suffix = ".eval";
+  FileWriter writer(logdir(), with_suffix);
+  ASSERT_THAT(paths(), SizeIs(1));
+  EXPECT_TRUE(paths()[0].ends_with(".eval"));
+}
+
+TEST_F(Writing, AFileOfTheSameSecondSortsAfterTheOthers) {
+  for (int64_t step : {1, 2, 3}) {
+    FileWriter writer(logdir(), options());
+    writer.add_scalar("t", 1, step);
+    writer.close();
+    writer.reopen();
+    writer.add_scalar("t", 1, step + 10);
+    writer.close();
+  }
+  EXPECT_THAT(paths(), SizeIs(6));
+  EXPECT_THAT(steps(), ElementsAre(1, 11, 2, 12, 3, 13));
+}
+
+TEST_F(Writing, AFileAfterTheClockWasSetBackSortsAfterTheOthers) {
+  files_.make_directories(logdir());
+  files_.create(logdir() + "/events.out.tfevents.1700000000.zebra")->close();
+  FileWriter writer(logdir(), options());
+  writer.add_scalar("t", 1);
+  writer.close();
+  EXPECT_THAT(paths()[1], HasSubstr("events.out.tfevents.1700000001."));
+}
+
+TEST_F(Writing, ClosingSyncsFileAndDirectory) {
+  FileWriter writer(logdir(), options());
+  writer.add_scalar("t", 1);
+  writer.close();
+  const std::string name = base_name(paths()[0]);
+  auto done = files_.operations();
+  EXPECT_THAT(std::vector(done.end() - 3, done.end()),
+              ElementsAre("sync " + name, "close " + name, "sync_directory " + logdir()));
+}
+
+TEST_F(Writing, AClosedWriterWarnsAndWritesNothing) {
+  FileWriter writer(logdir(), options());
+  writer.add_scalar("t", 1, 1);
+  writer.close();
+  writer.close();
+  EXPECT_THAT(messages(), IsEmpty());
+  writer.add_scalar("t", 1, 2);
+  writer.add_graph("graph");
+  writer.flush();
+  EXPECT_THAT(messages(), SizeIs(3));
+  EXPECT_THAT(messages(), Contains(HasSubstr(logdir() + " is closed")));
+  EXPECT_THAT(steps(), ElementsAre(1));
+}
+
+TEST_F(Writing, MetadataIsKeptWithTheFirstValueOfATag) {
+  auto described = scalar_summary("t", 1.0f);
+  described.mutable_value(0)->mutable_metadata()->set_display_name("name");
+  FileWriter writer(logdir(), options());
+  writer.add_summary(described, 1);
+  writer.add_summary(described, 2);
+  writer.add_summary(described.SerializeAsString(), 3);
+  writer.close();
+  writer.reopen();
+  writer.add_summary(described.SerializeAsString(), 4);
+  writer.close();
+
+  std::vector<bool> kept;
+  for (const auto& event : events()) {
+    kept.push_back(event.summary().value(0).has_metadata());
+    EXPECT_EQ(event.summary().value(0).simple_value(), 1.0f);
+  }
+  EXPECT_THAT(kept, ElementsAre(true, false, false, true));
+}
+
+TEST_F(Writing, BytesThatAreNoSummaryAreRefused) {
+  FileWriter writer(logdir(), options());
+  EXPECT_THROW(writer.add_summary("\x0a\x05"), InvalidArgumentError);
+}
+
+TEST_F(Writing, ATagOfRunMetadataIsUsedOnce) {
+  FileWriter writer(logdir(), options());
+  writer.add_run_metadata({}, "step 1");
+  writer.add_run_metadata({}, "step 2");
+  EXPECT_THROW(writer.add_run_metadata({}, "step 1"), InvalidArgumentError);
+}
+
+TEST_F(Writing, ADirectoryThatCannotBeMadeIsAnErrorAtOnce) {
+  files_.create(directory_.file("file"))->close();
+  EXPECT_THROW(FileWriter(directory_.file("file/logs")), Error);
+  EXPECT_THROW(FileWriter(""), InvalidArgumentError);
+}
+
+TEST_F(Writing, TheFirstEventIsInTheFileAtOnceAndTheNextAfterFlushSecs) {
+  FileWriter writer(logdir(), options());
+  writer.add_scalar("t", 1, 1);
+  wait_until([&] { return paths().size() == 1 && steps().size() == 1; });
+
+  writer.add_scalar("t", 1, 2);
+  clock_.advance(Seconds(1));
+  EXPECT_THAT(steps(), ElementsAre(1));
+  wait_until([&] {
+    clock_.advance(Seconds(60));
+    return steps().size() == 2;
+  });
+}
+
+TEST_F(Writing, FlushedEventsAreInTheFile) {
+  FileWriter writer(logdir(), options());
+  for (int64_t step = 1; step <= 3; ++step) {
+    writer.add_scalar("t", 1, step);
+    writer.flush();
+    EXPECT_THAT(steps(), SizeIs(step));
+  }
+}
+
+TEST_F(Writing, ManyProducersLoseNothingAndKeepTheirOrder) {
+  constexpr int kThreads = 4, kEach = 20'000;
+  auto small = options();
+  small.max_queue = 1000;  // so that they also wait for room
+  FileWriter writer(logdir(), small);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t)
+    threads.emplace_back([&writer, t] {
+      for (int i = 1; i <= kEach; ++i) writer.add_scalar("t" + std::to_string(t), 1, i);
+    });
+  for (auto& thread : threads) thread.join();
+  writer.close();
+
+  std::map<std::string, int64_t> last;
+  for (const auto& event : events()) EXPECT_EQ(event.step(), ++last[event.summary().value(0).tag()]);
+  EXPECT_THAT(last, SizeIs(kThreads));
+  for (const auto& [tag, step] : last) EXPECT_EQ(step, kEach);
+}
+
+TEST_F(Writing, FlushingAndClosingRaceWithProducersUnharmed) {
+  FileWriter writer(logdir(), options());
+  std::thread producer([&] {
+    for (int i = 0; i < 2000; ++i) writer.add_scalar("t", 1, i);
+  });
+  for (int i = 0; i < 20; ++i) writer.flush();
+  writer.close();
+  producer.join();
+  const auto written = steps();
+  for (size_t i = 0; i < written.size(); ++i) EXPECT_EQ(written[i], static_cast<int64_t>(i));
+}
+
+}  // namespace
+}  // namespace longhaul
