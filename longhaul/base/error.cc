@@ -1,7 +1,7 @@
 #include "longhaul/base/error.h"
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 namespace longhaul {
 
@@ -81,7 +81,7 @@ Code code_of_errno(int error_number) {
 }  // namespace
 
 void throw_errno(int error_number, const std::string& what) {
-  throw_error(code_of_errno(error_number), what + ": " + std::strerror(error_number));
+  throw_error(code_of_errno(error_number), what + ": " + std::generic_category().message(error_number));
 }
 
 Code code_of(const std::exception_ptr& error) {
