@@ -1,0 +1,16 @@
+#pragma once
+
+#include "longhaul/checkpoint/slice.h"
+#include "longhaul/proto/tensor_bundle.pb.h"
+#include "longhaul/tensor/shape.h"
+
+namespace longhaul {
+
+void set_shape(proto::TensorShapeProto& out, const Shape& shape);
+void set_slice(proto::TensorSliceProto& out, const TensorSlice& slice);
+
+// As the message says, which may be nonsense: sizes below zero, an unknown rank.
+Shape shape_from(const proto::TensorShapeProto& message);
+TensorSlice slice_from(const proto::TensorSliceProto& message);
+
+}  // namespace longhaul

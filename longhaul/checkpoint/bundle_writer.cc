@@ -1,0 +1,207 @@
+#include "longhaul/checkpoint/bundle_writer.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle_format.h"
+#include "longhaul/checkpoint/bundle_proto.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/set_aside.h"
+#include "longhaul/checkpoint/string_tensor.h"
+#include "longhaul/checkpoint/table_writer.h"
+#include "longhaul/io/crc32c.h"
+
+namespace longhaul {
+namespace {
+
+std::string header() {
+  proto::BundleHeaderProto header;
+  header.set_num_shards(1);
+  header.set_endianness(proto::BundleHeaderProto::LITTLE);
+  header.mutable_version()->set_producer(bundle_format::kVersion);
+  return header.SerializeAsString();
+}
+
+proto::BundleEntryProto entry_of(DType dtype, const Shape& shape) {
+  proto::BundleEntryProto entry;
+  entry.set_dtype(static_cast<proto::DataType>(dtype));
+  set_shape(*entry.mutable_shape(), shape);
+  return entry;
+}
+
+// The bytes in pieces, each one's checksum taken while it is in the cache.
+StoredBytes write_bytes(std::string_view bytes, const std::function<void(std::string_view)>& append) {
+  StoredBytes stored{bytes.size(), 0};
+  while (!bytes.empty()) {
+    const std::string_view piece = bytes.substr(0, bundle_format::kChunk);
+    stored.crc = extend_crc32c(stored.crc, piece);
+    append(piece);
+    bytes.remove_prefix(piece.size());
+  }
+  return stored;
+}
+
+}  // namespace
+
+BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix)
+    : files_(files),
+      prefix_(strip_file_scheme(prefix)),
+      directory_(directory_name(prefix_)),
+      data_temporary_(temporary_path(data_path(prefix_, 0, 1))),
+      index_temporary_(temporary_path(index_path(prefix_))) {
+  files_.make_directories(directory_);
+  remove_stale_temporaries(files_, prefix_);
+  data_ = files_.create(data_temporary_, FileSystem::IfExists::kFail);
+}
+
+BundleWriter::~BundleWriter() {
+  if (index_in_place_) return;
+  try {
+    undo();
+  } catch (const std::exception& error) {
+    log_warning("{} was not saved, and cleaning up failed: {}", prefix_, error.what());
+  }
+}
+
+void BundleWriter::advance(State from, State to, const std::function<void()>& work) {
+  if (state_ != from) {
+    const char* why = state_ == State::kFailed ? "an earlier error spoiled it" : "the calls are not in order";
+    throw FailedPreconditionError(fmt::format("saving {}: {}", prefix_, why));
+  }
+  state_ = State::kFailed;
+  work();
+  state_ = to;
+}
+
+void BundleWriter::check_new_key(const std::string& name, const std::string& key) const {
+  if (key.empty()) throw InvalidArgumentError(fmt::format("saving {}: a tensor without a name", prefix_));
+  if (entries_.contains(key)) throw InvalidArgumentError(fmt::format("saving {}: duplicate key: {}", prefix_, name));
+}
+
+void BundleWriter::add(const std::string& name, const Tensor& tensor) {
+  advance(State::kAdding, State::kAdding, [&] {
+    check_new_key(name, name);
+    write_tensor(name, tensor);
+  });
+}
+
+void BundleWriter::add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice,
+                             const Tensor& tensor) {
+  if (slice.covers(full_shape)) return add(name, tensor.reshaped(full_shape));
+  advance(State::kAdding, State::kAdding, [&] {
+    const TensorSlice box = slice.within(full_shape);
+    if (tensor.shape() != shape_of(box)) {
+      throw InvalidArgumentError(fmt::format("saving {}: slice {} of {} has shape {}, but the tensor {}", prefix_,
+                                             slice.to_string(), name, shape_of(box).to_string(),
+                                             tensor.shape().to_string()));
+    }
+    auto& entry = whole_entry(name, full_shape, tensor.dtype());
+    for (const TensorSlice& other : slices_[name]) {
+      if (common_elements(box, other) == 0) continue;
+      throw InvalidArgumentError(fmt::format("saving {}: slices {} and {} of {} overlap", prefix_, other.to_string(),
+                                             slice.to_string(), name));
+    }
+    slices_[name].push_back(box);
+    set_slice(*entry.add_slices(), slice);
+    write_tensor(slice_key(name, slice), tensor);
+  });
+}
+
+proto::BundleEntryProto& BundleWriter::whole_entry(const std::string& name, const Shape& full_shape, DType dtype) {
+  if (!slices_.contains(name)) {
+    check_new_key(name, name);
+    return entries_.emplace(name, entry_of(dtype, full_shape)).first->second;
+  }
+  auto& entry = entries_.at(name);
+  if (entry.dtype() != static_cast<int>(dtype) || shape_from(entry.shape()) != full_shape) {
+    throw InvalidArgumentError(fmt::format("saving {}: the slices of {} disagree: {}{} and {}{}", prefix_, name,
+                                           dtype_name(static_cast<DType>(entry.dtype())),
+                                           shape_from(entry.shape()).to_string(), dtype_name(dtype),
+                                           full_shape.to_string()));
+  }
+  return entry;
+}
+
+void BundleWriter::write_tensor(const std::string& key, const Tensor& tensor) {
+  if (!tensor.defined()) throw InvalidArgumentError(fmt::format("saving {}: no tensor for {}", prefix_, key));
+  if (tensor.size_bytes() >= bundle_format::kLargeTensor) align(bundle_format::kLargeAlignment);
+  auto entry = entry_of(tensor.dtype(), tensor.shape());
+  entry.set_offset(static_cast<int64_t>(offset_));
+  const auto append_piece = [this](std::string_view piece) { append(piece); };
+  const StoredBytes stored =
+      tensor.dtype() == kString
+          ? write_strings(tensor.flat<std::string>(), append_piece)
+          : write_bytes({static_cast<const char*>(tensor.data()), tensor.size_bytes()}, append_piece);
+  entry.set_size(static_cast<int64_t>(stored.size));
+  entry.set_crc32c(mask_crc32c(stored.crc));
+  entries_[key] = std::move(entry);
+}
+
+void BundleWriter::append(std::string_view bytes) {
+  data_->append(bytes);
+  offset_ += bytes.size();
+}
+
+void BundleWriter::align(uint64_t alignment) {
+  const uint64_t over = offset_ % alignment;
+  if (over != 0) append(std::string(alignment - over, '\0'));
+}
+
+void BundleWriter::finish_data() {
+  advance(State::kAdding, State::kDataFinished, [&] {
+    data_->sync();
+    data_->close();
+    prefix_touched_ = true;
+    if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
+    files_.rename(data_temporary_, data_path(prefix_, 0, 1));
+  });
+}
+
+void BundleWriter::commit() {
+  advance(State::kDataFinished, State::kCommitted, [&] {
+    write_index();
+    files_.sync_directory(directory_);
+    files_.rename(index_temporary_, index_path(prefix_));
+    index_in_place_ = true;
+    files_.sync_directory(directory_);
+  });
+  remove_leftovers();
+}
+
+void BundleWriter::write_index() {
+  const auto file = files_.create(index_temporary_, FileSystem::IfExists::kFail);
+  TableWriter table(*file);
+  table.add("", header());
+  for (const auto& [key, entry] : entries_) table.add(key, entry.SerializeAsString());
+  table.finish();
+  file->sync();
+  file->close();
+}
+
+// The checkpoint is committed: what fails here costs room on the disk, and no more.
+void BundleWriter::remove_leftovers() {
+  try {
+    drop_aside(files_, prefix_);
+    for (const std::string& path : data_files_of(files_, prefix_)) {
+      if (path != data_path(prefix_, 0, 1)) files_.remove(path);
+    }
+  } catch (const Error& error) {
+    log_warning("{} is saved, but files of the one before it could not be removed: {}", prefix_, error.what());
+  }
+}
+
+void BundleWriter::undo() {
+  data_.reset();
+  remove_if_exists(files_, data_temporary_);
+  remove_if_exists(files_, index_temporary_);
+  if (!prefix_touched_) return;
+  if (files_.exists(index_path(prefix_))) {
+    drop_aside(files_, prefix_);
+  } else if (files_.exists(index_path(aside_prefix(prefix_)))) {
+    put_back(files_, prefix_);
+  } else {
+    remove_if_exists(files_, data_path(prefix_, 0, 1));
+  }
+}
+
+}  // namespace longhaul

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/checkpoint/slice.h"
+#include "longhaul/io/file.h"
+#include "longhaul/tensor/tensor.h"
+
+namespace longhaul {
+
+namespace proto {
+class BundleEntryProto;
+}
+
+// Writes a checkpoint: a tensor bundle in one data file and an index, as TensorFlow's readers expect them
+// (docs/formats/tensor_bundle.md).
+//
+//   adding --finish_data--> data in place --commit--> committed          any of them --an error--> failed
+//
+//   BundleWriter writer(files, "runs/demo/model.ckpt-100");
+//   writer.add("b", bias);
+//   writer.add("w", weights);
+//   writer.finish_data();
+//   (the caller writes model.ckpt-100.meta)
+//   writer.commit();
+//
+// What is on the disk, step by step; a crash between any two leaves the old checkpoint of that name, or the new one,
+// whole:
+//   1. The tensors go to a temporary data file as they are added.                               (the old one is
+//   untouched)
+//   2. finish_data(): it is synced and closed: no rename before the bytes are durable.
+//   3. Is the name taken by a committed checkpoint, that one is set aside by hard links, durably; then its index is
+//   removed.
+//      From here on readers find the old one aside (checkpoint_files.h).
+//   4. The data file gets its name.
+//   5. commit(): the index is written under a temporary name, synced and closed; then the directory is synced, so that
+//   no
+//      index is ever without its data.
+//   6. The index gets its name: this is the commit. The directory is synced.
+//   7. What was set aside is removed, and data files of other shard counts.
+// Destroyed before 6, the writer removes what it wrote and puts back what it had set aside. Temporary files of a dead
+// process are removed by the next writer with the same basename, whatever its step.
+//
+// The same calls give the same bytes. Tensors are written from where they are, in the order of the calls, without a
+// copy.
+//
+// One thread at a time; one process at a time for the checkpoints of one basename. I/O errors are the file system's;
+// after any error the checkpoint cannot be committed, and further calls throw FailedPreconditionError.
+class BundleWriter {
+ public:
+  // Makes the prefix's directory.
+  BundleWriter(FileSystem& files, const std::string& prefix);
+  ~BundleWriter();
+  BundleWriter(const BundleWriter&) = delete;
+  BundleWriter& operator=(const BundleWriter&) = delete;
+
+  // InvalidArgumentError: the name is empty or taken ("duplicate key"), or there is no tensor.
+  void add(const std::string& name, const Tensor& tensor);
+
+  // A part of the tensor `name`, whose whole shape is `full_shape`. Readers put the parts together.
+  // InvalidArgumentError: the tensor has not the slice's shape, the slice reaches outside, overlaps another, or the
+  // parts disagree about the whole.
+  void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, const Tensor& tensor);
+
+  void finish_data();
+  void commit();
+  void finish() {
+    finish_data();
+    commit();
+  }
+
+  uint64_t data_bytes() const { return offset_; }
+
+ private:
+  enum class State { kAdding, kDataFinished, kCommitted, kFailed };
+
+  // Runs `work`, which leads from one state to another, or to kFailed.
+  void advance(State from, State to, const std::function<void()>& work);
+  void check_new_key(const std::string& name, const std::string& key) const;
+  void write_tensor(const std::string& key, const Tensor& tensor);
+  void append(std::string_view bytes);
+  void align(uint64_t alignment);
+  proto::BundleEntryProto& whole_entry(const std::string& name, const Shape& full_shape, DType dtype);
+  void write_index();
+  void remove_leftovers();
+  void undo();
+
+  FileSystem& files_;
+  const std::string prefix_;
+  const std::string directory_;
+  const std::string data_temporary_;
+  const std::string index_temporary_;
+  State state_ = State::kAdding;
+  bool prefix_touched_ = false;  // step 3 was begun
+  bool index_in_place_ = false;
+  std::unique_ptr<WritableFile> data_;
+  uint64_t offset_ = 0;
+  std::map<std::string, proto::BundleEntryProto> entries_;  // by key, as the index wants them
+  std::map<std::string, std::vector<TensorSlice>> slices_;  // by name, with all their lengths
+};
+
+}  // namespace longhaul

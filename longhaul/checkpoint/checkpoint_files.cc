@@ -1,0 +1,214 @@
+#include "longhaul/checkpoint/checkpoint_files.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <map>
+#include <random>
+#include <set>
+
+#include "longhaul/checkpoint/set_aside.h"
+
+namespace longhaul {
+namespace {
+
+constexpr std::string_view kIndex = ".index";
+constexpr std::string_view kData = ".data-";
+constexpr std::string_view kMeta = ".meta";
+constexpr std::string_view kAside = ".aside";
+constexpr std::string_view kTemporary = ".tempstate";
+
+bool is_digits(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "00001-of-00002" apart.
+struct ShardOfShards {
+  int shard, num_shards;
+};
+std::optional<ShardOfShards> parse_shard(std::string_view text) {
+  const size_t of = text.find("-of-");
+  if (of == text.npos || !is_digits(text.substr(0, of)) || !is_digits(text.substr(of + 4))) return std::nullopt;
+  ShardOfShards result{};
+  const auto parse = [](std::string_view digits, int& number) {
+    return std::from_chars(digits.data(), digits.data() + digits.size(), number).ec == std::errc{};
+  };
+  if (!parse(text.substr(0, of), result.shard) || !parse(text.substr(of + 4), result.num_shards)) return std::nullopt;
+  return result;
+}
+
+// The base names of a directory's files, sorted; none where there is no directory.
+std::vector<std::string> names_in(FileSystem& files, const std::string& directory) {
+  const std::string place = directory.empty() ? "." : directory;
+  if (!files.is_directory(place)) return {};
+  return files.list(place);
+}
+
+// Whether the data files of `base` among the sorted `names` make up a whole set.
+bool has_all_shards(const std::vector<std::string>& names, const std::string& base) {
+  const std::string start = base + std::string(kData);
+  std::map<int, std::set<int>> shards;
+  for (auto it = std::lower_bound(names.begin(), names.end(), start); it != names.end() && it->starts_with(start);
+       ++it) {
+    if (const auto part = parse_shard(std::string_view(*it).substr(start.size()))) {
+      shards[part->num_shards].insert(part->shard);
+    }
+  }
+  return std::any_of(shards.begin(), shards.end(), [](const auto& set) {
+    return static_cast<int>(set.second.size()) == set.first && *set.second.rbegin() == set.first - 1;
+  });
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::binary_search(names.begin(), names.end(), name);
+}
+
+// Tells the temporary files of this process from those of others.
+const std::string& process_token() {
+  static const std::string token = fmt::format("{}", std::random_device{}());
+  return token;
+}
+
+bool is_stale_temporary(std::string_view name, std::string_view base) {
+  if (!name.starts_with(base)) return false;
+  name.remove_prefix(base.size());
+  const size_t at = name.rfind(kTemporary);
+  if (at == name.npos) return false;
+  std::string_view kind = name.substr(0, at);
+  const std::string_view token = name.substr(at + kTemporary.size());
+  if (kind.starts_with('-')) {
+    const size_t dot = std::min(kind.find('.'), kind.size());
+    if (!is_digits(kind.substr(1, dot - 1))) return false;
+    kind.remove_prefix(dot);
+  }
+  if (kind.starts_with(kAside)) kind.remove_prefix(kAside.size());
+  const bool ours = token.starts_with(process_token() + ".");
+  const bool is_part = kind == kIndex || kind == kMeta ||
+                       (kind.starts_with(kData) && parse_shard(kind.substr(kData.size())).has_value());
+  return is_part && !ours && token.find_first_not_of("0123456789.") == token.npos;
+}
+
+bool before(const FoundCheckpoint& a, const FoundCheckpoint& b) {
+  if (a.step != b.step) return a.step < b.step;
+  if (a.modified_at != b.modified_at) return a.modified_at < b.modified_at;
+  return a.prefix < b.prefix;
+}
+
+}  // namespace
+
+std::string index_path(const std::string& prefix) {
+  return prefix + std::string(kIndex);
+}
+
+std::string data_path(const std::string& prefix, int shard, int num_shards) {
+  return fmt::format("{}{}{:05}-of-{:05}", prefix, kData, shard, num_shards);
+}
+
+std::string meta_graph_filename(const std::string& checkpoint, const std::string& suffix) {
+  std::string_view name = checkpoint;
+  const size_t of = name.rfind("-of-");
+  if (of != name.npos && is_digits(name.substr(of + 4))) {
+    const size_t dash = name.rfind('-', of - 1);
+    const bool is_shard = dash != name.npos && dash + 1 < of &&
+                          name.substr(dash + 1, of - dash - 1).find_first_not_of("0123456789?") == name.npos;
+    if (is_shard) name = name.substr(0, dash);
+  }
+  return fmt::format("{}.{}", name, suffix);
+}
+
+BaseAndStep split_step(const std::string& prefix) {
+  const size_t dash = prefix.rfind('-');
+  int64_t step = 0;
+  if (dash == prefix.npos || dash == 0 || !is_digits(std::string_view(prefix).substr(dash + 1))) return {prefix, {}};
+  const auto parsed = std::from_chars(prefix.data() + dash + 1, prefix.data() + prefix.size(), step);
+  if (parsed.ec != std::errc{}) return {prefix, {}};
+  return {prefix.substr(0, dash), step};
+}
+
+std::optional<std::string> committed_prefix(FileSystem& files, const std::string& prefix) {
+  for (const std::string& candidate : {prefix, aside_prefix(prefix)}) {
+    if (files.exists(index_path(candidate))) return candidate;
+  }
+  return std::nullopt;
+}
+
+bool checkpoint_exists(FileSystem& files, const std::string& prefix) {
+  if (const auto committed = committed_prefix(files, prefix)) {
+    return has_all_shards(names_in(files, directory_name(prefix)), base_name(*committed));
+  }
+  return files.exists(prefix) && !files.is_directory(prefix);
+}
+
+std::vector<double> checkpoint_mtimes(FileSystem& files, const std::vector<std::string>& prefixes) {
+  std::vector<double> times;
+  for (const std::string& prefix : prefixes) {
+    if (!checkpoint_exists(files, prefix)) continue;
+    const auto committed = committed_prefix(files, prefix);
+    times.push_back(files.modified_at(committed ? index_path(*committed) : prefix));
+  }
+  return times;
+}
+
+void remove_if_exists(FileSystem& files, const std::string& path) {
+  try {
+    files.remove(path);
+  } catch (const NotFoundError&) {
+  }
+}
+
+std::vector<std::string> data_files_of(FileSystem& files, const std::string& prefix) {
+  const std::string base = base_name(prefix);
+  const std::string start = base + std::string(kData);
+  std::vector<std::string> paths;
+  for (const std::string& name : names_in(files, directory_name(prefix))) {
+    if (name.starts_with(start) && parse_shard(std::string_view(name).substr(start.size()))) {
+      paths.push_back(prefix + name.substr(base.size()));
+    }
+  }
+  return paths;
+}
+
+void remove_checkpoint(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
+  for (const std::string& part : {aside_prefix(prefix), prefix}) {
+    remove_if_exists(files, index_path(part));
+    for (const std::string& path : data_files_of(files, part)) remove_if_exists(files, path);
+    remove_if_exists(files, meta_graph_filename(part, meta_suffix));
+  }
+  if (files.exists(prefix) && !files.is_directory(prefix)) remove_if_exists(files, prefix);  // V1
+}
+
+std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::string& directory,
+                                              const std::string& basename) {
+  const std::vector<std::string> names = names_in(files, directory);
+  std::vector<FoundCheckpoint> found;
+  for (const std::string& name : names) {
+    if (!name.ends_with(kIndex)) continue;
+    const std::string committed = name.substr(0, name.size() - kIndex.size());
+    const std::string plain = without_aside(committed);
+    const BaseAndStep parts = split_step(plain);
+    if (!basename.empty() && parts.base != basename && plain != basename) continue;
+    if (committed != plain && contains(names, index_path(plain))) continue;  // replaced meanwhile
+    if (!has_all_shards(names, committed)) continue;
+    const double modified_at = files.modified_at(join_path(directory, name));
+    found.push_back({join_path(directory, plain), parts.step, modified_at});
+  }
+  std::sort(found.begin(), found.end(), before);
+  return found;
+}
+
+std::string temporary_path(const std::string& path) {
+  static std::atomic<uint64_t> count{0};
+  return fmt::format("{}{}{}.{}", path, kTemporary, process_token(), ++count);
+}
+
+void remove_stale_temporaries(FileSystem& files, const std::string& prefix) {
+  const std::string directory = directory_name(prefix);
+  const std::string base = split_step(base_name(prefix)).base;
+  for (const std::string& name : names_in(files, directory)) {
+    if (is_stale_temporary(name, base)) remove_if_exists(files, join_path(directory, name));
+  }
+}
+
+}  // namespace longhaul

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+// The files of a checkpoint, which is named by their common prefix ("runs/demo/model.ckpt-100"):
+//   <prefix>.data-00000-of-00001   the tensors' bytes; several of them when several tasks wrote
+//   <prefix>.meta                  the MetaGraph; may be missing
+//   <prefix>.index                 names, dtypes, shapes, places, checksums. Written last: what has it, is committed.
+// While a checkpoint is replaced by another of the same name, the old one lies under "<prefix>.aside" (set_aside.h).
+// All functions find it there, so callers go on using the plain prefix.
+
+std::string index_path(const std::string& prefix);
+std::string data_path(const std::string& prefix, int shard, int num_shards);
+
+// The MetaGraph beside a checkpoint: "model.ckpt-5.meta". The name of a shard loses its ending: so does
+// "model.ckpt-5-00000-of-00002", and "model.ckpt-5-?????-of-00002".
+std::string meta_graph_filename(const std::string& checkpoint, const std::string& suffix = "meta");
+
+// "model.ckpt-100" apart: "model.ckpt" and 100. No step: the whole text and nullopt.
+struct BaseAndStep {
+  std::string base;
+  std::optional<int64_t> step;
+};
+BaseAndStep split_step(const std::string& prefix);
+
+// The prefix under which the checkpoint lies at the moment: itself, or its aside. nullopt: it is not committed.
+std::optional<std::string> committed_prefix(FileSystem& files, const std::string& prefix);
+
+// Whether there is a checkpoint of that name, with all its data files; a V1 checkpoint (one file) counts too.
+bool checkpoint_exists(FileSystem& files, const std::string& prefix);
+
+// When each was committed, in seconds since 1970; those that do not exist are left out.
+std::vector<double> checkpoint_mtimes(FileSystem& files, const std::vector<std::string>& prefixes);
+
+// Removes all files of the checkpoint, the index first, so that half a checkpoint is never taken for a whole one. Files
+// that are gone already are no error.
+void remove_checkpoint(FileSystem& files, const std::string& prefix, const std::string& meta_suffix = "meta");
+
+struct FoundCheckpoint {
+  std::string prefix;
+  std::optional<int64_t> step;
+  double modified_at = 0;
+};
+
+// The committed checkpoints in `directory` whose data files are all there, named `basename` or `basename`-<step>; with
+// an empty basename all there are. By step, and among equals by time; those without a step first. A directory that does
+// not exist has none.
+std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::string& directory,
+                                              const std::string& basename);
+
+// The name of a temporary file for `path`, used by no other file, in this process or another.
+std::string temporary_path(const std::string& path);
+
+// Removes the temporary files that dead processes left of checkpoints with the basename of `prefix`, whatever their
+// step. Those of this process stay. The caller is the only process that saves under this basename.
+void remove_stale_temporaries(FileSystem& files, const std::string& prefix);
+
+// The paths of the data files of `prefix`, those set aside left out.
+std::vector<std::string> data_files_of(FileSystem& files, const std::string& prefix);
+
+// Removes a file that may be gone already.
+void remove_if_exists(FileSystem& files, const std::string& path);
+
+}  // namespace longhaul

@@ -1,0 +1,131 @@
+#include "longhaul/checkpoint/checkpoint_state.h"
+
+#include <fmt/format.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <filesystem>
+
+#include "longhaul/proto/checkpoint_state.pb.h"
+
+namespace longhaul {
+namespace {
+
+constexpr uint64_t kMostStateBytes = uint64_t{1} << 26;
+
+bool is_absolute(const std::string& path) {
+  return std::filesystem::path(path).is_absolute();
+}
+
+std::string relative_to(const std::string& directory, const std::string& path) {
+  const auto plain = [](const std::string& text) { return std::filesystem::absolute(text).lexically_normal(); };
+  return plain(path).lexically_relative(plain(directory.empty() ? "." : directory)).string();
+}
+
+template <typename Change>
+void change_paths(CheckpointState& state, Change change) {
+  state.model_checkpoint_path = change(state.model_checkpoint_path);
+  for (std::string& path : state.all_model_checkpoint_paths) path = change(path);
+}
+
+void check_timestamps(const CheckpointState& state) {
+  const size_t paths = state.all_model_checkpoint_paths.size();
+  const size_t timestamps = state.all_model_checkpoint_timestamps.size();
+  if (timestamps == 0 || timestamps == paths) return;
+  throw InvalidArgumentError(fmt::format("a checkpoint state with {} timestamps for {} paths", timestamps, paths));
+}
+
+std::string to_text(const CheckpointState& state) {
+  proto::CheckpointState message;
+  message.set_model_checkpoint_path(state.model_checkpoint_path);
+  for (const auto& path : state.all_model_checkpoint_paths) message.add_all_model_checkpoint_paths(path);
+  for (const double time : state.all_model_checkpoint_timestamps) message.add_all_model_checkpoint_timestamps(time);
+  message.set_last_preserved_timestamp(state.last_preserved_timestamp);
+  std::string text;
+  google::protobuf::TextFormat::PrintToString(message, &text);
+  return text;
+}
+
+class KeptErrors : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber, const std::string& message) override {
+    if (first.empty()) first = fmt::format("line {}: {}", line + 1, message);
+  }
+  void AddWarning(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
+  std::string first;
+};
+
+// Fields of newer writers are skipped.
+bool parse(const std::string& text, CheckpointState& state, std::string& why) {
+  proto::CheckpointState message;
+  KeptErrors errors;
+  google::protobuf::TextFormat::Parser parser;
+  parser.AllowUnknownField(true);
+  parser.RecordErrorsTo(&errors);
+  if (!parser.ParseFromString(text, &message)) {
+    why = errors.first;
+    return false;
+  }
+  state.model_checkpoint_path = message.model_checkpoint_path();
+  state.all_model_checkpoint_paths.assign(message.all_model_checkpoint_paths().begin(),
+                                          message.all_model_checkpoint_paths().end());
+  state.all_model_checkpoint_timestamps.assign(message.all_model_checkpoint_timestamps().begin(),
+                                               message.all_model_checkpoint_timestamps().end());
+  state.last_preserved_timestamp = message.last_preserved_timestamp();
+  why = "it names no checkpoint";
+  return !state.model_checkpoint_path.empty();
+}
+
+}  // namespace
+
+CheckpointState make_checkpoint_state(const std::string& directory, CheckpointState state) {
+  auto& paths = state.all_model_checkpoint_paths;
+  if (paths.empty() || paths.back() != state.model_checkpoint_path) paths.push_back(state.model_checkpoint_path);
+  check_timestamps(state);
+  if (!is_absolute(directory)) {
+    change_paths(state,
+                 [&](const std::string& path) { return is_absolute(path) ? path : relative_to(directory, path); });
+  }
+  return state;
+}
+
+void write_checkpoint_state(FileSystem& files, const std::string& directory, const CheckpointState& state,
+                            bool relative_paths, const std::string& latest_filename) {
+  const std::string path = join_path(directory, latest_filename);
+  CheckpointState written = make_checkpoint_state(directory, state);
+  if (relative_paths) {
+    change_paths(written, [&](const std::string& p) { return is_absolute(p) ? relative_to(directory, p) : p; });
+  }
+  if (written.model_checkpoint_path == latest_filename || state.model_checkpoint_path == path) {
+    throw InvalidArgumentError(
+        fmt::format("Save path '{}' conflicts with path used for checkpoint state. Please use a "
+                    "different save path.",
+                    state.model_checkpoint_path));
+  }
+  write_file_atomically(files, path, to_text(written));
+}
+
+ReadCheckpointState read_checkpoint_state(FileSystem& files, const std::string& directory,
+                                          const std::string& latest_filename) {
+  using Status = ReadCheckpointState::Status;
+  ReadCheckpointState result;
+  const std::string path = join_path(directory, latest_filename);
+  std::string why;
+  try {
+    if (!files.exists(path)) return result;
+    result.status =
+        parse(read_file(files, path, kMostStateBytes), result.state, why) ? Status::kRead : Status::kUnusable;
+  } catch (const NotFoundError&) {
+    return result;
+  } catch (const Error& error) {
+    result.status = Status::kUnusable;
+    why = error.what();
+  }
+  if (result.status == Status::kUnusable) {
+    return {Status::kUnusable, {}, fmt::format("Invalid checkpoint state loaded from {}: {}", path, why)};
+  }
+  change_paths(result.state, [&](const std::string& p) { return join_path(directory, p); });
+  return result;
+}
+
+}  // namespace longhaul

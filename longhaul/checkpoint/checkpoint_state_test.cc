@@ -1,0 +1,127 @@
+#include "longhaul/checkpoint/checkpoint_state.h"
+
+#include <gmock/gmock.h>
+
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul {
+namespace {
+
+using Status = ReadCheckpointState::Status;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class CheckpointStateTest : public ::testing::Test {
+ protected:
+  ReadCheckpointState read_text(const std::string& text) {
+    write_file_atomically(files_, directory_.file("checkpoint"), text);
+    return read_checkpoint_state(files_, directory_.path());
+  }
+  std::string text() { return read_file(files_, directory_.file("checkpoint")); }
+
+  FileSystem& files_ = FileSystem::real();
+  testing::TemporaryDirectory directory_;
+};
+
+// The text is that of keras-gpt-2's tests/toy_checkpoint, written by TensorFlow.
+TEST_F(CheckpointStateTest, IsTheTextThatTensorFlowWrites) {
+  write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = "model.ckpt"});
+  EXPECT_EQ(text(), "model_checkpoint_path: \"model.ckpt\"\nall_model_checkpoint_paths: \"model.ckpt\"\n");
+}
+
+TEST_F(CheckpointStateTest, EverythingComesBack) {
+  const CheckpointState state{.model_checkpoint_path = "/elsewhere/m-2",
+                              .all_model_checkpoint_paths = {"/elsewhere/m \"1\"\n", "/elsewhere/m-2"},
+                              .all_model_checkpoint_timestamps = {1e9 + 0.25, 1.7e9},
+                              .last_preserved_timestamp = 5};
+  write_checkpoint_state(files_, directory_.path(), state);
+  const auto read = read_checkpoint_state(files_, directory_.path());
+  EXPECT_EQ(read.status, Status::kRead);
+  EXPECT_EQ(read.state, state);
+}
+
+TEST_F(CheckpointStateTest, TheLatestIsTheLastOfAllPaths) {
+  const auto all = [](std::vector<std::string> paths) {
+    return make_checkpoint_state("/d",
+                                 {.model_checkpoint_path = "/d/m-3", .all_model_checkpoint_paths = std::move(paths)})
+        .all_model_checkpoint_paths;
+  };
+  EXPECT_THAT(all({}), ElementsAre("/d/m-3"));
+  EXPECT_THAT(all({"/d/m-2"}), ElementsAre("/d/m-2", "/d/m-3"));
+  EXPECT_THAT(all({"/d/m-2", "/d/m-3"}), ElementsAre("/d/m-2", "/d/m-3"));
+}
+
+TEST_F(CheckpointStateTest, PathsInARelativeDirectoryAreRelativeToIt) {
+  const CheckpointState state = make_checkpoint_state(
+      "train", {.model_checkpoint_path = "train/m-2", .all_model_checkpoint_paths = {"/abs/m-1", "train/m-2"}});
+  EXPECT_EQ(state.model_checkpoint_path, "m-2");
+  EXPECT_THAT(state.all_model_checkpoint_paths, ElementsAre("/abs/m-1", "m-2"));
+  EXPECT_EQ(make_checkpoint_state("./train/", {.model_checkpoint_path = "train/m"}).model_checkpoint_path, "m");
+  EXPECT_EQ(make_checkpoint_state("/train", {.model_checkpoint_path = "/train/m"}).model_checkpoint_path, "/train/m");
+}
+
+TEST_F(CheckpointStateTest, RelativePathsLetTheDirectoryMove) {
+  write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = directory_.file("m-2")}, true);
+  EXPECT_THAT(text(), HasSubstr("model_checkpoint_path: \"m-2\""));
+  EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).state.model_checkpoint_path, directory_.file("m-2"));
+}
+
+TEST_F(CheckpointStateTest, RelativePathsAreCompletedAndNotTidied) {
+  const auto read = read_text("model_checkpoint_path: \"./model.ckpt-687529\"");
+  EXPECT_EQ(read.state.model_checkpoint_path, directory_.path() + "/./model.ckpt-687529");
+}
+
+TEST_F(CheckpointStateTest, WhatCannotBeUsedIsSaidAndNotThrown) {
+  EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).status, Status::kMissing);
+  EXPECT_EQ(read_checkpoint_state(files_, directory_.file("absent")).status, Status::kMissing);
+  for (const char* bad : {"", "model_checkpoint_path", "\x01\x02\x03", "all_model_checkpoint_paths: \"m\""}) {
+    const auto read = read_text(bad);
+    EXPECT_EQ(read.status, Status::kUnusable) << bad;
+    EXPECT_THAT(read.why, HasSubstr("Invalid checkpoint state loaded from " + directory_.path()));
+  }
+  files_.remove(directory_.file("checkpoint"));
+  files_.make_directories(directory_.file("checkpoint"));
+  EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).status, Status::kUnusable);
+}
+
+TEST_F(CheckpointStateTest, NoPrefixOfAStateIsReadAsAnotherOne) {
+  const std::string whole = "model_checkpoint_path: \"m-22\"\nall_model_checkpoint_paths: \"m-22\"\n";
+  for (size_t size = 0; size < whole.size(); ++size) {
+    const auto read = read_text(whole.substr(0, size));
+    EXPECT_TRUE(read.status == Status::kUnusable || read.state.model_checkpoint_path == directory_.file("m-22"))
+        << size;
+  }
+}
+
+TEST_F(CheckpointStateTest, FieldsOfNewerWritersAreSkipped) {
+  const auto read = read_text("model_checkpoint_path: \"m\"\nsome_new_field: { a: 1 }\n");
+  EXPECT_EQ(read.status, Status::kRead);
+}
+
+TEST_F(CheckpointStateTest, RefusesContradictions) {
+  EXPECT_THROW(
+      make_checkpoint_state("/d", {.model_checkpoint_path = "/d/m", .all_model_checkpoint_timestamps = {1, 2}}),
+      InvalidArgumentError);
+  EXPECT_THROW(
+      write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = directory_.file("checkpoint")}),
+      InvalidArgumentError);
+}
+
+TEST_F(CheckpointStateTest, AFailedReplacementLeavesTheOldState) {
+  for (int n = 0;; ++n) {
+    write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = directory_.file("old")});
+    testing::FaultyFileSystem faulty;
+    faulty.fail_operation(n, testing::FaultyFileSystem::Fault::kForGood);
+    try {
+      write_checkpoint_state(faulty, directory_.path(), {.model_checkpoint_path = directory_.file("new")});
+      break;
+    } catch (const Error&) {
+      const auto path = read_checkpoint_state(files_, directory_.path()).state.model_checkpoint_path;
+      EXPECT_TRUE(path == directory_.file("old") || path == directory_.file("new")) << n << path;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace longhaul

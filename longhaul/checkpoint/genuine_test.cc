@@ -1,0 +1,96 @@
+#include "longhaul/checkpoint/genuine_test.h"
+
+#include "longhaul/base/error.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+
+namespace longhaul::testing {
+namespace {
+
+class FileInMemory : public ReadableFile {
+ public:
+  explicit FileInMemory(std::string contents) : contents_(std::move(contents)) {}
+  uint64_t size() const override { return contents_.size(); }
+  size_t read(uint64_t offset, char* out, size_t count) const override {
+    return offset >= contents_.size() ? 0 : contents_.copy(out, count, offset);
+  }
+
+ private:
+  const std::string contents_;
+};
+
+class FilesInMemory : public FileSystem {
+ public:
+  explicit FilesInMemory(const GenuineBundle& bundle)
+      : contents_{{index_path("x"), bundle.index}, {data_path("x", 0, 1), bundle.data}} {}
+
+  std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    const auto it = contents_.find(path);
+    if (it == contents_.end()) throw NotFoundError("open " + path);
+    return file_in_memory(it->second);
+  }
+  bool exists(const std::string& path) override { return contents_.contains(path); }
+  bool is_directory(const std::string&) override { return false; }
+  double modified_at(const std::string&) override { return 0; }
+  std::vector<std::string> list(const std::string&) override { return {}; }
+  std::unique_ptr<WritableFile> create(const std::string&, IfExists) override { refuse(); }
+  void make_directories(const std::string&) override { refuse(); }
+  void rename(const std::string&, const std::string&) override { refuse(); }
+  void link(const std::string&, const std::string&) override { refuse(); }
+  void remove(const std::string&) override { refuse(); }
+  void sync_directory(const std::string&) override { refuse(); }
+  uint64_t free_bytes(const std::string&) override { return 0; }
+
+ private:
+  [[noreturn]] static void refuse() { throw PermissionDeniedError("files in memory are read only"); }
+
+  std::map<std::string, std::string> contents_;
+};
+
+}  // namespace
+
+std::string from_hex(std::string_view hex) {
+  std::string bytes;
+  for (size_t i = 0; i + 1 < hex.size(); i += 2) {
+    bytes.push_back(static_cast<char>(std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+  }
+  return bytes;
+}
+
+GenuineBundle counter_bundle() {
+  return {from_hex(
+              "00000608011a02080100070b636f756e74657208011200280435a67b113a0000000001000000005fa01073000000000100000000"
+              "c0f2a1b000010264002600000000010000000022b161032b08380e00000000000000000000000000000000000000000000000000"
+              "000000000000000000000057fb808b247547db"),
+          from_hex("00000000")};
+}
+
+GenuineBundle snappy_bundle() {
+  return {from_hex(
+              "646c00000608011a02080100010b61080112002804350638271f01010d32010f0420040d110c00010d6205112c0828043510fd78"
+              "4f00010d6305111c0c280435efd682c315333c10280435efd682c300000000010000000103da3e1d000000000100000000c0f2a1"
+              "b000010264005700000000010000000075f79c875c08690e00000000000000000000000000000000000000000000000000000000"
+              "000000000000000057fb808b247547db"),
+          from_hex("0000003f0000003f000000400000404000004040")};
+}
+
+GenuineBundle empty_bundle() {
+  return {from_hex(
+              "00000608011a020801000000000100000000629457f9000000000100000000c0f2a1b00000020011000000000100000000ccbf8b"
+              "5d1608230d00000000000000000000000000000000000000000000000000000000000000000000000057fb808b247547db"),
+          ""};
+}
+
+std::unique_ptr<FileSystem> files_in_memory(const GenuineBundle& bundle) {
+  return std::make_unique<FilesInMemory>(bundle);
+}
+
+std::unique_ptr<ReadableFile> file_in_memory(std::string contents) {
+  return std::make_unique<FileInMemory>(std::move(contents));
+}
+
+void write_bundle(const GenuineBundle& bundle, const std::string& prefix) {
+  write_file_atomically(FileSystem::real(), data_path(prefix, 0, 1), bundle.data);
+  write_file_atomically(FileSystem::real(), index_path(prefix), bundle.index);
+}
+
+}  // namespace longhaul::testing

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+// The checkpoints of `directory` in the order in which a restore should try them. All their files are there; whether
+// they are undamaged is not known yet.
+//   1. A checkpoint of a later step than the state's, committed after the state file was written: the process died in
+//   between.
+//   2. The one that the state file names as the latest, then its others, newest first.
+//   3. All others in the directory that have a step, newest first; only these if there is no usable state file.
+// `basename` ("model.ckpt") limits what is taken from the directory; empty: all.
+std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::string& directory,
+                                               const std::string& basename = "",
+                                               const std::string& latest_filename = kDefaultStateFile);
+
+// The first of the candidates; nullopt where there is none.
+std::optional<std::string> latest_checkpoint(FileSystem& files, const std::string& directory,
+                                             const std::string& latest_filename = kDefaultStateFile);
+
+struct SkippedCheckpoint {
+  std::string prefix;
+  std::string why;
+};
+struct WholeCheckpoint {
+  std::optional<std::string> prefix;       // nullopt: there is none
+  std::vector<SkippedCheckpoint> skipped;  // newer ones that are damaged
+};
+
+// The first of the candidates of which every checksum is right. Reads all of it. A program that restores at once may go
+// over checkpoint_candidates() itself and take the first that it can read: reading verifies the checksums too.
+WholeCheckpoint newest_whole_checkpoint(FileSystem& files, const std::string& directory,
+                                        const std::string& basename = "",
+                                        const std::string& latest_filename = kDefaultStateFile);
+
+}  // namespace longhaul

@@ -1,0 +1,165 @@
+#include "longhaul/checkpoint/latest_checkpoint.h"
+
+#include <gmock/gmock.h>
+
+#include <filesystem>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle_writer.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/genuine_test.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A directory of checkpoints whose files are a minute older than each other in the order of the calls.
+class LatestCheckpoint : public ::testing::Test {
+ protected:
+  LatestCheckpoint() : old_sink_(set_log_sink([](LogLevel, const std::string&) {})) {}
+  ~LatestCheckpoint() override { set_log_sink(old_sink_); }
+
+  std::string path(const std::string& name) const { return directory_.file(name); }
+  void save(const std::string& name) {
+    BundleWriter writer(files_, path(name));
+    writer.add("v", Tensor::scalar(1.0f));
+    writer.finish();
+    write_file_atomically(files_, path(name + ".meta"), "meta");
+    stamp(name + ".index");
+  }
+  void write_state(const std::string& latest, std::vector<std::string> all = {}) {
+    for (auto& name : all) name = path(name);
+    write_checkpoint_state(files_, directory_.path(),
+                           {.model_checkpoint_path = path(latest), .all_model_checkpoint_paths = std::move(all)});
+    stamp("checkpoint");
+  }
+  void stamp(const std::string& name) {
+    clock_ += std::chrono::minutes(1);
+    std::filesystem::last_write_time(path(name), clock_);
+  }
+  void damage(const std::string& name) { write_file_atomically(files_, data_path(path(name), 0, 1), "dama"); }
+  std::vector<std::string> candidates(const std::string& basename = "") {
+    auto names = checkpoint_candidates(files_, directory_.path(), basename);
+    for (auto& name : names) name = base_name(name);
+    return names;
+  }
+
+  FileSystem& files_ = FileSystem::real();
+  testing::TemporaryDirectory directory_;
+  std::filesystem::file_time_type clock_ = std::filesystem::file_time_type::clock::now() - std::chrono::hours(9);
+  LogSink old_sink_;
+};
+
+TEST_F(LatestCheckpoint, IsTheOneThatTheStateNames) {
+  for (const char* name : {"m-1", "m-2", "m-3"}) save(name);
+  write_state("m-2", {"m-3", "m-1", "m-2"});
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-2"));
+  EXPECT_THAT(candidates(), ElementsAre("m-2", "m-1", "m-3"));
+}
+
+TEST_F(LatestCheckpoint, IsAnOlderOneWhereTheStatesIsGone) {
+  for (const char* name : {"m-1", "m-2", "m-3"}) save(name);
+  write_state("m-3", {"m-1", "m-2", "m-3"});
+  remove_checkpoint(files_, path("m-3"));
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-2"));
+}
+
+TEST_F(LatestCheckpoint, IsSearchedForWhereThereIsNoUsableState) {
+  for (const char* name : {"m-9", "m-10", "m"}) save(name);
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-10"));
+  write_file_atomically(files_, path("checkpoint"), "");
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-10"));
+  write_state("gone");
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-10"));
+}
+
+TEST_F(LatestCheckpoint, IsTheOneCommittedJustBeforeACrashThatKeptItOutOfTheState) {
+  save("m-1");
+  write_state("m-1");
+  save("m-2");
+  save("other-3");
+  EXPECT_THAT(candidates("m"), ElementsAre("m-2", "m-1"));
+}
+
+TEST_F(LatestCheckpoint, IsNoneInAnEmptyOrAbsentDirectory) {
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), std::nullopt);
+  EXPECT_EQ(latest_checkpoint(files_, path("absent")), std::nullopt);
+}
+
+TEST_F(LatestCheckpoint, IsWholeOrPassedOver) {
+  for (const char* name : {"m-1", "m-2", "m-3", "m-4", "m-5"}) save(name);
+  write_state("m-5", {"m-3", "m-4", "m-5"});
+  damage("m-5");
+  files_.remove(data_path(path("m-4"), 0, 1));
+  write_file_atomically(files_, index_path(path("m-3")), "no index");
+  const WholeCheckpoint whole = newest_whole_checkpoint(files_, directory_.path(), "m");
+  EXPECT_EQ(whole.prefix, path("m-2"));
+  ASSERT_EQ(whole.skipped.size(), 2u);  // the one without data is no candidate at all
+  EXPECT_EQ(whole.skipped[0].prefix, path("m-5"));
+  EXPECT_THAT(whole.skipped[0].why, HasSubstr("Checksum does not match"));
+  EXPECT_THAT(whole.skipped[1].why, HasSubstr("too short to be an sstable"));
+}
+
+TEST_F(LatestCheckpoint, NoneIsWhole) {
+  save("m-1");
+  damage("m-1");
+  const WholeCheckpoint whole = newest_whole_checkpoint(files_, directory_.path(), "m");
+  EXPECT_EQ(whole.prefix, std::nullopt);
+  EXPECT_EQ(whole.skipped.size(), 1u);
+}
+
+TEST_F(LatestCheckpoint, FindsAllCommittedOnesByStep) {
+  for (const char* name : {"m-10", "m-9", "m", "other-7"}) save(name);
+  files_.remove(index_path(path("m-9")));
+  write_file_atomically(files_, path("m-x.index"), "");
+  const auto found = find_checkpoints(files_, directory_.path(), "m");
+  ASSERT_EQ(found.size(), 2u);
+  EXPECT_EQ(found[0].prefix, path("m"));
+  EXPECT_EQ(found[0].step, std::nullopt);
+  EXPECT_EQ(found[1].prefix, path("m-10"));
+  EXPECT_EQ(found[1].step, 10);
+  EXPECT_EQ(find_checkpoints(files_, directory_.path(), "").size(), 3u);
+}
+
+TEST_F(LatestCheckpoint, ExistsWithAllItsFiles) {
+  save("m-1");
+  EXPECT_TRUE(checkpoint_exists(files_, path("m-1")));
+  EXPECT_FALSE(checkpoint_exists(files_, path("m-2")));
+  EXPECT_FALSE(checkpoint_exists(files_, directory_.path()));
+  files_.rename(data_path(path("m-1"), 0, 1), data_path(path("m-1"), 0, 2));
+  EXPECT_FALSE(checkpoint_exists(files_, path("m-1")));
+  write_file_atomically(files_, data_path(path("m-1"), 1, 2), "");
+  EXPECT_TRUE(checkpoint_exists(files_, path("m-1")));
+  write_file_atomically(files_, path("v1"), "");
+  EXPECT_TRUE(checkpoint_exists(files_, path("v1")));
+}
+
+TEST_F(LatestCheckpoint, TimesOfThoseThatExist) {
+  save("m-1");
+  save("m-2");
+  const auto times = checkpoint_mtimes(files_, {path("m-1"), path("absent"), path("m-2")});
+  ASSERT_EQ(times.size(), 2u);
+  EXPECT_NEAR(times[1] - times[0], 60, 1e-3);
+}
+
+TEST_F(LatestCheckpoint, RemovalTakesAllFilesAndNoOthers) {
+  save("m-1");
+  save("m-10");
+  write_file_atomically(files_, data_path(path("m-1"), 1, 2), "");
+  remove_checkpoint(files_, path("m-1"));
+  remove_checkpoint(files_, path("m-1"));
+  EXPECT_THAT(files_.list(directory_.path()), ElementsAre("m-10.data-00000-of-00001", "m-10.index", "m-10.meta"));
+}
+
+TEST(MetaGraphFilename, LosesTheEndingOfAShard) {
+  EXPECT_EQ(meta_graph_filename("m-5"), "m-5.meta");
+  EXPECT_EQ(meta_graph_filename("m-5-00000-of-00002"), "m-5.meta");
+  EXPECT_EQ(meta_graph_filename("m-5-?\?\?\?\?-of-00002", "txt"), "m-5.txt");
+  EXPECT_EQ(meta_graph_filename("a-of-5"), "a-of-5.meta");
+  EXPECT_EQ(meta_graph_filename("one-of-us"), "one-of-us.meta");
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+// How a tensor of strings lies in a data file: the length of each element as a varint, the masked CRC of the lengths,
+// and the bytes of all elements (docs/formats/tensor_bundle.md).
+
+struct StoredBytes {
+  uint64_t size = 0;
+  uint32_t crc = 0;  // not masked
+};
+
+// Hands the bytes to `append`, piece by piece, and says what goes into the tensor's entry.
+StoredBytes write_strings(std::span<const std::string> strings, const std::function<void(std::string_view)>& append);
+
+// Fills `strings` from the `stored.size` bytes at `offset`, which the file has. With `big_endian` the checksums were
+// made on a machine of that byte order. DataLossError ("<where>: The length checksum does not match ...").
+void read_strings(const ReadableFile& file, uint64_t offset, const StoredBytes& stored, bool big_endian,
+                  const std::string& where, std::span<std::string> strings);
+
+// DataLossError: "<where>: Checksum does not match: stored ... vs. calculated on the restored bytes ...".
+[[noreturn]] void throw_checksum_mismatch(const std::string& where, const char* what, uint32_t stored, uint32_t found);
+
+}  // namespace longhaul
