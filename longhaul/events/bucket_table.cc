@@ -3,13 +3,10 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
-#include <limits>
 
 namespace longhaul {
 
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 std::vector<double> make_limits() {
   std::vector<double> positive;
@@ -23,12 +20,6 @@ std::vector<double> make_limits() {
   return limits;
 }
 
-float round_up(double value) {
-  if (value > FLT_MAX) return kInfinity;
-  auto rounded = static_cast<float>(value);
-  return rounded < value ? std::nextafter(rounded, kInfinity) : rounded;
-}
-
 }  // namespace
 
 const BucketTable& BucketTable::get() {
@@ -37,27 +28,35 @@ const BucketTable& BucketTable::get() {
 }
 
 BucketTable::BucketTable() : limits_(make_limits()) {
-  for (uint32_t i = 0; i < cells_.size(); ++i) cells_[i] = make_cell(i);
+  for (uint32_t i = 0; i < cells_.size(); ++i) cells_[i] = make_cell(i << kCellShift);
 }
 
-BucketTable::Cell BucketTable::make_cell(uint32_t index) const {
-  const uint32_t first_bits = index << kCellShift;
-  const auto nearest_to_zero = std::bit_cast<float>(first_bits);
-  if (!std::isfinite(nearest_to_zero)) return {kInfinity, 0};
-  const auto farthest = std::bit_cast<float>(first_bits | ((1u << kCellShift) - 1));
-  const float least = std::min(nearest_to_zero, farthest), greatest = std::max(nearest_to_zero, farthest);
+uint32_t BucketTable::make_cell(uint32_t first_bits) const {
+  auto slot_at = [&](uint32_t within) { return search_slot(std::bit_cast<float>(first_bits | within)); };
+  if (!std::isfinite(std::bit_cast<float>(first_bits))) return 0;
+  const uint32_t first_slot = slot_at(0);
+  if (slot_at(kWithinCell) == first_slot) return first_slot << kSlotShift;
 
-  auto above_least = std::upper_bound(limits_.begin(), limits_.end(), least);
-  const auto bucket = static_cast<uint32_t>(above_least - limits_.begin());
-  const bool has_limit = above_least != limits_.end() && *above_least <= greatest;
-  return {has_limit ? round_up(*above_least) : kInfinity, bucket};
+  uint32_t below = 0, limit = kWithinCell;  // the last bits of the first slot, and the first of the next
+  while (limit - below > 1) {
+    const uint32_t middle = (below + limit) / 2;
+    (slot_at(middle) == first_slot ? below : limit) = middle;
+  }
+  return ((first_slot + 1) << kSlotShift) - limit;
+}
+
+uint32_t BucketTable::search_slot(float value) const {
+  const auto above = std::upper_bound(limits_.begin(), limits_.end(), value);
+  const auto bucket = static_cast<uint32_t>(above - limits_.begin());
+  return std::signbit(value) ? kZeroBucket - bucket : bucket;
 }
 
 // The nearest float is in the same bucket or, where a limit was crossed by rounding, in the next one.
 uint32_t BucketTable::bucket(double value) const {
-  uint32_t found = bucket(static_cast<float>(std::clamp<double>(value, -FLT_MAX, FLT_MAX)));
+  const auto nearest = static_cast<float>(std::clamp<double>(value, -FLT_MAX, FLT_MAX));
+  const uint32_t found = bucket_of_slot(slot(nearest));
   const auto last = static_cast<uint32_t>(limits_.size() - 1);
-  if (found > 0 && value < limits_[found - 1]) return found - 1;
+  if (value < limits_[found - 1]) return found - 1;
   return found + (found < last && value >= limits_[found]);
 }
 

@@ -1,9 +1,10 @@
 #include "longhaul/events/histogram.h"
 
 #include <algorithm>
+#include <array>
 #include <cfloat>
 #include <cmath>
-#include <limits>
+#include <cstring>
 #include <type_traits>
 
 #include "longhaul/base/error.h"
@@ -15,64 +16,93 @@ namespace {
 
 constexpr size_t kBlock = 1024;  // stays in the first cache between the two passes
 constexpr size_t kWays = 4;      // neighbours are counted apart: in one bucket they would wait for each other's stores
-constexpr size_t kLanes = 8;
 constexpr size_t kMaxRun = size_t{1} << 31;  // the counters are 32 bits wide
 
+// A number that is not finite shows in sum_squares.
 struct Moments {
   double min = DBL_MAX, max = -DBL_MAX, sum = 0, sum_squares = 0;
+
+  void take(double value) {
+    min = std::min(min, value);
+    max = std::max(max, value);
+    sum += value;
+    sum_squares += value * value;
+  }
 };
 
-// Sums in lanes, so that the compiler may use vectors. A number that is not finite shows in sum_squares.
-template <typename Number>
-Moments moments_of(std::span<const Number> block) {
-  Number min[kLanes], max[kLanes];
-  double sum[kLanes] = {}, squares[kLanes] = {};
-  std::fill_n(min, kLanes, std::numeric_limits<Number>::max());
-  std::fill_n(max, kLanes, std::numeric_limits<Number>::lowest());
-  size_t i = 0;
-  auto take = [&](size_t lane, Number value) {
-    min[lane] = value < min[lane] ? value : min[lane];
-    max[lane] = value > max[lane] ? value : max[lane];
-    sum[lane] += value;
-    squares[lane] += static_cast<double>(value) * value;
-  };
-  for (; i + kLanes <= block.size(); i += kLanes)
-    for (size_t lane = 0; lane < kLanes; ++lane) take(lane, block[i + lane]);
-  for (; i < block.size(); ++i) take(0, block[i]);
-
-  Moments all;
-  for (size_t lane = 0; lane < kLanes; ++lane) {
-    all.min = std::min<double>(all.min, min[lane]);
-    all.max = std::max<double>(all.max, max[lane]);
-    all.sum += sum[lane];
-    all.sum_squares += squares[lane];
-  }
-  return all;
+Moments moments_of(std::span<const double> block) {
+  Moments moments;
+  for (double value : block) moments.take(value);
+  return moments;
 }
 
-class Counters {
- public:
-  explicit Counters(size_t buckets) : stride_(buckets + 1), counts_(kWays * stride_) {}
+// Vectors as the compiler knows them on any machine; left to itself it does not use them for this.
+using Floats = float __attribute__((vector_size(16)));
+using Doubles = double __attribute__((vector_size(16)));
 
-  template <typename Number>
-  void count(std::span<const Number> block) {
-    const BucketTable& table = BucketTable::get();
-    uint32_t* way[kWays];
-    for (size_t w = 0; w < kWays; ++w) way[w] = &counts_[w * stride_];
-    size_t i = 0;
-    for (; i + kWays <= block.size(); i += kWays)
-      for (size_t w = 0; w < kWays; ++w) ++way[w][table.bucket(block[i + w])];
-    for (; i < block.size(); ++i) ++way[0][table.bucket(block[i])];
+struct VectorMoments {
+  Floats min = Floats{} + FLT_MAX, max = Floats{} - FLT_MAX;
+  Doubles sum[2] = {}, sum_squares[2] = {};
+
+  void take(const float* values) {
+    Floats four;
+    std::memcpy(&four, values, sizeof(four));
+    min = four < min ? four : min;
+    max = four > max ? four : max;
+    const Doubles low = {four[0], four[1]}, high = {four[2], four[3]};
+    sum[0] += low;
+    sum[1] += high;
+    sum_squares[0] += low * low;
+    sum_squares[1] += high * high;
   }
 
-  void add_to(std::vector<uint64_t>& totals) const {
-    for (size_t w = 0; w < kWays; ++w)
-      for (size_t b = 0; b < totals.size(); ++b) totals[b] += counts_[w * stride_ + b];
+  void add_to(Moments& moments) const {
+    for (int i = 0; i < 4; ++i) {
+      moments.min = std::min<double>(moments.min, min[i]);
+      moments.max = std::max<double>(moments.max, max[i]);
+      moments.sum += sum[i / 2][i % 2];
+      moments.sum_squares += sum_squares[i / 2][i % 2];
+    }
+  }
+};
+
+Moments moments_of(std::span<const float> block) {
+  VectorMoments even, odd;
+  size_t i = 0;
+  for (; i + 8 <= block.size(); i += 8) {
+    even.take(&block[i]);
+    odd.take(&block[i + 4]);
+  }
+  Moments moments;
+  if (i > 0) {
+    even.add_to(moments);
+    odd.add_to(moments);
+  }
+  for (; i < block.size(); ++i) moments.take(block[i]);
+  return moments;
+}
+
+// Counts by the slots of the BucketTable.
+class Counters {
+ public:
+  template <typename Real>
+  void count(std::span<const Real> block) {
+    const BucketTable& table = BucketTable::get();
+    size_t i = 0;
+    for (; i + kWays <= block.size(); i += kWays)
+      for (size_t way = 0; way < kWays; ++way) ++counts_[way][table.slot(block[i + way])];
+    for (; i < block.size(); ++i) ++counts_[0][table.slot(block[i])];
+  }
+
+  void add_to(std::vector<uint64_t>& buckets) const {
+    const BucketTable& table = BucketTable::get();
+    for (uint32_t slot = 0; slot < buckets.size(); ++slot)
+      for (const auto& way : counts_) buckets[table.bucket_of_slot(slot)] += way[slot];
   }
 
  private:
-  const size_t stride_;
-  std::vector<uint32_t> counts_;
+  static constexpr size_t kSlots = 2048;  // more than there are
+  std::array<std::array<uint32_t, kSlots>, kWays> counts_{};
 };
 
 }  // namespace
@@ -93,7 +123,7 @@ void Histogram::add(std::span<const double> values) {
 template <typename Real>
 void Histogram::add_real(std::span<const Real> values) {
   for (; values.size() > kMaxRun; values = values.subspan(kMaxRun)) add_real(values.first(kMaxRun));
-  Counters counters(counts_.size());
+  Counters counters;
   for (size_t at = 0; at < values.size(); at += kBlock) {
     auto block = values.subspan(at, std::min(kBlock, values.size() - at));
     const Moments moments = moments_of(block);
