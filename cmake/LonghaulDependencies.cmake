@@ -8,3 +8,15 @@ find_package(PkgConfig REQUIRED)
 find_package(leveldb REQUIRED)
 find_package(Snappy REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+
+# libtorch: another one than the system's (newer, or with CUDA) is found by CMAKE_PREFIX_PATH.
+find_package(Torch REQUIRED)
+add_library(longhaul_torch INTERFACE)
+set_target_properties(longhaul_torch PROPERTIES EXPORT_NAME torch)
+target_include_directories(longhaul_torch SYSTEM INTERFACE ${TORCH_INCLUDE_DIRS})
+target_link_libraries(longhaul_torch INTERFACE ${TORCH_LIBRARIES})
+# Debian's libtorch calls whatever BLAS the system's alternatives name; the fast one is linked by its own name.
+find_library(OPENBLAS_LIBRARY openblas PATH_SUFFIXES openblas-pthread)
+if(OPENBLAS_LIBRARY)
+  target_link_libraries(longhaul_torch INTERFACE ${OPENBLAS_LIBRARY})
+endif()

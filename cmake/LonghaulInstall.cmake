@@ -5,6 +5,7 @@ include(CMakePackageConfigHelpers)
 get_property(layers GLOBAL PROPERTY LONGHAUL_LAYERS)
 list(REMOVE_ITEM layers testing)
 list(TRANSFORM layers PREPEND longhaul_ OUTPUT_VARIABLE targets)
+install(TARGETS longhaul_torch EXPORT longhaulTargets)
 install(TARGETS ${targets} EXPORT longhaulTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY longhaul DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN testing EXCLUDE)

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "longhaul/tensor/tensor.h"
+
+namespace longhaul {
+
+// Between Tensor and at::Tensor, sharing the bytes. A Tensor made of an at::Tensor gives back that very one.
+
+// nullopt: ATen 1.13 lacks the dtype (string, uint16, uint32, uint64).
+std::optional<at::ScalarType> find_scalar_type(DType dtype);
+// InvalidArgumentError: a dtype that a Tensor lacks (quantized ones).
+DType dtype_of(at::ScalarType type);
+
+// A tensor that is not contiguous, or not in the processor's memory, is copied.
+Tensor to_tensor(const at::Tensor& tensor);
+// InvalidArgumentError: a dtype that ATen lacks.
+at::Tensor to_aten(const Tensor& tensor);
+
+Shape shape_of(const at::Tensor& tensor);
+
+}  // namespace longhaul

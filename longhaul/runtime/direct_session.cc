@@ -1,0 +1,198 @@
+#include "longhaul/runtime/direct_session.h"
+
+#include <ATen/Parallel.h>
+#include <fmt/format.h>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/base/log.h"
+
+extern "C" void openblas_set_num_threads(int) __attribute__((weak));
+
+namespace longhaul {
+namespace {
+
+// Identifies what is asked for, not the values fed.
+std::string key_of(const Session::Request& request) {
+  std::string key(request.options.snapshot ? "s" : "-");
+  const auto append = [&](const void* node, int index) {
+    key.append(reinterpret_cast<const char*>(&node), sizeof node);
+    key.append(reinterpret_cast<const char*>(&index), sizeof index);
+  };
+  for (const Output& feed : request.feeds) append(feed.op().node(), feed.index());
+  append(nullptr, 0);
+  for (const Fetch::Target& fetch : request.fetches) append(fetch.op.node(), fetch.index);
+  return key;
+}
+
+// Whether `outputs` can be computed when these tensors are fed: no placeholder among what they need is left open.
+bool covered_by_feeds(const std::vector<Output>& outputs, const std::vector<Output>& feeds) {
+  const std::unordered_set<Output, OutputHash> fed(feeds.begin(), feeds.end());
+  std::unordered_set<Operation, OperationHash> seen;
+  std::vector<Operation> pending;
+  const auto visit = [&](const Output& output) {
+    if (!fed.contains(output) && seen.insert(output.op()).second) pending.push_back(output.op());
+  };
+  for (const Output& output : outputs) visit(output);
+  while (!pending.empty()) {
+    const Operation op = pending.back();
+    pending.pop_back();
+    if (op.type() == "Placeholder") return false;
+    for (const Output& input : op.inputs()) visit(input);
+  }
+  return true;
+}
+
+}  // namespace
+
+class DirectSession::Running {
+ public:
+  explicit Running(State& state) : state_(state) {
+    ++state_.running;
+    if (!state_.closed.load()) return;
+    --state_.running;
+    throw FailedPreconditionError("Attempted to use a closed Session.");
+  }
+  ~Running() { --state_.running; }
+  Running(const Running&) = delete;
+
+ private:
+  State& state_;
+};
+
+// A compiled request. When summaries are due and this is a training step, it is run as a plan that computes both.
+class DirectRun : public CompiledRun {
+ public:
+  DirectRun(std::shared_ptr<DirectSession::State> state, const Session::Request& request)
+      : state_(std::move(state)), request_(request), plan_(request, *state_->resources) {}
+
+  void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
+    call_within(feeds, state_->default_timeout, results);
+  }
+
+  void call_within(std::span<const Tensor* const> feeds, Seconds timeout, std::vector<Tensor>* results) {
+    const DirectSession::Running running(*state_);
+    const Seconds deadline = timeout.count() > 0 ? Clock::real().now() + timeout : Seconds{0};
+    if (plan_.writes_variables() && state_->step_fetch_due.load(std::memory_order_relaxed)) {
+      if (const auto due = take_step_fetch()) return run_with(*due, feeds, deadline, results);
+    }
+    plan_.run(feeds, deadline, results);
+  }
+
+ private:
+  std::shared_ptr<StepFetch> take_step_fetch() {
+    std::lock_guard<std::mutex> lock(state_->mutex);
+    if (!state_->step_fetch || !covered_by_feeds(state_->step_fetch->fetches, request_.feeds)) return nullptr;
+    state_->step_fetch_due.store(false);
+    return std::move(state_->step_fetch);
+  }
+
+  void run_with(const StepFetch& due, std::span<const Tensor* const> feeds, Seconds deadline,
+                std::vector<Tensor>* results) {
+    const size_t first = results->size() + request_.fetches.size();
+    try {
+      plan_with(due).run(feeds, deadline, results);
+    } catch (...) {
+      due.done({}, std::current_exception());
+      throw;
+    }
+    std::vector<Tensor> values(results->begin() + static_cast<std::ptrdiff_t>(first), results->end());
+    results->resize(first);
+    due.done(std::move(values), nullptr);
+  }
+
+  Plan& plan_with(const StepFetch& due) {
+    Session::Request request = request_;
+    for (const Output& output : due.fetches) request.fetches.push_back({output.op(), output.index()});
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto& plan = extended_plans_[key_of(request)];
+    if (!plan) plan = std::make_unique<Plan>(request, *state_->resources);
+    return *plan;
+  }
+
+  const std::shared_ptr<DirectSession::State> state_;
+  const Session::Request request_;
+  Plan plan_;
+  std::mutex mutex_;
+  std::map<std::string, std::unique_ptr<Plan>> extended_plans_;  // guarded by mutex_
+};
+
+DirectSession::DirectSession(Graph& graph, const SessionOptions& options)
+    : Session(graph), state_(std::make_shared<State>()) {
+  int cpus = 1;
+  for (const auto& [type, count] : options.device_count) {
+    if (type == "CPU") cpus = count;
+    if (type != "CPU" && count > 0)
+      throw InvalidArgumentError(fmt::format("device_count: there are no {} devices", type));
+  }
+  if (cpus < 1) throw InvalidArgumentError(fmt::format("device_count: {} CPU devices; at least one is needed", cpus));
+  set_intra_op_threads(options.intra_op_parallelism_threads);
+  state_->resources = std::make_unique<SessionResources>(graph.seed(), cpus);
+  state_->default_timeout = options.operation_timeout;
+}
+
+DirectSession::~DirectSession() {
+  close();
+}
+
+void DirectSession::fetch_with_next_step(StepFetch request) {
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->step_fetch = std::make_shared<StepFetch>(std::move(request));
+  state_->step_fetch_due.store(true);
+}
+
+void DirectSession::withdraw_step_fetch() {
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->step_fetch_due.store(false);
+  state_->step_fetch.reset();
+}
+
+void DirectSession::close() {
+  constexpr Seconds kLongestStep{600};
+  if (state_->closed.exchange(true)) return;
+  withdraw_step_fetch();
+  const Seconds deadline = Clock::real().now() + kLongestStep;
+  while (state_->running.load() > 0) {
+    if (Clock::real().now() > deadline) {
+      log_error("a session was closed while a run of it is still busy after {} s; its memory is kept",
+                kLongestStep.count());
+      return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  state_->resources->variables().clear();
+}
+
+std::vector<Tensor> DirectSession::do_run(const Request& request, std::span<const Tensor* const> feed_values) {
+  std::shared_ptr<DirectRun> run;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto& compiled = compiled_[key_of(request)];
+    if (!compiled) {
+      const Running running(*state_);
+      compiled = std::make_shared<DirectRun>(state_, request);
+    }
+    run = compiled;
+  }
+  std::vector<Tensor> results;
+  run->call_within(feed_values, request.options.timeout.count() > 0 ? request.options.timeout : state_->default_timeout,
+                   &results);
+  return results;
+}
+
+std::shared_ptr<CompiledRun> DirectSession::do_make_callable(const Request& request) {
+  const Running running(*state_);
+  return std::make_shared<DirectRun>(state_, request);
+}
+
+std::unique_ptr<Session> new_direct_session(const std::string& target, Graph& graph, const SessionOptions& options) {
+  if (!target.empty()) throw NotFoundError(fmt::format("no session for the target '{}'; '' is this process", target));
+  return std::make_unique<DirectSession>(graph, options);
+}
+
+void set_intra_op_threads(int threads) {
+  if (threads <= 0) return;
+  if (at::get_num_threads() != threads) at::set_num_threads(threads);
+  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(threads);
+}
+
+}  // namespace longhaul

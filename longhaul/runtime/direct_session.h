@@ -1,0 +1,64 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "longhaul/runtime/plan.h"
+#include "longhaul/runtime/resources.h"
+#include "longhaul/session/session.h"
+
+namespace longhaul {
+
+class DirectRun;
+
+// A session in this process: plans are compiled once for each set of fetches and feeds, variables live here.
+class DirectSession : public Session {
+ public:
+  // The graph must outlive the session. InvalidArgumentError: options that this machine cannot have.
+  DirectSession(Graph& graph, const SessionOptions& options);
+  ~DirectSession() override;
+
+  void fetch_with_next_step(StepFetch request) override;
+  void withdraw_step_fetch() override;
+  void close() override;
+
+  // For tests: what the variables did.
+  SessionResources& resources() { return *state_->resources; }
+
+ protected:
+  std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values) override;
+  std::shared_ptr<CompiledRun> do_make_callable(const Request& request) override;
+
+ private:
+  friend class DirectRun;
+
+  // What runs under way need; callables keep it alive when the session is gone.
+  struct State {
+    std::unique_ptr<SessionResources> resources;
+    Seconds default_timeout{0};
+    std::atomic<bool> closed{false};
+    std::atomic<int> running{0};
+
+    std::atomic<bool> step_fetch_due{false};
+    std::mutex mutex;
+    std::shared_ptr<StepFetch> step_fetch;  // guarded by mutex
+  };
+  // Counts a run; throws if the session is closed.
+  class Running;
+
+  std::shared_ptr<State> state_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<DirectRun>> compiled_;  // guarded by mutex_
+};
+
+// The factory that longhaul.h installs: sessions of this process for the target "".
+std::unique_ptr<Session> new_direct_session(const std::string& target, Graph& graph, const SessionOptions& options);
+
+// How many threads one operation uses: libtorch's own and OpenBLAS's, which does not follow libtorch's setting. For the
+// whole process; at its best set once, before the first session. `threads` of 0 leaves things as they are.
+void set_intra_op_threads(int threads);
+
+}  // namespace longhaul

@@ -1,0 +1,171 @@
+#include "longhaul/runtime/instruction.h"
+
+#include <algorithm>
+#include <map>
+
+namespace longhaul {
+namespace {
+
+using Source = AtenArgument::Source;
+
+// Operators whose out overload writes straight into the buffer; of many others it computes a new tensor and copies it.
+struct OutOverload {
+  const char* name;
+  const char* overload;
+  std::vector<c10::IValue> constants;
+};
+
+const std::map<std::string, OutOverload>& out_overloads() {
+  static const auto* table = new std::map<std::string, OutOverload>{
+      {"aten::add.Tensor", {"aten::add", "out", {}}},
+      {"aten::sub.Tensor", {"aten::sub", "out", {}}},
+      {"aten::mul.Tensor", {"aten::mul", "out", {}}},
+      {"aten::div.Tensor", {"aten::div", "out", {}}},
+      {"aten::mm", {"aten::mm", "out", {}}},
+      {"aten::bmm", {"aten::bmm", "out", {}}},
+      {"aten::addmm", {"aten::addmm", "out", {}}},
+      {"aten::relu", {"aten::clamp_min", "out", {0}}},
+      {"aten::threshold_backward", {"aten::threshold_backward", "grad_input", {}}},
+      {"aten::tanh", {"aten::tanh", "out", {}}},
+      {"aten::tanh_backward", {"aten::tanh_backward", "grad_input", {}}},
+      {"aten::sigmoid", {"aten::sigmoid", "out", {}}},
+      {"aten::sigmoid_backward", {"aten::sigmoid_backward", "grad_input", {}}},
+      {"aten::gelu", {"aten::gelu", "out", {}}},
+      {"aten::exp", {"aten::exp", "out", {}}},
+      {"aten::log", {"aten::log", "out", {}}},
+      {"aten::sqrt", {"aten::sqrt", "out", {}}},
+      {"aten::neg", {"aten::neg", "out", {}}},
+      {"aten::sum.dim_IntList", {"aten::sum", "IntList_out", {}}},
+      {"aten::mean.dim", {"aten::mean", "out", {}}},
+      {"aten::_softmax", {"aten::_softmax", "out", {}}},
+      {"aten::_log_softmax", {"aten::_log_softmax", "out", {}}},
+      {"aten::_softmax_backward_data", {"aten::_softmax_backward_data", "out", {}}},
+      {"aten::_log_softmax_backward_data", {"aten::_log_softmax_backward_data", "out", {}}},
+      {"aten::nll_loss_forward", {"aten::nll_loss_forward", "output", {}}},
+      {"aten::nll_loss_backward", {"aten::nll_loss_backward", "grad_input", {}}},
+      {"aten::max_pool2d_with_indices", {"aten::max_pool2d_with_indices", "out", {}}},
+      {"aten::max_pool2d_with_indices_backward", {"aten::max_pool2d_with_indices_backward", "grad_input", {}}},
+  };
+  return *table;
+}
+
+// The out overload, if this libtorch has it with the same arguments.
+std::optional<c10::OperatorHandle> find_out_overload(const std::string& type, const c10::FunctionSchema& functional) {
+  const auto it = out_overloads().find(type);
+  if (it == out_overloads().end()) return std::nullopt;
+  const auto handle = c10::Dispatcher::singleton().findSchema({it->second.name, it->second.overload});
+  if (!handle) return std::nullopt;
+  const size_t wanted = functional.arguments().size() + it->second.constants.size() + functional.returns().size();
+  return handle->schema().arguments().size() == wanted ? std::optional(*handle) : std::nullopt;
+}
+
+}  // namespace
+
+void KernelInstruction::run(Frame& frame, SessionResources& resources) const {
+  KernelContext context(op(), inputs_, releases(), variables_, first_output(), frame.slots, resources);
+  kernel_.run(context);
+}
+
+void KernelInstruction::check(Frame& frame, SessionResources& resources) const {
+  if (kernel_.check == nullptr) return;
+  kernel_.check(KernelContext(op(), inputs_, releases(), variables_, first_output(), frame.slots, resources));
+}
+
+bool AtenInstruction::uses_buffers(const Operation& op) {
+  return out_overloads().contains(op.type());
+}
+
+AtenInstruction::AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output,
+                                 int first_buffer, SessionResources& resources)
+    : Instruction(op, first_output),
+      call_(std::move(call)),
+      inputs_(std::move(inputs)),
+      movable_(inputs_.size(), false),
+      first_buffer_(first_buffer) {
+  out_op_ = find_out_overload(op.type(), call_.op.schema());
+  if (out_op_) out_constants_ = out_overloads().at(op.type()).constants;
+  if (call_.random) generator_ = resources.generator(op.name());
+}
+
+void AtenInstruction::allow_move(int slot) {
+  if (std::count(inputs_.begin(), inputs_.end(), slot) != 1) return;
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i] == slot) movable_[i] = true;
+  }
+}
+
+void AtenInstruction::run(Frame& frame, SessionResources&) const {
+  frame.stack.clear();
+  const bool into_buffers = out_op_ && frame.buffers[static_cast<size_t>(first_buffer_)].defined();
+  for (const AtenArgument& argument : call_.arguments) push_argument(argument, frame);
+  if (into_buffers) {
+    push_buffers(frame);
+    out_op_->callBoxed(&frame.stack);
+  } else {
+    call_.op.callBoxed(&frame.stack);
+  }
+  pop_outputs(frame, out_op_ && !into_buffers);
+}
+
+void AtenInstruction::push_input(int input, Frame& frame) const {
+  at::Tensor& tensor = frame.slots[static_cast<size_t>(inputs_[static_cast<size_t>(input)])].tensor;
+  if (movable_[static_cast<size_t>(input)]) {
+    frame.stack.emplace_back(std::move(tensor));
+  } else {
+    frame.stack.emplace_back(tensor);
+  }
+}
+
+void AtenInstruction::push_argument(const AtenArgument& argument, Frame& frame) const {
+  switch (argument.source) {
+    case Source::kConstant: frame.stack.push_back(argument.constant); break;
+    case Source::kTensor: push_input(argument.first_input, frame); break;
+    case Source::kTensorList: {
+      c10::List<at::Tensor> list;
+      for (int i = 0; i < argument.count; ++i) list.push_back(value(argument.first_input + i, frame).tensor);
+      frame.stack.emplace_back(std::move(list));
+      break;
+    }
+    case Source::kOptionalTensorList: {
+      c10::List<c10::optional<at::Tensor>> list;
+      for (int i = 0; i < argument.count; ++i) list.push_back(value(argument.first_input + i, frame).tensor);
+      frame.stack.emplace_back(std::move(list));
+      break;
+    }
+    case Source::kInts: {
+      const at::Tensor& ints = value(argument.first_input, frame).tensor;
+      const int64_t* data = ints.data_ptr<int64_t>();
+      frame.stack.emplace_back(std::vector<int64_t>(data, data + ints.numel()));
+      break;
+    }
+    case Source::kInt: frame.stack.emplace_back(value(argument.first_input, frame).tensor.item<int64_t>()); break;
+    case Source::kScalar: frame.stack.emplace_back(value(argument.first_input, frame).tensor.item()); break;
+    case Source::kGenerator: frame.stack.emplace_back(generator_); break;
+  }
+}
+
+void AtenInstruction::push_buffers(Frame& frame) const {
+  for (const c10::IValue& constant : out_constants_) frame.stack.push_back(constant);
+  for (int i = 0; i < op().num_outputs(); ++i) {
+    at::Tensor& buffer = frame.buffers[static_cast<size_t>(first_buffer_ + i)];
+    if (!VariableSlot::exclusive(buffer)) buffer = at::empty({0}, buffer.options());
+    frame.stack.emplace_back(buffer);
+  }
+}
+
+void AtenInstruction::pop_outputs(Frame& frame, bool fill_buffers) const {
+  int index = 0;
+  for (c10::IValue& result : frame.stack) {
+    if (result.isTensorList()) {
+      for (const at::Tensor& tensor : result.toTensorVector())
+        frame.slots[static_cast<size_t>(first_output() + index++)] = Value(tensor);
+      continue;
+    }
+    at::Tensor tensor = std::move(result).toTensor();
+    if (fill_buffers) frame.buffers[static_cast<size_t>(first_buffer_ + index)] = tensor;
+    frame.slots[static_cast<size_t>(first_output() + index++)].tensor = std::move(tensor);
+  }
+  frame.stack.clear();
+}
+
+}  // namespace longhaul

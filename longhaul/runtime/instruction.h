@@ -1,0 +1,99 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "longhaul/runtime/aten_call.h"
+#include "longhaul/runtime/kernel.h"
+
+namespace longhaul {
+
+// What one execution of a plan works on. It is kept for the next one, with its buffers.
+struct Frame {
+  std::vector<Value> slots;         // a value for each edge; empty between executions, constants excepted
+  std::vector<at::Tensor> buffers;  // outputs of the execution before, to be written again where nobody else holds them
+  std::vector<c10::IValue> stack;
+  std::vector<int64_t> feed_sizes;  // of the execution before
+};
+
+// A step of a plan: it reads and fills slots of the frame. Shared by all executions, so it has no state of its own.
+class Instruction {
+ public:
+  // Its outputs go to consecutive slots from `first_output` on.
+  Instruction(Operation op, int first_output) : op_(op), first_output_(first_output) {}
+  virtual ~Instruction() = default;
+  virtual void run(Frame& frame, SessionResources& resources) const = 0;
+  virtual void check(Frame&, SessionResources&) const {}
+
+  const Operation& op() const { return op_; }
+  int first_output() const { return first_output_; }
+  const std::vector<int>& releases() const { return releases_; }
+  void release_after(int slot) { releases_.push_back(slot); }
+  bool writes() const { return (op_.traits() & kWritesVariable) != 0; }
+
+ private:
+  const Operation op_;
+  const int first_output_;
+  std::vector<int> releases_;  // slots that nobody needs afterwards
+};
+
+// Reads a variable into a slot.
+class ReadInstruction : public Instruction {
+ public:
+  ReadInstruction(Operation op, VariableSlot& variable, int output) : Instruction(op, output), variable_(variable) {}
+  void run(Frame& frame, SessionResources&) const override {
+    frame.slots[static_cast<size_t>(first_output())] = variable_.read();
+  }
+
+ private:
+  VariableSlot& variable_;
+};
+
+// Runs a built-in operation's kernel.
+class KernelInstruction : public Instruction {
+ public:
+  KernelInstruction(Operation op, const Kernel& kernel, std::vector<int> inputs, std::vector<VariableSlot*> variables,
+                    int first_output)
+      : Instruction(op, first_output), kernel_(kernel), inputs_(std::move(inputs)), variables_(std::move(variables)) {}
+  void run(Frame& frame, SessionResources& resources) const override;
+  void check(Frame& frame, SessionResources& resources) const override;
+  const std::vector<VariableSlot*>& variables() const { return variables_; }
+
+ private:
+  const Kernel kernel_;
+  const std::vector<int> inputs_;
+  const std::vector<VariableSlot*> variables_;
+};
+
+// Calls an ATen operator, boxed, with the argument stack reused; into buffers of the frame where the operator has an
+// out overload that costs no more (kOutOverloads in the source).
+class AtenInstruction : public Instruction {
+ public:
+  // `first_buffer`: where its outputs' buffers are in the frame, if uses_buffers().
+  AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output, int first_buffer,
+                  SessionResources& resources);
+  void run(Frame& frame, SessionResources& resources) const override;
+  static bool uses_buffers(const Operation& op);
+
+  // The slot's value may be moved into the call: this is its last use and it is used once here.
+  void allow_move(int slot);
+
+ private:
+  void push_argument(const AtenArgument& argument, Frame& frame) const;
+  void push_input(int input, Frame& frame) const;
+  void push_buffers(Frame& frame) const;
+  void pop_outputs(Frame& frame, bool fill_buffers) const;
+  const Value& value(int input, const Frame& frame) const {
+    return frame.slots[static_cast<size_t>(inputs_[static_cast<size_t>(input)])];
+  }
+
+  AtenCall call_;
+  std::optional<c10::OperatorHandle> out_op_;
+  std::vector<c10::IValue> out_constants_;  // after the arguments, before the buffers
+  const std::vector<int> inputs_;
+  std::vector<bool> movable_;
+  const int first_buffer_;
+  at::Generator generator_;
+};
+
+}  // namespace longhaul

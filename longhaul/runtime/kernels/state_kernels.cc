@@ -1,0 +1,107 @@
+#include <fmt/format.h>
+
+#include "longhaul/runtime/kernel.h"
+
+namespace longhaul {
+namespace {
+
+Shape declared_shape(const KernelContext& context) {
+  return context.op().inputs()[0].shape();
+}
+
+void check_assign(const KernelContext& context) {
+  const Value& value = context.input(1);
+  const DType wanted = context.op().inputs()[0].dtype();
+  if (value.dtype() != wanted) {
+    context.refuse(fmt::format("{} is {}, the value is {}", context.variable(0).name(), dtype_name(wanted),
+                               dtype_name(value.dtype())));
+  }
+  const bool* validate = context.op().find_attr<bool>("validate_shape");
+  if ((validate == nullptr || *validate) && value.shape() != declared_shape(context)) {
+    context.refuse(fmt::format("Assign requires shapes of both tensors to match. {} is {}, the value is {}",
+                               context.variable(0).name(), declared_shape(context).to_string(),
+                               value.shape().to_string()));
+  }
+}
+
+void assign(KernelContext& context) {
+  VariableSlot& variable = context.variable(0);
+  variable.assign(context.take_input(1));
+  context.resources().variables().mark_whole(variable.name());
+  context.set_output(0, variable.read());
+}
+
+void check_update(const KernelContext& context) {
+  check_assign(context);
+  const Value current = context.variable(0).read();
+  if (current.is_host()) context.refuse(fmt::format("no arithmetic on {} variables", dtype_name(current.dtype())));
+}
+
+// `sign` is 1 or -1.
+void add_scaled(KernelContext& context, int sign) {
+  const at::Tensor& delta = context.tensor(1);
+  context.set_output(0, Value(context.variable(0).update([&](const at::Tensor& source, at::Tensor& destination) {
+                       if (delta.numel() == 1 && delta.scalar_type() == at::kLong && source.is_cpu()) {
+                         *destination.data_ptr<int64_t>() =
+                             *source.data_ptr<int64_t>() + sign * *delta.data_ptr<int64_t>();
+                       } else {
+                         at::add_out(destination, source, delta, sign);
+                       }
+                     })));
+}
+
+void assign_add(KernelContext& context) {
+  add_scaled(context, 1);
+}
+void assign_sub(KernelContext& context) {
+  add_scaled(context, -1);
+}
+
+void check_count_up_to(const KernelContext& context) {
+  const int64_t limit = context.op().attr<int64_t>("limit");
+  const Tensor current = context.variable(0).read().to_host();
+  if (current.item<int64_t>() >= limit)
+    throw OutOfRangeError(fmt::format("{}: reached limit of {}", context.name(), limit));
+}
+
+void count_up_to(KernelContext& context) {
+  const int64_t limit = context.op().attr<int64_t>("limit");
+  context.variable(0).update([&](const at::Tensor& source, at::Tensor& destination) {
+    if (source.item<int64_t>() >= limit)
+      throw OutOfRangeError(fmt::format("{}: reached limit of {}", context.name(), limit));
+    context.set_output(0, Value(source.clone()));
+    at::add_out(destination, source, at::ones({}, source.options()));
+  });
+}
+
+void is_variable_initialized(KernelContext& context) {
+  context.set_output(0, Value(Tensor::scalar(context.variable(0).initialized())));
+}
+
+void report_uninitialized_variables(KernelContext& context) {
+  std::vector<std::string> names;
+  for (const VariableSlot* variable : context.variables()) {
+    if (!variable->initialized()) names.push_back(variable->name());
+  }
+  context.set_output(0, Value(Tensor::of(std::move(names))));
+}
+
+void shape(KernelContext& context) {
+  context.set_output(0, Value(Tensor::of(context.input(0).shape().dims())));
+}
+
+}  // namespace
+
+KernelTable state_kernels() {
+  return {
+      {"Assign", {assign, check_assign}},
+      {"AssignAdd", {assign_add, check_update}},
+      {"AssignSub", {assign_sub, check_update}},
+      {"CountUpTo", {count_up_to, check_count_up_to}},
+      {"IsVariableInitialized", {is_variable_initialized}},
+      {"ReportUninitializedVariables", {report_uninitialized_variables}},
+      {"Shape", {shape}},
+  };
+}
+
+}  // namespace longhaul

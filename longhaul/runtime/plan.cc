@@ -1,0 +1,175 @@
+#include "longhaul/runtime/plan.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/runtime/plan_builder.h"
+
+namespace longhaul {
+namespace {
+
+// Steps that are inside the gate; leaves it also when a write throws.
+class InsideGate {
+ public:
+  explicit InsideGate(StepGate& gate) : gate_(gate) { gate_.enter(); }
+  ~InsideGate() { gate_.leave(); }
+  InsideGate(const InsideGate&) = delete;
+
+ private:
+  StepGate& gate_;
+};
+
+void check_feed(const Output& target, const Tensor& value) {
+  if (value.dtype() != target.dtype()) {
+    throw InvalidArgumentError(fmt::format("Cannot feed a {} value for tensor '{}', which is {}",
+                                           dtype_name(value.dtype()), target.name(), dtype_name(target.dtype())));
+  }
+  if (!value.shape().compatible_with(target.shape())) {
+    throw InvalidArgumentError(fmt::format("Cannot feed value of shape {} for tensor '{}', which has shape {}",
+                                           value.shape().to_string(), target.name(), target.shape().to_string()));
+  }
+}
+
+}  // namespace
+
+Plan::Plan(const Session::Request& request, SessionResources& resources) : resources_(resources) {
+  PlanBuilder(request, resources, *this).build();
+}
+
+std::unique_ptr<Frame> Plan::take_frame() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!spare_frames_.empty()) {
+      auto frame = std::move(spare_frames_.back());
+      spare_frames_.pop_back();
+      return frame;
+    }
+  }
+  auto frame = std::make_unique<Frame>();
+  frame->slots.resize(static_cast<size_t>(num_slots_));
+  frame->buffers.resize(static_cast<size_t>(num_buffers_));
+  for (const auto& [slot, value] : constants_) frame->slots[static_cast<size_t>(slot)] = value;
+  return frame;
+}
+
+void Plan::give_back(std::unique_ptr<Frame> frame) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  spare_frames_.push_back(std::move(frame));
+}
+
+void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results) {
+  if (feeds.size() != feeds_.size()) {
+    throw InvalidArgumentError(fmt::format("{} values for {} feeds", feeds.size(), feeds_.size()));
+  }
+  std::unique_ptr<Frame> frame = take_frame();
+  try {
+    bind_feeds(feeds, *frame);
+    execute(*frame, deadline);
+    collect(*frame, results);
+  } catch (...) {
+    clear_slots(*frame);
+    give_back(std::move(frame));
+    throw;
+  }
+  clear_slots(*frame);
+  give_back(std::move(frame));
+}
+
+void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const {
+  size_t at = 0;
+  bool same_sizes = true;
+  const auto note_size = [&](int64_t size) {
+    if (at == frame.feed_sizes.size()) frame.feed_sizes.push_back(-1);
+    same_sizes &= std::exchange(frame.feed_sizes[at++], size) == size;
+  };
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    check_feed(feeds_[i], *feeds[i]);
+    for (int64_t size : feeds[i]->shape().dims()) note_size(size);
+    frame.slots[static_cast<size_t>(feed_slots_[i])] = Value(*feeds[i]);
+  }
+  if (!same_sizes) {
+    for (at::Tensor& buffer : frame.buffers) buffer.reset();
+  }
+}
+
+void Plan::execute(Frame& frame, Seconds deadline) {
+  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  size_t begin = 0;
+  if (snapshot_) {
+    read_snapshot(frame);
+    begin = end_of_reads_;
+  }
+  if (!writes_variables()) return execute_range(frame, begin, instructions_.size(), deadline);
+  execute_range(frame, begin, first_write_, deadline);
+  execute_writes(frame);
+  execute_range(frame, end_of_writes_, instructions_.size(), deadline);
+}
+
+void Plan::read_snapshot(Frame& frame) {
+  std::exception_ptr error;
+  resources_.gate().snapshot([&] {
+    try {
+      resources_.variables().check_whole();
+      for (size_t i = 0; i < end_of_reads_; ++i) instructions_[i]->run(frame, resources_);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  });
+  if (error) std::rethrow_exception(error);
+}
+
+void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline) {
+  for (size_t i = begin; i < end; ++i) {
+    const Instruction& instruction = *instructions_[i];
+    if (deadline.count() > 0 && Clock::real().now() > deadline) {
+      throw DeadlineExceededError(fmt::format("the run timed out before {}", instruction.op().name()));
+    }
+    try {
+      instruction.run(frame, resources_);
+    } catch (const c10::Error& error) {
+      throw InvalidArgumentError(aten_error_text(instruction.op().name(), instruction.op().type(), error));
+    } catch (const std::bad_alloc&) {
+      throw ResourceExhaustedError(
+          fmt::format("{} ({}): out of memory", instruction.op().name(), instruction.op().type()));
+    }
+    for (int slot : instruction.releases()) frame.slots[static_cast<size_t>(slot)].reset();
+  }
+}
+
+void Plan::execute_writes(Frame& frame) {
+  InsideGate inside(resources_.gate());
+  size_t next = first_write_;
+  while (next < end_of_writes_ && instructions_[next]->writes()) instructions_[next++]->check(frame, resources_);
+  for (size_t i = first_write_; i < end_of_writes_; ++i) {
+    try {
+      execute_range(frame, i, i + 1, /*deadline=*/Seconds{0});
+    } catch (...) {
+      mark_torn(i);
+      throw;
+    }
+  }
+}
+
+// What was written before instruction `failed`, and what it was about to write itself, is the middle of a step.
+void Plan::mark_torn(size_t failed) {
+  for (size_t i = first_write_; i <= failed; ++i) {
+    const auto* kernel = dynamic_cast<const KernelInstruction*>(instructions_[i].get());
+    if (kernel == nullptr || !kernel->writes()) continue;
+    for (const VariableSlot* variable : kernel->variables()) resources_.variables().mark_torn(variable->name());
+  }
+}
+
+void Plan::collect(Frame& frame, std::vector<Tensor>* results) const {
+  for (int slot : fetch_slots_) {
+    results->push_back(slot < 0 ? Tensor() : frame.slots[static_cast<size_t>(slot)].to_host());
+  }
+}
+
+void Plan::clear_slots(Frame& frame) const {
+  for (size_t i = 0; i < frame.slots.size(); ++i) {
+    if (!is_constant_[i]) frame.slots[i].reset();
+  }
+  frame.stack.clear();
+}
+
+}  // namespace longhaul

@@ -1,0 +1,260 @@
+#include "longhaul/runtime/plan_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace longhaul {
+namespace {
+
+bool is_variable(const Output& output) {
+  return output.op().type() == "VariableV2";
+}
+bool writes(const Operation& op) {
+  return (op.traits() & kWritesVariable) != 0;
+}
+
+// Operations that only pass on a value: their output is their input's slot.
+bool is_alias(const Operation& op) {
+  return (op.type() == "Identity" && !is_variable(op.inputs()[0])) || op.type() == "PlaceholderWithDefault";
+}
+
+}  // namespace
+
+void PlanBuilder::build() {
+  for (const Output& feed : request_.feeds) fed_.insert(feed);
+  plan_.snapshot_ = request_.options.snapshot;
+  find_needed();
+  find_what_follows_writes();
+  add_feeds();
+  add_reads();
+  for (const Operation& op : ordered()) add(op);
+  add_fetches();
+  find_last_uses();
+}
+
+void PlanBuilder::find_needed() {
+  for (const Fetch::Target& fetch : request_.fetches) {
+    if (fetch.is_operation() || !is_fed(fetch.output())) need(fetch.op);
+  }
+  std::sort(needed_.begin(), needed_.end(), [](const Operation& a, const Operation& b) { return a.id() < b.id(); });
+}
+
+void PlanBuilder::need(const Operation& start) {
+  std::vector<Operation> pending;
+  const auto visit = [&](const Operation& op) {
+    if (!needed_set_.insert(op).second) return;
+    needed_.push_back(op);
+    pending.push_back(op);
+  };
+  visit(start);
+  while (!pending.empty()) {
+    const Operation op = pending.back();
+    pending.pop_back();
+    for (const Output& input : op.inputs()) {
+      if (!is_fed(input)) visit(input.op());
+    }
+    for (const Operation& control : op.control_inputs()) visit(control);
+  }
+}
+
+bool PlanBuilder::depends_on_any_of(const Operation& op, const OperationSet& set) const {
+  for (const Output& input : op.inputs()) {
+    if (!is_fed(input) && set.contains(input.op())) return true;
+  }
+  return std::any_of(op.control_inputs().begin(), op.control_inputs().end(),
+                     [&](const Operation& control) { return set.contains(control); });
+}
+
+void PlanBuilder::find_what_follows_writes() {
+  OperationSet write_or_after;
+  for (const Operation& op : needed_) {
+    const bool after = depends_on_any_of(op, write_or_after);
+    if (after) after_write_.insert(op);
+    if (after || writes(op)) write_or_after.insert(op);
+  }
+  if (plan_.snapshot_ && std::any_of(needed_.begin(), needed_.end(), writes)) {
+    throw InvalidArgumentError("a snapshot run must not write variables");
+  }
+}
+
+// First what no write precedes; then, as long as there are writes to come, writes where they are ready and else the
+// first operation that is; then the rest. Graphs are built in an order of dependencies, so order of creation is one to
+// fall back on.
+std::vector<Operation> PlanBuilder::ordered() const {
+  std::vector<Operation> order, rest;
+  OperationSet waiting;
+  for (const Operation& op : needed_) {
+    if (depends_on_write(op) || writes(op)) {
+      rest.push_back(op);
+      waiting.insert(op);
+    } else {
+      order.push_back(op);
+    }
+  }
+  while (!rest.empty()) {
+    const auto ready = [&](const Operation& op) { return !depends_on_any_of(op, waiting); };
+    auto next = std::find_if(rest.begin(), rest.end(), [&](const Operation& op) { return writes(op) && ready(op); });
+    if (next == rest.end()) next = std::find_if(rest.begin(), rest.end(), ready);
+    order.push_back(*next);
+    waiting.erase(*next);
+    rest.erase(next);
+  }
+  return order;
+}
+
+void PlanBuilder::add_feeds() {
+  plan_.feeds_ = request_.feeds;
+  for (const Output& feed : request_.feeds) {
+    const int slot = new_slot();
+    slots_[feed] = slot;
+    plan_.feed_slots_.push_back(slot);
+  }
+}
+
+// The variables that are read before any write, each once, at the start of the plan.
+void PlanBuilder::add_reads() {
+  const auto read_early = [&](const Output& variable) {
+    if (is_fed(variable) || early_reads_.contains(variable)) return;
+    const int slot = new_slot();
+    early_reads_[variable] = slot;
+    place(std::make_unique<ReadInstruction>(variable.op(), resources_.variables().slot(variable.op().name()), slot),
+          {});
+  };
+  for (const Operation& op : needed_) {
+    if (depends_on_write(op)) continue;
+    const auto& inputs = op.inputs();
+    for (size_t i = static_cast<size_t>(op.ref_inputs()); i < inputs.size(); ++i) {
+      if (is_variable(inputs[i])) read_early(inputs[i]);
+    }
+  }
+  for (const Fetch::Target& fetch : request_.fetches) {
+    if (!fetch.is_operation() && is_variable(fetch.output())) read_early(fetch.output());
+  }
+  plan_.end_of_reads_ = plan_.instructions_.size();
+}
+
+int PlanBuilder::read_slot(const Output& variable, bool after_write) {
+  if (is_fed(variable)) return slots_.at(variable);
+  if (!after_write) return early_reads_.at(variable);
+  const int slot = new_slot();
+  place(std::make_unique<ReadInstruction>(variable.op(), resources_.variables().slot(variable.op().name()), slot), {});
+  return slot;
+}
+
+int PlanBuilder::slot_of(const Output& output, bool after_write) {
+  if (is_variable(output)) return read_slot(output, after_write);
+  return slots_.at(output);
+}
+
+std::vector<int> PlanBuilder::input_slots(const Operation& op) {
+  std::vector<int> slots;
+  for (size_t i = 0; i < op.inputs().size(); ++i) {
+    const bool is_ref = static_cast<int>(i) < op.ref_inputs();
+    slots.push_back(is_ref ? -1 : slot_of(op.inputs()[i], depends_on_write(op)));
+  }
+  return slots;
+}
+
+// The first of the operation's consecutive output slots. A fed output keeps the feed's slot; what the operation
+// computes for it goes into one that nobody reads.
+int PlanBuilder::output_slots(const Operation& op) {
+  const int first = plan_.num_slots_;
+  for (int i = 0; i < op.num_outputs(); ++i) {
+    const int slot = new_slot();
+    if (!is_fed(op.output(i))) slots_[op.output(i)] = slot;
+  }
+  return first;
+}
+
+void PlanBuilder::place(std::unique_ptr<Instruction> instruction, const std::vector<int>& uses) {
+  if (instruction->writes()) {
+    if (plan_.first_write_ == plan_.end_of_writes_) plan_.first_write_ = plan_.instructions_.size();
+    plan_.end_of_writes_ = plan_.instructions_.size() + 1;
+  }
+  num_results_.push_back(plan_.num_slots_ - instruction->first_output());
+  plan_.instructions_.push_back(std::move(instruction));
+  uses_.push_back(uses);
+}
+
+void PlanBuilder::add(const Operation& op) {
+  resources_.check_device(op);
+  if (op.type() == "VariableV2" || op.type() == "NoOp") return;
+  if (op.type() == "Placeholder") {
+    throw InvalidArgumentError(
+        fmt::format("You must feed a value for placeholder tensor '{}' with dtype {} and shape {}", op.name(),
+                    dtype_name(op.output().dtype()), op.output().shape().to_string()));
+  }
+  if (op.type() == "Const") {
+    const int slot = output_slots(op);
+    plan_.constants_.emplace_back(slot, Value(op.attr<Tensor>("value")));
+  } else if (op.type() == "Identity" || is_alias(op)) {
+    if (!is_fed(op.output())) slots_[op.output()] = slot_of(op.inputs()[0], depends_on_write(op));
+  } else if (op.type().starts_with("aten::")) {
+    add_aten(op);
+  } else {
+    add_kernel(op);
+  }
+}
+
+void PlanBuilder::add_aten(const Operation& op) {
+  auto call = bind_aten_call({op.type(), op.name(), op.inputs(), op.attrs(), {}, {}});
+  if (!call) throw NotFoundError(fmt::format("{}: this libtorch has no operator {}", op.name(), op.type()));
+  const std::vector<int> inputs = input_slots(op);
+  int first_buffer = 0;
+  if (AtenInstruction::uses_buffers(op)) {
+    first_buffer = plan_.num_buffers_;
+    plan_.num_buffers_ += op.num_outputs();
+  }
+  const int first_output = output_slots(op);
+  place(std::make_unique<AtenInstruction>(op, *std::move(call), inputs, first_output, first_buffer, resources_),
+        inputs);
+}
+
+void PlanBuilder::add_kernel(const Operation& op) {
+  const Kernel* kernel = find_kernel(op.type());
+  if (kernel == nullptr)
+    throw UnimplementedError(fmt::format("{}: operations of type {} cannot run here", op.name(), op.type()));
+  std::vector<VariableSlot*> variables;
+  for (int i = 0; i < op.ref_inputs(); ++i) {
+    variables.push_back(&resources_.variables().slot(op.inputs()[static_cast<size_t>(i)].op().name()));
+  }
+  const std::vector<int> inputs = input_slots(op);
+  const int first_output = output_slots(op);
+  place(std::make_unique<KernelInstruction>(op, *kernel, inputs, std::move(variables), first_output), inputs);
+}
+
+void PlanBuilder::add_fetches() {
+  for (const Fetch::Target& fetch : request_.fetches) {
+    if (fetch.is_operation()) {
+      plan_.fetch_slots_.push_back(-1);
+    } else {
+      plan_.fetch_slots_.push_back(is_fed(fetch.output()) ? slots_.at(fetch.output()) : slot_of(fetch.output(), false));
+    }
+  }
+  plan_.is_constant_.assign(static_cast<size_t>(plan_.num_slots_), false);
+  for (const auto& [slot, value] : plan_.constants_) plan_.is_constant_[static_cast<size_t>(slot)] = true;
+}
+
+// Each slot is emptied after its last use, so that before the gate nothing holds a variable's bytes any more; what is
+// used last by an ATen call is moved into it.
+void PlanBuilder::find_last_uses() {
+  std::vector<bool> needed_later = plan_.is_constant_;
+  for (int slot : plan_.fetch_slots_) {
+    if (slot >= 0) needed_later[static_cast<size_t>(slot)] = true;
+  }
+  for (size_t i = plan_.instructions_.size(); i-- > 0;) {
+    Instruction& instruction = *plan_.instructions_[i];
+    for (int slot = instruction.first_output(); slot < instruction.first_output() + num_results_[i]; ++slot) {
+      if (!needed_later[static_cast<size_t>(slot)]) instruction.release_after(slot);
+    }
+    for (int slot : uses_[i]) {
+      if (slot < 0 || needed_later[static_cast<size_t>(slot)]) continue;
+      needed_later[static_cast<size_t>(slot)] = true;
+      instruction.release_after(slot);
+      if (auto* aten = dynamic_cast<AtenInstruction*>(&instruction)) aten->allow_move(slot);
+    }
+  }
+}
+
+}  // namespace longhaul

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "longhaul/runtime/plan.h"
+
+namespace longhaul {
+
+// Compiles a request into a Plan: prunes the graph, orders its operations, numbers the slots and finds their last uses.
+class PlanBuilder {
+ public:
+  PlanBuilder(const Session::Request& request, SessionResources& resources, Plan& plan)
+      : request_(request), resources_(resources), plan_(plan) {}
+  void build();
+
+ private:
+  using OperationSet = std::unordered_set<Operation, OperationHash>;
+
+  void find_needed();
+  void need(const Operation& op);
+  bool is_fed(const Output& output) const { return fed_.contains(output); }
+  bool depends_on_write(const Operation& op) const { return after_write_.contains(op); }
+  bool depends_on_any_of(const Operation& op, const OperationSet& set) const;
+  void find_what_follows_writes();
+  std::vector<Operation> ordered() const;
+
+  int new_slot() { return plan_.num_slots_++; }
+  int slot_of(const Output& output, bool after_write);
+  int read_slot(const Output& variable, bool after_write);
+  void add_feeds();
+  void add_reads();
+  void add(const Operation& op);
+  void add_aten(const Operation& op);
+  void add_kernel(const Operation& op);
+  std::vector<int> input_slots(const Operation& op);
+  int output_slots(const Operation& op);
+  void place(std::unique_ptr<Instruction> instruction, const std::vector<int>& uses);
+  void add_fetches();
+  void find_last_uses();
+
+  const Session::Request& request_;
+  SessionResources& resources_;
+  Plan& plan_;
+  std::unordered_set<Output, OutputHash> fed_;
+  std::vector<Operation> needed_;  // in order of creation, which is an order of dependencies too
+  OperationSet needed_set_;
+  OperationSet after_write_;
+  std::unordered_map<Output, int, OutputHash> slots_;
+  std::unordered_map<Output, int, OutputHash> early_reads_;
+  std::vector<std::vector<int>> uses_;  // of each instruction: the slots that it takes
+  std::vector<int> num_results_;        // ... and how many it fills
+};
+
+}  // namespace longhaul

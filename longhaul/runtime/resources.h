@@ -1,0 +1,43 @@
+#pragma once
+
+#include <ATen/core/Generator.h>
+
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "longhaul/graph/operation.h"
+#include "longhaul/io/file.h"
+#include "longhaul/runtime/step_gate.h"
+#include "longhaul/runtime/variable_store.h"
+
+namespace longhaul {
+
+// What the operations of one session share. Any thread.
+class SessionResources {
+ public:
+  explicit SessionResources(uint64_t seed, int cpu_devices = 1, FileSystem& files = FileSystem::real())
+      : seed_(seed), cpu_devices_(cpu_devices), files_(files) {}
+
+  VariableStore& variables() { return variables_; }
+  StepGate& gate() { return gate_; }
+  FileSystem& files() { return files_; }
+
+  // InvalidArgumentError: the operation is pinned to a device that this session does not have.
+  void check_device(const Operation& op) const;
+
+  // The stream of random numbers of the operation of that name, seeded by the graph's seed and the name; it goes on
+  // from run to run.
+  at::Generator generator(const std::string& operation);
+
+ private:
+  const uint64_t seed_;
+  const int cpu_devices_;
+  FileSystem& files_;
+  VariableStore variables_;
+  StepGate gate_;
+  std::mutex mutex_;
+  std::map<std::string, at::Generator> generators_;  // guarded by mutex_
+};
+
+}  // namespace longhaul

@@ -1,0 +1,193 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "longhaul/ops/aten_op.h"
+#include "longhaul/ops/state_ops.h"
+#include "longhaul/runtime/direct_session.h"
+#include "longhaul/runtime/install.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+template <typename Function>
+std::string message_thrown_by(Function function) {
+  try {
+    function();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "nothing was thrown";
+}
+
+class SessionTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<Session> session() { return new_session("", graph_); }
+  Output add(const Output& a, const Output& b) {
+    return ops::aten(root_, "aten::add.Tensor", "add", {{"self", a}, {"other", b}}).output();
+  }
+  static std::vector<float> floats(const Tensor& tensor) {
+    const auto values = tensor.flat<float>();
+    return {values.begin(), values.end()};
+  }
+
+  Graph graph_;
+  Scope root_{graph_};
+};
+
+// SG-2
+TEST_F(SessionTest, FetchesTensorsOperationsAndNames) {
+  const Output x = ops::placeholder(root_, kFloat, {-1}, "x");
+  const Output c = ops::constant(root_, Tensor::of<float>({1, 2}), "c");
+  const Output sum = add(x, c);
+  EXPECT_EQ(sum.shape(), Shape({-1}));
+  auto sess = session();
+  EXPECT_THAT(floats(sess->run(sum, {{x, Tensor::of<float>({10, 20})}})), ElementsAre(11, 22));
+  EXPECT_THAT(floats(sess->run("add:0", {{"x:0", Tensor::of<float>({1, 1})}})), ElementsAre(2, 3));
+  EXPECT_FALSE(sess->run(sum.op(), {{x, Tensor::of<float>({1, 1})}}).defined());
+  EXPECT_THAT(floats(sess->run(sum, {{x, Tensor::of<float>({1, 1})}, {c, Tensor::of<float>({5, 6})}})),
+              ElementsAre(6, 7));
+  EXPECT_THROW(sess->run("nothing:0"), NotFoundError);
+  EXPECT_THAT(message_thrown_by([&] { sess->run(sum); }),
+              HasSubstr("You must feed a value for placeholder tensor 'x'"));
+  EXPECT_THAT(message_thrown_by([&] {
+                sess->run(sum, {{x, Tensor::of<int64_t>({1, 1})}});
+              }),
+              HasSubstr("Cannot feed a int64 value"));
+  EXPECT_THAT(message_thrown_by([&] {
+                sess->run(sum, {{x, Tensor::scalar(1.f)}});
+              }),
+              HasSubstr("Cannot feed value of shape []"));
+}
+
+// SG-1, SG-3, SG-4
+TEST_F(SessionTest, VariablesLiveInTheirSession) {
+  const Variable v = ops::variable(root_, "v", Tensor::of<float>({1, 2}));
+  const Output doubled = ops::assign_add(root_, v, v);
+  auto one = session(), other = session();
+  EXPECT_THAT(message_thrown_by([&] { one->run(v); }), HasSubstr("Attempting to use uninitialized value v"));
+  one->run(v.initializer());
+  EXPECT_THAT(floats(one->run(doubled)), ElementsAre(2, 4));
+  EXPECT_THAT(floats(one->run("v:0")), ElementsAre(2, 4));
+  EXPECT_THROW(other->run(v), FailedPreconditionError);
+  one->close();
+  one->close();
+  EXPECT_THAT(message_thrown_by([&] { one->run(v); }), HasSubstr("Attempted to use a closed Session."));
+}
+
+TEST_F(SessionTest, ReadsComeBeforeTheWritesOfTheirRunUnlessTheyDependOnThem) {
+  const Variable v = ops::variable(root_, "v", Tensor::scalar(1.f));
+  const Output ten = ops::constant(root_, 10.f);
+  const Output added = ops::assign_add(root_, v, ten);
+  const Output after = ops::read_value(root_.with_control_dependencies({added.op()}), v);
+  auto sess = session();
+  sess->run(v.initializer());
+  const auto results = sess->run({Fetch(added), Fetch(v), Fetch(after)});
+  EXPECT_EQ(results[0].item<float>(), 11);
+  EXPECT_EQ(results[1].item<float>(), 1);
+  EXPECT_EQ(results[2].item<float>(), 11);
+}
+
+TEST_F(SessionTest, WhatWasFetchedNeverChanges) {
+  const Variable v = ops::variable(root_, "v", Tensor::of<float>({1, 2}));
+  const Output one = ops::constant(root_, Tensor::of<float>({1, 1}));
+  const Output added = ops::assign_add(root_, v, one);
+  auto sess = session();
+  sess->run(v.initializer());
+  const Tensor before = sess->run(v);
+  sess->run(added.op());
+  EXPECT_THAT(floats(before), ElementsAre(1, 2));
+  EXPECT_THAT(floats(sess->run(v)), ElementsAre(2, 3));
+}
+
+TEST_F(SessionTest, ACallableRunsWithItsFeedsInOrder) {
+  const Output x = ops::placeholder(root_, kFloat, {2}, "x");
+  const Output y = ops::placeholder(root_, kFloat, {2}, "y");
+  const Output difference = ops::aten(root_, "aten::sub.Tensor", "sub", {{"self", x}, {"other", y}}).output();
+  auto sess = session();
+  const Callable call = sess->make_callable(difference, {x, y});
+  EXPECT_THAT(floats(call(Tensor::of<float>({5, 6}), Tensor::of<float>({1, 2}))[0]), ElementsAre(4, 4));
+  EXPECT_THAT(floats(call.call({Tensor::of<float>({5, 6}), Tensor::of<float>({1, 3})})[0]), ElementsAre(4, 3));
+  EXPECT_THROW(call(Tensor::of<float>({5, 6})), InvalidArgumentError);
+  sess->close();
+  EXPECT_THROW(call(Tensor::of<float>({5, 6}), Tensor::of<float>({1, 2})), FailedPreconditionError);
+}
+
+TEST_F(SessionTest, AFetchedBufferIsNotWrittenAgain) {
+  const Output x = ops::placeholder(root_, kFloat, {2}, "x");
+  const Output twice = add(x, x);
+  auto sess = session();
+  const Callable call = sess->make_callable(twice, {x});
+  std::vector<Tensor> kept;
+  for (float i = 0; i < 5; ++i) kept.push_back(call(Tensor::of<float>({i, i}))[0]);
+  for (float i = 0; i < 5; ++i) EXPECT_THAT(floats(kept[static_cast<size_t>(i)]), ElementsAre(2 * i, 2 * i));
+}
+
+TEST_F(SessionTest, AUsersTensorIsNeverWrittenTo) {
+  const Output x = ops::placeholder(root_, kFloat, {2}, "x");
+  const Variable v = ops::variable(root_, "v", Tensor::of<float>({0, 0}));
+  const Output set = ops::assign(root_, v, x);
+  const Output added = ops::assign_add(root_, v, x);
+  auto sess = session();
+  Tensor mine = Tensor::of<float>({1, 2});
+  at::Tensor aten = at::full({2}, 7.f);
+  sess->run(set.op(), {{x, mine}});
+  sess->run(added.op(), {{x, mine}});
+  EXPECT_THAT(floats(mine), ElementsAre(1, 2));
+  sess->run(set.op(), {{x, to_tensor(aten)}});
+  sess->run(added.op(), {{x, to_tensor(aten)}});
+  EXPECT_EQ(aten[0].item<float>(), 7.f);
+  EXPECT_THAT(floats(sess->run(v)), ElementsAre(14, 14));
+}
+
+// SV-28, SG-9
+TEST_F(SessionTest, AnOperationOnADeviceThatDoesNotExistIsRefused) {
+  const Output c = ops::constant(root_.with_device("/cpu:1"), 1.f);
+  EXPECT_THAT(message_thrown_by([&] { session()->run(c); }), HasSubstr("Cannot assign a device for operation Const"));
+  EXPECT_EQ(new_session("", graph_, {.device_count = {{"CPU", 2}}})->run(c).item<float>(), 1.f);
+}
+
+TEST_F(SessionTest, AWrongCallIsRefusedWhereItIsBuilt) {
+  const Output a = ops::constant(root_, Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  const Output b = ops::constant(root_, Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));
+  const auto build = [&] { ops::aten(root_, "aten::mm", "product", {{"self", a}, {"mat2", b}}); };
+  EXPECT_THAT(message_thrown_by(build), HasSubstr("product (aten::mm)"));
+  EXPECT_THAT(message_thrown_by(build), HasSubstr("aten::mm(Tensor self, Tensor mat2)"));
+  EXPECT_THAT(message_thrown_by(build), HasSubstr("float[3,2]"));
+  EXPECT_THROW(ops::aten(root_, "aten::mm", "m", {{"self", a}}), InvalidArgumentError);
+  EXPECT_THROW(ops::aten(root_, "aten::mm", "m", {{"self", a}, {"mat2", b}, {"mat3", b}}), InvalidArgumentError);
+  EXPECT_THROW(ops::aten(root_, "aten::no_such", "m", {}), NotFoundError);
+}
+
+TEST_F(SessionTest, AnUnknownBatchStaysUnknown) {
+  const Output x = ops::placeholder(root_, kFloat, {-1, 4});
+  const Output w = ops::constant(root_, Tensor(kFloat, {4, 3}));
+  EXPECT_EQ(ops::aten(root_, "aten::mm", "mm", {{"self", x}, {"mat2", w}}).output().shape(), Shape({-1, 3}));
+  const Output image = ops::placeholder(root_, kFloat, {-1, 1, 8, 8});
+  const Output filter = ops::constant(root_, Tensor::of<float>({2, 1, 3, 3}, std::vector<float>(18, 1)));
+  const Operation conv =
+      ops::aten(root_, "aten::conv2d", "conv", {{"input", image}, {"weight", filter}, {"padding", int64_t{1}}});
+  EXPECT_EQ(conv.output().shape(), Shape({-1, 2, 8, 8}));
+}
+
+TEST_F(SessionTest, ARunOverItsTimeFails) {
+  const Output slow = ops::host_function(root_, {}, {kFloat}, [](const auto&) {
+                        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                        return std::vector<Tensor>{Tensor::scalar(1.f)};
+                      }).output();
+  EXPECT_THROW(session()->run(add(slow, slow), {}, {.timeout = Seconds{0.001}}), DeadlineExceededError);
+}
+
+TEST_F(SessionTest, AnErrorInARunNamesTheOperation) {
+  const Output x = ops::placeholder(root_, kFloat, Shape::unknown_rank(), "x");
+  const Output y = ops::aten(root_, "aten::mm", "product", {{"self", x}, {"mat2", x}}).output();
+  EXPECT_THAT(message_thrown_by([&] {
+                session()->run(y, {{x, Tensor::of<float>({1, 2})}});
+              }),
+              HasSubstr("product (aten::mm)"));
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "longhaul/base/mutex.h"
+
+namespace longhaul {
+
+// The door between training steps and snapshots. Steps are inside while they write variables, several at once; a
+// snapshot is taken when nobody is inside: it shuts the door, and the last step to leave runs it, or the asker where
+// the room is empty.
+//
+//   step:      enter --> write variables --> leave      (nobody inside blocks: no waiting, no files)
+//   snapshot:  shut the door --> all have left --> take --> open the door
+//
+// Any thread may call any method; a thread inside must not ask for a snapshot.
+class StepGate {
+ public:
+  void enter() EXCLUDES(mutex_);
+  void leave() EXCLUDES(mutex_);
+
+  // Runs `take`, which must be short and must not throw, at a moment when no step is inside. It runs on this thread or
+  // on one that leaves. DeadlineExceededError: a step stayed inside for longer than `timeout`.
+  void snapshot(const std::function<void()>& take, Seconds timeout = Seconds{60}) EXCLUDES(mutex_);
+
+ private:
+  struct Waiting {
+    const std::function<void()>* take;
+    bool taken = false;
+  };
+  void take_waiting() REQUIRES(mutex_);
+
+  Mutex mutex_;
+  CondVar changed_;
+  int inside_ GUARDED_BY(mutex_) = 0;
+  std::vector<Waiting*> waiting_ GUARDED_BY(mutex_);
+};
+
+}  // namespace longhaul
