@@ -11,6 +11,7 @@
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/genuine_test.h"
+#include "longhaul/checkpoint/wire.h"
 
 namespace {
 
@@ -139,6 +140,28 @@ TEST(DamagedBundle, TwentyThousandDamagesNeitherCrashNorTakeMemory) {
   }
   EXPECT_LT(read, 10000);
   EXPECT_LE(largest_allocation, 64u * 1024);
+}
+
+// Each key repeats all of the long one before it, and adds two bytes: 300 KB that spell out to 60 MB and more.
+TEST(DamagedBundle, KeysThatRepeatEachOtherTakeNoMemory) {
+  std::string block = testing::from_hex("00000608011a020801");
+  const size_t long_key = 300 * 1000;
+  block += '\0';
+  wire::append_varint(block, long_key);
+  block += '\0' + std::string(long_key, 'k');
+  for (int i = 0; i < 200; ++i) {
+    wire::append_varint(block, long_key);
+    block += {'\2', '\0', 'a', static_cast<char>(i)};
+  }
+  wire::append(block, uint32_t{0});
+  wire::append(block, uint32_t{1});
+  const auto files = testing::files_in_memory({testing::table_with_block(block, 0), ""});
+  try {
+    BundleReader(*files, "x");
+    FAIL();
+  } catch (const DataLossError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("more than is credible"));
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/wire.h"
+#include "longhaul/io/crc32c.h"
 
 namespace longhaul::testing {
 namespace {
@@ -46,6 +48,12 @@ class FilesInMemory : public FileSystem {
   std::map<std::string, std::string> contents_;
 };
 
+std::string with_trailer(std::string block, char type) {
+  block.push_back(type);
+  wire::append(block, mask_crc32c(crc32c(block)));
+  return block;
+}
+
 }  // namespace
 
 std::string from_hex(std::string_view hex) {
@@ -78,6 +86,24 @@ GenuineBundle empty_bundle() {
               "00000608011a020801000000000100000000629457f9000000000100000000c0f2a1b00000020011000000000100000000ccbf8b"
               "5d1608230d00000000000000000000000000000000000000000000000000000000000000000000000057fb808b247547db"),
           ""};
+}
+
+std::string table_with_block(const std::string& contents, char type) {
+  std::string file = with_trailer(contents, type);
+  std::string handle;
+  wire::append_varint(handle, 0);
+  wire::append_varint(handle, contents.size());
+  std::string index("\0\1", 2);
+  wire::append_varint(index, handle.size());
+  index += "z" + handle;
+  wire::append(index, uint32_t{0});
+  wire::append(index, uint32_t{1});
+  std::string footer(2, '\0');
+  wire::append_varint(footer, file.size());
+  wire::append_varint(footer, index.size());
+  footer.resize(40);
+  wire::append(footer, uint64_t{0xdb4775248b80fb57});
+  return file + with_trailer(index, 0) + footer;
 }
 
 std::unique_ptr<FileSystem> files_in_memory(const GenuineBundle& bundle) {

@@ -8,7 +8,7 @@
 #include "longhaul/io/file.h"
 #include "longhaul/testing/temporary_directory.h"
 
-// Small checkpoints that TensorFlow wrote, for the tests of this layer.
+// Small checkpoints that TensorFlow wrote, and other files, for the tests of this layer.
 namespace longhaul::testing {
 
 std::string from_hex(std::string_view hex);
@@ -30,6 +30,9 @@ GenuineBundle empty_bundle();
 // The files of a bundle, in memory: what is opened as "x.index" and "x.data-00000-of-00001". It cannot be written to.
 std::unique_ptr<FileSystem> files_in_memory(const GenuineBundle& bundle);
 std::unique_ptr<ReadableFile> file_in_memory(std::string contents);
+
+// A table with one data block, whose contents need not make sense. Its checksums are right.
+std::string table_with_block(const std::string& contents, char type);
 
 // On the disk.
 void write_bundle(const GenuineBundle& bundle, const std::string& prefix);

@@ -9,7 +9,6 @@
 #include "longhaul/checkpoint/genuine_test.h"
 #include "longhaul/checkpoint/table_writer.h"
 #include "longhaul/checkpoint/wire.h"
-#include "longhaul/io/crc32c.h"
 
 namespace longhaul {
 namespace {
@@ -59,31 +58,6 @@ Entries many_entries() {
   for (int i = 0; i < 20000; ++i)
     entries[fmt::format("layer_{:05}/weights", i)] = std::string(40, static_cast<char>(i));
   return entries;
-}
-
-// A block with its trailer, and a file of one data block: as the format page draws them.
-std::string with_trailer(std::string block, char type) {
-  block.push_back(type);
-  wire::append(block, mask_crc32c(crc32c(block)));
-  return block;
-}
-
-std::string file_with_block(const std::string& contents, char type) {
-  std::string file = with_trailer(contents, type);
-  std::string handle;
-  wire::append_varint(handle, 0);
-  wire::append_varint(handle, contents.size());
-  std::string index("\0\1", 2);
-  wire::append_varint(index, handle.size());
-  index += "z" + handle;
-  wire::append(index, uint32_t{0});
-  wire::append(index, uint32_t{1});
-  std::string footer(2, '\0');
-  wire::append_varint(footer, file.size());
-  wire::append_varint(footer, index.size());
-  footer.resize(40);
-  wire::append(footer, uint64_t{0xdb4775248b80fb57});
-  return file + with_trailer(index, 0) + footer;
 }
 
 TEST(Table, ReadsAGenuineIndex) {
@@ -181,35 +155,36 @@ TEST(Table, DoesNotBelieveAHandle) {
 TEST(Table, DoesNotBelieveASnappyLength) {
   std::string snappy;
   wire::append_varint(snappy, uint64_t{1} << 31);
-  EXPECT_THAT(error_of(file_with_block(snappy + "xx", 1)), HasSubstr("claim to hold 2147483648"));
-  EXPECT_THAT(error_of(file_with_block(std::string("\x08\xff\xff\xff", 4), 1)), HasSubstr("damaged Snappy data"));
+  EXPECT_THAT(error_of(testing::table_with_block(snappy + "xx", 1)), HasSubstr("claim to hold 2147483648"));
+  EXPECT_THAT(error_of(testing::table_with_block(std::string("\x08\xff\xff\xff", 4), 1)),
+              HasSubstr("damaged Snappy data"));
 }
 
 TEST(Table, DoesNotBelieveAnEntry) {
   const auto block = [](const char* hex) { return testing::from_hex(hex) + testing::from_hex("0000000001000000"); };
-  EXPECT_EQ(error_of(file_with_block(block("000101"
-                                           "6178"),
-                                     0)),
+  EXPECT_EQ(error_of(testing::table_with_block(block("000101"
+                                                     "6178"),
+                                               0)),
             "");
-  EXPECT_THAT(error_of(file_with_block(block("000901"
-                                             "6178"),
-                                       0)),
+  EXPECT_THAT(error_of(testing::table_with_block(block("000901"
+                                                       "6178"),
+                                                 0)),
               HasSubstr("an entry of 0+9+1 bytes"));
-  EXPECT_THAT(error_of(file_with_block(block("010101"
-                                             "6178"),
-                                       0)),
+  EXPECT_THAT(error_of(testing::table_with_block(block("010101"
+                                                       "6178"),
+                                                 0)),
               HasSubstr("an entry of 1+1+1 bytes"));
-  EXPECT_THAT(error_of(file_with_block(block("0001ffffffff0f"
-                                             "6178"),
-                                       0)),
+  EXPECT_THAT(error_of(testing::table_with_block(block("0001ffffffff0f"
+                                                       "6178"),
+                                                 0)),
               HasSubstr("an entry of"));
-  EXPECT_THAT(error_of(file_with_block(block("0001ff"), 0)), HasSubstr("no entry at"));
-  EXPECT_THAT(error_of(file_with_block(block("0001016278"
-                                             "0001016178"),
-                                       0)),
+  EXPECT_THAT(error_of(testing::table_with_block(block("0001ff"), 0)), HasSubstr("no entry at"));
+  EXPECT_THAT(error_of(testing::table_with_block(block("0001016278"
+                                                       "0001016178"),
+                                                 0)),
               HasSubstr("not in order"));
-  EXPECT_THAT(error_of(file_with_block(testing::from_hex("ffffffff"), 0)), HasSubstr("restarts in a block"));
-  EXPECT_THAT(error_of(file_with_block(block("0001016178"), 7)), HasSubstr("unknown compression 7"));
+  EXPECT_THAT(error_of(testing::table_with_block(testing::from_hex("ffffffff"), 0)), HasSubstr("restarts in a block"));
+  EXPECT_THAT(error_of(testing::table_with_block(block("0001016178"), 7)), HasSubstr("unknown compression 7"));
 }
 
 }  // namespace
