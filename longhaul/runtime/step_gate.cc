@@ -19,6 +19,11 @@ void StepGate::leave() {
   if (inside_ == 0 && !waiting_.empty()) take_waiting();
 }
 
+bool StepGate::is_shut() {
+  MutexLock lock(mutex_);
+  return !waiting_.empty();
+}
+
 void StepGate::take_waiting() {
   for (Waiting* waiting : waiting_) {
     (*waiting->take)();

@@ -24,6 +24,9 @@ class StepGate {
   // on one that leaves. DeadlineExceededError: a step stayed inside for longer than `timeout`.
   void snapshot(const std::function<void()>& take, Seconds timeout = Seconds{60}) EXCLUDES(mutex_);
 
+  // Whether a snapshot waits for steps to leave.
+  bool is_shut() EXCLUDES(mutex_);
+
  private:
   struct Waiting {
     const std::function<void()>* take;
