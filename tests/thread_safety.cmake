@@ -2,38 +2,47 @@
 # libtorch, whose headers clang 14 does not compile in C++20. The test runs a ninja file of its own, so that a file is analysed
 # again only after it or what it includes has changed.
 set(directory ${CMAKE_CURRENT_BINARY_DIR}/thread_safety)
-set(text "rule analyse
-  command = clang++ -std=c++20 -fsyntax-only -Wthread-safety -Werror=thread-safety @$flags -MMD -MF $out.d -MT $out $in && touch $out
+set(common ${CMAKE_CURRENT_SOURCE_DIR}/thread_safety_common.h)
+set(clang "clang++ -std=c++20 -Wthread-safety -Werror=thread-safety @flags -MMD -MF $out.d -MT $out")
+set(text "rule precompile
+  command = ${clang} -x c++-header $in -o $out
+  depfile = $out.d
+  deps = gcc
+rule analyse
+  command = ${clang} -fsyntax-only -include-pch common.pch $in && touch $out
   depfile = $out.d
   deps = gcc
   description = $in
+build common.pch: precompile ${common} | flags
 ")
 
 get_property(layers GLOBAL PROPERTY LONGHAUL_LAYERS)
+list(FILTER layers EXCLUDE REGEX "^(runtime|cluster|longhaul|torch)$")
+set(includes "")
+set(definitions "")
 foreach(layer ${layers})
+  list(APPEND includes $<TARGET_PROPERTY:longhaul_${layer},INCLUDE_DIRECTORIES>)
+  list(APPEND definitions $<TARGET_PROPERTY:longhaul_${layer},COMPILE_DEFINITIONS>)
   get_target_property(sources longhaul_${layer} SOURCES)
   list(FILTER sources INCLUDE REGEX "\\.cc$")
   list(FILTER sources EXCLUDE REGEX "\\.pb\\.cc$")
-  if(layer MATCHES "^(runtime|cluster|longhaul|torch)$" OR NOT sources)
-    continue()
-  endif()
-  set(includes "$<FILTER:$<TARGET_PROPERTY:longhaul_${layer},INCLUDE_DIRECTORIES>,EXCLUDE,^/usr/include$>")
-  set(definitions "$<TARGET_PROPERTY:longhaul_${layer},COMPILE_DEFINITIONS>")
-  file(GENERATE OUTPUT ${directory}/${layer}.flags CONTENT
-       "-I$<JOIN:${includes},\n-I>\n$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},\n-D>>\n")
   foreach(source ${sources})
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/longhaul/${layer} NORMALIZE)
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
     string(REPLACE "/" "_" name ${name})
-    string(APPEND text "build ${name}: analyse ${source} | ${layer}.flags\n  flags = ${layer}.flags\n")
+    string(APPEND text "build ${name}: analyse ${source} | flags common.pch\n")
   endforeach()
 endforeach()
+set(includes $<FILTER:$<REMOVE_DUPLICATES:${includes}>,EXCLUDE,^/usr/include$>)
+set(definitions $<FILTER:$<REMOVE_DUPLICATES:${definitions}>,EXCLUDE,^$>)
+file(GENERATE OUTPUT ${directory}/flags CONTENT "-I$<JOIN:${includes},\n-I>\n-D$<JOIN:${definitions},\n-D>\n")
 file(GENERATE OUTPUT ${directory}/build.ninja CONTENT "${text}")
 
-add_test(NAME thread_safety COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/with_tool.sh clang++ ninja --quiet -k 0 -C ${directory})
+add_test(NAME thread_safety COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/with_tool.sh clang++ ninja --quiet -j 2 -k 0 -C ${directory})
 add_test(NAME thread_safety_rejects_an_unguarded_access
   COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/with_tool.sh clang++ clang++ -std=c++20 -fsyntax-only -Wthread-safety
           -Werror=thread-safety -I${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/thread_safety_violation.cc)
 set_tests_properties(thread_safety_rejects_an_unguarded_access PROPERTIES
   PASS_REGULAR_EXPRESSION "error: writing variable 'count_' requires holding mutex 'mutex_' exclusively.*1 error generated")
+set_tests_properties(thread_safety PROPERTIES PROCESSORS 2 TIMEOUT 600)
 set_tests_properties(thread_safety thread_safety_rejects_an_unguarded_access PROPERTIES SKIP_RETURN_CODE 77)

@@ -1,0 +1,24 @@
+// What most sources include: precompiled for the thread-safety analysis, which takes a third of the time with it.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <unordered_set>
+#include <variant>
+#include <vector>
+
+#include "longhaul/proto/event.pb.h"
+#include "longhaul/proto/meta_graph.pb.h"
