@@ -1,6 +1,6 @@
 # Each public header compiled alone, as part of the build: one source per header, in an object library per layer that has the
-# layer's own include directories. The headers of runtime are compiled together in one source, since each would drag libtorch
-# in again.
+# layer's own include directories. The headers of runtime, and those above the layers, are compiled together in one source,
+# since each would drag libtorch in again.
 function(longhaul_write_includes file)
   list(TRANSFORM ARGN PREPEND "#include \"")
   list(TRANSFORM ARGN APPEND "\"")
@@ -46,5 +46,5 @@ endforeach()
 file(GLOB headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/longhaul/*.h)
 if(headers)
   list(TRANSFORM layers PREPEND longhaul:: OUTPUT_VARIABLE all_layers)
-  longhaul_check_headers(longhaul "${all_layers}" FALSE ${headers})
+  longhaul_check_headers(longhaul "${all_layers}" TRUE ${headers})
 endif()
