@@ -29,7 +29,7 @@ endfunction()
 
 function(longhaul_public_headers out pattern)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS RELATIVE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${pattern})
-  list(FILTER headers EXCLUDE REGEX "_internal\\.h$|_test\\.h$")
+  list(FILTER headers EXCLUDE REGEX "_(internal|test|fixture)\\.h$")
   set(${out} ${headers} PARENT_SCOPE)
 endfunction()
 

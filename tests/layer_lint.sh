@@ -29,7 +29,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
     }
     FNR == 1 {
       layer = layer_of(FILENAME)
-      is_test = FILENAME ~ /_test\.(h|cc)$/
+      is_test = FILENAME ~ /_(test|fixture)\.(h|cc)$/
       if (layer != "" && !(layer in known)) complain("layer " layer " has no arrows in " arrows_file)
     }
     /^[ \t]*#[ \t]*include[ \t]*["<]/ {
