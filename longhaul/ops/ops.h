@@ -2,6 +2,13 @@
 
 // All functions that add operations.
 
+#include "longhaul/ops/array_ops.h"
 #include "longhaul/ops/aten_op.h"
+#include "longhaul/ops/gradients.h"
+#include "longhaul/ops/init_ops.h"
+#include "longhaul/ops/loss_ops.h"
+#include "longhaul/ops/math_ops.h"
+#include "longhaul/ops/nn_ops.h"
+#include "longhaul/ops/optimizers.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/ops/summary_ops.h"

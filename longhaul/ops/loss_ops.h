@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string_view>
+
+#include "longhaul/graph/scope.h"
+
+namespace longhaul::ops {
+
+// How a loss comes from those of the elements; the numbers are at::Reduction's.
+enum class Reduction { kNone = 0, kMean = 1, kSum = 2 };
+
+// Negative log likelihood. `log_probabilities` [batch, classes], `target` [batch] int64.
+Output nll_loss(const Scope& scope, const Output& log_probabilities, const Output& target,
+                Reduction reduction = Reduction::kMean, std::string_view name = "nll_loss");
+// log_softmax and nll_loss: `logits` [batch, classes], `target` [batch] int64.
+Output cross_entropy_loss(const Scope& scope, const Output& logits, const Output& target,
+                          Reduction reduction = Reduction::kMean, std::string_view name = "cross_entropy_loss");
+Output mse_loss(const Scope& scope, const Output& prediction, const Output& target,
+                Reduction reduction = Reduction::kMean, std::string_view name = "mse_loss");
+Output smooth_l1_loss(const Scope& scope, const Output& prediction, const Output& target,
+                      Reduction reduction = Reduction::kMean, std::string_view name = "smooth_l1_loss");
+// `target`: probabilities of the logits' shape and dtype.
+Output binary_cross_entropy_with_logits(const Scope& scope, const Output& logits, const Output& target,
+                                        Reduction reduction = Reduction::kMean,
+                                        std::string_view name = "binary_cross_entropy_with_logits");
+// Half the sum of the squares: weight decay.
+Output l2_loss(const Scope& scope, const Output& x, std::string_view name = "l2_loss");
+
+}  // namespace longhaul::ops

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "longhaul/graph/scope.h"
+
+namespace longhaul {
+namespace ops {
+
+// Arithmetic of elements; operands are broadcast to each other and promoted as in PyTorch.
+Output add(const Scope& scope, const Output& a, const Output& b, std::string_view name = "add");
+Output sub(const Scope& scope, const Output& a, const Output& b, std::string_view name = "sub");
+Output mul(const Scope& scope, const Output& a, const Output& b, std::string_view name = "mul");
+Output div(const Scope& scope, const Output& a, const Output& b, std::string_view name = "div");
+Output maximum(const Scope& scope, const Output& a, const Output& b, std::string_view name = "maximum");
+Output minimum(const Scope& scope, const Output& a, const Output& b, std::string_view name = "minimum");
+Output pow(const Scope& scope, const Output& a, const Output& exponent, std::string_view name = "pow");
+
+// With a number. A tensor of integers stays one if the number is whole (but for div).
+Output add(const Scope& scope, const Output& a, double b, std::string_view name = "add");
+Output sub(const Scope& scope, const Output& a, double b, std::string_view name = "sub");
+Output sub(const Scope& scope, double a, const Output& b, std::string_view name = "sub");
+Output mul(const Scope& scope, const Output& a, double b, std::string_view name = "mul");
+Output div(const Scope& scope, const Output& a, double b, std::string_view name = "div");
+Output div(const Scope& scope, double a, const Output& b, std::string_view name = "div");
+Output pow(const Scope& scope, const Output& a, double exponent, std::string_view name = "pow");
+
+Output neg(const Scope& scope, const Output& x, std::string_view name = "neg");
+Output abs(const Scope& scope, const Output& x, std::string_view name = "abs");
+Output exp(const Scope& scope, const Output& x, std::string_view name = "exp");
+Output log(const Scope& scope, const Output& x, std::string_view name = "log");
+Output sqrt(const Scope& scope, const Output& x, std::string_view name = "sqrt");
+Output rsqrt(const Scope& scope, const Output& x, std::string_view name = "rsqrt");
+Output square(const Scope& scope, const Output& x, std::string_view name = "square");
+Output sin(const Scope& scope, const Output& x, std::string_view name = "sin");
+Output cos(const Scope& scope, const Output& x, std::string_view name = "cos");
+
+// Matrices [m, k] and [k, n], or batches [b, m, k] and [b, k, n]; other ranks as in PyTorch's matmul.
+Output matmul(const Scope& scope, const Output& a, const Output& b, std::string_view name = "matmul");
+// bias + a @ b, of matrices.
+Output addmm(const Scope& scope, const Output& bias, const Output& a, const Output& b, std::string_view name = "addmm");
+
+// Over the dimensions named, over all if none is; a negative one counts from the end.
+Output sum(const Scope& scope, const Output& x, std::vector<int64_t> dims = {}, bool keepdim = false,
+           std::string_view name = "sum");
+Output mean(const Scope& scope, const Output& x, std::vector<int64_t> dims = {}, bool keepdim = false,
+            std::string_view name = "mean");
+Output max(const Scope& scope, const Output& x, std::vector<int64_t> dims = {}, bool keepdim = false,
+           std::string_view name = "max");
+Output min(const Scope& scope, const Output& x, std::vector<int64_t> dims = {}, bool keepdim = false,
+           std::string_view name = "min");
+Output logsumexp(const Scope& scope, const Output& x, std::vector<int64_t> dims, bool keepdim = false,
+                 std::string_view name = "logsumexp");
+// The index of the largest, int64.
+Output argmax(const Scope& scope, const Output& x, int64_t dim = -1, bool keepdim = false,
+              std::string_view name = "argmax");
+
+// Comparisons of elements, bool.
+Output eq(const Scope& scope, const Output& a, const Output& b, std::string_view name = "eq");
+Output ne(const Scope& scope, const Output& a, const Output& b, std::string_view name = "ne");
+Output lt(const Scope& scope, const Output& a, const Output& b, std::string_view name = "lt");
+Output le(const Scope& scope, const Output& a, const Output& b, std::string_view name = "le");
+Output gt(const Scope& scope, const Output& a, const Output& b, std::string_view name = "gt");
+Output ge(const Scope& scope, const Output& a, const Output& b, std::string_view name = "ge");
+Output logical_not(const Scope& scope, const Output& x, std::string_view name = "logical_not");
+
+Output cast(const Scope& scope, const Output& x, DType dtype, std::string_view name = "cast");
+
+}  // namespace ops
+
+// Arithmetic written as such; the operations are added outside of all scopes of the output's graph.
+Output operator+(const Output& a, const Output& b);
+Output operator-(const Output& a, const Output& b);
+Output operator*(const Output& a, const Output& b);
+Output operator/(const Output& a, const Output& b);
+Output operator-(const Output& a);
+Output operator+(const Output& a, double b);
+Output operator-(const Output& a, double b);
+Output operator*(const Output& a, double b);
+Output operator/(const Output& a, double b);
+Output operator+(double a, const Output& b);
+Output operator-(double a, const Output& b);
+Output operator*(double a, const Output& b);
+Output operator/(double a, const Output& b);
+
+}  // namespace longhaul

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/graph/scope.h"
+#include "longhaul/ops/state_ops.h"
+
+namespace longhaul::ops {
+
+Output relu(const Scope& scope, const Output& x, std::string_view name = "relu");
+Output leaky_relu(const Scope& scope, const Output& x, double negative_slope = 0.01,
+                  std::string_view name = "leaky_relu");
+Output gelu(const Scope& scope, const Output& x, std::string_view name = "gelu");
+Output silu(const Scope& scope, const Output& x, std::string_view name = "silu");
+Output tanh(const Scope& scope, const Output& x, std::string_view name = "tanh");
+Output sigmoid(const Scope& scope, const Output& x, std::string_view name = "sigmoid");
+Output softmax(const Scope& scope, const Output& x, int64_t dim = -1, std::string_view name = "softmax");
+Output log_softmax(const Scope& scope, const Output& x, int64_t dim = -1, std::string_view name = "log_softmax");
+
+// x @ weight^T + bias, with the weight [outputs, inputs] as in PyTorch.
+Output linear(const Scope& scope, const Output& x, const Output& weight, const std::optional<Output>& bias = {},
+              std::string_view name = "linear");
+
+// Images are [batch, channels, height, width]. Rows and columns may differ: {2, 1}.
+struct Pair {
+  std::array<int64_t, 2> values;
+  Pair(int64_t both) : values{both, both} {}
+  Pair(int64_t rows, int64_t columns) : values{rows, columns} {}
+  std::vector<int64_t> list() const { return {values[0], values[1]}; }
+};
+struct Conv2dOptions {
+  Pair stride = 1, padding = 0, dilation = 1;
+  int64_t groups = 1;
+};
+// `weight` [outputs, inputs / groups, height, width], `bias` [outputs].
+Output conv2d(const Scope& scope, const Output& x, const Output& weight, const std::optional<Output>& bias = {},
+              const Conv2dOptions& options = {}, std::string_view name = "conv2d");
+
+struct Pool2dOptions {
+  std::optional<Pair> stride;  // as the kernel's size, if nothing is said
+  Pair padding = 0;
+};
+Output max_pool2d(const Scope& scope, const Output& x, Pair kernel_size, const Pool2dOptions& options = {},
+                  std::string_view name = "max_pool2d");
+Output avg_pool2d(const Scope& scope, const Output& x, Pair kernel_size, const Pool2dOptions& options = {},
+                  std::string_view name = "avg_pool2d");
+
+// Over the last dimensions, those of `weight` and `bias`.
+Output layer_norm(const Scope& scope, const Output& x, const Output& weight, const Output& bias, double eps = 1e-5,
+                  std::string_view name = "layer_norm");
+
+// What batch normalization learns, and the statistics that it keeps for use after training (variables of the scope
+// `name`: weight, bias, and, not trainable, running_mean and running_var).
+struct BatchNormVariables {
+  Variable weight, bias, running_mean, running_var;
+};
+BatchNormVariables batch_norm_variables(const Scope& scope, int64_t channels, DType dtype = kFloat,
+                                        std::string_view name = "batch_norm");
+// Over all dimensions but the second. In training with the batch's own statistics, and running it moves the running
+// ones by `momentum` towards these (the variance as an unbiased estimate), as PyTorch does; else with the running ones.
+Output batch_norm(const Scope& scope, const Output& x, const BatchNormVariables& variables, bool training,
+                  double momentum = 0.1, double eps = 1e-5, std::string_view name = "batch_norm");
+
+// The rows of `weight` [count, width] that the int64 `indices` name.
+Output embedding(const Scope& scope, const Output& weight, const Output& indices, std::string_view name = "embedding");
+
+// Elements set to 0 with probability p, the others divided by 1 - p.
+Output dropout(const Scope& scope, const Output& x, double p = 0.5, std::string_view name = "dropout");
+
+// Layers: their variables are "NAME/weights" and "NAME/bias".
+// x [batch, inputs] to [batch, units]; weights start as glorot_uniform, the bias as 0.
+Output dense(const Scope& scope, const Output& x, int64_t units, std::string_view name = "dense");
+// x [batch, channels, height, width]; weights start as he_normal, the bias as 0.
+Output conv2d_layer(const Scope& scope, const Output& x, int64_t filters, Pair kernel_size,
+                    const Conv2dOptions& options = {}, std::string_view name = "conv2d");
+
+}  // namespace longhaul::ops

@@ -1,0 +1,134 @@
+#include "longhaul/ops/optimizer.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/ops/gradients.h"
+#include "longhaul/ops/init_ops.h"
+
+namespace longhaul {
+namespace {
+
+constexpr VariableOptions kNotTrained = {.trainable = false};
+
+std::vector<Variable> trainable(const Graph& graph) {
+  std::vector<Variable> variables;
+  for (const VariableInfo& info : ops::trainable_variables(graph)) variables.emplace_back(info);
+  return variables;
+}
+
+std::string free_name(const Graph& graph, const std::string& name) {
+  std::string candidate = name;
+  for (int suffix = 1; graph.name_taken(candidate); ++suffix) candidate = fmt::format("{}_{}", name, suffix);
+  return candidate;
+}
+
+std::string names_of(const std::vector<GradientAndVariable>& pairs) {
+  std::string names;
+  for (const auto& pair : pairs) names += (names.empty() ? "" : ", ") + pair.variable.name();
+  return names;
+}
+
+Tensor one_of(const Variable& counter) {
+  if (counter.dtype() == kInt64) return Tensor::scalar<int64_t>(1);
+  if (counter.dtype() == kInt32) return Tensor::scalar<int32_t>(1);
+  throw InvalidArgumentError(
+      fmt::format("the global step must be int64 or int32, {} is {}", counter.name(), dtype_name(counter.dtype())));
+}
+
+Operation add_one(const Scope& scope, const Variable& counter, const std::vector<Operation>& after,
+                  const std::string& name) {
+  const Output one = ops::constant(scope.within(name), one_of(counter), "one");
+  return ops::assign_add(scope.with_control_dependencies(after), counter, one, name).op();
+}
+
+}  // namespace
+
+Output Hyperparameter::as_tensor(const Scope& scope, DType variable_dtype, std::string_view name) const {
+  if (tensor_.valid()) return tensor_;
+  if (variable_dtype == kDouble) return ops::constant(scope, value_, name);
+  return ops::constant(scope, static_cast<float>(value_), name);
+}
+
+Operation Optimizer::minimize(const Output& loss, const std::optional<Variable>& global_step,
+                              const std::vector<Variable>& variables) {
+  return minimize(Scope(loss.graph()), loss, global_step, variables);
+}
+
+Operation Optimizer::minimize(const Scope& scope, const Output& loss, const std::optional<Variable>& global_step,
+                              const std::vector<Variable>& variables) {
+  return apply_gradients(scope, compute_gradients(scope, loss, variables), global_step);
+}
+
+std::vector<GradientAndVariable> Optimizer::compute_gradients(const Scope& scope, const Output& loss,
+                                                              const std::vector<Variable>& variables) const {
+  const std::vector<Variable> wanted = variables.empty() ? trainable(loss.graph()) : variables;
+  std::vector<Output> sources;
+  for (const Variable& variable : wanted) sources.push_back(variable.ref());
+  const std::vector<Output> gradients = ops::gradients(scope, {loss}, sources);
+  std::vector<GradientAndVariable> pairs;
+  for (size_t i = 0; i < wanted.size(); ++i) pairs.push_back({gradients[i], wanted[i]});
+  return pairs;
+}
+
+Operation Optimizer::apply_gradients(const Scope& scope, const std::vector<GradientAndVariable>& gradients,
+                                     const std::optional<Variable>& global_step) {
+  std::vector<Variable> updated;
+  for (const auto& [gradient, variable] : gradients) {
+    if (gradient.valid()) updated.push_back(variable);
+  }
+  if (updated.empty()) {
+    throw InvalidArgumentError(
+        fmt::format("{}: no gradients for any variable: there is no differentiable path from "
+                    "the variables [{}] to the loss",
+                    name_, names_of(gradients)));
+  }
+  hypers_.clear();
+  const std::string name = free_name(scope.graph(), scope.prefix() + name_).substr(scope.prefix().size());
+  const Scope inner = scope_.emplace(scope.within(name));
+  prepare(inner, updated);
+  std::vector<Operation> updates;
+  for (const auto& [gradient, variable] : gradients) {
+    if (!gradient.valid()) continue;
+    const Scope beside = inner.within("update_" + variable.name()).with_device(variable.ref().op().device());
+    updates.push_back(apply(beside, gradient, variable));
+  }
+  for (const Operation& op : finish(inner, updates)) updates.push_back(op);
+  if (global_step) updates = {add_one(inner, *global_step, updates, "global_step")};
+  const Operation step = ops::group(scope, updates, name);
+  scope.graph().add_to_collection(collections::kTrainOp, step);
+  return step;
+}
+
+std::optional<Variable> Optimizer::get_slot(const Variable& variable, const std::string& slot) const {
+  const auto it = slots_.find({variable.ref().op().id(), slot});
+  return it == slots_.end() ? std::nullopt : std::optional(it->second);
+}
+
+Output Optimizer::hyper(const Hyperparameter& parameter, const std::string& name, const Variable& variable) {
+  const auto [it, fresh] = hypers_.try_emplace({name, variable.dtype()});
+  if (fresh) it->second = parameter.as_tensor(*scope_, variable.dtype(), name);
+  return it->second;
+}
+
+Variable Optimizer::make_slot(const Variable& like, const std::string& slot, double value) {
+  const auto key = std::pair(like.ref().op().id(), slot);
+  if (const auto it = slots_.find(key); it != slots_.end()) return it->second;
+  Graph& graph = like.ref().graph();
+  const Scope root = Scope(graph).with_device(like.ref().op().device());
+  const std::string name = free_name(graph, like.name() + "/" + name_);
+  const Output initial = ops::full(root.within(name), like.shape(), value, like.dtype(), "initial_value");
+  const Variable made = ops::variable(root, name, initial, kNotTrained);
+  slots_.emplace(key, made);
+  own_variables_.push_back(made);
+  return made;
+}
+
+Variable Optimizer::make_scalar(const Scope& scope, const std::string& name, double value, DType dtype) {
+  const Scope root(scope.graph());
+  const Tensor initial = dtype == kDouble ? Tensor::scalar(value) : Tensor::scalar(static_cast<float>(value));
+  const Variable made = ops::variable(root, free_name(scope.graph(), name), initial, kNotTrained);
+  own_variables_.push_back(made);
+  return made;
+}
+
+}  // namespace longhaul

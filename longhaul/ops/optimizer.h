@@ -1,0 +1,88 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "longhaul/ops/state_ops.h"
+
+namespace longhaul {
+
+// A hyper-parameter: a number, or a scalar tensor of the graph, as for a learning rate that changes.
+class Hyperparameter {
+ public:
+  Hyperparameter(double value) : value_(value) {}
+  Hyperparameter(Output tensor) : tensor_(tensor) {}
+  Hyperparameter(const Variable& variable) : tensor_(variable) {}
+
+  // The tensor; for a number a new constant: a double for double variables, else a float.
+  Output as_tensor(const Scope& scope, DType variable_dtype, std::string_view name) const;
+  double value() const { return value_; }
+
+ private:
+  double value_ = 0;
+  Output tensor_;
+};
+
+struct GradientAndVariable {
+  Output gradient;  // not valid: the loss does not depend on the variable
+  Variable variable;
+};
+
+// Adds the operations that change variables so that a loss gets smaller:
+//   Operation train = GradientDescentOptimizer(0.1).minimize(loss, global_step(scope));
+// All state is in the graph: the object may go once the operations are there. One thread at a time.
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  Optimizer(const Optimizer&) = delete;
+  Optimizer& operator=(const Optimizer&) = delete;
+
+  // The operation that does a step: computes the gradients, updates all variables, and then adds one to the step
+  // counter, if one is given. Without a list the variables are the graph's trainable ones. Without a scope the
+  // operations are added outside of all. The operation is added to the collection "train_op".
+  // InvalidArgumentError: no variable has a gradient, or there is none; the message names them.
+  Operation minimize(const Output& loss, const std::optional<Variable>& global_step = {},
+                     const std::vector<Variable>& variables = {});
+  Operation minimize(const Scope& scope, const Output& loss, const std::optional<Variable>& global_step = {},
+                     const std::vector<Variable>& variables = {});
+
+  // The two halves of minimize, for who wants to change the gradients between them.
+  std::vector<GradientAndVariable> compute_gradients(const Scope& scope, const Output& loss,
+                                                     const std::vector<Variable>& variables = {}) const;
+  Operation apply_gradients(const Scope& scope, const std::vector<GradientAndVariable>& gradients,
+                            const std::optional<Variable>& global_step = {});
+
+  // What the optimizer remembers beside a variable ("momentum", "m", ...); nothing if it has no such slot, or not yet.
+  std::optional<Variable> get_slot(const Variable& variable, const std::string& slot) const;
+  // All variables that the optimizer has made: slots, and powers of Adam's betas.
+  const std::vector<Variable>& variables() const { return own_variables_; }
+
+ protected:
+  explicit Optimizer(std::string name) : name_(std::move(name)) {}
+
+  // Adds the operation that updates one variable.
+  virtual Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) = 0;
+  // Before and after all variables' updates; finish returns what it added.
+  virtual void prepare(const Scope&, const std::vector<Variable>&) {}
+  virtual std::vector<Operation> finish(const Scope&, const std::vector<Operation>&) { return {}; }
+
+  // A number as a constant, made once for each dtype.
+  Output hyper(const Hyperparameter& parameter, const std::string& name, const Variable& variable);
+
+  // A variable like `like` and beside it, filled with `value`; its name is "LIKE/NAME", with a suffix if that is taken.
+  Variable make_slot(const Variable& like, const std::string& slot, double value);
+  // A scalar that belongs to the optimizer alone.
+  Variable make_scalar(const Scope& scope, const std::string& name, double value, DType dtype);
+
+ private:
+  const std::string name_;
+  std::optional<Scope> scope_;  // of the operations that are being added
+  std::map<std::pair<std::string, DType>, Output> hypers_;
+  std::map<std::pair<int, std::string>, Variable> slots_;  // by the variable's id and the slot's name
+  std::vector<Variable> own_variables_;
+};
+
+}  // namespace longhaul

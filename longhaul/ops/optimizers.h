@@ -1,0 +1,75 @@
+#pragma once
+
+#include "longhaul/ops/optimizer.h"
+
+namespace longhaul {
+
+// The formulas are TensorFlow's; docs/ops.md compares them with PyTorch's.
+
+// w -= rate * gradient
+class GradientDescentOptimizer : public Optimizer {
+ public:
+  explicit GradientDescentOptimizer(Hyperparameter learning_rate);
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+
+  const Hyperparameter learning_rate_;
+};
+
+// a = momentum * a + gradient;  w -= rate * a, or with Nesterov's change rate * (gradient + momentum * a).
+// Slot: "momentum" (w/Momentum).
+class MomentumOptimizer : public Optimizer {
+ public:
+  MomentumOptimizer(Hyperparameter learning_rate, Hyperparameter momentum, bool use_nesterov = false);
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+
+  const Hyperparameter learning_rate_, momentum_;
+  const bool use_nesterov_;
+};
+
+// m and v: moving averages of the gradient and its square;
+// w -= rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon).
+// Slots: "m" (w/Adam), "v" (w/Adam_1); and the variables beta1_power, beta2_power.
+class AdamOptimizer : public Optimizer {
+ public:
+  explicit AdamOptimizer(Hyperparameter learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999,
+                         double epsilon = 1e-8);
+
+ private:
+  void prepare(const Scope& scope, const std::vector<Variable>& variables) override;
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+  std::vector<Operation> finish(const Scope& scope, const std::vector<Operation>& updates) override;
+
+  const Hyperparameter learning_rate_, beta1_, beta2_, epsilon_;
+  std::optional<Variable> beta1_power_, beta2_power_;
+};
+
+// a += gradient^2;  w -= rate * gradient / sqrt(a).  Slot: "accumulator" (w/Adagrad).
+class AdagradOptimizer : public Optimizer {
+ public:
+  explicit AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value = 0.1);
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+
+  const Hyperparameter learning_rate_;
+  const double initial_accumulator_value_;
+};
+
+// s: moving average of the gradient's square, 1 at the start;
+// a = momentum * a + rate * gradient / sqrt(s + epsilon);  w -= a.  Slots: "rms" (w/RMSProp), "momentum" (w/RMSProp_1).
+class RMSPropOptimizer : public Optimizer {
+ public:
+  explicit RMSPropOptimizer(Hyperparameter learning_rate, double decay = 0.9, double momentum = 0,
+                            double epsilon = 1e-10);
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+
+  const Hyperparameter learning_rate_, decay_, momentum_, epsilon_;
+};
+
+}  // namespace longhaul
