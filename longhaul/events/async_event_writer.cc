@@ -12,13 +12,7 @@ namespace longhaul {
 
 namespace {
 
-constexpr size_t kBatchBytes = 256 * 1024;  // worth waking the writer thread for
 constexpr Seconds kLongWait{3600};
-
-FileWriterOptions checked(FileWriterOptions options) {
-  options.max_queue = std::max<size_t>(options.max_queue, 1);
-  return options;
-}
 
 }  // namespace
 
@@ -29,9 +23,10 @@ void AsyncEventWriter::Batch::clear() {
 
 AsyncEventWriter::AsyncEventWriter(std::string directory, FileWriterOptions options)
     : directory_(std::move(directory)),
-      options_(checked(std::move(options))),
+      options_(std::move(options)),
       files_(options_.files ? *options_.files : FileSystem::real()),
-      clock_(options_.clock ? *options_.clock : Clock::real()) {
+      clock_(options_.clock ? *options_.clock : Clock::real()),
+      queue_(options_.max_queue, options_.max_queue_bytes) {
   reopen();
 }
 
@@ -44,38 +39,34 @@ AsyncEventWriter::~AsyncEventWriter() {
 }
 
 bool AsyncEventWriter::add(std::string_view record) {
-  bool wake;
-  {
-    MutexLock lock(mutex_);
-    while (open_ && !failing_ && is_full(record.size())) clock_.wait_for(space_, mutex_, kLongWait);
-    if (!open_) return false;
-    if (is_full(record.size())) {
-      ++dropped_;
-      return true;
+  for (;;) {
+    switch (queue_.add(record)) {
+      case EventQueue::Result::kAdded: return true;
+      case EventQueue::Result::kAddedWake: wake_writer(); return true;
+      case EventQueue::Result::kClosed: return false;
+      case EventQueue::Result::kFull:
+        if (!wait_for_space()) return true;
     }
-    const bool was_large = is_large();
-    pending_.records.append(record);
-    ++pending_.events;
-    wake = pending_.events == 1 || (!was_large && is_large());
   }
-  if (wake) work_.notify_one();
-  return true;
 }
 
-// A record of any size is let into an empty queue.
-bool AsyncEventWriter::is_full(size_t record_bytes) const {
-  return pending_.events > 0 &&
-         (pending_.events >= options_.max_queue || pending_.records.size() + record_bytes > options_.max_queue_bytes);
+void AsyncEventWriter::wake_writer() {
+  MutexLock lock(mutex_);  // the writer thread is not between looking at the queue and waiting
+  work_.notify_one();
 }
 
-bool AsyncEventWriter::is_large() const {
-  return pending_.records.size() >= std::min(kBatchBytes, options_.max_queue_bytes / 2) ||
-         pending_.events >= (options_.max_queue + 1) / 2;
+// False: there is none, and writing fails, so one record was counted as dropped.
+bool AsyncEventWriter::wait_for_space() {
+  MutexLock lock(mutex_);
+  while (queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
+  const bool drop = queue_.is_open() && queue_.is_full();
+  if (drop) ++dropped_;
+  return !drop;
 }
 
 bool AsyncEventWriter::flush() {
   MutexLock lock(mutex_);
-  if (!open_) return false;
+  if (!queue_.is_open()) return false;
   const uint64_t mine = ++flushes_asked_;
   work_.notify_one();
   while (flushes_served_ < mine) clock_.wait_for(done_, mutex_, kLongWait);
@@ -87,8 +78,8 @@ void AsyncEventWriter::close() {
   MutexLock lifecycle(lifecycle_);
   {
     MutexLock lock(mutex_);
-    if (!open_) return;
-    open_ = false;
+    if (!queue_.is_open()) return;
+    queue_.close();
   }
   work_.notify_one();
   space_.notify_all();
@@ -108,16 +99,11 @@ void AsyncEventWriter::reopen() {
   if (!options_.filename_suffix.empty()) open_file();
   {
     MutexLock lock(mutex_);
-    open_ = true;
+    queue_.open();
     failing_ = false;
     dropped_before_ = dropped_;
   }
   thread_ = NamedThread("lh-events", [this] { run(); });
-}
-
-bool AsyncEventWriter::is_closed() const {
-  MutexLock lock(mutex_);
-  return !open_;
 }
 
 std::string AsyncEventWriter::last_error() const {
@@ -144,21 +130,21 @@ AsyncEventWriter::Work AsyncEventWriter::wait_for_work() {
   MutexLock lock(mutex_);
   for (;;) {
     const Seconds now = clock_.now();
-    if (pending_.events > 0 && !flush_due_) flush_due_ = now + options_.flush_secs;
-    if (is_ready(now)) return {flushes_asked_, !open_};
+    if (queue_.events() > 0 && !flush_due_) flush_due_ = now + options_.flush_secs;
+    if (is_ready(now)) return {flushes_asked_, !queue_.is_open()};
     clock_.wait_for(work_, mutex_, time_to_wait(now));
   }
 }
 
 bool AsyncEventWriter::is_ready(Seconds now) const {
-  if (!open_ || flushes_asked_ > flushes_served_) return true;
-  if (batch_.events + pending_.events == 0) return false;
+  if (!queue_.is_open() || flushes_asked_ > flushes_served_) return true;
+  if (batch_.events + queue_.events() == 0) return false;
   if (failing_) return now >= next_attempt_;
-  return !file_ || is_large() || now >= *flush_due_;
+  return !file_ || queue_.is_large() || now >= *flush_due_;
 }
 
 Seconds AsyncEventWriter::time_to_wait(Seconds now) const {
-  if (batch_.events + pending_.events == 0) return kLongWait;
+  if (batch_.events + queue_.events() == 0) return kLongWait;
   return (failing_ ? next_attempt_ : *flush_due_) - now;
 }
 
@@ -166,7 +152,7 @@ Seconds AsyncEventWriter::time_to_wait(Seconds now) const {
 std::exception_ptr AsyncEventWriter::write_all() {
   try {
     write_batch();
-    take_pending();
+    take_queue();
     write_batch();
     note_success();
     return nullptr;
@@ -176,10 +162,10 @@ std::exception_ptr AsyncEventWriter::write_all() {
   }
 }
 
-void AsyncEventWriter::take_pending() {
+void AsyncEventWriter::take_queue() {
   flush_due_.reset();
+  batch_.events += queue_.take(batch_.records);
   MutexLock lock(mutex_);
-  std::swap(batch_, pending_);
   space_.notify_all();
 }
 
@@ -223,10 +209,10 @@ void AsyncEventWriter::note_success() {
 // Gets what is left to the disk, with a second try where the first failed, and returns what stood in the way.
 std::exception_ptr AsyncEventWriter::finish(std::exception_ptr error) {
   if (error) error = write_all();
+  if (error) take_queue();
   {
     MutexLock lock(mutex_);
-    dropped_ += batch_.events + pending_.events;
-    pending_.clear();
+    dropped_ += batch_.events;
   }
   batch_.clear();
   if (error || !file_) return error;

@@ -10,6 +10,7 @@
 #include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/base/thread.h"
+#include "longhaul/events/event_queue.h"
 #include "longhaul/events/event_writer.h"
 #include "longhaul/io/file.h"
 
@@ -54,7 +55,7 @@ class AsyncEventWriter {
   void close();
   void reopen();
 
-  bool is_closed() const;
+  bool is_closed() const { return !queue_.is_open(); }
   std::string last_error() const;  // of writing; empty if none
   uint64_t dropped_events() const;
 
@@ -69,8 +70,8 @@ class AsyncEventWriter {
     bool is_last;
   };
 
-  bool is_full(size_t record_bytes) const REQUIRES(mutex_);
-  bool is_large() const REQUIRES(mutex_);
+  bool wait_for_space();
+  void wake_writer();
 
   // The writer thread.
   void run();
@@ -79,7 +80,7 @@ class AsyncEventWriter {
   Seconds time_to_wait(Seconds now) const REQUIRES(mutex_);
   std::exception_ptr write_all();
   void write_batch();
-  void take_pending();
+  void take_queue();
   void open_file();
   void note_failure(const std::string& message);
   void note_success();
@@ -90,6 +91,7 @@ class AsyncEventWriter {
   const FileWriterOptions options_;
   FileSystem& files_;
   Clock& clock_;
+  EventQueue queue_;
 
   // The writer thread's alone, while it runs.
   std::unique_ptr<EventWriter> file_;
@@ -104,8 +106,6 @@ class AsyncEventWriter {
   CondVar work_;   // for the writer thread
   CondVar space_;  // for who adds
   CondVar done_;   // for who flushes
-  Batch pending_ GUARDED_BY(mutex_);
-  bool open_ GUARDED_BY(mutex_) = false;
   bool failing_ GUARDED_BY(mutex_) = false;
   uint64_t flushes_asked_ GUARDED_BY(mutex_) = 0;
   uint64_t flushes_served_ GUARDED_BY(mutex_) = 0;
