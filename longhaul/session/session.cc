@@ -79,7 +79,7 @@ bool can_run_alone(const std::vector<Output>& outputs) {
   while (!pending.empty()) {
     const Operation op = pending.back();
     pending.pop_back();
-    if ((op.traits() & (kTakesInput | kRandom)) != 0) return false;
+    if ((op.traits() & (kTakesInput | kRandom | kWritesVariable)) != 0) return false;
     for (const Output& input : op.inputs()) visit(input.op());
     for (const Operation& control : op.control_inputs()) visit(control);
   }

@@ -149,7 +149,7 @@ class Session {
 };
 
 // Whether the outputs can be computed by a run of their own without harm: they need no feed, take no element from a
-// queue and draw no random numbers.
+// queue, draw no random numbers and change no variable.
 bool can_run_alone(const std::vector<Output>& outputs);
 
 // Makes sessions: `target` is "" for this process, "grpc://host:port" for a server. longhaul.h installs the default.

@@ -1,0 +1,31 @@
+#include "longhaul/train/recovered_list.h"
+
+#include <algorithm>
+
+#include "longhaul/checkpoint/checkpoint_files.h"
+
+namespace longhaul {
+
+void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string& directory,
+                             const std::vector<std::string>& candidates, const std::string& restored) {
+  const CheckpointState listed = read_checkpoint_state(files, directory).state;
+  const auto newest_whole = std::find(candidates.begin(), candidates.end(), restored);
+  CheckpointState managed{.last_preserved_timestamp = listed.last_preserved_timestamp};
+  const bool timed = listed.all_model_checkpoint_timestamps.size() == listed.all_model_checkpoint_paths.size();
+  const auto add = [&](const std::string& prefix, double time) {
+    managed.all_model_checkpoint_paths.push_back(prefix);
+    if (timed) managed.all_model_checkpoint_timestamps.push_back(time);
+  };
+  bool has_restored = false;
+  for (size_t i = 0; i < listed.all_model_checkpoint_paths.size(); ++i) {
+    const std::string& prefix = listed.all_model_checkpoint_paths[i];
+    if (std::find(candidates.begin(), newest_whole, prefix) != newest_whole) continue;
+    has_restored = has_restored || prefix == restored;
+    add(prefix, timed ? listed.all_model_checkpoint_timestamps[i] : 0);
+  }
+  const std::vector<double> committed = checkpoint_mtimes(files, {restored});
+  if (!has_restored) add(restored, committed.empty() ? 0 : committed[0]);
+  saver.recover_last_checkpoints(managed);
+}
+
+}  // namespace longhaul

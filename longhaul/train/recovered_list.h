@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "longhaul/train/saver.h"
+
+namespace longhaul {
+
+// Hands a saver the checkpoints that it goes on managing after a restart: those that the state file of `directory`
+// lists, and newer ones that a crash kept from being listed. Damaged ones (`candidates` before `restored`) are left
+// out. Without a usable state file nothing is known of what is to be kept for good: then it is `restored` alone.
+void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string& directory,
+                             const std::vector<std::string>& candidates, const std::string& restored);
+
+}  // namespace longhaul

@@ -1,0 +1,52 @@
+#include "longhaul/train/restore_check.h"
+
+#include <fmt/ranges.h>
+
+namespace longhaul {
+namespace {
+
+std::string dtype_text(int number) {
+  return is_known_dtype(number) ? dtype_name(static_cast<DType>(number)) : fmt::format("dtype {}", number);
+}
+
+std::string difference(const SaverNodes::SavedTensor& tensor, const BundleReader::Entry& entry) {
+  const DType dtype = tensor.read.dtype();
+  const Shape& shape = tensor.read.shape();
+  if (entry.dtype != dtype) {
+    return fmt::format("{} is {} in the graph, its original dtype in the checkpoint is {}", tensor.name,
+                       dtype_name(dtype), dtype_text(entry.dtype));
+  }
+  if (!shape.compatible_with(entry.shape)) {
+    return fmt::format("Assign requires shapes of both tensors to match. {} is {} in the graph, {} in the checkpoint",
+                       tensor.name, shape.to_string(), entry.shape.to_string());
+  }
+  return "";
+}
+
+}  // namespace
+
+void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors) {
+  std::vector<std::string> missing, different;
+  for (const auto& tensor : tensors) {
+    const BundleReader::Entry* entry = reader.find(tensor.name);
+    if (entry == nullptr) {
+      missing.push_back(fmt::format("Key {} not found in checkpoint", tensor.name));
+    } else if (std::string text = difference(tensor, *entry); !text.empty()) {
+      different.push_back(std::move(text));
+    }
+  }
+  if (missing.empty() && different.empty()) return;
+  const bool is_missing = !missing.empty();
+  missing.insert(missing.end(), different.begin(), different.end());
+  const std::string message = fmt::format(
+      "{} cannot be restored: there is a mismatch between the current graph and the graph that was saved. {}. Restore "
+      "it "
+      "into the graph it was saved from, restore only the variables that are common (SaverOptions::var_list), or start "
+      "in "
+      "another directory.",
+      reader.prefix(), fmt::join(missing, "; "));
+  if (is_missing) throw NotFoundError(message);
+  throw InvalidArgumentError(message);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,274 @@
+#include "longhaul/train/saver.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle_reader.h"
+#include "longhaul/checkpoint/bundle_writer.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/proto/serialize.h"
+#include "longhaul/train/restore_check.h"
+
+namespace longhaul {
+namespace {
+
+Graph& graph_of(const SaverOptions& options) {
+  if (options.graph != nullptr) return *options.graph;
+  if (options.var_list && !options.var_list->empty()) return options.var_list->front().variable.ref.graph();
+  return Graph::default_graph();
+}
+
+std::vector<SavedVariable> variables_to_save(const SaverOptions& options, const Graph& graph) {
+  if (options.var_list) return *options.var_list;
+  std::vector<SavedVariable> variables;
+  for (const VariableInfo& variable : ops::global_variables(graph)) variables.emplace_back(variable);
+  return variables;
+}
+
+Retention retention_of(const SaverOptions& options) {
+  return {.max_to_keep = options.max_to_keep, .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours};
+}
+
+}  // namespace
+
+Saver::Saver(SaverOptions options)
+    : options_(std::move(options)),
+      graph_(&graph_of(options_)),
+      list_(retention_of(options_), options_.clock->wall_time()) {
+  if (options_.defer_build && options_.var_list) {
+    throw InvalidArgumentError(
+        "a saver with defer_build saves what the graph has when it is built: leave var_list out");
+  }
+  if (!options_.defer_build) build();
+}
+
+Saver::Saver(Graph& graph, const proto::SaverDef& saver_def, SaverOptions options)
+    : options_(std::move(options)),
+      graph_(&graph),
+      nodes_(find_saver_nodes(graph, saver_def)),
+      built_(true),
+      list_(retention_of(options_), options_.clock->wall_time()) {}
+
+void Saver::build() {
+  if (built_) throw FailedPreconditionError("this saver is built already");
+  std::vector<SavedVariable> variables = variables_to_save(options_, *graph_);
+  if (variables.empty() && !options_.allow_empty) {
+    throw InvalidArgumentError("No variables to save: the graph has no global variables, or var_list is empty");
+  }
+  if (!variables.empty()) {
+    nodes_ = add_saver_nodes(Scope(*graph_).sub(options_.name), std::move(variables), options_.filename);
+  }
+  built_ = true;
+}
+
+void Saver::check_built() const {
+  if (!built_) throw FailedPreconditionError("call build() on a saver with defer_build before it saves or restores");
+}
+
+void Saver::check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const {
+  check_built();
+  if (options.latest_filename.find('/') != std::string::npos) {
+    throw InvalidArgumentError("'latest_filename' must not contain path components: " + options.latest_filename);
+  }
+  if (step.is_none() && base_name(path) == options.latest_filename) {
+    throw InvalidArgumentError(fmt::format("{}: the checkpoint's name collides with the state file's", path));
+  }
+}
+
+Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) const {
+  std::vector<Fetch> fetches;
+  for (const auto& tensor : nodes_.tensors) fetches.emplace_back(tensor.read);
+  if (step.tensor() != nullptr) fetches.push_back(*step.tensor());
+  Snapshot snapshot;
+  if (step.number() != nullptr) snapshot.step = *step.number();
+  if (fetches.empty()) return snapshot;
+  snapshot.values = session.run(fetches, {}, {.snapshot = true});
+  if (step.tensor() != nullptr) {
+    snapshot.step = snapshot.values.back().item<int64_t>();
+    snapshot.values.pop_back();
+  }
+  return snapshot;
+}
+
+std::string Saver::prefix_for(const std::string& path, const std::optional<int64_t>& step) const {
+  if (!step) return path;
+  return options_.pad_step_number ? fmt::format("{}-{:08}", path, *step) : fmt::format("{}-{}", path, *step);
+}
+
+void Saver::make_parent(const std::string& path) const {
+  const std::string parent = directory_name(path);
+  try {
+    options_.files->make_directories(parent);
+  } catch (const Error& error) {
+    throw InvalidArgumentError(fmt::format("Parent directory of {} doesn't exist, can't save. {}", path, error.what()));
+  }
+}
+
+std::string Saver::save(Session& session, const std::string& save_path, const StepSource& global_step,
+                        const SaveOptions& options) {
+  const std::string path = strip_file_scheme(save_path);
+  check_arguments(path, global_step, options);
+  MutexLock one_at_a_time(saving_);
+  Snapshot snapshot = take_snapshot(session, global_step);
+  const std::string prefix = prefix_for(path, snapshot.step);
+  {
+    MutexLock lock(mutex_);
+    if (global_step.tensor() != nullptr && prefix == last_saved_ && !options.save_again) return prefix;
+  }
+  make_parent(path);
+  if (nodes_.tensors.empty()) {
+    write_meta_graph(prefix, options);
+    return "";
+  }
+  write(prefix, std::move(snapshot.values), options);
+  if (options.write_state) record(prefix, options);
+  MutexLock lock(mutex_);
+  last_saved_ = prefix;
+  return prefix;
+}
+
+void Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const {
+  BundleWriter writer(*options_.files, prefix);
+  for (size_t i = 0; i < values.size(); ++i) {
+    writer.add(nodes_.tensors[i].name, values[i]);
+    values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
+  }
+  writer.finish_data();
+  write_meta_graph(prefix, options);
+  writer.commit();
+}
+
+void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& options) const {
+  if (!options.write_meta_graph) return;
+  write_file_atomically(*options_.files, meta_graph_filename(prefix, options.meta_graph_suffix),
+                        proto::serialize(export_meta_graph()));
+}
+
+void Saver::record(const std::string& prefix, const SaveOptions& options) {
+  const double now = options_.clock->wall_time();
+  CheckpointState state;
+  std::vector<std::string> doomed;
+  {
+    MutexLock lock(mutex_);
+    list_.add(prefix, now);
+    state = list_.state(prefix, now);
+    doomed = list_.doomed();
+  }
+  write_checkpoint_state(*options_.files, directory_name(prefix), state, options_.save_relative_paths,
+                         options.latest_filename);
+  for (const std::string& old : doomed) remove_old(old, options.meta_graph_suffix);
+}
+
+void Saver::remove_old(const std::string& prefix, const std::string& meta_graph_suffix) {
+  try {
+    remove_checkpoint(*options_.files, prefix, meta_graph_suffix);
+  } catch (const Error& error) {
+    log_warning("checkpoint {} could not be deleted, and will be tried again: {}", prefix, error.what());
+    return;
+  }
+  MutexLock lock(mutex_);
+  list_.forget_doomed(prefix);
+}
+
+void Saver::restore(Session& session, const std::string& prefix_or_url) {
+  check_built();
+  if (prefix_or_url.empty()) throw InvalidArgumentError("Can't load save_path when it is None.");
+  if (nodes_.tensors.empty()) return;
+  const std::string prefix = strip_file_scheme(prefix_or_url);
+  if (!checkpoint_exists(*options_.files, prefix)) {
+    throw NotFoundError("The passed save_path is not a valid checkpoint: " + prefix);
+  }
+  log_info("Restoring parameters from {}", prefix);
+  check_restorable(BundleReader(*options_.files, prefix), nodes_.tensors);
+  forget_last_saved();
+  session.run(nodes_.restore, {{nodes_.filename, Tensor::scalar(prefix)}});
+  MutexLock lock(mutex_);
+  last_saved_ = prefix;
+}
+
+std::vector<std::string> Saver::last_checkpoints() const {
+  MutexLock lock(mutex_);
+  return list_.prefixes();
+}
+
+std::vector<double> Saver::commit_times(const std::vector<std::string>& prefixes) const {
+  std::vector<double> times;
+  for (const std::string& prefix : prefixes) {
+    const std::vector<double> found = checkpoint_mtimes(*options_.files, {prefix});
+    times.push_back(found.empty() ? 0 : found[0]);
+  }
+  return times;
+}
+
+void Saver::set_last_checkpoints(const std::vector<std::string>& prefixes) {
+  const std::vector<double> times = commit_times(prefixes);
+  MutexLock lock(mutex_);
+  list_.reset(prefixes, times);
+}
+
+void Saver::recover_last_checkpoints(const std::vector<std::string>& prefixes) {
+  recover_last_checkpoints(CheckpointState{.all_model_checkpoint_paths = prefixes});
+}
+
+void Saver::recover_last_checkpoints(const CheckpointState& state) {
+  const std::vector<std::string>& paths = state.all_model_checkpoint_paths;
+  const bool timed = state.all_model_checkpoint_timestamps.size() == paths.size();
+  const std::vector<double> all_times = timed ? state.all_model_checkpoint_timestamps : commit_times(paths);
+  std::vector<std::string> existing;
+  std::vector<double> times;
+  for (size_t i = 0; i < paths.size(); ++i) {
+    if (!checkpoint_exists(*options_.files, paths[i])) continue;
+    existing.push_back(paths[i]);
+    times.push_back(all_times[i]);
+  }
+  MutexLock lock(mutex_);
+  list_.reset(existing, times);
+  list_.set_last_preserved(state.last_preserved_timestamp, options_.clock->wall_time());
+}
+
+std::string Saver::last_saved() const {
+  MutexLock lock(mutex_);
+  return last_saved_;
+}
+
+void Saver::forget_last_saved() {
+  MutexLock lock(mutex_);
+  last_saved_.clear();
+}
+
+proto::SaverDef Saver::to_proto() const {
+  check_built();
+  proto::SaverDef def;
+  if (!nodes_.tensors.empty()) {
+    def.set_filename_tensor_name(nodes_.filename.name());
+    def.set_save_tensor_name(nodes_.save.name());
+    def.set_restore_op_name(nodes_.restore.name());
+  }
+  def.set_max_to_keep(options_.max_to_keep);
+  def.set_keep_checkpoint_every_n_hours(static_cast<float>(options_.keep_checkpoint_every_n_hours));
+  def.set_version(proto::SaverDef::V2);
+  return def;
+}
+
+proto::MetaGraphDef Saver::export_meta_graph() const {
+  const proto::SaverDef def = to_proto();
+  return to_meta_graph_def(*graph_, &def);
+}
+
+proto::MetaGraphDef Saver::export_meta_graph(const std::string& path) const {
+  proto::MetaGraphDef meta = export_meta_graph();
+  write_file_atomically(*options_.files, path, proto::serialize(meta));
+  return meta;
+}
+
+uint64_t Saver::bytes() const {
+  uint64_t bytes = 0;
+  for (const auto& tensor : nodes_.tensors) {
+    const int64_t count = tensor.read.shape().num_elements();
+    if (count > 0) bytes += static_cast<uint64_t>(count) * dtype_size(tensor.read.dtype());
+  }
+  return bytes;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,150 @@
+#pragma once
+
+#include <concepts>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/io/file.h"
+#include "longhaul/proto/meta_graph.pb.h"
+#include "longhaul/proto/saver.pb.h"
+#include "longhaul/session/session.h"
+#include "longhaul/train/checkpoint_list.h"
+#include "longhaul/train/saver_graph.h"
+
+namespace longhaul {
+
+struct SaverOptions {
+  Graph* graph = nullptr;                              // nullptr: that of the variables, or the default graph
+  std::optional<std::vector<SavedVariable>> var_list;  // absent: all global variables
+  int max_to_keep = 5;                                 // 0: all
+  double keep_checkpoint_every_n_hours = 10000;        // 0: never
+  std::string name = "save";                           // of the scope that the operations are added under
+  bool allow_empty = false;                            // no variables are no error: save() then returns ""
+  bool defer_build = false;                            // the operations are added by build(), not at once
+  std::string filename = "model";                      // of the graph's own save operation, where nothing is fed
+  bool pad_step_number = false;                        // model.ckpt-00000005
+  bool save_relative_paths = false;                    // in the state file, so that the directory can be moved
+  FileSystem* files = &FileSystem::real();
+  Clock* clock = &Clock::real();
+};
+
+// The step in a checkpoint's name: none, a number, or a tensor (an Output, a Variable, a name), which is then read in
+// the same moment as the variables.
+class StepSource {
+ public:
+  StepSource() = default;
+  template <std::integral T>
+  StepSource(T step) : source_(static_cast<int64_t>(step)) {}
+  template <std::convertible_to<Fetch> T>
+  StepSource(const T& tensor) : source_(Fetch(tensor)) {}
+
+  bool is_none() const { return source_.index() == 0; }
+  const int64_t* number() const { return std::get_if<int64_t>(&source_); }
+  const Fetch* tensor() const { return std::get_if<Fetch>(&source_); }
+
+ private:
+  std::variant<std::monostate, int64_t, Fetch> source_;
+};
+
+struct SaveOptions {
+  std::string latest_filename = kDefaultStateFile;  // of the state file
+  std::string meta_graph_suffix = "meta";
+  bool write_meta_graph = true;
+  bool write_state = true;  // false: neither the state file nor the list of checkpoints learns of this one
+  bool save_again = false;  // also if the step, read from a tensor, is that of this saver's last checkpoint
+};
+
+// Saves the variables of a graph as checkpoints, keeps the last few of them, and restores.
+//
+//   Saver saver({.graph = &graph});
+//   saver.save(session, "runs/demo/model.ckpt", global_step);      // runs/demo/model.ckpt-1200.{index,data-...,meta}
+//   saver.restore(session, "runs/demo/model.ckpt-1200");
+//
+// A save reads all variables and the step in one run, as they are at one moment between two steps; training goes on
+// while they are written. Then, in this order: the data; the meta graph; the index, from which on the checkpoint
+// counts; the state file; the deletion of old ones. A crash at any moment leaves the checkpoint before or this one.
+//
+// Any thread may call; saves happen one after the other. The graph outlives the saver.
+class Saver {
+ public:
+  // InvalidArgumentError: "No variables to save"; var_list together with defer_build; two variables of the "same name".
+  explicit Saver(SaverOptions options = {});
+
+  // The saver that a graph was exported with. `options` tell the rest; its var_list and name are not looked at.
+  Saver(Graph& graph, const proto::SaverDef& saver_def, SaverOptions options = {});
+
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+
+  void build();  // with defer_build: once
+
+  // Returns the prefix, `save_path` or `save_path`-<step>. When the step comes from a tensor and is the one that this
+  // saver saved or restored last, nothing is written (SaveOptions::save_again). InvalidArgumentError: the directory
+  // cannot be made, or the name collides with the state file's. FailedPreconditionError: not built. Otherwise what the
+  // session and the file system throw; there is then no such checkpoint.
+  std::string save(Session& session, const std::string& save_path, const StepSource& global_step = {},
+                   const SaveOptions& options = {});
+
+  // NotFoundError: no such checkpoint ("not a valid checkpoint"), or names are missing in it. InvalidArgumentError:
+  // shapes or dtypes differ. DataLossError, OutOfRangeError: damaged, another one may do. Until the last two, nothing
+  // was changed.
+  void restore(Session& session, const std::string& prefix);
+
+  // The checkpoints that are managed, oldest first.
+  std::vector<std::string> last_checkpoints() const;
+  void set_last_checkpoints(const std::vector<std::string>& prefixes);
+  // As set_..., without those that do not exist. The second form also takes from a state file when each was saved, and
+  // when one was last kept for good (SaverOptions::keep_checkpoint_every_n_hours).
+  void recover_last_checkpoints(const std::vector<std::string>& prefixes);
+  void recover_last_checkpoints(const CheckpointState& state);
+
+  // The prefix of the checkpoint that was saved or restored last, as long as nobody says that the variables now hold
+  // something else.
+  std::string last_saved() const;
+  void forget_last_saved();
+
+  proto::SaverDef to_proto() const;
+  proto::SaverDef as_saver_def() const { return to_proto(); }
+
+  // The graph with this saver; the second form writes it to a file, too.
+  proto::MetaGraphDef export_meta_graph() const;
+  proto::MetaGraphDef export_meta_graph(const std::string& path) const;
+
+  const std::vector<SaverNodes::SavedTensor>& saved_tensors() const { return nodes_.tensors; }
+  uint64_t bytes() const;  // of all variables saved, strings left out
+  Graph& graph() const { return *graph_; }
+  FileSystem& files() const { return *options_.files; }
+
+ private:
+  struct Snapshot {
+    std::vector<Tensor> values;
+    std::optional<int64_t> step;
+  };
+
+  void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
+  void check_built() const;
+  Snapshot take_snapshot(Session& session, const StepSource& step) const;
+  std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
+  void make_parent(const std::string& path) const;
+  void write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const;
+  void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
+  std::vector<double> commit_times(const std::vector<std::string>& prefixes) const;
+  void record(const std::string& prefix, const SaveOptions& options);
+  void remove_old(const std::string& prefix, const std::string& meta_graph_suffix);
+
+  const SaverOptions options_;
+  Graph* graph_;
+  SaverNodes nodes_;
+  bool built_ = false;
+
+  Mutex saving_;  // held through a save, by nothing else; taken before mutex_
+
+  mutable Mutex mutex_;
+  CheckpointList list_ GUARDED_BY(mutex_);
+  std::string last_saved_ GUARDED_BY(mutex_);  // or restored
+};
+
+}  // namespace longhaul

@@ -1,0 +1,424 @@
+#include "longhaul/train/saver.h"
+
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/proto/serialize.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/train_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using testing::FakeClock;
+using testing::FaultyFileSystem;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::ScriptedSession;
+using testing::TemporaryDirectory;
+
+class SaverTest : public ::testing::Test {
+ protected:
+  SaverTest() {
+    session->run(ops::global_variables_initializer(root));
+    options = {.graph = &graph, .files = &files, .clock = &clock};
+  }
+  void set(const Variable& variable, float value) {
+    session->run(variable.initializer(), {{variable.initial_value(), Tensor::scalar(value)}});
+  }
+  float get(const Variable& variable) { return session->run(variable).item<float>(); }
+  CheckpointState state() { return read_checkpoint_state(files, directory.path()).state; }
+  bool exists(const std::string& prefix) { return checkpoint_exists(files, prefix); }
+
+  TemporaryDirectory directory;
+  std::string path = directory.file("model");
+  FaultyFileSystem files;
+  FakeClock clock;
+  Graph graph;
+  Scope root{graph};
+  Variable b = ops::variable(root, "b", Tensor::scalar(2.0f));
+  Variable a = ops::variable(root, "a", Tensor::scalar(1.0f));
+  Variable step = ops::create_global_step(root);
+  std::unique_ptr<ScriptedSession> session = make_scripted_session(graph);
+  SaverOptions options;
+};
+
+TEST_F(SaverTest, WhatIsSavedIsRestored) {  // SA-20, SA-40
+  Saver saver(options);
+  EXPECT_EQ(saver.save(*session, path), path);
+  for (const char* suffix : {".index", ".data-00000-of-00001", ".meta"})
+    EXPECT_TRUE(files.exists(path + suffix)) << suffix;
+  EXPECT_EQ(state().model_checkpoint_path, path);
+  set(a, 7);
+  const auto fresh = make_scripted_session(graph);
+  saver.restore(*fresh, path);
+  saver.restore(*session, path);
+  EXPECT_EQ(fresh->run(b).item<float>(), 2);
+  EXPECT_EQ(get(a), 1);
+}
+
+TEST_F(SaverTest, ItsNodesHaveTheNamesOfTheOriginal) {  // SA-6, SA-7, SA-9
+  const int before = graph.num_operations();
+  const Saver saver(options);
+  for (const char* name : {"save/filename/input", "save/filename", "save/Const", "save/SaveV2/tensor_names",
+                           "save/SaveV2/shape_and_slices", "save/SaveV2", "save/control_dependency",
+                           "save/RestoreV2/tensor_names", "save/RestoreV2/shape_and_slices", "save/RestoreV2",
+                           "save/Assign", "save/Assign_1", "save/Assign_2", "save/restore_all"}) {
+    EXPECT_TRUE(graph.find_operation(name)) << name;
+  }
+  for (const Operation& op : graph.operations()) {
+    EXPECT_TRUE(op.id() < before || op.name().starts_with("save/")) << op.name();
+  }
+  const auto names = graph.operation("save/SaveV2/tensor_names").attr<Tensor>("value");
+  EXPECT_THAT(names.flat<std::string>(), ElementsAre("a", "b", "global_step"));
+}
+
+TEST_F(SaverTest, TheSaverDefNamesThem) {  // SA-10
+  options.max_to_keep = 7;
+  const proto::SaverDef def = Saver(options).as_saver_def();
+  EXPECT_EQ(def.filename_tensor_name(), "save/Const:0");
+  EXPECT_EQ(def.save_tensor_name(), "save/control_dependency:0");
+  EXPECT_EQ(def.restore_op_name(), "save/restore_all");
+  EXPECT_EQ(def.max_to_keep(), 7);
+  EXPECT_EQ(def.version(), proto::SaverDef::V2);
+}
+
+TEST_F(SaverTest, ASaverIsMadeFromItsDef) {
+  const proto::SaverDef def = Saver(options).to_proto();
+  Saver again(graph, def, options);
+  again.save(*session, path);
+  set(b, 9);
+  again.restore(*session, path);
+  EXPECT_EQ(get(b), 2);
+}
+
+TEST_F(SaverTest, TheFilenameIsTheDefaultOfItsTensor) {  // SA-6
+  options.filename = "elsewhere";
+  const Saver saver(options);
+  EXPECT_EQ(session->run("save/Const:0").item<std::string>(), "elsewhere");
+}
+
+TEST_F(SaverTest, TheStepIsANumberATensorOrAName) {  // SA-21
+  Saver saver(options);
+  EXPECT_EQ(saver.save(*session, path, 5), path + "-5");
+  EXPECT_EQ(saver.save(*session, path, step), path + "-0");
+  EXPECT_EQ(saver.save(*session, path, "global_step:0"), path + "-0");
+  options.pad_step_number = true;
+  EXPECT_EQ(Saver(options).save(*session, path, 5), path + "-00000005");
+}
+
+TEST_F(SaverTest, VariablesAndStepAreReadInOneSnapshot) {
+  Saver saver(options);
+  const int before = session->runs();
+  saver.save(*session, path, step);
+  EXPECT_EQ(session->runs(), before + 1);
+  EXPECT_EQ(session->snapshot_runs(), 1);
+}
+
+TEST_F(SaverTest, AStepIsSavedOnce) {
+  Saver saver(options);
+  saver.save(*session, path, step);
+  const size_t written = files.operations().size();
+  EXPECT_EQ(saver.save(*session, path, step), path + "-0");
+  EXPECT_EQ(files.operations().size(), written);
+  saver.save(*session, path, step, {.save_again = true});
+  EXPECT_GT(files.operations().size(), written);
+}
+
+TEST_F(SaverTest, WithoutAStepTensorEverySaveIsWritten) {  // SA-27
+  Saver saver(options);
+  saver.save(*session, path);
+  set(a, 5);
+  saver.save(*session, path);
+  set(a, 6);
+  saver.restore(*session, path);
+  EXPECT_EQ(get(a), 5);
+}
+
+TEST_F(SaverTest, TheIndexComesAfterDataAndMetaAndBeforeTheState) {  // unlike SA-25
+  Saver saver(options);
+  saver.save(*session, path);
+  std::vector<std::string> renames;
+  for (const std::string& operation : files.operations()) {
+    if (operation.starts_with("rename")) renames.push_back(operation.substr(operation.rfind(' ') + 1));
+  }
+  EXPECT_THAT(renames, ElementsAre("model.data-00000-of-00001", "model.meta", "model.index", "checkpoint"));
+}
+
+TEST_F(SaverTest, AFailureAtAnyOperationLeavesTheCheckpointBeforeOrTheNewOne) {
+  Saver first(options);
+  first.save(*session, path, 1);
+  const size_t before = files.operations().size();
+  Saver(options).save(*session, path, 2);
+  const int count = static_cast<int>(files.operations().size() - before);
+  for (int n = 0; n < count; ++n) {
+    remove_checkpoint(files, path + "-2");
+    files.fail_operation(n);
+    error_of([&] { Saver(options).save(*session, path, 2); });
+    files.heal();
+    const std::string latest = exists(path + "-2") ? path + "-2" : path + "-1";
+    EXPECT_THAT(BundleReader(files, latest).verify(), IsEmpty()) << "operation " << n;
+  }
+}
+
+TEST_F(SaverTest, AMissingParentIsMade) {  // SA-22
+  Saver saver(options);
+  const std::string deep = directory.file("not/there/model");
+  EXPECT_EQ(saver.save(*session, "file://" + deep), deep);
+  EXPECT_TRUE(exists(deep));
+  EXPECT_THAT(error_of([&] { saver.save(*session, deep + ".index/model"); }),
+              HasSubstr("Parent directory of " + deep + ".index/model doesn't exist, can't save."));
+}
+
+TEST_F(SaverTest, TheStateFilesNameIsTaken) {  // SA-23, SA-24
+  Saver saver(options);
+  EXPECT_THAT(error_of([&] { saver.save(*session, directory.file("checkpoint")); }), HasSubstr("collides with"));
+  EXPECT_EQ(saver.save(*session, directory.file("checkpoint"), 1), directory.file("checkpoint-1"));
+  EXPECT_THAT(error_of([&] { saver.save(*session, path, 1, {.latest_filename = "x/y"}); }),
+              HasSubstr("must not contain path components"));
+}
+
+TEST_F(SaverTest, MetaGraphAndStateCanBeLeftOut) {  // SA-26
+  Saver saver(options);
+  saver.save(*session, path, 1, {.write_meta_graph = false, .write_state = false});
+  EXPECT_FALSE(files.exists(path + "-1.meta"));
+  EXPECT_FALSE(files.exists(directory.file("checkpoint")));
+  EXPECT_THAT(saver.last_checkpoints(), IsEmpty());
+  saver.save(*session, path, 2, {.meta_graph_suffix = "graph"});
+  EXPECT_TRUE(files.exists(path + "-2.graph"));
+}
+
+TEST_F(SaverTest, TheMetaGraphHasGraphAndSaver) {  // SA-90
+  Saver saver(options);
+  saver.save(*session, path);
+  proto::MetaGraphDef meta;
+  ASSERT_TRUE(meta.ParseFromString(read_file(files, path + ".meta")));
+  EXPECT_EQ(read_file(files, path + ".meta"), proto::serialize(saver.export_meta_graph()));
+  EXPECT_EQ(meta.saver_def().restore_op_name(), "save/restore_all");
+  EXPECT_EQ(meta.graph_def().node_size(), graph.num_operations());
+}
+
+TEST_F(SaverTest, NamesMustBeUnique) {  // SA-2, SA-3
+  options.var_list = {{a, a}};
+  EXPECT_THAT(error_of([&] { Saver{options}; }), HasSubstr("same name: a"));
+  options.var_list = {{{"x", a}, {"y", a}}};
+  EXPECT_THAT(error_of([&] { Saver{options}; }), HasSubstr("The same saveable will be restored with two names: a"));
+}
+
+TEST_F(SaverTest, NothingToSaveIsAnErrorUnlessAllowed) {  // SA-5
+  options.var_list.emplace();
+  EXPECT_THAT(error_of([&] { Saver{options}; }), HasSubstr("No variables to save"));
+  options.allow_empty = true;
+  Saver saver(options);
+  EXPECT_EQ(saver.save(*session, path), "");
+  EXPECT_TRUE(files.exists(path + ".meta"));
+  EXPECT_FALSE(files.exists(directory.file("checkpoint")));
+  saver.restore(*session, path);
+}
+
+TEST_F(SaverTest, ADeferredBuildTakesWhatTheGraphHasThen) {  // SA-4
+  options.defer_build = true;
+  Saver saver(options);
+  EXPECT_THAT(error_of([&] { saver.save(*session, path); }), HasSubstr("build"));
+  const Variable late = ops::variable(root, "late", Tensor::scalar(4.0f));
+  saver.build();
+  session->run(late.initializer());
+  saver.save(*session, path);
+  EXPECT_TRUE(BundleReader(files, path).has("late"));
+  options.var_list = {{a}};
+  EXPECT_THAT(error_of([&] { Saver{options}; }), HasSubstr("defer_build"));
+}
+
+TEST_F(SaverTest, VariablesCanHaveOtherNamesInTheFile) {  // SA-46, SA-40
+  options.var_list = {{{"prefix/a", a}}};
+  Saver saver(options);
+  saver.save(*session, path);
+  EXPECT_THAT(BundleReader(files, path).keys(), ElementsAre("prefix/a"));
+  options.var_list = {{{"prefix/a", b}}};
+  Saver other(options);
+  const auto fresh = make_scripted_session(graph);
+  other.restore(*fresh, path);
+  EXPECT_EQ(fresh->run(b).item<float>(), 1);
+  EXPECT_THROW(fresh->run(a), FailedPreconditionError);
+}
+
+TEST_F(SaverTest, AllThatDoesNotFitIsReportedAtOnce) {  // SA-42 to SA-45
+  Saver(options).save(*session, path);
+  Graph other;
+  const Scope scope(other);
+  ops::variable(scope, "a", Tensor::of<float>({1, 2}));
+  ops::variable(scope, "b", Tensor::scalar<int32_t>(1));
+  ops::variable(scope, "c", Tensor::scalar(1.0f));
+  ops::variable(scope, "d", Tensor::scalar(1.0f));
+  Saver saver({.graph = &other});
+  const auto fresh = make_scripted_session(other);
+  EXPECT_THAT(error_of([&] { saver.restore(*fresh, path); }),
+              AllOf(HasSubstr("a mismatch between the current graph and the graph"),
+                    HasSubstr("Key c not found in checkpoint"), HasSubstr("Key d not found in checkpoint"),
+                    HasSubstr("Assign requires shapes of both tensors to match."), HasSubstr("original dtype")));
+  EXPECT_THROW(saver.restore(*fresh, path), NotFoundError);
+  EXPECT_EQ(fresh->runs(), 0);
+  EXPECT_THROW(
+      Saver({.var_list = {{Variable(ops::global_variables(other)[0])}}, .name = "a_only"}).restore(*fresh, path),
+      InvalidArgumentError);
+}
+
+TEST_F(SaverTest, APathThatIsNoCheckpointIsNamed) {  // SA-41
+  Saver saver(options);
+  EXPECT_THAT(error_of([&] { saver.restore(*session, path); }),
+              HasSubstr("The passed save_path is not a valid checkpoint: " + path));
+  EXPECT_THAT(error_of([&] { saver.restore(*session, ""); }), HasSubstr("Can't load save_path when it is None."));
+}
+
+TEST_F(SaverTest, RestoringSaysFromWhere) {  // SA-50
+  Saver saver(options);
+  saver.save(*session, path);
+  const LogRecorder log;
+  saver.restore(*session, path);
+  EXPECT_THAT(log.text(), HasSubstr("Restoring parameters from " + path));
+}
+
+TEST_F(SaverTest, OnlyTheLastFewAreKept) {  // SA-70
+  options.max_to_keep = 2;
+  Saver saver(options);
+  const std::string s1 = saver.save(*session, directory.file("s1"));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s1));
+  const std::string s2 = saver.save(*session, directory.file("s2"));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s1, s2));
+  const std::string s3 = saver.save(*session, directory.file("s3"));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s2, s3));
+  for (const char* suffix : {".index", ".data-00000-of-00001", ".meta"})
+    EXPECT_FALSE(files.exists(s1 + suffix)) << suffix;
+  EXPECT_EQ(state().model_checkpoint_path, s3);
+  EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre(s2, s3));
+  saver.save(*session, s2);
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s3, s2));
+  saver.save(*session, s1);
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s2, s1));
+  EXPECT_FALSE(exists(s3));
+}
+
+TEST_F(SaverTest, WithoutALimitAllAreKeptAndNoneIsListed) {  // SA-72
+  options.max_to_keep = 0;
+  Saver saver(options);
+  const std::string s1 = saver.save(*session, path, 1);
+  const std::string s2 = saver.save(*session, path, 2);
+  EXPECT_THAT(saver.last_checkpoints(), IsEmpty());
+  EXPECT_TRUE(exists(s1));
+  EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre(s2));
+}
+
+TEST_F(SaverTest, ALowerLimitIsReachedInOneSweep) {  // unlike SA-73
+  options.keep_checkpoint_every_n_hours = 0;
+  Saver generous(options);
+  for (int n = 1; n <= 5; ++n) generous.save(*session, path, n);
+  options.max_to_keep = 2;
+  Saver strict(options);
+  strict.recover_last_checkpoints(generous.last_checkpoints());
+  strict.save(*session, path, 6);
+  EXPECT_THAT(strict.last_checkpoints(), ElementsAre(path + "-5", path + "-6"));
+  for (int n = 1; n <= 4; ++n) EXPECT_FALSE(exists(path + "-" + std::to_string(n))) << n;
+}
+
+TEST_F(SaverTest, AFailedDeletionIsTriedAgain) {  // unlike SA-77
+  options.max_to_keep = 1;
+  Saver saver(options);
+  saver.save(*session, path, 1);
+  const size_t before = files.operations().size();
+  saver.save(*session, path, 2);
+  saver.save(*session, path, 3);
+  const size_t per_save = (files.operations().size() - before) / 2;
+  const LogRecorder log;
+  const auto operations = files.operations();
+  size_t first_removal = 0;  // of a save, counted from its start
+  for (size_t i = before; i < before + per_save; ++i) {
+    if (operations[i] == "remove model-1.index") first_removal = i - before;
+  }
+  files.fail_operation(static_cast<int>(first_removal));
+  saver.save(*session, path, 4);
+  EXPECT_TRUE(exists(path + "-3"));
+  EXPECT_THAT(log.text(), HasSubstr("model-3 could not be deleted"));
+  saver.save(*session, path, 5);
+  EXPECT_FALSE(exists(path + "-3"));
+  EXPECT_FALSE(exists(path + "-4"));
+}
+
+TEST_F(SaverTest, OneInNHoursIsKeptForGood) {  // SA-74
+  options.max_to_keep = 2;
+  options.keep_checkpoint_every_n_hours = 1;
+  Saver saver(options);
+  clock.advance(Seconds{3600});
+  const std::string s1 = saver.save(*session, path, 1);
+  for (int n = 2; n <= 4; ++n) saver.save(*session, path, n);
+  EXPECT_TRUE(exists(s1));
+  EXPECT_FALSE(exists(path + "-2"));
+}
+
+TEST_F(SaverTest, WhatWasKeptLastSurvivesARestart) {  // unlike SA-75
+  options.max_to_keep = 1;
+  options.keep_checkpoint_every_n_hours = 1;
+  {
+    Saver saver(options);
+    clock.advance(Seconds{1800});
+    saver.save(*session, path, 1);
+  }
+  clock.advance(Seconds{1800});
+  Saver saver(options);
+  saver.recover_last_checkpoints(state());
+  saver.save(*session, path, 2);
+  saver.save(*session, path, 3);
+  EXPECT_TRUE(exists(path + "-2"));  // an hour after the first saver began, not after the second
+}
+
+TEST_F(SaverTest, RecoveringForgetsWhatIsGone) {  // SA-76
+  Saver saver(options);
+  const std::string s2 = saver.save(*session, path, 2);
+  const std::string s3 = saver.save(*session, path, 3);
+  Saver again(options);
+  again.recover_last_checkpoints({path + "-1", s2, s3});
+  EXPECT_THAT(again.last_checkpoints(), ElementsAre(s2, s3));
+  again.save(*session, path, 4);
+  EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre(s2, s3, path + "-4"));
+}
+
+TEST_F(SaverTest, ASecondSaverManagesItsOwnList) {  // SA-71
+  options.max_to_keep = 2;
+  Saver first(options);
+  const std::string s1 = first.save(*session, path, 1);
+  const std::string s2 = first.save(*session, path, 2);
+  Saver second(options), third(options);
+  second.set_last_checkpoints({s1, s2});
+  first.save(*session, path, 3);
+  second.save(*session, path, 4);  // s1 is gone already
+  EXPECT_THAT(second.last_checkpoints(), ElementsAre(s2, path + "-4"));
+  third.save(*session, path, 5);
+  EXPECT_THAT(third.last_checkpoints(), ElementsAre(path + "-5"));
+  EXPECT_TRUE(exists(s2));
+}
+
+TEST_F(SaverTest, RelativePathsLetTheDirectoryMove) {  // SA-78
+  options.save_relative_paths = true;
+  const std::string old_home = directory.file("old"), new_home = directory.file("new");
+  Saver(options).save(*session, old_home + "/model", 1);
+  files.rename(old_home, new_home);
+  EXPECT_EQ(read_checkpoint_state(files, new_home).state.model_checkpoint_path, new_home + "/model-1");
+}
+
+TEST_F(SaverTest, ADamagedCheckpointIsDataLoss) {
+  Saver saver(options);
+  saver.save(*session, path);
+  const std::string data = path + ".data-00000-of-00001";
+  std::string bytes = read_file(files, data);
+  bytes[0] = static_cast<char>(bytes[0] ^ 1);
+  write_file_atomically(files, data, bytes);
+  EXPECT_THROW(saver.restore(*session, path), DataLossError);
+}
+
+TEST_F(SaverTest, ItKnowsHowMuchItWrites) {
+  EXPECT_EQ(Saver(options).bytes(), 4u + 4u + 8u);
+}
+
+}  // namespace
+}  // namespace longhaul

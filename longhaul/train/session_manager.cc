@@ -1,0 +1,227 @@
+#include "longhaul/train/session_manager.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/train/recovered_list.h"
+
+namespace longhaul {
+namespace {
+
+void run_all(Session& session, const OpList& ops, const Feeds& feeds = {}, const RunOptions& run_options = {}) {
+  std::vector<Fetch> fetches;
+  for (const Operation& op : ops.operations()) fetches.emplace_back(op);
+  if (!fetches.empty()) session.run(fetches, feeds, run_options);
+}
+
+bool means_uninitialized(const Error& error) {
+  return error.code() == Code::kFailedPrecondition &&
+         std::string_view(error.what()).find("uninitialized") != std::string::npos;
+}
+
+// A damaged checkpoint is passed over for the one before it; any other error means that none would do.
+bool is_damage(const Error& error) {
+  return error.code() == Code::kDataLoss || error.code() == Code::kOutOfRange;
+}
+
+void close_quietly(Session& session) {
+  try {
+    session.close();
+  } catch (const Error& error) {
+    log_warning("a session that is given up could not be closed: {}", error.what());
+  }
+}
+
+std::string init_text(const PrepareOptions& options, const OpList& local_init_op) {
+  return fmt::format("init_op: {}, init_fn: {}, local_init_op: {}", options.init_op.names(),
+                     options.init_fn ? "given" : "none", local_init_op.names());
+}
+
+}  // namespace
+
+std::string OpList::names() const {
+  if (operations_.empty()) return "none";
+  std::vector<std::string> names;
+  for (const Operation& op : operations_) names.push_back(op.name());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+SessionManager::SessionManager(SessionManagerOptions options)
+    : options_(std::move(options)), graph_(options_.graph != nullptr ? *options_.graph : Graph::default_graph()) {
+  if (options_.ready_for_local_init_op.valid() && options_.local_init_op.empty()) {
+    throw InvalidArgumentError("If you pass a ready_for_local_init_op you must also pass a local_init_op");
+  }
+}
+
+std::shared_ptr<Session> SessionManager::make_session(const std::string& master, const SessionOptions& config) const {
+  if (options_.session_factory) return options_.session_factory(master, graph_, config);
+  return new_session(master, graph_, config);
+}
+
+std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& options) {
+  check_checkpoint_arguments(options);
+  if (options.wait_for_checkpoint) wait_for_checkpoint(options);
+  std::shared_ptr<Session> session = make_session(options.master, options.config);
+  try {
+    if (!restore(*session, options)) initialize(*session, options);
+    check_initialized(*session, options);
+  } catch (...) {
+    close_quietly(*session);
+    throw;
+  }
+  return session;
+}
+
+RecoveredSession SessionManager::recover_session(const PrepareOptions& options) {
+  check_checkpoint_arguments(options);
+  if (options.wait_for_checkpoint) wait_for_checkpoint(options);
+  RecoveredSession recovered{make_session(options.master, options.config)};
+  const bool restored = restore(*recovered.session, options);
+  const Readiness local = try_local_init(*recovered.session);
+  if (!restored) return recovered;
+  const Readiness ready = local.ready ? is_ready(*recovered.session, options_.ready_op) : local;
+  recovered.initialized = ready.ready;
+  if (ready.ready) {
+    log_info("Restored model from {}", restored_from_);
+  } else {
+    log_info("Restoring model from {} did not make model ready{}: {}", restored_from_,
+             local.ready ? "" : " for local init", ready.why);
+  }
+  return recovered;
+}
+
+void SessionManager::check_checkpoint_arguments(const PrepareOptions& options) {
+  if (!options.checkpoint_dir.empty() && !options.checkpoint_filename_with_path.empty()) {
+    throw InvalidArgumentError("Can not provide both checkpoint_dir and checkpoint_filename_with_path: " +
+                               options.checkpoint_dir + ", " + options.checkpoint_filename_with_path);
+  }
+}
+
+bool SessionManager::restore(Session& session, const PrepareOptions& options) {
+  restored_from_.clear();
+  if (options.saver == nullptr) return false;
+  options.saver->forget_last_saved();
+  if (!options.checkpoint_dir.empty()) return restore_newest(session, options);
+  if (options.checkpoint_filename_with_path.empty()) return false;
+  options.saver->restore(session, options.checkpoint_filename_with_path);
+  restored_from_ = options.checkpoint_filename_with_path;
+  return true;
+}
+
+bool SessionManager::restore_newest(Session& session, const PrepareOptions& options) {
+  const std::vector<std::string> candidates =
+      checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
+  std::vector<std::string> damaged;
+  for (const std::string& prefix : candidates) {
+    try {
+      options.saver->restore(session, prefix);
+    } catch (const Error& error) {
+      if (!is_damage(error)) throw;
+      log_error("checkpoint {} is damaged and passed over: {}", prefix, error.what());
+      damaged.push_back(prefix);
+      continue;
+    }
+    restored_from_ = prefix;
+    recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, candidates, prefix);
+    return true;
+  }
+  if (damaged.empty()) return false;
+  throw DataLossError(
+      fmt::format("all checkpoints in {} are damaged ({}); to start afresh, move them away or use another directory",
+                  options.checkpoint_dir, fmt::join(damaged, ", ")));
+}
+
+void SessionManager::wait_for_checkpoint(const PrepareOptions& options) const {
+  if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
+  const Seconds start = options_.coordinator.clock().now();
+  const auto is_there = [&] {
+    return !checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename).empty();
+  };
+  while (!is_there()) {
+    const Seconds waited = options_.coordinator.clock().now() - start;
+    if (options.max_wait_secs && waited >= *options.max_wait_secs) return;
+    log_info("Waiting for checkpoint to be available in {}.", options.checkpoint_dir);
+    wait(next_wait(options.max_wait_secs, waited), "a checkpoint in " + options.checkpoint_dir);
+  }
+}
+
+// Until the next look, or the deadline where that is sooner.
+Seconds SessionManager::next_wait(std::optional<Seconds> max_wait_secs, Seconds waited) const {
+  constexpr Seconds kShortest{0.001};  // recovery_wait_secs may be 0, and a difference too small to move a clock
+  const Seconds look = options_.recovery_wait_secs;
+  return std::max(kShortest, max_wait_secs ? std::min(look, *max_wait_secs - waited) : look);
+}
+
+void SessionManager::wait(Seconds time, const std::string& for_what) const {
+  if (options_.coordinator.wait_for_stop(time)) throw CancelledError("stopped while waiting for " + for_what);
+}
+
+void SessionManager::initialize(Session& session, const PrepareOptions& options) const {
+  if (options.init_op.empty() && !options.init_fn && options_.local_init_op.empty()) {
+    throw FailedPreconditionError(
+        "Model is not initialized and no init_op or init_fn or local_init_op was given, and there is no checkpoint to "
+        "restore");
+  }
+  run_all(session, options.init_op, options.init_feed_dict);
+  if (options.init_fn) options.init_fn(session);
+}
+
+void SessionManager::check_initialized(Session& session, const PrepareOptions& options) const {
+  const std::string what = init_text(options, options_.local_init_op);
+  const Readiness local = try_local_init(session);
+  if (!local.ready) {
+    throw FailedPreconditionError(
+        fmt::format("Init operations did not make model ready for local_init. {}, error: {}", what, local.why));
+  }
+  const Readiness ready = is_ready(session, options_.ready_op);
+  if (!ready.ready) {
+    throw FailedPreconditionError(
+        fmt::format("Init operations did not make model ready. {}, error: {}", what, ready.why));
+  }
+}
+
+SessionManager::Readiness SessionManager::try_local_init(Session& session) const {
+  if (options_.local_init_op.empty()) return {};
+  Readiness ready = is_ready(session, options_.ready_for_local_init_op);
+  if (ready.ready) run_all(session, options_.local_init_op, {}, options_.local_init_run_options);
+  return ready;
+}
+
+SessionManager::Readiness SessionManager::is_ready(Session& session, const Output& ready_op) const {
+  if (!ready_op.valid()) return {};
+  try {
+    const Tensor names = session.run(ready_op);
+    if (!names.defined() || names.dtype() != kString || names.num_elements() == 0) return {};
+    return {false, fmt::format("Variables not initialized: {}", fmt::join(names.flat<std::string>(), ", "))};
+  } catch (const Error& error) {
+    if (means_uninitialized(error)) return {false, error.what()};
+    if (error.code() == Code::kFailedPrecondition) log_warning("the ready operation failed: {}", error.what());
+    throw;
+  }
+}
+
+std::shared_ptr<Session> SessionManager::wait_for_session(const std::string& master, const SessionOptions& config,
+                                                          std::optional<Seconds> max_wait_secs) {
+  restored_from_.clear();
+  const Seconds start = options_.coordinator.clock().now();
+  while (true) {
+    std::shared_ptr<Session> session = make_session(master, config);
+    const Readiness local = try_local_init(*session);
+    const Readiness ready = local.ready ? is_ready(*session, options_.ready_op) : Readiness{false, "not tried"};
+    if (ready.ready) return session;
+    close_quietly(*session);
+    const Seconds waited = options_.coordinator.clock().now() - start;
+    if (max_wait_secs && waited >= *max_wait_secs) {
+      throw DeadlineExceededError(
+          fmt::format("Session was not ready after waiting {:g} secs.", max_wait_secs->count()));
+    }
+    log_info("Waiting for model to be ready.  Ready_for_local_init_op: {}, ready: {}", local.ready ? "yes" : local.why,
+             ready.why);
+    wait(next_wait(max_wait_secs, waited), "the chief to initialise the model");
+  }
+}
+
+}  // namespace longhaul

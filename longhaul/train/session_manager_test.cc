@@ -1,0 +1,283 @@
+#include "longhaul/train/session_manager.h"
+
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/train_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using testing::FakeClock;
+using ::testing::HasSubstr;
+using testing::ScriptedSession;
+using testing::TemporaryDirectory;
+
+// A chief's model: v, and w, a local variable that starts as v is.
+class SessionManagerTest : public ::testing::Test {
+ protected:
+  SessionManagerTest() {
+    options.graph = &graph;
+    options.ready_op = ops::report_uninitialized_variables(root, {v.info(), w.info()});
+    options.local_init_op = w.initializer();
+    options.coordinator = Coordinator({.clock = &clock});
+    options.session_factory = [this](const std::string&, Graph& made_for, const SessionOptions&) {
+      auto session = make_scripted_session(made_for, server);
+      sessions.push_back(session.get());
+      return session;
+    };
+    prepare.init_op = v.initializer();
+    prepare.saver = &saver;
+  }
+  SessionManager manager() { return SessionManager(options); }
+  float value(Session& session, const Variable& variable) { return session.run(variable).item<float>(); }
+
+  // A process that had v = `value` and saved it.
+  std::string save(float value, int64_t step, const SaveOptions& save_options = {}) {
+    auto other = make_scripted_session(graph);
+    other->run(v.initializer(), {{v.initial_value(), Tensor::scalar(value)}});
+    return saver.save(*other, directory.file("model"), step, save_options);
+  }
+  // The same, killed before it could write the state file.
+  std::string saver_with_no_state(float value, int64_t step) { return save(value, step, {.write_state = false}); }
+  void damage(const std::string& prefix) {
+    const std::string path = prefix + ".data-00000-of-00001";
+    std::string bytes = read_file(FileSystem::real(), path);
+    bytes[1] = static_cast<char>(bytes[1] ^ 4);
+    write_file_atomically(FileSystem::real(), path, bytes);
+  }
+  // A restarted process, for which `directory` is the place to recover from.
+  void restart() {
+    server = std::make_shared<ScriptedSession::Variables>();
+    prepare.checkpoint_dir = directory.path();
+  }
+
+  TemporaryDirectory directory;
+  FakeClock clock{FakeClock::Waits::kPassTime};
+  std::shared_ptr<ScriptedSession::Variables> server = std::make_shared<ScriptedSession::Variables>();
+  std::vector<ScriptedSession*> sessions;
+  Graph graph;
+  Scope root{graph};
+  Variable v = ops::variable(root, "v", Tensor::scalar(2.0f));
+  Variable w = ops::local_variable(root, "w", v);
+  Saver saver{{.graph = &graph}};
+  SessionManagerOptions options;
+  PrepareOptions prepare;
+};
+
+TEST_F(SessionManagerTest, LocalInitNeedsAnOperation) {  // SM-2
+  options.local_init_op = {};
+  options.ready_for_local_init_op = options.ready_op;
+  EXPECT_THAT(error_of([&] { manager(); }),
+              HasSubstr("If you pass a ready_for_local_init_op you must also pass a local_init_op"));
+}
+
+TEST_F(SessionManagerTest, TheInitOperationsInitialise) {  // SM-10, SM-16
+  const auto session = manager().prepare_session(prepare);
+  EXPECT_EQ(value(*session, v), 2);
+  EXPECT_EQ(value(*session, w), 2);
+}
+
+TEST_F(SessionManagerTest, FeedsReachTheInitOperation) {  // SM-10
+  prepare.init_feed_dict = {{v.initial_value(), Tensor::scalar(125.0f)}};
+  EXPECT_EQ(value(*manager().prepare_session(prepare), v), 125);
+}
+
+TEST_F(SessionManagerTest, AnInitFunctionAloneIsEnough) {  // SM-10
+  prepare.init_op = {};
+  prepare.init_fn = [this](Session& session) { session.run(v.initializer()); };
+  EXPECT_EQ(value(*manager().prepare_session(prepare), w), 2);
+}
+
+TEST_F(SessionManagerTest, ThereMustBeSomethingToInitialiseWith) {  // SM-12
+  options.local_init_op = {};
+  options.ready_op = {};
+  prepare.init_op = {};
+  EXPECT_THAT(error_of([&] { manager().prepare_session(prepare); }),
+              HasSubstr("Model is not initialized and no init_op or init_fn or local_init_op was given"));
+  EXPECT_EQ(sessions.size(), 1u);
+}
+
+TEST_F(SessionManagerTest, ARestoredModelIsNotInitialised) {  // SM-11, SM-15
+  const std::string prefix = save(1, 7);
+  restart();
+  bool called = false;
+  prepare.init_fn = [&](Session&) { called = true; };
+  Saver restarted({.graph = &graph, .name = "restarted"});
+  prepare.saver = &restarted;
+  SessionManager restarted_manager = manager();
+  const auto session = restarted_manager.prepare_session(prepare);
+  EXPECT_EQ(value(*session, v), 1);
+  EXPECT_EQ(value(*session, w), 1);
+  EXPECT_FALSE(called);
+  EXPECT_EQ(restarted_manager.restored_from(), prefix);
+  EXPECT_THAT(restarted.last_checkpoints(), ElementsAre(prefix));
+}
+
+TEST_F(SessionManagerTest, ADamagedCheckpointIsPassedOverLoudly) {  // unlike SA-50
+  const std::string good = save(1, 7), bad = save(3, 8);
+  damage(bad);
+  restart();
+  const LogRecorder log;
+  SessionManager restarted_manager = manager();
+  EXPECT_EQ(value(*restarted_manager.prepare_session(prepare), v), 1);
+  EXPECT_EQ(restarted_manager.restored_from(), good);
+  EXPECT_THAT(log.text(), HasSubstr("checkpoint " + bad + " is damaged and passed over"));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(good));
+}
+
+TEST_F(SessionManagerTest, IfAllAreDamagedTrainingDoesNotStartAfresh) {
+  damage(save(1, 7));
+  restart();
+  EXPECT_THROW(manager().prepare_session(prepare), DataLossError);
+}
+
+TEST_F(SessionManagerTest, ACheckpointThatDoesNotFitIsNotPassedOver) {
+  save(1, 7);
+  Saver narrow({.var_list = {{{"v", w}, {"x", v}}}, .name = "narrow"});
+  restart();
+  prepare.saver = &narrow;
+  EXPECT_THAT(error_of([&] { manager().prepare_session(prepare); }), HasSubstr("Key x not found in checkpoint"));
+}
+
+TEST_F(SessionManagerTest, ACheckpointThatACrashKeptFromBeingListedIsManagedAgain) {
+  const std::string listed = save(1, 7);
+  const std::string orphan = saver_with_no_state(3, 8);
+  restart();
+  SessionManager restarted_manager = manager();
+  EXPECT_EQ(value(*restarted_manager.prepare_session(prepare), v), 3);
+  EXPECT_EQ(restarted_manager.restored_from(), orphan);
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(listed, orphan));
+}
+
+TEST_F(SessionManagerTest, OnlyOneWayToNameACheckpoint) {  // SM-14
+  prepare.checkpoint_dir = directory.path();
+  prepare.checkpoint_filename_with_path = directory.file("model");
+  EXPECT_THAT(error_of([&] { manager().prepare_session(prepare); }), HasSubstr("Can not provide both"));
+  EXPECT_THAT(error_of([&] { manager().recover_session(prepare); }), HasSubstr("Can not provide both"));
+  EXPECT_TRUE(sessions.empty());
+}
+
+TEST_F(SessionManagerTest, ACheckpointIsWaitedForAsLongAsAllowed) {  // SM-12, unlike SM-13
+  prepare.checkpoint_dir = directory.path();
+  prepare.wait_for_checkpoint = true;
+  prepare.max_wait_secs = Seconds{2};
+  const Seconds start = clock.now();
+  EXPECT_EQ(value(*manager().prepare_session(prepare), v), 2);
+  EXPECT_DOUBLE_EQ((clock.now() - start).count(), 2);  // not the 30 of recovery_wait_secs
+  save(1, 7);
+  restart();
+  EXPECT_EQ(value(*manager().prepare_session(prepare), v), 1);
+}
+
+TEST_F(SessionManagerTest, AStopEndsTheWaitForACheckpoint) {
+  prepare.checkpoint_dir = directory.path();
+  prepare.wait_for_checkpoint = true;
+  options.coordinator.request_stop();
+  EXPECT_THROW(manager().prepare_session(prepare), CancelledError);
+}
+
+TEST_F(SessionManagerTest, WhatStaysUninitialisedIsNamed) {  // SM-19
+  prepare.init_op = {};
+  options.local_init_op = ops::no_op(root);
+  EXPECT_THAT(error_of([&] { manager().prepare_session(prepare); }),
+              AllOf(HasSubstr("Init operations did not make model ready."),
+                    HasSubstr("Variables not initialized: v, w"), HasSubstr("init_op: none")));
+}
+
+TEST_F(SessionManagerTest, LocalInitWaitsUntilItsModelIsReady) {  // SM-20
+  options.ready_for_local_init_op = options.ready_op;             // demands w, which only local init sets
+  EXPECT_THAT(error_of([&] { manager().prepare_session(prepare); }),
+              HasSubstr("Init operations did not make model ready for local_init. init_op: v/Assign"));
+}
+
+TEST_F(SessionManagerTest, RecoveryByDirectoryAndByName) {  // SM-30, SM-31, SM-34
+  const std::string prefix = save(1, 7);
+  const LogRecorder log;
+  restart();
+  auto recovered = manager().recover_session(prepare);
+  EXPECT_TRUE(recovered.initialized);
+  EXPECT_EQ(value(*recovered.session, w), 1);
+  restart();
+  prepare.checkpoint_dir.clear();
+  prepare.checkpoint_filename_with_path = prefix;
+  recovered = manager().recover_session(prepare);
+  EXPECT_TRUE(recovered.initialized);
+  EXPECT_EQ(value(*recovered.session, v), 1);
+  EXPECT_THAT(log.text(), HasSubstr("Restored model from " + prefix));
+}
+
+TEST_F(SessionManagerTest, NothingToRecoverIsNoError) {  // SM-33
+  restart();
+  options.local_init_op = ops::assign(root, w, ops::constant(root, 1.0f)).op();
+  const auto recovered = manager().recover_session(prepare);
+  EXPECT_FALSE(recovered.initialized);
+  EXPECT_EQ(value(*recovered.session, w), 1);
+  EXPECT_THROW(recovered.session->run(v), FailedPreconditionError);
+}
+
+TEST_F(SessionManagerTest, ARecoveredModelThatIsNotReadyIsNoError) {  // SM-32
+  save(1, 7);
+  restart();
+  options.ready_for_local_init_op = options.ready_op;
+  const auto recovered = manager().recover_session(prepare);
+  EXPECT_FALSE(recovered.initialized);
+  EXPECT_EQ(value(*recovered.session, v), 1);
+  EXPECT_THROW(recovered.session->run(w), FailedPreconditionError);
+}
+
+class WaitForSessionTest : public SessionManagerTest {
+ protected:
+  WaitForSessionTest() {
+    options.recovery_wait_secs = Seconds{1};
+    options.ready_for_local_init_op = ops::report_uninitialized_variables(root, {v.info()});
+  }
+};
+
+TEST_F(WaitForSessionTest, TheDeadlineIsKept) {  // SM-40, unlike SM-41
+  const Seconds start = clock.now();
+  EXPECT_THAT(error_of([&] { manager().wait_for_session("", {}, Seconds{3.5}); }),
+              HasSubstr("Session was not ready after waiting 3.5 secs."));
+  EXPECT_DOUBLE_EQ((clock.now() - start).count(), 3.5);
+  EXPECT_THROW(manager().wait_for_session("", {}, Seconds{0}), DeadlineExceededError);
+}
+
+TEST_F(WaitForSessionTest, TheDeadlineIsKeptWithoutARecoveryWait) {  // unlike SM-41
+  options.recovery_wait_secs = Seconds{0};
+  EXPECT_THROW(manager().wait_for_session("", {}, Seconds{0.01}), DeadlineExceededError);
+}
+
+TEST_F(WaitForSessionTest, TheChiefsWorkIsAwaited) {  // SM-42
+  options.session_factory = [this, tries = 0](const std::string&, Graph&, const SessionOptions&) mutable {
+    auto session = make_scripted_session(graph, server);
+    if (++tries == 3) make_scripted_session(graph, server)->run(v.initializer());
+    return session;
+  };
+  const auto session = manager().wait_for_session("", {}, std::nullopt);
+  EXPECT_EQ(value(*session, v), 2);
+  EXPECT_EQ(value(*session, w), 2);
+}
+
+TEST_F(WaitForSessionTest, AnOverStrictCheckNeverPasses) {  // SM-43
+  options.ready_for_local_init_op = options.ready_op;
+  make_scripted_session(graph, server)->run(v.initializer());
+  EXPECT_THROW(manager().wait_for_session("", {}, Seconds{3}), DeadlineExceededError);
+}
+
+TEST_F(WaitForSessionTest, AStopEndsTheWait) {
+  options.coordinator.request_stop();
+  EXPECT_THROW(manager().wait_for_session(""), CancelledError);
+}
+
+TEST_F(WaitForSessionTest, OtherErrorsAreNotTakenForNotReady) {  // SM-50
+  options.session_factory = [this](const std::string&, Graph&, const SessionOptions&) {
+    auto session = make_scripted_session(graph, server);
+    session->before_each_run([](int, const Session::Request&) { throw FailedPreconditionError("poisoned"); });
+    return session;
+  };
+  EXPECT_THAT(error_of([&] { manager().wait_for_session(""); }), HasSubstr("poisoned"));
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle_reader.h"
+#include "longhaul/ops/state_ops.h"
+#include "longhaul/testing/fake_clock.h"
+#include "longhaul/testing/scripted_session.h"
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul {
+
+// RestoreV2 as sessions do it.
+inline std::vector<Tensor> restore_tensors(const Operation&, const std::vector<Tensor>& inputs) {
+  const BundleReader reader(FileSystem::real(), inputs[0].item<std::string>());
+  std::vector<Tensor> values;
+  for (const std::string& name : inputs[1].flat<std::string>()) values.push_back(reader.read(name));
+  return values;
+}
+
+inline std::unique_ptr<testing::ScriptedSession> make_scripted_session(
+    Graph& graph, std::shared_ptr<testing::ScriptedSession::Variables> variables =
+                      std::make_shared<testing::ScriptedSession::Variables>()) {
+  auto session = std::make_unique<testing::ScriptedSession>(graph, std::move(variables));
+  session->on("RestoreV2", restore_tensors);
+  return session;
+}
+
+// What the library logs while this lives.
+class LogRecorder {
+ public:
+  LogRecorder() {
+    before_ = set_log_sink([lines = lines_](LogLevel, const std::string& line) {
+      MutexLock lock(lines->mutex);
+      lines->text += line + "\n";
+    });
+  }
+  ~LogRecorder() { set_log_sink(before_); }
+  std::string text() const {
+    MutexLock lock(lines_->mutex);
+    return lines_->text;
+  }
+
+ private:
+  struct Lines {
+    Mutex mutex;
+    std::string text GUARDED_BY(mutex);
+  };
+  std::shared_ptr<Lines> lines_ = std::make_shared<Lines>();
+  LogSink before_;
+};
+
+template <typename F>
+std::string error_of(F&& body) {
+  try {
+    body();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace longhaul
