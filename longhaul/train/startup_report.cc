@@ -1,0 +1,45 @@
+#include "longhaul/train/startup_report.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+
+namespace longhaul {
+namespace {
+
+std::string size_text(uint64_t bytes) {
+  double size = static_cast<double>(bytes);
+  for (const char* unit : {"bytes", "kB", "MB"}) {
+    if (size < 1000) return fmt::format("{:.3g} {}", size, unit);
+    size /= 1000;
+  }
+  return fmt::format("{:.1f} GB", size);
+}
+
+}  // namespace
+
+void report_checkpoint_costs(const Saver& saver, const std::string& directory) {
+  const uint64_t bytes = saver.bytes();
+  log_info("A checkpoint of {} variables takes {} in {}, and while it is written up to as much memory again",
+           saver.saved_tensors().size(), size_text(bytes), directory);
+  const uint64_t room = saver.files().free_bytes(directory);
+  if (room / 2 < bytes) {
+    log_warning(
+        "The disk of {} has {} free, and two checkpoints need {}: make room, or set save_model_secs to 0 to go without",
+        directory, size_text(room), size_text(2 * bytes));
+  }
+}
+
+void check_writable(FileSystem& files, const std::string& directory) {
+  const std::string probe = temporary_path(join_path(directory, "write_test"));
+  try {
+    files.make_directories(directory);
+    files.create(probe, FileSystem::IfExists::kFail)->close();
+  } catch (const Error& error) {
+    throw_error(error.code(), fmt::format("logdir {} cannot be written to: {}", directory, error.what()));
+  }
+  files.remove(probe);
+}
+
+}  // namespace longhaul

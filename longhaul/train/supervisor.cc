@@ -1,0 +1,249 @@
+#include "longhaul/train/supervisor.h"
+
+#include <google/protobuf/text_format.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/proto/serialize.h"
+#include "longhaul/train/startup_report.h"
+
+namespace longhaul {
+namespace {
+
+proto::SessionLog session_log(proto::SessionLog::SessionStatus status, const std::string& message = "") {
+  proto::SessionLog log;
+  log.set_status(status);
+  log.set_msg(message);
+  return log;
+}
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorOptions options)
+    : options_(std::move(options)),
+      graph_(options_.graph != nullptr ? *options_.graph : Graph::default_graph()),
+      coord_({.clock = options_.clock}),
+      graph_defaults_(resolve_defaults(graph_, options_)) {
+  if (options_.is_chief) {
+    set_up_chief();
+  } else {
+    check_devices();
+    options_.logdir.clear();
+    options_.save_summaries_secs = options_.save_model_secs = Seconds{0};
+  }
+  if (options_.session_manager == nullptr) own_session_manager_ = make_session_manager();
+  session_manager_ = options_.session_manager != nullptr ? options_.session_manager : own_session_manager_.get();
+  graph_.finalize();
+}
+
+Supervisor::~Supervisor() {
+  if (coord_.joined()) return;
+  try {
+    request_stop();
+    coord_.join({.stop_grace = options_.stop_grace_secs, .ignore_live_threads = true});
+  } catch (const std::exception& error) {
+    log_error("a supervisor that was not stopped had an error: {}", error.what());
+  }
+}
+
+// Where there are several processes, a variable without a device would be a different one in each.
+void Supervisor::check_devices() const {
+  for (const Operation& op : graph_.operations()) {
+    if (op.type() == "VariableV2" && op.device().empty()) {
+      throw InvalidArgumentError("When using replicas, all Variables must have their device set: " + op.name());
+    }
+  }
+}
+
+void Supervisor::set_up_chief() {
+  options_.logdir = strip_file_scheme(options_.logdir);
+  if (!options_.logdir.empty()) {
+    check_writable(*options_.files, options_.logdir);
+    save_path_ = join_path(options_.logdir, options_.checkpoint_basename);
+  }
+  if (options_.summary_writer.has_value()) {
+    writer_ = {options_.summary_writer.value(), [](FileWriter*) {}};  // stays the caller's
+  } else if (options_.summary_writer.is_default() && !options_.logdir.empty()) {
+    writer_ = std::make_shared<FileWriter>(options_.logdir,
+                                           FileWriterOptions{.files = options_.files, .clock = options_.clock});
+  }
+  const proto::GraphDef graph_def = to_graph_def(graph_, /*add_shapes=*/true);
+  graph_bytes_ = proto::serialize(graph_def);
+  google::protobuf::TextFormat::PrintToString(graph_def, &graph_text_);
+  meta_graph_bytes_ = proto::serialize(saver() != nullptr ? saver()->export_meta_graph() : to_meta_graph_def(graph_));
+}
+
+std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
+  return std::make_unique<SessionManager>(
+      SessionManagerOptions{.graph = &graph_,
+                            .local_init_op = graph_defaults_.local_init_op,
+                            .ready_op = graph_defaults_.ready_op,
+                            .ready_for_local_init_op = graph_defaults_.ready_for_local_init_op,
+                            .recovery_wait_secs = options_.recovery_wait_secs,
+                            .local_init_run_options = options_.local_init_run_options,
+                            .files = options_.files,
+                            .coordinator = coord_});
+}
+
+std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
+  coord_.clear_stop();
+  if (writer_) writer_->reopen();
+  if (!is_chief()) {
+    return session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
+  }
+  std::shared_ptr<Session> session = prepare_as_chief(options);
+  write_graph();
+  if (options.start_standard_services) {
+    log_info("Starting standard services.");
+    start_standard_services(session);
+  }
+  return session;
+}
+
+std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOptions& options) {
+  if (saver() != nullptr && !options_.logdir.empty()) report_checkpoint_costs(*saver(), options_.logdir);
+  return session_manager_->prepare_session({.master = options.master,
+                                            .init_op = graph_defaults_.init_op,
+                                            .saver = saver(),
+                                            .checkpoint_dir = options_.logdir,
+                                            .checkpoint_basename = options_.checkpoint_basename,
+                                            .wait_for_checkpoint = options.wait_for_checkpoint,
+                                            .max_wait_secs = options.max_wait_secs,
+                                            .config = options.config,
+                                            .init_feed_dict = options_.init_feed_dict,
+                                            .init_fn = options_.init_fn});
+}
+
+void Supervisor::write_graph() {
+  if (!options_.logdir.empty()) {
+    write_file_atomically(*options_.files, join_path(options_.logdir, "graph.pbtxt"), graph_text_);
+  }
+  if (!writer_ || graph_is_in_events_) return;
+  writer_->add_graph(graph_bytes_);
+  writer_->add_meta_graph(meta_graph_bytes_);
+  graph_is_in_events_ = true;
+}
+
+std::shared_ptr<const ServiceContext> Supervisor::make_context(std::shared_ptr<Session> session) const {
+  return std::make_shared<ServiceContext>(ServiceContext{.coord = coord_,
+                                                         .session = std::move(session),
+                                                         .writer = writer_,
+                                                         .saver = graph_defaults_.saver,
+                                                         .summary_op = graph_defaults_.summary_op,
+                                                         .global_step = graph_defaults_.global_step,
+                                                         .save_path = save_path_,
+                                                         .save_summaries_secs = options_.save_summaries_secs,
+                                                         .save_model_secs = options_.save_model_secs});
+}
+
+std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
+  if (!options_.is_chief) {
+    throw FailedPreconditionError(
+        "Only chief supervisor can start standard services. Because only chief supervisors can write events.");
+  }
+  if (options_.logdir.empty()) {
+    log_warning("Standard services need a 'logdir' passed to the SessionManager");
+    return {};
+  }
+  const auto context = make_context(std::move(session));
+  std::vector<std::shared_ptr<LooperThread>> services;
+  if (writer_ && context->global_step.valid()) {
+    // Before any service runs: readers drop what they have of this step and later ones.
+    writer_->add_session_log(session_log(proto::SessionLog::START),
+                             read_global_step(*context->session, context->global_step));
+  }
+  if (writer_ && context->save_summaries_secs > Seconds{0}) {
+    if (context->summary_op.valid()) services.push_back(std::make_shared<SummaryService>(context));
+    if (context->global_step.valid()) services.push_back(std::make_shared<StepCounterService>(context));
+  }
+  if (context->saver && context->save_model_secs > Seconds{0}) {
+    services.push_back(std::make_shared<TimerCheckpointService>(context));
+  }
+  for (const auto& service : services) service->start();
+  return services;
+}
+
+std::shared_ptr<LooperThread> Supervisor::loop(std::optional<Seconds> interval, std::function<void()> target) {
+  return LooperThread::loop(coord_, interval, std::move(target), "lh-loop");
+}
+
+void Supervisor::join(const StopOptions& options) {
+  request_stop();
+  coord_.join({.stop_grace = options_.stop_grace_secs, .ignore_live_threads = options.ignore_live_threads},
+              options.threads);
+}
+
+void Supervisor::stop(const StopOptions& options) {
+  try {
+    join(options);
+  } catch (...) {
+    if (options.close_summary_writer) close_writer();
+    throw;
+  }
+  if (options.close_summary_writer) close_writer();
+}
+
+void Supervisor::close_writer() {
+  if (!writer_) return;
+  writer_->add_session_log(session_log(proto::SessionLog::STOP, saver() != nullptr ? saver()->last_saved() : ""));
+  try {
+    writer_->close();
+  } catch (const Error& error) {
+    log_error("the event file in {} is not complete: {}", writer_->logdir(), error.what());
+  }
+  graph_is_in_events_ = false;
+}
+
+void Supervisor::save_last(const std::shared_ptr<Session>& session) {
+  const bool checkpoints = saver() != nullptr && !save_path_.empty() && options_.save_model_secs > Seconds{0};
+  if (options_.save_at_end && checkpoints) save_checkpoint(*make_context(session));
+}
+
+void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {
+  std::shared_ptr<Session> session;
+  coord_.clear_stop();
+  stop_on_exception([&] {
+    session = prepare_or_wait_for_session({.master = options.master,
+                                           .config = options.config,
+                                           .start_standard_services = options.start_standard_services});
+    body(*session);
+  });
+  std::exception_ptr error;
+  try {
+    join({});
+    if (session && options.start_standard_services) save_last(session);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  if (options.close_summary_writer) close_writer();
+  try {
+    if (session) session->close();
+  } catch (const std::exception& close_error) {
+    log_debug("closing the session: {}", close_error.what());
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+void Supervisor::wait_for_stop() const {
+  constexpr Seconds kLong{3600};
+  while (!coord_.wait_for_stop(kLong)) {
+  }
+}
+
+void Supervisor::summary_computed(Session& session, std::string_view summary, std::optional<int64_t> global_step) {
+  if (!writer_) throw FailedPreconditionError("Writing a summary requires a summary writer.");
+  if (!global_step && graph_defaults_.global_step.valid()) {
+    global_step = read_global_step(session, graph_defaults_.global_step);
+  }
+  writer_->add_summary(summary, global_step.value_or(0));
+}
+
+void Supervisor::summary_computed(Session& session, const Tensor& summary, std::optional<int64_t> global_step) {
+  summary_computed(session, summary.item<std::string>(), global_step);
+}
+
+void Supervisor::summary_computed(Session& session, const proto::Summary& summary, std::optional<int64_t> global_step) {
+  summary_computed(session, summary.SerializeAsString(), global_step);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,131 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/train/graph_defaults.h"
+#include "longhaul/train/looper_thread.h"
+#include "longhaul/train/supervisor_options.h"
+#include "longhaul/train/supervisor_services.h"
+
+namespace longhaul {
+
+struct ManagedSessionOptions {
+  std::string master;  // "": this process
+  SessionOptions config;
+  bool start_standard_services = true;
+  bool close_summary_writer = true;  // false: events of the next session go into the same file
+};
+
+struct PrepareSessionOptions {
+  std::string master;
+  SessionOptions config;
+  bool wait_for_checkpoint = false;
+  std::optional<Seconds> max_wait_secs = Seconds{7200};
+  bool start_standard_services = true;
+};
+
+struct StopOptions {
+  std::vector<std::shared_ptr<CoordinatedThread>> threads;  // to wait for besides the supervisor's own
+  bool close_summary_writer = true;
+  bool ignore_live_threads = false;
+};
+
+// Looks after a training: initialises the model or recovers it from the newest whole checkpoint, takes checkpoints and
+// writes summaries while it runs, and stops everything together when the work is done or something fails.
+//
+//   constructed --managed_session--> training --body ends, an error, request_stop()--> stopped --managed_session--> ...
+//
+//   Supervisor sv({.graph = &graph, .logdir = "runs/demo"});
+//   sv.managed_session([&](Session& session) {
+//     while (!sv.should_stop()) session.run(train_op);
+//   });
+//
+// The constructor adds to the graph what is missing and finalizes it. prepare_or_wait_for_session() and stop() are the
+// parts of managed_session(), for programs that need them apart; those and managed_session() are for one thread at a
+// time, the rest may be called from any thread. What a kill leaves behind: the newest checkpoint, and all events but
+// the last flush_secs.
+class Supervisor {
+ public:
+  // InvalidArgumentError: the graph does not allow what is asked. What the file system throws: logdir cannot be written
+  // to.
+  explicit Supervisor(SupervisorOptions options = {});
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // Prepares a session, starts the services, calls `body`, stops, takes the last checkpoint
+  // (SupervisorOptions::save_at_end), closes the session. Throws the first error of the body and of the services, after
+  // all that; OutOfRangeError is none: the input has ended. After an error no checkpoint is taken.
+  void managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options = {});
+
+  // A session with an initialised model, services running. Throws what SessionManager does.
+  std::shared_ptr<Session> prepare_or_wait_for_session(const PrepareSessionOptions& options = {});
+
+  // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief. Without a
+  // logdir there are none, which is logged.
+  std::vector<std::shared_ptr<LooperThread>> start_standard_services(std::shared_ptr<Session> session);
+
+  // Calls `target` on a thread, every `interval` or without pause, until the stop.
+  std::shared_ptr<LooperThread> loop(std::optional<Seconds> interval, std::function<void()> target);
+
+  // Stops the threads and waits for them, then closes the event file. Throws the first error reported. The session
+  // stays open.
+  void stop(const StopOptions& options = {});
+
+  void request_stop(std::exception_ptr error = nullptr) { coord_.request_stop(std::move(error)); }
+  bool should_stop() const { return coord_.should_stop(); }
+  bool stop_on_exception(const std::function<void()>& body) { return coord_.stop_on_exception(body); }
+  void wait_for_stop() const;
+
+  // Writes a summary, serialised or as run() returns it, at the session's step unless one is given.
+  // FailedPreconditionError: there is no summary writer.
+  void summary_computed(Session& session, std::string_view summary, std::optional<int64_t> global_step = std::nullopt);
+  void summary_computed(Session& session, const Tensor& summary, std::optional<int64_t> global_step = std::nullopt);
+  void summary_computed(Session& session, const proto::Summary& summary,
+                        std::optional<int64_t> global_step = std::nullopt);
+
+  bool is_chief() const { return options_.is_chief; }
+  SessionManager& session_manager() const { return *session_manager_; }
+  const Coordinator& coord() const { return coord_; }
+  const OpList& init_op() const { return graph_defaults_.init_op; }
+  const Feeds& init_feed_dict() const { return options_.init_feed_dict; }
+  const Output& ready_op() const { return graph_defaults_.ready_op; }
+  const Output& ready_for_local_init_op() const { return graph_defaults_.ready_for_local_init_op; }
+  FileWriter* summary_writer() const { return writer_.get(); }  // nullptr: none
+  const Output& summary_op() const { return graph_defaults_.summary_op; }
+  Seconds save_summaries_secs() const { return options_.save_summaries_secs; }
+  const Output& global_step() const { return graph_defaults_.global_step; }
+  Saver* saver() const { return graph_defaults_.saver.get(); }  // nullptr: none
+  Seconds save_model_secs() const { return options_.save_model_secs; }
+  const std::string& save_path() const { return save_path_; }  // logdir/checkpoint_basename; empty: no logdir
+  const std::string& restored_from() const { return session_manager_->restored_from(); }
+
+ private:
+  void check_devices() const;
+  void set_up_chief();
+  std::unique_ptr<SessionManager> make_session_manager() const;
+  std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
+  void write_graph();
+  std::shared_ptr<const ServiceContext> make_context(std::shared_ptr<Session> session) const;
+  void join(const StopOptions& options);
+  void save_last(const std::shared_ptr<Session>& session);
+  void close_writer();
+
+  SupervisorOptions options_;  // of those that only the chief uses, a non-chief has none
+  Graph& graph_;
+  const Coordinator coord_;
+  GraphDefaults graph_defaults_;
+  std::string graph_text_, graph_bytes_, meta_graph_bytes_;  // as they were at the end of the constructor
+  std::string save_path_;
+  std::shared_ptr<FileWriter> writer_;
+  std::unique_ptr<SessionManager> own_session_manager_;
+  SessionManager* session_manager_;
+  bool graph_is_in_events_ = false;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+
+#include "longhaul/base/setting.h"
+#include "longhaul/events/file_writer.h"
+#include "longhaul/train/saver.h"
+#include "longhaul/train/session_manager.h"
+
+namespace longhaul {
+
+// What is kUseDefault is the first element of the graph's collection of that name ("ready_op", "init_op", ...); if the
+// collection is empty, the operation described here is made and put there. kNone switches the thing off.
+struct SupervisorOptions {
+  Graph* graph = nullptr;                   // nullptr: the default graph
+  Setting<Output> ready_op;                 // names of all variables that are not initialised; none: not checked
+  Setting<Output> ready_for_local_init_op;  // default: none
+  bool is_chief = true;                     // who initialises, recovers, checkpoints and writes summaries
+  Setting<OpList> init_op;                  // initialises all global variables
+  Feeds init_feed_dict;                     // for init_op
+  Setting<OpList> local_init_op;            // initialises local variables and tables
+  std::string logdir;                       // empty: no checkpoints and no summaries
+  Setting<Output> summary_op;               // all summaries of the graph, merged
+  Setting<Saver*> saver;                    // of all global variables, if there are any
+  Setting<Output> global_step;              // the tensor "global_step:0", if there is one
+  Seconds save_summaries_secs{120};         // 0: no summaries
+  Seconds save_model_secs{600};             // 0: no checkpoints
+  Seconds recovery_wait_secs{30};           // between two looks, where something is waited for
+  Seconds stop_grace_secs{120};             // how long threads may take to stop
+  std::string checkpoint_basename = "model.ckpt";
+  SessionManager* session_manager = nullptr;  // nullptr: one made of the above
+  Setting<FileWriter*> summary_writer;        // one for logdir
+  InitFn init_fn;                             // called after init_op, not when the model is recovered
+  RunOptions local_init_run_options;
+
+  // Whether managed_session() takes a last checkpoint when it ends without an error.
+  bool save_at_end = true;
+
+  FileSystem* files = &FileSystem::real();
+  Clock* clock = &Clock::real();
+};
+
+}  // namespace longhaul

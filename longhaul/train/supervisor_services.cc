@@ -1,0 +1,93 @@
+#include "longhaul/train/supervisor_services.h"
+
+#include <limits>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/train/graph_defaults.h"
+
+namespace longhaul {
+namespace {
+
+std::vector<Output> summary_fetches(const ServiceContext& context) {
+  std::vector<Output> fetches{context.summary_op};
+  if (context.global_step.valid()) fetches.push_back(context.global_step);
+  return fetches;
+}
+
+void write_summary(FileWriter& writer, const std::vector<Tensor>& values) {
+  const int64_t step = values.size() > 1 ? values[1].item<int64_t>() : 0;
+  log_info("Recording summary at step {}.", values.size() > 1 ? std::to_string(step) : "None");
+  writer.add_summary(values[0].item<std::string>(), step);
+}
+
+}  // namespace
+
+int64_t read_global_step(Session& session, const Output& global_step) {
+  return session.run(global_step).item<int64_t>();
+}
+
+void save_checkpoint(const ServiceContext& context) {
+  log_info("Saving checkpoint to path {}", context.save_path);
+  const std::string before = context.saver->last_saved();
+  const StepSource step = context.global_step.valid() ? StepSource(context.global_step) : StepSource();
+  const std::string prefix = context.saver->save(*context.session, context.save_path, step);
+  if (context.writer == nullptr || step.is_none() || prefix == before) return;
+  proto::SessionLog log;
+  log.set_status(proto::SessionLog::CHECKPOINT);
+  log.set_checkpoint_path(context.save_path);
+  log.set_msg(prefix);
+  context.writer->add_session_log(log, split_step(prefix).step.value_or(0));
+}
+
+SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
+    : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-summaries"),
+      context_(std::move(context)),
+      fetches_(summary_fetches(*context_)),
+      runs_alone_(can_run_alone(fetches_)) {}
+
+void SummaryService::run_loop() {
+  if (runs_alone_) {
+    const std::vector<Fetch> fetches(fetches_.begin(), fetches_.end());
+    write_summary(*context_->writer, context_->session->run(fetches, {}, {.snapshot = true}));
+    return;
+  }
+  // The error of a step is the business of who made the step.
+  context_->session->fetch_with_next_step(
+      {fetches_, [writer = context_->writer](std::vector<Tensor> values, std::exception_ptr error) {
+         if (!error) write_summary(*writer, values);
+       }});
+}
+
+void SummaryService::stop_loop() {
+  if (!runs_alone_) context_->session->withdraw_step_fetch();
+}
+
+StepCounterService::StepCounterService(std::shared_ptr<const ServiceContext> context)
+    : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-steps"),
+      context_(std::move(context)),
+      tag_(step_name(context_->global_step) + "/sec") {}
+
+void StepCounterService::start_loop() {
+  last_time_ = coord().clock().now();
+  last_step_ = read_global_step(*context_->session, context_->global_step);
+}
+
+void StepCounterService::run_loop() {
+  constexpr int kMostLogged = 10;
+  const int64_t step = read_global_step(*context_->session, context_->global_step);
+  const Seconds now = coord().clock().now();
+  const int64_t made = step - last_step_;
+  const double elapsed = (now - last_time_).count();
+  last_step_ = step;
+  last_time_ = now;
+  const double at_once = made == 0 ? 0 : std::numeric_limits<double>::infinity();
+  const double per_second = elapsed > 0 ? static_cast<double>(made) / elapsed : at_once;
+  context_->writer->add_scalar(tag_, static_cast<float>(per_second), step);
+  if (logged_++ < kMostLogged) log_info("{}: {:g}", tag_, per_second);
+}
+
+TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)
+    : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"), context_(std::move(context)) {}
+
+}  // namespace longhaul

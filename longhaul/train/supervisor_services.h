@@ -1,0 +1,77 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "longhaul/events/file_writer.h"
+#include "longhaul/session/session.h"
+#include "longhaul/train/looper_thread.h"
+#include "longhaul/train/saver.h"
+
+namespace longhaul {
+
+// What the services of one session share. Each holds it, so a service that outlives a grace period finds everything in
+// place.
+struct ServiceContext {
+  Coordinator coord;
+  std::shared_ptr<Session> session;
+  std::shared_ptr<FileWriter> writer;  // may be null
+  std::shared_ptr<Saver> saver;        // may be null
+  Output summary_op;                   // may be invalid, and so may global_step
+  Output global_step;
+  std::string save_path;
+  Seconds save_summaries_secs, save_model_secs;
+};
+
+int64_t read_global_step(Session& session, const Output& global_step);
+
+// Takes a checkpoint now, and tells the event file if there is one and if anything was written: a step is saved once.
+void save_checkpoint(const ServiceContext& context);
+
+// Writes a summary every save_summaries_secs, the first at once. If the summaries can be computed alone, the thread
+// does it, in a run that sees one moment between two steps. Otherwise it marks them as due, and the next training step,
+// which has the feed, computes them along; what is still due at the stop is dropped.
+class SummaryService : public LooperThread {
+ public:
+  explicit SummaryService(std::shared_ptr<const ServiceContext> context);
+
+ protected:
+  void run_loop() override;
+  void stop_loop() override;
+
+ private:
+  const std::shared_ptr<const ServiceContext> context_;
+  const std::vector<Output> fetches_;  // the summary, and the step if there is one
+  const bool runs_alone_;
+};
+
+// Writes how many steps are made in a second ("global_step/sec"), every save_summaries_secs.
+class StepCounterService : public LooperThread {
+ public:
+  explicit StepCounterService(std::shared_ptr<const ServiceContext> context);
+
+ protected:
+  void start_loop() override;
+  void run_loop() override;
+
+ private:
+  const std::shared_ptr<const ServiceContext> context_;
+  const std::string tag_;
+  Seconds last_time_{0};
+  int64_t last_step_ = 0;
+  int logged_ = 0;
+};
+
+// Takes a checkpoint every save_model_secs, the first at once.
+class TimerCheckpointService : public LooperThread {
+ public:
+  explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
+
+ protected:
+  void run_loop() override { save_checkpoint(*context_); }
+
+ private:
+  const std::shared_ptr<const ServiceContext> context_;
+};
+
+}  // namespace longhaul
