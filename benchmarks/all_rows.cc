@@ -4,6 +4,9 @@ namespace longhaul::bench {
 
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
+  add_training_rows(rows);
+  add_supervisor_rows(rows);
+  add_startup_rows(rows);
   add_data_rows(rows);
   add_events_rows(rows);
   return rows;

@@ -1,12 +1,9 @@
 #include "longhaul/runtime/direct_session.h"
 
-#include <ATen/Parallel.h>
 #include <fmt/format.h>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/log.h"
-
-extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 
 namespace longhaul {
 namespace {
@@ -187,12 +184,6 @@ std::shared_ptr<CompiledRun> DirectSession::do_make_callable(const Request& requ
 std::unique_ptr<Session> new_direct_session(const std::string& target, Graph& graph, const SessionOptions& options) {
   if (!target.empty()) throw NotFoundError(fmt::format("no session for the target '{}'; '' is this process", target));
   return std::make_unique<DirectSession>(graph, options);
-}
-
-void set_intra_op_threads(int threads) {
-  if (threads <= 0) return;
-  if (at::get_num_threads() != threads) at::set_num_threads(threads);
-  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(threads);
 }
 
 }  // namespace longhaul

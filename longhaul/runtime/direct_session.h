@@ -8,6 +8,7 @@
 
 #include "longhaul/runtime/plan.h"
 #include "longhaul/runtime/resources.h"
+#include "longhaul/runtime/threads.h"
 #include "longhaul/session/session.h"
 
 namespace longhaul {
@@ -56,9 +57,5 @@ class DirectSession : public Session {
 
 // The factory that longhaul.h installs: sessions of this process for the target "".
 std::unique_ptr<Session> new_direct_session(const std::string& target, Graph& graph, const SessionOptions& options);
-
-// How many threads one operation uses: libtorch's own and OpenBLAS's, which does not follow libtorch's setting. For the
-// whole process; at its best set once, before the first session. `threads` of 0 leaves things as they are.
-void set_intra_op_threads(int threads);
 
 }  // namespace longhaul

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace longhaul::bench {
+
+// Training steps of the same network and data as a user of plain libtorch writes them. No torch header here: it takes a
+// minute to compile.
+class TorchPeer {
+ public:
+  virtual ~TorchPeer() = default;
+  virtual void step() = 0;
+  virtual double loss() = 0;  // of a step, so that a peer that computes nothing is noticed
+};
+
+// Layers of that many units, relu between them, cross entropy, gradient descent at rate 0.01.
+struct MlpShape {
+  int64_t batch = 64;
+  std::vector<int64_t> sizes;  // inputs, hidden units..., classes
+};
+
+// nn::Linear modules, autograd, optim::SGD.
+std::unique_ptr<TorchPeer> module_mlp(const MlpShape& shape);
+// The same with forward and backward written out in ATen operators, below autograd, updating in place.
+std::unique_ptr<TorchPeer> manual_mlp(const MlpShape& shape);
+// The network of examples/classifier.cc, model cnn, on a batch of 64.
+std::unique_ptr<TorchPeer> module_cnn();
+std::unique_ptr<TorchPeer> manual_cnn();
+
+// Seconds for `count` direct calls of at::add on tensors of 4 floats, below autograd, into a buffer or into a new
+// tensor.
+double direct_add_seconds(int count, bool into_buffer);
+
+}  // namespace longhaul::bench

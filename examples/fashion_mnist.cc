@@ -1,0 +1,131 @@
+// Trains a classifier on Fashion-MNIST under a Supervisor. Kill it at any moment and start it again: it goes on where
+// it was.
+
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdio>
+#include <optional>
+#include <thread>
+
+#include "examples/batches.h"
+#include "examples/classifier.h"
+#include "examples/idx_dataset.h"
+#include "examples/progress.h"
+#include "examples/training_options.h"
+#include "longhaul/base/log.h"
+#include "longhaul/longhaul.h"
+
+namespace lh = longhaul;
+using namespace longhaul::examples;
+
+namespace {
+
+constexpr int kTryAgain = 75;  // EX_TEMPFAIL of sysexits.h: a scheduler starts the program again
+
+struct Data {
+  ImageDataset train, test;
+};
+
+// Buffers for the feeds of one run, filled anew each time.
+struct Feed {
+  explicit Feed(int64_t batch_size) : images(lh::kFloat, {batch_size, 28 * 28}), labels(lh::kInt64, {batch_size}) {}
+  lh::Tensor images, labels;
+  float* pixels() { return images.mutable_flat<float>().data(); }
+  int64_t* classes() { return labels.mutable_flat<int64_t>().data(); }
+};
+
+struct Outcome {
+  int64_t first_step = 0, step = 0;
+  double accuracy = 0, steps_per_second = 0;
+};
+
+// Steps until `last_step` or a stop. Each runs on the batch that belongs to its number, so a training that starts again
+// sees what it would have seen.
+void train(lh::Supervisor& sv, lh::Session& session, const Classifier& net, const Data& data,
+           const TrainingOptions& options, Outcome* outcome) {
+  const Batches batches(data.train, options.seed, options.batch_size);
+  const lh::Callable train_step = session.make_callable(net.train_op, {net.images, net.labels});
+  const lh::Callable train_step_and_tell =
+      session.make_callable(std::vector<lh::Fetch>{net.train_op, net.loss}, {net.images, net.labels});
+  Feed feed(options.batch_size);
+  int64_t step = outcome->first_step;
+  Progress progress(step, options.steps);
+  for (; step < options.steps && !sv.should_stop(); ++step) {
+    batches.fill(step, feed.pixels(), feed.classes());
+    if (progress.due(step)) {
+      progress.show(step, train_step_and_tell(feed.images, feed.labels)[1].item<double>());
+    } else {
+      train_step(feed.images, feed.labels);
+    }
+  }
+  outcome->steps_per_second = progress.steps_per_second(step);
+  outcome->step = step;
+}
+
+double test_accuracy(lh::Session& session, const Classifier& net, const ImageDataset& test) {
+  constexpr int64_t kBatch = 500;
+  const lh::Callable count = session.make_callable(net.num_correct, {net.images, net.labels});
+  int64_t correct = 0;
+  for (int64_t first = 0; first < test.count; first += kBatch) {
+    const int64_t size = std::min(kBatch, test.count - first);
+    Feed feed(size);
+    fill_range(test, first, size, feed.pixels(), feed.classes());
+    correct += count(feed.images, feed.labels)[0].item<int64_t>();
+  }
+  return static_cast<double>(correct) / static_cast<double>(test.count);
+}
+
+// What went on, in one line for scripts.
+void report(const lh::Supervisor& sv, const Outcome& outcome) {
+  const auto checkpoints = sv.saver()->last_checkpoints();
+  fmt::print("done step={} restored_from={} test_accuracy={:.4f} steps_per_sec={:.1f} checkpoint={}\n", outcome.step,
+             outcome.first_step, outcome.accuracy, outcome.steps_per_second,
+             checkpoints.empty() ? "none" : checkpoints.back());
+}
+
+// The matrices of the mlp are so small that a second thread costs more than it does.
+int threads_for(const std::string& model) {
+  return model == "mlp" ? 1 : static_cast<int>(std::thread::hardware_concurrency());
+}
+
+int run(const TrainingOptions& options) {
+  auto loading_train = load_images_in_background(options.data_dir, "train");
+  auto loading_test = load_images_in_background(options.data_dir, "t10k");
+  lh::set_intra_op_threads(options.threads > 0 ? options.threads : threads_for(options.model));
+
+  lh::Graph graph;
+  graph.set_seed(options.seed);
+  const Classifier net = build_classifier(graph, {options.model, options.optimizer, options.learning_rate});
+  lh::Supervisor sv({.graph = &graph,
+                     .logdir = options.logdir,
+                     .save_summaries_secs = lh::Seconds{options.save_summaries_secs},
+                     .save_model_secs = lh::Seconds{options.save_model_secs}});
+  lh::StopSignals signals(sv.coord(), {SIGINT, SIGTERM});
+  const Data data{loading_train.get(), loading_test.get()};
+
+  Outcome outcome;
+  sv.managed_session([&](lh::Session& session) {
+    outcome.first_step = session.run(net.step).item<int64_t>();
+    if (!sv.restored_from().empty()) fmt::print("recovered step {} from {}\n", outcome.first_step, sv.restored_from());
+    std::fflush(stdout);
+    train(sv, session, net, data, options, &outcome);
+    outcome.accuracy = test_accuracy(session, net, data.test);
+  });
+  report(sv, outcome);
+  return signals.signal_received() == SIGTERM ? kTryAgain : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const ParsedOptions parsed = parse_options(argc, argv);
+  if (parsed.exit_status >= 0) return parsed.exit_status;
+  try {
+    return run(parsed.options);
+  } catch (const std::exception& error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "fashion_mnist: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,46 @@
+#include "examples/training_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "examples/idx_dataset.h"
+
+namespace longhaul::examples {
+namespace {
+
+void add_flags(CLI::App& app, TrainingOptions& options) {
+  app.add_option("--data_dir", options.data_dir, "Where the data set's files are");
+  app.add_option("--logdir", options.logdir, "Where checkpoints and TensorBoard's files go");
+  app.add_option("--model", options.model, "The network")->check(CLI::IsMember({"mlp", "cnn"}));
+  app.add_option("--optimizer", options.optimizer, "The update rule")
+      ->check(CLI::IsMember({"sgd", "momentum", "adam"}));
+  app.add_option("--learning_rate", options.learning_rate, "0: 0.1 for sgd, 0.02 for momentum, 0.001 for adam")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--batch_size", options.batch_size, "Examples in a step")->check(CLI::Range(1, 60000));
+  app.add_option("--steps", options.steps, "The global step at which to stop")->check(CLI::NonNegativeNumber);
+  app.add_option("--save_model_secs", options.save_model_secs, "Seconds between checkpoints; 0: none but the last")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--save_summaries_secs", options.save_summaries_secs, "Seconds between summaries; 0: none")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--seed", options.seed, "Of the initial weights and the order of the examples")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "For one operation; 0: one for mlp, all cores for cnn")
+      ->check(CLI::Range(0, 1024));
+}
+
+}  // namespace
+
+ParsedOptions parse_options(int argc, char** argv) {
+  ParsedOptions parsed;
+  parsed.options.data_dir = kFashionMnistDirectory;
+  CLI::App app("Trains a small network on Fashion-MNIST. Stop it at any moment and start it again: it goes on.");
+  app.option_defaults()->always_capture_default();
+  add_flags(app, parsed.options);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_status = app.exit(error) == 0 ? 0 : 2;
+  }
+  return parsed;
+}
+
+}  // namespace longhaul::examples

@@ -1,0 +1,13 @@
+#pragma once
+
+// What a training program includes: the whole system in one process, on libtorch. Including it makes libtorch's
+// operators known to graphs, and sessions of this process the default.
+
+#include "longhaul/events/file_writer.h"
+#include "longhaul/ops/ops.h"
+#include "longhaul/ops/optimizers.h"
+#include "longhaul/runtime/install.h"
+#include "longhaul/runtime/threads.h"
+#include "longhaul/session/session.h"
+#include "longhaul/train/stop_signals.h"
+#include "longhaul/train/supervisor.h"

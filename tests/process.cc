@@ -1,0 +1,85 @@
+#include "tests/process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+extern char** environ;
+
+namespace longhaul::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr std::chrono::milliseconds kPoll{5};
+
+}  // namespace
+
+Process::Process(const std::vector<std::string>& command, std::string output_path)
+    : output_path_(std::move(output_path)) {
+  std::vector<char*> arguments;
+  for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, 1, output_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  EXPECT_EQ(posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ), 0) << command[0];
+  posix_spawn_file_actions_destroy(&actions);
+}
+
+Process::~Process() {
+  if (try_reap()) return;
+  send(SIGKILL);
+  waitpid(pid_, nullptr, 0);
+}
+
+void Process::send(int signal) const {
+  kill(pid_, signal);
+}
+
+bool Process::try_reap() {
+  int status = 0;
+  if (status_ < 0 && waitpid(pid_, &status, WNOHANG) == pid_) {
+    status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  return status_ >= 0;
+}
+
+bool Process::runs_for(std::chrono::milliseconds time) {
+  const auto end = Clock::now() + time;
+  while (Clock::now() < end) {
+    if (try_reap()) return false;
+    std::this_thread::sleep_for(kPoll);
+  }
+  return true;
+}
+
+int Process::wait(std::chrono::seconds timeout) {
+  if (runs_for(timeout)) ADD_FAILURE() << "still running after " << timeout.count() << " s:\n" << output();
+  return status_;
+}
+
+std::string Process::output() const {
+  std::ifstream file(output_path_);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+bool Process::prints(const std::string& text, std::chrono::seconds timeout) {
+  const auto end = Clock::now() + timeout;
+  while (output().find(text) == std::string::npos) {
+    if (Clock::now() > end) return false;
+    if (try_reap()) return output().find(text) != std::string::npos;
+    std::this_thread::sleep_for(kPoll);
+  }
+  return true;
+}
+
+}  // namespace longhaul::testing

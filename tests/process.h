@@ -1,0 +1,40 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+namespace longhaul::testing {
+
+// A program started by a test, its output in a file. Killed, if it still runs, when the object goes.
+class Process {
+ public:
+  // Output of both kinds goes to `output_path`.
+  Process(const std::vector<std::string>& command, std::string output_path);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void send(int signal) const;
+
+  // The exit status, or 128 + the signal that ended it. Fails the test if it takes longer.
+  int wait(std::chrono::seconds timeout = std::chrono::seconds(120));
+
+  // Whether it still runs after that time.
+  bool runs_for(std::chrono::milliseconds time);
+
+  std::string output() const;
+  // Waits until the output contains `text`; false if the program ended, or the time was over, without.
+  bool prints(const std::string& text, std::chrono::seconds timeout = std::chrono::seconds(60));
+
+ private:
+  bool try_reap();
+
+  const std::string output_path_;
+  pid_t pid_ = -1;
+  int status_ = -1;  // -1: it runs
+};
+
+}  // namespace longhaul::testing
