@@ -1,49 +1,17 @@
 #include "longhaul/train/saver.h"
 
-#include "longhaul/checkpoint/checkpoint_files.h"
-#include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/proto/serialize.h"
-#include "longhaul/testing/faulty_file_system.h"
-#include "longhaul/train/train_fixture.h"
+#include "longhaul/train/saver_fixture.h"
 
 namespace longhaul {
 namespace {
 
 using ::testing::AllOf;
 using ::testing::ElementsAre;
-using testing::FakeClock;
-using testing::FaultyFileSystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
-using testing::ScriptedSession;
-using testing::TemporaryDirectory;
 
-class SaverTest : public ::testing::Test {
- protected:
-  SaverTest() {
-    session->run(ops::global_variables_initializer(root));
-    options = {.graph = &graph, .files = &files, .clock = &clock};
-  }
-  void set(const Variable& variable, float value) {
-    session->run(variable.initializer(), {{variable.initial_value(), Tensor::scalar(value)}});
-  }
-  float get(const Variable& variable) { return session->run(variable).item<float>(); }
-  CheckpointState state() { return read_checkpoint_state(files, directory.path()).state; }
-  bool exists(const std::string& prefix) { return checkpoint_exists(files, prefix); }
-
-  TemporaryDirectory directory;
-  std::string path = directory.file("model");
-  FaultyFileSystem files;
-  FakeClock clock;
-  Graph graph;
-  Scope root{graph};
-  Variable b = ops::variable(root, "b", Tensor::scalar(2.0f));
-  Variable a = ops::variable(root, "a", Tensor::scalar(1.0f));
-  Variable step = ops::create_global_step(root);
-  std::unique_ptr<ScriptedSession> session = make_scripted_session(graph);
-  SaverOptions options;
-};
+using SaverTest = SaverFixture;
 
 TEST_F(SaverTest, WhatIsSavedIsRestored) {  // SA-20, SA-40
   Saver saver(options);
@@ -278,132 +246,6 @@ TEST_F(SaverTest, RestoringSaysFromWhere) {  // SA-50
   const LogRecorder log;
   saver.restore(*session, path);
   EXPECT_THAT(log.text(), HasSubstr("Restoring parameters from " + path));
-}
-
-TEST_F(SaverTest, OnlyTheLastFewAreKept) {  // SA-70
-  options.max_to_keep = 2;
-  Saver saver(options);
-  const std::string s1 = saver.save(*session, directory.file("s1"));
-  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s1));
-  const std::string s2 = saver.save(*session, directory.file("s2"));
-  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s1, s2));
-  const std::string s3 = saver.save(*session, directory.file("s3"));
-  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s2, s3));
-  for (const char* suffix : {".index", ".data-00000-of-00001", ".meta"})
-    EXPECT_FALSE(files.exists(s1 + suffix)) << suffix;
-  EXPECT_EQ(state().model_checkpoint_path, s3);
-  EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre(s2, s3));
-  saver.save(*session, s2);
-  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s3, s2));
-  saver.save(*session, s1);
-  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(s2, s1));
-  EXPECT_FALSE(exists(s3));
-}
-
-TEST_F(SaverTest, WithoutALimitAllAreKeptAndNoneIsListed) {  // SA-72
-  options.max_to_keep = 0;
-  Saver saver(options);
-  const std::string s1 = saver.save(*session, path, 1);
-  const std::string s2 = saver.save(*session, path, 2);
-  EXPECT_THAT(saver.last_checkpoints(), IsEmpty());
-  EXPECT_TRUE(exists(s1));
-  EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre(s2));
-}
-
-TEST_F(SaverTest, ALowerLimitIsReachedInOneSweep) {  // unlike SA-73
-  options.keep_checkpoint_every_n_hours = 0;
-  Saver generous(options);
-  for (int n = 1; n <= 5; ++n) generous.save(*session, path, n);
-  options.max_to_keep = 2;
-  Saver strict(options);
-  strict.recover_last_checkpoints(generous.last_checkpoints());
-  strict.save(*session, path, 6);
-  EXPECT_THAT(strict.last_checkpoints(), ElementsAre(path + "-5", path + "-6"));
-  for (int n = 1; n <= 4; ++n) EXPECT_FALSE(exists(path + "-" + std::to_string(n))) << n;
-}
-
-TEST_F(SaverTest, AFailedDeletionIsTriedAgain) {  // unlike SA-77
-  options.max_to_keep = 1;
-  Saver saver(options);
-  saver.save(*session, path, 1);
-  const size_t before = files.operations().size();
-  saver.save(*session, path, 2);
-  saver.save(*session, path, 3);
-  const size_t per_save = (files.operations().size() - before) / 2;
-  const LogRecorder log;
-  const auto operations = files.operations();
-  size_t first_removal = 0;  // of a save, counted from its start
-  for (size_t i = before; i < before + per_save; ++i) {
-    if (operations[i] == "remove model-1.index") first_removal = i - before;
-  }
-  files.fail_operation(static_cast<int>(first_removal));
-  saver.save(*session, path, 4);
-  EXPECT_TRUE(exists(path + "-3"));
-  EXPECT_THAT(log.text(), HasSubstr("model-3 could not be deleted"));
-  saver.save(*session, path, 5);
-  EXPECT_FALSE(exists(path + "-3"));
-  EXPECT_FALSE(exists(path + "-4"));
-}
-
-TEST_F(SaverTest, OneInNHoursIsKeptForGood) {  // SA-74
-  options.max_to_keep = 2;
-  options.keep_checkpoint_every_n_hours = 1;
-  Saver saver(options);
-  clock.advance(Seconds{3600});
-  const std::string s1 = saver.save(*session, path, 1);
-  for (int n = 2; n <= 4; ++n) saver.save(*session, path, n);
-  EXPECT_TRUE(exists(s1));
-  EXPECT_FALSE(exists(path + "-2"));
-}
-
-TEST_F(SaverTest, WhatWasKeptLastSurvivesARestart) {  // unlike SA-75
-  options.max_to_keep = 1;
-  options.keep_checkpoint_every_n_hours = 1;
-  {
-    Saver saver(options);
-    clock.advance(Seconds{1800});
-    saver.save(*session, path, 1);
-  }
-  clock.advance(Seconds{1800});
-  Saver saver(options);
-  saver.recover_last_checkpoints(state());
-  saver.save(*session, path, 2);
-  saver.save(*session, path, 3);
-  EXPECT_TRUE(exists(path + "-2"));  // an hour after the first saver began, not after the second
-}
-
-TEST_F(SaverTest, RecoveringForgetsWhatIsGone) {  // SA-76
-  Saver saver(options);
-  const std::string s2 = saver.save(*session, path, 2);
-  const std::string s3 = saver.save(*session, path, 3);
-  Saver again(options);
-  again.recover_last_checkpoints({path + "-1", s2, s3});
-  EXPECT_THAT(again.last_checkpoints(), ElementsAre(s2, s3));
-  again.save(*session, path, 4);
-  EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre(s2, s3, path + "-4"));
-}
-
-TEST_F(SaverTest, ASecondSaverManagesItsOwnList) {  // SA-71
-  options.max_to_keep = 2;
-  Saver first(options);
-  const std::string s1 = first.save(*session, path, 1);
-  const std::string s2 = first.save(*session, path, 2);
-  Saver second(options), third(options);
-  second.set_last_checkpoints({s1, s2});
-  first.save(*session, path, 3);
-  second.save(*session, path, 4);  // s1 is gone already
-  EXPECT_THAT(second.last_checkpoints(), ElementsAre(s2, path + "-4"));
-  third.save(*session, path, 5);
-  EXPECT_THAT(third.last_checkpoints(), ElementsAre(path + "-5"));
-  EXPECT_TRUE(exists(s2));
-}
-
-TEST_F(SaverTest, RelativePathsLetTheDirectoryMove) {  // SA-78
-  options.save_relative_paths = true;
-  const std::string old_home = directory.file("old"), new_home = directory.file("new");
-  Saver(options).save(*session, old_home + "/model", 1);
-  files.rename(old_home, new_home);
-  EXPECT_EQ(read_checkpoint_state(files, new_home).state.model_checkpoint_path, new_home + "/model-1");
 }
 
 TEST_F(SaverTest, ADamagedCheckpointIsDataLoss) {

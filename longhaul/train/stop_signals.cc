@@ -1,6 +1,7 @@
 #include "longhaul/train/stop_signals.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -31,10 +32,14 @@ void handle(int signal) {
 }  // namespace
 
 StopSignals::StopSignals(const Coordinator& coord, std::vector<int> signals)
-    : StopSignals([coord](int) { coord.request_stop(); }, std::move(signals)) {}
+    : StopSignals([coord](int) { coord.request_stop(); }, [coord] { coord.request_stop(); }, std::move(signals)) {}
 
 StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::vector<int> signals)
-    : on_signal_(std::move(on_signal)), signals_(std::move(signals)) {
+    : StopSignals(std::move(on_signal), nullptr, std::move(signals)) {}
+
+StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::function<void()> after_signal,
+                         std::vector<int> signals)
+    : on_signal_(std::move(on_signal)), after_signal_(std::move(after_signal)), signals_(std::move(signals)) {
   if (in_use.exchange(true)) throw FailedPreconditionError("there is a StopSignals in this process already");
   try {
     open_pipe();
@@ -79,8 +84,20 @@ void StopSignals::restore() {
   for (size_t i = 0; i < signals_.size(); ++i) sigaction(signals_[i], &before_[i], nullptr);
 }
 
+bool StopSignals::wait_for_byte() const {
+  constexpr int kMilliseconds = 100;
+  struct pollfd reading {
+    pipe_[0], POLLIN, 0
+  };
+  return poll(&reading, 1, kMilliseconds) > 0;
+}
+
 void StopSignals::watch() const {
   while (true) {
+    if (!wait_for_byte()) {
+      if (signal_received() != 0 && after_signal_) after_signal_();
+      continue;
+    }
     unsigned char byte = kEnd;
     const ssize_t count = read(pipe_[0], &byte, 1);
     if (count < 0 && errno == EINTR) continue;

@@ -17,9 +17,9 @@ namespace longhaul {
 //   return signals.signal_received() == SIGTERM ? 75 : 0;
 //
 // The first signal of a kind is taken; from then on that kind has its default action again, so that a second Ctrl-C
-// ends a program that does not stop. The handlers only write a byte to a pipe; a thread ("lh-signals") reads it and
-// calls. One at a time in a process: FailedPreconditionError otherwise. The destructor puts the handlers of before
-// back.
+// ends a program that does not stop. The stop holds: where preparing a session clears it, because the signal came
+// early, it is requested again. The handlers only write a byte to a pipe; a thread ("lh-signals") reads it and calls.
+// One at a time in a process: FailedPreconditionError otherwise. The destructor puts the handlers of before back.
 class StopSignals {
  public:
   explicit StopSignals(const Coordinator& coord, std::vector<int> signals = {SIGINT, SIGTERM});
@@ -36,9 +36,12 @@ class StopSignals {
   void open_pipe();
   void install();
   void restore();
+  StopSignals(std::function<void(int signal)> on_signal, std::function<void()> after_signal, std::vector<int> signals);
   void watch() const;
+  bool wait_for_byte() const;
 
   const std::function<void(int signal)> on_signal_;
+  const std::function<void()> after_signal_;  // called again and again once a signal came; may be empty
   const std::vector<int> signals_;
   std::array<int, 2> pipe_{-1, -1};
   std::vector<struct sigaction> before_;  // in the order of signals_

@@ -18,6 +18,15 @@ TEST(StopSignals, ASignalRequestsTheStop) {
   EXPECT_NO_THROW(coord.raise_requested_exception());
 }
 
+TEST(StopSignals, TheStopOutlastsAClearing) {
+  const Coordinator coord;
+  const StopSignals signals(coord);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  coord.clear_stop();
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+}
+
 TEST(StopSignals, TheFirstSignalIsTheOneThatCounts) {
   std::atomic<int> calls{0};
   const StopSignals signals([&](int) { ++calls; });
