@@ -99,14 +99,16 @@ TEST_F(ExampleTest, GoesOnAfterKillsAndEndsWhereAnUndisturbedRunEnds) {
       ASSERT_FALSE(newest.empty());
       EXPECT_GE(step_of(newest), step_of(before)) << "a checkpoint was lost";
     }
-    if (!newest.empty()) EXPECT_EQ(saved_step(newest), step_of(newest)) << "the name and the contents are of two steps";
+    if (!newest.empty()) {
+      EXPECT_EQ(saved_step(newest), step_of(newest)) << "the name and the contents are of two steps";
+    }
   }
 
   auto last = start_training(logdir(), kSteps);
   ASSERT_EQ(last->wait(), 0) << last->output();
   const Done done = parse_done(last->output());
   EXPECT_EQ(done.step, kSteps);
-  if (!newest.empty()) EXPECT_EQ(done.restored_from, step_of(newest));
+  EXPECT_EQ(done.restored_from, newest.empty() ? 0 : step_of(newest));
   EXPECT_NEAR(done.accuracy, expected.accuracy, 0.03);
   EXPECT_EQ(saved_step(done.checkpoint), kSteps);
 }
