@@ -15,8 +15,8 @@ using Source = AtenArgument::Source;
 
 // Operators whose sizes argument may contradict the sizes put in for unknown dimensions, though the call is right.
 const std::set<std::string>& size_takers() {
-  static const auto* names = new std::set<std::string>{"aten::view", "aten::reshape", "aten::expand",
-                                                       "aten::_unsafe_view", "aten::unflatten.int"};
+  static const auto* names = new std::set<std::string>{
+      "aten::view", "aten::reshape", "aten::expand", "aten::_unsafe_view", "aten::unflatten.int", "aten::sum_to_size"};
   return *names;
 }
 
@@ -138,10 +138,21 @@ class Prober {
     at::AutoDispatchBelowADInplaceOrView below_autograd;
     torch::jit::Stack stack;
     for (const AtenArgument& argument : call_.arguments) stack.push_back(make_argument(argument, device, unknown));
-    call_.op.callBoxed(&stack);
+    call(&stack);
     Results results;
     for (const c10::IValue& value : stack) append_result(value, &results);
     return results;
+  }
+
+  // libtorch reports a size that cannot be inferred by a plain runtime_error.
+  void call(torch::jit::Stack* stack) const {
+    try {
+      call_.op.callBoxed(stack);
+    } catch (const c10::Error&) {
+      throw;
+    } catch (const std::runtime_error& error) {
+      throw c10::Error({__func__, __FILE__, static_cast<uint32_t>(__LINE__)}, error.what());
+    }
   }
 
   at::Tensor make_tensor(const Output& like, at::Device device, int64_t unknown) const {

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +26,7 @@ class SnapshotTest : public ::testing::Test {
     std::vector<Operation> updates, initializers;
     for (int i = 0; i < kVariables; ++i) {
       variables_.push_back(
-          ops::variable(root_, "v" + std::to_string(i), Tensor::of<float>({64}, std::vector<float>(64, 0.f))));
+          ops::variable(root_, fmt::format("v{}", i), Tensor::of<float>({64}, std::vector<float>(64, 0.f))));
       initializers.push_back(variables_.back().initializer());
       updates.push_back(ops::assign_add(root_, variables_.back(), one).op());
     }

@@ -125,10 +125,22 @@ Output Backward::reshaped_like(const Output& value, const Output& like) const {
   return aten("aten::reshape", {{"self", value}, {"shape", reshape_sizes(like)}});
 }
 
+// Whether another operand has a known size where the input's is not known, so that the input's may be 1.
+bool Backward::may_be_broadcast(const Output& input) const {
+  const std::vector<int64_t>& dims = input.shape().dims();
+  for (const Output& other : op_.inputs()) {
+    const std::vector<int64_t>& sizes = other.shape().dims();
+    for (size_t i = 1; i <= std::min(dims.size(), sizes.size()); ++i) {
+      if (dims[dims.size() - i] < 0 && sizes[sizes.size() - i] > 1) return true;
+    }
+  }
+  return false;
+}
+
 Output Backward::summed_like(const Output& gradient, const Output& input) const {
   Output sum = gradient;
   Reduction reduction;
-  if (!find_reduction(gradient.shape(), input.shape(), &reduction) ||
+  if (may_be_broadcast(input) || !find_reduction(gradient.shape(), input.shape(), &reduction) ||
       (!reduction.leading.empty() && !reduction.ones.empty())) {
     sum = aten("aten::sum_to_size", {{"self", gradient}, {"size", sizes(input)}});
   } else if (!reduction.leading.empty() || !reduction.ones.empty()) {

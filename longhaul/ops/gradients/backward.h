@@ -63,6 +63,7 @@ class Backward {
 
  private:
   int find_edge(const std::string& argument) const;
+  bool may_be_broadcast(const Output& input) const;
 
   const Scope scope_;
   const Operation op_;

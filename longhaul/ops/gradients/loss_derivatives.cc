@@ -48,6 +48,18 @@ bool smooth_l1_loss(Backward& b) {
   return true;
 }
 
+// (sigmoid(self) - target), weighed as the reduction says; that is half of what the squared difference would give.
+bool binary_cross_entropy(Backward& b) {
+  if (b.needs("target") || b.input("self").shape() != b.input("target").shape()) return false;
+  const Output twice =
+      b.aten("aten::mse_loss_backward", {{"grad_output", b.grad()},
+                                         {"self", b.aten("aten::sigmoid", {{"self", b.input("self")}})},
+                                         {"target", b.input("target")},
+                                         {"reduction", b.argument("reduction", kMean)}});
+  b.give("self", b.times(twice, 0.5));
+  return true;
+}
+
 }  // namespace
 
 DerivativeTable loss_derivatives() {
@@ -55,6 +67,7 @@ DerivativeTable loss_derivatives() {
       {"aten::nll_loss_forward", {nll_loss<kNllLoss>, {"self", "target", "weight"}}},
       {"aten::nll_loss2d_forward", {nll_loss<kNllLoss2d>, {"self", "target", "weight"}}},
       {"aten::mse_loss", {mse_loss, {"self", "target"}}},
+      {"aten::binary_cross_entropy_with_logits", {binary_cross_entropy, {"self", "target"}}},
       {"aten::smooth_l1_loss", {smooth_l1_loss, {"self", "target"}}},
   };
 }

@@ -83,13 +83,26 @@ bool can_fuse(const std::array<Pair, kCount>& pairs, const at::Tensor& gradient)
          std::all_of(pairs.begin(), pairs.end(), [&](const Pair& pair) { return fits(*pair.in) && fits(*pair.out); });
 }
 
+// Calls with the sources and the gradient as float if they are of 16 bits: libtorch lacks operators for these, and the
+// formulas need the digits.
+template <size_t kCount, typename Plain>
+void call_widened(std::array<Pair, kCount> pairs, const at::Tensor& gradient, const Plain& plain) {
+  if (gradient.scalar_type() != at::kHalf && gradient.scalar_type() != at::kBFloat16) return plain(pairs, gradient);
+  std::array<at::Tensor, kCount> wide;
+  for (size_t i = 0; i < kCount; ++i) {
+    wide[i] = pairs[i].in->to(at::kFloat);
+    pairs[i].in = &wide[i];
+  }
+  plain(pairs, gradient.to(at::kFloat));
+}
+
 // Runs the fused loop for the gradient's type, or the same formula in libtorch's operators.
 template <size_t kCount, typename Fused, typename Plain>
 void apply(KernelContext& context, int gradient_input, const Fused& fused, const Plain& plain) {
   const at::Tensor gradient = context.tensor(gradient_input).contiguous();
   update_together<kCount>(context, [&](const std::array<Pair, kCount>& pairs) {
     if (!can_fuse(pairs, gradient)) {
-      plain(pairs, gradient);
+      call_widened(pairs, gradient, plain);
     } else if (gradient.scalar_type() == at::kFloat) {
       fused(pairs, gradient.numel(), gradient.data_ptr<float>());
     } else {
