@@ -138,10 +138,12 @@ void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadlin
 
 void Plan::execute_writes(Frame& frame) {
   InsideGate inside(resources_.gate());
-  size_t next = first_write_;
-  while (next < end_of_writes_ && instructions_[next]->writes()) instructions_[next++]->check(frame, resources_);
+  size_t checked = first_write_;
+  while (checked < end_of_writes_ && instructions_[checked]->writes())
+    instructions_[checked++]->check(frame, resources_);
   for (size_t i = first_write_; i < end_of_writes_; ++i) {
     try {
+      if (i >= checked) instructions_[i]->check(frame, resources_);
       execute_range(frame, i, i + 1, /*deadline=*/Seconds{0});
     } catch (...) {
       mark_torn(i);

@@ -142,6 +142,17 @@ TEST_F(SessionTest, AUsersTensorIsNeverWrittenTo) {
   EXPECT_THAT(floats(sess->run(v)), ElementsAre(14, 14));
 }
 
+TEST_F(SessionTest, AStringVariableKeepsItsOwnCopy) {
+  const Output x = ops::placeholder(root_, kString, {2}, "x");
+  const Variable v = ops::variable(root_, "v", Tensor::of<std::string>({"", ""}));
+  const Output set = ops::assign(root_, v, x);
+  auto sess = session();
+  Tensor mine = Tensor::of<std::string>({"a", "b"});
+  sess->run(set.op(), {{x, mine}});
+  mine.mutable_flat<std::string>()[0] = "changed";
+  EXPECT_EQ(sess->run(v).flat<std::string>()[0], "a");
+}
+
 // SV-28, SG-9
 TEST_F(SessionTest, AnOperationOnADeviceThatDoesNotExistIsRefused) {
   const Output c = ops::constant(root_.with_device("/cpu:1"), 1.f);

@@ -148,6 +148,15 @@ TEST_F(SnapshotTest, AWrongCallIsFoundBeforeTheFirstWrite) {
   EXPECT_EQ(extremes(snapshot()).second, 0);
 }
 
+TEST_F(SnapshotTest, AWrongWriteAfterAnotherLeavesAStepThatIsNeverGiven) {
+  const Output x = ops::placeholder(root_, kFloat, Shape::unknown_rank(), "x");
+  const Operation first = ops::assign_add(root_, variables_[0], variables_[0]).op();
+  const Output late = ops::aten(root_.with_control_dependencies({first}), "aten::neg", "late", {{"self", x}}).output();
+  const Operation second = ops::assign(root_, variables_[1], late).op();
+  EXPECT_THROW(session_->run({first, second}, {{x, Tensor::of<float>({1})}}), InvalidArgumentError);
+  EXPECT_THROW(snapshot(), FailedPreconditionError);
+}
+
 TEST_F(SnapshotTest, MustNotWrite) {
   EXPECT_THROW(session_->run(train_, {}, {.snapshot = true}), InvalidArgumentError);
 }

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
+
 namespace longhaul {
 namespace {
 
@@ -10,6 +13,18 @@ bool can_be_taken(const at::Tensor& tensor) {
   return VariableSlot::exclusive(tensor) && tensor.storage().resizable() && tensor.is_contiguous() &&
          tensor.storage_offset() == 0 &&
          tensor.storage().nbytes() == static_cast<size_t>(tensor.numel()) * tensor.element_size();
+}
+
+// A copy of a tensor that libtorch has no dtype for.
+Tensor copy_of(const Tensor& tensor) {
+  Tensor copy(tensor.dtype(), tensor.shape());
+  if (tensor.dtype() == kString) {
+    const auto from = tensor.flat<std::string>();
+    std::copy(from.begin(), from.end(), copy.mutable_flat<std::string>().begin());
+  } else if (tensor.size_bytes() > 0) {
+    std::memcpy(copy.mutable_data(), tensor.data(), tensor.size_bytes());
+  }
+  return copy;
 }
 
 }  // namespace
@@ -30,7 +45,9 @@ Value VariableSlot::read() const {
 }
 
 void VariableSlot::assign(Value value) {
-  if (!value.is_host() && !can_be_taken(value.tensor)) {
+  if (value.is_host()) {
+    value.host = copy_of(value.host);
+  } else if (!can_be_taken(value.tensor)) {
     value.tensor = value.tensor.clone(at::MemoryFormat::Contiguous);
   }
   std::lock_guard<std::mutex> lock(mutex_);
