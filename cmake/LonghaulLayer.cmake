@@ -33,7 +33,7 @@ function(longhaul_test name)
   if(ARG_PCH)
     target_precompile_headers(${name} PRIVATE ${ARG_PCH})
   endif()
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # the tests' own code: it compiles in two thirds of the time
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # the tests' own code need not be fast
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
 endfunction()
