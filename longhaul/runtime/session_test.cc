@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "longhaul/ops/aten_op.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
@@ -123,6 +126,30 @@ TEST_F(SessionTest, AFetchedBufferIsNotWrittenAgain) {
   std::vector<Tensor> kept;
   for (float i = 0; i < 5; ++i) kept.push_back(call(Tensor::of<float>({i, i}))[0]);
   for (float i = 0; i < 5; ++i) EXPECT_THAT(floats(kept[static_cast<size_t>(i)]), ElementsAre(2 * i, 2 * i));
+}
+
+TEST_F(SessionTest, ManyThreadsMayRunAtOnce) {
+  const Output x = ops::placeholder(root_, kFloat, {64}, "x");
+  const Variable total = ops::variable(root_, "total", Tensor::of<float>(std::vector<float>(64, 0.f)));
+  const Output doubled = add(x, x), count = ops::assign_add(root_, total, x);
+  auto sess = session();
+  sess->run(total.initializer());
+  const Callable call = sess->make_callable(doubled, {x});
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 6; ++t) {
+    threads.emplace_back([&, t] {
+      const Tensor mine = Tensor::of<float>(std::vector<float>(64, static_cast<float>(t)));
+      for (int i = 0; i < 200; ++i) {
+        const Tensor result = i % 2 == 0 ? call(mine)[0] : sess->run(doubled, {{x, mine}});
+        for (float value : result.flat<float>()) wrong += value != 2 * static_cast<float>(t);
+        sess->run(count.op(), {{x, mine}});
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_THAT(floats(sess->run(total)), ::testing::Each(200.f * (0 + 1 + 2 + 3 + 4 + 5)));
 }
 
 TEST_F(SessionTest, AUsersTensorIsNeverWrittenTo) {

@@ -195,8 +195,8 @@ void Supervisor::close_writer() {
 }
 
 void Supervisor::save_last(const std::shared_ptr<Session>& session) {
-  const bool checkpoints = saver() != nullptr && !save_path_.empty() && options_.save_model_secs > Seconds{0};
-  if (options_.save_at_end && checkpoints) save_checkpoint(*make_context(session));
+  const bool can_save = saver() != nullptr && !save_path_.empty();
+  if (options_.save_at_end && can_save) save_checkpoint(*make_context(session));
 }
 
 void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {
@@ -211,7 +211,7 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
   std::exception_ptr error;
   try {
     join({});
-    if (session && options.start_standard_services) save_last(session);
+    if (session) save_last(session);
   } catch (...) {
     error = std::current_exception();
   }

@@ -77,6 +77,7 @@ TEST_F(ServicesTest, TheGraphIsWrittenAsItIs) {  // SV-52, SV-53
 // c1 = 1 and so on, as a summary that the body writes.
 class OwnSummaryTest : public ServicesTest {
  protected:
+  OwnSummaryTest() { options.save_at_end = false; }
   void write_twice(Supervisor& sv, bool close) {
     for (int i = 0; i < 2; ++i) {
       sv.managed_session([&](Session& session) { sv.summary_computed(session, session.run(merged)); },
@@ -126,6 +127,7 @@ TEST_F(OwnSummaryTest, AWriterOfOnesOwnNeedsNoLogdir) {  // SV-63, SV-44
 
 TEST_F(OwnSummaryTest, ASummaryNeedsAWriter) {  // SV-45, SV-46
   options.summary_writer = kNone;
+  options.save_at_end = true;
   Supervisor sv(options);
   sv.managed_session([&](Session& session) {
     EXPECT_THAT(error_of([&] { sv.summary_computed(session, session.run(merged)); }),
@@ -276,9 +278,19 @@ TEST_F(ServicesTest, TheEndIsNotSavedIfNotWanted) {  // SV-65
 
 TEST_F(ServicesTest, NoSecondsNoCheckpoints) {  // SV-40
   options.save_model_secs = Seconds{0};
+  options.save_at_end = false;
   Supervisor sv(options);
   sv.managed_session([](Session&) {});
   EXPECT_FALSE(exists(sv.save_path()));
+}
+
+TEST_F(ServicesTest, TheEndIsSavedAlsoWithoutTheService) {
+  add_step();
+  options.save_model_secs = Seconds{0};
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) { session.run(train); }, {.start_standard_services = false});
+  EXPECT_FALSE(exists(sv.save_path() + "-0"));
+  EXPECT_TRUE(exists(sv.save_path() + "-1"));
 }
 
 TEST_F(ServicesTest, AFullDiskStopsTheTrainingWithItsError) {
