@@ -13,8 +13,19 @@
 namespace longhaul::ops {
 namespace {
 
+bool is_complex(DType dtype) {
+  return dtype == kComplex64 || dtype == kComplex128;
+}
+
 bool differentiable(DType dtype) {
-  return is_floating(dtype) || dtype == kComplex64 || dtype == kComplex128;
+  return is_floating(dtype) || is_complex(dtype);
+}
+
+bool has_complex(const Operation& op) {
+  for (const Output& input : op.inputs()) {
+    if (is_complex(input.dtype())) return true;
+  }
+  return false;
 }
 
 // Built-in operations that hand their first input on.
@@ -136,9 +147,11 @@ class Walk {
     return use_tape(inner, op, grads, needed);
   }
 
+  // The registered derivatives are those of real functions.
   static bool covers(const Derivative& derivative, const Operation& op) {
     const auto* edges = op.find_attr<std::vector<std::string>>("edges");
-    return edges != nullptr && std::all_of(edges->begin(), edges->end(), [&](const std::string& edge) {
+    return edges != nullptr && !has_complex(op) &&
+           std::all_of(edges->begin(), edges->end(), [&](const std::string& edge) {
              return std::find(derivative.edges.begin(), derivative.edges.end(), edge) != derivative.edges.end();
            });
   }

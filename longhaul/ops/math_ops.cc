@@ -32,10 +32,6 @@ Output reduce(const Scope& scope, const char* type, const Output& x, std::vector
   return aten(scope, type, name, {{"self", x}, {"dim", std::move(dims)}, {"keepdim", keepdim}}).output();
 }
 
-bool has_rank(const Output& x, int rank) {
-  return x.shape().has_rank() && x.shape().rank() == rank;
-}
-
 }  // namespace
 
 Output add(const Scope& scope, const Output& a, const Output& b, std::string_view name) {
@@ -108,13 +104,6 @@ Output sin(const Scope& scope, const Output& x, std::string_view name) {
 }
 Output cos(const Scope& scope, const Output& x, std::string_view name) {
   return unary(scope, "aten::cos", x, name);
-}
-
-Output matmul(const Scope& scope, const Output& a, const Output& b, std::string_view name) {
-  const bool batches = has_rank(a, 3) && has_rank(b, 3) && a.shape().dim(0) == b.shape().dim(0);
-  if (has_rank(a, 2) && has_rank(b, 2)) return aten(scope, "aten::mm", name, {{"self", a}, {"mat2", b}}).output();
-  if (batches) return aten(scope, "aten::bmm", name, {{"self", a}, {"mat2", b}}).output();
-  return binary(scope, "aten::matmul", a, b, name);
 }
 
 Output addmm(const Scope& scope, const Output& bias, const Output& a, const Output& b, std::string_view name) {

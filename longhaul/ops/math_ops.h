@@ -36,7 +36,8 @@ Output square(const Scope& scope, const Output& x, std::string_view name = "squa
 Output sin(const Scope& scope, const Output& x, std::string_view name = "sin");
 Output cos(const Scope& scope, const Output& x, std::string_view name = "cos");
 
-// Matrices [m, k] and [k, n], or batches [b, m, k] and [b, k, n]; other ranks as in PyTorch's matmul.
+// Matrices [m, k] and [k, n]; batches of any number of dimensions [..., m, k] with the same [..., k, n] or with one
+// [k, n]; all else as in PyTorch's matmul.
 Output matmul(const Scope& scope, const Output& a, const Output& b, std::string_view name = "matmul");
 // bias + a @ b, of matrices.
 Output addmm(const Scope& scope, const Output& bias, const Output& a, const Output& b, std::string_view name = "addmm");

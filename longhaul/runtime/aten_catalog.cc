@@ -28,7 +28,7 @@ class Prober {
   std::vector<OpInfo::Result> infer() const {
     if (!ranks_known()) return unknown_results();
     try {
-      return attempt_twice(at::kMeta, 1009, 2003);
+      return attempt_twice(at::kMeta, 1009 * divisor(), 2003 * divisor());
     } catch (const c10::Error& error) {
       if (small_enough()) return infer_on_small_tensors();
       if (dynamic_cast<const c10::NotImplementedError*>(&error) != nullptr || anything_unknown())
@@ -73,6 +73,20 @@ class Prober {
     throw InvalidArgumentError(fmt::format("{}; the signature is {}; given ({})",
                                            aten_error_text(spec_.name, spec_.type, error), toString(call_.op.schema()),
                                            given));
+  }
+
+  // What an unknown size should be a multiple of, so that a tensor of it divides into the sizes that a reshape names.
+  int64_t divisor() const {
+    constexpr int64_t kMost = int64_t{1} << 30;
+    int64_t product = 1;
+    if (!size_takers().contains(spec_.type)) return product;
+    for (const AtenArgument& argument : call_.arguments) {
+      if (!argument.constant.isIntList()) continue;
+      for (int64_t size : argument.constant.toIntVector()) {
+        if (size > 0 && product <= kMost / size) product *= size;
+      }
+    }
+    return product;
   }
 
   bool ranks_known() const {

@@ -233,6 +233,16 @@ TEST_F(GradientTest, OfAnArgumentGivenByATensorGoesByTheTape) {
   EXPECT_THAT(run(ops::gradients(root_, {y}, {x})[0], {{x, Tensor::of<double>({1, 2})}}), ::testing::ElementsAre(3, 3));
 }
 
+TEST_F(GradientTest, OfComplexNumbersGoesByTheTape) {
+  const Output x = ops::placeholder(root_, kComplex64, {}, "x");
+  const Output y = ops::aten(root_, "aten::abs", "abs", {{"self", x * x}}).output();
+  const Output gradient = ops::gradients(root_, {y}, {x})[0];
+  EXPECT_EQ(count_of_type(graph_, "TapeGradient"), 2);
+  const std::complex<float> at(3, 4);
+  const Tensor value = new_session("", graph_)->run(gradient, {{x, Tensor::scalar(at)}});
+  EXPECT_LT(std::abs(value.flat<std::complex<float>>()[0] - 2.f * at), 1e-4f);  // of |x|^2
+}
+
 TEST_F(GradientTest, AddsUpOverAllUses) {
   const Output x = ops::placeholder(root_, kDouble, {}, "x");
   const Output y = x * x + x * 3.0 - x / 2.0 + x;

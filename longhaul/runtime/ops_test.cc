@@ -71,6 +71,37 @@ TEST_F(OpsTest, MatricesBatchesAndMoreAreMultiplied) {
   EXPECT_THAT(run(ops::linear(root_, a, a, floats({1, 0}))), ElementsAre(6, 11, 12, 25));
 }
 
+TEST_F(OpsTest, ManyMatricesAreMultipliedWithoutTheTape) {
+  const std::vector<float> numbers = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
+  const Output x = ops::placeholder(root_, kFloat, {-1, 2, 2, 2}, "x");
+  const Output y = ops::placeholder(root_, kFloat, {-1, 2, 2, 2}, "y");
+  const Output w = matrix(2, 1, {1, 10});
+  const Output by_matrix = ops::matmul(root_, x, w), by_batch = ops::matmul(root_, x, y);
+  EXPECT_EQ(by_matrix.shape(), Shape({-1, 2, 2, 1}));
+  EXPECT_EQ(by_batch.shape(), Shape({-1, 2, 2, 2}));
+  const Feeds feeds = {{x, Tensor::of(Shape{2, 2, 2, 2}, numbers)}, {y, Tensor::of(Shape{2, 2, 2, 2}, numbers)}};
+  EXPECT_THAT(run(by_matrix, feeds), ElementsAre(21, 43, 65, 87, 109, 131, 153, 175));
+  const Output plain = ops::aten(root_, "aten::matmul", "plain", {{"self", x}, {"other", y}}).output();
+  EXPECT_EQ(run(by_batch, feeds), run(plain, feeds));
+  const Output gradient = ops::gradients(root_, {by_batch}, {x})[0];
+  const int before = graph_.num_operations();
+  for (const Operation& op : graph_.operations()) EXPECT_NE(op.type(), "TapeGradient");
+  const Output reference = ops::gradients(root_, {plain}, {x})[0];
+  EXPECT_EQ(run(gradient, feeds), run(reference, feeds));
+  EXPECT_GT(graph_.num_operations(), before);
+}
+
+TEST_F(OpsTest, AReshapeThatCannotBeIsAnErrorOfTheOperation) {
+  const Output x = ops::placeholder(root_, kFloat, {-1}, "x");
+  const Output y = ops::reshape(root_, x, {-1, 4}, "rows");
+  try {
+    run(y, {{x, Tensor::of<float>({1, 2, 3})}});
+    FAIL() << "no error";
+  } catch (const InvalidArgumentError& e) {
+    EXPECT_THAT(e.what(), ::testing::HasSubstr("rows (aten::reshape)"));
+  }
+}
+
 TEST_F(OpsTest, DimensionsAreReduced) {
   const Output a = matrix(2, 3, {1, 2, 3, 4, 5, 9});
   EXPECT_THAT(run(ops::sum(root_, a)), ElementsAre(24));

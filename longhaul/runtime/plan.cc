@@ -128,6 +128,12 @@ void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadlin
       instruction.run(frame, resources_);
     } catch (const c10::Error& error) {
       throw InvalidArgumentError(aten_error_text(instruction.op().name(), instruction.op().type(), error));
+    } catch (const Error&) {
+      throw;
+    } catch (const std::runtime_error& error) {  // libtorch's, of a size that cannot be inferred
+      if (!instruction.op().type().starts_with("aten::")) throw;
+      throw InvalidArgumentError(
+          fmt::format("{} ({}): {}", instruction.op().name(), instruction.op().type(), error.what()));
     } catch (const std::bad_alloc&) {
       throw ResourceExhaustedError(
           fmt::format("{} ({}): out of memory", instruction.op().name(), instruction.op().type()));
