@@ -174,7 +174,11 @@ TEST_F(OptimizerTest, AConvolutionalNetLearns) {
   const Output features = ops::max_pool2d(root_, ops::relu(root_, ops::conv2d_layer(root_, x, 8, 3)), 2);
   const Output loss = ops::cross_entropy_loss(root_, ops::dense(root_, ops::flatten(root_, features), 2), y);
   const Operation train = AdamOptimizer(0.02).minimize(loss);
-  for (const Operation& op : graph_.operations()) EXPECT_NE(op.type(), "TapeGradient");
+  for (const Operation& op : graph_.operations()) {
+    EXPECT_NE(op.type(), "TapeGradient");
+    if (op.type() != "aten::convolution_backward") continue;
+    EXPECT_THAT(op.attr<std::vector<int64_t>>("output_mask"), ::testing::ElementsAre(0, 1, 1));  // not of the images
+  }
   auto session = initialized_session();
   std::vector<float> images(72);
   for (size_t i = 0; i < images.size(); ++i) images[i] = i < 36 ? static_cast<float>(i % 2) : static_cast<float>(i % 3);
