@@ -24,6 +24,8 @@ void* noted(size_t size, void* memory) {
 }
 
 }  // namespace
+// GCC sees the free() below but not that the new before it is this one.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 // All memory that this test program takes passes here; tensors use aligned_alloc.
 void* operator new(size_t size) {
