@@ -1,5 +1,5 @@
 # cmake -D BUILD=<build directory of longhaul> -D WORK=<scratch directory> -P consumer_test.cmake: installs the library to a
-# fresh prefix, then configures, builds and runs the program in tests/consumer against it.
+# fresh prefix, then configures, builds and runs the programs in tests/consumer against it.
 function(run_step)
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
