@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# pages.sh ROOT PAGE...: every ```cpp block of the pages, paths below ROOT, is an example that is compiled and run, or says
-# that it is a fragment; and what they link to in the repository is there.
+# pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or says that it is a fragment; and the
+# files that they link to or name are there.
 set -euo pipefail
 cd "$1"
-shift
+pages=(README.md CHANGELOG.md docs/*.md docs/formats/*.md)
 status=0
 
 awk '
@@ -13,17 +13,22 @@ awk '
     bad = 1
   }
   { previous = $0 }
-  END { exit bad }' "$@" || status=1
+  END { exit bad }' "${pages[@]}" || status=1
 
-for page in "$@"; do
-  while IFS=: read -r line link; do
-    target=${link#*](}
-    target=${target%%[)#]*}
-    [ -z "$target" ] && continue
-    if [ ! -e "$(dirname "$page")/$target" ]; then
-      echo "$page:$line: links to $target, which is not there"
+# check_paths PAGE FOLDER: lines "NUMBER:PATH" on stdin, paths below the folder.
+check_paths() {
+  local line path
+  while IFS=: read -r line path; do
+    path=${path%%#*}
+    if [ ! -e "$2/$path" ]; then
+      echo "$1:$line: $path is not there"
       status=1
     fi
-  done < <(grep -noE '\]\([^):]+\)' "$page" || true)
+  done
+}
+
+for page in "${pages[@]}"; do
+  check_paths "$page" "$(dirname "$page")" < <(grep -noE '\]\([^): ]+\)' "$page" | sed -E 's/\]\((.*)\)/\1/')
+  check_paths "$page" . < <(grep -noE '`(longhaul|docs|scripts|tests|examples|benchmarks|cmake)/[A-Za-z0-9_./]*`' "$page" | tr -d '`')
 done
 exit $status
