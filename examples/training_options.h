@@ -13,7 +13,7 @@ struct TrainingOptions {
   std::string optimizer = "adam";  // or sgd, momentum
   double learning_rate = 0;        // 0: what suits the optimizer
   int64_t batch_size = 64;
-  int64_t steps = 4000;  // the global step at which to stop
+  int64_t steps = 8000;  // the global step at which to stop
   double save_model_secs = 30;
   double save_summaries_secs = 10;
   uint64_t seed = 1;

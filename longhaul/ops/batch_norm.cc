@@ -9,7 +9,7 @@
 namespace longhaul::ops {
 namespace {
 
-constexpr VariableOptions kNotTrained = {.trainable = false};
+const VariableOptions kNotTrained = {.trainable = false};
 
 // Values for each channel: all elements of x over the channels' number, as a number or a tensor.
 Output unbiased(const Scope& scope, const Output& variance, const Output& x) {

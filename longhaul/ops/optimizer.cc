@@ -8,7 +8,7 @@
 namespace longhaul {
 namespace {
 
-constexpr VariableOptions kNotTrained = {.trainable = false};
+const VariableOptions kNotTrained = {.trainable = false};
 
 std::vector<Variable> trainable(const Graph& graph) {
   std::vector<Variable> variables;
