@@ -19,6 +19,7 @@ namespace longhaul {
 namespace {
 
 namespace fs = std::filesystem;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using testing::Process;
 
@@ -33,6 +34,9 @@ class ExampleTest : public ::testing::Test {
   void TearDown() override {
     if (!directory_.empty()) fs::remove_all(directory_);
   }
+
+  static constexpr std::chrono::milliseconds kInterval{300};  // between checkpoints, in start_training()
+  static constexpr std::chrono::milliseconds kSlack{1500};    // for the save itself, on a machine that is busy
 
   std::string logdir() const { return directory_ + "/run"; }
 
@@ -93,6 +97,7 @@ TEST_F(ExampleTest, GoesOnAfterKillsAndEndsWhereAnUndisturbedRunEnds) {
     victim->runs_for(std::chrono::milliseconds(std::uniform_int_distribution<>(50, 2500)(random)));
     victim->send(SIGKILL);
     victim->wait();
+    const auto killed_at = fs::file_time_type::clock::now();
     const std::string output = victim->output();
     if (!newest.empty() && output.find("recovered") != std::string::npos) {
       EXPECT_THAT(output, HasSubstr("recovered step " + std::to_string(step_of(newest)) + " from " + newest + "\n"));
@@ -105,6 +110,9 @@ TEST_F(ExampleTest, GoesOnAfterKillsAndEndsWhereAnUndisturbedRunEnds) {
     }
     if (!newest.empty()) {
       EXPECT_EQ(saved_step(newest), step_of(newest)) << "the name and the contents are of two steps";
+    }
+    if (newest != before) {
+      EXPECT_LT(killed_at - fs::last_write_time(newest + ".index"), kInterval + kSlack) << "steps were lost";
     }
   }
 
@@ -128,8 +136,32 @@ TEST_F(ExampleTest, LosesNoMoreThanTheSaveInterval) {
   const std::string newest = newest_checkpoint();
   ASSERT_FALSE(newest.empty());
   EXPECT_GT(step_of(newest), 0);
-  EXPECT_LT(killed_at - fs::last_write_time(newest + ".index"), std::chrono::milliseconds(300 + 1500));
+  EXPECT_LT(killed_at - fs::last_write_time(newest + ".index"), kInterval + kSlack);
 }
+
+TEST_F(ExampleTest, TheDefaultsReachTheirAccuracy) {
+  auto training = start({"--logdir=" + logdir()});
+  ASSERT_EQ(training->wait(std::chrono::seconds(300)), 0) << training->errors();
+  EXPECT_GE(parse_done(training->output()).accuracy, 0.87);
+  EXPECT_THAT(training->output(), ContainsRegex("step [0-9]+ of 8000  loss [0-9.]+"));
+}
+
+class ExampleFlagsTest : public ExampleTest, public ::testing::WithParamInterface<std::vector<std::string>> {};
+
+TEST_P(ExampleFlagsTest, AreHeeded) {
+  std::vector<std::string> flags = GetParam();
+  flags.insert(flags.end(),
+               {"--logdir=" + logdir(), "--steps=12", "--data_dir=" + std::string(examples::kFashionMnistDirectory)});
+  auto training = start(flags);
+  ASSERT_EQ(training->wait(), 0) << training->errors();
+  EXPECT_EQ(parse_done(training->output()).step, 12);
+}
+
+INSTANTIATE_TEST_SUITE_P(, ExampleFlagsTest,
+                         ::testing::Values(std::vector<std::string>{"--model=cnn", "--threads=2"},
+                                           std::vector<std::string>{"--optimizer=sgd", "--learning_rate=0.05",
+                                                                    "--seed=7"},
+                                           std::vector<std::string>{"--optimizer=momentum", "--batch_size=16"}));
 
 class ExampleSignalTest : public ExampleTest, public ::testing::WithParamInterface<std::pair<int, int>> {};
 
@@ -151,28 +183,28 @@ TEST_F(ExampleTest, WrongUsageIsExitStatusTwo) {
        {"--no_such_flag=1", "--steps=many", "--model=transformer", "--batch_size=0", "--save_model_secs=-1"}) {
     auto training = start({flag});
     EXPECT_EQ(training->wait(), 2) << flag;
-    EXPECT_THAT(training->output(), HasSubstr(std::string(flag).substr(0, std::string(flag).find('=')))) << flag;
+    EXPECT_THAT(training->errors(), HasSubstr(std::string(flag).substr(0, std::string(flag).find('=')))) << flag;
   }
 }
 
 TEST_F(ExampleTest, MissingAndTruncatedDataAreNamedWithARemedy) {
   auto missing = start({"--logdir=" + logdir(), "--data_dir=" + directory_});
   EXPECT_EQ(missing->wait(), 1);
-  EXPECT_THAT(missing->output(), HasSubstr(directory_ + "/train-"));
-  EXPECT_THAT(missing->output(), HasSubstr("--data_dir"));
+  EXPECT_THAT(missing->errors(), HasSubstr(directory_ + "/train-"));
+  EXPECT_THAT(missing->errors(), HasSubstr("--data_dir"));
 
   fs::copy(examples::kFashionMnistDirectory, directory_ + "/data");
   fs::resize_file(directory_ + "/data/t10k-images-idx3-ubyte.gz", 100000);
   auto truncated = start({"--logdir=" + logdir(), "--data_dir=" + directory_ + "/data"});
   EXPECT_EQ(truncated->wait(), 1);
-  EXPECT_THAT(truncated->output(), HasSubstr("t10k-images-idx3-ubyte.gz"));
+  EXPECT_THAT(truncated->errors(), HasSubstr("t10k-images-idx3-ubyte.gz"));
 }
 
 TEST_F(ExampleTest, ALogdirThatCannotBeWrittenIsAnError) {
   std::ofstream(directory_ + "/file") << "not a directory";
   auto training = start({"--logdir=" + directory_ + "/file/run"});
   EXPECT_EQ(training->wait(), 1);
-  EXPECT_THAT(training->output(), HasSubstr(directory_ + "/file"));
+  EXPECT_THAT(training->errors(), HasSubstr(directory_ + "/file"));
 }
 
 TEST_F(ExampleTest, ACheckpointOfAnotherModelIsRefusedByName) {
@@ -180,8 +212,11 @@ TEST_F(ExampleTest, ACheckpointOfAnotherModelIsRefusedByName) {
   ASSERT_EQ(mlp->wait(), 0) << mlp->output();
   auto cnn = start({"--logdir=" + logdir(), "--steps=5", "--model=cnn"});
   EXPECT_EQ(cnn->wait(), 1);
-  EXPECT_THAT(cnn->output(), HasSubstr("conv1/weights"));
-  EXPECT_THAT(cnn->output(), HasSubstr("hidden"));
+  EXPECT_THAT(cnn->errors(), HasSubstr("conv1/weights"));
+  EXPECT_THAT(cnn->errors(), HasSubstr("hidden/weights is [1568,128] in the graph"));
+  auto again = start_training(logdir(), 6);
+  EXPECT_EQ(again->wait(), 0) << again->errors();
+  EXPECT_THAT(again->output(), HasSubstr("recovered step 5 from")) << "the checkpoint was harmed";
 }
 
 TEST_F(ExampleTest, ADamagedCheckpointIsSkippedAndTheOneBeforeIsUsed) {
@@ -195,7 +230,7 @@ TEST_F(ExampleTest, ADamagedCheckpointIsSkippedAndTheOneBeforeIsUsed) {
   data.close();
   auto third = start_training(logdir(), 12);
   EXPECT_EQ(third->wait(), 0) << third->output();
-  EXPECT_THAT(third->output(), HasSubstr("model.ckpt-10"));
+  EXPECT_THAT(third->errors(), HasSubstr("model.ckpt-10"));
   EXPECT_THAT(third->output(), HasSubstr("recovered step 5 from " + logdir() + "/model.ckpt-5\n"));
   EXPECT_EQ(parse_done(third->output()).step, 12);
 }

@@ -18,6 +18,13 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPoll{5};
 
+std::string contents_of(const std::string& path) {
+  std::ifstream file(path);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
 }  // namespace
 
 Process::Process(const std::vector<std::string>& command, std::string output_path)
@@ -28,7 +35,8 @@ Process::Process(const std::vector<std::string>& command, std::string output_pat
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 1, output_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  posix_spawn_file_actions_adddup2(&actions, 1, 2);
+  const std::string errors_path = output_path_ + ".err";
+  posix_spawn_file_actions_addopen(&actions, 2, errors_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
   EXPECT_EQ(posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ), 0) << command[0];
   posix_spawn_file_actions_destroy(&actions);
 }
@@ -61,15 +69,15 @@ bool Process::runs_for(std::chrono::milliseconds time) {
 }
 
 int Process::wait(std::chrono::seconds timeout) {
-  if (runs_for(timeout)) ADD_FAILURE() << "still running after " << timeout.count() << " s:\n" << output();
+  if (runs_for(timeout)) ADD_FAILURE() << "still running after " << timeout.count() << " s:\n" << output() << errors();
   return status_;
 }
 
 std::string Process::output() const {
-  std::ifstream file(output_path_);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+  return contents_of(output_path_);
+}
+std::string Process::errors() const {
+  return contents_of(output_path_ + ".err");
 }
 
 bool Process::prints(const std::string& text, std::chrono::seconds timeout) {

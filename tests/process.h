@@ -8,10 +8,10 @@
 
 namespace longhaul::testing {
 
-// A program started by a test, its output in a file. Killed, if it still runs, when the object goes.
+// A program started by a test, its output in files. Killed, if it still runs, when the object goes.
 class Process {
  public:
-  // Output of both kinds goes to `output_path`.
+  // What it writes goes to `output_path`, its errors to `output_path`.err.
   Process(const std::vector<std::string>& command, std::string output_path);
   ~Process();
   Process(const Process&) = delete;
@@ -26,6 +26,7 @@ class Process {
   bool runs_for(std::chrono::milliseconds time);
 
   std::string output() const;
+  std::string errors() const;
   // Waits until the output contains `text`; false if the program ended, or the time was over, without.
   bool prints(const std::string& text, std::chrono::seconds timeout = std::chrono::seconds(60));
 

@@ -78,7 +78,7 @@ class Section {
     left_ -= size;
   }
 
-  [[noreturn]] void throw_truncated() { throw OutOfRangeError(where_ + ": the data file ended while it was read"); }
+  [[noreturn]] void throw_truncated() { throw DataLossError(where_ + ": the data file ended while it was read"); }
 
   const ReadableFile& file_;
   uint64_t offset_;

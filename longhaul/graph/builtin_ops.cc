@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "longhaul/graph/op_catalog.h"
@@ -34,6 +35,16 @@ void need_variables(const OperationSpec& spec, size_t count) {
     if (spec.inputs[i].op().type() != "VariableV2") {
       refuse(spec, fmt::format("input {} must be a variable, not {} ({}); a Variable's ref() is one", i,
                                spec.inputs[i].name(), spec.inputs[i].op().type()));
+    }
+  }
+}
+
+// The first `count` inputs are `count` variables: an operation locks all that it changes.
+void need_distinct(const OperationSpec& spec, size_t count) {
+  for (size_t i = 1; i < count; ++i) {
+    if (std::find(spec.inputs.begin(), spec.inputs.begin() + static_cast<std::ptrdiff_t>(i), spec.inputs[i]) !=
+        spec.inputs.begin() + static_cast<std::ptrdiff_t>(i)) {
+      refuse(spec, fmt::format("{} is given twice", spec.inputs[i].name()));
     }
   }
 }
@@ -86,6 +97,13 @@ OpInfo resolve_assign(const OperationSpec& spec) {
   need_variables(spec, 1);
   need_same(spec, spec.inputs[0], spec.inputs[1]);
   return {{like(spec.inputs[0])}, kWritesVariable, 1};
+}
+
+OpInfo resolve_initialized_value(const OperationSpec& spec) {
+  need_inputs(spec, 2);
+  need_variables(spec, 1);
+  need_same(spec, spec.inputs[0], spec.inputs[1]);
+  return {{like(spec.inputs[0])}, kPure, 1};
 }
 
 OpInfo resolve_count_up_to(const OperationSpec& spec) {
@@ -153,6 +171,7 @@ template <int kRefs, int kInputs, int kGradient>
 OpInfo resolve_apply(const OperationSpec& spec) {
   need_inputs(spec, kInputs);
   need_variables(spec, kRefs);
+  need_distinct(spec, kRefs);
   for (int i = 1; i < kRefs; ++i) need_same(spec, spec.inputs[0], spec.inputs[static_cast<size_t>(i)]);
   need_same(spec, spec.inputs[0], spec.inputs[kGradient]);
   return {{like(spec.inputs[0])}, kWritesVariable, kRefs};
@@ -196,6 +215,7 @@ class BuiltinCatalog : public OpCatalog {
       {"AssignAdd", resolve_assign},
       {"AssignSub", resolve_assign},
       {"CountUpTo", resolve_count_up_to},
+      {"InitializedValue", resolve_initialized_value},
       {"IsVariableInitialized", resolve_is_initialized},
       {"ReportUninitializedVariables", resolve_report_uninitialized},
       {"NoOp", resolve_no_op},

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <unordered_map>
+
 namespace longhaul::ops {
 namespace {
 
@@ -34,6 +36,48 @@ std::vector<VariableInfo> variables_in(const Graph& graph, const std::string& ke
   return graph.collection_of<VariableInfo>(key);
 }
 
+// Rebuilds an expression so that it can be computed before the variables that it reads are initialised. What depends on
+// no variable is used as it is.
+class UninitializedReads {
+ public:
+  explicit UninitializedReads(const Scope& scope) : scope_(scope) {
+    for (const char* key : {collections::kGlobalVariables, collections::kLocalVariables}) {
+      for (const VariableInfo& info : variables_in(scope.graph(), key)) variables_[info.ref] = info;
+    }
+  }
+
+  Output replaced(const Output& value) {
+    const auto found = variables_.find(value);
+    if (found != variables_.end()) return initialized(found->second);
+    const Operation op = value.op();
+    const auto before = rebuilt_.find(op);
+    if (before == rebuilt_.end()) return Output(rebuilt_.emplace(op, rebuild(op)).first->second, value.index());
+    return Output(before->second, value.index());
+  }
+
+ private:
+  Output initialized(const VariableInfo& variable) {
+    const auto [it, fresh] = values_.try_emplace(variable.ref);
+    if (fresh) it->second = initialized_value(scope_, variable);
+    return it->second;
+  }
+
+  Operation rebuild(const Operation& op) {
+    std::vector<Output> inputs;
+    for (size_t i = 0; i < op.inputs().size(); ++i) {
+      const bool as_variable = static_cast<int>(i) < op.ref_inputs();
+      inputs.push_back(as_variable ? op.inputs()[i] : replaced(op.inputs()[i]));
+    }
+    if (inputs == op.inputs()) return op;
+    return scope_.add(op.type(), op.name().substr(op.name().rfind('/') + 1), inputs, op.attrs());
+  }
+
+  const Scope scope_;
+  std::unordered_map<Output, VariableInfo, OutputHash> variables_;
+  std::unordered_map<Output, Output, OutputHash> values_;
+  std::unordered_map<Operation, Operation, OperationHash> rebuilt_;
+};
+
 std::vector<Output> refs_of(const std::vector<VariableInfo>& variables) {
   std::vector<Output> refs;
   for (const VariableInfo& variable : variables) refs.push_back(variable.ref);
@@ -59,12 +103,12 @@ Output constant(const Scope& scope, Tensor value, std::string_view name) {
 Variable variable(const Scope& scope, std::string_view name, const Output& initial_value,
                   const VariableOptions& options) {
   check_new_name(scope, name);
+  const Scope inner = scope.within(name);
   VariableInfo info;
-  info.initial_value = initial_value;
   info.trainable = options.trainable;
   info.ref = add_variable_op(scope, name, initial_value);
-  const Scope inner = scope.within(name);
-  info.initializer = inner.add("Assign", "Assign", {info.ref, initial_value}, {{"validate_shape", true}});
+  info.initial_value = UninitializedReads(inner).replaced(initial_value);
+  info.initializer = inner.add("Assign", "Assign", {info.ref, info.initial_value}, {{"validate_shape", true}});
   info.read = inner.add("Identity", "read", {info.ref}).output();
   scope.graph().add_to_collection(options.collection, info);
   if (options.trainable) scope.graph().add_to_collection(collections::kTrainableVariables, info);
@@ -82,6 +126,10 @@ Variable local_variable(const Scope& scope, std::string_view name, const Output&
 
 Output read_value(const Scope& scope, const Variable& variable, std::string_view name) {
   return scope.add("Identity", name, {variable.ref()}).output();
+}
+
+Output initialized_value(const Scope& scope, const VariableInfo& variable, std::string_view name) {
+  return scope.add("InitializedValue", name, {variable.ref, variable.initial_value}).output();
 }
 
 Output assign(const Scope& scope, const Variable& variable, const Output& value, std::string_view name) {

@@ -52,7 +52,9 @@ requires std::is_arithmetic_v<T> Output constant(const Scope& scope, T value, st
   return constant(scope, Tensor::scalar(value), name);
 }
 
-// A variable with the dtype and shape of its initial value, which is computed when the initializer runs.
+// A variable with the dtype and shape of its initial value, which is computed when the initializer runs. The initial value may
+// depend on other variables: of one that is not initialised yet its own initial value is taken (initialized_value), so
+// initializers can run in any order, or in one run.
 // AlreadyExistsError: the name is taken in this scope. InvalidArgumentError: the shape is not fully defined.
 Variable variable(const Scope& scope, std::string_view name, const Output& initial_value,
                   const VariableOptions& options = {});
@@ -61,6 +63,9 @@ Variable local_variable(const Scope& scope, std::string_view name, const Output&
 
 // The value at that place of the run: after the scope's control dependencies.
 Output read_value(const Scope& scope, const Variable& variable, std::string_view name = "read");
+
+// The variable's value if it has one, else its initial value.
+Output initialized_value(const Scope& scope, const VariableInfo& variable, std::string_view name = "initialized_value");
 
 // Set, add, subtract; the result is the new value.
 Output assign(const Scope& scope, const Variable& variable, const Output& value, std::string_view name = "Assign");

@@ -35,6 +35,7 @@ class Binder {
       : spec_(spec), schema_(op.schema()), call_{op, {}, false} {}
 
   AtenCall bind() {
+    refuse_writers();
     name_edges();
     for (const c10::Argument& argument : schema_.arguments()) bind_argument(argument);
     if (taken_ != spec_.inputs.size()) refuse(fmt::format("{} inputs given, {} taken", spec_.inputs.size(), taken_));
@@ -53,6 +54,16 @@ class Binder {
     }
     throw InvalidArgumentError(
         fmt::format("{}: {}; the signature is {}; given ({})", spec_.name, why, toString(schema_), given));
+  }
+
+  // Operators that write into their arguments would change what others hold: variables, constants, the caller's
+  // tensors.
+  void refuse_writers() const {
+    for (const c10::Argument& argument : schema_.arguments()) {
+      if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) {
+        refuse("it writes into its argument '" + argument.name() + "'; use the operator that returns a new tensor");
+      }
+    }
   }
 
   // The argument that each input is for.

@@ -26,15 +26,19 @@ bool covered_by_feeds(const std::vector<Output>& outputs, const std::vector<Outp
   const std::unordered_set<Output, OutputHash> fed(feeds.begin(), feeds.end());
   std::unordered_set<Operation, OperationHash> seen;
   std::vector<Operation> pending;
-  const auto visit = [&](const Output& output) {
-    if (!fed.contains(output) && seen.insert(output.op()).second) pending.push_back(output.op());
+  const auto visit = [&](const Operation& op) {
+    if (seen.insert(op).second) pending.push_back(op);
   };
-  for (const Output& output : outputs) visit(output);
+  const auto visit_value = [&](const Output& output) {
+    if (!fed.contains(output)) visit(output.op());
+  };
+  for (const Output& output : outputs) visit_value(output);
   while (!pending.empty()) {
     const Operation op = pending.back();
     pending.pop_back();
-    if (op.type() == "Placeholder") return false;
-    for (const Output& input : op.inputs()) visit(input);
+    if (op.type() == "Placeholder" && !fed.contains(op.output())) return false;
+    for (const Output& input : op.inputs()) visit_value(input);
+    for (const Operation& control : op.control_inputs()) visit(control);
   }
   return true;
 }
@@ -89,12 +93,21 @@ class DirectRun : public CompiledRun {
     try {
       plan_with(due).run(feeds, deadline, results);
     } catch (...) {
-      due.done({}, std::current_exception());
+      deliver(due, {}, std::current_exception());
       throw;
     }
     std::vector<Tensor> values(results->begin() + static_cast<std::ptrdiff_t>(first), results->end());
     results->resize(first);
-    due.done(std::move(values), nullptr);
+    deliver(due, std::move(values), nullptr);
+  }
+
+  // The step's own outcome is not to be changed by what the call-back does.
+  static void deliver(const StepFetch& due, std::vector<Tensor> values, std::exception_ptr error) {
+    try {
+      due.done(std::move(values), error);
+    } catch (const std::exception& failure) {
+      log_error("what was fetched along with a step could not be handed over: {}", failure.what());
+    }
   }
 
   Plan& plan_with(const StepFetch& due) {

@@ -26,6 +26,10 @@ Value KernelContext::take_input(int i) {
   return last && std::count(inputs_.begin(), inputs_.end(), slot) == 1 ? std::move(value) : value;
 }
 
+bool KernelContext::output_needed(int i) const {
+  return std::find(last_uses_.begin(), last_uses_.end(), first_output_ + i) == last_uses_.end();
+}
+
 void KernelContext::refuse(const std::string& why) const {
   throw InvalidArgumentError(fmt::format("{} ({}): {}", op_.name(), op_.type(), why));
 }

@@ -36,6 +36,8 @@ class KernelContext {
   VariableSlot& variable(int i) const { return *variables_[static_cast<size_t>(i)]; }
   SessionResources& resources() const { return resources_; }
 
+  // Whether anybody reads it.
+  bool output_needed(int i) const;
   void set_output(int i, Value value) { slots_[static_cast<size_t>(first_output_ + i)] = std::move(value); }
 
   // InvalidArgumentError that names the operation.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/base/clock.h"
 #include "longhaul/runtime/plan_builder.h"
 
@@ -11,13 +13,32 @@ namespace {
 // Steps that are inside the gate; leaves it also when a write throws.
 class InsideGate {
  public:
-  explicit InsideGate(StepGate& gate) : gate_(gate) { gate_.enter(); }
+  InsideGate(StepGate& gate, Seconds deadline) : gate_(gate) { gate_.enter(deadline); }
   ~InsideGate() { gate_.leave(); }
   InsideGate(const InsideGate&) = delete;
 
  private:
   StepGate& gate_;
 };
+
+// Runs `body`; libtorch's errors become ours, with the operation's name.
+template <typename Body>
+void with_our_errors(const Operation& op, const Body& body) {
+  try {
+    body();
+  } catch (const c10::Error& error) {
+    const std::string text = aten_error_text(op.name(), op.type(), error);
+    if (text.find("t allocate memory") != std::string::npos) throw ResourceExhaustedError(text);
+    throw InvalidArgumentError(text);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::runtime_error& error) {  // libtorch's, of a size that cannot be inferred
+    if (!op.type().starts_with("aten::")) throw;
+    throw InvalidArgumentError(fmt::format("{} ({}): {}", op.name(), op.type(), error.what()));
+  } catch (const std::bad_alloc&) {
+    throw ResourceExhaustedError(fmt::format("{} ({}): out of memory", op.name(), op.type()));
+  }
+}
 
 void check_feed(const Output& target, const Tensor& value) {
   if (value.dtype() != target.dtype()) {
@@ -76,6 +97,7 @@ void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vect
 }
 
 void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const {
+  for (size_t i = 0; i < feeds.size(); ++i) check_feed(feeds_[i], *feeds[i]);
   size_t at = 0;
   bool same_sizes = true;
   const auto note_size = [&](int64_t size) {
@@ -83,7 +105,7 @@ void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const 
     same_sizes &= std::exchange(frame.feed_sizes[at++], size) == size;
   };
   for (size_t i = 0; i < feeds.size(); ++i) {
-    check_feed(feeds_[i], *feeds[i]);
+    note_size(feeds[i]->shape().rank());
     for (int64_t size : feeds[i]->shape().dims()) note_size(size);
     frame.slots[static_cast<size_t>(feed_slots_[i])] = Value(*feeds[i]);
   }
@@ -96,25 +118,29 @@ void Plan::execute(Frame& frame, Seconds deadline) {
   at::AutoDispatchBelowADInplaceOrView below_autograd;
   size_t begin = 0;
   if (snapshot_) {
-    read_snapshot(frame);
+    read_snapshot(frame, deadline);
     begin = end_of_reads_;
   }
   if (!writes_variables()) return execute_range(frame, begin, instructions_.size(), deadline);
   execute_range(frame, begin, first_write_, deadline);
-  execute_writes(frame);
+  execute_writes(frame, deadline);
   execute_range(frame, end_of_writes_, instructions_.size(), deadline);
 }
 
-void Plan::read_snapshot(Frame& frame) {
+void Plan::read_snapshot(Frame& frame, Seconds deadline) {
+  constexpr Seconds kLongestWait{60};
+  const Seconds timeout = deadline.count() > 0 ? std::min(deadline - Clock::real().now(), kLongestWait) : kLongestWait;
   std::exception_ptr error;
-  resources_.gate().snapshot([&] {
-    try {
-      resources_.variables().check_whole();
-      for (size_t i = 0; i < end_of_reads_; ++i) instructions_[i]->run(frame, resources_);
-    } catch (...) {
-      error = std::current_exception();
-    }
-  });
+  resources_.gate().snapshot(
+      [&] {
+        try {
+          resources_.variables().check_whole();
+          for (size_t i = 0; i < end_of_reads_; ++i) instructions_[i]->run(frame, resources_);
+        } catch (...) {
+          error = std::current_exception();
+        }
+      },
+      timeout);
   if (error) std::rethrow_exception(error);
 }
 
@@ -124,32 +150,27 @@ void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadlin
     if (deadline.count() > 0 && Clock::real().now() > deadline) {
       throw DeadlineExceededError(fmt::format("the run timed out before {}", instruction.op().name()));
     }
-    try {
-      instruction.run(frame, resources_);
-    } catch (const c10::Error& error) {
-      throw InvalidArgumentError(aten_error_text(instruction.op().name(), instruction.op().type(), error));
-    } catch (const Error&) {
-      throw;
-    } catch (const std::runtime_error& error) {  // libtorch's, of a size that cannot be inferred
-      if (!instruction.op().type().starts_with("aten::")) throw;
-      throw InvalidArgumentError(
-          fmt::format("{} ({}): {}", instruction.op().name(), instruction.op().type(), error.what()));
-    } catch (const std::bad_alloc&) {
-      throw ResourceExhaustedError(
-          fmt::format("{} ({}): out of memory", instruction.op().name(), instruction.op().type()));
-    }
+    with_our_errors(instruction.op(), [&] { instruction.run(frame, resources_); });
     for (int slot : instruction.releases()) frame.slots[static_cast<size_t>(slot)].reset();
   }
 }
 
-void Plan::execute_writes(Frame& frame) {
-  InsideGate inside(resources_.gate());
-  size_t checked = first_write_;
-  while (checked < end_of_writes_ && instructions_[checked]->writes())
-    instructions_[checked++]->check(frame, resources_);
+void Plan::check(size_t instruction, Frame& frame) {
+  with_our_errors(instructions_[instruction]->op(), [&] { instructions_[instruction]->check(frame, resources_); });
+}
+
+// All checks that can be made come before the first write; those of writes that follow others come just before these.
+void Plan::execute_writes(Frame& frame, Seconds deadline) {
+  InsideGate inside(resources_.gate(), deadline);
+  for (size_t i : checks_first_) check(i, frame);
+  auto checked = checks_first_.begin();
   for (size_t i = first_write_; i < end_of_writes_; ++i) {
     try {
-      if (i >= checked) instructions_[i]->check(frame, resources_);
+      if (checked != checks_first_.end() && *checked == i) {
+        ++checked;
+      } else {
+        check(i, frame);
+      }
       execute_range(frame, i, i + 1, /*deadline=*/Seconds{0});
     } catch (...) {
       mark_torn(i);
@@ -158,11 +179,12 @@ void Plan::execute_writes(Frame& frame) {
   }
 }
 
-// What was written before instruction `failed`, and what it was about to write itself, is the middle of a step.
+// What was written before instruction `failed` is the middle of a step. So may be what it writes itself, if that is
+// several variables; one that changes a single variable fails before it writes.
 void Plan::mark_torn(size_t failed) {
   for (size_t i = first_write_; i <= failed; ++i) {
     const auto* kernel = dynamic_cast<const KernelInstruction*>(instructions_[i].get());
-    if (kernel == nullptr || !kernel->writes()) continue;
+    if (kernel == nullptr || !kernel->writes() || (i == failed && kernel->variables().size() == 1)) continue;
     for (const VariableSlot* variable : kernel->variables()) resources_.variables().mark_torn(variable->name());
   }
 }

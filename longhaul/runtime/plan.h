@@ -38,10 +38,11 @@ class Plan {
   std::unique_ptr<Frame> take_frame();
   void give_back(std::unique_ptr<Frame> frame);
   void bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const;
-  void read_snapshot(Frame& frame);
+  void read_snapshot(Frame& frame, Seconds deadline);
   void execute(Frame& frame, Seconds deadline);
   void execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline);
-  void execute_writes(Frame& frame);
+  void execute_writes(Frame& frame, Seconds deadline);
+  void check(size_t instruction, Frame& frame);
   void mark_torn(size_t failed);
   void collect(Frame& frame, std::vector<Tensor>* results) const;
   void clear_slots(Frame& frame) const;
@@ -52,6 +53,7 @@ class Plan {
   std::vector<int> fetch_slots_;  // -1: an operation
   std::vector<std::unique_ptr<Instruction>> instructions_;
   size_t end_of_reads_ = 0, first_write_ = 0, end_of_writes_ = 0;
+  std::vector<size_t> checks_first_;  // writes whose check needs nothing that an earlier write of the plan changes
   bool snapshot_ = false;
   int num_slots_ = 0, num_buffers_ = 0;
   std::vector<std::pair<int, Value>> constants_;

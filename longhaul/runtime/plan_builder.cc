@@ -30,6 +30,7 @@ void PlanBuilder::build() {
   add_reads();
   for (const Operation& op : ordered()) add(op);
   add_fetches();
+  find_checks();
   find_last_uses();
 }
 
@@ -180,6 +181,7 @@ void PlanBuilder::place(std::unique_ptr<Instruction> instruction, const std::vec
 void PlanBuilder::add(const Operation& op) {
   resources_.check_device(op);
   if (op.type() == "VariableV2" || op.type() == "NoOp") return;
+  if (op.type() == "Placeholder" && is_fed(op.output())) return;  // it is here for its control edges
   if (op.type() == "Placeholder") {
     throw InvalidArgumentError(
         fmt::format("You must feed a value for placeholder tensor '{}' with dtype {} and shape {}", op.name(),
@@ -234,6 +236,17 @@ void PlanBuilder::add_fetches() {
   }
   plan_.is_constant_.assign(static_cast<size_t>(plan_.num_slots_), false);
   for (const auto& [slot, value] : plan_.constants_) plan_.is_constant_[static_cast<size_t>(slot)] = true;
+}
+
+void PlanBuilder::find_checks() {
+  std::unordered_set<const VariableSlot*> written;
+  for (size_t i = plan_.first_write_; i < plan_.end_of_writes_; ++i) {
+    const auto* kernel = dynamic_cast<const KernelInstruction*>(plan_.instructions_[i].get());
+    if (kernel == nullptr || !kernel->writes()) continue;
+    bool first = !depends_on_write(kernel->op());
+    for (const VariableSlot* variable : kernel->variables()) first &= written.insert(variable).second;
+    if (first) plan_.checks_first_.push_back(i);
+  }
 }
 
 // Each slot is emptied after its last use, so that before the gate nothing holds a variable's bytes any more; what is

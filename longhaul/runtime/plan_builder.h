@@ -38,6 +38,7 @@ class PlanBuilder {
   int output_slots(const Operation& op);
   void place(std::unique_ptr<Instruction> instruction, const std::vector<int>& uses);
   void add_fetches();
+  void find_checks();
   void find_last_uses();
 
   const Session::Request& request_;

@@ -80,6 +80,37 @@ TEST_F(SessionTest, VariablesLiveInTheirSession) {
   EXPECT_THAT(message_thrown_by([&] { one->run(v); }), HasSubstr("Attempted to use a closed Session."));
 }
 
+// SM-17
+TEST_F(SessionTest, AnInitialValueMayDependOnAVariableThatIsNotInitialized) {
+  const Variable v = ops::variable(
+      root_, "v", ops::aten(root_, "aten::rand.generator", "noise", {{"size", std::vector<int64_t>{2}}}).output());
+  const Variable w = ops::variable(root_, "w", add(v, v));
+  const Variable x = ops::variable(root_, "x", add(w, v));
+  const Operation init = ops::global_variables_initializer(root_);
+  auto sess = session();
+  sess->run(init);
+  const auto values = sess->run({Fetch(v), Fetch(w), Fetch(x)});
+  for (size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(floats(values[1])[i], 2 * floats(values[0])[i]);
+    EXPECT_EQ(floats(values[2])[i], floats(values[1])[i] + floats(values[0])[i]);
+  }
+  sess->run(ops::assign(root_, v, ops::constant(root_, Tensor::of<float>({5, 6}))).op());
+  sess->run(w.initializer());
+  EXPECT_THAT(floats(sess->run(w)), ElementsAre(10, 12));
+  auto other = session();
+  other->run(w.initializer());
+  EXPECT_THROW(other->run(v), FailedPreconditionError);
+  EXPECT_TRUE(other->run(w).defined());
+}
+
+TEST_F(SessionTest, TwoVariablesOfOneNameAreRefused) {
+  ops::variable(root_, "v", Tensor::scalar(1.f));
+  EXPECT_THROW(ops::variable(root_, "v", Tensor::scalar(2.f)), AlreadyExistsError);
+  ops::create_global_step(root_);
+  EXPECT_THAT(message_thrown_by([&] { ops::create_global_step(root_); }), HasSubstr("already exists"));  // GS-1
+  EXPECT_EQ(ops::global_step(root_).name(), "global_step");
+}
+
 TEST_F(SessionTest, ReadsComeBeforeTheWritesOfTheirRunUnlessTheyDependOnThem) {
   const Variable v = ops::variable(root_, "v", Tensor::scalar(1.f));
   const Output ten = ops::constant(root_, 10.f);
@@ -91,6 +122,58 @@ TEST_F(SessionTest, ReadsComeBeforeTheWritesOfTheirRunUnlessTheyDependOnThem) {
   EXPECT_EQ(results[0].item<float>(), 11);
   EXPECT_EQ(results[1].item<float>(), 1);
   EXPECT_EQ(results[2].item<float>(), 11);
+}
+
+TEST_F(SessionTest, AWriteMayBuildOnAnother) {
+  const Variable a = ops::variable(root_, "a", Tensor::scalar(1.f)), b = ops::variable(root_, "b", Tensor::scalar(1.f));
+  const Output x = ops::placeholder(root_, kFloat, {}, "x");
+  const Output chained = ops::assign(root_, b, ops::assign(root_, a, x));
+  const Output more = ops::assign_add(root_.with_control_dependencies({a.initializer()}), a, ops::constant(root_, 2.f));
+  auto sess = session();
+  EXPECT_EQ(sess->run(chained, {{x, Tensor::scalar(7.f)}}).item<float>(), 7);
+  EXPECT_EQ(sess->run(b).item<float>(), 7);
+  auto other = session();
+  EXPECT_EQ(other->run(more).item<float>(), 3) << "the initializer comes first";
+}
+
+// SG-6
+TEST_F(SessionTest, ACounterStopsAtItsLimitAndTheStateStaysWhole) {
+  const Variable v = ops::variable(root_, "v", Tensor::scalar<int64_t>(0));
+  const Output first = ops::count_up_to(root_, v, 2);
+  const Output second = ops::count_up_to(root_.with_control_dependencies({first.op()}), v, 2);
+  auto sess = session();
+  sess->run(v.initializer());
+  EXPECT_EQ(sess->run(first).item<int64_t>(), 0);
+  EXPECT_THROW(sess->run({Fetch(first), Fetch(second)}), OutOfRangeError);
+  sess->run(v.initializer());
+  EXPECT_EQ(sess->run({Fetch(first), Fetch(second)})[1].item<int64_t>(), 1);
+  EXPECT_THROW(sess->run(first), OutOfRangeError);
+  EXPECT_EQ(sess->run(v, {}, {.snapshot = true}).item<int64_t>(), 2) << "nothing was half done";
+}
+
+TEST_F(SessionTest, AnUpdateGivesTheNewValue) {
+  const Variable v = ops::variable(root_, "v", Tensor::of<float>({1, 2}));
+  const Output rate = ops::constant(root_, 0.5f), gradient = ops::constant(root_, Tensor::of<float>({2, 2}));
+  const Output update = root_.add("ApplyGradientDescent", "update", {v.ref(), rate, gradient}).output();
+  auto sess = session();
+  sess->run(v.initializer());
+  EXPECT_THAT(floats(sess->run(update)), ElementsAre(0, 1));
+  const Output slot = v.ref();
+  EXPECT_THROW(root_.add("ApplyMomentum", "m", {slot, slot, rate, gradient, rate}), InvalidArgumentError);
+}
+
+TEST_F(SessionTest, AnOperatorThatWritesIntoItsArgumentsIsRefused) {
+  const Output c = ops::constant(root_, Tensor::of<float>({1, 2}));
+  EXPECT_THAT(message_thrown_by([&] {
+                ops::aten(root_, "aten::add_.Tensor", "bad", {{"self", c}, {"other", c}});
+              }),
+              HasSubstr("it writes into its argument 'self'"));
+}
+
+TEST_F(SessionTest, AFedPlaceholderMayBeAControlInput) {
+  const Output x = ops::placeholder(root_, kFloat, {}, "x");
+  const Output y = ops::constant(root_.with_control_dependencies({x.op()}), 3.f);
+  EXPECT_EQ(session()->run(y, {{x, Tensor::scalar(1.f)}}).item<float>(), 3);
 }
 
 TEST_F(SessionTest, WhatWasFetchedNeverChanges) {

@@ -7,9 +7,14 @@
 
 namespace longhaul {
 
-void StepGate::enter() {
+void StepGate::enter(Seconds deadline) {
   MutexLock lock(mutex_);
-  while (!waiting_.empty()) changed_.wait_for(mutex_, Seconds{1});
+  while (!waiting_.empty()) {
+    if (deadline.count() > 0 && Clock::real().now() > deadline) {
+      throw DeadlineExceededError("a step waited too long for a snapshot to be taken");
+    }
+    changed_.wait_for(mutex_, deadline.count() > 0 ? deadline - Clock::real().now() : Seconds{1});
+  }
   ++inside_;
 }
 

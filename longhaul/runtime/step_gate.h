@@ -17,7 +17,8 @@ namespace longhaul {
 // Any thread may call any method; a thread inside must not ask for a snapshot.
 class StepGate {
  public:
-  void enter() EXCLUDES(mutex_);
+  // DeadlineExceededError: the door stayed shut until `deadline`, of the real clock; 0: none.
+  void enter(Seconds deadline = Seconds{0}) EXCLUDES(mutex_);
   void leave() EXCLUDES(mutex_);
 
   // Runs `take`, which must be short and must not throw, at a moment when no step is inside. It runs on this thread or

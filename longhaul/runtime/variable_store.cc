@@ -44,7 +44,7 @@ Value VariableSlot::read() const {
   return value_;
 }
 
-void VariableSlot::assign(Value value) {
+Value VariableSlot::assign(Value value) {
   if (value.is_host()) {
     value.host = copy_of(value.host);
   } else if (!can_be_taken(value.tensor)) {
@@ -53,6 +53,7 @@ void VariableSlot::assign(Value value) {
   std::lock_guard<std::mutex> lock(mutex_);
   value_ = std::move(value);
   spare_.reset();
+  return value_;
 }
 
 at::Tensor VariableSlot::take_spare() {

@@ -26,7 +26,8 @@ class VariableSlot {
   Value read() const;
 
   // Takes `value` as it is if nobody else holds its bytes and libtorch allocated them, a copy of it otherwise.
-  void assign(Value value);
+  // Returns what the variable then holds.
+  Value assign(Value value);
 
   // Calls write(source, destination): both are the variable's tensor when it may be changed in place; else destination
   // is a buffer of the same shape to be filled. Returns the new value. The slot stays locked meanwhile.

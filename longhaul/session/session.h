@@ -102,8 +102,8 @@ struct StepFetch {
 //
 // Errors of run() and of callables: those of the operations, with the operation's name; NotFoundError,
 // InvalidArgumentError for fetches and feeds that do not fit the graph; FailedPreconditionError "Attempting to use
-// uninitialized value NAME" for a variable that was never assigned; CancelledError when the session is closed
-// meanwhile; FailedPreconditionError "Attempted to use a closed Session." after that.
+// uninitialized value NAME" for a variable that was never assigned; FailedPreconditionError "Attempted to use
+// a closed Session." after close().
 class Session {
  public:
   virtual ~Session() = default;
@@ -122,12 +122,13 @@ class Session {
   Callable make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds = {});
 
   // Has `request` computed along with the next run that writes a variable and feeds all the placeholders that it needs.
-  // Such a run is a training step. Whoever asks can take the request back: withdrawn requests and those of a session
-  // that is closed are dropped without a call. One request at a time: a new one replaces the one before.
+  // Such a run is a training step. Whoever asks can take the request back: it is dropped without a call, like that of a
+  // session that is closed, unless a step has taken it already. One request at a time: a new one replaces the one
+  // before.
   virtual void fetch_with_next_step(StepFetch request) = 0;
   virtual void withdraw_step_fetch() = 0;
 
-  // Ends waiting operations with CancelledError, waits for runs under way, and frees the variables. Twice is fine.
+  // Waits for runs under way, and frees the variables. Not to be called from within a run. Twice is fine.
   virtual void close() = 0;
 
   struct Request {

@@ -89,8 +89,7 @@ class Saver {
                    const SaveOptions& options = {});
 
   // NotFoundError: no such checkpoint ("not a valid checkpoint"), or names are missing in it. InvalidArgumentError:
-  // shapes or dtypes differ. DataLossError, OutOfRangeError: damaged, another one may do. Until the last two, nothing
-  // was changed.
+  // shapes or dtypes differ. DataLossError: damaged, another one may do. Until the last, nothing was changed.
   void restore(Session& session, const std::string& prefix);
 
   // The checkpoints that are managed, oldest first.

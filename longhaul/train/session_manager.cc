@@ -24,7 +24,7 @@ bool means_uninitialized(const Error& error) {
 
 // A damaged checkpoint is passed over for the one before it; any other error means that none would do.
 bool is_damage(const Error& error) {
-  return error.code() == Code::kDataLoss || error.code() == Code::kOutOfRange;
+  return error.code() == Code::kDataLoss;
 }
 
 void close_quietly(Session& session) {

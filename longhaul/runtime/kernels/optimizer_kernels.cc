@@ -49,16 +49,17 @@ struct Pair {
   }
 };
 
+// Returns the new value of variable kIndex.
 template <size_t kIndex, size_t kCount, typename Write>
-void update_nested(KernelContext& context, std::array<Pair, kCount>& pairs, const Write& write) {
-  if constexpr (kIndex == kCount) {
-    write(pairs);
-  } else {
-    context.variable(kIndex).update_locked([&](const at::Tensor& source, at::Tensor& destination) {
-      pairs[kIndex] = {&source, &destination};
+at::Tensor update_nested(KernelContext& context, std::array<Pair, kCount>& pairs, const Write& write) {
+  return context.variable(kIndex).update_locked([&](const at::Tensor& source, at::Tensor& destination) {
+    pairs[kIndex] = {&source, &destination};
+    if constexpr (kIndex + 1 == kCount) {
+      write(pairs);
+    } else {
       update_nested<kIndex + 1>(context, pairs, write);
-    });
-  }
+    }
+  });
 }
 
 // Locks the operation's variables in an order that is the same for all threads, and calls write with their pairs.
@@ -70,7 +71,8 @@ void update_together(KernelContext& context, const Write& write) {
   std::array<std::unique_lock<std::mutex>, kCount> locks;
   for (size_t i = 0; i < kCount; ++i) locks[i] = std::unique_lock<std::mutex>(*mutexes[i]);
   std::array<Pair, kCount> pairs;
-  update_nested<0>(context, pairs, write);
+  const at::Tensor updated = update_nested<0>(context, pairs, write);
+  if (context.output_needed(0)) context.set_output(0, Value(updated));
 }
 
 // The fused loops are for contiguous float and double on the processor.
@@ -201,7 +203,6 @@ void rmsprop(KernelContext& context) {
 
 }  // namespace
 
-// The operations' result, the variable's new value, is read only by graphs that ask for it; see PlanBuilder.
 KernelTable optimizer_kernels() {
   return {
       {"ApplyGradientDescent", {gradient_descent, check_apply<2>}},

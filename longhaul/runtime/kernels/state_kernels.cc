@@ -26,9 +26,9 @@ void check_assign(const KernelContext& context) {
 
 void assign(KernelContext& context) {
   VariableSlot& variable = context.variable(0);
-  variable.assign(context.take_input(1));
+  Value assigned = variable.assign(context.take_input(1));
   context.resources().variables().mark_whole(variable.name());
-  context.set_output(0, variable.read());
+  context.set_output(0, std::move(assigned));
 }
 
 void check_update(const KernelContext& context) {
@@ -40,14 +40,14 @@ void check_update(const KernelContext& context) {
 // `sign` is 1 or -1.
 void add_scaled(KernelContext& context, int sign) {
   const at::Tensor& delta = context.tensor(1);
-  context.set_output(0, Value(context.variable(0).update([&](const at::Tensor& source, at::Tensor& destination) {
-                       if (delta.numel() == 1 && delta.scalar_type() == at::kLong && source.is_cpu()) {
-                         *destination.data_ptr<int64_t>() =
-                             *source.data_ptr<int64_t>() + sign * *delta.data_ptr<int64_t>();
-                       } else {
-                         at::add_out(destination, source, delta, sign);
-                       }
-                     })));
+  context.set_output(
+      0, Value(context.variable(0).update([&](const at::Tensor& source, at::Tensor& destination) {
+        if (delta.numel() == 1 && source.numel() == 1 && delta.scalar_type() == at::kLong && source.is_cpu()) {
+          *destination.data_ptr<int64_t>() = *source.data_ptr<int64_t>() + sign * *delta.data_ptr<int64_t>();
+        } else {
+          at::add_out(destination, source, delta, sign);
+        }
+      })));
 }
 
 void assign_add(KernelContext& context) {
@@ -74,6 +74,12 @@ void count_up_to(KernelContext& context) {
   });
 }
 
+// The variable's value, or what it would be initialised with.
+void initialized_value(KernelContext& context) {
+  VariableSlot& variable = context.variable(0);
+  context.set_output(0, variable.initialized() ? variable.read() : context.take_input(1));
+}
+
 void is_variable_initialized(KernelContext& context) {
   context.set_output(0, Value(Tensor::scalar(context.variable(0).initialized())));
 }
@@ -98,6 +104,7 @@ KernelTable state_kernels() {
       {"AssignAdd", {assign_add, check_update}},
       {"AssignSub", {assign_sub, check_update}},
       {"CountUpTo", {count_up_to, check_count_up_to}},
+      {"InitializedValue", {initialized_value}},
       {"IsVariableInitialized", {is_variable_initialized}},
       {"ReportUninitializedVariables", {report_uninitialized_variables}},
       {"Shape", {shape}},

@@ -1,0 +1,54 @@
+#include "examples/progress.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <pty.h>
+#include <unistd.h>
+
+#include <string>
+
+namespace longhaul::examples {
+namespace {
+
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(Progress, IsPlainLinesWhereNobodyLooks) {
+  std::FILE* file = std::tmpfile();
+  {
+    Progress progress(100, 200, file);
+    EXPECT_TRUE(progress.due(100));
+    EXPECT_FALSE(progress.due(101)) << "the next line comes after seconds";
+    progress.show(100, 0.5);
+    progress.show(150, 0.25);
+  }
+  std::rewind(file);
+  char text[512] = {};
+  EXPECT_GT(std::fread(text, 1, sizeof text - 1, file), 0u);
+  std::fclose(file);
+  EXPECT_THAT(text, HasSubstr("step 100 of 200  loss 0.5000"));
+  EXPECT_THAT(text, ContainsRegex("step 150 of 200  loss 0.2500  [0-9]+ steps/s  [0-9]+ s left\n"));
+  EXPECT_THAT(text, Not(HasSubstr("\r")));
+}
+
+TEST(Progress, IsOneLiveLineOnATerminal) {
+  int master = -1, terminal = -1;
+  ASSERT_EQ(openpty(&master, &terminal, nullptr, nullptr, nullptr), 0);
+  std::FILE* file = fdopen(terminal, "w");
+  {
+    Progress progress(0, 200, file);
+    progress.show(0, 0.5);
+    progress.show(50, 0.25);
+  }
+  std::fflush(file);
+  char text[512] = {};
+  EXPECT_GT(::read(master, text, sizeof text - 1), 0);
+  std::fclose(file);
+  ::close(master);
+  EXPECT_THAT(text, ContainsRegex("\r.*step 0 of 200.*\r.*step 50 of 200"));
+  EXPECT_EQ(std::string(text).find('\n'), std::string(text).size() - 1) << "only at the end";
+}
+
+}  // namespace
+}  // namespace longhaul::examples
