@@ -52,10 +52,10 @@ requires std::is_arithmetic_v<T> Output constant(const Scope& scope, T value, st
   return constant(scope, Tensor::scalar(value), name);
 }
 
-// A variable with the dtype and shape of its initial value, which is computed when the initializer runs. The initial value may
-// depend on other variables: of one that is not initialised yet its own initial value is taken (initialized_value), so
-// initializers can run in any order, or in one run.
-// AlreadyExistsError: the name is taken in this scope. InvalidArgumentError: the shape is not fully defined.
+// A variable with the dtype and shape of its initial value, which is computed when the initializer runs. The initial
+// value may depend on other variables: of one that is not initialised yet its own initial value is taken
+// (initialized_value), so initializers can run in any order, or in one run. AlreadyExistsError: the name is taken in
+// this scope. InvalidArgumentError: the shape is not fully defined.
 Variable variable(const Scope& scope, std::string_view name, const Output& initial_value,
                   const VariableOptions& options = {});
 Variable variable(const Scope& scope, std::string_view name, Tensor initial_value, const VariableOptions& options = {});

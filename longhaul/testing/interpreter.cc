@@ -100,6 +100,11 @@ const std::map<std::string, Results (*)(const Call&)>& builtin_handlers() {
       {"CountUpTo", count_up_to},
       {"IsVariableInitialized",
        [](const Call& call) -> Results { return {Tensor::scalar(call.variables.contains(variable_name(call)))}; }},
+      {"InitializedValue",
+       [](const Call& call) -> Results {
+         const auto it = call.variables.find(variable_name(call));
+         return {it == call.variables.end() ? call.inputs[1] : it->second};
+       }},
       {"ReportUninitializedVariables", report_uninitialized},
       {"NoOp", [](const Call&) -> Results { return {}; }},
       {"Identity", [](const Call& call) { return call.inputs; }},
