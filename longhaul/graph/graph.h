@@ -47,8 +47,15 @@ struct VariableInfo {
   bool operator==(const VariableInfo&) const = default;
 };
 
+// A message of any type, which need not be known here (google.protobuf.Any).
+struct AnyMessage {
+  std::string type_url;
+  std::string value;  // serialized
+  bool operator==(const AnyMessage&) const = default;
+};
+
 // An element of a collection. Strings are serialized protos or texts (bytes_list); savers are kept as SaverDef bytes.
-using CollectionItem = std::variant<int64_t, float, std::string, Operation, Output, VariableInfo>;
+using CollectionItem = std::variant<int64_t, float, std::string, Operation, Output, VariableInfo, AnyMessage>;
 
 // A program's computation: operations that are added once and never change, and named collections of things in it.
 //

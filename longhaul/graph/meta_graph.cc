@@ -27,6 +27,11 @@ struct ItemToProto {
   void operator()(const VariableInfo& variable) const {
     out->mutable_bytes_list()->add_value(serialize_variable(variable));
   }
+  void operator()(const AnyMessage& message) const {
+    google::protobuf::Any* any = out->mutable_any_list()->add_value();
+    any->set_type_url(message.type_url);
+    any->set_value(message.value);
+  }
 };
 
 // The number of the CollectionDef's kind that an item goes into.
