@@ -36,6 +36,14 @@ inline constexpr char kTrainOp[] = "train_op";
 inline constexpr char kQueueRunners[] = "queue_runners";
 }  // namespace collections
 
+// Which part of a larger, partitioned variable a variable is (SaveSliceInfoDef): a box with one number for each
+// dimension. It is saved as that slice of `full_name`.
+struct SaveSliceInfo {
+  std::string full_name;
+  std::vector<int64_t> full_shape, offset, shape;
+  bool operator==(const SaveSliceInfo&) const = default;
+};
+
 // What a collection remembers of a variable (VariableDef): enough to read, initialise and save it.
 struct VariableInfo {
   Output ref;             // "w:0", the variable itself: what Assign and the optimizers take
@@ -43,6 +51,7 @@ struct VariableInfo {
   Operation initializer;  // "w/Assign"
   Output initial_value;
   bool trainable = false;
+  std::optional<SaveSliceInfo> slice;  // absent: it is a variable of its own
   const std::string& name() const { return ref.op().name(); }
   bool operator==(const VariableInfo&) const = default;
 };
@@ -54,8 +63,12 @@ struct AnyMessage {
   bool operator==(const AnyMessage&) const = default;
 };
 
+struct Saveable;  // ops/saveable.h
+
 // An element of a collection. Strings are serialized protos or texts (bytes_list); savers are kept as SaverDef bytes.
-using CollectionItem = std::variant<int64_t, float, std::string, Operation, Output, VariableInfo, AnyMessage>;
+// Saveables mean something to this program alone and are left out of meta graphs.
+using CollectionItem = std::variant<int64_t, float, std::string, Operation, Output, VariableInfo, AnyMessage,
+                                    std::shared_ptr<const Saveable>>;
 
 // A program's computation: operations that are added once and never change, and named collections of things in it.
 //

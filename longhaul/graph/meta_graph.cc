@@ -7,6 +7,15 @@
 namespace longhaul {
 namespace {
 
+proto::SaveSliceInfoDef to_proto(const SaveSliceInfo& slice) {
+  proto::SaveSliceInfoDef def;
+  def.set_full_name(slice.full_name);
+  def.mutable_full_shape()->Assign(slice.full_shape.begin(), slice.full_shape.end());
+  def.mutable_var_offset()->Assign(slice.offset.begin(), slice.offset.end());
+  def.mutable_var_shape()->Assign(slice.shape.begin(), slice.shape.end());
+  return def;
+}
+
 std::string serialize_variable(const VariableInfo& variable) {
   proto::VariableDef def;
   def.set_variable_name(variable.ref.name());
@@ -14,6 +23,7 @@ std::string serialize_variable(const VariableInfo& variable) {
   def.set_snapshot_name(variable.read.name());
   def.set_initial_value_name(variable.initial_value.name());
   def.set_trainable(variable.trainable);
+  if (variable.slice) *def.mutable_save_slice_info_def() = to_proto(*variable.slice);
   return def.SerializeAsString();
 }
 
@@ -27,6 +37,7 @@ struct ItemToProto {
   void operator()(const VariableInfo& variable) const {
     out->mutable_bytes_list()->add_value(serialize_variable(variable));
   }
+  void operator()(const std::shared_ptr<const Saveable>&) const {}
   void operator()(const AnyMessage& message) const {
     google::protobuf::Any* any = out->mutable_any_list()->add_value();
     any->set_type_url(message.type_url);
@@ -46,6 +57,7 @@ void add_collections(const Graph& graph, proto::MetaGraphDef* meta) {
     const std::vector<CollectionItem> items = graph.collection(key);
     std::set<proto::CollectionDef::KindCase> kinds;
     for (const CollectionItem& item : items) kinds.insert(kind_of(item));
+    if (kinds.contains(proto::CollectionDef::KIND_NOT_SET)) continue;
     if (kinds.size() > 1) {
       log_warning("collection {} holds things of different kinds and is left out of the meta graph", key);
       continue;
