@@ -106,6 +106,7 @@ Variable variable(const Scope& scope, std::string_view name, const Output& initi
   const Scope inner = scope.within(name);
   VariableInfo info;
   info.trainable = options.trainable;
+  info.slice = options.slice;
   info.ref = add_variable_op(scope, name, initial_value);
   info.initial_value = UninitializedReads(inner).replaced(initial_value);
   info.initializer = inner.add("Assign", "Assign", {info.ref, info.initial_value}, {{"validate_shape", true}});

@@ -36,6 +36,7 @@ struct VariableOptions {
   bool trainable = true;
   // Where the variable is listed; a local one is neither saved nor restored.
   std::string collection = collections::kGlobalVariables;
+  std::optional<SaveSliceInfo> slice;  // of which larger variable it is a part (ops::partitioned_variable)
 };
 
 namespace ops {

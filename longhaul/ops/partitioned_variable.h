@@ -1,0 +1,54 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/ops/state_ops.h"
+
+namespace longhaul {
+
+// A large variable that is held as several, each a slice along one axis. A value to copy. Checkpoints have it under its
+// own name, so it can be restored into any other number of partitions, or into one variable.
+class PartitionedVariable {
+ public:
+  PartitionedVariable() = default;
+  // The parts in order. InvalidArgumentError: there is none, or one is no slice, or they are slices of different
+  // variables.
+  explicit PartitionedVariable(std::vector<Variable> parts);
+
+  const std::string& name() const { return slice(0).full_name; }
+  DType dtype() const { return parts_.front().dtype(); }
+  Shape shape() const { return Shape(slice(0).full_shape); }
+  const std::vector<Variable>& parts() const { return parts_; }
+  size_t size() const { return parts_.size(); }
+  const Variable& operator[](size_t i) const { return parts_[i]; }
+
+ private:
+  const SaveSliceInfo& slice(size_t i) const { return *parts_[i].info().slice; }
+  std::vector<Variable> parts_;
+};
+
+// How a variable is cut: along `axis` into `parts` pieces as even as can be, the longer ones first.
+struct Partitioning {
+  int parts = 1;
+  int axis = 0;
+};
+
+namespace ops {
+
+// What a partition begins with: a tensor of the part's shape.
+using PartInitializer = std::function<Output(const Scope& scope, const SaveSliceInfo& part)>;
+
+// The variables <name>/part_0, <name>/part_1, ... InvalidArgumentError: there is no such axis, or it is shorter than
+// the number of parts; the shape is not fully defined. AlreadyExistsError: the name is taken.
+PartitionedVariable partitioned_variable(const Scope& scope, std::string_view name, const Shape& shape,
+                                         const Partitioning& partitioning, const PartInitializer& initial_value,
+                                         const VariableOptions& options = {});
+// `initial_value` is that of the whole.
+PartitionedVariable partitioned_variable(const Scope& scope, std::string_view name, const Tensor& initial_value,
+                                         const Partitioning& partitioning, const VariableOptions& options = {});
+
+}  // namespace ops
+}  // namespace longhaul
