@@ -44,6 +44,17 @@ std::optional<std::pair<std::string_view, int>> split_output_name(std::string_vi
   return std::pair(name.substr(0, colon), index);
 }
 
+// Handles go only where a resource is taken.
+void check_handles(const OperationSpec& spec, const OpInfo& info) {
+  for (size_t i = static_cast<size_t>(info.ref_inputs); i < spec.inputs.size(); ++i) {
+    if (spec.inputs[i].dtype() == kResource) {
+      throw InvalidArgumentError(fmt::format("{} ({}): input {} must be a tensor, and {} is a handle on a {}",
+                                             spec.name, spec.type, i, spec.inputs[i].name(),
+                                             spec.inputs[i].op().type()));
+    }
+  }
+}
+
 }  // namespace
 
 const std::string& Operation::name() const {
@@ -110,6 +121,7 @@ Operation Graph::add_operation(OperationSpec spec) {
   if (finalized()) throw FailedPreconditionError("Graph is finalized and cannot be modified.");
   check_spec(this, spec);
   OpInfo info = resolve_operation(spec);
+  check_handles(spec, info);
   MutexLock lock(mutex_);
   auto node = std::make_unique<Node>();
   node->graph = this;

@@ -33,6 +33,8 @@ enum OpTraits : uint32_t {
   kRandom = 2,          // draws random numbers
   kWritesVariable = 4,  // changes its first input, a variable, and others of its ref_inputs()
   kSideEffect = 8,      // touches files or calls the program's own code
+  kIsResource = 16,     // a handle on something that lives in the session and is no variable: never run itself
+  kMayWait = 32,        // may wait for another run
 };
 
 // A node of a graph, as a handle to compare and copy. It lives as long as its Graph.
@@ -49,8 +51,8 @@ class Operation {
   Graph& graph() const;
   int id() const;  // the order of creation: 0, 1, ...
   uint32_t traits() const;
-  int ref_inputs()
-      const;  // how many leading inputs it takes as variables (to look at or to change), not as their values
+  // How many leading inputs it takes as variables or resources, to look at or to change, and not as values.
+  int ref_inputs() const;
 
   const std::vector<Output>& inputs() const;
   const std::vector<Operation>& control_inputs() const;

@@ -67,6 +67,7 @@ void fill_from_fields(const proto::TensorProto& from, Tensor& tensor) {
     case kComplex64: return fill_complex<float>(tensor, from.scomplex_val());
     case kComplex128: return fill_complex<double>(tensor, from.dcomplex_val());
     case kString: return fill<std::string>(tensor, from.string_val(), [](const std::string& text) { return text; });
+    case kResource:
     case kInvalid: break;
   }
   throw InvalidArgumentError("a tensor proto without a dtype");

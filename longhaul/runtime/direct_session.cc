@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/base/clock.h"
 #include "longhaul/base/log.h"
 
@@ -21,26 +23,39 @@ std::string key_of(const Session::Request& request) {
   return key;
 }
 
-// Whether `outputs` can be computed when these tensors are fed: no placeholder among what they need is left open.
-bool covered_by_feeds(const std::vector<Output>& outputs, const std::vector<Output>& feeds) {
+using OperationSet = std::unordered_set<Operation, OperationHash>;
+
+// What has to run for these targets, when `feeds` are given.
+OperationSet needed_for(const std::vector<Operation>& targets, const std::vector<Output>& feeds) {
   const std::unordered_set<Output, OutputHash> fed(feeds.begin(), feeds.end());
-  std::unordered_set<Operation, OperationHash> seen;
+  OperationSet needed;
   std::vector<Operation> pending;
   const auto visit = [&](const Operation& op) {
-    if (seen.insert(op).second) pending.push_back(op);
+    if (needed.insert(op).second) pending.push_back(op);
   };
-  const auto visit_value = [&](const Output& output) {
-    if (!fed.contains(output)) visit(output.op());
-  };
-  for (const Output& output : outputs) visit_value(output);
+  for (const Operation& target : targets) visit(target);
   while (!pending.empty()) {
     const Operation op = pending.back();
     pending.pop_back();
-    if (op.type() == "Placeholder" && !fed.contains(op.output())) return false;
-    for (const Output& input : op.inputs()) visit_value(input);
+    for (const Output& input : op.inputs()) {
+      if (!fed.contains(input)) visit(input.op());
+    }
     for (const Operation& control : op.control_inputs()) visit(control);
   }
-  return true;
+  return needed;
+}
+
+// Whether `outputs` can be computed along with the request and leave everything else as it is: they take no input and
+// draw no random number that the request does not take itself.
+bool goes_along(const std::vector<Output>& outputs, const Session::Request& request) {
+  std::vector<Operation> own, more;
+  for (const Fetch::Target& fetch : request.fetches) own.push_back(fetch.op);
+  for (const Output& output : outputs) more.push_back(output.op());
+  const OperationSet taken = needed_for(own, request.feeds);
+  const OperationSet wanted = needed_for(more, request.feeds);
+  return std::all_of(wanted.begin(), wanted.end(), [&](const Operation& op) {
+    return (op.traits() & (kTakesInput | kRandom)) == 0 || taken.contains(op);
+  });
 }
 
 }  // namespace
@@ -82,7 +97,7 @@ class DirectRun : public CompiledRun {
  private:
   std::shared_ptr<StepFetch> take_step_fetch() {
     std::lock_guard<std::mutex> lock(state_->mutex);
-    if (!state_->step_fetch || !covered_by_feeds(state_->step_fetch->fetches, request_.feeds)) return nullptr;
+    if (!state_->step_fetch || !goes_along(state_->step_fetch->fetches, request_)) return nullptr;
     state_->step_fetch_due.store(false);
     return std::move(state_->step_fetch);
   }
@@ -160,6 +175,7 @@ void DirectSession::close() {
   constexpr Seconds kLongestStep{600};
   if (state_->closed.exchange(true)) return;
   withdraw_step_fetch();
+  state_->resources->cancellation().cancel("the session was closed (Session::Close)");
   const Seconds deadline = Clock::real().now() + kLongestStep;
   while (state_->running.load() > 0) {
     if (Clock::real().now() > deadline) {
@@ -170,6 +186,7 @@ void DirectSession::close() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   state_->resources->variables().clear();
+  state_->resources->host_resources().clear();
 }
 
 std::vector<Tensor> DirectSession::do_run(const Request& request, std::span<const Tensor* const> feed_values) {

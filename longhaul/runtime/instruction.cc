@@ -61,6 +61,18 @@ std::optional<c10::OperatorHandle> find_out_overload(const std::string& type, co
 
 }  // namespace
 
+void HostInstruction::run(Frame& frame, SessionResources& resources) const {
+  std::vector<Tensor> inputs;
+  inputs.reserve(inputs_.size());
+  for (int slot : inputs_) inputs.push_back(slot < 0 ? Tensor() : frame.slots[static_cast<size_t>(slot)].to_host());
+  HostCall call{op(), inputs, resources_, frame.limits, resources.files(), std::vector<Tensor>(host_only_.size())};
+  kernel_(call);
+  Value* out = &frame.slots[static_cast<size_t>(first_output())];
+  for (size_t i = 0; i < host_only_.size(); ++i) {
+    out[i] = host_only_[i] ? Value::on_host(std::move(call.outputs[i])) : Value(call.outputs[i]);
+  }
+}
+
 void KernelInstruction::run(Frame& frame, SessionResources& resources) const {
   KernelContext context(op(), inputs_, releases(), variables_, first_output(), frame.slots, resources);
   kernel_.run(context);

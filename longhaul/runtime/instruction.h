@@ -3,6 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "longhaul/base/cancellation.h"
+#include "longhaul/host/host_kernel.h"
 #include "longhaul/runtime/aten_call.h"
 #include "longhaul/runtime/kernel.h"
 
@@ -14,6 +16,7 @@ struct Frame {
   std::vector<at::Tensor> buffers;  // outputs of the execution before, to be written again where nobody else holds them
   std::vector<c10::IValue> stack;
   std::vector<int64_t> feed_sizes;  // of the execution before
+  WaitLimits limits;                // of this execution
 };
 
 // A step of a plan: it reads and fills slots of the frame. Shared by all executions, so it has no state of its own.
@@ -63,6 +66,27 @@ class KernelInstruction : public Instruction {
   const Kernel kernel_;
   const std::vector<int> inputs_;
   const std::vector<VariableSlot*> variables_;
+};
+
+// Runs an operation that needs no libtorch.
+class HostInstruction : public Instruction {
+ public:
+  using Resources = std::vector<std::shared_ptr<Resource>>;
+  // `host_only`: for each output, whether only such operations look at it.
+  HostInstruction(Operation op, HostKernel kernel, std::vector<int> inputs, Resources resources,
+                  std::vector<bool> host_only, int first_output)
+      : Instruction(op, first_output),
+        kernel_(kernel),
+        inputs_(std::move(inputs)),
+        resources_(std::move(resources)),
+        host_only_(std::move(host_only)) {}
+  void run(Frame& frame, SessionResources& resources) const override;
+
+ private:
+  const HostKernel kernel_;
+  const std::vector<int> inputs_;
+  const Resources resources_;
+  const std::vector<bool> host_only_;
 };
 
 // Calls an ATen operator, boxed, with the argument stack reused; into buffers of the frame where the operator has an

@@ -83,6 +83,7 @@ void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vect
     throw InvalidArgumentError(fmt::format("{} values for {} feeds", feeds.size(), feeds_.size()));
   }
   std::unique_ptr<Frame> frame = take_frame();
+  frame->limits = {deadline, &resources_.cancellation()};
   try {
     bind_feeds(feeds, *frame);
     execute(*frame, deadline);
@@ -107,7 +108,8 @@ void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const 
   for (size_t i = 0; i < feeds.size(); ++i) {
     note_size(feeds[i]->shape().rank());
     for (int64_t size : feeds[i]->shape().dims()) note_size(size);
-    frame.slots[static_cast<size_t>(feed_slots_[i])] = Value(*feeds[i]);
+    frame.slots[static_cast<size_t>(feed_slots_[i])] =
+        host_only_feeds_[i] ? Value::on_host(*feeds[i]) : Value(*feeds[i]);
   }
   if (!same_sizes) {
     for (at::Tensor& buffer : frame.buffers) buffer.reset();

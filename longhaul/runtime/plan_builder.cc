@@ -13,6 +13,9 @@ bool is_variable(const Output& output) {
 bool writes(const Operation& op) {
   return (op.traits() & kWritesVariable) != 0;
 }
+bool runs_on_host(const Operation& op) {
+  return find_host_kernel(op.type()) != nullptr;
+}
 
 // Operations that only pass on a value: their output is their input's slot.
 bool is_alias(const Operation& op) {
@@ -26,10 +29,12 @@ void PlanBuilder::build() {
   plan_.snapshot_ = request_.options.snapshot;
   find_needed();
   find_what_follows_writes();
+  find_host_only();
   add_feeds();
   add_reads();
   for (const Operation& op : ordered()) add(op);
   add_fetches();
+  refuse_waits_between_writes();
   find_checks();
   find_last_uses();
 }
@@ -56,6 +61,14 @@ void PlanBuilder::need(const Operation& start) {
       if (!is_fed(input)) visit(input.op());
     }
     for (const Operation& control : op.control_inputs()) visit(control);
+  }
+}
+
+// What goes from one operation without libtorch to the next, or to a fetch, is left as it is.
+void PlanBuilder::find_host_only() {
+  for (const Operation& op : needed_) {
+    if (runs_on_host(op)) continue;
+    for (const Output& input : op.inputs()) for_libtorch_.insert(input);
   }
 }
 
@@ -110,6 +123,7 @@ void PlanBuilder::add_feeds() {
     const int slot = new_slot();
     slots_[feed] = slot;
     plan_.feed_slots_.push_back(slot);
+    plan_.host_only_feeds_.push_back(host_only(feed));
   }
 }
 
@@ -180,7 +194,7 @@ void PlanBuilder::place(std::unique_ptr<Instruction> instruction, const std::vec
 
 void PlanBuilder::add(const Operation& op) {
   resources_.check_device(op);
-  if (op.type() == "VariableV2" || op.type() == "NoOp") return;
+  if (op.type() == "VariableV2" || op.type() == "NoOp" || (op.traits() & kIsResource) != 0) return;
   if (op.type() == "Placeholder" && is_fed(op.output())) return;  // it is here for its control edges
   if (op.type() == "Placeholder") {
     throw InvalidArgumentError(
@@ -194,6 +208,8 @@ void PlanBuilder::add(const Operation& op) {
     if (!is_fed(op.output())) slots_[op.output()] = slot_of(op.inputs()[0], depends_on_write(op));
   } else if (op.type().starts_with("aten::")) {
     add_aten(op);
+  } else if (runs_on_host(op)) {
+    add_host(op);
   } else {
     add_kernel(op);
   }
@@ -226,8 +242,37 @@ void PlanBuilder::add_kernel(const Operation& op) {
   place(std::make_unique<KernelInstruction>(op, *kernel, inputs, std::move(variables), first_output), inputs);
 }
 
+void PlanBuilder::add_host(const Operation& op) {
+  HostInstruction::Resources resources;
+  for (int i = 0; i < op.ref_inputs(); ++i) {
+    resources.push_back(resource_of(op.inputs()[static_cast<size_t>(i)].op(), resources_.host_resources()));
+  }
+  const std::vector<int> inputs = input_slots(op);
+  std::vector<bool> only_for_hosts;
+  for (int i = 0; i < op.num_outputs(); ++i) only_for_hosts.push_back(host_only(op.output(i)));
+  const int first_output = output_slots(op);
+  place(std::make_unique<HostInstruction>(op, find_host_kernel(op.type()), inputs, std::move(resources),
+                                          std::move(only_for_hosts), first_output),
+        inputs);
+}
+
+// Nobody may wait inside the gate: snapshots would wait, too.
+void PlanBuilder::refuse_waits_between_writes() const {
+  for (size_t i = plan_.first_write_; i < plan_.end_of_writes_; ++i) {
+    const Operation& op = plan_.instructions_[i]->op();
+    if ((op.traits() & kMayWait) == 0) continue;
+    throw InvalidArgumentError(
+        fmt::format("{} ({}) may wait, and this run changes variables both before and after it; make two runs of it",
+                    op.name(), op.type()));
+  }
+}
+
 void PlanBuilder::add_fetches() {
   for (const Fetch::Target& fetch : request_.fetches) {
+    if (!fetch.is_operation() && fetch.output().dtype() == kResource) {
+      throw InvalidArgumentError(
+          fmt::format("{} cannot be fetched: it is a handle on a {}", fetch.output().name(), fetch.op.type()));
+    }
     if (fetch.is_operation()) {
       plan_.fetch_slots_.push_back(-1);
     } else {

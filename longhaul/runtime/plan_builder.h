@@ -24,6 +24,8 @@ class PlanBuilder {
   bool depends_on_write(const Operation& op) const { return after_write_.contains(op); }
   bool depends_on_any_of(const Operation& op, const OperationSet& set) const;
   void find_what_follows_writes();
+  void find_host_only();
+  bool host_only(const Output& output) const { return !for_libtorch_.contains(output); }
   std::vector<Operation> ordered() const;
 
   int new_slot() { return plan_.num_slots_++; }
@@ -34,10 +36,12 @@ class PlanBuilder {
   void add(const Operation& op);
   void add_aten(const Operation& op);
   void add_kernel(const Operation& op);
+  void add_host(const Operation& op);
   std::vector<int> input_slots(const Operation& op);
   int output_slots(const Operation& op);
   void place(std::unique_ptr<Instruction> instruction, const std::vector<int>& uses);
   void add_fetches();
+  void refuse_waits_between_writes() const;
   void find_checks();
   void find_last_uses();
 
@@ -48,6 +52,7 @@ class PlanBuilder {
   std::vector<Operation> needed_;  // in order of creation, which is an order of dependencies too
   OperationSet needed_set_;
   OperationSet after_write_;
+  std::unordered_set<Output, OutputHash> for_libtorch_;  // values that an operation of libtorch takes
   std::unordered_map<Output, int, OutputHash> slots_;
   std::unordered_map<Output, int, OutputHash> early_reads_;
   std::vector<std::vector<int>> uses_;  // of each instruction: the slots that it takes

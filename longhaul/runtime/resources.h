@@ -6,7 +6,9 @@
 #include <mutex>
 #include <string>
 
+#include "longhaul/base/cancellation.h"
 #include "longhaul/graph/operation.h"
+#include "longhaul/host/resource.h"
 #include "longhaul/io/file.h"
 #include "longhaul/runtime/step_gate.h"
 #include "longhaul/runtime/variable_store.h"
@@ -22,6 +24,8 @@ class SessionResources {
   VariableStore& variables() { return variables_; }
   StepGate& gate() { return gate_; }
   FileSystem& files() { return files_; }
+  ResourceMap& host_resources() { return host_resources_; }  // queues, tables, readers
+  Cancellation& cancellation() { return cancellation_; }     // of all runs of the session
 
   // InvalidArgumentError: the operation is pinned to a device that this session does not have.
   void check_device(const Operation& op) const;
@@ -36,6 +40,8 @@ class SessionResources {
   FileSystem& files_;
   VariableStore variables_;
   StepGate gate_;
+  ResourceMap host_resources_;
+  Cancellation cancellation_;
   std::mutex mutex_;
   std::map<std::string, at::Generator> generators_;  // guarded by mutex_
 };

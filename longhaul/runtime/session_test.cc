@@ -40,8 +40,7 @@ class SessionTest : public ::testing::Test {
   Scope root_{graph_};
 };
 
-// SG-2
-TEST_F(SessionTest, FetchesTensorsOperationsAndNames) {
+TEST_F(SessionTest, FetchesTensorsOperationsAndNames) {  // SG-2
   const Output x = ops::placeholder(root_, kFloat, {-1}, "x");
   const Output c = ops::constant(root_, Tensor::of<float>({1, 2}), "c");
   const Output sum = add(x, c);
@@ -65,8 +64,7 @@ TEST_F(SessionTest, FetchesTensorsOperationsAndNames) {
               HasSubstr("Cannot feed value of shape []"));
 }
 
-// SG-1, SG-3, SG-4
-TEST_F(SessionTest, VariablesLiveInTheirSession) {
+TEST_F(SessionTest, VariablesLiveInTheirSession) {  // SG-1, SG-3, SG-4
   const Variable v = ops::variable(root_, "v", Tensor::of<float>({1, 2}));
   const Output doubled = ops::assign_add(root_, v, v);
   auto one = session(), other = session();
@@ -80,8 +78,7 @@ TEST_F(SessionTest, VariablesLiveInTheirSession) {
   EXPECT_THAT(message_thrown_by([&] { one->run(v); }), HasSubstr("Attempted to use a closed Session."));
 }
 
-// SM-17
-TEST_F(SessionTest, AnInitialValueMayDependOnAVariableThatIsNotInitialized) {
+TEST_F(SessionTest, AnInitialValueMayDependOnAVariableThatIsNotInitialized) {  // SM-17
   const Variable v = ops::variable(
       root_, "v", ops::aten(root_, "aten::rand.generator", "noise", {{"size", std::vector<int64_t>{2}}}).output());
   const Variable w = ops::variable(root_, "w", add(v, v));
@@ -136,8 +133,7 @@ TEST_F(SessionTest, AWriteMayBuildOnAnother) {
   EXPECT_EQ(other->run(more).item<float>(), 3) << "the initializer comes first";
 }
 
-// SG-6
-TEST_F(SessionTest, ACounterStopsAtItsLimitAndTheStateStaysWhole) {
+TEST_F(SessionTest, ACounterStopsAtItsLimitAndTheStateStaysWhole) {  // SG-6
   const Variable v = ops::variable(root_, "v", Tensor::scalar<int64_t>(0));
   const Output first = ops::count_up_to(root_, v, 2);
   const Output second = ops::count_up_to(root_.with_control_dependencies({first.op()}), v, 2);
@@ -263,8 +259,7 @@ TEST_F(SessionTest, AStringVariableKeepsItsOwnCopy) {
   EXPECT_EQ(sess->run(v).flat<std::string>()[0], "a");
 }
 
-// SV-28, SG-9
-TEST_F(SessionTest, AnOperationOnADeviceThatDoesNotExistIsRefused) {
+TEST_F(SessionTest, AnOperationOnADeviceThatDoesNotExistIsRefused) {  // SV-28, SG-9
   const Output c = ops::constant(root_.with_device("/cpu:1"), 1.f);
   EXPECT_THAT(message_thrown_by([&] { session()->run(c); }), HasSubstr("Cannot assign a device for operation Const"));
   EXPECT_EQ(new_session("", graph_, {.device_count = {{"CPU", 2}}})->run(c).item<float>(), 1.f);

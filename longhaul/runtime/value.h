@@ -22,6 +22,13 @@ struct Value {
     }
   }
 
+  // For what only operations without libtorch look at.
+  static Value on_host(Tensor t) {
+    Value value;
+    value.host = std::move(t);
+    return value;
+  }
+
   bool defined() const { return tensor.defined() || host.defined(); }
   bool is_host() const { return host.defined(); }
   DType dtype() const { return is_host() ? host.dtype() : dtype_of(tensor.scalar_type()); }

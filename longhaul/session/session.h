@@ -121,14 +121,16 @@ class Session {
   Callable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});
   Callable make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds = {});
 
-  // Has `request` computed along with the next run that writes a variable and feeds all the placeholders that it needs.
-  // Such a run is a training step. Whoever asks can take the request back: it is dropped without a call, like that of a
+  // Has `request` computed along with the next run that writes a variable, feeds all the placeholders that it needs,
+  // and itself takes the elements of queues and draws the random numbers that it needs. Such a run is a training step.
+  // Whoever asks can take the request back: it is dropped without a call, like that of a
   // session that is closed, unless a step has taken it already. One request at a time: a new one replaces the one
   // before.
   virtual void fetch_with_next_step(StepFetch request) = 0;
   virtual void withdraw_step_fetch() = 0;
 
-  // Waits for runs under way, and frees the variables. Not to be called from within a run. Twice is fine.
+  // Ends what runs under way wait for (CancelledError "Session::Close"), waits for these runs, and frees the variables
+  // and resources. Not to be called from within a run. Twice is fine.
   virtual void close() = 0;
 
   struct Request {

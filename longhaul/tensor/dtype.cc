@@ -106,7 +106,8 @@ bool is_known_dtype(int number) {
 
 const char* dtype_name(DType dtype) {
   const DTypeInfo* info = find_info(dtype);
-  return info != nullptr ? info->name : "invalid";
+  if (info != nullptr) return info->name;
+  return dtype == kResource ? "resource" : "invalid";
 }
 
 std::optional<DType> find_dtype(std::string_view name) {

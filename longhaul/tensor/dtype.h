@@ -26,6 +26,7 @@ enum DType : int {
   kUInt16 = 17,
   kComplex128 = 18,
   kHalf = 19,
+  kResource = 20,  // a handle on a queue, a table, ...: of outputs only, no tensor has it
   kUInt32 = 22,
   kUInt64 = 23,
 };

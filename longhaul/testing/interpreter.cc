@@ -111,31 +111,38 @@ const std::map<std::string, Results (*)(const Call&)>& builtin_handlers() {
       {"Shape", [](const Call& call) -> Results { return {Tensor::of(call.inputs[0].shape().dims())}; }},
       {"ScalarSummary", scalar_summary},
       {"MergeSummary", merge_summary},
-      {"HostFunction",
-       [](const Call& call) { return (*call.op.attr<std::shared_ptr<HostFunction>>("function"))(call.inputs); }},
   };
   return *handlers;
 }
 
 }  // namespace
 
+Interpreter::Interpreter(const std::map<std::string, ScriptedSession::Handler>& handlers,
+                         ScriptedSession::Variables& variables, const WaitLimits& limits)
+    : handlers_(handlers), variables_(variables), limits_(limits) {
+  MutexLock lock(variables_.mutex);
+  at_start_ = variables_.values;
+}
+
 Tensor Interpreter::fetch(const Fetch::Target& target) {
-  if (!target.is_operation()) return value_of(target.output(), variables_);
+  if (!target.is_operation()) return value_of(target.output(), /*at_start=*/true);
   results_of(target.op);
   return Tensor();
 }
 
-Tensor Interpreter::value_of(const Output& output, const Values& variables) {
+Tensor Interpreter::value_of(const Output& output, bool at_start) {
   if (const auto it = fed_.find(output); it != fed_.end()) return it->second;
-  if (output.op().type() == "VariableV2") return current(output.op().name(), variables);
-  return results_of(output.op())[static_cast<size_t>(output.index())];
+  if (output.op().type() != "VariableV2") return results_of(output.op())[static_cast<size_t>(output.index())];
+  if (at_start) return current(output.op().name(), at_start_);
+  MutexLock lock(variables_.mutex);
+  return current(output.op().name(), variables_.values);
 }
 
 std::vector<Tensor> Interpreter::inputs_of(const Operation& op) {
   std::vector<Tensor> inputs;
   for (const Output& input : op.inputs()) {
     const bool by_reference = static_cast<int>(inputs.size()) < op.ref_inputs();
-    inputs.push_back(by_reference ? Tensor() : value_of(input, op.control_inputs().empty() ? at_start_ : variables_));
+    inputs.push_back(by_reference ? Tensor() : value_of(input, op.control_inputs().empty()));
   }
   return inputs;
 }
@@ -148,11 +155,27 @@ const std::vector<Tensor>& Interpreter::results_of(const Operation& op) {
 
 std::vector<Tensor> Interpreter::evaluate(const Operation& op) {
   for (const Operation& control : op.control_inputs()) results_of(control);
+  if ((op.traits() & kIsResource) != 0) return {Tensor()};
   const std::vector<Tensor> inputs = inputs_of(op);
   if (const auto it = handlers_.find(op.type()); it != handlers_.end()) return it->second(op, inputs);
+  if (const HostKernel kernel = find_host_kernel(op.type())) return run_on_host(op, kernel, inputs);
+  if (op.type() == "HostFunction") return (*op.attr<std::shared_ptr<HostFunction>>("function"))(inputs);
   const auto it = builtin_handlers().find(op.type());
   if (it == builtin_handlers().end()) throw UnimplementedError(op.name() + ": no handler for " + op.type());
-  return it->second({op, inputs, variables_});
+  MutexLock lock(variables_.mutex);
+  return it->second({op, inputs, variables_.values});
+}
+
+std::vector<Tensor> Interpreter::run_on_host(const Operation& op, HostKernel kernel,
+                                             const std::vector<Tensor>& inputs) {
+  std::vector<std::shared_ptr<Resource>> resources;
+  for (int i = 0; i < op.ref_inputs(); ++i) {
+    resources.push_back(resource_of(op.inputs()[static_cast<size_t>(i)].op(), variables_.resources));
+  }
+  HostCall call{
+      op, inputs, resources, limits_, FileSystem::real(), std::vector<Tensor>(static_cast<size_t>(op.num_outputs()))};
+  kernel(call);
+  return std::move(call.outputs);
 }
 
 }  // namespace longhaul::testing

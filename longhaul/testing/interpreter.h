@@ -3,18 +3,19 @@
 #include <map>
 #include <unordered_map>
 
+#include "longhaul/host/host_kernel.h"
 #include "longhaul/testing/scripted_session.h"
 
 namespace longhaul::testing {
 
 // One run of a ScriptedSession: each operation is evaluated once, when it is first asked for. Variables are read as
-// they were when the run began, except by operations with control inputs.
+// they were when the run began, except by operations with control inputs. Several runs may be under way at once.
 class Interpreter {
  public:
   using Values = std::map<std::string, Tensor>;
 
-  Interpreter(const std::map<std::string, ScriptedSession::Handler>& handlers, Values& variables)
-      : handlers_(handlers), variables_(variables), at_start_(variables) {}
+  Interpreter(const std::map<std::string, ScriptedSession::Handler>& handlers, ScriptedSession::Variables& variables,
+              const WaitLimits& limits);
 
   void feed(const Output& output, const Tensor& value) { fed_[output] = value; }
   Tensor fetch(const Fetch::Target& target);
@@ -22,12 +23,14 @@ class Interpreter {
  private:
   const std::vector<Tensor>& results_of(const Operation& op);
   std::vector<Tensor> evaluate(const Operation& op);
-  Tensor value_of(const Output& output, const Values& variables);
+  std::vector<Tensor> run_on_host(const Operation& op, HostKernel kernel, const std::vector<Tensor>& inputs);
+  Tensor value_of(const Output& output, bool at_start);
   std::vector<Tensor> inputs_of(const Operation& op);
 
   const std::map<std::string, ScriptedSession::Handler>& handlers_;
-  Values& variables_;
-  const Values at_start_;
+  ScriptedSession::Variables& variables_;
+  const WaitLimits limits_;
+  Values at_start_;
   std::unordered_map<Output, Tensor, OutputHash> fed_;
   std::unordered_map<Operation, std::vector<Tensor>, OperationHash> results_;
 };

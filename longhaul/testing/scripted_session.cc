@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "longhaul/base/clock.h"
 #include "longhaul/testing/interpreter.h"
 
 namespace longhaul::testing {
@@ -76,8 +77,9 @@ std::vector<Tensor> ScriptedSession::do_run(const Request& request, std::span<co
   const StepFetch step_fetch = take_step_fetch(request);
   std::vector<Tensor> results, along;
   try {
-    MutexLock lock(variables_->mutex);
-    Interpreter interpreter(handlers_, variables_->values);
+    const Seconds timeout = request.options.timeout;
+    const Seconds deadline = timeout.count() > 0 ? Clock::real().now() + timeout : Seconds{0};
+    Interpreter interpreter(handlers_, *variables_, {deadline, &cancellation_});
     for (size_t i = 0; i < request.feeds.size(); ++i) interpreter.feed(request.feeds[i], *feed_values[i]);
     for (const Fetch::Target& target : request.fetches) results.push_back(interpreter.fetch(target));
     for (const Output& output : step_fetch.fetches) along.push_back(interpreter.fetch({output.op(), output.index()}));
@@ -120,6 +122,7 @@ void ScriptedSession::withdraw_step_fetch() {
 }
 
 void ScriptedSession::close() {
+  cancellation_.cancel("the session was closed (Session::Close)");
   MutexLock lock(mutex_);
   closed_ = true;
   step_fetch_ = {};

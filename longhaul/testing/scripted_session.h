@@ -6,20 +6,24 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/base/cancellation.h"
+#include "longhaul/host/resource.h"
 #include "longhaul/session/session.h"
 
 namespace longhaul::testing {
 
-// A session for tests of what drives sessions: it interprets the built-in operations on host tensors, one run at a
-// time, and does on request what real ones do at bad moments.
+// A session for tests of what drives sessions: it interprets the built-in operations on host tensors, and does on
+// request what real ones do at bad moments.
 //
-// It knows constants, placeholders, variables and their assignments, counters, scalar summaries and host functions;
-// other types of operation take a handler. Several sessions may share their variables, as sessions on one server do.
+// It knows constants, placeholders, variables and their assignments, counters, scalar summaries, host functions and all
+// that has a host kernel (queues, readers, tables); other types of operation take a handler. Several sessions may share
+// their variables, as sessions on one server do.
 class ScriptedSession : public Session {
  public:
   struct Variables {
     Mutex mutex;
     std::map<std::string, Tensor> values GUARDED_BY(mutex);
+    ResourceMap resources;
   };
   using Handler = std::function<std::vector<Tensor>(const Operation& op, const std::vector<Tensor>& inputs)>;
   using Hook = std::function<void(int run, const Request& request)>;
@@ -52,6 +56,7 @@ class ScriptedSession : public Session {
   StepFetch take_step_fetch(const Request& request);
 
   const std::shared_ptr<Variables> variables_;
+  Cancellation cancellation_;
   std::map<std::string, Handler> handlers_;
   Hook hook_;
 

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "longhaul/base/cancellation.h"
+#include "longhaul/graph/operation.h"
+#include "longhaul/host/resource.h"
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+// One execution of an operation that works on host tensors alone.
+struct HostCall {
+  const Operation& op;
+  std::span<const Tensor> inputs;  // by the operation's own numbering; undefined where it takes a resource
+  std::span<const std::shared_ptr<Resource>> resources;  // one for each of Operation::ref_inputs()
+  const WaitLimits& limits;                              // for what waits
+  FileSystem& files;
+  std::vector<Tensor> outputs;  // to be filled: one for each output of the operation
+
+  // The resource that input `i` stands for. InternalError: it is none of that class.
+  template <typename T>
+  T& resource(size_t i = 0) const {
+    auto* found = dynamic_cast<T*>(resources[i].get());
+    if (found == nullptr) throw InternalError(op.name() + ": its input is another kind of resource");
+    return *found;
+  }
+};
+
+// How an operation runs without libtorch. Kernels have no state; errors that they throw name the operation.
+using HostKernel = void (*)(HostCall&);
+// How the resource is made that an operation with the trait kResource stands for.
+using ResourceMaker = std::shared_ptr<Resource> (*)(const Operation& handle);
+
+// nullptr: no such type.
+HostKernel find_host_kernel(const std::string& type);
+ResourceMaker find_resource_maker(const std::string& type);
+
+// The tables behind find_*, one for each file in kernels/.
+struct HostKernelTable {
+  std::vector<std::pair<std::string, HostKernel>> kernels;
+  std::vector<std::pair<std::string, ResourceMaker>> resources;
+};
+HostKernelTable array_host_kernels();
+HostKernelTable image_host_kernels();
+HostKernelTable lookup_host_kernels();
+HostKernelTable parsing_host_kernels();
+HostKernelTable queue_host_kernels();
+HostKernelTable reader_host_kernels();
+
+}  // namespace longhaul

@@ -1,0 +1,33 @@
+#include "longhaul/host/resource.h"
+
+#include <fmt/format.h>
+
+#include <typeinfo>
+
+#include "longhaul/base/error.h"
+#include "longhaul/host/host_kernel.h"
+
+namespace longhaul {
+
+std::shared_ptr<Resource> ResourceMap::find_or_make(const std::string& name, const Make& make) {
+  MutexLock lock(mutex_);
+  std::shared_ptr<Resource>& resource = resources_[name];
+  if (!resource) resource = make();
+  return resource;
+}
+
+void ResourceMap::clear() {
+  MutexLock lock(mutex_);
+  resources_.clear();
+}
+
+std::shared_ptr<Resource> resource_of(const Operation& handle, ResourceMap& resources) {
+  const auto make = find_resource_maker(handle.type());
+  if (make == nullptr)
+    throw UnimplementedError(fmt::format("{}: {} cannot be made here", handle.name(), handle.type()));
+  const std::string* shared_name = handle.find_attr<std::string>("shared_name");
+  const std::string& name = shared_name == nullptr || shared_name->empty() ? handle.name() : *shared_name;
+  return resources.find_or_make(handle.type() + " " + name, [&] { return make(handle); });
+}
+
+}  // namespace longhaul

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "longhaul/base/mutex.h"
+#include "longhaul/graph/operation.h"
+
+namespace longhaul {
+
+// What lives in a session and is no variable: a queue, a table, a reader. Its operations may run on any thread.
+class Resource {
+ public:
+  virtual ~Resource() = default;
+};
+
+// The resources of a session, by name. Any thread.
+class ResourceMap {
+ public:
+  using Make = std::function<std::shared_ptr<Resource>()>;
+  // The resource of that name, made at the first call.
+  std::shared_ptr<Resource> find_or_make(const std::string& name, const Make& make) EXCLUDES(mutex_);
+  // Forgets all; whoever holds one keeps it.
+  void clear() EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::map<std::string, std::shared_ptr<Resource>> resources_ GUARDED_BY(mutex_);
+};
+
+// The resource that a handle (`FIFOQueueV2`, `HashTableV2`, ...) stands for: by its shared_name, else by its own name.
+// InvalidArgumentError: another operation has made something else under that name.
+std::shared_ptr<Resource> resource_of(const Operation& handle, ResourceMap& resources);
+
+}  // namespace longhaul
