@@ -38,8 +38,7 @@ class GraphTest : public ::testing::Test {
   Scope root_{graph_};
 };
 
-// SG-8
-TEST_F(GraphTest, NamesAreMadeUniqueBySuffixes) {
+TEST_F(GraphTest, NamesAreMadeUniqueBySuffixes) {  // SG-8
   EXPECT_EQ(constant(root_, "c", Tensor::scalar(1.f)).name(), "c:0");
   EXPECT_EQ(constant(root_, "c", Tensor::scalar(1.f)).name(), "c_1:0");
   EXPECT_EQ(constant(root_, "c_1", Tensor::scalar(1.f)).name(), "c_1_1:0");
@@ -48,8 +47,7 @@ TEST_F(GraphTest, NamesAreMadeUniqueBySuffixes) {
   EXPECT_EQ(root_.sub("layer").prefix(), "layer_1/");
 }
 
-// SG-7
-TEST_F(GraphTest, AFinalizedGraphRefusesMore) {
+TEST_F(GraphTest, AFinalizedGraphRefusesMore) {  // SG-7
   graph_.finalize();
   EXPECT_THAT(message_thrown_by([&] { root_.add("NoOp", "n"); }),
               HasSubstr("Graph is finalized and cannot be modified"));
@@ -117,8 +115,7 @@ TEST_F(GraphTest, IsExportedWithShapes) {
   EXPECT_EQ(to_graph_def(graph_).node(0).attr().count("_output_shapes"), 0u);
 }
 
-// SA-91, SA-95, PR-3
-TEST_F(GraphTest, AMetaGraphHasCollectionsAndTheOpTypes) {
+TEST_F(GraphTest, AMetaGraphHasCollectionsAndTheOpTypes) {  // SA-91, SA-95, PR-3
   const Output v = variable("v", {2});
   const Operation init = root_.add("Assign", "v/Assign", {v, constant(root_, "c", Tensor::of<float>({1, 2}))});
   graph_.add_to_collection("variables", VariableInfo{v, v, init, init.output(), true});

@@ -100,11 +100,11 @@ TEST_F(SessionTest, AnInitialValueMayDependOnAVariableThatIsNotInitialized) {  /
   EXPECT_TRUE(other->run(w).defined());
 }
 
-TEST_F(SessionTest, TwoVariablesOfOneNameAreRefused) {
+TEST_F(SessionTest, TwoVariablesOfOneNameAreRefused) {  // GS-1
   ops::variable(root_, "v", Tensor::scalar(1.f));
   EXPECT_THROW(ops::variable(root_, "v", Tensor::scalar(2.f)), AlreadyExistsError);
   ops::create_global_step(root_);
-  EXPECT_THAT(message_thrown_by([&] { ops::create_global_step(root_); }), HasSubstr("already exists"));  // GS-1
+  EXPECT_THAT(message_thrown_by([&] { ops::create_global_step(root_); }), HasSubstr("already exists"));
   EXPECT_EQ(ops::global_step(root_).name(), "global_step");
 }
 

@@ -212,7 +212,7 @@ TEST_F(SaverTest, VariablesCanHaveOtherNamesInTheFile) {  // SA-46, SA-40
   EXPECT_THROW(fresh->run(a), FailedPreconditionError);
 }
 
-TEST_F(SaverTest, AllThatDoesNotFitIsReportedAtOnce) {  // SA-42 to SA-45
+TEST_F(SaverTest, AllThatDoesNotFitIsReportedAtOnce) {  // SA-42, SA-43, SA-44, SA-45
   Saver(options).save(*session, path);
   Graph other;
   const Scope scope(other);

@@ -51,7 +51,7 @@ TEST_F(ServicesTest, WithAStepCounterStartComesFirst) {  // SV-51, SV-42
   EXPECT_TRUE(exists(sv.save_path() + "-123"));
 }
 
-TEST_F(ServicesTest, TheCheckpointEventHasThePathAndTheTruePrefix) {  // SV-49, fixed
+TEST_F(ServicesTest, TheCheckpointEventHasThePathAndTheTruePrefix) {  // unlike SV-49
   add_step(123);
   Supervisor sv(options);
   sv.managed_session([&](Session&) {});

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# facts.sh ROOT [--write]: holds docs/compatibility.md's table of facts and the tests' tags in step.
+#
+# A test that pins a fact names it in a trailing comment on the line of its opening brace: `TEST(A, B) {  // SV-51, SG-5`; one
+# that pins what we do instead says `unlike SM-13`. A row of the table is | fact | what it says | state | tests | why |, its
+# state one of: held (needs a test), changed and not applicable (need a why), open (not decided yet, and refused here).
+# With --write the cells "tests" are filled from the tags, and an open row with a test that pins it becomes held.
+set -euo pipefail
+cd "$1"
+page=docs/compatibility.md
+heading='## The facts, one by one'
+
+# How many facts each series has, so that no row can get lost.
+counts='SV 53 BL 3 CO 15 LT 5 SM 25 SA 55 CS 12 CM 9 QR 13 GS 5 IN 12 TR 3 CB 28 PR 5 SG 9'
+[ -n "${FACT_COUNTS:-}" ] && counts=$FACT_COUNTS
+
+# Lines "PLACE TEST FACT" and "PLACE TEST unlike FACT"; "PLACE TEST ? COMMENT" for a comment that names facts in another form.
+tags() {
+  { find longhaul examples tests benchmarks \( -name '*.h' -o -name '*.cc' \) -print 2>/dev/null || true; } | LC_ALL=C sort |
+    xargs -r awk '
+      /^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(/ { head = ""; where = FILENAME ":" FNR; open = 1 }
+      !open { next }
+      { head = head $0 }
+      !/\{/ { next }
+      {
+        open = 0
+        name = head
+        sub(/^[A-Z_]*\( */, "", name)
+        sub(/ *\).*/, "", name)
+        sub(/ *, */, ".", name)
+        comment = head
+        if (!sub(/^.*\{ *\/\/ /, "", comment) || comment !~ /(^|[^A-Z])[A-Z][A-Z]-[0-9]/) next
+        n = split(comment, parts, ", ")
+        for (i = 1; i <= n; i++) {
+          if (parts[i] !~ /^(unlike )?[A-Z][A-Z]-[0-9]+$/) parts[i] = "? " parts[i]
+          print where, name, parts[i]
+        }
+      }'
+}
+
+# step MODE < PAGE: "check" prints what is wrong, "write" the page anew.
+step() {
+  awk -v mode="$1" -v heading="$heading" -v counts="$counts" -v tags_file="$2" -v page="$page" '
+    function complain(where, what) { if (mode == "check") print where ": " what; failed = 1 }
+    function trim(text) { gsub(/^ +| +$/, "", text); return text }
+    function add(list, item) { return list == "" ? item : list ", " item }
+    function sorted(list,   items, n, i, j, swap, out) {
+      n = split(list, items, ", ")
+      for (i = 2; i <= n; i++)
+        for (j = i; j > 1 && items[j] < items[j - 1]; j--) { swap = items[j]; items[j] = items[j - 1]; items[j - 1] = swap }
+      for (i = 1; i <= n; i++) if (i == 1 || items[i] != items[i - 1]) out = add(out, "`" items[i] "`")
+      return out
+    }
+    BEGIN {
+      while ((getline line < tags_file) > 0) {
+        n = split(line, word, " ")
+        fact = word[n]
+        if (word[3] == "?") {
+          sub(/^[^?]*\? /, "", line)
+          complain(word[1], "\"" line "\" is no tag: write SV-1 or unlike SV-1, with \", \" between them")
+          continue
+        }
+        if (word[3] != "unlike") pinned[fact] = 1
+        tests[fact] = add(tests[fact], word[2])
+        place[fact] = word[1]
+      }
+    }
+    index($0, "## ") == 1 { in_table = $0 == heading }
+    !in_table || !/^\| *[A-Z][A-Z]-/ {
+      if (in_table && /^\|/ && !/^\| (fact|---) /) complain(page ":" NR, "a row of facts begins with a number: " $0)
+      if (mode == "write") print
+      next
+    }
+    {
+      n = split($0, cell, "|")
+      fact = trim(cell[2]); what = trim(cell[3]); state = trim(cell[4]); named = trim(cell[5]); why = trim(cell[6])
+      where = page ":" NR
+      if (n != 7) complain(where, fact " has " n - 2 " cells instead of 5")
+      if (fact !~ /^[A-Z][A-Z]-[0-9]+$/) complain(where, fact " is no number of a fact")
+      if (fact in row) complain(where, fact " has two rows")
+      row[fact] = 1
+      rows[substr(fact, 1, 2)]++
+      wanted = sorted(tests[fact])
+      if (mode == "write") {
+        if (state == "open" && fact in pinned) state = "held"
+        print "| " fact " | " what " | " state " | " wanted (wanted == "" ? "|" : " |") (why == "" ? "" : " ") why " |"
+        next
+      }
+      if (what == "") complain(where, fact " does not say what it is")
+      if (state == "held") {
+        if (!(fact in pinned)) complain(where, fact " is held, but no test is tagged with it")
+      } else if (state == "changed" || state == "not applicable") {
+        if (why == "") complain(where, fact " is " state " without a reason")
+        if (state == "not applicable" && wanted != "") complain(where, fact " is not applicable, but tagged at " place[fact])
+      } else if (state == "open") {
+        complain(where, fact " is open")
+      } else {
+        complain(where, fact " has an unknown state: \"" state "\"")
+      }
+      if (named != wanted) complain(where, fact " names other tests than those tagged with it: run tests/docs/facts.sh . --write")
+    }
+    END {
+      n = split(counts, count, " ")
+      for (i = 1; i < n; i += 2) {
+        known[count[i]] = 1
+        if (rows[count[i]] != count[i + 1])
+          complain(page, count[i] " has " rows[count[i]] + 0 " rows instead of " count[i + 1])
+      }
+      for (fact in tests) if (substr(fact, 1, 2) in known && !(fact in row)) complain(place[fact], fact " has no row in " page)
+      exit mode == "check" && failed
+    }' "$page"
+}
+
+tag_list=$(mktemp)
+trap 'rm -f "$tag_list"' EXIT
+tags >"$tag_list"
+if [ "${2:-}" = --write ]; then
+  written=$(step write "$tag_list")
+  printf '%s\n' "$written" >"$page"
+else
+  step check "$tag_list"
+fi

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# facts_test.sh SOURCE_DIR: shows that facts.sh accepts a table in step with the tests, refuses each way to be out of step, and
+# brings the tests' names into the table.
+set -euo pipefail
+facts=$1/tests/docs/facts.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree/docs" "$tree/longhaul/io"
+export FACT_COUNTS='AA 2 BB 1'
+
+# put: the good tree.
+put() {
+  cat >"$tree/docs/compatibility.md" <<'PAGE'
+# Compatibility
+
+| AA-9 | a table elsewhere |
+
+## The facts, one by one
+
+| fact | what it says | state | tests | why |
+| --- | --- | --- | --- | --- |
+| AA-1 | one | held | `File.IsOne`, `Long.Name` | |
+| AA-2 | two | changed | `File.IsTwo` | better so |
+| BB-1 | three | not applicable | | no threads here |
+PAGE
+  cat >"$tree/longhaul/io/file_test.cc" <<'TESTS'
+TEST(File, IsOne) {  // AA-1
+}
+TEST_F(Long,
+       Name) {  // AA-1, ZZ-1
+}
+TEST_P(File, IsTwo) {  // unlike AA-2
+}
+TEST(File, IsUntagged) {  // in ASCII-7
+}
+TESTS
+}
+accepts() {
+  bash "$facts" "$tree" || { echo "FAILED: $1 is refused"; exit 1; }
+}
+# rejects WORDS FILE SED-SCRIPT: the good tree with that change.
+rejects() {
+  put
+  sed -i -E "$3" "$tree/$2"
+  local said
+  if said=$(bash "$facts" "$tree"); then echo "FAILED: accepted: $1"; exit 1; fi
+  [[ $said == *"$1"* ]] || { echo "FAILED: said '$said' instead of: $1"; exit 1; }
+}
+
+put
+accepts "a table in step"
+
+page=docs/compatibility.md
+tests=longhaul/io/file_test.cc
+rejects 'AA-1 is held, but no test is tagged' $tests 's/AA-1/ZZ-2/'
+rejects 'AA-1 is held, but no test is tagged' $tests 's/AA-1/unlike AA-1/'
+rejects 'AA-1 names other tests' $page 's/`File.IsOne`, //'
+rejects 'AA-1 names other tests' $page 's/File.IsOne/File.IsNone/'
+rejects 'AA-2 is changed without a reason' $page 's/better so//'
+rejects 'BB-1 is not applicable without a reason' $page 's/no threads here//'
+rejects 'BB-1 is not applicable, but tagged' $tests 's/AA-2/AA-2, BB-1/'
+rejects 'AA-2 is open' $page 's/changed/open/'
+rejects 'unknown state' $page 's/changed/kept/'
+rejects 'AA-1 does not say' $page 's/\| one \|/| |/'
+rejects 'AA-1 has 4 cells' $page 's/^(\| AA-1.*)\| \|$/\1|/'
+rejects 'AA-1 has two rows' $page 's/^\| AA-2 \|/| AA-1 |/'
+rejects 'AA has 1 rows instead of 2' $page '/^\| AA-2/d'
+rejects 'BB has 0 rows instead of 1' $page '/^\| BB-1/d'
+rejects 'AA-3 has no row' $tests 's/AA-1/AA-3/'
+rejects 'begins with a number' $page 's/^\| BB-1 \|/| |/'
+rejects 'is no tag' $tests 's/unlike AA-2/AA-2 to AA-3/'
+
+put
+sed -i -E 's/held \|[^|]*\|/open | |/; s/`File.IsTwo`//' "$tree/$page"
+bash "$facts" "$tree" --write
+accepts "what --write has made of open rows and empty cells"
+grep -q '^| AA-1 | one | held | `File.IsOne`, `Long.Name` | |$' "$tree/$page" || { echo "FAILED: --write"; exit 1; }
+grep -q '^| AA-9 | a table elsewhere |$' "$tree/$page" || { echo "FAILED: --write changed another table"; exit 1; }
+echo "the table of facts is checked and written as it should be"
