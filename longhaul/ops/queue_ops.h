@@ -1,0 +1,115 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/graph/queue_signature.h"
+#include "longhaul/graph/scope.h"
+
+namespace longhaul {
+
+struct QueueOptions {
+  // One for each component; empty: not declared, elements may differ, and there is no dequeue_many.
+  std::vector<Shape> shapes;
+  std::vector<std::string> names;  // of the components, for ordered() and named()
+  std::string shared_name;         // under which other graphs' operations in one server find it; empty: its own name
+  std::string name;                // of the handle; empty: "fifo_queue", ...
+};
+
+// A queue of elements that are tuples of tensors, in a session. A handle to copy; the elements live in the session.
+//
+//   FIFOQueue queue(scope, 100, {kFloat, kInt64}, {.shapes = {{784}, {}}});
+//   const Operation put = queue.enqueue(scope, {image, label});
+//   const std::vector<Output> batch = queue.dequeue_many(scope, 32);   // float[32,784], int64[32]
+//
+// What is enqueued waits while the queue is full, what is dequeued while it holds too little, in the order in which
+// they came. The wait ends with a close of the queue, a close of the session (CancelledError "Session::Close") or the
+// run's timeout (DeadlineExceededError). Functions that add operations throw InvalidArgumentError where the components
+// do not fit.
+class QueueBase {
+ public:
+  QueueBase() = default;
+  // Of a handle that is in the graph already. InvalidArgumentError: it is no queue.
+  explicit QueueBase(Operation handle, std::vector<std::string> names = {});
+
+  const std::string& name() const { return handle_.name(); }  // with scopes
+  Output handle() const { return handle_.output(); }
+  Graph& graph() const { return handle_.graph(); }
+  const std::vector<DType>& dtypes() const { return signature_.dtypes; }
+  const std::vector<Shape>& shapes() const { return signature_.shapes; }
+  const std::vector<std::string>& names() const { return names_; }
+
+  // One element. CancelledError when run: the queue is closed, or was closed with cancel_pending_enqueues meanwhile.
+  Operation enqueue(const Scope& scope, const std::vector<Output>& components, std::string_view name = "") const;
+  // As many as the components' first dimension has. Of a run that fails, some may be in the queue.
+  Operation enqueue_many(const Scope& scope, const std::vector<Output>& components, std::string_view name = "") const;
+
+  // One element: an output for each component. OutOfRangeError when run: the queue is closed and empty.
+  std::vector<Output> dequeue(const Scope& scope, std::string_view name = "") const;
+  // `n` elements, stacked. OutOfRangeError when run: the queue is closed and holds fewer; they stay.
+  // InvalidArgumentError: the shapes are not declared.
+  std::vector<Output> dequeue_many(const Scope& scope, int32_t n, std::string_view name = "") const;
+  std::vector<Output> dequeue_many(const Scope& scope, const Output& n, std::string_view name = "") const;
+  // The same, and fewer, but at least one, where the queue is closed and holds no more.
+  std::vector<Output> dequeue_up_to(const Scope& scope, int32_t n, std::string_view name = "") const;
+  std::vector<Output> dequeue_up_to(const Scope& scope, const Output& n, std::string_view name = "") const;
+
+  // Nothing more can be enqueued by runs that come later; those that wait go on, unless cancelled.
+  Operation close(const Scope& scope, bool cancel_pending_enqueues = false, std::string_view name = "") const;
+  Output is_closed(const Scope& scope, std::string_view name = "") const;
+  Output size(const Scope& scope, std::string_view name = "") const;  // int32
+
+  // For queues whose components have names: in the queue's order, by name. InvalidArgumentError: other names.
+  std::vector<Output> ordered(const std::map<std::string, Output>& components) const;
+  std::map<std::string, Output> named(const std::vector<Output>& components) const;
+
+ protected:
+  QueueBase(const Scope& scope, const std::string& type, const std::string& default_name,
+            const std::vector<DType>& dtypes, int32_t capacity, const QueueOptions& options, Attrs more = {});
+
+ private:
+  std::string own_name() const;
+  Operation add_enqueue(const Scope& scope, const std::string& type, const std::vector<Output>& components,
+                        const std::string& name) const;
+  std::vector<Output> add_dequeue(const Scope& scope, const std::string& type, std::vector<Output> inputs,
+                                  const std::string& name) const;
+
+  Operation handle_;
+  QueueSignature signature_;
+  std::vector<std::string> names_;
+};
+
+// First in, first out. `capacity` -1: no bound. Shapes are fully defined.
+class FIFOQueue : public QueueBase {
+ public:
+  FIFOQueue(const Scope& scope, int32_t capacity, const std::vector<DType>& dtypes, const QueueOptions& options = {});
+};
+
+// The same for elements that differ in size: shapes may have -1, and dequeue_many fills up with zeros (empty strings)
+// to the largest of the batch.
+class PaddingFIFOQueue : public QueueBase {
+ public:
+  PaddingFIFOQueue(const Scope& scope, int32_t capacity, const std::vector<DType>& dtypes,
+                   const QueueOptions& options);  // shapes are needed
+};
+
+// Gives any of its elements, and keeps `min_after_dequeue` to choose from until it is closed. The order is the same in
+// each session where `seed` or the graph's seed is set.
+class RandomShuffleQueue : public QueueBase {
+ public:
+  RandomShuffleQueue(const Scope& scope, int32_t capacity, int32_t min_after_dequeue, const std::vector<DType>& dtypes,
+                     const QueueOptions& options = {}, std::optional<int64_t> seed = std::nullopt);
+};
+
+// The element of the lowest priority first, of equal ones the oldest. Components: the priority, a scalar int64, then
+// those of `dtypes`.
+class PriorityQueue : public QueueBase {
+ public:
+  PriorityQueue(const Scope& scope, int32_t capacity, const std::vector<DType>& dtypes,
+                const QueueOptions& options = {});
+};
+
+}  // namespace longhaul
