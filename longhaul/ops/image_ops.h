@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "longhaul/graph/scope.h"
+
+namespace longhaul {
+
+struct JpegOptions {
+  int64_t channels = 0;         // 0: as the image has; 1 (grey) or 3 (RGB)
+  int64_t ratio = 1;            // 1, 2, 4 or 8: the image is made that much smaller while it is decoded
+  bool fancy_upscaling = true;  // smooth colours, at some cost
+};
+
+namespace ops {
+
+// Images of [height, width, channels]. Errors of both: InvalidArgumentError, it is no such image, or one of an absurd
+// size; DataLossError, it is damaged or ends too early.
+
+// A scalar string as uint8 or uint16. `channels`: 0 as the image has, 1 grey, 3 RGB, 4 RGBA. 16 bits are cut to 8 by
+// dropping the lower half, and made of 8 by repeating them.
+Output decode_png(const Scope& scope, const Output& contents, int64_t channels = 0, DType dtype = kUInt8,
+                  std::string_view name = "DecodePng");
+Output decode_jpeg(const Scope& scope, const Output& contents, const JpegOptions& options = {},
+                   std::string_view name = "DecodeJpeg");
+
+// An image of 1 (grey), 2 (grey, alpha), 3 or 4 channels of uint8 or uint16 as a PNG file. `compression`: 0 to 9, -1:
+// zlib's default.
+Output encode_png(const Scope& scope, const Output& image, int64_t compression = -1,
+                  std::string_view name = "EncodePng");
+
+}  // namespace ops
+}  // namespace longhaul
