@@ -47,6 +47,7 @@ struct HostKernelTable {
 };
 HostKernelTable array_host_kernels();
 HostKernelTable image_host_kernels();
+HostKernelTable input_host_kernels();
 HostKernelTable lookup_host_kernels();
 HostKernelTable parsing_host_kernels();
 HostKernelTable queue_host_kernels();

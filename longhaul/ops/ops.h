@@ -4,9 +4,11 @@
 
 #include "longhaul/ops/array_ops.h"
 #include "longhaul/ops/aten_op.h"
+#include "longhaul/ops/data_position.h"
 #include "longhaul/ops/gradients.h"
 #include "longhaul/ops/image_ops.h"
 #include "longhaul/ops/init_ops.h"
+#include "longhaul/ops/lookup_ops.h"
 #include "longhaul/ops/loss_ops.h"
 #include "longhaul/ops/math_ops.h"
 #include "longhaul/ops/nn_ops.h"

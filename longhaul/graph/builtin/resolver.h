@@ -57,6 +57,7 @@ inline OpInfo resource_handle() {
 ResolverTable array_ops();
 ResolverTable function_ops();
 ResolverTable image_ops();
+ResolverTable input_ops();
 ResolverTable lookup_ops();
 ResolverTable optimizer_ops();
 ResolverTable parsing_ops();

@@ -1,0 +1,32 @@
+#include <fmt/format.h>
+
+#include "longhaul/graph/builtin/resolver.h"
+
+namespace longhaul::builtin {
+namespace {
+
+int64_t need_positive(const OperationSpec& spec, const std::string& name) {
+  const int64_t value = need_attr<int64_t>(spec, name);
+  if (value <= 0) refuse(spec, fmt::format("{} must be positive, not {}", name, value));
+  return value;
+}
+
+OpInfo resolve_example_order(const OperationSpec& spec) {
+  need_inputs(spec, 1);
+  need_dtype(spec, 0, kInt64);
+  need_positive(spec, "num_examples");
+  need_attr<int64_t>(spec, "num_epochs");
+  need_attr<int64_t>(spec, "seed");
+  need_attr<bool>(spec, "shuffle");
+  return {{{kInt64, {need_positive(spec, "batch_size")}}}, kTakesInput};
+}
+
+}  // namespace
+
+ResolverTable input_ops() {
+  return {
+      {"ExampleOrder", resolve_example_order},
+  };
+}
+
+}  // namespace longhaul::builtin

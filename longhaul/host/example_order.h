@@ -1,0 +1,26 @@
+#pragma once
+
+#include <cstdint>
+
+namespace longhaul {
+
+// The order in which a training sees its examples: each epoch is a permutation of all of them, drawn from the seed. Any
+// place in it is computed on its own, in constant time and memory, so a training that starts again at step N sees what
+// it would have seen. Any thread.
+class ExampleOrder {
+ public:
+  // `count` examples: at least one.
+  ExampleOrder(int64_t count, uint64_t seed);
+
+  // The example at `position`, counted from the start of the training over all epochs.
+  int64_t at(int64_t position) const;
+
+ private:
+  uint64_t permute(uint64_t value, uint64_t key) const;
+
+  const uint64_t count_;
+  const uint64_t seed_;
+  const int half_bits_;  // the permutation works on 2 * half_bits_ bits: the next even number that holds count_
+};
+
+}  // namespace longhaul

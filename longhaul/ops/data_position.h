@@ -1,0 +1,36 @@
+#pragma once
+
+#include "longhaul/ops/state_ops.h"
+
+namespace longhaul::ops {
+
+struct DataPositionOptions {
+  int64_t num_examples = 0;
+  int64_t batch_size = 1;
+  int64_t num_epochs = 0;  // 0: no end
+  bool shuffle = true;     // each epoch in an order of its own, drawn from the seed
+  int64_t seed = 0;
+};
+
+// A place in a dataset whose examples have numbers, and what to do with it in a training step.
+struct DataPosition {
+  Variable position;  // int64 scalar: how many examples were taken, over all epochs; saved with the model
+  Output indices;     // int64 [batch_size]: the next batch, as it is when the run starts
+  Operation advance;  // to be run in the step that trains on the batch
+};
+
+// Input that goes on where it was. The position is a variable like the weights: advanced in the step that trains, saved
+// in the same checkpoint. So a training that starts again after any checkpoint sees the examples that an undisturbed
+// one would have seen; queues, which hold what was read ahead, cannot promise that.
+//
+//   auto input = ops::data_position(root, {.num_examples = 60'000, .batch_size = 64, .seed = 1});
+//   auto images = ops::host_function(root, {input.indices}, {kFloat}, load_images)[0];
+//   auto step = ops::group(root, {train_op, input.advance});
+//
+// Batches run on across the ends of epochs; a last one that would not be full is dropped. At the end of the last epoch
+// a run that needs `indices` ends with OutOfRangeError, which is a clean stop. One thread at a time takes steps: two
+// could read the same position.
+DataPosition data_position(const Scope& scope, const DataPositionOptions& options,
+                           std::string_view name = "data_position");
+
+}  // namespace longhaul::ops
