@@ -1,6 +1,7 @@
 #include "longhaul/train/graph_defaults.h"
 
 #include "longhaul/base/log.h"
+#include "longhaul/ops/state_ops.h"
 #include "longhaul/ops/summary_ops.h"
 
 namespace longhaul {

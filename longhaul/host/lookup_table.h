@@ -1,0 +1,103 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "longhaul/base/mutex.h"
+#include "longhaul/host/resource.h"
+#include "longhaul/tensor/tensor.h"
+
+namespace longhaul {
+
+// Keys (int64 or string) and the values that they stand for (float, double, int32, int64, bool or string). Not for
+// several threads, except that many may read.
+class TableContents {
+ public:
+  // InvalidArgumentError: other dtypes.
+  static std::unique_ptr<TableContents> make(DType keys, DType values);
+  virtual ~TableContents() = default;
+
+  // A key with two values: which row of the tensors has the second one.
+  struct Clash {
+    int64_t row = 0;
+    std::string what;  // "key a has 1, and 2 is to be added"
+  };
+
+  // Keys and values are of one size and of the dtypes of make(). The first clash, with all before it added.
+  virtual std::optional<Clash> add_new(const Tensor& keys, const Tensor& values) = 0;
+  virtual void replace(const Tensor& keys, const Tensor& values) = 0;  // also those that are there
+  virtual void remove(const Tensor& keys) = 0;                         // those that are there
+  virtual Tensor find(const Tensor& keys, const Tensor& default_value) const = 0;
+  virtual std::pair<Tensor, Tensor> sorted() const = 0;  // 1-D keys and values, by ascending key
+  virtual int64_t size() const = 0;
+};
+
+// A table of a session. Any thread.
+class LookupTable : public Resource {
+ public:
+  LookupTable(DType keys, DType values) : key_dtype_(keys), value_dtype_(values) {}
+  DType key_dtype() const { return key_dtype_; }
+  DType value_dtype() const { return value_dtype_; }
+
+  // The values of the keys, in their shape; `default_value` (a scalar) for those that are not there.
+  virtual Tensor find(const Tensor& keys, const Tensor& default_value) = 0;
+  virtual std::pair<Tensor, Tensor> sorted() = 0;
+  virtual int64_t size() = 0;
+
+ protected:
+  // InvalidArgumentError: dtypes that are not the table's, or not a value for each key.
+  void check_keys(const Tensor& keys) const;
+  void check_pairs(const Tensor& keys, const Tensor& values) const;
+
+ private:
+  const DType key_dtype_, value_dtype_;
+};
+
+// `HashTableV2`: filled once, and read without a lock from then on.
+//
+//   empty --initialize--> initialized
+//
+// Reading an empty one: FailedPreconditionError "Table not initialized."; its size is 0.
+class ConstantTable : public LookupTable {
+ public:
+  ConstantTable(DType keys, DType values) : LookupTable(keys, values) {}
+
+  // InvalidArgumentError: a key with two values; where the rows are lines of `file`, it names the line.
+  // FailedPreconditionError: it holds something else already. Once more with the same is fine.
+  void initialize(const Tensor& keys, const Tensor& values, const std::string& file = "") EXCLUDES(mutex_);
+
+  Tensor find(const Tensor& keys, const Tensor& default_value) override;
+  std::pair<Tensor, Tensor> sorted() override;
+  int64_t size() override;
+
+ private:
+  const TableContents& contents() const;
+
+  std::atomic<bool> initialized_{false};  // written after contents_
+  Mutex mutex_;                           // held to initialize
+  std::unique_ptr<TableContents> contents_;
+};
+
+// `MutableHashTableV2`: filled and changed while it is read.
+class MutableTable : public LookupTable {
+ public:
+  MutableTable(DType keys, DType values);
+
+  void insert(const Tensor& keys, const Tensor& values) EXCLUDES(mutex_);  // replaces those that are there
+  void remove(const Tensor& keys) EXCLUDES(mutex_);
+  // Holds these and no other from now on.
+  void import(const Tensor& keys, const Tensor& values) EXCLUDES(mutex_);
+
+  Tensor find(const Tensor& keys, const Tensor& default_value) override EXCLUDES(mutex_);
+  std::pair<Tensor, Tensor> sorted() override EXCLUDES(mutex_);
+  int64_t size() override EXCLUDES(mutex_);
+
+ private:
+  Mutex mutex_;
+  std::unique_ptr<TableContents> contents_ GUARDED_BY(mutex_);
+};
+
+}  // namespace longhaul
