@@ -20,6 +20,7 @@ struct HostCall {
   std::span<const std::shared_ptr<Resource>> resources;  // one for each of Operation::ref_inputs()
   const WaitLimits& limits;                              // for what waits
   FileSystem& files;
+  ResourceMap& own;             // of the session: for what a kernel keeps from run to run, under its operation's name
   std::vector<Tensor> outputs;  // to be filled: one for each output of the operation
 
   // The resource that input `i` stands for. InternalError: it is none of that class.

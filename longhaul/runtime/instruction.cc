@@ -65,7 +65,13 @@ void HostInstruction::run(Frame& frame, SessionResources& resources) const {
   std::vector<Tensor> inputs;
   inputs.reserve(inputs_.size());
   for (int slot : inputs_) inputs.push_back(slot < 0 ? Tensor() : frame.slots[static_cast<size_t>(slot)].to_host());
-  HostCall call{op(), inputs, resources_, frame.limits, resources.files(), std::vector<Tensor>(host_only_.size())};
+  HostCall call{op(),
+                inputs,
+                resources_,
+                frame.limits,
+                resources.files(),
+                resources.host_resources(),
+                std::vector<Tensor>(host_only_.size())};
   kernel_(call);
   Value* out = &frame.slots[static_cast<size_t>(first_output())];
   for (size_t i = 0; i < host_only_.size(); ++i) {

@@ -172,8 +172,13 @@ std::vector<Tensor> Interpreter::run_on_host(const Operation& op, HostKernel ker
   for (int i = 0; i < op.ref_inputs(); ++i) {
     resources.push_back(resource_of(op.inputs()[static_cast<size_t>(i)].op(), variables_.resources));
   }
-  HostCall call{
-      op, inputs, resources, limits_, FileSystem::real(), std::vector<Tensor>(static_cast<size_t>(op.num_outputs()))};
+  HostCall call{op,
+                inputs,
+                resources,
+                limits_,
+                FileSystem::real(),
+                variables_.resources,
+                std::vector<Tensor>(static_cast<size_t>(op.num_outputs()))};
   kernel(call);
   return std::move(call.outputs);
 }

@@ -1,0 +1,18 @@
+#pragma once
+
+#include "longhaul/base/error.h"
+#include "longhaul/host/host_kernel.h"
+
+namespace longhaul {
+
+// The kernel whose errors are the body's with the operation's name before them.
+template <HostKernel body>
+void named_errors(HostCall& call) {
+  try {
+    body(call);
+  } catch (const Error& error) {
+    throw_error(error.code(), call.op.name() + ": " + error.what());
+  }
+}
+
+}  // namespace longhaul

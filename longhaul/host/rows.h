@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "longhaul/tensor/tensor.h"
+
+// Tensors of any dtype, strings as well, taken apart and joined along their first dimension.
+namespace longhaul {
+
+// Elements of one row.
+int64_t row_elements(const Tensor& tensor);
+
+// The rows of those numbers, as a tensor of these rows. InvalidArgumentError: there is no such row.
+Tensor gather_rows(const Tensor& tensor, std::span<const int64_t> rows);
+
+// Tensors of one dtype and shape as rows of a new one. InvalidArgumentError: they differ, or there are none.
+Tensor pack_rows(std::span<const Tensor> rows);
+
+// The numbers 0 to count - 1 in a random order, each as likely as any other; the same on every machine.
+std::vector<int64_t> random_order(int64_t count, std::mt19937_64& random);
+
+// Integers of either width. InvalidArgumentError: the tensor is neither int32 nor int64.
+std::vector<int64_t> to_int64s(const Tensor& tensor);
+
+// Copies `count` elements between tensors of one dtype.
+void copy_elements(const Tensor& from, int64_t from_index, Tensor& to, int64_t to_index, int64_t count);
+
+}  // namespace longhaul
