@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "longhaul/graph/device_spec.h"
+#include "longhaul/graph/node_input.h"
 
 namespace longhaul {
 namespace {
@@ -32,16 +32,6 @@ void check_spec(const Graph* graph, const OperationSpec& spec) {
     }
   }
   DeviceSpec::parse(spec.device);
-}
-
-// "w:1" to ("w", 1); nothing for a name without an index.
-std::optional<std::pair<std::string_view, int>> split_output_name(std::string_view name) {
-  const size_t colon = name.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  int index = 0;
-  const auto result = std::from_chars(name.data() + colon + 1, name.data() + name.size(), index);
-  if (result.ec != std::errc() || result.ptr != name.data() + name.size()) return std::nullopt;
-  return std::pair(name.substr(0, colon), index);
 }
 
 // Handles go only where a resource is taken.
@@ -172,10 +162,10 @@ Operation Graph::operation(std::string_view name) const {
 }
 
 Output Graph::find_output(std::string_view name) const {
-  const auto parts = split_output_name(name);
-  if (!parts) return Output();
-  const Operation op = find_operation(parts->first);
-  return op && parts->second < op.num_outputs() ? Output(op, parts->second) : Output();
+  const auto parts = parse_node_input(name);
+  if (!parts || parts->control || name.find(':') == std::string_view::npos) return Output();
+  const Operation op = find_operation(parts->node);
+  return op && parts->index < op.num_outputs() ? Output(op, parts->index) : Output();
 }
 
 Output Graph::output(std::string_view name) const {

@@ -7,6 +7,8 @@
 
 namespace longhaul {
 
+inline constexpr int kGraphVersion = 134;  // that of TensorFlow 1.15, which readers check against their own
+
 // The graph as files have it. With shapes, each node has what is known of its outputs in the attr _output_shapes.
 proto::GraphDef to_graph_def(const Graph& graph, bool add_shapes = false);
 

@@ -73,6 +73,31 @@ void fill_from_fields(const proto::TensorProto& from, Tensor& tensor) {
   throw InvalidArgumentError("a tensor proto without a dtype");
 }
 
+void check_content(const proto::TensorProto& from, DType dtype, const Shape& shape) {
+  const size_t bytes = from.tensor_content().size();
+  const int64_t count = shape.num_elements();
+  if (count >= 0 && bytes % dtype_size(dtype) == 0 && static_cast<size_t>(count) == bytes / dtype_size(dtype)) return;
+  throw InvalidArgumentError(
+      fmt::format("a tensor proto of {} {} has {} bytes", dtype_name(dtype), shape.to_string(), bytes));
+}
+
+// One value may stand for many elements: what they take is checked before it is taken.
+void check_expansion(const proto::TensorProto& from, DType dtype, const Shape& shape) {
+  constexpr uint64_t kMostBytes = uint64_t{1} << 31;
+  const int64_t count = shape.num_elements();
+  uint64_t bytes = 0, copies = 0;
+  bool fits = count >= 0;
+  fits = fits && !__builtin_mul_overflow(static_cast<uint64_t>(count),
+                                         dtype == kString ? sizeof(std::string) : dtype_size(dtype), &bytes);
+  if (const int given = from.string_val_size(); fits && dtype == kString && given > 0 && count > given) {
+    fits = !__builtin_mul_overflow(static_cast<uint64_t>(count - given), from.string_val(given - 1).size(), &copies);
+  }
+  if (!fits || bytes > kMostBytes || copies > kMostBytes) {
+    throw InvalidArgumentError(fmt::format("a tensor proto of {} {}: its values may stand for at most {} bytes",
+                                           dtype_name(dtype), shape.to_string(), kMostBytes));
+  }
+}
+
 }  // namespace
 
 proto::TensorShapeProto to_proto(const Shape& shape) {
@@ -83,7 +108,11 @@ proto::TensorShapeProto to_proto(const Shape& shape) {
 }
 
 Shape from_proto(const proto::TensorShapeProto& shape) {
+  constexpr int kMostDimensions = 254;  // TensorFlow's limit
   if (shape.unknown_rank()) return Shape::unknown_rank();
+  if (shape.dim_size() > kMostDimensions) {
+    throw InvalidArgumentError(fmt::format("a shape with {} dimensions", shape.dim_size()));
+  }
   std::vector<int64_t> dims;
   for (const auto& dim : shape.dim()) {
     if (dim.size() < -1) throw InvalidArgumentError(fmt::format("a shape with a dimension of {}", dim.size()));
@@ -109,22 +138,17 @@ Tensor from_proto(const proto::TensorProto& from) {
     throw InvalidArgumentError(fmt::format("a tensor proto of dtype {}", static_cast<int>(from.dtype())));
   const DType dtype = static_cast<DType>(from.dtype());
   const Shape shape = from_proto(from.tensor_shape());
-  constexpr int64_t kMostFromFields = int64_t{1} << 28;  // elements that one repeated value may stand for
-  const int64_t count = shape.num_elements();
-  if (from.tensor_content().empty() && (count < 0 || count > kMostFromFields)) {
-    throw InvalidArgumentError("a tensor proto of shape " + shape.to_string() + " without contents");
-  }
-  if (!from.tensor_content().empty() && dtype != kString &&
-      (count < 0 || static_cast<size_t>(count) != from.tensor_content().size() / dtype_size(dtype) ||
-       from.tensor_content().size() % dtype_size(dtype) != 0)) {
-    throw InvalidArgumentError(fmt::format("a tensor proto of {} {} has {} bytes", dtype_name(dtype), shape.to_string(),
-                                           from.tensor_content().size()));
+  const bool whole = dtype != kString && !from.tensor_content().empty();
+  if (whole) {
+    check_content(from, dtype, shape);
+  } else {
+    check_expansion(from, dtype, shape);
   }
   Tensor tensor(dtype, shape);
-  if (from.tensor_content().empty() || dtype == kString) {
-    fill_from_fields(from, tensor);
-  } else {
+  if (whole) {
     std::memcpy(tensor.mutable_data(), from.tensor_content().data(), from.tensor_content().size());
+  } else {
+    fill_from_fields(from, tensor);
   }
   return tensor;
 }

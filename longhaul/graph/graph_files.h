@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "longhaul/graph/graph.h"
+#include "longhaul/io/file.h"
+#include "longhaul/proto/graph.pb.h"
+#include "longhaul/proto/meta_graph.pb.h"
+
+namespace longhaul {
+
+// Graphs in files are protos, binary or as text; readers find out which. `name` is for messages. DataLossError: neither
+// ("Cannot parse file"), or nested deeper than 100 messages. ResourceExhaustedError: more fields than any graph has,
+// counted before they are made.
+proto::GraphDef parse_graph_def(std::string_view contents, const std::string& name = "GraphDef");
+proto::MetaGraphDef parse_meta_graph(std::string_view contents, const std::string& name = "MetaGraphDef");
+
+// NotFoundError: there is no such file ("does not exist"). Otherwise as above, and what the file system throws.
+proto::GraphDef read_graph_def(FileSystem& files, const std::string& path);
+proto::MetaGraphDef read_meta_graph(FileSystem& files, const std::string& path);
+
+struct WriteGraphOptions {
+  bool as_text = true;
+  FileSystem* files = &FileSystem::real();
+};
+
+// Replaces the file `name` in `directory`, which is made if need be, with its parents; after a crash it is the old one
+// or the new one, whole. Returns the path.
+std::string write_graph(const proto::GraphDef& graph_def, const std::string& directory, const std::string& name,
+                        const WriteGraphOptions& options = {});
+std::string write_graph(const Graph& graph, const std::string& directory, const std::string& name,
+                        const WriteGraphOptions& options = {});
+
+// The same for a meta graph and a whole path.
+void write_meta_graph(const proto::MetaGraphDef& meta, const std::string& path,
+                      const WriteGraphOptions& options = {.as_text = false});
+
+}  // namespace longhaul

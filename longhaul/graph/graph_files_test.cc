@@ -1,0 +1,224 @@
+#include "longhaul/graph/graph_files.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <regex>
+
+#include "longhaul/graph/field_count.h"
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/import_graph_def.h"
+#include "longhaul/graph/scope.h"
+#include "longhaul/proto/serialize.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+template <typename E, typename Function>
+std::string message_of_error(Function&& function) {
+  try {
+    function();
+  } catch (const E& error) {
+    return error.what();
+  }
+  return "nothing of that kind was thrown";
+}
+
+class GraphFiles : public ::testing::Test {
+ protected:
+  GraphFiles() {
+    const Tensor value = Tensor::of<std::string>({std::string("\x01\xff\0'\"", 5), "ü"});
+    Scope(graph_).sub("a").add("Const", "c", {}, {{"value", value}, {"dtype", kString}});
+  }
+  std::string file(const std::string& name, const std::string& contents) {
+    write_file_atomically(FileSystem::real(), directory_.file(name), contents);
+    return directory_.file(name);
+  }
+
+  testing::TemporaryDirectory directory_;
+  Graph graph_;
+  FileSystem& files_ = FileSystem::real();
+};
+
+TEST_F(GraphFiles, ReadersTakeBinaryAndText) {  // SA-94, PR-1
+  for (const bool as_text : {true, false}) {
+    const std::string path = write_graph(graph_, directory_.path(), "graph", {.as_text = as_text});
+    EXPECT_EQ(read_graph_def(files_, path).DebugString(), to_graph_def(graph_).DebugString());
+    EXPECT_EQ(read_graph_def(files_, "file://" + path).node_size(), 1);
+    const proto::MetaGraphDef meta = to_meta_graph_def(graph_);
+    write_meta_graph(meta, directory_.file("meta"), {.as_text = as_text});
+    EXPECT_EQ(read_meta_graph(files_, directory_.file("meta")).DebugString(), meta.DebugString());
+  }
+}
+
+TEST_F(GraphFiles, TextIsEscapedAsInC) {  // PR-1
+  const std::string text = read_file(files_, write_graph(graph_, directory_.path(), "graph.pbtxt"));
+  EXPECT_THAT(text, AllOf(HasSubstr(R"(string_val: "\001\377\000\'\"")"), HasSubstr(R"(string_val: "\303\274")"),
+                          HasSubstr("dtype: DT_STRING"), HasSubstr("attr {\n    key: \"dtype\"\n    value {")));
+}
+
+TEST_F(GraphFiles, AWrittenGraphMakesItsDirectories) {  // SA-111
+  const std::string directory = directory_.file("a/b/c");
+  EXPECT_EQ(write_graph(graph_, directory, "graph.pbtxt"), directory + "/graph.pbtxt");
+  EXPECT_EQ(write_graph(to_graph_def(graph_), directory, "again.pbtxt"), directory + "/again.pbtxt");
+  EXPECT_EQ(read_file(files_, directory + "/graph.pbtxt"), read_file(files_, directory + "/again.pbtxt"));
+}
+
+TEST_F(GraphFiles, AGraphIsReplacedWhole) {  // SA-111
+  testing::FaultyFileSystem faulty;
+  const std::string path = write_graph(graph_, directory_.path(), "graph.pbtxt");
+  const std::string before = read_file(files_, path);
+  Scope(graph_).add("NoOp", "more");
+  for (int operation = 0; operation < 4; ++operation) {  // directories, create, append, sync
+    faulty.fail_operation(operation);
+    EXPECT_THROW(write_graph(graph_, directory_.path(), "graph.pbtxt", {.files = &faulty}), Error);
+    EXPECT_EQ(read_file(files_, path), before);
+    EXPECT_EQ(files_.list(directory_.path()).size(), 1u);
+  }
+}
+
+TEST_F(GraphFiles, WhatIsNoGraphIsRefused) {  // SA-94
+  const std::string path = file("bad", "node {\n  nme: \"x\"\n}\n");
+  EXPECT_THAT(message_of_error<DataLossError>([&] { read_graph_def(files_, path); }),
+              AllOf(HasSubstr("Cannot parse file " + path), HasSubstr("line 2:")));
+  EXPECT_THAT(message_of_error<DataLossError>([&] { read_meta_graph(files_, path); }), HasSubstr("Cannot parse file"));
+  for (const std::string contents : {"", "\x0a\xff", "# only a comment", "hello"}) {
+    EXPECT_THAT(message_of_error<DataLossError>([&] { read_graph_def(files_, file("bad", contents)); }),
+                HasSubstr("Cannot parse file"))
+        << contents;
+  }
+  EXPECT_THAT(message_of_error<NotFoundError>([&] { read_meta_graph(files_, directory_.file("none")); }),
+              HasSubstr("does not exist"));
+}
+
+TEST_F(GraphFiles, EveryPrefixIsAGraphOrRefused) {
+  const std::string bytes = proto::serialize(to_meta_graph_def(graph_));
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    try {
+      parse_meta_graph(bytes.substr(0, size));
+    } catch (const DataLossError&) {
+    }
+  }
+}
+
+TEST_F(GraphFiles, NothingIsPrinted) {
+  ::testing::internal::CaptureStderr();
+  EXPECT_THROW(parse_graph_def("node { name: 5 }"), DataLossError);
+  EXPECT_THROW(parse_graph_def(std::string("\x0a\x04\x0a\x02\xff\xfe", 6)), DataLossError);  // a name that is not UTF-8
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+}
+
+// A list of functions with attrs that are lists of functions, and so on.
+TEST_F(GraphFiles, NestingHasALimit) {
+  const auto nested = [](int depth) {
+    proto::GraphDef graph_def;
+    proto::NodeDef* node = graph_def.add_node();
+    proto::AttrValue* value = &(*node->mutable_attr())["k"];
+    for (int i = 0; i < depth; ++i) value = &(*value->mutable_func()->mutable_attr())["k"];
+    value->set_i(1);
+    return graph_def;
+  };
+  EXPECT_EQ(parse_graph_def(proto::serialize(nested(20))).node_size(), 1);
+  EXPECT_EQ(parse_graph_def(nested(20).DebugString()).node_size(), 1);
+  EXPECT_THROW(parse_graph_def(proto::serialize(nested(60))), DataLossError);
+  EXPECT_THROW(parse_graph_def(nested(60).DebugString()), DataLossError);
+}
+
+TEST_F(GraphFiles, TooManyFieldsAreRefusedBeforeTheyAreMade) {
+  std::string binary("\x0a\x00", 2);
+  for (int i = 0; i < 26; ++i) binary += binary;
+  EXPECT_THAT(message_of_error<ResourceExhaustedError>([&] { parse_graph_def(binary); }), HasSubstr("more than"));
+  const std::string text = "node " + std::string((1 << 25) + 1, '{');
+  EXPECT_THAT(message_of_error<ResourceExhaustedError>([&] { parse_graph_def(text); }), HasSubstr("more than"));
+}
+
+TEST(FieldCount, CountsWhatParsingMakes) {
+  proto::GraphDef graph_def;
+  EXPECT_EQ(count_fields(*graph_def.GetDescriptor(), "", 10, 100), 0u);
+  for (int i = 0; i < 3; ++i) graph_def.add_node()->add_input("x");
+  graph_def.mutable_versions()->set_producer(1);
+  const std::string bytes = graph_def.SerializeAsString();
+  EXPECT_EQ(count_fields(*graph_def.GetDescriptor(), bytes, 10, 100), 7u);
+  EXPECT_GT(count_fields(*graph_def.GetDescriptor(), bytes, 10, 4), 4u) << "it stops, and says so";
+  EXPECT_EQ(count_fields(*graph_def.GetDescriptor(), bytes, 1, 100), std::nullopt) << "too deep";
+  EXPECT_EQ(count_fields(*graph_def.GetDescriptor(), bytes.substr(0, bytes.size() - 1), 10, 100), std::nullopt);
+  EXPECT_EQ(count_text_fields(R"(node { name: "{{" } # {{
+                                 node < name: 'a\'{' >)"),
+            4u);
+}
+
+class GenuineGraphs : public GraphFiles {
+ protected:
+  void SetUp() override {
+    const char* folder = std::getenv("LONGHAUL_FIXTURES");
+    if (folder == nullptr) GTEST_SKIP() << "LONGHAUL_FIXTURES does not name a folder with genuine files";
+    root_ = folder;
+  }
+  std::string root_;
+};
+
+struct GenuineGraph {
+  const char* file;
+  size_t bytes;    // that TensorFlow's own parser makes of it
+  bool canonical;  // printing it again gives the same text, but for 2.0, which Python prints where C++ prints 2
+};
+const GenuineGraph kGenuineGraphs[] = {
+    {"tf-aot/test_graph_tfadd.pbtxt", 208, false},
+    {"tf-aot/test_graph_tfunknownop.pbtxt", 270, false},
+    {"tf-grappler/function_error.pbtxt", 341, true},
+    {"tf-grappler/function_functional_while.pbtxt", 835, true},
+    {"tf-grappler/function_switch.pbtxt", 856, true},
+    {"tf-grappler/function_switch_2.pbtxt", 856, true},
+    {"tf-grappler/function_switch_shapes.pbtxt", 1037, true},
+    {"tf-grappler/large_function_graph.pbtxt", 3368, false},
+    {"tf-grappler/loops_and_queues.pbtxt", 3840, true},
+    {"tf-grappler/loops_and_resource_vars.pbtxt", 3736, true},
+    {"tf-grappler/merge_without_loops.pbtxt", 1162, true},
+    {"tf-grappler/nested_loop.pbtxt", 3283, true},
+    {"tf-grappler/queues_and_loops.pbtxt", 2341, true},
+    {"tf-grappler/simple_function.pbtxt", 342, true},
+    {"tf-grappler/while_loop.pbtxt", 1500, true},
+    {"tf-grappler/while_loop_var_handle_op.pbtxt", 1590, false},
+    {"tf-profiler/graph.pbtxt", 4841, false},
+};
+
+TEST_F(GenuineGraphs, GiveWhatTensorFlowMakesOfThem) {  // PR-1
+  for (const GenuineGraph& graph : kGenuineGraphs) {
+    const std::string path = root_ + "/graphs/" + graph.file;
+    const std::string text = read_file(files_, path);
+    const proto::GraphDef graph_def = read_graph_def(files_, path);
+    const std::string binary = proto::serialize(graph_def);
+    EXPECT_EQ(binary.size(), graph.bytes) << path;
+    EXPECT_EQ(proto::serialize(parse_graph_def(binary)), binary) << path;
+    const std::string printed = read_file(files_, write_graph(graph_def, directory_.path(), "graph.pbtxt"));
+    const std::string plain = std::regex_replace(text, std::regex(": (-?[0-9]+)\\.0\n"), ": $1\n");
+    EXPECT_EQ(printed == plain, graph.canonical) << path;
+    EXPECT_EQ(proto::serialize(parse_graph_def(printed)), binary) << path;
+  }
+}
+
+TEST_F(GenuineGraphs, NameAllThatTheyNeedAndWeLack) {
+  const auto refusal = [&](const proto::GraphDef& graph_def) {
+    return message_of_error<UnimplementedError>([&] { import_graph_def(graph_, graph_def); });
+  };
+  EXPECT_THAT(refusal(read_graph_def(files_, root_ + "/graphs/tf-profiler/graph.pbtxt")),
+              HasSubstr("Add (3 nodes), Conv2D (2 nodes), Mul (3 nodes), RandomStandardNormal (3 nodes)"));
+  EXPECT_THAT(refusal(read_graph_def(files_, root_ + "/graphs/tf-aot/test_graph_tfunknownop.pbtxt")),
+              HasSubstr("SomeUnknownOp (1 node)"));
+  EXPECT_THAT(refusal(read_graph_def(files_, root_ + "/graphs/tf-grappler/function_functional_while.pbtxt")),
+              AllOf(HasSubstr("functions, which are not supported"), HasSubstr("MyFunc_AenMyWWx1Us")));
+  EXPECT_THAT(refusal(read_graph_def(files_, root_ + "/graphs/tf-grappler/while_loop.pbtxt")), HasSubstr("loops"));
+  const proto::MetaGraphDef meta = read_meta_graph(files_, root_ + "/graphs/tf-profiler/ckpt.meta");
+  EXPECT_EQ(meta.graph_def().node_size(), 49);
+  EXPECT_EQ(proto::serialize(meta).size(), 8435u);
+  EXPECT_THAT(refusal(meta.graph_def()), HasSubstr("Conv2D (2 nodes)"));
+}
+
+}  // namespace
+}  // namespace longhaul

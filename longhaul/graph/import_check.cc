@@ -1,0 +1,115 @@
+#include "longhaul/graph/import_check.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/op_catalog.h"
+
+namespace longhaul {
+namespace {
+
+constexpr size_t kMostNamed = 10;
+
+// "a, b, c and 4 more"
+std::string list_some(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kMostNamed);
+  const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<long>(shown), ", "));
+  return names.size() == shown ? text : fmt::format("{} and {} more", text, names.size() - shown);
+}
+
+// Catalogs know a call by its spec alone, so they are asked with one that is empty: what they think of it does not
+// matter, as long as it is theirs.
+bool type_exists(const std::string& type) {
+  try {
+    resolve_operation({.type = type, .name = "import"});
+  } catch (const NotFoundError&) {
+    return false;
+  } catch (const Error&) {
+  }
+  return true;
+}
+
+std::string missing_types(const proto::GraphDef& graph_def) {
+  std::map<std::string, int> nodes_by_type;
+  for (const auto& node : graph_def.node()) ++nodes_by_type[node.op()];
+  std::vector<std::string> missing;
+  bool loops = false;
+  for (const auto& [type, nodes] : nodes_by_type) {
+    if (type_exists(type)) continue;
+    missing.push_back(fmt::format("{} ({} {})", type, nodes, nodes == 1 ? "node" : "nodes"));
+    loops = loops || type == "NextIteration";
+  }
+  if (missing.empty()) return "";
+  return fmt::format("types of operation that are not known here: {}{}", fmt::join(missing, ", "),
+                     loops ? "; loops (NextIteration) are not supported" : "");
+}
+
+std::string library_functions(const proto::GraphDef& graph_def) {
+  std::vector<std::string> names;
+  for (const auto& function : graph_def.library().function()) names.push_back(function.signature().name());
+  return names.empty() ? "" : "functions, which are not supported: " + list_some(names);
+}
+
+std::string host_functions(const proto::GraphDef& graph_def) {
+  std::vector<std::string> names;
+  for (const auto& node : graph_def.node()) {
+    for (const auto& [name, attr] : node.attr()) {
+      if (attr.value_case() == proto::AttrValue::kPlaceholder) names.push_back(node.name());
+    }
+  }
+  return names.empty() ? "" : "nodes with functions of the program, which no file can hold: " + list_some(names);
+}
+
+uint64_t constant_bytes(const proto::TensorProto& tensor) {
+  if (!is_known_dtype(tensor.dtype())) return 0;
+  const int64_t count = from_proto(tensor.tensor_shape()).num_elements();
+  if (count < 0) return 0;  // refused where it is converted
+  const auto dtype = static_cast<DType>(tensor.dtype());
+  const uint64_t size = dtype == kString ? sizeof(std::string) : dtype_size(dtype);
+  uint64_t bytes = 0;
+  return __builtin_mul_overflow(static_cast<uint64_t>(count), size, &bytes) ? UINT64_MAX : bytes;
+}
+
+}  // namespace
+
+void check_supported(const proto::GraphDef& graph_def) {
+  std::vector<std::string> problems;
+  for (const std::string& problem :
+       {missing_types(graph_def), library_functions(graph_def), host_functions(graph_def)}) {
+    if (!problem.empty()) problems.push_back(problem);
+  }
+  if (!problems.empty()) {
+    throw UnimplementedError(fmt::format("the graph cannot be imported; it has {}", fmt::join(problems, "; and ")));
+  }
+}
+
+void check_version(const proto::GraphDef& graph_def) {
+  const proto::VersionDef& versions = graph_def.versions();
+  if (versions.min_consumer() > kGraphVersion) {
+    throw InvalidArgumentError(fmt::format("the graph is for readers of version {} and later, this is version {}",
+                                           versions.min_consumer(), kGraphVersion));
+  }
+  for (int bad : versions.bad_consumers()) {
+    if (bad == kGraphVersion) throw InvalidArgumentError(fmt::format("the graph refuses readers of version {}", bad));
+  }
+}
+
+void check_constants(const proto::GraphDef& graph_def, uint64_t most_bytes) {
+  uint64_t total = 0;
+  for (const auto& node : graph_def.node()) {
+    for (const auto& [name, attr] : node.attr()) {
+      if (attr.value_case() != proto::AttrValue::kTensor) continue;
+      if (__builtin_add_overflow(total, constant_bytes(attr.tensor()), &total) || total > most_bytes) {
+        throw ResourceExhaustedError(
+            fmt::format("the graph's constants are larger than {} bytes (ImportOptions::most_constant_bytes), at the "
+                        "latest with {}",
+                        most_bytes, node.name()));
+      }
+    }
+  }
+}
+
+}  // namespace longhaul

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+#include "longhaul/proto/graph.pb.h"
+
+namespace longhaul {
+
+// What import_graph_def finds out before it adds anything (see there for the errors).
+void check_supported(const proto::GraphDef& graph_def);
+void check_version(const proto::GraphDef& graph_def);
+void check_constants(const proto::GraphDef& graph_def, uint64_t most_bytes);
+
+}  // namespace longhaul
