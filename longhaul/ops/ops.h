@@ -9,7 +9,6 @@
 #include "longhaul/ops/image_ops.h"
 #include "longhaul/ops/init_ops.h"
 #include "longhaul/ops/lookup_ops.h"
-#include "longhaul/ops/lookup_ops.h"
 #include "longhaul/ops/loss_ops.h"
 #include "longhaul/ops/math_ops.h"
 #include "longhaul/ops/nn_ops.h"
