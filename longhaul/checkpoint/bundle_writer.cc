@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle_format.h"
 #include "longhaul/checkpoint/bundle_proto.h"
@@ -14,9 +16,9 @@
 namespace longhaul {
 namespace {
 
-std::string header() {
+std::string header(size_t num_shards) {
   proto::BundleHeaderProto header;
-  header.set_num_shards(1);
+  header.set_num_shards(static_cast<int32_t>(num_shards));
   header.set_endianness(proto::BundleHeaderProto::LITTLE);
   header.mutable_version()->set_producer(bundle_format::kVersion);
   return header.SerializeAsString();
@@ -43,15 +45,24 @@ StoredBytes write_bytes(std::string_view bytes, const std::function<void(std::st
 
 }  // namespace
 
-BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix)
+BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, int num_shards)
     : files_(files),
       prefix_(strip_file_scheme(prefix)),
       directory_(directory_name(prefix_)),
-      data_temporary_(temporary_path(data_path(prefix_, 0, 1))),
       index_temporary_(temporary_path(index_path(prefix_))) {
+  if (num_shards < 1) throw InvalidArgumentError(fmt::format("saving {} in {} data files", prefix_, num_shards));
   files_.make_directories(directory_);
   remove_stale_temporaries(files_, prefix_);
-  data_ = files_.create(data_temporary_, FileSystem::IfExists::kFail);
+  for (int i = 0; i < num_shards; ++i) {
+    const std::string path = data_path(prefix_, i, num_shards);
+    shards_.push_back({path, temporary_path(path), nullptr});
+  }
+  try {
+    for (Shard& shard : shards_) shard.file = files_.create(shard.temporary, FileSystem::IfExists::kFail);
+  } catch (...) {
+    remove_temporaries();
+    throw;
+  }
 }
 
 BundleWriter::~BundleWriter() {
@@ -71,6 +82,13 @@ void BundleWriter::advance(State from, State to, const std::function<void()>& wo
   state_ = State::kFailed;
   work();
   state_ = to;
+}
+
+void BundleWriter::use_shard(int shard) {
+  if (shard < 0 || static_cast<size_t>(shard) >= shards_.size()) {
+    throw InvalidArgumentError(fmt::format("saving {}: data file {} of {}", prefix_, shard, shards_.size()));
+  }
+  shard_ = static_cast<size_t>(shard);
 }
 
 void BundleWriter::check_new_key(const std::string& name, const std::string& key) const {
@@ -126,7 +144,8 @@ void BundleWriter::write_tensor(const std::string& key, const Tensor& tensor) {
   if (!tensor.defined()) throw InvalidArgumentError(fmt::format("saving {}: no tensor for {}", prefix_, key));
   if (tensor.size_bytes() >= bundle_format::kLargeTensor) align(bundle_format::kLargeAlignment);
   auto entry = entry_of(tensor.dtype(), tensor.shape());
-  entry.set_offset(static_cast<int64_t>(offset_));
+  entry.set_shard_id(static_cast<int32_t>(shard_));
+  entry.set_offset(static_cast<int64_t>(shards_[shard_].offset));
   const auto append_piece = [this](std::string_view piece) { append(piece); };
   const StoredBytes stored =
       tensor.dtype() == kString
@@ -138,22 +157,24 @@ void BundleWriter::write_tensor(const std::string& key, const Tensor& tensor) {
 }
 
 void BundleWriter::append(std::string_view bytes) {
-  data_->append(bytes);
-  offset_ += bytes.size();
+  shards_[shard_].file->append(bytes);
+  shards_[shard_].offset += bytes.size();
 }
 
 void BundleWriter::align(uint64_t alignment) {
-  const uint64_t over = offset_ % alignment;
+  const uint64_t over = shards_[shard_].offset % alignment;
   if (over != 0) append(std::string(alignment - over, '\0'));
 }
 
 void BundleWriter::finish_data() {
   advance(State::kAdding, State::kDataFinished, [&] {
-    data_->sync();
-    data_->close();
+    for (Shard& shard : shards_) {
+      shard.file->sync();
+      shard.file->close();
+    }
     prefix_touched_ = true;
     if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
-    files_.rename(data_temporary_, data_path(prefix_, 0, 1));
+    for (const Shard& shard : shards_) files_.rename(shard.temporary, shard.path);
   });
 }
 
@@ -171,7 +192,7 @@ void BundleWriter::commit() {
 void BundleWriter::write_index() {
   const auto file = files_.create(index_temporary_, FileSystem::IfExists::kFail);
   TableWriter table(*file);
-  table.add("", header());
+  table.add("", header(shards_.size()));
   for (const auto& [key, entry] : entries_) table.add(key, entry.SerializeAsString());
   table.finish();
   file->sync();
@@ -183,25 +204,40 @@ void BundleWriter::remove_leftovers() {
   try {
     drop_aside(files_, prefix_);
     for (const std::string& path : data_files_of(files_, prefix_)) {
-      if (path != data_path(prefix_, 0, 1)) files_.remove(path);
+      const bool ours = std::any_of(shards_.begin(), shards_.end(), [&](const Shard& s) { return s.path == path; });
+      if (!ours) files_.remove(path);
     }
   } catch (const Error& error) {
     log_warning("{} is saved, but files of the one before it could not be removed: {}", prefix_, error.what());
   }
 }
 
-void BundleWriter::undo() {
-  data_.reset();
-  remove_if_exists(files_, data_temporary_);
+void BundleWriter::remove_temporaries() {
+  for (Shard& shard : shards_) {
+    shard.file.reset();
+    remove_if_exists(files_, shard.temporary);
+  }
   remove_if_exists(files_, index_temporary_);
+}
+
+void BundleWriter::undo() {
+  remove_temporaries();
   if (!prefix_touched_) return;
   if (files_.exists(index_path(prefix_))) {
     drop_aside(files_, prefix_);
-  } else if (files_.exists(index_path(aside_prefix(prefix_)))) {
-    put_back(files_, prefix_);
-  } else {
-    remove_if_exists(files_, data_path(prefix_, 0, 1));
+    return;
   }
+  const std::string aside = aside_prefix(prefix_);
+  for (const Shard& shard : shards_) {
+    if (!files_.exists(aside + shard.path.substr(prefix_.size()))) remove_if_exists(files_, shard.path);
+  }
+  if (files_.exists(index_path(aside))) put_back(files_, prefix_);
+}
+
+uint64_t BundleWriter::data_bytes() const {
+  uint64_t bytes = 0;
+  for (const Shard& shard : shards_) bytes += shard.offset;
+  return bytes;
 }
 
 }  // namespace longhaul

@@ -18,8 +18,8 @@ namespace proto {
 class BundleEntryProto;
 }
 
-// Writes a checkpoint: a tensor bundle in one data file and an index, as TensorFlow's readers expect them
-// (docs/formats/tensor_bundle.md).
+// Writes a checkpoint: a tensor bundle in data files (one, or several shards) and an index, as TensorFlow's readers
+// expect them (docs/formats/tensor_bundle.md).
 //
 //   adding --finish_data--> data in place --commit--> committed          any of them --an error--> failed
 //
@@ -32,13 +32,12 @@ class BundleEntryProto;
 //
 // What is on the disk, step by step; a crash between any two leaves the old checkpoint of that name, or the new one,
 // whole:
-//   1. The tensors go to a temporary data file as they are added.                               (the old one is
-//   untouched)
-//   2. finish_data(): it is synced and closed: no rename before the bytes are durable.
+//   1. The tensors go to temporary data files as they are added. The old one is untouched.
+//   2. finish_data(): they are synced and closed: no rename before the bytes are durable.
 //   3. Is the name taken by a committed checkpoint, that one is set aside by hard links, durably; then its index is
 //   removed.
 //      From here on readers find the old one aside (checkpoint_files.h).
-//   4. The data file gets its name.
+//   4. The data files get their names.
 //   5. commit(): the index is written under a temporary name, synced and closed; then the directory is synced, so that
 //   no
 //      index is ever without its data.
@@ -54,11 +53,14 @@ class BundleEntryProto;
 // after any error the checkpoint cannot be committed, and further calls throw FailedPreconditionError.
 class BundleWriter {
  public:
-  // Makes the prefix's directory.
-  BundleWriter(FileSystem& files, const std::string& prefix);
+  // Makes the prefix's directory. Tensors go to the first of the shards until use_shard() names another.
+  BundleWriter(FileSystem& files, const std::string& prefix, int num_shards = 1);
   ~BundleWriter();
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
+
+  // What is added next goes to this data file. InvalidArgumentError: there are not so many.
+  void use_shard(int shard);
 
   // InvalidArgumentError: the name is empty or taken ("duplicate key"), or there is no tensor.
   void add(const std::string& name, const Tensor& tensor);
@@ -75,9 +77,14 @@ class BundleWriter {
     commit();
   }
 
-  uint64_t data_bytes() const { return offset_; }
+  uint64_t data_bytes() const;  // in all shards
 
  private:
+  struct Shard {
+    std::string path, temporary;
+    std::unique_ptr<WritableFile> file;
+    uint64_t offset = 0;
+  };
   enum class State { kAdding, kDataFinished, kCommitted, kFailed };
 
   // Runs `work`, which leads from one state to another, or to kFailed.
@@ -89,18 +96,18 @@ class BundleWriter {
   proto::BundleEntryProto& whole_entry(const std::string& name, const Shape& full_shape, DType dtype);
   void write_index();
   void remove_leftovers();
+  void remove_temporaries();
   void undo();
 
   FileSystem& files_;
   const std::string prefix_;
   const std::string directory_;
-  const std::string data_temporary_;
   const std::string index_temporary_;
   State state_ = State::kAdding;
   bool prefix_touched_ = false;  // step 3 was begun
   bool index_in_place_ = false;
-  std::unique_ptr<WritableFile> data_;
-  uint64_t offset_ = 0;
+  std::vector<Shard> shards_;
+  size_t shard_ = 0;                                        // that tensors go to
   std::map<std::string, proto::BundleEntryProto> entries_;  // by key, as the index wants them
   std::map<std::string, std::vector<TensorSlice>> slices_;  // by name, with all their lengths
 };

@@ -171,12 +171,13 @@ std::vector<std::string> data_files_of(FileSystem& files, const std::string& pre
 }
 
 void remove_checkpoint(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
+  const bool is_v1 = !committed_prefix(files, prefix) && files.exists(prefix) && !files.is_directory(prefix);
   for (const std::string& part : {aside_prefix(prefix), prefix}) {
     remove_if_exists(files, index_path(part));
     for (const std::string& path : data_files_of(files, part)) remove_if_exists(files, path);
     remove_if_exists(files, meta_graph_filename(part, meta_suffix));
   }
-  if (files.exists(prefix) && !files.is_directory(prefix)) remove_if_exists(files, prefix);  // V1
+  if (is_v1) remove_if_exists(files, prefix);
 }
 
 std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::string& directory,

@@ -96,7 +96,7 @@ void write_checkpoint_state(FileSystem& files, const std::string& directory, con
   if (relative_paths) {
     change_paths(written, [&](const std::string& p) { return is_absolute(p) ? relative_to(directory, p) : p; });
   }
-  if (written.model_checkpoint_path == latest_filename || state.model_checkpoint_path == path) {
+  if (written.model_checkpoint_path == path) {
     throw InvalidArgumentError(
         fmt::format("Save path '{}' conflicts with path used for checkpoint state. Please use a "
                     "different save path.",

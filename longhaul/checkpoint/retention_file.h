@@ -1,0 +1,34 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+// Why a checkpoint is kept, other than for being one of the newest.
+struct KeptCheckpoint {
+  bool pinned = false;
+  std::optional<double> metric;  // given when it was saved
+  bool fallen_out = false;       // it is none of the newest any more
+  bool operator==(const KeptCheckpoint&) const = default;
+};
+using KeptCheckpoints = std::map<std::string, KeptCheckpoint>;  // by prefix
+
+// The file `checkpoint.retention` beside the state file, whose own format has no room for it
+// (docs/formats/checkpoint_retention.md).
+std::string retention_path(const std::string& directory, const std::string& latest_filename = kDefaultStateFile);
+
+// The prefixes in `kept` lie in `directory`; they are written relative to it. Replaces the file whole.
+// InvalidArgumentError: a name with a line break in it.
+void write_retention(FileSystem& files, const std::string& directory, const KeptCheckpoints& kept,
+                     const std::string& latest_filename = kDefaultStateFile);
+
+// Empty where there is no such file. One that cannot be used is reported in the log and counts as none.
+KeptCheckpoints read_retention(FileSystem& files, const std::string& directory,
+                               const std::string& latest_filename = kDefaultStateFile);
+
+}  // namespace longhaul
