@@ -16,7 +16,8 @@ namespace longhaul {
 // One execution of an operation that works on host tensors alone.
 struct HostCall {
   const Operation& op;
-  std::span<const Tensor> inputs;  // by the operation's own numbering; undefined where it takes a resource
+  std::span<Tensor> inputs;  // by the operation's own numbering, to be kept or moved from; undefined where it takes a
+                             // resource
   std::span<const std::shared_ptr<Resource>> resources;  // one for each of Operation::ref_inputs()
   const WaitLimits& limits;                              // for what waits
   FileSystem& files;

@@ -166,8 +166,7 @@ std::vector<Tensor> Interpreter::evaluate(const Operation& op) {
   return it->second({op, inputs, variables_.values});
 }
 
-std::vector<Tensor> Interpreter::run_on_host(const Operation& op, HostKernel kernel,
-                                             const std::vector<Tensor>& inputs) {
+std::vector<Tensor> Interpreter::run_on_host(const Operation& op, HostKernel kernel, std::vector<Tensor> inputs) {
   std::vector<std::shared_ptr<Resource>> resources;
   for (int i = 0; i < op.ref_inputs(); ++i) {
     resources.push_back(resource_of(op.inputs()[static_cast<size_t>(i)].op(), variables_.resources));

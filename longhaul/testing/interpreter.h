@@ -23,7 +23,7 @@ class Interpreter {
  private:
   const std::vector<Tensor>& results_of(const Operation& op);
   std::vector<Tensor> evaluate(const Operation& op);
-  std::vector<Tensor> run_on_host(const Operation& op, HostKernel kernel, const std::vector<Tensor>& inputs);
+  std::vector<Tensor> run_on_host(const Operation& op, HostKernel kernel, std::vector<Tensor> inputs);
   Tensor value_of(const Output& output, bool at_start);
   std::vector<Tensor> inputs_of(const Operation& op);
 

@@ -1,0 +1,104 @@
+#include "longhaul/host/element_store.h"
+
+#include <algorithm>
+#include <deque>
+#include <random>
+
+namespace longhaul {
+namespace {
+
+class FifoStore : public ElementStore {
+ public:
+  void put(QueueElement element) override { elements_.push_back(std::move(element)); }
+  QueueElement take() override {
+    QueueElement element = std::move(elements_.front());
+    elements_.pop_front();
+    return element;
+  }
+  void put_back(std::vector<QueueElement> taken) override {
+    elements_.insert(elements_.begin(), std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
+  }
+  size_t size() const override { return elements_.size(); }
+
+ private:
+  std::deque<QueueElement> elements_;
+};
+
+std::mt19937_64 seeded(uint64_t seed, uint64_t seed2) {
+  if (seed == 0 && seed2 == 0) {
+    std::random_device device;
+    seed = (uint64_t{device()} << 32) | device();
+  }
+  std::seed_seq sequence{seed, seed >> 32, seed2, seed2 >> 32};
+  return std::mt19937_64(sequence);
+}
+
+class ShuffleStore : public ElementStore {
+ public:
+  ShuffleStore(uint64_t seed, uint64_t seed2) : random_(seeded(seed, seed2)) {}
+  void put(QueueElement element) override { elements_.push_back(std::move(element)); }
+  QueueElement take() override {
+    // Not a distribution of the standard library: these differ between libraries.
+    std::swap(elements_[random_() % elements_.size()], elements_.back());
+    QueueElement element = std::move(elements_.back());
+    elements_.pop_back();
+    return element;
+  }
+  void put_back(std::vector<QueueElement> taken) override {
+    for (QueueElement& element : taken) put(std::move(element));
+  }
+  size_t size() const override { return elements_.size(); }
+
+ private:
+  std::vector<QueueElement> elements_;
+  std::mt19937_64 random_;
+};
+
+class PriorityStore : public ElementStore {
+ public:
+  void put(QueueElement element) override { push(std::move(element), ++newest_); }
+  QueueElement take() override {
+    std::pop_heap(heap_.begin(), heap_.end(), comes_later);
+    QueueElement element = std::move(heap_.back().element);
+    heap_.pop_back();
+    return element;
+  }
+  void put_back(std::vector<QueueElement> taken) override {
+    for (auto element = taken.rbegin(); element != taken.rend(); ++element) push(std::move(*element), --oldest_);
+  }
+  size_t size() const override { return heap_.size(); }
+
+ private:
+  struct Entry {
+    int64_t priority;
+    int64_t age;
+    QueueElement element;
+  };
+  static bool comes_later(const Entry& a, const Entry& b) {
+    return a.priority != b.priority ? a.priority > b.priority : a.age > b.age;
+  }
+  void push(QueueElement element, int64_t age) {
+    const auto priority = element.front().item<int64_t>();
+    heap_.push_back({priority, age, std::move(element)});
+    std::push_heap(heap_.begin(), heap_.end(), comes_later);
+  }
+
+  std::vector<Entry> heap_;
+  int64_t newest_ = 0, oldest_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<ElementStore> make_fifo_store() {
+  return std::make_unique<FifoStore>();
+}
+
+std::unique_ptr<ElementStore> make_shuffle_store(uint64_t seed, uint64_t seed2) {
+  return std::make_unique<ShuffleStore>(seed, seed2);
+}
+
+std::unique_ptr<ElementStore> make_priority_store() {
+  return std::make_unique<PriorityStore>();
+}
+
+}  // namespace longhaul

@@ -1,0 +1,282 @@
+#include "longhaul/host/queue.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/host/tensor_rows.h"
+
+namespace longhaul {
+
+Queue::Queue(QueueSpec spec, std::unique_ptr<ElementStore> store) : spec_(std::move(spec)), store_(std::move(store)) {}
+
+Shape Queue::component_shape(size_t i) const {
+  return spec_.signature.shapes.empty() ? Shape::unknown_rank() : spec_.signature.shapes[i];
+}
+
+void Queue::check(std::span<const Tensor> element) const {
+  const auto& [dtypes, shapes] = spec_.signature;
+  if (element.size() != dtypes.size()) {
+    throw InvalidArgumentError(fmt::format("{} '{}': Wrong number of components in tuple. Expected {}, got {}",
+                                           spec_.kind, name(), dtypes.size(), element.size()));
+  }
+  for (size_t i = 0; i < element.size(); ++i) {
+    if (element[i].dtype() != dtypes[i]) {
+      throw InvalidArgumentError(fmt::format("{} '{}': Type mismatch in tuple component {}. Expected {}, got {}",
+                                             spec_.kind, name(), i, dtype_name(dtypes[i]),
+                                             dtype_name(element[i].dtype())));
+    }
+    if (!shapes.empty() && !element[i].shape().compatible_with(shapes[i])) {
+      throw InvalidArgumentError(fmt::format("{} '{}': Shape mismatch in tuple component {}. Expected {}, got {}",
+                                             spec_.kind, name(), i, shapes[i].to_string(),
+                                             element[i].shape().to_string()));
+    }
+  }
+}
+
+void Queue::check_rows(std::span<const Tensor> components) const {
+  for (size_t i = 0; i < components.size(); ++i) {
+    if (components[i].shape().rank() == 0) {
+      throw InvalidArgumentError(
+          fmt::format("{} '{}': component {} is a scalar; it must have a row for each element", spec_.kind, name(), i));
+    }
+    if (components[i].shape().dim(0) != components[0].shape().dim(0)) {
+      throw InvalidArgumentError(fmt::format(
+          "{} '{}': All input tensors must have the same size in the 0th dimension. Component {} has {}, and should "
+          "have {}",
+          spec_.kind, name(), i, components[i].shape().dim(0), components[0].shape().dim(0)));
+    }
+  }
+}
+
+bool Queue::has_space() const {
+  return spec_.capacity < 0 || store_->size() < static_cast<size_t>(spec_.capacity);
+}
+
+bool Queue::has_element() const {
+  return store_->size() > (closed_ ? 0 : spec_.min_after_dequeue);
+}
+
+bool Queue::try_enqueue(QueueElement& element) {
+  MutexLock lock(mutex_);
+  if (closed_ || !enqueues_.empty() || !has_space()) return false;
+  store_->put(std::move(element));
+  if (!dequeues_.empty()) serve();
+  return true;
+}
+
+bool Queue::try_dequeue(QueueElement* element) {
+  MutexLock lock(mutex_);
+  if (!dequeues_.empty() || !has_element()) return false;
+  *element = store_->take();
+  if (!enqueues_.empty()) serve();
+  return true;
+}
+
+void Queue::enqueue(QueueElement element, const WaitLimits& limits) {
+  check(element);
+  if (try_enqueue(element)) return;
+  std::vector<QueueElement> elements;
+  elements.push_back(std::move(element));
+  put_all(std::move(elements), limits);
+}
+
+void Queue::enqueue_many(std::span<const Tensor> components, const WaitLimits& limits) {
+  check_rows(components);
+  const size_t count = components.empty() ? 0 : static_cast<size_t>(components[0].shape().dim(0));
+  std::vector<QueueElement> elements(count);
+  for (const Tensor& component : components) {
+    std::vector<Tensor> rows = rows_of(component);
+    for (size_t i = 0; i < count; ++i) elements[i].push_back(std::move(rows[i]));
+  }
+  if (count > 0) check(elements[0]);  // the others are like it
+  put_all(std::move(elements), limits);
+}
+
+void Queue::put_all(std::vector<QueueElement> elements, const WaitLimits& limits) {
+  PendingEnqueue pending;
+  pending.elements = std::move(elements);
+  wait(pending, limits);
+}
+
+QueueElement Queue::dequeue(const WaitLimits& limits) {
+  QueueElement element;
+  if (!try_dequeue(&element)) element = std::move(take(1, /*fewer_will_do=*/false, limits)[0]);
+  return element;
+}
+
+std::vector<Tensor> Queue::dequeue_many(int64_t n, const WaitLimits& limits) {
+  return dequeue_stacked(n, /*fewer_will_do=*/false, limits);
+}
+
+std::vector<Tensor> Queue::dequeue_up_to(int64_t n, const WaitLimits& limits) {
+  return dequeue_stacked(n, /*fewer_will_do=*/true, limits);
+}
+
+std::vector<Tensor> Queue::dequeue_stacked(int64_t n, bool fewer_will_do, const WaitLimits& limits) {
+  if (n < 0) throw InvalidArgumentError(fmt::format("DequeueMany requested {} < 0 elements", n));
+  if (spec_.signature.shapes.empty()) {
+    throw InvalidArgumentError(fmt::format(
+        "{} '{}': DequeueMany and DequeueUpTo require the components to have specified shapes.", spec_.kind, name()));
+  }
+  std::vector<QueueElement> elements = n == 0 ? std::vector<QueueElement>() : take(n, fewer_will_do, limits);
+  try {
+    return stack(elements);
+  } catch (...) {
+    MutexLock lock(mutex_);
+    store_->put_back(std::move(elements));
+    serve();
+    throw;
+  }
+}
+
+std::vector<QueueElement> Queue::take(int64_t n, bool fewer_will_do, const WaitLimits& limits) {
+  PendingDequeue pending;
+  pending.wanted = static_cast<size_t>(n);
+  pending.fewer_will_do = fewer_will_do;
+  wait(pending, limits);
+  return std::move(pending.taken);
+}
+
+std::vector<Tensor> Queue::stack(const std::vector<QueueElement>& elements) const {
+  std::vector<Tensor> stacked;
+  for (size_t c = 0; c < spec_.signature.dtypes.size(); ++c) {
+    const auto row = [&](size_t i) -> const Tensor& { return elements[i][c]; };
+    stacked.push_back(stack_rows(elements.size(), row, spec_.signature.dtypes[c], spec_.signature.shapes[c]));
+  }
+  return stacked;
+}
+
+// The queue's mutex is not held while the watch is made or destroyed: a cancellation takes them the other way round.
+template <typename PendingCall>
+void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
+  constexpr Seconds kLook{1};
+  std::optional<Cancellation::Watch> watch;
+  if (limits.cancellation != nullptr) {
+    watch.emplace(*limits.cancellation, [this, &pending] {
+      MutexLock lock(mutex_);
+      pending.cancelled = true;
+      pending.changed.notify_one();
+    });
+  }
+  {
+    MutexLock lock(mutex_);
+    begin(pending);
+    while (!pending.done && !pending.cancelled) {
+      const Seconds left = limits.deadline.count() > 0 ? limits.deadline - Clock::real().now() : kLook;
+      if (left <= Seconds{0}) break;
+      pending.changed.wait_for(mutex_, std::min(left, kLook));
+    }
+    if (!pending.done) withdraw(pending);
+  }
+  watch.reset();
+  if (pending.error) std::rethrow_exception(pending.error);
+  if (pending.done) return;
+  if (pending.cancelled) limits.cancellation->check();
+  throw DeadlineExceededError(fmt::format("{} '{}': the run's time was over while it waited", spec_.kind, name()));
+}
+
+void Queue::begin(PendingEnqueue& pending) {
+  if (closed_) {
+    return finish(pending,
+                  std::make_exception_ptr(CancelledError(fmt::format("{} '{}' is closed.", spec_.kind, name()))));
+  }
+  enqueues_.push_back(&pending);
+  serve();
+}
+
+void Queue::begin(PendingDequeue& pending) {
+  dequeues_.push_back(&pending);
+  serve();
+}
+
+void Queue::withdraw(PendingEnqueue& pending) {
+  enqueues_.erase(std::find(enqueues_.begin(), enqueues_.end(), &pending));
+  serve();
+}
+
+void Queue::withdraw(PendingDequeue& pending) {
+  dequeues_.erase(std::find(dequeues_.begin(), dequeues_.end(), &pending));
+  store_->put_back(std::move(pending.taken));
+  serve();
+}
+
+void Queue::serve() {
+  bool progress = true;
+  while (progress) {
+    progress = serve_enqueues();
+    progress |= serve_dequeues();
+  }
+}
+
+bool Queue::serve_enqueues() {
+  bool progress = false;
+  while (!enqueues_.empty()) {
+    PendingEnqueue& first = *enqueues_.front();
+    for (; first.next < first.elements.size() && has_space(); ++first.next, progress = true) {
+      store_->put(std::move(first.elements[first.next]));
+    }
+    if (first.next < first.elements.size()) return progress;
+    enqueues_.pop_front();
+    finish(first);
+  }
+  return progress;
+}
+
+bool Queue::serve_dequeues() {
+  bool progress = false;
+  while (!dequeues_.empty()) {
+    PendingDequeue& first = *dequeues_.front();
+    for (; first.taken.size() < first.wanted && has_element(); progress = true) first.taken.push_back(store_->take());
+    const bool enough = first.taken.size() == first.wanted;
+    if (!enough && !(closed_ && enqueues_.empty())) return progress;
+    dequeues_.pop_front();
+    if (enough || (first.fewer_will_do && !first.taken.empty())) {
+      finish(first);
+    } else {
+      end_of_elements(first);
+    }
+  }
+  return progress;
+}
+
+void Queue::end_of_elements(PendingDequeue& pending) {
+  store_->put_back(std::move(pending.taken));
+  finish(pending, std::make_exception_ptr(OutOfRangeError(
+                      fmt::format("{} '{}' is closed and has insufficient elements (requested {}, current size {})",
+                                  spec_.kind, name(), pending.wanted, store_->size()))));
+}
+
+// Under the lock: the call may return, and be gone, as soon as that is free.
+void Queue::finish(Pending& pending, std::exception_ptr error) {
+  pending.error = std::move(error);
+  pending.done = true;
+  pending.changed.notify_one();
+}
+
+void Queue::close(bool cancel_pending_enqueues) {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  if (cancel_pending_enqueues) {
+    for (PendingEnqueue* pending : enqueues_) {
+      finish(*pending, std::make_exception_ptr(CancelledError(
+                           fmt::format("{} '{}': Enqueue operation was cancelled", spec_.kind, name()))));
+    }
+    enqueues_.clear();
+  }
+  serve();
+}
+
+bool Queue::is_closed() const {
+  MutexLock lock(mutex_);
+  return closed_;
+}
+
+size_t Queue::size() const {
+  MutexLock lock(mutex_);
+  return store_->size();
+}
+
+}  // namespace longhaul
