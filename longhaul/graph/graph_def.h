@@ -12,8 +12,8 @@ inline constexpr int kGraphVersion = 134;  // that of TensorFlow 1.15, which rea
 // The graph as files have it. With shapes, each node has what is known of its outputs in the attr _output_shapes.
 proto::GraphDef to_graph_def(const Graph& graph, bool add_shapes = false);
 
-// The graph with shapes, its collections and, if given, how it is saved. Collections of mixed types are left out with a
-// warning.
+// The graph with shapes, its collections and, if given, how it is saved: export_meta_graph (meta_graph.h) without
+// further options.
 proto::MetaGraphDef to_meta_graph_def(const Graph& graph, const proto::SaverDef* saver_def = nullptr);
 
 proto::TensorShapeProto to_proto(const Shape& shape);

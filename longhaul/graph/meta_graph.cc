@@ -1,90 +1,231 @@
+#include "longhaul/graph/meta_graph.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <set>
 
-#include "longhaul/base/log.h"
+#include "longhaul/graph/collection_def.h"
+#include "longhaul/graph/default_attrs.h"
 #include "longhaul/graph/graph_def.h"
-#include "longhaul/proto/variable.pb.h"
+#include "longhaul/graph/node_input.h"
 
 namespace longhaul {
 namespace {
 
-proto::SaveSliceInfoDef to_proto(const SaveSliceInfo& slice) {
-  proto::SaveSliceInfoDef def;
-  def.set_full_name(slice.full_name);
-  def.mutable_full_shape()->Assign(slice.full_shape.begin(), slice.full_shape.end());
-  def.mutable_var_offset()->Assign(slice.offset.begin(), slice.offset.end());
-  def.mutable_var_shape()->Assign(slice.shape.begin(), slice.shape.end());
-  return def;
+constexpr char kUnboundInputs[] = "unbound_inputs";
+constexpr char kUnboundPrefix[] = "$unbound_inputs_";
+constexpr std::string_view kColocation = "loc:@";
+
+std::string scope_of(std::string_view name) {
+  const size_t slash = name.rfind('/');
+  return slash == std::string_view::npos ? "" : std::string(name.substr(0, slash + 1));
 }
 
-std::string serialize_variable(const VariableInfo& variable) {
-  proto::VariableDef def;
-  def.set_variable_name(variable.ref.name());
-  def.set_initializer_name(variable.initializer.name());
-  def.set_snapshot_name(variable.read.name());
-  def.set_initial_value_name(variable.initial_value.name());
-  def.set_trainable(variable.trainable);
-  if (variable.slice) *def.mutable_save_slice_info_def() = to_proto(*variable.slice);
-  return def.SerializeAsString();
+// The scopes of all savers but one.
+std::set<std::string> other_saver_scopes(const Graph& graph, const std::optional<proto::SaverDef>& kept) {
+  std::set<std::string> scopes;
+  for (const Operation& op : graph.operations()) {
+    if (op.type() == "SaveV2" || op.type() == "RestoreV2") scopes.insert(scope_of(op.name()));
+  }
+  scopes.erase("");
+  if (kept) {
+    scopes.erase(scope_of(kept->save_tensor_name()));
+    scopes.erase(scope_of(kept->restore_op_name()));
+  }
+  return scopes;
 }
 
-struct ItemToProto {
-  proto::CollectionDef* out;
-  void operator()(int64_t value) const { out->mutable_int64_list()->add_value(value); }
-  void operator()(float value) const { out->mutable_float_list()->add_value(value); }
-  void operator()(const std::string& bytes) const { out->mutable_bytes_list()->add_value(bytes); }
-  void operator()(const Operation& op) const { out->mutable_node_list()->add_value(op.name()); }
-  void operator()(const Output& output) const { out->mutable_node_list()->add_value(output.name()); }
-  void operator()(const VariableInfo& variable) const {
-    out->mutable_bytes_list()->add_value(serialize_variable(variable));
+class Exporter {
+ public:
+  Exporter(const Graph& graph, const ExportMetaGraphOptions& options)
+      : graph_(graph), options_(options), prefix_(options.export_scope) {
+    if (!prefix_.empty() && !prefix_.ends_with('/')) prefix_ += '/';
+    if (options.clear_extraneous_savers) left_out_ = other_saver_scopes(graph, options.saver_def);
   }
-  void operator()(const std::shared_ptr<const Saveable>&) const {}
-  void operator()(const AnyMessage& message) const {
-    google::protobuf::Any* any = out->mutable_any_list()->add_value();
-    any->set_type_url(message.type_url);
-    any->set_value(message.value);
+
+  ExportedMetaGraph run() {
+    add_nodes();
+    add_info();
+    add_collections();
+    add_unbound_inputs();
+    add_saver();
+    find_variables();
+    return std::move(result_);
   }
+
+ private:
+  bool includes(std::string_view name) const {
+    const std::string_view op = operation_name(name);
+    if (!op.starts_with(prefix_)) return false;
+    return std::none_of(left_out_.begin(), left_out_.end(), [&](const auto& scope) { return op.starts_with(scope); });
+  }
+
+  // Its name in the file.
+  std::optional<std::string> name_inside(std::string_view name) const {
+    if (!includes(name)) return std::nullopt;
+    return std::string(name.substr(prefix_.size()));
+  }
+
+  std::string input_inside(const std::string& input) {
+    const bool control = input.starts_with('^');
+    const std::string name = control ? input.substr(1) : input;
+    const char* const caret = control ? "^" : "";
+    if (const auto inside = name_inside(name)) return caret + *inside;
+    const std::string unbound = fmt::format("{}{}{}", caret, kUnboundPrefix, name);
+    unbound_.insert(unbound);
+    return unbound;
+  }
+
+  void add_nodes() {
+    proto::GraphDef all = to_graph_def(graph_, /*add_shapes=*/true);
+    proto::GraphDef* graph_def = result_.meta.mutable_graph_def();
+    *graph_def->mutable_versions() = all.versions();
+    for (proto::NodeDef& node : *all.mutable_node()) {
+      if (!includes(node.name())) continue;
+      change(&node);
+      types_.insert(node.op());
+      graph_def->add_node()->Swap(&node);
+    }
+    if (!prefix_.empty() && graph_def->node_size() == 0) {
+      throw InvalidArgumentError(fmt::format("the graph has nothing in the scope '{}'", options_.export_scope));
+    }
+  }
+
+  void change(proto::NodeDef* node) {
+    node->set_name(*name_inside(node->name()));
+    for (std::string& input : *node->mutable_input()) input = input_inside(input);
+    if (options_.clear_devices) node->clear_device();
+    if (options_.strip_default_attrs) strip_default_attrs(node);
+    if (!prefix_.empty()) strip_colocations(node);
+  }
+
+  void strip_colocations(proto::NodeDef* node) const {
+    const auto attr = node->mutable_attr()->find("_class");
+    if (attr == node->mutable_attr()->end()) return;
+    proto::AttrValue stripped;
+    for (const std::string& place : attr->second.list().s()) {
+      if (!place.starts_with(kColocation)) continue;
+      const auto inside = name_inside(std::string_view(place).substr(kColocation.size()));
+      if (inside) stripped.mutable_list()->add_s(std::string(kColocation) + *inside);
+    }
+    if (stripped.has_list()) {
+      attr->second = stripped;
+    } else {
+      node->mutable_attr()->erase("_class");
+    }
+  }
+
+  void add_info() {
+    proto::MetaGraphDef::MetaInfoDef* info = result_.meta.mutable_meta_info_def();
+    info->set_tensorflow_version("1.15.5");
+    info->set_tensorflow_git_version("longhaul");
+    info->set_stripped_default_attrs(options_.strip_default_attrs);
+    for (const std::string& type : types_) info->mutable_stripped_op_list()->add_op()->set_name(type);
+  }
+
+  void add_collections() {
+    const std::vector<std::string> there = graph_.collection_keys();
+    for (const std::string& key : options_.collections.value_or(there)) {
+      if (std::find(there.begin(), there.end(), key) == there.end()) {
+        throw InvalidArgumentError(fmt::format("the graph has no collection '{}'", key));
+      }
+      const auto collection = collection_to_proto(
+          key, graph_.collection(key),
+          {[this](std::string_view name) { return name_inside(name); }, /*named_only=*/!prefix_.empty()});
+      if (collection) (*result_.meta.mutable_collection_def())[key] = *collection;
+    }
+  }
+
+  void add_unbound_inputs() {
+    if (unbound_.empty()) return;
+    proto::CollectionDef& collection = (*result_.meta.mutable_collection_def())[kUnboundInputs];
+    for (const std::string& name : unbound_) collection.mutable_bytes_list()->add_value(name);
+  }
+
+  void add_saver() {
+    if (!options_.saver_def) return;
+    const auto inside = map_names(*options_.saver_def, [this](std::string_view name) { return name_inside(name); });
+    if (inside) *result_.meta.mutable_saver_def() = *inside;
+  }
+
+  void find_variables() {
+    for (const VariableInfo& variable : graph_.collection_of<VariableInfo>(collections::kGlobalVariables)) {
+      const auto name = name_inside(variable.ref.name());
+      if (name) result_.variables[*name] = variable;
+    }
+  }
+
+  const Graph& graph_;
+  const ExportMetaGraphOptions& options_;
+  std::string prefix_;
+  std::set<std::string> left_out_;  // scopes
+  std::set<std::string> types_, unbound_;
+  ExportedMetaGraph result_;
 };
 
-// The number of the CollectionDef's kind that an item goes into.
-proto::CollectionDef::KindCase kind_of(const CollectionItem& item) {
-  proto::CollectionDef probe;
-  std::visit(ItemToProto{&probe}, item);
-  return probe.kind_case();
-}
-
-void add_collections(const Graph& graph, proto::MetaGraphDef* meta) {
-  for (const std::string& key : graph.collection_keys()) {
-    const std::vector<CollectionItem> items = graph.collection(key);
-    std::set<proto::CollectionDef::KindCase> kinds;
-    for (const CollectionItem& item : items) kinds.insert(kind_of(item));
-    if (kinds.contains(proto::CollectionDef::KIND_NOT_SET)) continue;
-    if (kinds.size() > 1) {
-      log_warning("collection {} holds things of different kinds and is left out of the meta graph", key);
-      continue;
-    }
-    proto::CollectionDef& collection = (*meta->mutable_collection_def())[key];
-    for (const CollectionItem& item : items) std::visit(ItemToProto{&collection}, item);
+// An import must say what all the inputs are that the file has not.
+void check_unbound_inputs(const proto::MetaGraphDef& meta, const std::map<std::string, Output>& input_map) {
+  const auto unbound = meta.collection_def().find(kUnboundInputs);
+  if (unbound == meta.collection_def().end()) return;
+  std::vector<std::string> missing;
+  for (const std::string& name : unbound->second.bytes_list().value()) {
+    if (!input_map.contains(name) && !input_map.contains(name + ":0")) missing.push_back(name);
+  }
+  if (!missing.empty()) {
+    throw InvalidArgumentError(fmt::format(
+        "Graph contains unbound inputs: {}. Must provide these inputs through input_map.", fmt::join(missing, ", ")));
   }
 }
 
-void add_op_list(const Graph& graph, proto::MetaGraphDef* meta) {
-  std::set<std::string> types;
-  for (const Operation& op : graph.operations()) types.insert(op.type());
-  for (const std::string& type : types)
-    meta->mutable_meta_info_def()->mutable_stripped_op_list()->add_op()->set_name(type);
+VariablesByName variables_in(const Graph& graph, const std::string& prefix) {
+  VariablesByName variables;
+  for (const VariableInfo& variable : graph.collection_of<VariableInfo>(collections::kGlobalVariables)) {
+    const std::string name = variable.ref.name();
+    if (name.starts_with(prefix)) variables[name.substr(prefix.size())] = variable;
+  }
+  return variables;
 }
 
 }  // namespace
 
+ExportedMetaGraph export_scoped_meta_graph(const Graph& graph, const ExportMetaGraphOptions& options) {
+  return Exporter(graph, options).run();
+}
+
+proto::MetaGraphDef export_meta_graph(const Graph& graph, const ExportMetaGraphOptions& options) {
+  return export_scoped_meta_graph(graph, options).meta;
+}
+
 proto::MetaGraphDef to_meta_graph_def(const Graph& graph, const proto::SaverDef* saver_def) {
-  proto::MetaGraphDef meta;
-  *meta.mutable_graph_def() = to_graph_def(graph, /*add_shapes=*/true);
-  meta.mutable_meta_info_def()->set_tensorflow_version("1.15.5");
-  meta.mutable_meta_info_def()->set_tensorflow_git_version("longhaul");
-  add_op_list(graph, &meta);
-  add_collections(graph, &meta);
-  if (saver_def != nullptr) *meta.mutable_saver_def() = *saver_def;
-  return meta;
+  ExportMetaGraphOptions options;
+  if (saver_def != nullptr) options.saver_def = *saver_def;
+  return export_meta_graph(graph, options);
+}
+
+ImportedMetaGraph import_scoped_meta_graph(Graph& graph, const proto::MetaGraphDef& meta,
+                                           const ImportMetaGraphOptions& options) {
+  check_unbound_inputs(meta, options.input_map);
+  ImportedMetaGraph imported{.graph = import_graph_def(graph, meta.graph_def(),
+                                                       {.scope = options.import_scope,
+                                                        .input_map = options.input_map,
+                                                        .return_elements = options.return_elements,
+                                                        .clear_devices = options.clear_devices})};
+  import_collections(graph, meta, imported.graph.prefix);
+  imported.variables = variables_in(graph, imported.graph.prefix);
+  return imported;
+}
+
+VariablesByName copy_scoped_meta_graph(const Graph& from, const std::string& from_scope, Graph& to,
+                                       const std::string& to_scope) {
+  if (&from == &to && from_scope == to_scope) {
+    throw InvalidArgumentError(
+        fmt::format("'from_scope' and 'to_scope' need to be different when performing copy in the same graph, both are "
+                    "'{}'",
+                    from_scope));
+  }
+  return import_scoped_meta_graph(to, export_meta_graph(from, {.export_scope = from_scope}), {.import_scope = to_scope})
+      .variables;
 }
 
 }  // namespace longhaul

@@ -1,0 +1,55 @@
+#include "longhaul/graph/default_attrs.h"
+
+#include <map>
+#include <string>
+
+#include "longhaul/graph/attr_value.h"
+#include "longhaul/proto/serialize.h"
+
+namespace longhaul {
+namespace {
+
+using Defaults = std::map<std::string, Attrs>;
+
+// From TensorFlow's registrations (REGISTER_OP) of the types that exist here.
+const Defaults& defaults_by_type() {
+  static const Attrs resource = {{"container", std::string()}, {"shared_name", std::string()}};
+  static const Attrs apply = {{"use_locking", false}};
+  static const Defaults* const defaults = new Defaults{
+      {"VariableV2", resource},
+      {"Assign", {{"validate_shape", true}, {"use_locking", true}}},
+      {"AssignAdd", apply},
+      {"AssignSub", apply},
+      {"ApplyGradientDescent", apply},
+      {"ApplyAdagrad", apply},
+      {"ApplyRMSProp", apply},
+      {"ApplyMomentum", {{"use_locking", false}, {"use_nesterov", false}}},
+      {"ApplyAdam", {{"use_locking", false}, {"use_nesterov", false}}},
+      {"HashTableV2", resource},
+      {"MutableHashTableV2", resource},
+      {"FIFOQueueV2", resource},
+      {"PaddingFIFOQueueV2", resource},
+      {"RandomShuffleQueueV2", resource},
+      {"PriorityQueueV2", resource},
+      {"TextLineReaderV2", resource},
+      {"TFRecordReaderV2", resource},
+      {"FixedLengthRecordReaderV2", resource},
+      {"WholeFileReaderV2", resource},
+      {"IdentityReaderV2", resource},
+  };
+  return *defaults;
+}
+
+}  // namespace
+
+void strip_default_attrs(proto::NodeDef* node) {
+  const auto type = defaults_by_type().find(node->op());
+  if (type == defaults_by_type().end()) return;
+  for (const auto& [name, value] : type->second) {
+    const auto attr = node->attr().find(name);
+    if (attr == node->attr().end()) continue;
+    if (proto::serialize(attr->second) == proto::serialize(attr_to_proto(value))) node->mutable_attr()->erase(name);
+  }
+}
+
+}  // namespace longhaul
