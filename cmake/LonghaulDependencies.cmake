@@ -7,6 +7,9 @@ find_package(Protobuf REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(leveldb REQUIRED)
 find_package(Snappy REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+find_package(JPEG REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
 
 # libtorch: another one than the system's (newer, or with CUDA) is found by CMAKE_PREFIX_PATH.

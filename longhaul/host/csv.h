@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/tensor/tensor.h"
+
+namespace longhaul {
+
+struct CsvFormat {
+  char delimiter = ',';
+  bool quotes = true;            // fields may stand in double quotes, as in RFC 4180: "a ""word"", another"
+  std::string na_value;          // besides an empty field, what stands for a missing value
+  std::vector<int64_t> columns;  // wanted, counted from 0, increasing; empty: all
+};
+
+// Takes records apart. One thread at a time; it keeps its memory from call to call.
+class CsvSplitter {
+ public:
+  explicit CsvSplitter(const CsvFormat& format) : delimiter_(format.delimiter), quotes_(format.quotes) {}
+
+  // The fields of one record, one more than there are delimiters outside quotes. They are parts of the record, or of
+  // this object, and valid until the next call. An end of line behind the record does not count.
+  // InvalidArgumentError "column 2: ...": a quote where none may be, one that is never closed, an end of line outside
+  // quotes.
+  std::span<const std::string_view> split(std::string_view record);
+
+ private:
+  std::string_view take_field(std::string_view& rest);
+  std::string_view take_quoted(std::string_view& rest);
+  [[noreturn]] void fail(const char* why) const;
+
+  const char delimiter_;
+  const bool quotes_;
+  bool odd_characters_ = false;  // the record has some of " \r \n
+  std::vector<std::string_view> fields_;
+  std::string unquoted_;
+};
+
+// The fields of records, a string tensor of any shape: a tensor of that shape for each of `defaults`, with its dtype
+// (float, double, int32, int64, string). A default of one element is for missing values; an empty one says that there
+// must be none. `keys` are the records' names for messages, or undefined.
+//
+// InvalidArgumentError "KEY, column 2: ..." (or "record 3, column 2: ...", both from 1): as split(), and for a field
+// that is no such number, or missing; "KEY, the record has 3 fields, want 4".
+std::vector<Tensor> decode_csv(const Tensor& records, const Tensor& keys, std::span<const Tensor> defaults,
+                               const CsvFormat& format);
+
+}  // namespace longhaul

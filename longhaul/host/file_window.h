@@ -1,0 +1,45 @@
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+// A file that is read from front to back, in large pieces. One thread.
+class FileWindow {
+ public:
+  explicit FileWindow(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
+
+  // The `count` bytes at `offset`, fewer only at the end of the file. Valid until the next call. Memory is taken for
+  // `count`, so it is checked before.
+  std::string_view at(uint64_t offset, size_t count) {
+    if (offset < begin_ || offset + count > begin_ + buffer_.size()) load(offset, count);
+    return std::string_view(buffer_).substr(offset - begin_, count);
+  }
+  // What there is at `offset`: empty only at the end of the file.
+  std::string_view some(uint64_t offset) {
+    if (offset < begin_ || offset >= begin_ + buffer_.size()) load(offset, 1);
+    return std::string_view(buffer_).substr(offset - begin_);
+  }
+  uint64_t file_size() const { return file_->size(); }
+
+ private:
+  static constexpr size_t kReadBytes = 256 * 1024;
+
+  void load(uint64_t offset, size_t count) {
+    buffer_.resize(std::max(count, kReadBytes));
+    begin_ = offset;
+    buffer_.resize(file_->read(offset, buffer_.data(), buffer_.size()));
+  }
+
+  const std::unique_ptr<ReadableFile> file_;
+  std::string buffer_;
+  uint64_t begin_ = 0;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <charconv>
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace longhaul {
+
+inline std::string_view without_spaces(std::string_view text) {
+  const auto is_space = [](char c) { return c == ' ' || (c >= '\t' && c <= '\r'); };
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+// The number that the whole text says in decimal, spaces around it aside; "+1", "inf" and "nan" as well. Nothing: it is
+// none, or an integer that does not fit. Floating numbers that are too large or small are infinite or 0.
+template <typename Number>
+std::optional<Number> parse_number(std::string_view text) {
+  text = without_spaces(text);
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') text.remove_prefix(1);
+  Number number;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (end != text.data() + text.size()) return std::nullopt;
+  if (error == std::errc()) return number;
+  if constexpr (std::is_floating_point_v<Number>) {
+    if (error == std::errc::result_out_of_range)
+      return static_cast<Number>(std::strtod(std::string(text).c_str(), nullptr));
+  }
+  return std::nullopt;
+}
+
+}  // namespace longhaul

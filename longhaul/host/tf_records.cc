@@ -1,0 +1,142 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "longhaul/host/record_source.h"
+#include "longhaul/io/crc32c.h"
+#include "longhaul/io/inflate.h"
+#include "longhaul/io/record.h"
+
+namespace longhaul {
+namespace {
+
+[[noreturn]] void throw_truncated(const std::string& path, uint64_t offset) {
+  throw DataLossError(fmt::format("{}: truncated record at {}", path, offset));
+}
+
+class PlainRecords : public RecordSource {
+ public:
+  PlainRecords(std::unique_ptr<ReadableFile> file, const std::string& path, const RecordPlace& from)
+      : file_(std::move(file)), path_(path), number_(from.number), reader_(*file_, path, from.offset) {}
+
+  bool next(std::string& key, std::string& value) override {
+    const uint64_t offset = reader_.offset();
+    std::string_view payload;
+    switch (reader_.next(payload)) {
+      case RecordReader::Result::kEnd: return false;
+      case RecordReader::Result::kTruncated: throw_truncated(path_, offset);
+      case RecordReader::Result::kRecord: break;
+    }
+    key = fmt::format("{}:{}", path_, offset);
+    value.assign(payload);
+    ++number_;
+    return true;
+  }
+  RecordPlace place() const override { return {reader_.offset(), number_}; }
+
+ private:
+  const std::unique_ptr<ReadableFile> file_;
+  const std::string path_;
+  int64_t number_;
+  RecordReader reader_;
+};
+
+class CompressedRecords : public RecordSource {
+ public:
+  CompressedRecords(std::unique_ptr<ReadableFile> file, const std::string& path, const RecordPlace& from,
+                    InflateStream::Format format)
+      : file_(std::move(file)), path_(path), number_(from.number), stream_(*file_, path, format) {
+    std::string skipped;
+    while (offset_ < from.offset) {
+      if (take(skipped, std::min(from.offset - offset_, uint64_t{kStepBytes})) == 0) throw_truncated(path_, offset_);
+    }
+  }
+
+  bool next(std::string& key, std::string& value) override {
+    if (!failure_.empty()) throw DataLossError(failure_);
+    begin_ = offset_;
+    try {
+      if (!take_record(value)) return false;
+    } catch (const DataLossError& error) {
+      failure_ = error.what();
+      throw;
+    }
+    key = fmt::format("{}:{}", path_, begin_);
+    ++number_;
+    return true;
+  }
+  RecordPlace place() const override { return {offset_, number_}; }
+
+ private:
+  static constexpr size_t kStepBytes = 1 << 20;
+
+  bool take_record(std::string& payload) {
+    const size_t got = take(header_, kRecordHeaderBytes);
+    if (got == 0) return false;
+    if (got < kRecordHeaderBytes) throw_truncated(path_, begin_);
+    check_crc(std::string_view(header_).substr(0, 8), std::string_view(header_).substr(8));
+    uint64_t length;
+    std::memcpy(&length, header_.data(), sizeof length);
+    take_payload(payload, length);
+    if (take(footer_, kRecordFooterBytes) < kRecordFooterBytes) throw_truncated(path_, begin_);
+    check_crc(payload, footer_);
+    return true;
+  }
+
+  // Memory grows with what there is, not with what the length says.
+  void take_payload(std::string& payload, uint64_t length) {
+    payload.clear();
+    while (payload.size() < length) {
+      if (take(step_, std::min(length - payload.size(), uint64_t{kStepBytes})) == 0) throw_truncated(path_, begin_);
+      payload += step_;
+    }
+  }
+
+  size_t take(std::string& bytes, size_t count) {
+    bytes.resize(count);
+    try {
+      bytes.resize(stream_.read(bytes.data(), count));
+    } catch (const DataLossError& error) {
+      throw DataLossError(fmt::format("{}, in the record at {}", error.what(), begin_));
+    }
+    offset_ += bytes.size();
+    return bytes.size();
+  }
+
+  void check_crc(std::string_view data, std::string_view stored) const {
+    uint32_t want;
+    std::memcpy(&want, stored.data(), sizeof want);
+    const uint32_t got = mask_crc32c(crc32c(data));
+    if (got != want)
+      throw DataLossError(
+          fmt::format("{}: corrupted record at {}: crc {:#010x}, stored is {:#010x}", path_, begin_, got, want));
+  }
+
+  const std::unique_ptr<ReadableFile> file_;
+  const std::string path_;
+  int64_t number_;
+  InflateStream stream_;
+  uint64_t offset_ = 0;  // before compression, as is
+  uint64_t begin_ = 0;   // of the record that is being read
+  std::string header_, footer_, step_, failure_;
+};
+
+}  // namespace
+
+Compression compression_of(const std::string& type) {
+  if (type.empty()) return Compression::kNone;
+  if (type == "ZLIB") return Compression::kZlib;
+  if (type == "GZIP") return Compression::kGzip;
+  throw InvalidArgumentError(fmt::format("compression must be empty, ZLIB or GZIP, not {}", type));
+}
+
+OpenRecords tf_records(Compression compression) {
+  return [=](FileSystem& files, const std::string& path, const RecordPlace& from) -> std::unique_ptr<RecordSource> {
+    if (compression == Compression::kNone) return std::make_unique<PlainRecords>(files.open(path), path, from);
+    const auto format = compression == Compression::kZlib ? InflateStream::Format::kZlib : InflateStream::Format::kGzip;
+    return std::make_unique<CompressedRecords>(files.open(path), path, from, format);
+  };
+}
+
+}  // namespace longhaul
