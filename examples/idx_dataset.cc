@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "longhaul/io/file.h"
-
 namespace longhaul::examples {
 namespace {
 
@@ -23,7 +21,8 @@ constexpr uint32_t kUnsignedBytes = 0x08;    // IDX's number for this type of el
 // The contents of a gzip file of one member, from its start to its end.
 class GzipReader {
  public:
-  explicit GzipReader(std::string path) : path_(std::move(path)), file_(open(path_)), state_(new inflate_state) {
+  GzipReader(FileSystem& files, std::string path)
+      : path_(std::move(path)), file_(open(files, path_)), state_(new inflate_state) {
     isal_inflate_init(state_.get());
     state_->crc_flag = ISAL_GZIP;
   }
@@ -44,9 +43,9 @@ class GzipReader {
   }
 
  private:
-  static std::unique_ptr<ReadableFile> open(const std::string& path) {
+  static std::unique_ptr<ReadableFile> open(FileSystem& files, const std::string& path) {
     try {
-      return FileSystem::real().open(path);
+      return files.open(path);
     } catch (const Error& error) {
       throw_error(error.code(), fmt::format("{}; {}", error.what(), kRemedy));
     }
@@ -138,15 +137,16 @@ void read_labels(GzipReader reader, const ImageFormat& format, ImageDataset& dat
 
 }  // namespace
 
-ImageDataset load_images(const std::string& directory, const std::string& part, const ImageFormat& format) {
+ImageDataset load_images(const std::string& directory, const std::string& part, const ImageFormat& format,
+                         FileSystem& files) {
   ImageDataset data;
-  read_pixels(GzipReader(join_path(directory, part + "-images-idx3-ubyte.gz")), format, data);
-  read_labels(GzipReader(join_path(directory, part + "-labels-idx1-ubyte.gz")), format, data);
+  read_pixels(GzipReader(files, join_path(directory, part + "-images-idx3-ubyte.gz")), format, data);
+  read_labels(GzipReader(files, join_path(directory, part + "-labels-idx1-ubyte.gz")), format, data);
   return data;
 }
 
 std::future<ImageDataset> load_images_in_background(std::string directory, std::string part, ImageFormat format) {
-  return std::async(std::launch::async, load_images, std::move(directory), std::move(part), format);
+  return std::async(std::launch::async, [=] { return load_images(directory, part, format); });
 }
 
 }  // namespace longhaul::examples

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/io/file.h"
+
 namespace longhaul::examples {
 
 // Where Debian's package dataset-fashion-mnist puts its files.
@@ -32,7 +34,8 @@ struct ImageFormat {
 // sizes, the bytes. NotFoundError: a file is missing. DataLossError: it is truncated, damaged, not IDX or not of that
 // format. Both name the file and what to do. No memory is taken for what a header claims beyond what a file of its size
 // can hold.
-ImageDataset load_images(const std::string& directory, const std::string& part, const ImageFormat& format = {});
+ImageDataset load_images(const std::string& directory, const std::string& part, const ImageFormat& format = {},
+                         FileSystem& files = FileSystem::real());
 
 // The same in a thread of its own, so that a program builds its graph meanwhile. get() throws what load_images() would.
 std::future<ImageDataset> load_images_in_background(std::string directory, std::string part, ImageFormat format = {});

@@ -68,7 +68,7 @@ class BundleCommit : public ::testing::Test {
   bool failed_ = false;
 };
 
-TEST_F(BundleCommit, ACrashAtAnyMomentLeavesTheOldOrTheNewWhole) {
+TEST_F(BundleCommit, ACrashAtAnyMomentLeavesTheOldOrTheNewWhole) {  // unlike CB-3
   bool saw_old = false, saw_new = false;
   for (int n = 0;; ++n) {
     const TemporaryDirectory directory;
@@ -130,7 +130,7 @@ TEST_F(BundleCommit, AFullDiskLeavesTheOld) {
 }
 
 // The order that the protocol depends on: bytes before names, data before index, everything before the commit.
-TEST_F(BundleCommit, NamesAreGivenToWhatIsDurable) {
+TEST_F(BundleCommit, NamesAreGivenToWhatIsDurable) {  // unlike CB-2
   const TemporaryDirectory directory;
   FaultyFileSystem files;
   save(files, directory.file("m"), 1.0f);

@@ -69,7 +69,7 @@ class ForeignBundle : public ::testing::Test {
   proto::BundleHeaderProto header_;
 };
 
-TEST_F(ForeignBundle, NumbersOfABigEndianMachineAreTurned) {
+TEST_F(ForeignBundle, NumbersOfABigEndianMachineAreTurned) {  // CB-26
   header_.set_endianness(proto::BundleHeaderProto::BIG);
   const std::string bytes = testing::from_hex(
       "3f800000c0000000"  // floats 1, -2
@@ -98,7 +98,7 @@ TEST_F(ForeignBundle, NumbersOfABigEndianMachineAreTurned) {
 }
 
 // The checksum of the lengths runs over big-endian numbers and is stored as one.
-TEST_F(ForeignBundle, StringsOfABigEndianMachineAreRead) {
+TEST_F(ForeignBundle, StringsOfABigEndianMachineAreRead) {  // CB-26
   header_.set_endianness(proto::BundleHeaderProto::BIG);
   const std::string lengths = testing::from_hex("0000000100000002");
   const uint32_t checksum = __builtin_bswap32(mask_crc32c(crc32c(lengths)));
@@ -110,7 +110,7 @@ TEST_F(ForeignBundle, StringsOfABigEndianMachineAreRead) {
   EXPECT_TRUE(identical(reader({{"s", strings}}).read("s"), Tensor::of<std::string>({"a", "bc"})));
 }
 
-TEST_F(ForeignBundle, TensorsLieInAnyOfTheDataFiles) {
+TEST_F(ForeignBundle, TensorsLieInAnyOfTheDataFiles) {  // CB-1
   header_.set_num_shards(3);
   write_data("ab", 0);
   write_data("xyz", 2);
@@ -122,7 +122,7 @@ TEST_F(ForeignBundle, TensorsLieInAnyOfTheDataFiles) {
   EXPECT_TRUE(identical(reader.read("b"), Tensor::of<uint8_t>({'y', 'z'})));
 }
 
-TEST_F(ForeignBundle, VersionsThatWeAreTooOldForAreRefused) {
+TEST_F(ForeignBundle, VersionsThatWeAreTooOldForAreRefused) {  // CB-27
   header_.mutable_version()->set_producer(9);
   EXPECT_EQ(version_error(), "");
   header_.mutable_version()->set_min_consumer(2);
@@ -135,7 +135,7 @@ TEST_F(ForeignBundle, VersionsThatWeAreTooOldForAreRefused) {
   EXPECT_THAT(version_error(), HasSubstr("below min producer"));
 }
 
-TEST_F(ForeignBundle, UnknownDtypesAreListedAndVerifiedButNotRead) {
+TEST_F(ForeignBundle, UnknownDtypesAreListedAndVerifiedButNotRead) {  // unlike CB-25
   write_data("abcd");
   const BundleReader reader = this->reader({{"quantized", entry(11, {4}, "abcd")}, {"variant", entry(21, {}, "abcd")}});
   EXPECT_THAT(reader.keys(), ElementsAre("quantized", "variant"));
@@ -145,7 +145,7 @@ TEST_F(ForeignBundle, UnknownDtypesAreListedAndVerifiedButNotRead) {
   EXPECT_THROW(reader.read("variant"), UnimplementedError);
 }
 
-TEST_F(ForeignBundle, NoSizeIsBelieved) {
+TEST_F(ForeignBundle, NoSizeIsBelieved) {  // CB-23, unlike CB-23
   write_data("abcdefgh");
   const auto changed = [&](auto change) {
     Entry changed = entry(kFloat, {2}, "abcdefgh");
@@ -170,7 +170,7 @@ TEST_F(ForeignBundle, NoSizeIsBelieved) {
   EXPECT_THAT(changed([](Entry& e) { e.set_crc32c(1); }), HasSubstr("Checksum does not match: stored 0x"));
 }
 
-TEST_F(ForeignBundle, NoLengthOfAStringIsBelieved) {
+TEST_F(ForeignBundle, NoLengthOfAStringIsBelieved) {  // CB-24
   const auto error_for = [&](const std::string& bytes, const Shape& shape) {
     write_data(bytes);
     return error_of_reading(entry(kString, shape, bytes));

@@ -27,7 +27,7 @@ void save(FileSystem& files, const std::string& prefix, int num_shards, float va
   writer.finish();
 }
 
-TEST(BundleShards, EachHasItsTensorsAndTheIndexHasAll) {
+TEST(BundleShards, EachHasItsTensorsAndTheIndexHasAll) {  // CB-1, unlike CB-4
   const TemporaryDirectory directory;
   save(FileSystem::real(), directory.file("m"), 3, 1);
   EXPECT_THAT(FileSystem::real().list(directory.path()),
@@ -49,7 +49,7 @@ TEST(BundleShards, ANumberOutOfRangeIsRefused) {
 }
 
 // The one before has another number of data files.
-TEST(BundleShards, AnErrorAtAnyOperationLeavesTheOldOrTheNewAndNoDebris) {
+TEST(BundleShards, AnErrorAtAnyOperationLeavesTheOldOrTheNewAndNoDebris) {  // CB-5, unlike CB-4
   const LogSink before = set_log_sink([](LogLevel, const std::string&) {});
   for (int n = 0;; ++n) {
     const TemporaryDirectory directory;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/memory_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -25,12 +26,12 @@ class CheckpointStateTest : public ::testing::Test {
 };
 
 // The text is that of keras-gpt-2's tests/toy_checkpoint, written by TensorFlow.
-TEST_F(CheckpointStateTest, IsTheTextThatTensorFlowWrites) {
+TEST_F(CheckpointStateTest, IsTheTextThatTensorFlowWrites) {  // CS-1, CB-40, PR-1
   write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = "model.ckpt"});
   EXPECT_EQ(text(), "model_checkpoint_path: \"model.ckpt\"\nall_model_checkpoint_paths: \"model.ckpt\"\n");
 }
 
-TEST_F(CheckpointStateTest, EverythingComesBack) {
+TEST_F(CheckpointStateTest, EverythingComesBack) {  // PR-1
   const CheckpointState state{.model_checkpoint_path = "/elsewhere/m-2",
                               .all_model_checkpoint_paths = {"/elsewhere/m \"1\"\n", "/elsewhere/m-2"},
                               .all_model_checkpoint_timestamps = {1e9 + 0.25, 1.7e9},
@@ -41,7 +42,7 @@ TEST_F(CheckpointStateTest, EverythingComesBack) {
   EXPECT_EQ(read.state, state);
 }
 
-TEST_F(CheckpointStateTest, TheLatestIsTheLastOfAllPaths) {
+TEST_F(CheckpointStateTest, TheLatestIsTheLastOfAllPaths) {  // CS-3
   const auto all = [](std::vector<std::string> paths) {
     return make_checkpoint_state("/d",
                                  {.model_checkpoint_path = "/d/m-3", .all_model_checkpoint_paths = std::move(paths)})
@@ -52,7 +53,7 @@ TEST_F(CheckpointStateTest, TheLatestIsTheLastOfAllPaths) {
   EXPECT_THAT(all({"/d/m-2", "/d/m-3"}), ElementsAre("/d/m-2", "/d/m-3"));
 }
 
-TEST_F(CheckpointStateTest, PathsInARelativeDirectoryAreRelativeToIt) {
+TEST_F(CheckpointStateTest, PathsInARelativeDirectoryAreRelativeToIt) {  // CS-2
   const CheckpointState state = make_checkpoint_state(
       "train", {.model_checkpoint_path = "train/m-2", .all_model_checkpoint_paths = {"/abs/m-1", "train/m-2"}});
   EXPECT_EQ(state.model_checkpoint_path, "m-2");
@@ -61,18 +62,28 @@ TEST_F(CheckpointStateTest, PathsInARelativeDirectoryAreRelativeToIt) {
   EXPECT_EQ(make_checkpoint_state("/train", {.model_checkpoint_path = "/train/m"}).model_checkpoint_path, "/train/m");
 }
 
-TEST_F(CheckpointStateTest, RelativePathsLetTheDirectoryMove) {
+TEST_F(CheckpointStateTest, MixedPathsAreReadAsTheCallerNamesTheirDirectory) {  // CS-4
+  testing::MemoryFileSystem files;
+  files.put(
+      "train/checkpoint",
+      "model_checkpoint_path: \"m-2\"\nall_model_checkpoint_paths: \"/abs/m-1\"\nall_model_checkpoint_paths: \"m-2\"");
+  const CheckpointState state = read_checkpoint_state(files, "train").state;
+  EXPECT_EQ(state.model_checkpoint_path, "train/m-2");
+  EXPECT_THAT(state.all_model_checkpoint_paths, ElementsAre("/abs/m-1", "train/m-2"));
+}
+
+TEST_F(CheckpointStateTest, RelativePathsLetTheDirectoryMove) {  // CS-5
   write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = directory_.file("m-2")}, true);
   EXPECT_THAT(text(), HasSubstr("model_checkpoint_path: \"m-2\""));
   EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).state.model_checkpoint_path, directory_.file("m-2"));
 }
 
-TEST_F(CheckpointStateTest, RelativePathsAreCompletedAndNotTidied) {
+TEST_F(CheckpointStateTest, RelativePathsAreCompletedAndNotTidied) {  // CS-7
   const auto read = read_text("model_checkpoint_path: \"./model.ckpt-687529\"");
   EXPECT_EQ(read.state.model_checkpoint_path, directory_.path() + "/./model.ckpt-687529");
 }
 
-TEST_F(CheckpointStateTest, WhatCannotBeUsedIsSaidAndNotThrown) {
+TEST_F(CheckpointStateTest, WhatCannotBeUsedIsSaidAndNotThrown) {  // unlike CS-6
   EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).status, Status::kMissing);
   EXPECT_EQ(read_checkpoint_state(files_, directory_.file("absent")).status, Status::kMissing);
   for (const char* bad : {"", "model_checkpoint_path", "\x01\x02\x03", "all_model_checkpoint_paths: \"m\""}) {
@@ -99,7 +110,7 @@ TEST_F(CheckpointStateTest, FieldsOfNewerWritersAreSkipped) {
   EXPECT_EQ(read.status, Status::kRead);
 }
 
-TEST_F(CheckpointStateTest, RefusesContradictions) {
+TEST_F(CheckpointStateTest, RefusesContradictions) {  // CS-8
   EXPECT_THROW(
       make_checkpoint_state("/d", {.model_checkpoint_path = "/d/m", .all_model_checkpoint_timestamps = {1, 2}}),
       InvalidArgumentError);
@@ -108,7 +119,7 @@ TEST_F(CheckpointStateTest, RefusesContradictions) {
       InvalidArgumentError);
 }
 
-TEST_F(CheckpointStateTest, AFailedReplacementLeavesTheOldState) {
+TEST_F(CheckpointStateTest, AFailedReplacementLeavesTheOldState) {  // CS-1
   for (int n = 0;; ++n) {
     write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = directory_.file("old")});
     testing::FaultyFileSystem faulty;

@@ -1,52 +1,12 @@
 #include "longhaul/checkpoint/genuine_test.h"
 
-#include "longhaul/base/error.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/wire.h"
 #include "longhaul/io/crc32c.h"
+#include "longhaul/testing/memory_file_system.h"
 
 namespace longhaul::testing {
 namespace {
-
-class FileInMemory : public ReadableFile {
- public:
-  explicit FileInMemory(std::string contents) : contents_(std::move(contents)) {}
-  uint64_t size() const override { return contents_.size(); }
-  size_t read(uint64_t offset, char* out, size_t count) const override {
-    return offset >= contents_.size() ? 0 : contents_.copy(out, count, offset);
-  }
-
- private:
-  const std::string contents_;
-};
-
-class FilesInMemory : public FileSystem {
- public:
-  explicit FilesInMemory(const GenuineBundle& bundle)
-      : contents_{{index_path("x"), bundle.index}, {data_path("x", 0, 1), bundle.data}} {}
-
-  std::unique_ptr<ReadableFile> open(const std::string& path) override {
-    const auto it = contents_.find(path);
-    if (it == contents_.end()) throw NotFoundError("open " + path);
-    return file_in_memory(it->second);
-  }
-  bool exists(const std::string& path) override { return contents_.contains(path); }
-  bool is_directory(const std::string&) override { return false; }
-  double modified_at(const std::string&) override { return 0; }
-  std::vector<std::string> list(const std::string&) override { return {}; }
-  std::unique_ptr<WritableFile> create(const std::string&, IfExists) override { refuse(); }
-  void make_directories(const std::string&) override { refuse(); }
-  void rename(const std::string&, const std::string&) override { refuse(); }
-  void link(const std::string&, const std::string&) override { refuse(); }
-  void remove(const std::string&) override { refuse(); }
-  void sync_directory(const std::string&) override { refuse(); }
-  uint64_t free_bytes(const std::string&) override { return 0; }
-
- private:
-  [[noreturn]] static void refuse() { throw PermissionDeniedError("files in memory are read only"); }
-
-  std::map<std::string, std::string> contents_;
-};
 
 std::string with_trailer(std::string block, char type) {
   block.push_back(type);
@@ -107,11 +67,16 @@ std::string table_with_block(const std::string& contents, char type) {
 }
 
 std::unique_ptr<FileSystem> files_in_memory(const GenuineBundle& bundle) {
-  return std::make_unique<FilesInMemory>(bundle);
+  auto files = std::make_unique<MemoryFileSystem>();
+  files->put(index_path("x"), bundle.index);
+  files->put(data_path("x", 0, 1), bundle.data);
+  return files;
 }
 
-std::unique_ptr<ReadableFile> file_in_memory(std::string contents) {
-  return std::make_unique<FileInMemory>(std::move(contents));
+std::unique_ptr<ReadableFile> file_in_memory(std::string_view contents) {
+  MemoryFileSystem files;
+  files.put("file", contents);
+  return files.open("file");
 }
 
 void write_bundle(const GenuineBundle& bundle, const std::string& prefix) {

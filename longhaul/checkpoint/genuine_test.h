@@ -29,7 +29,7 @@ GenuineBundle empty_bundle();
 
 // The files of a bundle, in memory: what is opened as "x.index" and "x.data-00000-of-00001". It cannot be written to.
 std::unique_ptr<FileSystem> files_in_memory(const GenuineBundle& bundle);
-std::unique_ptr<ReadableFile> file_in_memory(std::string contents);
+std::unique_ptr<ReadableFile> file_in_memory(std::string_view contents);
 
 // A table with one data block, whose contents need not make sense. Its checksums are right.
 std::string table_with_block(const std::string& contents, char type);

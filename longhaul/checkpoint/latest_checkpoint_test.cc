@@ -52,21 +52,21 @@ class LatestCheckpoint : public ::testing::Test {
   LogSink old_sink_;
 };
 
-TEST_F(LatestCheckpoint, IsTheOneThatTheStateNames) {
+TEST_F(LatestCheckpoint, IsTheOneThatTheStateNames) {  // CS-9
   for (const char* name : {"m-1", "m-2", "m-3"}) save(name);
   write_state("m-2", {"m-3", "m-1", "m-2"});
   EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-2"));
   EXPECT_THAT(candidates(), ElementsAre("m-2", "m-1", "m-3"));
 }
 
-TEST_F(LatestCheckpoint, IsAnOlderOneWhereTheStatesIsGone) {
+TEST_F(LatestCheckpoint, IsAnOlderOneWhereTheStatesIsGone) {  // unlike CS-9
   for (const char* name : {"m-1", "m-2", "m-3"}) save(name);
   write_state("m-3", {"m-1", "m-2", "m-3"});
   remove_checkpoint(files_, path("m-3"));
   EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-2"));
 }
 
-TEST_F(LatestCheckpoint, IsSearchedForWhereThereIsNoUsableState) {
+TEST_F(LatestCheckpoint, IsSearchedForWhereThereIsNoUsableState) {  // unlike CS-6
   for (const char* name : {"m-9", "m-10", "m"}) save(name);
   EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-10"));
   write_file_atomically(files_, path("checkpoint"), "");
@@ -88,7 +88,7 @@ TEST_F(LatestCheckpoint, IsNoneInAnEmptyOrAbsentDirectory) {
   EXPECT_EQ(latest_checkpoint(files_, path("absent")), std::nullopt);
 }
 
-TEST_F(LatestCheckpoint, IsWholeOrPassedOver) {
+TEST_F(LatestCheckpoint, IsWholeOrPassedOver) {  // unlike SA-50
   for (const char* name : {"m-1", "m-2", "m-3", "m-4", "m-5"}) save(name);
   write_state("m-5", {"m-3", "m-4", "m-5"});
   damage("m-5");
@@ -123,7 +123,7 @@ TEST_F(LatestCheckpoint, FindsAllCommittedOnesByStep) {
   EXPECT_EQ(find_checkpoints(files_, directory_.path(), "").size(), 3u);
 }
 
-TEST_F(LatestCheckpoint, ExistsWithAllItsFiles) {
+TEST_F(LatestCheckpoint, ExistsWithAllItsFiles) {  // CS-10
   save("m-1");
   EXPECT_TRUE(checkpoint_exists(files_, path("m-1")));
   EXPECT_FALSE(checkpoint_exists(files_, path("m-2")));
@@ -136,7 +136,7 @@ TEST_F(LatestCheckpoint, ExistsWithAllItsFiles) {
   EXPECT_TRUE(checkpoint_exists(files_, path("v1")));
 }
 
-TEST_F(LatestCheckpoint, TimesOfThoseThatExist) {
+TEST_F(LatestCheckpoint, TimesOfThoseThatExist) {  // CS-10
   save("m-1");
   save("m-2");
   const auto times = checkpoint_mtimes(files_, {path("m-1"), path("absent"), path("m-2")});
@@ -144,7 +144,7 @@ TEST_F(LatestCheckpoint, TimesOfThoseThatExist) {
   EXPECT_NEAR(times[1] - times[0], 60, 1e-3);
 }
 
-TEST_F(LatestCheckpoint, RemovalTakesAllFilesAndNoOthers) {
+TEST_F(LatestCheckpoint, RemovalTakesAllFilesAndNoOthers) {  // CS-10
   save("m-1");
   save("m-10");
   write_file_atomically(files_, data_path(path("m-1"), 1, 2), "");
@@ -153,7 +153,7 @@ TEST_F(LatestCheckpoint, RemovalTakesAllFilesAndNoOthers) {
   EXPECT_THAT(files_.list(directory_.path()), ElementsAre("m-10.data-00000-of-00001", "m-10.index", "m-10.meta"));
 }
 
-TEST(MetaGraphFilename, LosesTheEndingOfAShard) {
+TEST(MetaGraphFilename, LosesTheEndingOfAShard) {  // CS-11
   EXPECT_EQ(meta_graph_filename("m-5"), "m-5.meta");
   EXPECT_EQ(meta_graph_filename("m-5-00000-of-00002"), "m-5.meta");
   EXPECT_EQ(meta_graph_filename("m-5-?\?\?\?\?-of-00002", "txt"), "m-5.txt");

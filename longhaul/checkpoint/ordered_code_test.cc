@@ -27,7 +27,7 @@ std::string of_string(std::string_view text) {
 }
 
 // The vectors are worked out from the rule in docs/formats/tensor_bundle.md.
-TEST(OrderedCode, WritesSignedNumbersAsTheFormatSays) {
+TEST(OrderedCode, WritesSignedNumbersAsTheFormatSays) {  // CB-32
   EXPECT_EQ(of_signed(0), "\x80");
   EXPECT_EQ(of_signed(-1), "\x7f");
   EXPECT_EQ(of_signed(5), "\x85");
@@ -42,13 +42,13 @@ TEST(OrderedCode, WritesSignedNumbersAsTheFormatSays) {
   EXPECT_EQ(of_signed(std::numeric_limits<int64_t>::min()), std::string("\x00\x3f\x80\0\0\0\0\0\0\0", 10));
 }
 
-TEST(OrderedCode, WritesUnsignedNumbersWithTheirLength) {
+TEST(OrderedCode, WritesUnsignedNumbersWithTheirLength) {  // CB-32
   EXPECT_EQ(of_unsigned(0), std::string("\0", 1));
   EXPECT_EQ(of_unsigned(5), "\x01\x05");
   EXPECT_EQ(of_unsigned(0x1234), "\x02\x12\x34");
 }
 
-TEST(OrderedCode, EscapesTheTwoBytesThatEndAString) {
+TEST(OrderedCode, EscapesTheTwoBytesThatEndAString) {  // CB-32
   EXPECT_EQ(of_string("ab"), std::string("ab\0\1", 4));
   EXPECT_EQ(of_string(std::string_view("\0\xff", 2)), std::string("\0\xff\xff\0\0\1", 6));
 }

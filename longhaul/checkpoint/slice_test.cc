@@ -12,7 +12,7 @@ TensorSlice box(std::vector<TensorSlice::Extent> extents) {
   return {std::move(extents)};
 }
 
-TEST(TensorSlice, IsReadFromTheTextOfSaveOperations) {
+TEST(TensorSlice, IsReadFromTheTextOfSaveOperations) {  // CB-34
   const auto [shape, slice] = parse_shape_and_slice("5 10 -:0,1");
   EXPECT_EQ(shape, Shape({5, 10}));
   EXPECT_EQ(slice, box({{}, {0, 1}}));
@@ -39,7 +39,7 @@ TEST(TensorSlice, StaysWithinItsTensor) {
 
 // NumIncreasing(0), String("ab"), NumIncreasing(2), then (0, -1) for the whole dimension and (0, 1): see the format
 // page.
-TEST(TensorSlice, HasAKeyThatSortsBeforeNames) {
+TEST(TensorSlice, HasAKeyThatSortsBeforeNames) {  // CB-31
   const std::string key = slice_key("ab", box({{}, {0, 1}}));
   EXPECT_EQ(key, testing::from_hex("00"
                                    "61620001"

@@ -60,27 +60,27 @@ Entries many_entries() {
   return entries;
 }
 
-TEST(Table, ReadsAGenuineIndex) {
+TEST(Table, ReadsAGenuineIndex) {  // CB-10, CB-12
   const Entries entries = read_all(testing::counter_bundle().index);
   ASSERT_EQ(entries.size(), 2u);
   EXPECT_EQ(entries.at(""), testing::from_hex("08011a020801"));
   EXPECT_EQ(entries.at("counter"), testing::from_hex("08011200280435a67b113a"));
 }
 
-TEST(Table, ReadsAGenuineSnappyBlock) {
+TEST(Table, ReadsAGenuineSnappyBlock) {  // CB-13
   const Entries entries = read_all(testing::snappy_bundle().index);
   ASSERT_EQ(entries.size(), 6u);
   EXPECT_EQ(entries.at("a"), testing::from_hex("08011200280435"
                                                "0638271f"));
 }
 
-TEST(Table, WritesTheBytesThatTensorFlowWrites) {
+TEST(Table, WritesTheBytesThatTensorFlowWrites) {  // CB-12, CB-14, CB-16
   const std::string genuine = testing::empty_bundle().index;
   EXPECT_EQ(table_of({{"", testing::from_hex("08011a020801")}}), genuine);
   EXPECT_EQ(table_of(read_all(testing::counter_bundle().index)).size(), testing::counter_bundle().index.size());
 }
 
-TEST(Table, GivesBackWhatWasWritten) {
+TEST(Table, GivesBackWhatWasWritten) {  // CB-12
   const Entries entries = many_entries();
   const std::string bytes = table_of(entries);
   EXPECT_GT(bytes.size(), 3 * 262144u);
@@ -101,7 +101,7 @@ TEST(Table, SeeksTheFirstKeyThatIsNotLess) {
   EXPECT_FALSE(table.seek("m").valid());
 }
 
-TEST(TableWriter, RefusesKeysOutOfOrder) {
+TEST(TableWriter, RefusesKeysOutOfOrder) {  // CB-17
   StringFile file;
   TableWriter writer(file);
   writer.add("b", "");
@@ -135,7 +135,7 @@ TEST(Table, AFlippedByteIsDetectedOrHarmless) {
   }
 }
 
-TEST(Table, ErrorsNameTheFileThePlaceAndBothValues) {
+TEST(Table, ErrorsNameTheFileThePlaceAndBothValues) {  // CB-11, CB-16
   std::string bytes = testing::counter_bundle().index;
   bytes[3] = 'x';
   EXPECT_THAT(error_of(bytes), HasSubstr("t.index: block at 0: block checksum mismatch: crc 0x"));
@@ -145,7 +145,7 @@ TEST(Table, ErrorsNameTheFileThePlaceAndBothValues) {
   EXPECT_THAT(error_of(bytes), HasSubstr("not an sstable (bad magic number)"));
 }
 
-TEST(Table, DoesNotBelieveAHandle) {
+TEST(Table, DoesNotBelieveAHandle) {  // CB-11
   std::string footer = testing::from_hex("000800ffffffffff7f");
   footer.resize(40);
   wire::append(footer, uint64_t{0xdb4775248b80fb57});

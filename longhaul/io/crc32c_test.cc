@@ -13,7 +13,7 @@ std::string counting(int from, int step) {
   return bytes;
 }
 
-TEST(Crc32c, TheVectorsOfRfc3720) {
+TEST(Crc32c, TheVectorsOfRfc3720) {  // TR-2
   EXPECT_EQ(crc32c(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(crc32c(std::string(32, '\xff')), 0x62a8ab43u);
   EXPECT_EQ(crc32c(counting(0, 1)), 0x46dd794eu);
@@ -34,7 +34,7 @@ TEST(Crc32c, ExtendingGivesTheCrcOfTheWhole) {
     EXPECT_EQ(extend_crc32c(crc32c(data.substr(0, cut)), data.substr(cut)), crc32c(data));
 }
 
-TEST(Crc32c, MaskingIsUndoneByUnmasking) {
+TEST(Crc32c, MaskingIsUndoneByUnmasking) {  // TR-2
   EXPECT_EQ(mask_crc32c(0), 0xa282ead8u);
   for (uint32_t crc : {0u, 1u, 0x8a9136aau, 0xffffffffu}) {
     EXPECT_NE(mask_crc32c(crc), crc);

@@ -53,7 +53,7 @@ TEST_F(Records, RoundTrip) {
   EXPECT_EQ(reader_.offset(), file_.bytes.size());
 }
 
-TEST_F(Records, AGenuineRecordIsReadAndWrittenTheSame) {
+TEST_F(Records, AGenuineRecordIsReadAndWrittenTheSame) {  // TR-1, TR-2
   file_.bytes = kGenuineBytes;
   ASSERT_EQ(next(), Result::kRecord);
   EXPECT_EQ(payload_.substr(11), "brain.Event:2");
@@ -62,7 +62,7 @@ TEST_F(Records, AGenuineRecordIsReadAndWrittenTheSame) {
   EXPECT_EQ(written, kGenuineBytes);
 }
 
-TEST_F(Records, ATruncatedTailIsNotAnError) {
+TEST_F(Records, ATruncatedTailIsNotAnError) {  // unlike TR-3
   std::string whole;
   append_record(whole, "first");
   size_t first = whole.size();
@@ -89,7 +89,7 @@ TEST_F(Records, AReaderFollowsAFileThatGrows) {
   EXPECT_EQ(next(), Result::kEnd);
 }
 
-TEST_F(Records, EveryFlippedBitIsFound) {
+TEST_F(Records, EveryFlippedBitIsFound) {  // TR-3
   for (size_t bit = 0; bit < kGenuineBytes.size() * 8; ++bit) {
     StringFile file;
     file.bytes = kGenuineBytes;
@@ -99,7 +99,7 @@ TEST_F(Records, EveryFlippedBitIsFound) {
   }
 }
 
-TEST_F(Records, AnErrorNamesTheFileAndTheOffset) {
+TEST_F(Records, AnErrorNamesTheFileAndTheOffset) {  // TR-3
   append_record(file_.bytes, "good");
   file_.bytes += kGenuineBytes;
   file_.bytes.back() ^= 1;
