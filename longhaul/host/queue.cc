@@ -279,4 +279,9 @@ size_t Queue::size() const {
   return store_->size();
 }
 
+size_t Queue::waiting() const {
+  MutexLock lock(mutex_);
+  return enqueues_.size() + dequeues_.size();
+}
+
 }  // namespace longhaul

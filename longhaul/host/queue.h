@@ -56,7 +56,8 @@ class Queue final : public Resource {
 
   void close(bool cancel_pending_enqueues) EXCLUDES(mutex_);  // twice is fine
   bool is_closed() const EXCLUDES(mutex_);
-  size_t size() const EXCLUDES(mutex_);  // without what waits
+  size_t size() const EXCLUDES(mutex_);     // without what waits
+  size_t waiting() const EXCLUDES(mutex_);  // calls
 
  private:
   // A call that waits, on its thread's stack. Guarded by the queue's mutex.

@@ -88,15 +88,20 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
   coord_.clear_stop();
   if (writer_) writer_->reopen();
-  if (!is_chief()) {
-    return session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
+  std::shared_ptr<Session> session;
+  if (is_chief()) {
+    session = prepare_as_chief(options);
+    write_graph();
+  } else {
+    session = session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
   }
-  std::shared_ptr<Session> session = prepare_as_chief(options);
-  write_graph();
-  if (options.start_standard_services) {
+  if (!options.start_standard_services) return session;
+  if (is_chief()) {
     log_info("Starting standard services.");
     start_standard_services(session);
   }
+  log_info("Starting queue runners.");
+  start_queue_runners(session);
   return session;
 }
 
@@ -161,6 +166,19 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   }
   for (const auto& service : services) service->start();
   return services;
+}
+
+QueueRunnerThreads Supervisor::start_queue_runners(std::shared_ptr<Session> session) {
+  return start_queue_runners(std::move(session), queue_runners(graph_));
+}
+
+QueueRunnerThreads Supervisor::start_queue_runners(std::shared_ptr<Session> session,
+                                                   const std::vector<QueueRunner>& runners) {
+  QueueRunnerThreads threads;
+  for (const QueueRunner& runner : runners) {
+    for (auto& thread : runner.create_threads(session, coord_, /*start=*/true)) threads.push_back(std::move(thread));
+  }
+  return threads;
 }
 
 std::shared_ptr<LooperThread> Supervisor::loop(std::optional<Seconds> interval, std::function<void()> target) {

@@ -9,6 +9,7 @@
 
 #include "longhaul/train/graph_defaults.h"
 #include "longhaul/train/looper_thread.h"
+#include "longhaul/train/queue_runner.h"
 #include "longhaul/train/supervisor_options.h"
 #include "longhaul/train/supervisor_services.h"
 
@@ -69,6 +70,11 @@ class Supervisor {
   // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief. Without a
   // logdir there are none, which is logged.
   std::vector<std::shared_ptr<LooperThread>> start_standard_services(std::shared_ptr<Session> session);
+
+  // Starts the threads of these queue runners, which stop with the supervisor's; the first form those of the graph's
+  // collection `queue_runners`, which is what prepare_or_wait_for_session() does after the services.
+  QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session);
+  QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session, const std::vector<QueueRunner>& runners);
 
   // Calls `target` on a thread, every `interval` or without pause, until the stop.
   std::shared_ptr<LooperThread> loop(std::optional<Seconds> interval, std::function<void()> target);

@@ -1,0 +1,62 @@
+#include "longhaul/base/cancellation.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+
+#include "longhaul/base/error.h"
+
+namespace longhaul {
+namespace {
+
+std::string reason_of(const Cancellation& cancellation) {
+  try {
+    cancellation.check();
+  } catch (const CancelledError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(Cancellation, KeepsTheFirstReason) {
+  Cancellation cancellation;
+  EXPECT_FALSE(cancellation.cancelled());
+  EXPECT_EQ(reason_of(cancellation), "");
+  cancellation.cancel("the session was closed");
+  cancellation.cancel("something else");
+  EXPECT_TRUE(cancellation.cancelled());
+  EXPECT_EQ(reason_of(cancellation), "the session was closed");
+}
+
+TEST(Cancellation, WakesEachWatchOnce) {
+  Cancellation cancellation;
+  int first = 0, second = 0;
+  const Cancellation::Watch watch(cancellation, [&] { ++first; });
+  const Cancellation::Watch other(cancellation, [&] { ++second; });
+  EXPECT_EQ(first, 0);
+  cancellation.cancel("stop");
+  cancellation.cancel("stop");
+  EXPECT_EQ(first, 1);
+  EXPECT_EQ(second, 1);
+}
+
+TEST(Cancellation, AWatchThatComesTooLateIsWokenAtOnce) {
+  Cancellation cancellation;
+  cancellation.cancel("stop");
+  int woken = 0;
+  const Cancellation::Watch watch(cancellation, [&] { ++woken; });
+  EXPECT_EQ(woken, 1);
+}
+
+TEST(Cancellation, AWatchThatIsGoneIsNotWoken) {
+  Cancellation cancellation;
+  int woken = 0;
+  std::optional<Cancellation::Watch> watch;
+  watch.emplace(cancellation, [&] { ++woken; });
+  watch.reset();
+  cancellation.cancel("stop");
+  EXPECT_EQ(woken, 0);
+}
+
+}  // namespace
+}  // namespace longhaul
