@@ -1,29 +1,51 @@
 #include "longhaul/train/checkpoint_list.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "longhaul/base/log.h"
 
 namespace longhaul {
 
-void CheckpointList::add(const std::string& prefix, double time) {
-  if (retention_.max_to_keep <= 0) return;
+void CheckpointList::add(const std::string& prefix, double time, std::optional<double> metric) {
   std::erase(doomed_, prefix);
-  std::erase_if(entries_, [&](const Entry& entry) { return entry.prefix == prefix; });
-  entries_.push_back({prefix, time});
-  while (entries_.size() > static_cast<size_t>(retention_.max_to_keep)) {
-    retire(entries_.front());
-    entries_.pop_front();
+  const bool was_pinned = kept_[prefix].pinned;
+  kept_[prefix] = {.pinned = was_pinned, .metric = metric && !std::isnan(*metric) ? metric : std::nullopt};
+  if (retention_.max_to_keep > 0) {
+    std::erase_if(entries_, [&](const Entry& entry) { return entry.prefix == prefix; });
+    entries_.push_back({prefix, time});
+    while (entries_.size() > static_cast<size_t>(retention_.max_to_keep)) {
+      const Entry oldest = entries_.front();
+      entries_.pop_front();
+      retire(oldest);
+    }
   }
+  drop_what_is_held_no_more();
 }
 
 void CheckpointList::retire(const Entry& entry) {
+  if (const auto kept = kept_.find(entry.prefix); kept != kept_.end()) {
+    kept->second.fallen_out = true;
+    const std::vector<std::string> best = this->best();
+    if (kept->second.pinned || std::find(best.begin(), best.end(), entry.prefix) != best.end()) return;
+    kept_.erase(kept);
+  }
   const double interval = retention_.keep_checkpoint_every_n_hours * 3600;
   if (interval > 0 && entry.time - interval >= last_preserved_) {
     last_preserved_ = entry.time;
   } else {
     doomed_.push_back(entry.prefix);
   }
+}
+
+void CheckpointList::drop_what_is_held_no_more() {
+  const std::vector<std::string> best = this->best();
+  std::erase_if(kept_, [&](const auto& item) {
+    const auto& [prefix, kept] = item;
+    const bool held = kept.pinned || std::find(best.begin(), best.end(), prefix) != best.end();
+    if (!held && kept.fallen_out && retention_.max_to_keep > 0) doomed_.push_back(prefix);
+    return !held && (kept.fallen_out || !kept.metric);
+  });
 }
 
 void CheckpointList::reset(const std::vector<std::string>& prefixes, const std::vector<double>& times) {
@@ -37,6 +59,52 @@ void CheckpointList::set_last_preserved(double last_preserved, double now) {
     log_warning("the clock is {:.0f} s behind the last preserved checkpoint timestamp", last_preserved - now);
   }
   last_preserved_ = std::min(last_preserved, now);
+}
+
+void CheckpointList::pin(const std::string& prefix) {
+  KeptCheckpoint& kept = kept_[prefix];
+  kept.pinned = true;
+  if (std::erase(doomed_, prefix) > 0) kept.fallen_out = true;
+}
+
+void CheckpointList::unpin(const std::string& prefix) {
+  const auto kept = kept_.find(prefix);
+  if (kept == kept_.end()) return;
+  kept->second.pinned = false;
+  drop_what_is_held_no_more();
+}
+
+std::vector<std::string> CheckpointList::pinned() const {
+  std::vector<std::string> prefixes;
+  for (const auto& [prefix, kept] : kept_) {
+    if (kept.pinned) prefixes.push_back(prefix);
+  }
+  return prefixes;
+}
+
+std::vector<std::string> CheckpointList::best() const {
+  std::vector<std::string> prefixes;
+  for (const auto& [prefix, kept] : kept_) {
+    if (kept.metric) prefixes.push_back(prefix);
+  }
+  std::sort(prefixes.begin(), prefixes.end(), [&](const std::string& a, const std::string& b) {
+    const double x = *kept_.at(a).metric, y = *kept_.at(b).metric;
+    if (x != y) return retention_.best_is_highest ? x > y : x < y;
+    return a > b;
+  });
+  if (prefixes.size() > static_cast<size_t>(retention_.keep_best)) {
+    prefixes.resize(static_cast<size_t>(retention_.keep_best));
+  }
+  return prefixes;
+}
+
+void CheckpointList::adopt(const KeptCheckpoints& kept) {
+  kept_.insert(kept.begin(), kept.end());
+  for (const Entry& entry : entries_) {
+    const auto listed = kept_.find(entry.prefix);
+    if (listed != kept_.end()) listed->second.fallen_out = false;
+  }
+  drop_what_is_held_no_more();
 }
 
 std::vector<std::string> CheckpointList::prefixes() const {

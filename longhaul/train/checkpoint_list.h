@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "longhaul/checkpoint/checkpoint_state.h"
-#include "longhaul/io/file.h"
+#include "longhaul/checkpoint/retention_file.h"
 
 namespace longhaul {
 
@@ -13,16 +13,22 @@ struct Retention {
   int max_to_keep = 5;  // 0: all are kept, and none is listed
   double keep_checkpoint_every_n_hours =
       10000;  // of those that fall out, one in so many hours is never deleted; 0: none
+  int keep_best = 0;
+  bool best_is_highest = false;
 };
 
 // Which checkpoints of a directory a Saver keeps and which it must delete. Times are seconds since 1970. One thread at
 // a time.
+//
+//   new --newer ones come--> fallen out --> held (pinned, or one of the best) --no longer--> doomed --> deleted
+//                                       --> preserved for good (one in n hours)
+//                                       --> doomed
 class CheckpointList {
  public:
   CheckpointList(const Retention& retention, double now) : retention_(retention), last_preserved_(now) {}
 
-  // The newest checkpoint; one that is listed already moves to the end. What falls out is preserved or doomed.
-  void add(const std::string& prefix, double time);
+  // The newest checkpoint; one that is listed already moves to the end.
+  void add(const std::string& prefix, double time, std::optional<double> metric = std::nullopt);
 
   // Replaces the list. `last_preserved` is what a state file says (0: nothing); one in the future counts as now.
   void reset(const std::vector<std::string>& prefixes, const std::vector<double>& times);
@@ -32,6 +38,16 @@ class CheckpointList {
 
   // For the state file, with `latest` as the newest.
   CheckpointState state(const std::string& latest, double time) const;
+
+  void pin(const std::string& prefix);
+  void unpin(const std::string& prefix);
+  std::vector<std::string> pinned() const;
+  std::vector<std::string> best() const;  // the best one first; a tie goes to the name that sorts last
+
+  // For the retention file: what it said about checkpoints that exist (after reset), and what it should say. Only
+  // checkpoints that once were listed are ever doomed.
+  void adopt(const KeptCheckpoints& kept);
+  const KeptCheckpoints& kept() const { return kept_; }
 
   // Checkpoints to delete; they stay here until they are, so that a failed deletion is tried again.
   const std::vector<std::string>& doomed() const { return doomed_; }
@@ -43,9 +59,11 @@ class CheckpointList {
     double time;
   };
   void retire(const Entry& entry);
+  void drop_what_is_held_no_more();
 
   const Retention retention_;
   std::deque<Entry> entries_;  // oldest first
+  KeptCheckpoints kept_;       // those with a pin or a metric, listed or fallen out
   std::vector<std::string> doomed_;
   double last_preserved_;
 };

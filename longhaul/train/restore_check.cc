@@ -9,14 +9,19 @@ std::string dtype_text(int number) {
   return is_known_dtype(number) ? dtype_name(static_cast<DType>(number)) : fmt::format("dtype {}", number);
 }
 
+bool fits(const SaverNodes::SavedTensor& tensor, const Shape& wanted, const Shape& stored) {
+  if (tensor.any_shape) return wanted.num_elements() == stored.num_elements();
+  return wanted.compatible_with(stored);
+}
+
 std::string difference(const SaverNodes::SavedTensor& tensor, const BundleReader::Entry& entry) {
   const DType dtype = tensor.read.dtype();
-  const Shape& shape = tensor.read.shape();
+  const Shape shape = tensor.slice.empty() ? tensor.read.shape() : parse_shape_and_slice(tensor.slice).first;
   if (entry.dtype != dtype) {
     return fmt::format("{} is {} in the graph, its original dtype in the checkpoint is {}", tensor.name,
                        dtype_name(dtype), dtype_text(entry.dtype));
   }
-  if (!shape.compatible_with(entry.shape)) {
+  if (!fits(tensor, shape, entry.shape)) {
     return fmt::format("Assign requires shapes of both tensors to match. {} is {} in the graph, {} in the checkpoint",
                        tensor.name, shape.to_string(), entry.shape.to_string());
   }
@@ -40,10 +45,8 @@ void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::
   missing.insert(missing.end(), different.begin(), different.end());
   const std::string message = fmt::format(
       "{} cannot be restored: there is a mismatch between the current graph and the graph that was saved. {}. Restore "
-      "it "
-      "into the graph it was saved from, restore only the variables that are common (SaverOptions::var_list), or start "
-      "in "
-      "another directory.",
+      "it into the graph it was saved from, restore only the variables that are common (SaverOptions::var_list), or "
+      "start in another directory.",
       reader.prefix(), fmt::join(missing, "; "));
   if (is_missing) throw NotFoundError(message);
   throw InvalidArgumentError(message);

@@ -8,6 +8,7 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/train/object_checkpoint.h"
 #include "longhaul/train/restore_check.h"
 
 namespace longhaul {
@@ -15,49 +16,75 @@ namespace {
 
 Graph& graph_of(const SaverOptions& options) {
   if (options.graph != nullptr) return *options.graph;
-  if (options.var_list && !options.var_list->empty()) return options.var_list->front().variable.ref.graph();
+  if (options.var_list && !options.var_list->empty()) return options.var_list->front().graph();
   return Graph::default_graph();
 }
 
-std::vector<SavedVariable> variables_to_save(const SaverOptions& options, const Graph& graph) {
-  if (options.var_list) return *options.var_list;
-  std::vector<SavedVariable> variables;
-  for (const VariableInfo& variable : ops::global_variables(graph)) variables.emplace_back(variable);
-  return variables;
+// What a definition says about the saver that it is of.
+SaverOptions with_definition(SaverOptions options) {
+  if (!options.saver_def) return options;
+  const proto::SaverDef& def = *options.saver_def;
+  if (options.var_list || options.reshape || options.restore_sequentially) {
+    throw InvalidArgumentError("a saver with a saver_def saves what the definition says: leave the other options out");
+  }
+  options.max_to_keep = def.max_to_keep();
+  options.keep_checkpoint_every_n_hours = static_cast<double>(def.keep_checkpoint_every_n_hours());
+  options.sharded = def.sharded();
+  return options;
+}
+
+SaverOptions with_definition(SaverOptions options, Graph& graph, const proto::SaverDef& saver_def) {
+  options.graph = &graph;
+  options.saver_def = saver_def;
+  return options;
 }
 
 Retention retention_of(const SaverOptions& options) {
-  return {.max_to_keep = options.max_to_keep, .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours};
+  return {.max_to_keep = options.max_to_keep,
+          .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours,
+          .keep_best = options.keep_best,
+          .best_is_highest = options.best_is_highest};
+}
+
+void check_options(const SaverOptions& options) {
+  if (options.write_version != proto::SaverDef::V2) {
+    throw UnimplementedError("checkpoints of version V1 are not written: leave write_version at V2");
+  }
+  if (options.defer_build && options.var_list) {
+    throw InvalidArgumentError(
+        "a saver with defer_build saves what the graph has when it is built: leave var_list out");
+  }
 }
 
 }  // namespace
 
 Saver::Saver(SaverOptions options)
-    : options_(std::move(options)),
+    : options_(with_definition(std::move(options))),
       graph_(&graph_of(options_)),
-      list_(retention_of(options_), options_.clock->wall_time()) {
-  if (options_.defer_build && options_.var_list) {
-    throw InvalidArgumentError(
-        "a saver with defer_build saves what the graph has when it is built: leave var_list out");
-  }
+      managed_(retention_of(options_), *options_.files, *options_.clock) {
+  check_options(options_);
   if (!options_.defer_build) build();
 }
 
 Saver::Saver(Graph& graph, const proto::SaverDef& saver_def, SaverOptions options)
-    : options_(std::move(options)),
-      graph_(&graph),
-      nodes_(find_saver_nodes(graph, saver_def)),
-      built_(true),
-      list_(retention_of(options_), options_.clock->wall_time()) {}
+    : Saver(with_definition(std::move(options), graph, saver_def)) {}
 
 void Saver::build() {
   if (built_) throw FailedPreconditionError("this saver is built already");
-  std::vector<SavedVariable> variables = variables_to_save(options_, *graph_);
-  if (variables.empty() && !options_.allow_empty) {
-    throw InvalidArgumentError("No variables to save: the graph has no global variables, or var_list is empty");
-  }
-  if (!variables.empty()) {
-    nodes_ = add_saver_nodes(Scope(*graph_).sub(options_.name), std::move(variables), options_.filename);
+  if (options_.saver_def) {
+    nodes_ = find_saver_nodes(*graph_, *options_.saver_def);
+  } else {
+    const auto saveables =
+        saveables_of(options_.var_list ? *options_.var_list : everything_to_save(*graph_), options_.reshape);
+    if (saveables.empty() && !options_.allow_empty) {
+      throw InvalidArgumentError("No variables to save: the graph has no global variables, or var_list is empty");
+    }
+    if (!saveables.empty()) {
+      nodes_ = add_saver_nodes(Scope(*graph_).sub(options_.name), saveables,
+                               {.filename = options_.filename,
+                                .sharded = options_.sharded,
+                                .restore_sequentially = options_.restore_sequentially});
+    }
   }
   built_ = true;
 }
@@ -71,7 +98,10 @@ void Saver::check_arguments(const std::string& path, const StepSource& step, con
   if (options.latest_filename.find('/') != std::string::npos) {
     throw InvalidArgumentError("'latest_filename' must not contain path components: " + options.latest_filename);
   }
-  if (step.is_none() && base_name(path) == options.latest_filename) {
+  if (options.metric && !options.write_state) {
+    throw InvalidArgumentError("a checkpoint with a metric is one that is managed: leave write_state on");
+  }
+  if (step.is_none() && !nodes_.sharded && base_name(path) == options.latest_filename) {
     throw InvalidArgumentError(fmt::format("{}: the checkpoint's name collides with the state file's", path));
   }
 }
@@ -129,9 +159,16 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
 }
 
 void Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const {
-  BundleWriter writer(*options_.files, prefix);
+  BundleWriter writer(*options_.files, prefix, nodes_.num_shards);
   for (size_t i = 0; i < values.size(); ++i) {
-    writer.add(nodes_.tensors[i].name, values[i]);
+    const SaverNodes::SavedTensor& tensor = nodes_.tensors[i];
+    writer.use_shard(tensor.shard);
+    if (tensor.slice.empty()) {
+      writer.add(tensor.name, values[i]);
+    } else {
+      const auto [full_shape, slice] = parse_shape_and_slice(tensor.slice);
+      writer.add_slice(tensor.name, full_shape, slice, values[i]);
+    }
     values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
   }
   writer.finish_data();
@@ -146,29 +183,19 @@ void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& optio
 }
 
 void Saver::record(const std::string& prefix, const SaveOptions& options) {
-  const double now = options_.clock->wall_time();
-  CheckpointState state;
-  std::vector<std::string> doomed;
-  {
-    MutexLock lock(mutex_);
-    list_.add(prefix, now);
-    state = list_.state(prefix, now);
-    doomed = list_.doomed();
-  }
-  write_checkpoint_state(*options_.files, directory_name(prefix), state, options_.save_relative_paths,
-                         options.latest_filename);
-  for (const std::string& old : doomed) remove_old(old, options.meta_graph_suffix);
+  const bool collides = base_name(prefix) == options.latest_filename;  // only the text of the paths: see save()
+  managed_.record(prefix, {.latest_filename = options.latest_filename,
+                           .meta_graph_suffix = options.meta_graph_suffix,
+                           .relative_paths = options_.save_relative_paths || collides,
+                           .metric = options.metric});
 }
 
-void Saver::remove_old(const std::string& prefix, const std::string& meta_graph_suffix) {
-  try {
-    remove_checkpoint(*options_.files, prefix, meta_graph_suffix);
-  } catch (const Error& error) {
-    log_warning("checkpoint {} could not be deleted, and will be tried again: {}", prefix, error.what());
-    return;
-  }
-  MutexLock lock(mutex_);
-  list_.forget_doomed(prefix);
+void Saver::pin(const std::string& prefix, const std::string& latest_filename) {
+  managed_.pin(strip_file_scheme(prefix), latest_filename);
+}
+
+void Saver::unpin(const std::string& prefix, const std::string& latest_filename) {
+  managed_.unpin(strip_file_scheme(prefix), latest_filename);
 }
 
 void Saver::restore(Session& session, const std::string& prefix_or_url) {
@@ -180,51 +207,21 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
     throw NotFoundError("The passed save_path is not a valid checkpoint: " + prefix);
   }
   log_info("Restoring parameters from {}", prefix);
-  check_restorable(BundleReader(*options_.files, prefix), nodes_.tensors);
+  const BundleReader reader(*options_.files, prefix);
+  Feeds feeds{{nodes_.filename, Tensor::scalar(prefix)}};
+  if (std::optional<ObjectKeys> keys = object_keys_for(reader, nodes_.tensors)) {
+    feeds = object_feeds(reader, nodes_.tensors, *keys);
+  } else {
+    check_restorable(reader, nodes_.tensors);
+  }
   forget_last_saved();
-  session.run(nodes_.restore, {{nodes_.filename, Tensor::scalar(prefix)}});
+  session.run(nodes_.restore, feeds);
   MutexLock lock(mutex_);
   last_saved_ = prefix;
 }
 
-std::vector<std::string> Saver::last_checkpoints() const {
-  MutexLock lock(mutex_);
-  return list_.prefixes();
-}
-
-std::vector<double> Saver::commit_times(const std::vector<std::string>& prefixes) const {
-  std::vector<double> times;
-  for (const std::string& prefix : prefixes) {
-    const std::vector<double> found = checkpoint_mtimes(*options_.files, {prefix});
-    times.push_back(found.empty() ? 0 : found[0]);
-  }
-  return times;
-}
-
-void Saver::set_last_checkpoints(const std::vector<std::string>& prefixes) {
-  const std::vector<double> times = commit_times(prefixes);
-  MutexLock lock(mutex_);
-  list_.reset(prefixes, times);
-}
-
 void Saver::recover_last_checkpoints(const std::vector<std::string>& prefixes) {
   recover_last_checkpoints(CheckpointState{.all_model_checkpoint_paths = prefixes});
-}
-
-void Saver::recover_last_checkpoints(const CheckpointState& state) {
-  const std::vector<std::string>& paths = state.all_model_checkpoint_paths;
-  const bool timed = state.all_model_checkpoint_timestamps.size() == paths.size();
-  const std::vector<double> all_times = timed ? state.all_model_checkpoint_timestamps : commit_times(paths);
-  std::vector<std::string> existing;
-  std::vector<double> times;
-  for (size_t i = 0; i < paths.size(); ++i) {
-    if (!checkpoint_exists(*options_.files, paths[i])) continue;
-    existing.push_back(paths[i]);
-    times.push_back(all_times[i]);
-  }
-  MutexLock lock(mutex_);
-  list_.reset(existing, times);
-  list_.set_last_preserved(state.last_preserved_timestamp, options_.clock->wall_time());
 }
 
 std::string Saver::last_saved() const {
@@ -247,6 +244,7 @@ proto::SaverDef Saver::to_proto() const {
   }
   def.set_max_to_keep(options_.max_to_keep);
   def.set_keep_checkpoint_every_n_hours(static_cast<float>(options_.keep_checkpoint_every_n_hours));
+  def.set_sharded(options_.sharded);
   def.set_version(proto::SaverDef::V2);
   return def;
 }

@@ -11,22 +11,32 @@
 #include "longhaul/proto/meta_graph.pb.h"
 #include "longhaul/proto/saver.pb.h"
 #include "longhaul/session/session.h"
-#include "longhaul/train/checkpoint_list.h"
+#include "longhaul/train/managed_checkpoints.h"
+#include "longhaul/train/save_entry.h"
 #include "longhaul/train/saver_graph.h"
 
 namespace longhaul {
 
 struct SaverOptions {
-  Graph* graph = nullptr;                              // nullptr: that of the variables, or the default graph
-  std::optional<std::vector<SavedVariable>> var_list;  // absent: all global variables
-  int max_to_keep = 5;                                 // 0: all
-  double keep_checkpoint_every_n_hours = 10000;        // 0: never
-  std::string name = "save";                           // of the scope that the operations are added under
-  bool allow_empty = false;                            // no variables are no error: save() then returns ""
-  bool defer_build = false;                            // the operations are added by build(), not at once
-  std::string filename = "model";                      // of the graph's own save operation, where nothing is fed
-  bool pad_step_number = false;                        // model.ckpt-00000005
-  bool save_relative_paths = false;                    // in the state file, so that the directory can be moved
+  Graph* graph = nullptr;                          // nullptr: that of the first entry, or the default graph
+  std::optional<std::vector<SaveEntry>> var_list;  // absent: all global variables, and the saveable objects
+  bool reshape = false;  // a variable takes a tensor of another shape with as many elements, in row-major order
+  bool sharded = false;  // a data file for each device that variables are on, sorted by its name
+  int max_to_keep = 5;   // 0: all
+  double keep_checkpoint_every_n_hours = 10000;  // 0: never
+  int keep_best = 0;                  // so many more, with the best SaveOptions::metric of all that were saved
+  bool best_is_highest = false;       // the metric: an accuracy, no loss
+  std::string name = "save";          // of the scope that the operations are added under
+  bool restore_sequentially = false;  // one after the other: never more than one restored tensor beside the variables
+  // The operations are in the graph already. Of how many are kept, and whether they are sharded, it is the definition
+  // that counts; var_list, name, reshape and restore_sequentially must be left alone.
+  std::optional<proto::SaverDef> saver_def;
+  bool defer_build = false;  // the operations are added by build(), not at once
+  bool allow_empty = false;  // nothing to save is no error: save() then returns ""
+  proto::SaverDef::CheckpointFormatVersion write_version = proto::SaverDef::V2;  // V1: UnimplementedError
+  bool pad_step_number = false;                                                  // model.ckpt-00000005
+  bool save_relative_paths = false;  // in the state file, so that the directory can be moved
+  std::string filename = "model";    // of the graph's own save operation, where nothing is fed
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -53,11 +63,13 @@ struct SaveOptions {
   std::string latest_filename = kDefaultStateFile;  // of the state file
   std::string meta_graph_suffix = "meta";
   bool write_meta_graph = true;
-  bool write_state = true;  // false: neither the state file nor the list of checkpoints learns of this one
-  bool save_again = false;  // also if the step, read from a tensor, is that of this saver's last checkpoint
+  bool write_state = true;       // false: neither the state file nor the list of checkpoints learns of this one
+  bool save_again = false;       // also if the step, read from a tensor, is that of this saver's last checkpoint
+  std::optional<double> metric;  // how good this one is (SaverOptions::keep_best); NaN: not known
 };
 
-// Saves the variables of a graph as checkpoints, keeps the last few of them, and restores.
+// Saves the variables of a graph, and what else keeps a state (ops/saveable.h), as checkpoints, keeps the last few of
+// them, and restores.
 //
 //   Saver saver({.graph = &graph});
 //   saver.save(session, "runs/demo/model.ckpt", global_step);      // runs/demo/model.ckpt-1200.{index,data-...,meta}
@@ -65,15 +77,20 @@ struct SaveOptions {
 //
 // A save reads all variables and the step in one run, as they are at one moment between two steps; training goes on
 // while they are written. Then, in this order: the data; the meta graph; the index, from which on the checkpoint
-// counts; the state file; the deletion of old ones. A crash at any moment leaves the checkpoint before or this one.
+// counts; the state file; the deletion of old ones. A crash at any moment leaves the checkpoint before or this one, and
+// so does an error: nothing half-written stays.
+//
+// Kept are the newest `max_to_keep`; beside them those that were pinned, the `keep_best` with the best metric, and one
+// in n hours. Pins and metrics survive restarts (docs/formats/checkpoint_retention.md).
 //
 // Any thread may call; saves happen one after the other. The graph outlives the saver.
 class Saver {
  public:
-  // InvalidArgumentError: "No variables to save"; var_list together with defer_build; two variables of the "same name".
+  // InvalidArgumentError: "No variables to save"; var_list together with defer_build; two entries of the "same name";
+  // something that would be restored "with two names". UnimplementedError: version V1.
   explicit Saver(SaverOptions options = {});
 
-  // The saver that a graph was exported with. `options` tell the rest; its var_list and name are not looked at.
+  // The saver that a graph was exported with (SaverOptions::saver_def).
   Saver(Graph& graph, const proto::SaverDef& saver_def, SaverOptions options = {});
 
   Saver(const Saver&) = delete;
@@ -89,16 +106,24 @@ class Saver {
                    const SaveOptions& options = {});
 
   // NotFoundError: no such checkpoint ("not a valid checkpoint"), or names are missing in it. InvalidArgumentError:
-  // shapes or dtypes differ. DataLossError: damaged, another one may do. Until the last, nothing was changed.
+  // shapes or dtypes differ. DataLossError: damaged, another one may do. Until the last, nothing was changed. What
+  // tf.train.Checkpoint wrote ("object-based") is restored by the names that its variables had in their graph.
   void restore(Session& session, const std::string& prefix);
 
   // The checkpoints that are managed, oldest first.
-  std::vector<std::string> last_checkpoints() const;
-  void set_last_checkpoints(const std::vector<std::string>& prefixes);
+  std::vector<std::string> last_checkpoints() const { return managed_.prefixes(); }
+  void set_last_checkpoints(const std::vector<std::string>& prefixes) { managed_.reset(prefixes); }
   // As set_..., without those that do not exist. The second form also takes from a state file when each was saved, and
   // when one was last kept for good (SaverOptions::keep_checkpoint_every_n_hours).
   void recover_last_checkpoints(const std::vector<std::string>& prefixes);
-  void recover_last_checkpoints(const CheckpointState& state);
+  void recover_last_checkpoints(const CheckpointState& state) { managed_.recover(state); }
+
+  // A pinned checkpoint is not deleted, however old. Unpinned, it is deleted by the next save unless something else
+  // keeps it. NotFoundError: there is no such checkpoint. They wait for a save under way.
+  void pin(const std::string& prefix, const std::string& latest_filename = kDefaultStateFile);
+  void unpin(const std::string& prefix, const std::string& latest_filename = kDefaultStateFile);
+  std::vector<std::string> pinned_checkpoints() const { return managed_.pinned(); }
+  std::vector<std::string> best_checkpoints() const { return managed_.best(); }  // the best one first
 
   // The prefix of the checkpoint that was saved or restored last, as long as nobody says that the variables now hold
   // something else.
@@ -130,9 +155,7 @@ class Saver {
   void make_parent(const std::string& path) const;
   void write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const;
   void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
-  std::vector<double> commit_times(const std::vector<std::string>& prefixes) const;
   void record(const std::string& prefix, const SaveOptions& options);
-  void remove_old(const std::string& prefix, const std::string& meta_graph_suffix);
 
   const SaverOptions options_;
   Graph* graph_;
@@ -140,9 +163,9 @@ class Saver {
   bool built_ = false;
 
   Mutex saving_;  // held through a save, by nothing else; taken before mutex_
+  ManagedCheckpoints managed_;
 
   mutable Mutex mutex_;
-  CheckpointList list_ GUARDED_BY(mutex_);
   std::string last_saved_ GUARDED_BY(mutex_);  // or restored
 };
 

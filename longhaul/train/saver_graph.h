@@ -4,39 +4,43 @@
 #include <vector>
 
 #include "longhaul/graph/scope.h"
-#include "longhaul/ops/state_ops.h"
+#include "longhaul/ops/saveable.h"
 #include "longhaul/proto/saver.pb.h"
 
 namespace longhaul {
 
-// A variable and its name in checkpoints; without one, its name in the graph.
-struct SavedVariable {
-  SavedVariable(const Variable& variable) : SavedVariable(variable.info()) {}
-  SavedVariable(const VariableInfo& variable) : SavedVariable(variable.name(), variable) {}
-  SavedVariable(std::string name, const Variable& variable) : SavedVariable(std::move(name), variable.info()) {}
-  SavedVariable(std::string name, const VariableInfo& variable) : name(std::move(name)), variable(variable) {}
-
-  std::string name;
-  VariableInfo variable;
-};
-
 // The part of a graph that saves and restores it.
 struct SaverNodes {
   struct SavedTensor {
-    std::string name;  // in checkpoints
+    std::string name;   // in checkpoints
+    std::string slice;  // empty, or the part of the tensor of that name: "5 10 0,5:2,1"
     Output read;
+    Output restored;         // of a RestoreV2 operation: a value can be fed in its place
+    int shard = 0;           // the data file that it goes to
+    bool any_shape = false;  // restored from a tensor of any shape with as many elements
   };
-  std::vector<SavedTensor> tensors;  // by name
-  Output filename;                   // what is fed: "save/Const:0"
-  Output save;                       // "save/control_dependency:0"
-  Operation restore;                 // "save/restore_all"
+  std::vector<SavedTensor> tensors;  // by shard, and by name
+  int num_shards = 1;
+  bool sharded = false;
+  Output filename;    // what is fed: "save/Const:0"
+  Output save;        // "save/control_dependency:0"
+  Operation restore;  // "save/restore_all"
 };
 
-// Adds the operations under `scope`, with the names that TensorFlow's Saver gives them. InvalidArgumentError: two
-// variables under one name ("same name"), one under two names.
-SaverNodes add_saver_nodes(const Scope& scope, std::vector<SavedVariable> variables, const std::string& filename);
+struct SaverGraphOptions {
+  std::string filename = "model";  // of the save operation, where nothing is fed
+  bool sharded = false;            // a data file for each device that reads what is saved; they are sorted by name
+  bool restore_sequentially = false;
+};
 
-// Finds them again. NotFoundError, InvalidArgumentError: the graph has nothing of the kind.
+// Adds the operations under `scope`, with the names that TensorFlow's Saver gives them. The saveables are sorted by
+// name. InvalidArgumentError: "All tensors of a saveable object must be on the same device", when sharding.
+SaverNodes add_saver_nodes(const Scope& scope, const std::vector<Saveable>& saveables,
+                           const SaverGraphOptions& options);
+
+// Finds them again. NotFoundError, InvalidArgumentError: the graph has nothing of the kind. UnimplementedError: it
+// saves V1 checkpoints.
 SaverNodes find_saver_nodes(const Graph& graph, const proto::SaverDef& saver_def);
+SaverNodes saver_nodes_at(const Output& filename, const Output& save, const Operation& restore, bool sharded);
 
 }  // namespace longhaul

@@ -19,8 +19,12 @@ namespace longhaul {
 // RestoreV2 as sessions do it.
 inline std::vector<Tensor> restore_tensors(const Operation&, const std::vector<Tensor>& inputs) {
   const BundleReader reader(FileSystem::real(), inputs[0].item<std::string>());
+  const auto names = inputs[1].flat<std::string>(), slices = inputs[2].flat<std::string>();
   std::vector<Tensor> values;
-  for (const std::string& name : inputs[1].flat<std::string>()) values.push_back(reader.read(name));
+  for (size_t i = 0; i < names.size(); ++i) {
+    values.push_back(slices[i].empty() ? reader.read(names[i])
+                                       : reader.read_slice(names[i], parse_shape_and_slice(slices[i]).second));
+  }
   return values;
 }
 

@@ -87,6 +87,29 @@ OpInfo resolve_restore(const OperationSpec& spec) {
   return info;
 }
 
+OpInfo resolve_string_join(const OperationSpec& spec) {
+  if (spec.inputs.empty()) refuse(spec, "takes strings to join");
+  for (size_t i = 0; i < spec.inputs.size(); ++i) need_dtype(spec, i, kString);
+  need_attr<std::string>(spec, "separator");
+  return {{{kString, {}}}};
+}
+
+// The prefix of a shard's own bundle: the common one, the shard, and how many there are.
+OpInfo resolve_sharded_filename(const OperationSpec& spec) {
+  need_inputs(spec, 3);
+  need_dtype(spec, 0, kString);
+  need_dtype(spec, 1, kInt32);
+  need_dtype(spec, 2, kInt32);
+  return {{{kString, {}}}};
+}
+
+OpInfo resolve_merge_checkpoints(const OperationSpec& spec) {
+  need_inputs(spec, 2);
+  need_dtype(spec, 0, kString);
+  need_dtype(spec, 1, kString);
+  return {{}, kSideEffect};
+}
+
 }  // namespace
 
 ResolverTable state_ops() {
@@ -107,6 +130,9 @@ ResolverTable state_ops() {
       {"Shape", resolve_shape},
       {"SaveV2", resolve_save},
       {"RestoreV2", resolve_restore},
+      {"StringJoin", resolve_string_join},
+      {"ShardedFilename", resolve_sharded_filename},
+      {"MergeV2Checkpoints", resolve_merge_checkpoints},
   };
 }
 
