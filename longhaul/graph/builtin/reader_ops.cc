@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/graph/builtin/resolver.h"
+#include "longhaul/graph/queue_signature.h"
 
 namespace longhaul::builtin {
 namespace {
@@ -8,12 +9,6 @@ namespace {
 const std::vector<std::string>& reader_types() {
   static const auto* types = new std::vector<std::string>{
       "TextLineReaderV2", "TFRecordReaderV2", "FixedLengthRecordReaderV2", "WholeFileReaderV2", "IdentityReaderV2"};
-  return *types;
-}
-
-const std::vector<std::string>& queue_types() {
-  static const auto* types =
-      new std::vector<std::string>{"FIFOQueueV2", "PaddingFIFOQueueV2", "RandomShuffleQueueV2", "PriorityQueueV2"};
   return *types;
 }
 
@@ -52,8 +47,7 @@ OpInfo resolve_fixed_length_reader(const OperationSpec& spec) {
 void need_reader_and_queue(const OperationSpec& spec) {
   need_resource(spec, 0, reader_types(), "a reader");
   need_resource(spec, 1, queue_types(), "a queue of file names");
-  const auto* types = spec.inputs[1].op().find_attr<std::vector<DType>>("component_types");
-  if (types != nullptr && *types != std::vector<DType>{kString}) {
+  if (queue_signature(spec.inputs[1].op()).dtypes != std::vector<DType>{kString}) {
     refuse(spec, fmt::format("the elements of {} must be one string each, to name files", spec.inputs[1].op().name()));
   }
 }

@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace longhaul {
+
+// Takes the fields of a protocol buffer off the front of its bytes, without building the message. Each take_* returns
+// false, and the rest is of no use, where the bytes do not hold what is asked for; no length is believed beyond their
+// end. https://protobuf.dev/programming-guides/encoding
+class WireReader {
+ public:
+  enum Type : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+  explicit WireReader(std::string_view bytes) : rest_(bytes) {}
+  bool done() const { return rest_.empty(); }
+  std::string_view rest() const { return rest_; }
+
+  bool take_tag(uint32_t& field, uint32_t& type) {
+    uint64_t tag;
+    if (!take_varint(tag) || tag > UINT32_MAX || tag < 8) return false;
+    field = static_cast<uint32_t>(tag >> 3);
+    type = static_cast<uint32_t>(tag & 7);
+    return true;
+  }
+
+  bool take_varint(uint64_t& value) {
+    if (!rest_.empty() && static_cast<unsigned char>(rest_[0]) < 0x80) {
+      value = static_cast<unsigned char>(rest_[0]);
+      rest_.remove_prefix(1);
+      return true;
+    }
+    return take_long_varint(value);
+  }
+
+  bool take_bytes(std::string_view& bytes) {
+    uint64_t size;
+    if (!take_varint(size) || size > rest_.size()) return false;
+    bytes = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return true;
+  }
+
+  template <typename T>
+  bool take_fixed(T& value) {
+    if (rest_.size() < sizeof value) return false;
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_.remove_prefix(sizeof value);
+    return true;
+  }
+
+  bool skip(uint32_t type) {
+    uint64_t number;
+    uint32_t half;
+    std::string_view bytes;
+    switch (type) {
+      case kVarint: return take_varint(number);
+      case kFixed64: return take_fixed(number);
+      case kBytes: return take_bytes(bytes);
+      case kFixed32: return take_fixed(half);
+      default: return false;  // groups, which no message here has
+    }
+  }
+
+ private:
+  bool take_long_varint(uint64_t& value) {
+    uint64_t result = 0;
+    for (size_t i = 0; i < rest_.size() && i < 10; ++i) {
+      const uint64_t byte = static_cast<unsigned char>(rest_[i]);
+      if (i == 9 && byte > 1) return false;
+      result |= (byte & 0x7f) << (7 * i);
+      if (byte < 0x80) {
+        value = result;
+        rest_.remove_prefix(i + 1);
+        return true;
+      }
+    }
+    return false;
+  }
+
+  std::string_view rest_;
+};
+
+}  // namespace longhaul
