@@ -2,9 +2,11 @@
 # facts.sh ROOT [--write]: holds docs/compatibility.md's table of facts and the tests' tags in step.
 #
 # A test that pins a fact names it in a trailing comment on the line of its opening brace: `TEST(A, B) {  // SV-51, SG-5`; one
-# that pins what we do instead says `unlike SM-13`. A row of the table is | fact | what it says | state | tests | why |, its
-# state one of: held (needs a test), changed and not applicable (need a why), open (not decided yet, and refused here).
-# With --write the cells "tests" are filled from the tags, and an open row with a test that pins it becomes held.
+# that pins what we do instead says `unlike SM-13`, and the fact is not held then.
+#
+# A row of the table is | fact | what it says | state | tests | why |, its state one of: held (needs a test), changed and
+# not applicable (need a why), open (not decided yet, and refused here).
+# With --write the cells "tests" are filled from the tags, and an open row that tests pin becomes held.
 set -euo pipefail
 cd "$1"
 page=docs/compatibility.md
@@ -60,7 +62,8 @@ step() {
           complain(word[1], "\"" line "\" is no tag: write SV-1 or unlike SV-1, with \", \" between them")
           continue
         }
-        if (word[3] != "unlike") pinned[fact] = 1
+        if (word[3] == "unlike") differs[fact] = 1
+        else pinned[fact] = 1
         tests[fact] = add(tests[fact], word[2])
         place[fact] = word[1]
       }
@@ -82,13 +85,14 @@ step() {
       rows[substr(fact, 1, 2)]++
       wanted = sorted(tests[fact])
       if (mode == "write") {
-        if (state == "open" && fact in pinned) state = "held"
+        if (state == "open" && fact in pinned && !(fact in differs)) state = "held"
         print "| " fact " | " what " | " state " | " wanted (wanted == "" ? "|" : " |") (why == "" ? "" : " ") why " |"
         next
       }
       if (what == "") complain(where, fact " does not say what it is")
       if (state == "held") {
         if (!(fact in pinned)) complain(where, fact " is held, but no test is tagged with it")
+        if (fact in differs) complain(where, fact " is held, but tagged as unlike at " place[fact])
       } else if (state == "changed" || state == "not applicable") {
         if (why == "") complain(where, fact " is " state " without a reason")
         if (state == "not applicable" && wanted != "") complain(where, fact " is not applicable, but tagged at " place[fact])

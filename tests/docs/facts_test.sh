@@ -54,6 +54,7 @@ page=docs/compatibility.md
 tests=longhaul/io/file_test.cc
 rejects 'AA-1 is held, but no test is tagged' $tests 's/AA-1/ZZ-2/'
 rejects 'AA-1 is held, but no test is tagged' $tests 's/AA-1/unlike AA-1/'
+rejects 'AA-1 is held, but tagged as unlike' $tests 's/ZZ-1/unlike AA-1/'
 rejects 'AA-1 names other tests' $page 's/`File.IsOne`, //'
 rejects 'AA-1 names other tests' $page 's/File.IsOne/File.IsNone/'
 rejects 'AA-2 is changed without a reason' $page 's/better so//'
