@@ -195,6 +195,17 @@ void Graph::add_to_collection(const std::string& key, CollectionItem item) {
   collections_[key].push_back(std::move(item));
 }
 
+void Graph::replace_variable(const VariableInfo& changed) {
+  MutexLock lock(mutex_);
+  if (finalized_) throw FailedPreconditionError("Graph is finalized and cannot be modified.");
+  for (auto& [key, items] : collections_) {
+    for (CollectionItem& item : items) {
+      auto* variable = std::get_if<VariableInfo>(&item);
+      if (variable != nullptr && variable->ref == changed.ref) *variable = changed;
+    }
+  }
+}
+
 std::vector<CollectionItem> Graph::collection(const std::string& key) const {
   MutexLock lock(mutex_);
   const auto it = collections_.find(key);

@@ -104,6 +104,8 @@ class Graph {
   int num_operations() const;
 
   void add_to_collection(const std::string& key, CollectionItem item);
+  // All collections remember of the variable `changed.ref` what `changed` says: another initializer, for one.
+  void replace_variable(const VariableInfo& changed);
   std::vector<CollectionItem> collection(const std::string& key) const;  // empty if there is none
   std::vector<std::string> collection_keys() const;
   // The elements of one type, in order.

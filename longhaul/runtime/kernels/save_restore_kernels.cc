@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "longhaul/checkpoint/bundle_merge.h"
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/slice.h"
@@ -57,10 +58,36 @@ void restore(KernelContext& context) {
   }
 }
 
+void string_join(KernelContext& context) {
+  const auto& separator = context.op().attr<std::string>("separator");
+  std::string joined;
+  for (int i = 0; i < context.num_inputs(); ++i) {
+    joined += (i == 0 ? "" : separator) + context.input(i).host.item<std::string>();
+  }
+  context.set_output(0, Value(Tensor::scalar(joined)));
+}
+
+void sharded_filename(KernelContext& context) {
+  const auto number = [&](int i) { return context.input(i).to_host().item<int64_t>(); };
+  context.set_output(0, Value(Tensor::scalar(fmt::format("{}-{:05}-of-{:05}", context.input(0).host.item<std::string>(),
+                                                         number(1), number(2)))));
+}
+
+void merge_checkpoints(KernelContext& context) {
+  const auto parts = context.input(0).host.flat<std::string>();
+  const bool* remove_directories = context.op().find_attr<bool>("delete_old_dirs");
+  merge_bundles(context.resources().files(), {parts.begin(), parts.end()}, context.input(1).host.item<std::string>(),
+                remove_directories == nullptr || *remove_directories);
+}
+
 }  // namespace
 
 KernelTable save_restore_kernels() {
-  return {{"SaveV2", {save}}, {"RestoreV2", {restore}}};
+  return {{"SaveV2", {save}},
+          {"RestoreV2", {restore}},
+          {"StringJoin", {string_join}},
+          {"ShardedFilename", {sharded_filename}},
+          {"MergeV2Checkpoints", {merge_checkpoints}}};
 }
 
 }  // namespace longhaul
