@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "longhaul/tensor/tensor.h"
+
+// Images as tensors of [height, width, channels]. Any thread.
+//
+// What cannot be decoded: InvalidArgumentError, it is no such image, or would be larger than 1 GiB, or than its bytes
+// can hold (seen before memory is taken); DataLossError, it is damaged or ends too early.
+namespace longhaul {
+
+// As uint8 or uint16. `channels`: 0 as the image has (1 to 4), 1 grey, 3 RGB, 4 RGBA. 16 bits become 8 by dropping the
+// lower half, and 8 become 16 by repeating them.
+Tensor decode_png(std::string_view bytes, int64_t channels = 0, DType dtype = kUInt8);
+
+// As uint8. `channels`: 0 as the image has (1 or 3; CMYK becomes RGB), 1 grey, 3 RGB. `ratio`: 1, 2, 4 or 8, how much
+// smaller the image is made.
+Tensor decode_jpeg(std::string_view bytes, int64_t channels = 0, int64_t ratio = 1, bool fancy_upscaling = true);
+
+// A PNG file of an image of 1 (grey), 2 (grey, alpha), 3 or 4 channels of uint8 or uint16. `compression`: 0 to 9, or
+// -1. InvalidArgumentError: no such image.
+std::string encode_png(const Tensor& image, int64_t compression = -1);
+
+inline constexpr int64_t kMostImageBytes = int64_t{1} << 30;
+
+// InvalidArgumentError: an image of that size is larger than kMostImageBytes, or than `most_pixels`, what the file can
+// hold at best.
+void check_image_size(const char* format, uint64_t width, uint64_t height, uint64_t bytes_per_pixel,
+                      uint64_t most_pixels);
+
+}  // namespace longhaul
