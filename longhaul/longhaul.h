@@ -9,5 +9,6 @@
 #include "longhaul/runtime/install.h"
 #include "longhaul/runtime/threads.h"
 #include "longhaul/session/session.h"
+#include "longhaul/train/basic_train_loop.h"
 #include "longhaul/train/stop_signals.h"
 #include "longhaul/train/supervisor.h"

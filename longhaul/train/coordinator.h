@@ -20,8 +20,8 @@ template <typename... Exceptions>
 CleanStop clean_stop_types();
 
 struct CoordinatorOptions {
-  CleanStop clean_stop;  // empty: OutOfRangeError, the end of the input
-  Clock* clock = &Clock::real();
+  CleanStop clean_stop;           // empty: OutOfRangeError, the end of the input
+  Clock* clock = &Clock::real();  // outlives all threads
 };
 
 struct JoinOptions {

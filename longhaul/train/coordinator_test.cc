@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "longhaul/base/log.h"
 #include "longhaul/testing/fake_clock.h"
 
 namespace longhaul {
@@ -181,6 +182,33 @@ TEST_F(CoordinatorTest, TheReportedErrorCanBeRaisedBeforeTheJoin) {  // CO-12
   EXPECT_NO_THROW(coord.raise_requested_exception());
   coord.request_stop(failure("now"));
   EXPECT_THROW(coord.raise_requested_exception(), InternalError);
+}
+
+TEST_F(CoordinatorTest, AReportedErrorIsLoggedAndACleanStopIsNot) {  // CO-14
+  std::vector<std::string> lines;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& line) { lines.push_back(line); });
+  coord.request_stop(std::make_exception_ptr(OutOfRangeError("the end")));
+  coord.request_stop(failure("disk full"));
+  set_log_sink(before);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("Error reported to Coordinator: INTERNAL, disk full"));
+}
+
+TEST_F(CoordinatorTest, AnythingThatIsThrownCanBeReported) {  // unlike CO-15
+  coord.request_stop(std::make_exception_ptr(7));
+  EXPECT_THROW(coord.join(), int);
+}
+
+TEST_F(CoordinatorTest, AThreadThatComesAfterTheJoinIsForTheNext) {  // CO-12
+  coord.request_stop();
+  coord.join();
+  start_deaf_thread("late");
+  EXPECT_THAT(join_error({.stop_grace = Seconds{1}}), HasSubstr("threads still running: late"));
+}
+
+TEST_F(CoordinatorTest, NoThreadsAtAllIsFine) {  // CO-3
+  coord.join({}, {});
+  EXPECT_TRUE(coord.joined());
 }
 
 TEST_F(CoordinatorTest, AThreadCannotWaitForItself) {

@@ -81,7 +81,7 @@ std::shared_ptr<Saver> make_saver(Graph& graph, const SupervisorOptions& options
 
 std::shared_ptr<Saver> resolve_saver(Graph& graph, const SupervisorOptions& options) {
   if (options.saver.is_none()) return nullptr;
-  if (options.saver.has_value()) return {options.saver.value(), [](Saver*) {}};  // stays the caller's
+  if (options.saver.has_value()) return options.saver.value().pointer();
   return make_saver(graph, options);
 }
 

@@ -14,6 +14,7 @@ std::shared_ptr<LooperThread> LooperThread::loop(Coordinator coord, std::optiona
 }
 
 void LooperThread::start() {
+  if (started_.exchange(true)) throw FailedPreconditionError("thread " + name_ + " can only be started once");
   coord_.start_thread(name_, [self = shared_from_this()] { self->run(); });
 }
 

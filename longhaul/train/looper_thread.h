@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -29,7 +30,7 @@ class LooperThread : public std::enable_shared_from_this<LooperThread> {
   static std::shared_ptr<LooperThread> loop(Coordinator coord, std::optional<Seconds> interval,
                                             std::function<void()> target, std::string name = "looper");
 
-  void start();  // once
+  void start();  // once: FailedPreconditionError otherwise
 
   const Coordinator& coord() const { return coord_; }
 
@@ -46,6 +47,7 @@ class LooperThread : public std::enable_shared_from_this<LooperThread> {
   const std::optional<Seconds> interval_;
   const std::function<void()> target_;
   const std::string name_;
+  std::atomic<bool> started_{false};
 };
 
 }  // namespace longhaul

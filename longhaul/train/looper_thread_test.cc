@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
 #include <vector>
 
 #include "longhaul/testing/fake_clock.h"
@@ -38,6 +40,45 @@ TEST_F(LooperThreadTest, ComesAtOnceAndThenAtAFixedRate) {  // LT-2
   while (!coord.should_stop()) std::this_thread::yield();  // a wait of ours would pass time as well
   coord.join();
   EXPECT_EQ(times, (std::vector<double>{0, 10, 35, 36, 40, 50}));
+}
+
+TEST_F(LooperThreadTest, MadeAndStartedInOneGo) {  // LT-5, LT-1
+  int calls = 0;
+  const auto add = [&](int more) { calls += more; };
+  const auto looper = LooperThread::loop(coord, Seconds{1}, [&, more = 5] {
+    add(more);
+    coord.request_stop();
+  });
+  coord.join();
+  EXPECT_EQ(calls, 5);
+}
+
+TEST_F(LooperThreadTest, OneThatWasNotStartedIsNotWaitedFor) {  // LT-4
+  const auto looper = std::make_shared<LooperThread>(coord, Seconds{1});
+  coord.join();
+  EXPECT_TRUE(coord.joined());
+}
+
+TEST_F(LooperThreadTest, ItIsStartedOnce) {  // LT-4
+  coord.request_stop();
+  const auto looper = LooperThread::loop(coord, Seconds{1}, [] {});
+  EXPECT_THROW(looper->start(), FailedPreconditionError);
+  coord.join();
+}
+
+TEST_F(LooperThreadTest, AStragglerMayOutliveItsOwner) {
+  const auto release = std::make_shared<std::atomic<bool>>(false);
+  std::weak_ptr<LooperThread> watched;
+  {
+    const Coordinator short_lived;
+    watched = LooperThread::loop(short_lived, std::nullopt, [release] {
+      while (!*release) std::this_thread::yield();
+    });
+    short_lived.request_stop();
+    short_lived.join({.stop_grace = Seconds{0}, .ignore_live_threads = true});
+  }
+  *release = true;
+  while (!watched.expired()) std::this_thread::yield();
 }
 
 TEST_F(LooperThreadTest, AStopEndsItsWait) {  // LT-2

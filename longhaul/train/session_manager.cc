@@ -17,11 +17,6 @@ void run_all(Session& session, const OpList& ops, const Feeds& feeds = {}, const
   if (!fetches.empty()) session.run(fetches, feeds, run_options);
 }
 
-bool means_uninitialized(const Error& error) {
-  return error.code() == Code::kFailedPrecondition &&
-         std::string_view(error.what()).find("uninitialized") != std::string::npos;
-}
-
 // A damaged checkpoint is passed over for the one before it; any other error means that none would do.
 bool is_damage(const Error& error) {
   return error.code() == Code::kDataLoss;
@@ -63,10 +58,9 @@ std::shared_ptr<Session> SessionManager::make_session(const std::string& master,
 
 std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& options) {
   check_checkpoint_arguments(options);
-  if (options.wait_for_checkpoint) wait_for_checkpoint(options);
   std::shared_ptr<Session> session = make_session(options.master, options.config);
   try {
-    if (!restore(*session, options)) initialize(*session, options);
+    if (!take_or_restore(*session, options)) initialize(*session, options);
     check_initialized(*session, options);
   } catch (...) {
     close_quietly(*session);
@@ -77,13 +71,13 @@ std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& o
 
 RecoveredSession SessionManager::recover_session(const PrepareOptions& options) {
   check_checkpoint_arguments(options);
-  if (options.wait_for_checkpoint) wait_for_checkpoint(options);
   RecoveredSession recovered{make_session(options.master, options.config)};
-  const bool restored = restore(*recovered.session, options);
+  const bool has_model = take_or_restore(*recovered.session, options);
   const Readiness local = try_local_init(*recovered.session);
-  if (!restored) return recovered;
-  const Readiness ready = local.ready ? is_ready(*recovered.session, options_.ready_op) : local;
+  if (!has_model) return recovered;
+  const Readiness ready = local.ready ? check_ready(*recovered.session, options_.ready_op) : local;
   recovered.initialized = ready.ready;
+  if (restored_from_.empty()) return recovered;
   if (ready.ready) {
     log_info("Restored model from {}", restored_from_);
   } else {
@@ -100,10 +94,29 @@ void SessionManager::check_checkpoint_arguments(const PrepareOptions& options) {
   }
 }
 
-bool SessionManager::restore(Session& session, const PrepareOptions& options) {
+// A model that is ready has gone on since its last checkpoint: it is not set back to it.
+bool SessionManager::take_or_restore(Session& session, const PrepareOptions& options) {
   restored_from_.clear();
+  if (options.saver != nullptr) options.saver->forget_last_saved();
+  if (model_is_there(session, options_.ready_op)) {
+    log_info("The model is ready as it was found: nothing is restored.");
+    manage_checkpoints_of_directory(options);
+    return true;
+  }
+  if (options.wait_for_checkpoint) wait_for_checkpoint(options);
+  return restore(session, options);
+}
+
+void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& options) const {
+  if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
+  const std::vector<std::string> candidates =
+      checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
+  if (candidates.empty()) return;
+  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, candidates, candidates.front());
+}
+
+bool SessionManager::restore(Session& session, const PrepareOptions& options) {
   if (options.saver == nullptr) return false;
-  options.saver->forget_last_saved();
   if (!options.checkpoint_dir.empty()) return restore_newest(session, options);
   if (options.checkpoint_filename_with_path.empty()) return false;
   options.saver->restore(session, options.checkpoint_filename_with_path);
@@ -176,31 +189,18 @@ void SessionManager::check_initialized(Session& session, const PrepareOptions& o
     throw FailedPreconditionError(
         fmt::format("Init operations did not make model ready for local_init. {}, error: {}", what, local.why));
   }
-  const Readiness ready = is_ready(session, options_.ready_op);
+  const Readiness ready = check_ready(session, options_.ready_op);
   if (!ready.ready) {
     throw FailedPreconditionError(
         fmt::format("Init operations did not make model ready. {}, error: {}", what, ready.why));
   }
 }
 
-SessionManager::Readiness SessionManager::try_local_init(Session& session) const {
+Readiness SessionManager::try_local_init(Session& session) const {
   if (options_.local_init_op.empty()) return {};
-  Readiness ready = is_ready(session, options_.ready_for_local_init_op);
+  Readiness ready = check_ready(session, options_.ready_for_local_init_op);
   if (ready.ready) run_all(session, options_.local_init_op, {}, options_.local_init_run_options);
   return ready;
-}
-
-SessionManager::Readiness SessionManager::is_ready(Session& session, const Output& ready_op) const {
-  if (!ready_op.valid()) return {};
-  try {
-    const Tensor names = session.run(ready_op);
-    if (!names.defined() || names.dtype() != kString || names.num_elements() == 0) return {};
-    return {false, fmt::format("Variables not initialized: {}", fmt::join(names.flat<std::string>(), ", "))};
-  } catch (const Error& error) {
-    if (means_uninitialized(error)) return {false, error.what()};
-    if (error.code() == Code::kFailedPrecondition) log_warning("the ready operation failed: {}", error.what());
-    throw;
-  }
 }
 
 std::shared_ptr<Session> SessionManager::wait_for_session(const std::string& master, const SessionOptions& config,
@@ -210,7 +210,7 @@ std::shared_ptr<Session> SessionManager::wait_for_session(const std::string& mas
   while (true) {
     std::shared_ptr<Session> session = make_session(master, config);
     const Readiness local = try_local_init(*session);
-    const Readiness ready = local.ready ? is_ready(*session, options_.ready_op) : Readiness{false, "not tried"};
+    const Readiness ready = local.ready ? check_ready(*session, options_.ready_op) : Readiness{false, "not tried"};
     if (ready.ready) return session;
     close_quietly(*session);
     const Seconds waited = options_.coordinator.clock().now() - start;

@@ -8,6 +8,7 @@
 
 #include "longhaul/session/session.h"
 #include "longhaul/train/coordinator.h"
+#include "longhaul/train/readiness.h"
 #include "longhaul/train/saver.h"
 
 namespace longhaul {
@@ -66,6 +67,8 @@ struct RecoveredSession {
 };
 
 // Makes sessions with an initialised model: restored from a checkpoint, initialised, or initialised by another process.
+// The ready operation is run before and after: a model that is ready as the session finds it (on a server that an
+// earlier session of the program has used) is left as it is, neither restored nor initialised (model_is_there()).
 //
 // One thread at a time.
 class SessionManager {
@@ -73,10 +76,11 @@ class SessionManager {
   // InvalidArgumentError: ready_for_local_init_op without local_init_op.
   explicit SessionManager(SessionManagerOptions options);
 
-  // For the chief. Restores if there is a checkpoint, else runs init_op and init_fn; then local_init_op; then checks.
-  // InvalidArgumentError: both ways to name a checkpoint. FailedPreconditionError: there is nothing to initialise with,
-  // or "Init operations did not make model ready". DataLossError: there are checkpoints and none is whole.
-  // CancelledError: stopped while waiting. What Saver::restore() throws for a checkpoint that does not fit the graph.
+  // For the chief. Restores if there is a checkpoint, else runs init_op and init_fn, if the model is not ready yet;
+  // then local_init_op; then checks. InvalidArgumentError: both ways to name a checkpoint. FailedPreconditionError:
+  // there is nothing to initialise with, or "Init operations did not make model ready". DataLossError: there are
+  // checkpoints and none is whole. CancelledError: stopped while waiting. What Saver::restore() throws for a checkpoint
+  // that does not fit the graph.
   std::shared_ptr<Session> prepare_session(const PrepareOptions& options);
 
   // Makes a session and restores it if there is something to restore; of the options those for initialising play no
@@ -92,18 +96,14 @@ class SessionManager {
   const std::string& restored_from() const { return restored_from_; }
 
  private:
-  struct Readiness {
-    bool ready = true;
-    std::string why;  // not
-  };
-
   static void check_checkpoint_arguments(const PrepareOptions& options);
   std::shared_ptr<Session> make_session(const std::string& master, const SessionOptions& config) const;
+  bool take_or_restore(Session& session, const PrepareOptions& options);
+  void manage_checkpoints_of_directory(const PrepareOptions& options) const;
   bool restore(Session& session, const PrepareOptions& options);
   bool restore_newest(Session& session, const PrepareOptions& options);
   void wait_for_checkpoint(const PrepareOptions& options) const;
   void initialize(Session& session, const PrepareOptions& options) const;
-  Readiness is_ready(Session& session, const Output& ready_op) const;
   Readiness try_local_init(Session& session) const;
   void check_initialized(Session& session, const PrepareOptions& options) const;
   Seconds next_wait(std::optional<Seconds> max_wait_secs, Seconds waited) const;

@@ -8,7 +8,7 @@
 namespace longhaul {
 namespace {
 
-TEST(StopSignals, ASignalRequestsTheStop) {
+TEST(StopSignals, ASignalRequestsTheStop) {  // unlike SV-66
   const Coordinator coord;
   const StopSignals signals(coord);
   EXPECT_EQ(signals.signal_received(), 0);

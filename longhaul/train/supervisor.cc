@@ -62,7 +62,7 @@ void Supervisor::set_up_chief() {
     save_path_ = join_path(options_.logdir, options_.checkpoint_basename);
   }
   if (options_.summary_writer.has_value()) {
-    writer_ = {options_.summary_writer.value(), [](FileWriter*) {}};  // stays the caller's
+    writer_ = options_.summary_writer.value().pointer();
   } else if (options_.summary_writer.is_default() && !options_.logdir.empty()) {
     writer_ = std::make_shared<FileWriter>(options_.logdir,
                                            FileWriterOptions{.files = options_.files, .clock = options_.clock});

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "longhaul/base/lent.h"
 #include "longhaul/base/setting.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/saver.h"
@@ -11,6 +12,9 @@ namespace longhaul {
 
 // What is kUseDefault is the first element of the graph's collection of that name ("ready_op", "init_op", ...); if the
 // collection is empty, the operation described here is made and put there. kNone switches the thing off.
+//
+// What is passed by a plain pointer outlives the Supervisor and all its threads, also those that outlive
+// stop_grace_secs (which stop() names). A saver or a writer that is shared is kept by the threads that use it.
 struct SupervisorOptions {
   Graph* graph = nullptr;                   // nullptr: the default graph
   Setting<Output> ready_op;                 // names of all variables that are not initialised; none: not checked
@@ -21,7 +25,7 @@ struct SupervisorOptions {
   Setting<OpList> local_init_op;            // initialises local variables and tables
   std::string logdir;                       // empty: no checkpoints and no summaries
   Setting<Output> summary_op;               // all summaries of the graph, merged
-  Setting<Saver*> saver;                    // of all global variables, if there are any
+  Setting<Lent<Saver>> saver;               // of all global variables, if there are any
   Setting<Output> global_step;              // the tensor "global_step:0", if there is one
   Seconds save_summaries_secs{120};         // 0: no summaries
   Seconds save_model_secs{600};             // 0: no checkpoints
@@ -29,7 +33,7 @@ struct SupervisorOptions {
   Seconds stop_grace_secs{120};             // how long threads may take to stop
   std::string checkpoint_basename = "model.ckpt";
   SessionManager* session_manager = nullptr;  // nullptr: one made of the above
-  Setting<FileWriter*> summary_writer;        // one for logdir
+  Setting<Lent<FileWriter>> summary_writer;   // one for logdir
   InitFn init_fn;                             // called after init_op, not when the model is recovered
   RunOptions local_init_run_options;
 

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "longhaul/train/supervisor.h"
+
+namespace longhaul {
+
+// Restarts are counted in a row: a session that lasted `healthy_after` ends the row.
+struct TrainLoopOptions {
+  ManagedSessionOptions session;
+  std::optional<int> max_restarts = 10;  // in a row; nullopt: any number
+  Seconds backoff{1};                    // before the first restart of a row; each further one waits twice as long
+  Seconds max_backoff{120};
+  Seconds healthy_after{600};
+};
+
+// Calls `train_step` in a managed session of the supervisor, again and again until somebody requests a stop. When the
+// session is lost (is_lost_session()) it waits, makes another one, which recovers from the last checkpoint, and goes
+// on; a stop that is requested meanwhile ends the loop.
+//
+//   basic_train_loop(sv, [&](Session& session) { session.run(train_op); });
+//
+// Times are measured by the supervisor's clock. Throws what managed_session() does: any other error, the error of the
+// last session when max_restarts have not helped, and the error of a session that was lost after a stop was requested.
+void basic_train_loop(Supervisor& supervisor, const std::function<void(Session&)>& train_step,
+                      const TrainLoopOptions& options = {});
+
+}  // namespace longhaul
