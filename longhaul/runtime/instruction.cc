@@ -59,12 +59,27 @@ std::optional<c10::OperatorHandle> find_out_overload(const std::string& type, co
   return handle->schema().arguments().size() == wanted ? std::optional(*handle) : std::nullopt;
 }
 
+// Marks the input that is this slot, if one alone is.
+void mark_single_use(const std::vector<int>& inputs, int slot, std::vector<bool>* movable) {
+  if (std::count(inputs.begin(), inputs.end(), slot) != 1) return;
+  (*movable)[static_cast<size_t>(std::find(inputs.begin(), inputs.end(), slot) - inputs.begin())] = true;
+}
+
 }  // namespace
 
+void HostInstruction::allow_move(int slot) {
+  mark_single_use(inputs_, slot, &movable_);
+}
+
+Tensor HostInstruction::input(size_t i, Frame& frame) const {
+  if (inputs_[i] < 0) return Tensor();
+  Value& value = frame.slots[static_cast<size_t>(inputs_[i])];
+  return movable_[i] ? std::move(value).to_host() : std::as_const(value).to_host();
+}
+
 void HostInstruction::run(Frame& frame, SessionResources& resources) const {
-  std::vector<Tensor> inputs;
-  inputs.reserve(inputs_.size());
-  for (int slot : inputs_) inputs.push_back(slot < 0 ? Tensor() : frame.slots[static_cast<size_t>(slot)].to_host());
+  std::vector<Tensor> inputs(inputs_.size());
+  for (size_t i = 0; i < inputs_.size(); ++i) inputs[i] = input(i, frame);
   HostCall call{op(),
                 inputs,
                 resources_,
@@ -106,10 +121,7 @@ AtenInstruction::AtenInstruction(Operation op, AtenCall call, std::vector<int> i
 }
 
 void AtenInstruction::allow_move(int slot) {
-  if (std::count(inputs_.begin(), inputs_.end(), slot) != 1) return;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    if (inputs_[i] == slot) movable_[i] = true;
-  }
+  mark_single_use(inputs_, slot, &movable_);
 }
 
 void AtenInstruction::run(Frame& frame, SessionResources&) const {

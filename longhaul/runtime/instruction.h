@@ -27,6 +27,8 @@ class Instruction {
   virtual ~Instruction() = default;
   virtual void run(Frame& frame, SessionResources& resources) const = 0;
   virtual void check(Frame&, SessionResources&) const {}
+  // This is the slot's last use: its value may be moved from.
+  virtual void allow_move(int) {}
 
   const Operation& op() const { return op_; }
   int first_output() const { return first_output_; }
@@ -79,14 +81,19 @@ class HostInstruction : public Instruction {
         kernel_(kernel),
         inputs_(std::move(inputs)),
         resources_(std::move(resources)),
-        host_only_(std::move(host_only)) {}
+        host_only_(std::move(host_only)),
+        movable_(inputs_.size(), false) {}
   void run(Frame& frame, SessionResources& resources) const override;
+  void allow_move(int slot) override;
 
  private:
+  Tensor input(size_t i, Frame& frame) const;
+
   const HostKernel kernel_;
   const std::vector<int> inputs_;
   const Resources resources_;
   const std::vector<bool> host_only_;
+  std::vector<bool> movable_;
 };
 
 // Calls an ATen operator, boxed, with the argument stack reused; into buffers of the frame where the operator has an
@@ -99,8 +106,7 @@ class AtenInstruction : public Instruction {
   void run(Frame& frame, SessionResources& resources) const override;
   static bool uses_buffers(const Operation& op);
 
-  // The slot's value may be moved into the call: this is its last use and it is used once here.
-  void allow_move(int slot);
+  void allow_move(int slot) override;
 
  private:
   void push_argument(const AtenArgument& argument, Frame& frame) const;

@@ -192,8 +192,14 @@ void Plan::mark_torn(size_t failed) {
 }
 
 void Plan::collect(Frame& frame, std::vector<Tensor>* results) const {
-  for (int slot : fetch_slots_) {
-    results->push_back(slot < 0 ? Tensor() : frame.slots[static_cast<size_t>(slot)].to_host());
+  results->reserve(results->size() + fetch_slots_.size());
+  for (size_t i = 0; i < fetch_slots_.size(); ++i) {
+    if (fetch_slots_[i] < 0) {
+      results->emplace_back();
+      continue;
+    }
+    Value& value = frame.slots[static_cast<size_t>(fetch_slots_[i])];
+    results->push_back(last_fetches_[i] ? std::move(value).to_host() : std::as_const(value).to_host());
   }
 }
 

@@ -52,6 +52,7 @@ class Plan {
   std::vector<int> feed_slots_;
   std::vector<bool> host_only_feeds_;  // nobody needs them as libtorch's
   std::vector<int> fetch_slots_;       // -1: an operation
+  std::vector<bool> last_fetches_;     // nobody else looks at the slot afterwards
   std::vector<std::unique_ptr<Instruction>> instructions_;
   size_t end_of_reads_ = 0, first_write_ = 0, end_of_writes_ = 0;
   std::vector<size_t> checks_first_;  // writes whose check needs nothing that an earlier write of the plan changes

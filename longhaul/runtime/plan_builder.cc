@@ -281,6 +281,10 @@ void PlanBuilder::add_fetches() {
   }
   plan_.is_constant_.assign(static_cast<size_t>(plan_.num_slots_), false);
   for (const auto& [slot, value] : plan_.constants_) plan_.is_constant_[static_cast<size_t>(slot)] = true;
+  for (auto slot = plan_.fetch_slots_.begin(); slot != plan_.fetch_slots_.end(); ++slot) {
+    const bool last = std::find(slot + 1, plan_.fetch_slots_.end(), *slot) == plan_.fetch_slots_.end();
+    plan_.last_fetches_.push_back(*slot >= 0 && last && !plan_.is_constant_[static_cast<size_t>(*slot)]);
+  }
 }
 
 void PlanBuilder::find_checks() {
@@ -295,7 +299,7 @@ void PlanBuilder::find_checks() {
 }
 
 // Each slot is emptied after its last use, so that before the gate nothing holds a variable's bytes any more; what is
-// used last by an ATen call is moved into it.
+// used last by an instruction may be moved into it.
 void PlanBuilder::find_last_uses() {
   std::vector<bool> needed_later = plan_.is_constant_;
   for (int slot : plan_.fetch_slots_) {
@@ -310,7 +314,7 @@ void PlanBuilder::find_last_uses() {
       if (slot < 0 || needed_later[static_cast<size_t>(slot)]) continue;
       needed_later[static_cast<size_t>(slot)] = true;
       instruction.release_after(slot);
-      if (auto* aten = dynamic_cast<AtenInstruction*>(&instruction)) aten->allow_move(slot);
+      instruction.allow_move(slot);
     }
   }
 }

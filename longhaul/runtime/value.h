@@ -33,7 +33,8 @@ struct Value {
   bool is_host() const { return host.defined(); }
   DType dtype() const { return is_host() ? host.dtype() : dtype_of(tensor.scalar_type()); }
   Shape shape() const { return is_host() ? host.shape() : shape_of(tensor); }
-  Tensor to_host() const { return is_host() || !defined() ? host : to_tensor(tensor); }
+  Tensor to_host() const& { return is_host() || !defined() ? host : to_tensor(tensor); }
+  Tensor to_host() && { return is_host() || !defined() ? std::move(host) : to_tensor(tensor); }
   void reset() {
     tensor.reset();
     if (is_host()) host = Tensor();
