@@ -95,7 +95,7 @@ TEST_F(BasicTrainLoopTest, TheNewSessionGoesOnFromTheCheckpoint) {
   EXPECT_THAT(steps, ElementsAre(1, 2, 3));
 }
 
-TEST_F(BasicTrainLoopTest, RestartsInARowAreLimited) {  // BL-3, changed
+TEST_F(BasicTrainLoopTest, RestartsInARowAreLimited) {  // unlike BL-3
   loop.max_restarts = 3;
   int sessions = 0;
   const LogRecorder log;
@@ -108,7 +108,7 @@ TEST_F(BasicTrainLoopTest, RestartsInARowAreLimited) {  // BL-3, changed
   EXPECT_THAT(log.text(), HasSubstr("after 3 restarts in a row, which is the limit"));
 }
 
-TEST_F(BasicTrainLoopTest, EachRestartWaitsTwiceAsLong) {  // BL-3, changed
+TEST_F(BasicTrainLoopTest, EachRestartWaitsTwiceAsLong) {  // unlike BL-3
   loop.backoff = Seconds{10};
   loop.max_backoff = Seconds{30};
   std::vector<double> times;
