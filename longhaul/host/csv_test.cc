@@ -130,6 +130,26 @@ TEST(Csv, ALongFieldIsCutInTheMessage) {
   EXPECT_LT(error_of([] { decode({std::string(1 << 20, 'x')}, {required(kInt32)}); }).size(), 200u);
 }
 
+// Common records are read in a quicker way, which must not show.
+TEST(Csv, AFieldIsReadTheSameWhateverTheWayToIt) {
+  const std::vector<Tensor> defaults{Tensor::scalar(9.0f), Tensor::scalar<int64_t>(9), Tensor::scalar("d")};
+  const Strings records{"1.5,2,x",   "1.5,2,\"x\"", " 1.5,+2,x", ",,",  "1e999,2,x\r\n", "inf,-2,x y",
+                        "1.5,2,x,4", "1.5,2",       "1.5,2x,x",  "x,2", "1.5,2,x\"",     "1.5,2.5,x"};
+  const CsvFormat quick, slow{.columns = {0, 1, 2}}, no_quotes{.quotes = false};
+  for (const std::string& record : records) {
+    std::vector<Tensor> one, other;
+    const std::string error = error_of([&] { one = decode({record}, defaults, quick); });
+    error_of([&] { other = decode({record}, defaults, slow); });
+    if (error == "no error") {
+      for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(identical(one[i], other[i])) << record;
+    } else if (record != "1.5,2,x,4") {
+      EXPECT_TRUE(other.empty()) << record;
+    }
+  }
+  EXPECT_EQ(decode({"1,2,a\"b"}, defaults, no_quotes)[2].item<std::string>(), "a\"b");
+  EXPECT_EQ(decode({"1.2.3"}, {required(kInt32), required(kInt32), required(kInt32)}, {.delimiter = '.'}).size(), 3u);
+}
+
 TEST(Csv, EveryPrefixOfARecordIsReadOrRefused) {
   const std::string record = "1,\"a \"\"b\"\", c\",2.5\r\n";
   const std::vector<Tensor> defaults{required(kInt32), required(kString), required(kFloat)};

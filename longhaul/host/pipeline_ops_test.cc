@@ -133,7 +133,7 @@ TEST_F(PipelineOpsTest, AMalformedLineIsNamedByFileLineAndColumn) {
 }
 
 TEST_F(PipelineOpsTest, LinesBecomeColumnsInOneRun) {
-  const auto [keys, lines] = ops::read_up_to(root, ops::text_line_reader(root), files, 2);
+  const Output lines = ops::read_values_up_to(root, ops::text_line_reader(root), files, 2);
   const auto columns = ops::decode_csv(root, lines, {Tensor::scalar<int32_t>(7), Tensor::scalar("")},
                                        {.field_delim = ';', .select_cols = {0, 2}});
   enqueue({write("a", "1;x;a\n;y;b\n3;z;c\n")});

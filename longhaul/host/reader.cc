@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "longhaul/base/clock.h"
@@ -46,13 +47,17 @@ class Reader::Turn {
   Reader& reader_;
 };
 
-Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits) {
+Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits,
+                             Keys keys) {
+  constexpr int64_t kMostReserved = 4096;
   if (limit < 1) throw InvalidArgumentError(fmt::format("{}: {} records cannot be read", name_, limit));
   Turn turn(*this, limits);
   Records records;
+  records.values.reserve(static_cast<size_t>(std::min(limit, kMostReserved)));
+  if (keys == Keys::kWanted) records.keys.reserve(records.values.capacity());
   try {
     while (static_cast<int64_t>(records.values.size()) < limit) {
-      if (!read_one(next_file, files, records)) finish_work();
+      if (!read_one(next_file, files, keys, records)) finish_work();
     }
   } catch (const Error&) {
     if (records.values.empty()) throw;
@@ -63,26 +68,15 @@ Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSyste
 }
 
 // False: the file has ended.
-bool Reader::read_one(const NextFile& next_file, FileSystem& files, Records& records) {
+bool Reader::read_one(const NextFile& next_file, FileSystem& files, Keys keys, Records& records) {
   if (!work_) work_ = std::make_unique<Work>(Work{next_file(), {}, nullptr});
   if (!work_->source) open(files);
-  records.keys.emplace_back();
-  records.values.emplace_back();
-  bool produced = false;
-  try {
-    produced = work_->source->next(records.keys.back(), records.values.back());
-  } catch (...) {
-    records.keys.pop_back();
-    records.values.pop_back();
-    throw;
-  }
-  if (!produced) {
-    records.keys.pop_back();
-    records.values.pop_back();
-  } else if (work_->source->ended()) {
-    finish_work();
-  }
-  return produced;
+  std::string value;
+  if (!work_->source->next(value)) return false;
+  records.values.push_back(std::move(value));
+  if (keys == Keys::kWanted) records.keys.push_back(work_->source->key());
+  if (work_->source->ended()) finish_work();
+  return true;
 }
 
 void Reader::open(FileSystem& files) {

@@ -22,6 +22,7 @@ class Reader final : public Resource {
   struct Records {
     std::vector<std::string> keys, values;
   };
+  enum class Keys { kWanted, kLeftOut };  // left out: Records::keys is empty
   // Gives the name of the next file, waiting for it. OutOfRangeError: there are no more.
   using NextFile = std::function<std::string()>;
 
@@ -30,8 +31,8 @@ class Reader final : public Resource {
 
   // Up to `limit` records, at least one, from as many files as it takes. An error that comes after some records is left
   // to the next call. A file that cannot be opened is an error, and is passed over by the next call.
-  Records read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits = {})
-      EXCLUDES(mutex_);
+  Records read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits = {},
+               Keys keys = Keys::kWanted) EXCLUDES(mutex_);
 
   // Since it was made, reset or restored.
   int64_t num_records_produced() const EXCLUDES(mutex_);
@@ -53,7 +54,7 @@ class Reader final : public Resource {
   };
   class Turn;
 
-  bool read_one(const NextFile& next_file, FileSystem& files, Records& records);
+  bool read_one(const NextFile& next_file, FileSystem& files, Keys keys, Records& records);
   void open(FileSystem& files);
   void finish_work() EXCLUDES(mutex_);
 

@@ -9,10 +9,12 @@
 namespace longhaul {
 namespace {
 
-void set_key(std::string& key, const std::string& path, int64_t number) {
+std::string numbered(const std::string& path, int64_t number) {
   const fmt::format_int digits(number);
+  std::string key;
   key.reserve(path.size() + 1 + digits.size());
-  key.assign(path).append(1, ':').append(digits.data(), digits.size());
+  key.append(path).append(1, ':').append(digits.data(), digits.size());
+  return key;
 }
 
 class TextLines : public RecordSource {
@@ -23,11 +25,13 @@ class TextLines : public RecordSource {
     while (line_ < skip_header_lines && take_line(skipped)) ++line_;
   }
 
-  bool next(std::string& key, std::string& value) override {
+  using RecordSource::next;
+  bool next(std::string& value) override {
     if (!take_line(value)) return false;
-    set_key(key, path_, ++line_);
+    ++line_;
     return true;
   }
+  std::string key() const override { return numbered(path_, line_); }
   RecordPlace place() const override { return {offset_, line_}; }
 
  private:
@@ -74,7 +78,8 @@ class FixedLengthRecords : public RecordSource {
     body_ = size - header_ - footer;
   }
 
-  bool next(std::string& key, std::string& value) override {
+  using RecordSource::next;
+  bool next(std::string& value) override {
     if (offset_ >= body_) return false;
     const uint64_t rest = body_ - offset_;
     if (record_ > rest && hop_ != record_) return false;
@@ -84,10 +89,11 @@ class FixedLengthRecords : public RecordSource {
                                       std::min(rest, record_), record_));
     }
     value.assign(record);
-    set_key(key, path_, number_++);
+    ++number_;
     offset_ += hop_;
     return true;
   }
+  std::string key() const override { return numbered(path_, number_ - 1); }
   RecordPlace place() const override { return {offset_, number_}; }
 
  private:
@@ -104,13 +110,14 @@ class SingleRecord : public RecordSource {
   SingleRecord(std::string key, std::string value, const RecordPlace& from)
       : key_(std::move(key)), value_(std::move(value)), number_(from.number) {}
 
-  bool next(std::string& key, std::string& value) override {
+  using RecordSource::next;
+  bool next(std::string& value) override {
     if (number_ > 0) return false;
-    key = key_;
     value = std::move(value_);
     ++number_;
     return true;
   }
+  std::string key() const override { return key_; }
   RecordPlace place() const override { return {0, number_}; }
   bool ended() const override { return number_ > 0; }
 

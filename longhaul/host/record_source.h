@@ -20,9 +20,16 @@ class RecordSource {
  public:
   virtual ~RecordSource() = default;
 
-  // The next record, and the name to know it by. False: there is none. After an error (DataLossError with the file and
-  // the offset) the next call throws it again.
-  virtual bool next(std::string& key, std::string& value) = 0;
+  // The next record. False: there is none. After an error (DataLossError with the file and the offset) the next call
+  // throws it again.
+  virtual bool next(std::string& value) = 0;
+  // The name to know the record by that next() gave last.
+  virtual std::string key() const = 0;
+  bool next(std::string& key, std::string& value) {
+    if (!next(value)) return false;
+    key = this->key();
+    return true;
+  }
   virtual RecordPlace place() const = 0;
   // Whether the last record is known to have been the file's last.
   virtual bool ended() const { return false; }

@@ -20,7 +20,8 @@ class PlainRecords : public RecordSource {
   PlainRecords(std::unique_ptr<ReadableFile> file, const std::string& path, const RecordPlace& from)
       : file_(std::move(file)), path_(path), number_(from.number), reader_(*file_, path, from.offset) {}
 
-  bool next(std::string& key, std::string& value) override {
+  using RecordSource::next;
+  bool next(std::string& value) override {
     const uint64_t offset = reader_.offset();
     std::string_view payload;
     switch (reader_.next(payload)) {
@@ -28,17 +29,19 @@ class PlainRecords : public RecordSource {
       case RecordReader::Result::kTruncated: throw_truncated(path_, offset);
       case RecordReader::Result::kRecord: break;
     }
-    key = fmt::format("{}:{}", path_, offset);
     value.assign(payload);
+    begin_ = offset;
     ++number_;
     return true;
   }
+  std::string key() const override { return fmt::format("{}:{}", path_, begin_); }
   RecordPlace place() const override { return {reader_.offset(), number_}; }
 
  private:
   const std::unique_ptr<ReadableFile> file_;
   const std::string path_;
   int64_t number_;
+  uint64_t begin_ = 0;  // of the last record
   RecordReader reader_;
 };
 
@@ -53,7 +56,8 @@ class CompressedRecords : public RecordSource {
     }
   }
 
-  bool next(std::string& key, std::string& value) override {
+  using RecordSource::next;
+  bool next(std::string& value) override {
     if (!failure_.empty()) throw DataLossError(failure_);
     begin_ = offset_;
     try {
@@ -62,10 +66,10 @@ class CompressedRecords : public RecordSource {
       failure_ = error.what();
       throw;
     }
-    key = fmt::format("{}:{}", path_, begin_);
     ++number_;
     return true;
   }
+  std::string key() const override { return fmt::format("{}:{}", path_, begin_); }
   RecordPlace place() const override { return {offset_, number_}; }
 
  private:

@@ -16,6 +16,12 @@ Output look(const Scope& scope, const char* type, std::string_view name, const O
   return scope.add(type, name, {reader}).output();
 }
 
+Operation add_read_up_to(const Scope& scope, const Output& reader, const QueueBase& queue, int64_t num_records,
+                         std::string_view name, Attrs attrs) {
+  const Output count = constant(scope, num_records, std::string(name) + "/num_records");
+  return scope.add("ReaderReadUpToV2", name, {reader, queue.handle(), count}, std::move(attrs));
+}
+
 }  // namespace
 
 Output text_line_reader(const Scope& scope, const TextLineReaderOptions& options, std::string_view name) {
@@ -51,9 +57,13 @@ KeyValue read(const Scope& scope, const Output& reader, const QueueBase& queue, 
 
 KeyValue read_up_to(const Scope& scope, const Output& reader, const QueueBase& queue, int64_t num_records,
                     std::string_view name) {
-  const Output count = constant(scope, num_records, std::string(name) + "/num_records");
-  const Operation op = scope.add("ReaderReadUpToV2", name, {reader, queue.handle(), count});
+  const Operation op = add_read_up_to(scope, reader, queue, num_records, name, {});
   return {op.output(0), op.output(1)};
+}
+
+Output read_values_up_to(const Scope& scope, const Output& reader, const QueueBase& queue, int64_t num_records,
+                         std::string_view name) {
+  return add_read_up_to(scope, reader, queue, num_records, name, {{"with_keys", false}}).output(1);
 }
 
 Output num_records_produced(const Scope& scope, const Output& reader, std::string_view name) {

@@ -58,6 +58,9 @@ KeyValue read(const Scope& scope, const Output& reader, const QueueBase& queue, 
 // the next call throws.
 KeyValue read_up_to(const Scope& scope, const Output& reader, const QueueBase& queue, int64_t num_records,
                     std::string_view name = "ReaderReadUpTo");
+// The values alone, which costs less.
+Output read_values_up_to(const Scope& scope, const Output& reader, const QueueBase& queue, int64_t num_records,
+                         std::string_view name = "ReaderReadUpTo");
 
 // Scalar int64: since the reader was made, reset or restored. A work unit is a file that was read to its end.
 Output num_records_produced(const Scope& scope, const Output& reader,

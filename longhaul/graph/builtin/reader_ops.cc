@@ -58,8 +58,10 @@ OpInfo resolve_read(const OperationSpec& spec) {
   return {{{kString, {}}, {kString, {}}}, kTakesInput | kMayWait, 2};
 }
 
+// Without with_keys the keys are an empty vector.
 OpInfo resolve_read_up_to(const OperationSpec& spec) {
   need_inputs(spec, 3);
+  find_attr<bool>(spec, "with_keys");
   need_reader_and_queue(spec);
   need_dtype(spec, 2, kInt64);
   return {{{kString, {-1}}, {kString, {-1}}}, kTakesInput | kMayWait, 2};

@@ -40,18 +40,18 @@ std::shared_ptr<Resource> make_identity_reader(const Operation& op) {
   return std::make_shared<Reader>(op.name(), names_alone());
 }
 
-Reader::Records read_records(const HostCall& call, int64_t limit) {
+Reader::Records read_records(const HostCall& call, int64_t limit, Reader::Keys keys) {
   Queue& queue = call.resource<Queue>(1);
   const auto next_file = [&] {
     const QueueElement element = queue.dequeue(call.limits);
     if (element.size() != 1) throw InvalidArgumentError("the elements of " + queue.name() + " are not one string each");
     return element[0].item<std::string>();
   };
-  return call.resource<Reader>().read(limit, next_file, call.files, call.limits);
+  return call.resource<Reader>().read(limit, next_file, call.files, call.limits, keys);
 }
 
 void read(HostCall& call) {
-  Reader::Records records = read_records(call, 1);
+  Reader::Records records = read_records(call, 1, Reader::Keys::kWanted);
   call.outputs[0] = Tensor::scalar(std::move(records.keys[0]));
   call.outputs[1] = Tensor::scalar(std::move(records.values[0]));
 }
@@ -63,7 +63,8 @@ Tensor adopt(std::vector<std::string> strings) {
 }
 
 void read_up_to(HostCall& call) {
-  Reader::Records records = read_records(call, call.inputs[2].item<int64_t>());
+  const auto keys = attr_or(call.op, "with_keys", true) ? Reader::Keys::kWanted : Reader::Keys::kLeftOut;
+  Reader::Records records = read_records(call, call.inputs[2].item<int64_t>(), keys);
   call.outputs[0] = adopt(std::move(records.keys));
   call.outputs[1] = adopt(std::move(records.values));
 }
