@@ -115,6 +115,21 @@ TEST_F(SessionManagerTest, ACheckpointIsWaitedForAsLongAsAllowed) {  // SM-12, u
   EXPECT_EQ(value(*manager().prepare_session(prepare), v), 1);
 }
 
+TEST_F(SessionManagerTest, WithNothingToInitialiseWithTheWaitEndsInAnError) {  // SM-12
+  options.local_init_op = {};
+  options.ready_op = {};
+  prepare.init_op = {};
+  prepare.checkpoint_dir = directory.path();
+  prepare.wait_for_checkpoint = true;
+  prepare.max_wait_secs = Seconds{2};
+  const Seconds start = clock.now();
+  EXPECT_THAT(error_of([&] { manager().prepare_session(prepare); }),
+              HasSubstr("Model is not initialized and no init_op"));
+  EXPECT_DOUBLE_EQ((clock.now() - start).count(), 2);
+  save(1, 7);
+  EXPECT_EQ(value(*manager().prepare_session(prepare), v), 1);
+}
+
 TEST_F(SessionManagerTest, AStopEndsTheWaitForACheckpoint) {
   prepare.checkpoint_dir = directory.path();
   prepare.wait_for_checkpoint = true;

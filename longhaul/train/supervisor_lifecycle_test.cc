@@ -30,6 +30,14 @@ TEST_F(LifecycleTest, TheDefaultsAreThoseOfTheOriginal) {  // SV-25, SV-1
   EXPECT_EQ(SupervisorOptions().recovery_wait_secs, Seconds{30});
 }
 
+TEST_F(LifecycleTest, TheReadyOperationNamesGlobalAndLocalVariables) {  // SV-3
+  ops::local_variable(root, "w", ops::constant(root, 1.0f));
+  Supervisor sv(options);
+  const Tensor names = make_scripted_session(graph)->run(sv.ready_op());
+  EXPECT_TRUE(identical(names, Tensor::of<std::string>({"v", "w"})));
+  EXPECT_EQ(sv.saver()->saved_tensors().size(), 1u);
+}
+
 TEST_F(LifecycleTest, AChiefPreparesThenWritesTheGraphThenStartsTheServices) {  // SV-26
   const LogRecorder log;
   bool called = false;
