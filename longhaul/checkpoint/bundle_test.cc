@@ -37,7 +37,7 @@ Tensor counting(DType dtype, Shape shape) {
   return tensor;
 }
 
-TEST_F(BundleTest, EveryDtypeAndShapeComesBack) {  // CB-22
+TEST_F(BundleTest, EveryDtypeAndShapeComesBack) {  // CB-22, SA-47
   std::vector<std::pair<std::string, Tensor>> tensors;
   for (int number = 0; number < 64; ++number) {
     if (!is_known_dtype(number) || number == kString) continue;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/genuine_test.h"
@@ -57,6 +58,29 @@ TEST_F(LatestCheckpoint, IsTheOneThatTheStateNames) {  // CS-9
   write_state("m-2", {"m-3", "m-1", "m-2"});
   EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-2"));
   EXPECT_THAT(candidates(), ElementsAre("m-2", "m-1", "m-3"));
+}
+
+TEST_F(LatestCheckpoint, LiesInADirectoryThatIsNamedFromTheWorkingDirectory) {  // CS-12
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(directory_.path());
+  BundleWriter writer(files_, "train/m-3");
+  writer.add("v", Tensor::scalar(2.0f));
+  writer.finish();
+  write_checkpoint_state(files_, "train", {.model_checkpoint_path = "train/m-3"});
+  const auto latest = latest_checkpoint(files_, "train/");
+  const float value = BundleReader(files_, latest.value_or("")).read("v").item<float>();
+  std::filesystem::current_path(before);
+  EXPECT_EQ(latest, "train/m-3");
+  EXPECT_EQ(value, 2.0f);
+}
+
+TEST_F(LatestCheckpoint, MayHaveAnyCharactersInItsName) {  // unlike SA-29
+  for (const char* name : {"m[1]?*-1", "m1xx-1"}) save(name);
+  EXPECT_TRUE(checkpoint_exists(files_, path("m[1]?*-1")));
+  EXPECT_FALSE(checkpoint_exists(files_, path("m*-1")));
+  remove_checkpoint(files_, path("m[1]?*-1"));
+  EXPECT_FALSE(checkpoint_exists(files_, path("m[1]?*-1")));
+  EXPECT_TRUE(checkpoint_exists(files_, path("m1xx-1")));
 }
 
 TEST_F(LatestCheckpoint, IsAnOlderOneWhereTheStatesIsGone) {  // unlike CS-9

@@ -5,6 +5,7 @@
 
 #include "longhaul/proto/example.pb.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/proto/tensor.pb.h"
 
 namespace longhaul {
 namespace {
@@ -213,6 +214,18 @@ TEST(SparseTensor, SeveralAreJoinedToTheLargest) {  // IN-8
   EXPECT_THAT(list<int64_t>(joined.indices), ElementsAre(0, 4, 1, 0));
   EXPECT_THAT(list<float>(joined.values), ElementsAre(1, 2));
   EXPECT_THAT(list<int64_t>(joined.dense_shape), ElementsAre(2, 5));
+}
+
+TEST(SparseTensor, NoShapeIsBelievedBeyondTheBytesOfItsTensor) {
+  proto::TensorProto large;
+  large.set_dtype(proto::DT_STRING);
+  large.mutable_tensor_shape()->add_dim()->set_size(1 << 24);
+  large.add_string_val("x");
+  const std::vector<std::string> row(3, proto::serialize(large));
+  EXPECT_THAT(error_of([&] {
+                deserialize_many_sparse(Tensor::of(Shape{1, 3}, row), kString);
+              }),
+              HasSubstr("claims the shape [16777216]"));
 }
 
 TEST(SparseTensor, WhatDoesNotFitTogetherIsRefused) {

@@ -13,9 +13,15 @@ namespace {
 
 constexpr int64_t kMostRows = int64_t{1} << 24;  // of what is taken apart: each row takes memory, also an empty one
 
+// In a serialized sparse tensor each element has bytes of its own; elsewhere one value may stand for any number.
 Tensor parse_tensor(const std::string& bytes) {
   proto::TensorProto message;
   if (!message.ParseFromString(bytes)) throw InvalidArgumentError("a string is no serialized tensor");
+  const Shape shape = from_proto(message.tensor_shape());
+  if (shape.num_elements() > static_cast<int64_t>(bytes.size())) {
+    throw InvalidArgumentError(
+        fmt::format("a serialized tensor of {} bytes claims the shape {}", bytes.size(), shape.to_string()));
+  }
   return from_proto(message);
 }
 

@@ -108,7 +108,7 @@ TEST_F(SessionTest, TwoVariablesOfOneNameAreRefused) {  // GS-1
   EXPECT_EQ(ops::global_step(root_).name(), "global_step");
 }
 
-TEST_F(SessionTest, ReadsComeBeforeTheWritesOfTheirRunUnlessTheyDependOnThem) {
+TEST_F(SessionTest, ReadsComeBeforeTheWritesOfTheirRunUnlessTheyDependOnThem) {  // GS-4
   const Variable v = ops::variable(root_, "v", Tensor::scalar(1.f));
   const Output ten = ops::constant(root_, 10.f);
   const Output added = ops::assign_add(root_, v, ten);

@@ -30,7 +30,7 @@ TEST_F(ServicesTest, WithoutAStepCounterThereIsNoStart) {  // SV-50, SV-41
   EXPECT_EQ(BundleReader(FileSystem::real(), sv.save_path()).read("foo").item<float>(), 1);
 }
 
-TEST_F(ServicesTest, WithAStepCounterStartComesFirst) {  // SV-51, SV-42
+TEST_F(ServicesTest, WithAStepCounterStartComesFirst) {  // SV-51, SV-42, GS-5
   ops::variable(root, "global_step", Tensor::of<int64_t>({123}), {.trainable = false});
   options.clock = &Clock::real();
   Supervisor sv(options);
