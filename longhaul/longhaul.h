@@ -3,6 +3,7 @@
 // What a training program includes: the whole system in one process, on libtorch. Including it makes libtorch's
 // operators known to graphs, and sessions of this process the default.
 
+#include "longhaul/checkpoint/checkpoint_reader.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/ops/ops.h"
 #include "longhaul/ops/optimizers.h"
@@ -10,5 +11,7 @@
 #include "longhaul/runtime/threads.h"
 #include "longhaul/session/session.h"
 #include "longhaul/train/basic_train_loop.h"
+#include "longhaul/train/checkpoint_manager.h"
 #include "longhaul/train/stop_signals.h"
 #include "longhaul/train/supervisor.h"
+#include "longhaul/train/warm_start.h"

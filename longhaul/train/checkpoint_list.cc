@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
 
 namespace longhaul {
 
@@ -90,7 +91,7 @@ std::vector<std::string> CheckpointList::best() const {
   std::sort(prefixes.begin(), prefixes.end(), [&](const std::string& a, const std::string& b) {
     const double x = *kept_.at(a).metric, y = *kept_.at(b).metric;
     if (x != y) return retention_.best_is_highest ? x > y : x < y;
-    return a > b;
+    return split_step(a).step > split_step(b).step;
   });
   if (prefixes.size() > static_cast<size_t>(retention_.keep_best)) {
     prefixes.resize(static_cast<size_t>(retention_.keep_best));

@@ -42,7 +42,7 @@ class CheckpointList {
   void pin(const std::string& prefix);
   void unpin(const std::string& prefix);
   std::vector<std::string> pinned() const;
-  std::vector<std::string> best() const;  // the best one first; a tie goes to the name that sorts last
+  std::vector<std::string> best() const;  // the best one first; a tie goes to the later step
 
   // For the retention file: what it said about checkpoints that exist (after reset), and what it should say. Only
   // checkpoints that once were listed are ever doomed.

@@ -88,12 +88,15 @@ void ManagedCheckpoints::adopt_retention(const std::string& directory, const std
 
 void ManagedCheckpoints::store_retention(const std::string& directory, const std::string& latest_filename) {
   KeptCheckpoints kept;
+  std::vector<std::string> doomed;
   {
     MutexLock lock(mutex_);
     kept = list_.kept();
+    doomed = list_.doomed();
   }
-  std::erase_if(kept, [&](const auto& item) { return directory_name(item.first) != directory; });
   if (kept.empty() && !files_.exists(retention_path(directory, latest_filename))) return;
+  for (const std::string& prefix : doomed) kept[prefix] = {.fallen_out = true};  // the next process may have to do it
+  std::erase_if(kept, [&](const auto& item) { return directory_name(item.first) != directory; });
   write_retention(files_, directory, kept, latest_filename);
 }
 

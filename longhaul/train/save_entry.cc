@@ -10,14 +10,6 @@
 namespace longhaul {
 namespace {
 
-// "10 3 0,4:0,3": the whole shape, then start and length in each dimension.
-std::string slice_text(const SaveSliceInfo& slice) {
-  std::vector<std::string> extents;
-  for (size_t d = 0; d < slice.offset.size(); ++d)
-    extents.push_back(fmt::format("{},{}", slice.offset[d], slice.shape[d]));
-  return fmt::format("{} {}", fmt::join(slice.full_shape, " "), fmt::join(extents, ":"));
-}
-
 Output reshaped(const Scope& scope, const Output& value, const Shape& shape) {
   const Output dims = ops::constant(scope.within("Reshape"), Tensor::of(shape.dims()), "shape");
   return scope.add("Reshape", "Reshape", {value, dims}).output();
@@ -59,6 +51,13 @@ void check_operations(const std::vector<Saveable>& saveables) {
 }
 
 }  // namespace
+
+std::string slice_text(const SaveSliceInfo& slice) {
+  std::vector<std::string> extents;
+  for (size_t d = 0; d < slice.offset.size(); ++d)
+    extents.push_back(fmt::format("{},{}", slice.offset[d], slice.shape[d]));
+  return fmt::format("{} {}", fmt::join(slice.full_shape, " "), fmt::join(extents, ":"));
+}
 
 SaveEntry::SaveEntry(const VariableInfo& variable)
     : name_(variable.slice ? variable.slice->full_name : variable.name()),

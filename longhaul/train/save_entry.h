@@ -40,6 +40,9 @@ class SaveEntry {
 // All global variables and all saveable objects of the graph.
 std::vector<SaveEntry> everything_to_save(const Graph& graph);
 
+// "10 3 0,4:0,3": the whole shape, then start and length in each dimension, as save operations have it.
+std::string slice_text(const SaveSliceInfo& slice);
+
 // Sorted by name. With `reshape`, variables take tensors of any shape that has as many elements. InvalidArgumentError:
 // two entries of the "same name", something with "two names", a list that is not of slices of one variable.
 std::vector<Saveable> saveables_of(const std::vector<SaveEntry>& entries, bool reshape);
