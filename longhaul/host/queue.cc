@@ -60,6 +60,7 @@ bool Queue::has_element() const {
 }
 
 bool Queue::try_enqueue(QueueElement& element) {
+  check(element);
   MutexLock lock(mutex_);
   if (closed_ || !enqueues_.empty() || !has_space()) return false;
   store_->put(std::move(element));
@@ -76,7 +77,6 @@ bool Queue::try_dequeue(QueueElement* element) {
 }
 
 void Queue::enqueue(QueueElement element, const WaitLimits& limits) {
-  check(element);
   if (try_enqueue(element)) return;
   std::vector<QueueElement> elements;
   elements.push_back(std::move(element));

@@ -47,6 +47,10 @@ class Queue final : public Resource {
   // An element for each row of the components.
   void enqueue_many(std::span<const Tensor> components, const WaitLimits& limits = {}) EXCLUDES(mutex_);
 
+  // At once, or not at all: nobody is in line, and there is space, an element. On false nothing has changed.
+  bool try_enqueue(QueueElement& element) EXCLUDES(mutex_);
+  bool try_dequeue(QueueElement* element) EXCLUDES(mutex_);
+
   // OutOfRangeError: "... is closed and has insufficient elements (requested N, current size M)".
   QueueElement dequeue(const WaitLimits& limits = {}) EXCLUDES(mutex_);
   // Stacked: a tensor for each component. InvalidArgumentError: the shapes are not declared, or n < 0.
@@ -84,8 +88,6 @@ class Queue final : public Resource {
   std::vector<QueueElement> take(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
   std::vector<Tensor> stack(const std::vector<QueueElement>& elements) const;
 
-  bool try_enqueue(QueueElement& element) EXCLUDES(mutex_);
-  bool try_dequeue(QueueElement* element) EXCLUDES(mutex_);
   void put_all(std::vector<QueueElement> elements, const WaitLimits& limits) EXCLUDES(mutex_);
   template <typename PendingCall>
   void wait(PendingCall& pending, const WaitLimits& limits) EXCLUDES(mutex_);

@@ -62,31 +62,34 @@ bool goes_along(const std::vector<Output>& outputs, const Session::Request& requ
 
 class DirectSession::Running {
  public:
-  explicit Running(State& state) : state_(state) {
-    ++state_.running;
-    if (!state_.closed.load()) return;
-    --state_.running;
+  explicit Running(State& state, size_t count = 0) : running_(state.run_counts[count].running) {
+    ++running_;
+    if (!state.closed.load()) return;
+    --running_;
     throw FailedPreconditionError("Attempted to use a closed Session.");
   }
-  ~Running() { --state_.running; }
+  ~Running() { --running_; }
   Running(const Running&) = delete;
 
  private:
-  State& state_;
+  std::atomic<int>& running_;
 };
 
 // A compiled request. When summaries are due and this is a training step, it is run as a plan that computes both.
 class DirectRun : public CompiledRun {
  public:
   DirectRun(std::shared_ptr<DirectSession::State> state, const Session::Request& request)
-      : state_(std::move(state)), request_(request), plan_(request, *state_->resources) {}
+      : state_(std::move(state)),
+        count_(state_->next_count.fetch_add(1) % state_->run_counts.size()),
+        request_(request),
+        plan_(request, *state_->resources) {}
 
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
     call_within(feeds, state_->default_timeout, results);
   }
 
   void call_within(std::span<const Tensor* const> feeds, Seconds timeout, std::vector<Tensor>* results) {
-    const DirectSession::Running running(*state_);
+    const DirectSession::Running running(*state_, count_);
     const Seconds deadline = timeout.count() > 0 ? Clock::real().now() + timeout : Seconds{0};
     if (plan_.writes_variables() && state_->step_fetch_due.load(std::memory_order_relaxed)) {
       if (const auto due = take_step_fetch()) return run_with(*due, feeds, deadline, results);
@@ -135,6 +138,7 @@ class DirectRun : public CompiledRun {
   }
 
   const std::shared_ptr<DirectSession::State> state_;
+  const size_t count_;  // which of State::run_counts
   const Session::Request request_;
   Plan plan_;
   std::mutex mutex_;
@@ -177,7 +181,8 @@ void DirectSession::close() {
   withdraw_step_fetch();
   state_->resources->cancellation().cancel("the session was closed (Session::Close)");
   const Seconds deadline = Clock::real().now() + kLongestStep;
-  while (state_->running.load() > 0) {
+  const auto busy = [](const State::RunCount& count) { return count.running.load() > 0; };
+  while (std::any_of(state_->run_counts.begin(), state_->run_counts.end(), busy)) {
     if (Clock::real().now() > deadline) {
       log_error("a session was closed while a run of it is still busy after {} s; its memory is kept",
                 kLongestStep.count());

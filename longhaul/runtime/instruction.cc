@@ -78,20 +78,30 @@ Tensor HostInstruction::input(size_t i, Frame& frame) const {
 }
 
 void HostInstruction::run(Frame& frame, SessionResources& resources) const {
-  std::vector<Tensor> inputs(inputs_.size());
-  for (size_t i = 0; i < inputs_.size(); ++i) inputs[i] = input(i, frame);
+  std::vector<Tensor>& inputs = frame.host_inputs;
+  inputs.clear();
+  for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(input(i, frame));
+  frame.host_outputs.clear();
+  frame.host_outputs.resize(host_only_.size());
   HostCall call{op(),
                 inputs,
                 resources_,
                 frame.limits,
                 resources.files(),
                 resources.host_resources(),
-                std::vector<Tensor>(host_only_.size())};
+                std::move(frame.host_outputs)};
   kernel_(call);
   Value* out = &frame.slots[static_cast<size_t>(first_output())];
   for (size_t i = 0; i < host_only_.size(); ++i) {
-    out[i] = host_only_[i] ? Value::on_host(std::move(call.outputs[i])) : Value(call.outputs[i]);
+    if (host_only_[i]) {
+      out[i].host = std::move(call.outputs[i]);
+    } else {
+      out[i] = Value(call.outputs[i]);
+    }
   }
+  inputs.clear();
+  frame.host_outputs = std::move(call.outputs);
+  frame.host_outputs.clear();
 }
 
 void KernelInstruction::run(Frame& frame, SessionResources& resources) const {

@@ -15,8 +15,9 @@ struct Frame {
   std::vector<Value> slots;         // a value for each edge; empty between executions, constants excepted
   std::vector<at::Tensor> buffers;  // outputs of the execution before, to be written again where nobody else holds them
   std::vector<c10::IValue> stack;
-  std::vector<int64_t> feed_sizes;  // of the execution before
-  WaitLimits limits;                // of this execution
+  std::vector<int64_t> feed_sizes;                // of the execution before
+  std::vector<Tensor> host_inputs, host_outputs;  // of one instruction; empty between them
+  WaitLimits limits;                              // of this execution
 };
 
 // A step of a plan: it reads and fills slots of the frame. Shared by all executions, so it has no state of its own.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/runtime/plan_builder.h"
@@ -117,7 +118,8 @@ void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const 
 }
 
 void Plan::execute(Frame& frame, Seconds deadline) {
-  at::AutoDispatchBelowADInplaceOrView below_autograd;
+  std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
+  if (!only_host_) below_autograd.emplace();
   size_t begin = 0;
   if (snapshot_) {
     read_snapshot(frame, deadline);

@@ -57,6 +57,7 @@ class Plan {
   size_t end_of_reads_ = 0, first_write_ = 0, end_of_writes_ = 0;
   std::vector<size_t> checks_first_;  // writes whose check needs nothing that an earlier write of the plan changes
   bool snapshot_ = false;
+  bool only_host_ = false;  // no instruction needs libtorch
   int num_slots_ = 0, num_buffers_ = 0;
   std::vector<std::pair<int, Value>> constants_;
   std::vector<bool> is_constant_;

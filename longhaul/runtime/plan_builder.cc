@@ -37,6 +37,9 @@ void PlanBuilder::build() {
   refuse_waits_between_writes();
   find_checks();
   find_last_uses();
+  plan_.only_host_ = std::all_of(plan_.instructions_.begin(), plan_.instructions_.end(), [](const auto& instruction) {
+    return dynamic_cast<const HostInstruction*>(instruction.get()) != nullptr;
+  });
 }
 
 void PlanBuilder::find_needed() {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <typeinfo>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/host/host_kernel.h"
@@ -53,54 +54,61 @@ WaitLimits limits_of(const HostCall& call) {
   return limits;
 }
 
-// Calls `body` with the queue and the limits; errors get the operation's name.
+// dynamic_cast, for a class that nobody derives from.
+Queue& queue_of(const HostCall& call) {
+  Resource& resource = *call.resources[0];
+  return typeid(resource) == typeid(Queue) ? static_cast<Queue&>(resource) : call.resource<Queue>();
+}
+
+// Calls `body`; errors get the operation's name.
 template <typename Body>
-void with_queue(const HostCall& call, const Body& body) {
+void with_name(const HostCall& call, const Body& body) {
   try {
-    body(call.resource<Queue>(), limits_of(call));
+    body();
   } catch (const Error& error) {
     throw_error(error.code(), fmt::format("{}: {}", call.op.name(), error.what()));
   }
 }
 
 void enqueue(HostCall& call) {
-  with_queue(call, [&](Queue& queue, const WaitLimits& limits) {
-    queue.enqueue({std::make_move_iterator(call.inputs.begin() + 1), std::make_move_iterator(call.inputs.end())},
-                  limits);
+  with_name(call, [&] {
+    Queue& queue = queue_of(call);
+    QueueElement element(std::make_move_iterator(call.inputs.begin() + 1), std::make_move_iterator(call.inputs.end()));
+    if (!queue.try_enqueue(element)) queue.enqueue(std::move(element), limits_of(call));
   });
 }
 
 void enqueue_many(HostCall& call) {
-  with_queue(call, [&](Queue& queue, const WaitLimits& limits) { queue.enqueue_many(call.inputs.subspan(1), limits); });
+  with_name(call, [&] { queue_of(call).enqueue_many(call.inputs.subspan(1), limits_of(call)); });
 }
 
 void dequeue(HostCall& call) {
-  with_queue(call, [&](Queue& queue, const WaitLimits& limits) { call.outputs = queue.dequeue(limits); });
+  with_name(call, [&] {
+    Queue& queue = queue_of(call);
+    if (!queue.try_dequeue(&call.outputs)) call.outputs = queue.dequeue(limits_of(call));
+  });
 }
 
 void dequeue_many(HostCall& call) {
-  with_queue(call, [&](Queue& queue, const WaitLimits& limits) {
-    call.outputs = queue.dequeue_many(call.inputs[1].item<int64_t>(), limits);
-  });
+  with_name(call, [&] { call.outputs = queue_of(call).dequeue_many(call.inputs[1].item<int64_t>(), limits_of(call)); });
 }
 
 void dequeue_up_to(HostCall& call) {
-  with_queue(call, [&](Queue& queue, const WaitLimits& limits) {
-    call.outputs = queue.dequeue_up_to(call.inputs[1].item<int64_t>(), limits);
-  });
+  with_name(call,
+            [&] { call.outputs = queue_of(call).dequeue_up_to(call.inputs[1].item<int64_t>(), limits_of(call)); });
 }
 
 void close(HostCall& call) {
   const auto* cancel = call.op.find_attr<bool>("cancel_pending_enqueues");
-  call.resource<Queue>().close(cancel != nullptr && *cancel);
+  queue_of(call).close(cancel != nullptr && *cancel);
 }
 
 void is_closed(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(call.resource<Queue>().is_closed());
+  call.outputs[0] = Tensor::scalar(queue_of(call).is_closed());
 }
 
 void size(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(static_cast<int32_t>(call.resource<Queue>().size()));
+  call.outputs[0] = Tensor::scalar(static_cast<int32_t>(queue_of(call).size()));
 }
 
 }  // namespace
