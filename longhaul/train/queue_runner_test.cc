@@ -1,7 +1,6 @@
 #include "longhaul/train/queue_runner.h"
 
 #include <atomic>
-#include <set>
 #include <thread>
 
 #include "longhaul/graph/graph_def.h"
@@ -306,44 +305,6 @@ TEST_F(QueueRunnerTest, AThreadThatWaitsElsewhereIsAStraggler) {  // QR-13
                 HasSubstr("threads still running: QueueRunnerThread-fifo_queue-stuck"));
   }
   *end = true;  // the session, the runner and the coordinator are the thread's alone now
-  join_all(threads);
-}
-
-TEST_F(QueueRunnerTest, ACallableFeedsAQueue) {
-  std::atomic<int64_t> next{0};
-  const FIFOQueue queue(root, 2, {kInt64, kString}, {.shapes = {Shape{}, Shape{}}});
-  enqueue_from(root, queue, [&]() -> std::optional<std::vector<Tensor>> {
-    const int64_t n = next++;
-    if (n >= 5) return std::nullopt;
-    return std::vector<Tensor>{Tensor::scalar(n), Tensor::scalar("n")};
-  });
-  const std::vector<Output> batch = queue.dequeue_up_to(root, 3);
-  const auto session = new_session();
-  Coordinator coord;
-  start_queue_runners(session, coord);
-  EXPECT_TRUE(identical(session->run(batch[0]), Tensor::of<int64_t>({0, 1, 2})));
-  EXPECT_TRUE(identical(session->run(batch[0]), Tensor::of<int64_t>({3, 4})));
-  EXPECT_THROW(session->run(batch[0]), OutOfRangeError);
-  coord.request_stop();
-  coord.join();
-}
-
-TEST_F(QueueRunnerTest, SeveralThreadsCanCallASource) {
-  std::atomic<int64_t> next{0};
-  const FIFOQueue queue(root, -1, {kInt64}, {.shapes = {Shape{}}});
-  const auto source = [&]() -> std::optional<std::vector<Tensor>> {
-    const int64_t n = next++;
-    if (n >= 50) throw OutOfRangeError("no more");
-    return std::vector<Tensor>{Tensor::scalar(n)};
-  };
-  const QueueRunner runner = enqueue_from(root, queue, source, 3);
-  EXPECT_THAT(runner.enqueue_ops(), SizeIs(3));
-  const Output all = queue.dequeue_many(root, 50)[0];
-  const auto session = new_session();
-  const QueueRunnerThreads threads = start_queue_runners(session);
-  const Tensor values = session->run(all);
-  const std::set<int64_t> seen(values.flat<int64_t>().begin(), values.flat<int64_t>().end());
-  EXPECT_THAT(seen, SizeIs(50));
   join_all(threads);
 }
 
