@@ -5,6 +5,8 @@
 #include <random>
 #include <set>
 
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/import_graph_def.h"
 #include "longhaul/ops/gradients/derivative.h"
 #include "longhaul/ops/ops.h"
 #include "longhaul/runtime/gradient_cases_test.h"
@@ -256,6 +258,18 @@ TEST_F(GradientTest, OfAGradientIsTheSecondDerivative) {
   const Output first = ops::gradients(root_, {x * x * x}, {x})[0];
   const Output second = ops::gradients(root_, {first}, {x})[0];
   EXPECT_THAT(run(second, {{x, Tensor::scalar(2.0)}}), Pointwise(DoubleNear(1e-9), {12.0}));
+}
+
+TEST_F(GradientTest, AfterAnImportIsTheOneOfTheOriginal) {  // SA-98
+  const Output x = ops::placeholder(root_, kDouble, {3}, "x");
+  const Output y = ops::sum(root_, ops::exp(root_, x) * x);
+  Graph twin;
+  const auto imported = import_graph_def(twin, to_graph_def(graph_), {.return_elements = {x.name(), y.name()}});
+  const auto of_twin = [&](int i) { return std::get<Output>(imported.returned[static_cast<size_t>(i)]); };
+  const Output gradient = ops::gradients(root_, {y}, {x})[0];
+  const Output twins = ops::gradients(Scope(twin), {of_twin(1)}, {of_twin(0)})[0];
+  EXPECT_EQ(twins.name(), gradient.name());
+  EXPECT_EQ(to_graph_def(twin).DebugString(), to_graph_def(graph_).DebugString());
 }
 
 TEST_F(GradientTest, IsNotThereWithoutAPath) {
