@@ -114,9 +114,12 @@ TEST_F(CheckpointStateTest, RefusesContradictions) {  // CS-8
   EXPECT_THROW(
       make_checkpoint_state("/d", {.model_checkpoint_path = "/d/m", .all_model_checkpoint_timestamps = {1, 2}}),
       InvalidArgumentError);
-  EXPECT_THROW(
-      write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = directory_.file("checkpoint")}),
-      InvalidArgumentError);
+  try {
+    write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = directory_.file("checkpoint")});
+    FAIL();
+  } catch (const InvalidArgumentError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("conflicts with path used for checkpoint state"));
+  }
 }
 
 TEST_F(CheckpointStateTest, AFailedReplacementLeavesTheOldState) {  // CS-1
