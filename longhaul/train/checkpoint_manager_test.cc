@@ -147,6 +147,7 @@ TEST_F(ManagerTest, WhatOthersMadeIsNeitherListedNorDeletedAndTheNumberGoesOn) {
   Saver plain({.graph = &graph, .name = "plain", .files = &files, .clock = &clock});
   session->run(manager->save_counter().initializer(),
                {{manager->save_counter().initial_value(), Tensor::scalar<int64_t>(2)}});
+  clock.wall += 1;
   const std::string first = plain.save(*session, path("unusual_prefix"), 1);
   const std::string second = plain.save(*session, path("unusual_prefix"), 2);
   const auto again = make(wanted);

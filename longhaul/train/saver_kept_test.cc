@@ -179,6 +179,20 @@ TEST_F(KeptCheckpointsTest, AMetricIsForCheckpointsThatAreManaged) {
   EXPECT_THROW(saver.save(*session, path, 1, {.write_state = false, .metric = 1}), InvalidArgumentError);
 }
 
+// A crash between the two files: the state still lists what the other file calls fallen out.
+TEST_F(KeptCheckpointsTest, WhatIsListedIsNotDeletedForLosingItsPin) {
+  options.max_to_keep = 3;
+  {
+    Saver saver(options);
+    for (int n = 1; n <= 2; ++n) save(saver, n);
+  }
+  write_retention(files, directory.path(), {{at(1), {.pinned = true, .fallen_out = true}}});
+  const auto saver = restarted();
+  saver->unpin(at(1));
+  save(*saver, 3);
+  EXPECT_THAT(there(), ElementsAre(1, 2, 3));
+}
+
 TEST_F(KeptCheckpointsTest, WhatIsKeptForGoodIsNeitherPinnedNorBest) {
   options.max_to_keep = 1;
   options.keep_checkpoint_every_n_hours = 1;
