@@ -109,6 +109,10 @@ TEST_F(GraphFiles, EveryPrefixIsAGraphOrRefused) {
 
 TEST_F(GraphFiles, NothingIsPrinted) {
   ::testing::internal::CaptureStderr();
+  graph_.add_to_collection("any", AnyMessage{"type.googleapis.com/nobody.Knows", "\xff"});
+  write_meta_graph(to_meta_graph_def(graph_), directory_.file("meta"), {.as_text = true});
+  EXPECT_EQ(read_meta_graph(files_, directory_.file("meta")).collection_def().at("any").any_list().value(0).value(),
+            "\xff");
   EXPECT_THROW(parse_graph_def("node { name: 5 }"), DataLossError);
   EXPECT_THROW(parse_graph_def(std::string("\x0a\x04\x0a\x02\xff\xfe", 6)), DataLossError);  // a name that is not UTF-8
   EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
@@ -132,7 +136,8 @@ TEST_F(GraphFiles, NestingHasALimit) {
 
 TEST_F(GraphFiles, TooManyFieldsAreRefusedBeforeTheyAreMade) {
   std::string binary("\x0a\x00", 2);
-  for (int i = 0; i < 26; ++i) binary += binary;
+  for (int i = 0; i < 25; ++i) binary += binary;
+  binary += binary.substr(0, 2);
   EXPECT_THAT(message_of_error<ResourceExhaustedError>([&] { parse_graph_def(binary); }), HasSubstr("more than"));
   const std::string text = "node " + std::string((1 << 25) + 1, '{');
   EXPECT_THAT(message_of_error<ResourceExhaustedError>([&] { parse_graph_def(text); }), HasSubstr("more than"));

@@ -206,11 +206,10 @@ proto::MetaGraphDef to_meta_graph_def(const Graph& graph, const proto::SaverDef*
 ImportedMetaGraph import_scoped_meta_graph(Graph& graph, const proto::MetaGraphDef& meta,
                                            const ImportMetaGraphOptions& options) {
   check_unbound_inputs(meta, options.input_map);
-  ImportedMetaGraph imported{.graph = import_graph_def(graph, meta.graph_def(),
-                                                       {.scope = options.import_scope,
-                                                        .input_map = options.input_map,
-                                                        .return_elements = options.return_elements,
-                                                        .clear_devices = options.clear_devices})};
+  ImportedMetaGraph imported{
+      .graph = import_graph_def(
+          graph, meta.graph_def(),
+          {.scope = options.import_scope, .input_map = options.input_map, .clear_devices = options.clear_devices})};
   import_collections(graph, meta, imported.graph.prefix);
   imported.variables = variables_in(graph, imported.graph.prefix);
   return imported;

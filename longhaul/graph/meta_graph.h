@@ -44,7 +44,6 @@ struct ImportMetaGraphOptions {
   std::string import_scope;  // as ImportOptions::scope; also goes before the names in collections
   bool clear_devices = false;
   std::map<std::string, Output> input_map;  // as ImportOptions::input_map; "$unbound_inputs_NAME" must be in it
-  std::vector<std::string> return_elements;
 };
 
 struct ImportedMetaGraph {

@@ -1,9 +1,8 @@
 #include "longhaul/train/supervisor.h"
 
-#include <google/protobuf/text_format.h>
-
 #include "longhaul/base/log.h"
 #include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_files.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/startup_report.h"
 
@@ -67,9 +66,7 @@ void Supervisor::set_up_chief() {
     writer_ = std::make_shared<FileWriter>(options_.logdir,
                                            FileWriterOptions{.files = options_.files, .clock = options_.clock});
   }
-  const proto::GraphDef graph_def = to_graph_def(graph_, /*add_shapes=*/true);
-  graph_bytes_ = proto::serialize(graph_def);
-  google::protobuf::TextFormat::PrintToString(graph_def, &graph_text_);
+  graph_bytes_ = proto::serialize(to_graph_def(graph_, /*add_shapes=*/true));
   meta_graph_bytes_ = proto::serialize(saver() != nullptr ? saver()->export_meta_graph() : to_meta_graph_def(graph_));
 }
 
@@ -121,7 +118,8 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
 
 void Supervisor::write_graph() {
   if (!options_.logdir.empty()) {
-    write_file_atomically(*options_.files, join_path(options_.logdir, "graph.pbtxt"), graph_text_);
+    longhaul::write_graph(to_graph_def(graph_, /*add_shapes=*/true), options_.logdir, "graph.pbtxt",
+                          {.files = options_.files});
   }
   if (!writer_ || graph_is_in_events_) return;
   writer_->add_graph(graph_bytes_);

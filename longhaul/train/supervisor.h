@@ -126,7 +126,7 @@ class Supervisor {
   Graph& graph_;
   const Coordinator coord_;
   GraphDefaults graph_defaults_;
-  std::string graph_text_, graph_bytes_, meta_graph_bytes_;  // as they were at the end of the constructor
+  std::string graph_bytes_, meta_graph_bytes_;  // as they were at the end of the constructor
   std::string save_path_;
   std::shared_ptr<FileWriter> writer_;
   std::unique_ptr<SessionManager> own_session_manager_;

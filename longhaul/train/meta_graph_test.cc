@@ -1,0 +1,178 @@
+#include "longhaul/train/meta_graph.h"
+
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/proto/serialize.h"
+#include "longhaul/train/saver_fixture.h"
+#include "longhaul/train/supervisor_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class MetaGraphFixture : public SaverFixture {
+ protected:
+  // What the session of an imported graph has under a name.
+  static float get_from(Session& session, const std::string& name) { return session.run(name).item<float>(); }
+
+  SaverOptions for_import() { return {.files = &files, .clock = &clock}; }
+};
+
+TEST_F(MetaGraphFixture, TheImportedSaverRestoresAndSavesAgain) {  // SA-90, SA-94
+  Saver saver(options);
+  set(a, 5);
+  const std::string prefix = saver.save(*session, path, step);
+  Graph other;
+  const auto imported = import_meta_graph(other, prefix + ".meta", {}, for_import());
+  const auto there = make_scripted_session(other);
+  imported->restore(*there, prefix);
+  EXPECT_EQ(get_from(*there, "a:0"), 5);
+  EXPECT_EQ(get_from(*there, "b:0"), 2);
+  const std::string again = imported->save(*there, directory.file("again"));
+  EXPECT_EQ(BundleReader(files, again).read("a").item<float>(), 5);
+  EXPECT_EQ(imported->to_proto().DebugString(), saver.to_proto().DebugString());
+  EXPECT_EQ(proto::serialize(imported->export_meta_graph()), proto::serialize(saver.export_meta_graph()));
+}
+
+TEST_F(MetaGraphFixture, AMetaGraphMayBeText) {  // SA-94
+  Saver saver(options);
+  const std::string prefix = saver.save(*session, path);
+  write_meta_graph(export_meta_graph(saver), directory.file("text"), {.as_text = true});
+  Graph other;
+  const auto imported = import_meta_graph(other, directory.file("text"), {}, for_import());
+  const auto there = make_scripted_session(other);
+  imported->restore(*there, prefix);
+  EXPECT_EQ(get_from(*there, "b:0"), 2);
+  EXPECT_THAT(error_of([&] { import_meta_graph(other, prefix + ".index"); }), HasSubstr("Cannot parse file"));
+  EXPECT_THAT(error_of([&] { import_meta_graph(other, prefix + ".none"); }), HasSubstr("does not exist"));
+}
+
+TEST_F(MetaGraphFixture, ANameScopeGoesBeforeTheSavers) {  // SA-96
+  Saver saver(options);
+  set(a, 5);
+  const std::string prefix = saver.save(*session, path);
+  Graph other;
+  const auto imported = import_meta_graph(other, prefix + ".meta", {.import_scope = "new_model"}, for_import());
+  EXPECT_EQ(imported->to_proto().restore_op_name(), "new_model/save/restore_all");
+  const auto there = make_scripted_session(other);
+  imported->restore(*there, prefix);
+  EXPECT_EQ(get_from(*there, "new_model/a:0"), 5);
+}
+
+TEST_F(MetaGraphFixture, WithoutVariablesThereIsNoSaver) {  // SA-96
+  Graph constants;
+  ops::constant(Scope(constants), 1.0f);
+  Graph other;
+  EXPECT_EQ(import_meta_graph(other, export_meta_graph(constants)), nullptr);
+  EXPECT_EQ(other.num_operations(), 1);
+  Saver empty({.graph = &constants, .allow_empty = true});
+  Graph another;
+  EXPECT_EQ(import_meta_graph(another, export_meta_graph(empty)), nullptr);
+}
+
+TEST_F(MetaGraphFixture, WithoutASaverOneOfAllVariablesIsMade) {  // SA-92, SA-96
+  Saver saver(options);
+  const std::string prefix = saver.save(*session, path);
+  const proto::MetaGraphDef meta = export_meta_graph(graph);
+  EXPECT_FALSE(meta.has_saver_def());
+  EXPECT_TRUE(export_meta_graph(saver).has_saver_def());
+  Graph other;
+  const auto imported = import_meta_graph(other, meta, {}, for_import());
+  const auto there = make_scripted_session(other);
+  imported->restore(*there, prefix);
+  EXPECT_EQ(get_from(*there, "b:0"), 2);
+  EXPECT_EQ(imported->to_proto().restore_op_name(), "save_1/restore_all");
+}
+
+TEST_F(MetaGraphFixture, OfTwoSaversEachRestoresItsOwn) {  // SA-92
+  Saver first({.graph = &graph, .var_list = {{SaveEntry(a)}}, .files = &files, .clock = &clock});
+  Saver second({.graph = &graph, .var_list = {{SaveEntry(b)}}, .files = &files, .clock = &clock});
+  graph.add_to_collection(collections::kSavers, first.to_proto().SerializeAsString());
+  graph.add_to_collection(collections::kSavers, second.to_proto().SerializeAsString());
+  const std::string prefix_a = first.save(*session, directory.file("a"));
+  const std::string prefix_b = second.save(*session, directory.file("b"));
+  Graph other;
+  import_scoped_meta_graph(other, export_meta_graph(graph));
+  const auto there = make_scripted_session(other);
+  const auto defs = other.collection_of<std::string>(collections::kSavers);
+  ASSERT_EQ(defs.size(), 2u);
+  proto::SaverDef def;
+  ASSERT_TRUE(def.ParseFromString(defs[1]));
+  Saver(other, def, for_import()).restore(*there, prefix_b);
+  EXPECT_EQ(get_from(*there, "b:0"), 2);
+  EXPECT_THAT(error_of([&] { get_from(*there, "a:0"); }), HasSubstr("uninitialized"));
+  ASSERT_TRUE(def.ParseFromString(defs[0]));
+  Saver(other, def, for_import()).restore(*there, prefix_a);
+  EXPECT_EQ(get_from(*there, "a:0"), 1);
+}
+
+TEST_F(MetaGraphFixture, ClearingExtraneousSaversLeavesOneThatWorks) {  // SA-93
+  Saver first({.graph = &graph, .var_list = {{SaveEntry(a)}}, .files = &files, .clock = &clock});
+  Saver second({.graph = &graph, .var_list = {{SaveEntry(b)}}, .files = &files, .clock = &clock});
+  const int before = graph.num_operations();
+  Saver own(options);
+  const int of_own = graph.num_operations() - before;
+  for (const Saver* saver : {&first, &second, &own}) {
+    graph.add_to_collection(collections::kSavers, saver->to_proto().SerializeAsString());
+  }
+  const proto::MetaGraphDef meta = export_meta_graph(own, {.clear_extraneous_savers = true});
+  EXPECT_EQ(meta.collection_def().at("savers").bytes_list().value_size(), 1);
+  int of_savers = 0;
+  for (const auto& node : meta.graph_def().node()) of_savers += node.name().starts_with("save");
+  EXPECT_EQ(of_savers, of_own);
+  Graph other;
+  const auto imported = import_meta_graph(other, meta, {}, for_import());
+  const std::string prefix = own.save(*session, path);
+  const auto there = make_scripted_session(other);
+  imported->restore(*there, prefix);
+  EXPECT_EQ(get_from(*there, "a:0"), 1);
+}
+
+TEST_F(MetaGraphFixture, AScopeOfACheckpointIsRestoredInAnother) {  // SA-97
+  const Scope hidden = root.sub("hidden1");
+  const Variable weights = ops::variable(hidden, "weights", Tensor::scalar(3.0f));
+  session->run(ops::variables_initializer(root, {weights.info()}));
+  const ExportedMetaGraph exported = export_scoped_meta_graph(graph, {.export_scope = "hidden1"});
+  std::vector<SaveEntry> saved;
+  for (const auto& [name, variable] : exported.variables) saved.emplace_back(name.substr(0, name.find(':')), variable);
+  Saver saver({.graph = &graph, .var_list = saved, .files = &files, .clock = &clock});
+  const std::string prefix = saver.save(*session, path);
+  Graph other;
+  const auto imported = import_meta_graph(other, exported.meta, {.import_scope = "new_hidden1"});
+  EXPECT_EQ(imported->saved_tensors().at(0).name, "new_hidden1/weights");
+  const auto variables = ops::global_variables(other);
+  ASSERT_EQ(variables.size(), 1u);
+  Saver by_name({.graph = &other, .var_list = {{SaveEntry("weights", variables[0])}}, .files = &files});
+  const auto there = make_scripted_session(other);
+  by_name.restore(*there, prefix);
+  EXPECT_EQ(get_from(*there, "new_hidden1/weights:0"), 3);
+}
+
+TEST_F(SupervisorFixture, ASaverOfAMetaGraphIsASupervisorsSaver) {  // SV-35
+  std::string prefix;
+  {
+    const Variable v0 = ops::variable(root, "v0", Tensor::scalar(1.0f));
+    Supervisor sv(options);
+    const auto session = sv.prepare_or_wait_for_session();
+    prefix = sv.saver()->save(*session, sv.save_path());
+    sv.stop();
+  }
+  restart();
+  Graph other;
+  const auto saver = import_meta_graph(other, prefix + ".meta");
+  ASSERT_NE(saver, nullptr);
+  options.graph = &other;
+  options.saver = saver.get();
+  Supervisor sv(options);
+  const auto session = sv.prepare_or_wait_for_session();
+  EXPECT_EQ(session->run("v0:0").item<float>(), 1.0f);
+  EXPECT_EQ(saver->last_saved(), prefix) << "it was restored, not initialised";
+  const std::string again = sv.saver()->save(*session, directory.file("again"));
+  EXPECT_EQ(BundleReader(FileSystem::real(), again).read("v0").item<float>(), 1.0f);
+  sv.stop();
+}
+
+}  // namespace
+}  // namespace longhaul
