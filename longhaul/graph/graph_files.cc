@@ -84,9 +84,7 @@ std::string read_existing(FileSystem& files, const std::string& path) {
 
 std::string to_text(const Message& message) {
   std::string text;
-  google::protobuf::TextFormat::Printer printer;
-  printer.SetExpandAny(false);  // their types need not be known here
-  printer.PrintToString(message, &text);
+  google::protobuf::TextFormat::PrintToString(message, &text);
   return text;
 }
 

@@ -60,6 +60,9 @@ TEST_F(GraphTest, FindsByName) {
   EXPECT_EQ(graph_.operation("c"), c.op());
   EXPECT_FALSE(graph_.find_output("c:1").valid());
   EXPECT_FALSE(graph_.find_output("c:x").valid());
+  EXPECT_FALSE(graph_.find_output("c:-1").valid());
+  EXPECT_FALSE(graph_.find_output("c").valid());
+  EXPECT_FALSE(graph_.find_output("^c").valid());
   EXPECT_THROW(graph_.operation("d"), NotFoundError);
 }
 
@@ -166,6 +169,25 @@ TEST(TensorProto, ADamagedOneIsRefusedBeforeMemoryIsTaken) {
   EXPECT_THROW(from_proto(proto), InvalidArgumentError);
   proto.mutable_tensor_shape()->mutable_dim(0)->set_size(-5);
   EXPECT_THROW(from_proto(proto), InvalidArgumentError);
+  proto.mutable_tensor_shape()->mutable_dim(0)->set_size(1);
+  for (int i = 0; i < 254; ++i) proto.mutable_tensor_shape()->add_dim()->set_size(1);
+  EXPECT_THAT(message_thrown_by([&] { from_proto(proto); }), HasSubstr("255 dimensions"));
+}
+
+// A string takes memory even where it is empty, and the last one stands for all that are missing.
+TEST(TensorProto, StringsAreCountedBeforeTheyAreMade) {
+  proto::TensorProto proto;
+  proto.set_dtype(proto::DT_STRING);
+  proto.mutable_tensor_shape()->add_dim()->set_size(int64_t{1} << 27);
+  EXPECT_THAT(message_thrown_by([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
+  proto.set_tensor_content("x");
+  EXPECT_THAT(message_thrown_by([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
+  proto.clear_tensor_content();
+  proto.mutable_tensor_shape()->mutable_dim(0)->set_size(5000);
+  proto.add_string_val(std::string(1 << 20, 'x'));
+  EXPECT_THAT(message_thrown_by([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
+  proto.mutable_tensor_shape()->mutable_dim(0)->set_size(3);
+  EXPECT_EQ(from_proto(proto).flat<std::string>()[2].size(), size_t{1} << 20);
 }
 
 }  // namespace

@@ -77,7 +77,11 @@ class MetaGraphTest : public ::testing::Test {
     return def;
   }
 
-  static std::string text_of(const proto::MetaGraphDef& meta) { return meta.DebugString(); }
+  static std::string text_of(const proto::MetaGraphDef& meta) {
+    std::string text;
+    google::protobuf::TextFormat::PrintToString(meta, &text);
+    return text;
+  }
 
   Graph graph_;
   Scope root_{graph_};
@@ -171,6 +175,14 @@ TEST_F(MetaGraphTest, ACollectionThatNamesWhatIsNotThereIsRefused) {
                 *bytes = def.SerializeAsString();
               }),
               HasSubstr("variable v:0: the graph has no w/read:0"));
+  proto::MetaGraphDef meta = export_meta_graph(graph_);
+  proto::VariableDef resource;
+  resource.set_variable_name("v:0");
+  resource.set_is_resource(true);
+  (*meta.mutable_collection_def())["variables"].mutable_bytes_list()->set_value(0, resource.SerializeAsString());
+  Graph other;
+  EXPECT_THAT(message_of_error<UnimplementedError>([&] { import_scoped_meta_graph(other, meta); }),
+              HasSubstr("variable v:0: resource variables are not supported"));
 }
 
 // TensorFlow 1.2 wrote neither initial values nor what is trainable.
