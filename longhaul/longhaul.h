@@ -12,6 +12,7 @@
 #include "longhaul/session/session.h"
 #include "longhaul/train/basic_train_loop.h"
 #include "longhaul/train/checkpoint_manager.h"
+#include "longhaul/train/meta_graph.h"
 #include "longhaul/train/stop_signals.h"
 #include "longhaul/train/supervisor.h"
 #include "longhaul/train/warm_start.h"

@@ -152,7 +152,7 @@ TEST_F(MetaGraphFixture, AScopeOfACheckpointIsRestoredInAnother) {  // SA-97
 
 // TensorFlow 1.x wrote it. Its initial value is computed by operations that are not known here; a constant takes their
 // place.
-TEST_F(MetaGraphFixture, AGenuineMetaGraphRestoresItsCheckpoint) {  // SA-90
+TEST_F(MetaGraphFixture, AGenuineMetaGraphRestoresItsCheckpoint) {
   const char* folder = std::getenv("LONGHAUL_FIXTURES");
   if (folder == nullptr) GTEST_SKIP() << "LONGHAUL_FIXTURES does not name a folder with genuine files";
   const std::string prefix = std::string(folder) + "/checkpoints/tf-embedding_ckpt/embedding.ckpt";
