@@ -9,8 +9,8 @@ namespace {
 
 constexpr char kGlobalStepName[] = "global_step";
 
-Output add_variable_op(const Scope& scope, std::string_view name, const Output& initial_value) {
-  if (!initial_value.shape().fully_defined()) {
+Output add_variable_op(const Scope& scope, std::string_view name, const Output& initial_value, bool validate_shape) {
+  if (validate_shape && !initial_value.shape().fully_defined()) {
     throw InvalidArgumentError(
         fmt::format("variable {}{}: the initial value {} must have a fully defined shape, not {}", scope.prefix(), name,
                     initial_value.name(), initial_value.shape().to_string()));
@@ -107,9 +107,10 @@ Variable variable(const Scope& scope, std::string_view name, const Output& initi
   VariableInfo info;
   info.trainable = options.trainable;
   info.slice = options.slice;
-  info.ref = add_variable_op(scope, name, initial_value);
+  info.ref = add_variable_op(scope, name, initial_value, options.validate_shape);
   info.initial_value = UninitializedReads(inner).replaced(initial_value);
-  info.initializer = inner.add("Assign", "Assign", {info.ref, info.initial_value}, {{"validate_shape", true}});
+  info.initializer =
+      inner.add("Assign", "Assign", {info.ref, info.initial_value}, {{"validate_shape", options.validate_shape}});
   info.read = inner.add("Identity", "read", {info.ref}).output();
   scope.graph().add_to_collection(options.collection, info);
   if (options.trainable) scope.graph().add_to_collection(collections::kTrainableVariables, info);

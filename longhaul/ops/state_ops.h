@@ -37,6 +37,8 @@ struct VariableOptions {
   // Where the variable is listed; a local one is neither saved nor restored.
   std::string collection = collections::kGlobalVariables;
   std::optional<SaveSliceInfo> slice;  // of which larger variable it is a part (ops::partitioned_variable)
+  // false: the initial value's shape may be unknown, and differ from one initialisation to the next.
+  bool validate_shape = true;
 };
 
 namespace ops {

@@ -114,8 +114,10 @@ struct QueueRunner::Run {
       error = std::current_exception();
       end_of_input = is_end(code_of(error));
     }
+    // With a coordinator an error stops all threads, and close_on_stop ends the queue. Without one nobody else would,
+    // and a dequeue would wait for ever.
     const bool last = count_end();
-    if (end_of_input && last) run_quietly(*session, close_op);
+    if (last && (end_of_input || (error && !coord))) run_quietly(*session, close_op);
     if (error && !end_of_input) report(error);
   }
 

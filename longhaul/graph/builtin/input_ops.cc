@@ -21,11 +21,27 @@ OpInfo resolve_example_order(const OperationSpec& spec) {
   return {{{kInt64, {need_positive(spec, "batch_size")}}}, kTakesInput};
 }
 
+OpInfo resolve_fraction_full(const OperationSpec& spec) {
+  need_inputs(spec, 1);
+  need_dtype(spec, 0, kInt32);
+  need_attr<int64_t>(spec, "above");
+  need_positive(spec, "range");
+  return {{{kFloat, {}}}};
+}
+
+OpInfo resolve_require_elements(const OperationSpec& spec) {
+  need_inputs(spec, 1);
+  need_attr<std::string>(spec, "message");
+  return {{like(spec.inputs[0])}};
+}
+
 }  // namespace
 
 ResolverTable input_ops() {
   return {
       {"ExampleOrder", resolve_example_order},
+      {"FractionFull", resolve_fraction_full},
+      {"RequireElements", resolve_require_elements},
   };
 }
 

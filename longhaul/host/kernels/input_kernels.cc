@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/host/example_order.h"
 #include "longhaul/host/host_kernel.h"
 
@@ -30,10 +32,23 @@ void example_order(HostCall& call) {
   call.outputs[0] = std::move(indices);
 }
 
+void fraction_full(HostCall& call) {
+  const int64_t counted = std::max<int64_t>(0, call.inputs[0].item<int64_t>() - call.op.attr<int64_t>("above"));
+  call.outputs[0] = Tensor::scalar(static_cast<float>(counted) / static_cast<float>(call.op.attr<int64_t>("range")));
+}
+
+void require_elements(HostCall& call) {
+  if (call.inputs[0].num_elements() == 0) {
+    throw InvalidArgumentError(call.op.name() + ": " + call.op.attr<std::string>("message"));
+  }
+  call.outputs[0] = call.inputs[0];
+}
+
 }  // namespace
 
 HostKernelTable input_host_kernels() {
-  return {{{"ExampleOrder", example_order}}, {}};
+  return {{{"ExampleOrder", example_order}, {"FractionFull", fraction_full}, {"RequireElements", require_elements}},
+          {}};
 }
 
 }  // namespace longhaul
