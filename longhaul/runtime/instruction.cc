@@ -77,30 +77,29 @@ Tensor HostInstruction::input(size_t i, Frame& frame) const {
   return movable_[i] ? std::move(value).to_host() : std::as_const(value).to_host();
 }
 
+std::vector<Tensor> HostInstruction::call(std::span<Tensor> inputs, const WaitLimits& limits,
+                                          SessionResources& resources, std::vector<Tensor> outputs) const {
+  outputs.clear();
+  outputs.resize(host_only_.size());
+  HostCall call{op(), inputs, resources_, limits, resources.files(), resources.host_resources(), std::move(outputs)};
+  kernel_(call);
+  return std::move(call.outputs);
+}
+
 void HostInstruction::run(Frame& frame, SessionResources& resources) const {
   std::vector<Tensor>& inputs = frame.host_inputs;
   inputs.clear();
   for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(input(i, frame));
-  frame.host_outputs.clear();
-  frame.host_outputs.resize(host_only_.size());
-  HostCall call{op(),
-                inputs,
-                resources_,
-                frame.limits,
-                resources.files(),
-                resources.host_resources(),
-                std::move(frame.host_outputs)};
-  kernel_(call);
+  frame.host_outputs = call(inputs, frame.limits, resources, std::move(frame.host_outputs));
   Value* out = &frame.slots[static_cast<size_t>(first_output())];
   for (size_t i = 0; i < host_only_.size(); ++i) {
     if (host_only_[i]) {
-      out[i].host = std::move(call.outputs[i]);
+      out[i].host = std::move(frame.host_outputs[i]);
     } else {
-      out[i] = Value(call.outputs[i]);
+      out[i] = Value(frame.host_outputs[i]);
     }
   }
   inputs.clear();
-  frame.host_outputs = std::move(call.outputs);
   frame.host_outputs.clear();
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "longhaul/base/cancellation.h"
@@ -86,6 +87,12 @@ class HostInstruction : public Instruction {
         movable_(inputs_.size(), false) {}
   void run(Frame& frame, SessionResources& resources) const override;
   void allow_move(int slot) override;
+
+  // The same without a frame. `inputs` by the operation's numbering, to be moved from; returns its outputs.
+  std::vector<Tensor> call(std::span<Tensor> inputs, const WaitLimits& limits, SessionResources& resources,
+                           std::vector<Tensor> outputs = {}) const;
+  // The slots of the inputs; -1: a resource.
+  const std::vector<int>& inputs() const { return inputs_; }
 
  private:
   Tensor input(size_t i, Frame& frame) const;

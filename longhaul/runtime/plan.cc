@@ -83,6 +83,8 @@ void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vect
   if (feeds.size() != feeds_.size()) {
     throw InvalidArgumentError(fmt::format("{} values for {} feeds", feeds.size(), feeds_.size()));
   }
+  for (size_t i = 0; i < feeds.size(); ++i) check_feed(feeds_[i], *feeds[i]);
+  if (single_call_) return call_single(feeds, deadline, results);
   std::unique_ptr<Frame> frame = take_frame();
   frame->limits = {deadline, &resources_.cancellation()};
   try {
@@ -98,8 +100,22 @@ void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vect
   give_back(std::move(frame));
 }
 
+void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results) {
+  const auto& [instruction, inputs_from, outputs_to, all_in_order] = *single_call_;
+  c10::SmallVector<Tensor, 4> inputs;
+  for (int feed : inputs_from) inputs.push_back(feed < 0 ? Tensor() : *feeds[static_cast<size_t>(feed)]);
+  std::vector<Tensor> outputs;
+  with_our_errors(instruction->op(), [&, call = instruction] {
+    outputs = call->call({inputs.data(), inputs.size()}, {deadline, &resources_.cancellation()}, resources_);
+  });
+  if (all_in_order && results->empty()) {
+    *results = std::move(outputs);
+    return;
+  }
+  for (int output : outputs_to) results->push_back(output < 0 ? Tensor() : outputs[static_cast<size_t>(output)]);
+}
+
 void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const {
-  for (size_t i = 0; i < feeds.size(); ++i) check_feed(feeds_[i], *feeds[i]);
   size_t at = 0;
   bool same_sizes = true;
   const auto note_size = [&](int64_t size) {

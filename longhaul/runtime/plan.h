@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -35,6 +36,16 @@ class Plan {
  private:
   friend class PlanBuilder;
 
+  // A plan that is one operation without libtorch, from the feeds to the fetches: a queue's enqueue or dequeue above
+  // all. It needs no frame.
+  struct SingleCall {
+    const HostInstruction* instruction = nullptr;
+    std::vector<int> feeds;     // for each input: which feed; -1: it is a resource
+    std::vector<int> outputs;   // for each fetch: which output; -1: it is the operation
+    bool all_in_order = false;  // the fetches are the outputs
+  };
+
+  void call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results);
   std::unique_ptr<Frame> take_frame();
   void give_back(std::unique_ptr<Frame> frame);
   void bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const;
@@ -58,6 +69,7 @@ class Plan {
   std::vector<size_t> checks_first_;  // writes whose check needs nothing that an earlier write of the plan changes
   bool snapshot_ = false;
   bool only_host_ = false;  // no instruction needs libtorch
+  std::optional<SingleCall> single_call_;
   int num_slots_ = 0, num_buffers_ = 0;
   std::vector<std::pair<int, Value>> constants_;
   std::vector<bool> is_constant_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace longhaul {
 namespace {
@@ -40,6 +41,7 @@ void PlanBuilder::build() {
   plan_.only_host_ = std::all_of(plan_.instructions_.begin(), plan_.instructions_.end(), [](const auto& instruction) {
     return dynamic_cast<const HostInstruction*>(instruction.get()) != nullptr;
   });
+  find_single_call();
 }
 
 void PlanBuilder::find_needed() {
@@ -320,6 +322,27 @@ void PlanBuilder::find_last_uses() {
       instruction.allow_move(slot);
     }
   }
+}
+
+void PlanBuilder::find_single_call() {
+  if (plan_.instructions_.size() != 1 || !plan_.only_host_ || plan_.snapshot_) return;
+  Plan::SingleCall single;
+  single.instruction = static_cast<const HostInstruction*>(plan_.instructions_[0].get());
+  for (int slot : single.instruction->inputs()) {
+    const auto feed = std::find(plan_.feed_slots_.begin(), plan_.feed_slots_.end(), slot);
+    if (slot >= 0 && feed == plan_.feed_slots_.end()) return;
+    single.feeds.push_back(slot < 0 ? -1 : static_cast<int>(feed - plan_.feed_slots_.begin()));
+  }
+  const int num_outputs = single.instruction->op().num_outputs();
+  for (int slot : plan_.fetch_slots_) {
+    const int output = slot < 0 ? -1 : slot - single.instruction->first_output();
+    if (slot >= 0 && (output < 0 || output >= num_outputs)) return;
+    single.outputs.push_back(output);
+  }
+  std::vector<int> in_order(static_cast<size_t>(num_outputs));
+  std::iota(in_order.begin(), in_order.end(), 0);
+  single.all_in_order = single.outputs == in_order;
+  plan_.single_call_ = std::move(single);
 }
 
 }  // namespace longhaul

@@ -44,6 +44,7 @@ class PlanBuilder {
   void refuse_waits_between_writes() const;
   void find_checks();
   void find_last_uses();
+  void find_single_call();
 
   const Session::Request& request_;
   SessionResources& resources_;
