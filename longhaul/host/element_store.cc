@@ -9,19 +9,19 @@ namespace {
 
 class FifoStore : public ElementStore {
  public:
-  void put(QueueElement element) override { elements_.push_back(std::move(element)); }
-  QueueElement take() override {
-    QueueElement element = std::move(elements_.front());
+  void put(StoredElement element) override { elements_.push_back(std::move(element)); }
+  StoredElement take() override {
+    StoredElement element = std::move(elements_.front());
     elements_.pop_front();
     return element;
   }
-  void put_back(std::vector<QueueElement> taken) override {
+  void put_back(std::vector<StoredElement> taken) override {
     elements_.insert(elements_.begin(), std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
   }
   size_t size() const override { return elements_.size(); }
 
  private:
-  std::deque<QueueElement> elements_;
+  std::deque<StoredElement> elements_;
 };
 
 std::mt19937_64 seeded(uint64_t seed, uint64_t seed2) {
@@ -36,34 +36,34 @@ std::mt19937_64 seeded(uint64_t seed, uint64_t seed2) {
 class ShuffleStore : public ElementStore {
  public:
   ShuffleStore(uint64_t seed, uint64_t seed2) : random_(seeded(seed, seed2)) {}
-  void put(QueueElement element) override { elements_.push_back(std::move(element)); }
-  QueueElement take() override {
+  void put(StoredElement element) override { elements_.push_back(std::move(element)); }
+  StoredElement take() override {
     // Not a distribution of the standard library: these differ between libraries.
     std::swap(elements_[random_() % elements_.size()], elements_.back());
-    QueueElement element = std::move(elements_.back());
+    StoredElement element = std::move(elements_.back());
     elements_.pop_back();
     return element;
   }
-  void put_back(std::vector<QueueElement> taken) override {
-    for (QueueElement& element : taken) put(std::move(element));
+  void put_back(std::vector<StoredElement> taken) override {
+    for (StoredElement& element : taken) put(std::move(element));
   }
   size_t size() const override { return elements_.size(); }
 
  private:
-  std::vector<QueueElement> elements_;
+  std::vector<StoredElement> elements_;
   std::mt19937_64 random_;
 };
 
 class PriorityStore : public ElementStore {
  public:
-  void put(QueueElement element) override { push(std::move(element), ++newest_); }
-  QueueElement take() override {
+  void put(StoredElement element) override { push(std::move(element), ++newest_); }
+  StoredElement take() override {
     std::pop_heap(heap_.begin(), heap_.end(), comes_later);
-    QueueElement element = std::move(heap_.back().element);
+    StoredElement element = std::move(heap_.back().element);
     heap_.pop_back();
     return element;
   }
-  void put_back(std::vector<QueueElement> taken) override {
+  void put_back(std::vector<StoredElement> taken) override {
     for (auto element = taken.rbegin(); element != taken.rend(); ++element) push(std::move(*element), --oldest_);
   }
   size_t size() const override { return heap_.size(); }
@@ -72,13 +72,13 @@ class PriorityStore : public ElementStore {
   struct Entry {
     int64_t priority;
     int64_t age;
-    QueueElement element;
+    StoredElement element;
   };
   static bool comes_later(const Entry& a, const Entry& b) {
     return a.priority != b.priority ? a.priority > b.priority : a.age > b.age;
   }
-  void push(QueueElement element, int64_t age) {
-    const auto priority = element.front().item<int64_t>();
+  void push(StoredElement element, int64_t age) {
+    const auto priority = element.component(0).item<int64_t>();
     heap_.push_back({priority, age, std::move(element)});
     std::push_heap(heap_.begin(), heap_.end(), comes_later);
   }

@@ -4,21 +4,18 @@
 #include <memory>
 #include <vector>
 
-#include "longhaul/tensor/tensor.h"
+#include "longhaul/host/stored_element.h"
 
 namespace longhaul {
-
-// What a queue holds one of: a tensor for each component.
-using QueueElement = std::vector<Tensor>;
 
 // The elements of a queue and the order in which it gives them. One thread at a time.
 class ElementStore {
  public:
   virtual ~ElementStore() = default;
-  virtual void put(QueueElement element) = 0;
-  virtual QueueElement take() = 0;  // only where there is one
+  virtual void put(StoredElement element) = 0;
+  virtual StoredElement take() = 0;  // only where there is one
   // Elements that were the last to be taken, in that order: they will be the next again.
-  virtual void put_back(std::vector<QueueElement> taken) = 0;
+  virtual void put_back(std::vector<StoredElement> taken) = 0;
   virtual size_t size() const = 0;
 };
 

@@ -226,6 +226,18 @@ TEST_F(PipelineOpsTest, SeedsDecideTheOrders) {  // IN-4
   EXPECT_NE(orders(0, 0, "a"), orders(0, 0, "a"));
 }
 
+TEST_F(PipelineOpsTest, TensorsArePackedAlongAnyAxis) {
+  const Output a = ops::constant(root, Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
+  const Output b = ops::constant(root, Tensor::of<float>({2, 2}, {5, 6, 7, 8}));
+  EXPECT_THAT(list<float>(session.run(ops::pack(root, {a, b}))), ElementsAre(1, 2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(list<float>(session.run(ops::pack(root, {a, b}, 1))), ElementsAre(1, 2, 5, 6, 3, 4, 7, 8));
+  EXPECT_THAT(list<float>(session.run(ops::pack(root, {a, b}, -1))), ElementsAre(1, 5, 2, 6, 3, 7, 4, 8));
+  const Output three = ops::pack(root, {a, b, a}, -1);
+  EXPECT_EQ(three.shape(), (Shape{2, 2, 3}));
+  EXPECT_EQ(session.run(three).shape(), (Shape{2, 2, 3}));
+  EXPECT_THAT(error_of([&] { ops::pack(root, {a, b}, 3); }), HasSubstr("there is no axis 3"));
+}
+
 TEST_F(PipelineOpsTest, RowsAreGatheredMaskedAndPacked) {
   const Output rows = ops::reshape_any(root, strings({"a", "b", "c", "d", "e", "f"}), {3, -1});
   EXPECT_EQ(rows.shape(), (Shape{3, 2}));
@@ -239,6 +251,7 @@ TEST_F(PipelineOpsTest, RowsAreGatheredMaskedAndPacked) {
   EXPECT_EQ(masked.shape(), (Shape{-1, 2}));
   EXPECT_THAT(list<std::string>(session.run(masked)), ElementsAre("a", "b", "e", "f"));
   EXPECT_THAT(list<std::string>(session.run(ops::pack(root, {one, one}))), ElementsAre("c", "d", "c", "d"));
+  EXPECT_THAT(list<std::string>(session.run(ops::pack(root, {one, one}, 1))), ElementsAre("c", "c", "d", "d"));
   EXPECT_EQ(session.run(ops::expand_dims(root, rows, -1)).shape(), (Shape{3, 2, 1}));
   EXPECT_EQ(ops::expand_dims(root, rows, 0).shape(), (Shape{1, 3, 2}));
   const Output outside = ops::gather_rows(root, rows, ops::constant(root, Tensor::of<int64_t>({3})), "outside");

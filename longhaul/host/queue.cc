@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "longhaul/base/clock.h"
-#include "longhaul/host/tensor_rows.h"
 
 namespace longhaul {
 
@@ -63,7 +62,7 @@ bool Queue::try_enqueue(QueueElement& element) {
   check(element);
   MutexLock lock(mutex_);
   if (closed_ || !enqueues_.empty() || !has_space()) return false;
-  store_->put(std::move(element));
+  store_->put(StoredElement(std::move(element)));
   if (!dequeues_.empty()) serve();
   return true;
 }
@@ -71,39 +70,30 @@ bool Queue::try_enqueue(QueueElement& element) {
 bool Queue::try_dequeue(QueueElement* element) {
   MutexLock lock(mutex_);
   if (!dequeues_.empty() || !has_element()) return false;
-  *element = store_->take();
+  *element = store_->take().components();
   if (!enqueues_.empty()) serve();
   return true;
 }
 
 void Queue::enqueue(QueueElement element, const WaitLimits& limits) {
   if (try_enqueue(element)) return;
-  std::vector<QueueElement> elements;
-  elements.push_back(std::move(element));
-  put_all(std::move(elements), limits);
+  PendingEnqueue pending;
+  pending.single = std::move(element);
+  wait(pending, limits);
 }
 
 void Queue::enqueue_many(std::span<const Tensor> components, const WaitLimits& limits) {
   check_rows(components);
-  const size_t count = components.empty() ? 0 : static_cast<size_t>(components[0].shape().dim(0));
-  std::vector<QueueElement> elements(count);
-  for (const Tensor& component : components) {
-    std::vector<Tensor> rows = rows_of(component);
-    for (size_t i = 0; i < count; ++i) elements[i].push_back(std::move(rows[i]));
-  }
-  if (count > 0) check(elements[0]);  // the others are like it
-  put_all(std::move(elements), limits);
-}
-
-void Queue::put_all(std::vector<QueueElement> elements, const WaitLimits& limits) {
   PendingEnqueue pending;
-  pending.elements = std::move(elements);
+  pending.batch = std::make_shared<const std::vector<Tensor>>(components.begin(), components.end());
+  pending.count = components.empty() ? 0 : static_cast<size_t>(components[0].shape().dim(0));
+  if (pending.count > 0) check(pending.element(0).components());  // the others are like it
   wait(pending, limits);
 }
 
 QueueElement Queue::dequeue(const WaitLimits& limits) {
   QueueElement element;
-  if (!try_dequeue(&element)) element = std::move(take(1, /*fewer_will_do=*/false, limits)[0]);
+  if (!try_dequeue(&element)) element = std::move(take(1, /*fewer_will_do=*/false, limits)[0]).components();
   return element;
 }
 
@@ -121,7 +111,7 @@ std::vector<Tensor> Queue::dequeue_stacked(int64_t n, bool fewer_will_do, const 
     throw InvalidArgumentError(fmt::format(
         "{} '{}': DequeueMany and DequeueUpTo require the components to have specified shapes.", spec_.kind, name()));
   }
-  std::vector<QueueElement> elements = n == 0 ? std::vector<QueueElement>() : take(n, fewer_will_do, limits);
+  std::vector<StoredElement> elements = n == 0 ? std::vector<StoredElement>() : take(n, fewer_will_do, limits);
   try {
     return stack(elements);
   } catch (...) {
@@ -132,7 +122,7 @@ std::vector<Tensor> Queue::dequeue_stacked(int64_t n, bool fewer_will_do, const 
   }
 }
 
-std::vector<QueueElement> Queue::take(int64_t n, bool fewer_will_do, const WaitLimits& limits) {
+std::vector<StoredElement> Queue::take(int64_t n, bool fewer_will_do, const WaitLimits& limits) {
   PendingDequeue pending;
   pending.wanted = static_cast<size_t>(n);
   pending.fewer_will_do = fewer_will_do;
@@ -140,11 +130,10 @@ std::vector<QueueElement> Queue::take(int64_t n, bool fewer_will_do, const WaitL
   return std::move(pending.taken);
 }
 
-std::vector<Tensor> Queue::stack(const std::vector<QueueElement>& elements) const {
+std::vector<Tensor> Queue::stack(std::span<const StoredElement> elements) const {
   std::vector<Tensor> stacked;
-  for (size_t c = 0; c < spec_.signature.dtypes.size(); ++c) {
-    const auto row = [&](size_t i) -> const Tensor& { return elements[i][c]; };
-    stacked.push_back(stack_rows(elements.size(), row, spec_.signature.dtypes[c], spec_.signature.shapes[c]));
+  for (size_t i = 0; i < spec_.signature.dtypes.size(); ++i) {
+    stacked.push_back(stack_component(elements, i, spec_.signature.dtypes[i], spec_.signature.shapes[i]));
   }
   return stacked;
 }
@@ -215,10 +204,10 @@ bool Queue::serve_enqueues() {
   bool progress = false;
   while (!enqueues_.empty()) {
     PendingEnqueue& first = *enqueues_.front();
-    for (; first.next < first.elements.size() && has_space(); ++first.next, progress = true) {
-      store_->put(std::move(first.elements[first.next]));
+    for (; first.next < first.count && has_space(); ++first.next, progress = true) {
+      store_->put(first.element(first.next));
     }
-    if (first.next < first.elements.size()) return progress;
+    if (first.next < first.count) return progress;
     enqueues_.pop_front();
     finish(first);
   }

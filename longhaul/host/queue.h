@@ -15,6 +15,9 @@
 
 namespace longhaul {
 
+// A tensor for each component.
+using QueueElement = std::vector<Tensor>;
+
 struct QueueSpec {
   std::string kind;  // "FIFOQueue", for messages
   std::string name;
@@ -44,7 +47,8 @@ class Queue final : public Resource {
   // CancelledError: the queue is closed ("... is closed."), or was closed with a cancel ("Enqueue operation was
   // cancelled").
   void enqueue(QueueElement element, const WaitLimits& limits = {}) EXCLUDES(mutex_);
-  // An element for each row of the components.
+  // An element for each row of the components. Rows that go through the queue together come out without a copy where a
+  // batch is what was put.
   void enqueue_many(std::span<const Tensor> components, const WaitLimits& limits = {}) EXCLUDES(mutex_);
 
   // At once, or not at all: nobody is in line, and there is space, an element. On false nothing has changed.
@@ -72,23 +76,26 @@ class Queue final : public Resource {
     std::exception_ptr error;
   };
   struct PendingEnqueue : Pending {
-    std::vector<QueueElement> elements;
-    size_t next = 0;
+    StoredElement element(size_t i) {
+      return batch ? StoredElement(batch, static_cast<int64_t>(i)) : StoredElement(std::move(single));
+    }
+    StoredElement::Batch batch;  // nullptr: a single element
+    QueueElement single;
+    size_t count = 1, next = 0;
   };
   struct PendingDequeue : Pending {
     size_t wanted = 0;
     bool fewer_will_do = false;
-    std::vector<QueueElement> taken;
+    std::vector<StoredElement> taken;
   };
 
   void check(std::span<const Tensor> element) const;
   Shape component_shape(size_t i) const;
   void check_rows(std::span<const Tensor> components) const;
   std::vector<Tensor> dequeue_stacked(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
-  std::vector<QueueElement> take(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
-  std::vector<Tensor> stack(const std::vector<QueueElement>& elements) const;
+  std::vector<StoredElement> take(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
+  std::vector<Tensor> stack(std::span<const StoredElement> elements) const;
 
-  void put_all(std::vector<QueueElement> elements, const WaitLimits& limits) EXCLUDES(mutex_);
   template <typename PendingCall>
   void wait(PendingCall& pending, const WaitLimits& limits) EXCLUDES(mutex_);
   void begin(PendingEnqueue& pending) REQUIRES(mutex_);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <numeric>
 
 namespace longhaul {
@@ -24,6 +25,31 @@ Shape with_rows(const Shape& shape, int64_t count) {
   return Shape(std::move(dims));
 }
 
+template <typename Unit>
+void copy_units(const Tensor& from, Tensor& to, size_t first, size_t step) {
+  const Unit* source = static_cast<const Unit*>(from.data());
+  Unit* target = static_cast<Unit*>(to.mutable_data()) + first;
+  for (int64_t i = 0; i < from.num_elements(); ++i, target += step) *target = source[i];
+}
+
+// Takes `from` apart into runs of that many elements, each `step` runs behind the one before; the first is number
+// `first` of `to`.
+void copy_runs(const Tensor& from, int64_t run, Tensor& to, size_t first, size_t step) {
+  if (run == 1 && from.dtype() != kString) {
+    switch (element_bytes(from.dtype())) {
+      case 1: return copy_units<uint8_t>(from, to, first, step);
+      case 2: return copy_units<uint16_t>(from, to, first, step);
+      case 4: return copy_units<uint32_t>(from, to, first, step);
+      case 8: return copy_units<uint64_t>(from, to, first, step);
+      default: break;
+    }
+  }
+  int64_t target = static_cast<int64_t>(first) * run;
+  for (int64_t at = 0; at < from.num_elements(); at += run, target += static_cast<int64_t>(step) * run) {
+    copy_elements(from, at, to, target, run);
+  }
+}
+
 }  // namespace
 
 int64_t row_elements(const Tensor& tensor) {
@@ -32,16 +58,22 @@ int64_t row_elements(const Tensor& tensor) {
   return Shape(std::vector<int64_t>(dims.begin() + 1, dims.end())).num_elements();
 }
 
-void copy_elements(const Tensor& from, int64_t from_index, Tensor& to, int64_t to_index, int64_t count) {
-  if (from.dtype() == kString) {
-    const auto* source = static_cast<const std::string*>(from.data()) + from_index;
-    std::copy(source, source + count, static_cast<std::string*>(to.mutable_data()) + to_index);
-    return;
+size_t element_bytes(DType dtype) {
+  return dtype == kString ? sizeof(std::string) : dtype_size(dtype);
+}
+
+void copy_elements(DType dtype, const void* from, void* to, size_t count) {
+  if (dtype == kString) {
+    std::copy_n(static_cast<const std::string*>(from), count, static_cast<std::string*>(to));
+  } else if (count > 0) {
+    std::memcpy(to, from, count * dtype_size(dtype));
   }
-  if (count == 0) return;
-  const auto size = static_cast<int64_t>(dtype_size(from.dtype()));
-  std::memcpy(static_cast<char*>(to.mutable_data()) + to_index * size,
-              static_cast<const char*>(from.data()) + from_index * size, static_cast<size_t>(count * size));
+}
+
+void copy_elements(const Tensor& from, int64_t from_index, Tensor& to, int64_t to_index, int64_t count) {
+  const auto size = static_cast<int64_t>(element_bytes(from.dtype()));
+  copy_elements(from.dtype(), static_cast<const char*>(from.data()) + from_index * size,
+                static_cast<char*>(to.mutable_data()) + to_index * size, static_cast<size_t>(count));
 }
 
 Tensor gather_rows(const Tensor& tensor, std::span<const int64_t> rows) {
@@ -56,20 +88,23 @@ Tensor gather_rows(const Tensor& tensor, std::span<const int64_t> rows) {
   return result;
 }
 
-Tensor pack_rows(std::span<const Tensor> rows) {
-  if (rows.empty()) throw InvalidArgumentError("there are no tensors to pack");
-  const Tensor& first = rows[0];
-  std::vector<int64_t> dims = first.shape().dims();
-  dims.insert(dims.begin(), static_cast<int64_t>(rows.size()));
-  Tensor result(first.dtype(), Shape(std::move(dims)));
-  for (size_t i = 0; i < rows.size(); ++i) {
-    if (rows[i].dtype() != first.dtype() || rows[i].shape() != first.shape()) {
+Tensor pack(std::span<const Tensor> parts, int64_t axis) {
+  if (parts.empty()) throw InvalidArgumentError("there are no tensors to pack");
+  const Tensor& first = parts[0];
+  for (const Tensor& part : parts) {
+    if (part.dtype() != first.dtype() || part.shape() != first.shape()) {
       throw InvalidArgumentError(fmt::format("tensors of different shapes cannot be packed: {}{} and {}{}",
                                              dtype_name(first.dtype()), first.shape().to_string(),
-                                             dtype_name(rows[i].dtype()), rows[i].shape().to_string()));
+                                             dtype_name(part.dtype()), part.shape().to_string()));
     }
-    copy_elements(rows[i], 0, result, static_cast<int64_t>(i) * first.num_elements(), first.num_elements());
   }
+  const int64_t rank = first.shape().rank(), at = axis < 0 ? axis + rank + 1 : axis;
+  if (at < 0 || at > rank) throw InvalidArgumentError(fmt::format("there is no axis {} to pack along", axis));
+  std::vector<int64_t> dims = first.shape().dims();
+  const int64_t run = std::accumulate(dims.begin() + at, dims.end(), int64_t{1}, std::multiplies<>());
+  dims.insert(dims.begin() + at, static_cast<int64_t>(parts.size()));
+  Tensor result(first.dtype(), Shape(std::move(dims)));
+  for (size_t i = 0; i < parts.size(); ++i) copy_runs(parts[i], run, result, i, parts.size());
   return result;
 }
 

@@ -16,14 +16,21 @@ int64_t row_elements(const Tensor& tensor);
 // The rows of those numbers, as a tensor of these rows. InvalidArgumentError: there is no such row.
 Tensor gather_rows(const Tensor& tensor, std::span<const int64_t> rows);
 
-// Tensors of one dtype and shape as rows of a new one. InvalidArgumentError: they differ, or there are none.
-Tensor pack_rows(std::span<const Tensor> rows);
+// Tensors of one dtype and shape joined along a new dimension, `axis` (from 0 on, or from the end: -1) of the result.
+// InvalidArgumentError: they differ, there are none, or no such axis.
+Tensor pack(std::span<const Tensor> parts, int64_t axis);
 
 // The numbers 0 to count - 1 in a random order, each as likely as any other; the same on every machine.
 std::vector<int64_t> random_order(int64_t count, std::mt19937_64& random);
 
 // Integers of either width. InvalidArgumentError: the tensor is neither int32 nor int64.
 std::vector<int64_t> to_int64s(const Tensor& tensor);
+
+// Of an element in memory; a string is an object.
+size_t element_bytes(DType dtype);
+
+// Copies elements that follow each other.
+void copy_elements(DType dtype, const void* from, void* to, size_t count);
 
 // Copies `count` elements between tensors of one dtype.
 void copy_elements(const Tensor& from, int64_t from_index, Tensor& to, int64_t to_index, int64_t count);

@@ -30,9 +30,9 @@ Output reshape_any(const Scope& scope, const Output& x, std::vector<int64_t> sha
   return scope.add("Reshape", name, {x, sizes}, {{"T", x.dtype()}, {"Tshape", kInt64}}).output();
 }
 
-Output pack(const Scope& scope, const std::vector<Output>& rows, std::string_view name) {
-  const DType dtype = rows.empty() ? kFloat : rows[0].dtype();
-  return scope.add("Pack", name, rows, {{"T", dtype}, {"N", static_cast<int64_t>(rows.size())}, {"axis", int64_t{0}}})
+Output pack(const Scope& scope, const std::vector<Output>& parts, int64_t axis, std::string_view name) {
+  const DType dtype = parts.empty() ? kFloat : parts[0].dtype();
+  return scope.add("Pack", name, parts, {{"T", dtype}, {"N", static_cast<int64_t>(parts.size())}, {"axis", axis}})
       .output();
 }
 

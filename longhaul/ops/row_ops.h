@@ -24,7 +24,7 @@ Output mask_rows(const Scope& scope, const Output& x, const Output& mask, std::s
 Output expand_dims(const Scope& scope, const Output& x, int64_t dim, std::string_view name = "ExpandDims");
 // Another shape; one size may be -1: what is left over.
 Output reshape_any(const Scope& scope, const Output& x, std::vector<int64_t> shape, std::string_view name = "Reshape");
-// Tensors of one shape as the rows of a new one.
-Output pack(const Scope& scope, const std::vector<Output>& rows, std::string_view name = "Pack");
+// Tensors of one shape joined along a new dimension, `axis` of the result (-1: its last).
+Output pack(const Scope& scope, const std::vector<Output>& parts, int64_t axis = 0, std::string_view name = "Pack");
 
 }  // namespace longhaul::ops

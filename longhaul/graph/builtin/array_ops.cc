@@ -129,16 +129,17 @@ Shape merged(const OperationSpec& spec, const Shape& a, const Shape& b) {
 
 OpInfo resolve_pack(const OperationSpec& spec) {
   if (spec.inputs.empty()) refuse(spec, "takes one tensor at least");
-  const int64_t* axis = find_attr<int64_t>(spec, "axis");
-  if (axis != nullptr && *axis != 0) refuse(spec, "tensors are packed along axis 0 only");
   Shape shape = spec.inputs[0].shape();
   for (size_t i = 1; i < spec.inputs.size(); ++i) {
     need_dtype(spec, i, spec.inputs[0].dtype());
     shape = merged(spec, shape, spec.inputs[i].shape());
   }
   if (!shape.has_rank()) return {{{spec.inputs[0].dtype(), shape}}};
+  const int64_t* axis = find_attr<int64_t>(spec, "axis");
+  const int64_t at = axis == nullptr ? 0 : *axis < 0 ? *axis + shape.rank() + 1 : *axis;
+  if (at < 0 || at > shape.rank()) refuse(spec, fmt::format("there is no axis {} to pack along", *axis));
   std::vector<int64_t> dims = shape.dims();
-  dims.insert(dims.begin(), static_cast<int64_t>(spec.inputs.size()));
+  dims.insert(dims.begin() + at, static_cast<int64_t>(spec.inputs.size()));
   return {{{spec.inputs[0].dtype(), Shape(std::move(dims))}}};
 }
 

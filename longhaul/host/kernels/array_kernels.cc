@@ -103,8 +103,9 @@ void expand_dims(HostCall& call) {
   call.outputs[0] = x.reshaped(Shape(std::move(dims)));
 }
 
-void pack(HostCall& call) {
-  call.outputs[0] = pack_rows(call.inputs);
+void pack_parts(HostCall& call) {
+  const auto* axis = call.op.find_attr<int64_t>("axis");
+  call.outputs[0] = pack(call.inputs, axis == nullptr ? 0 : *axis);
 }
 
 }  // namespace
@@ -117,7 +118,7 @@ HostKernelTable array_host_kernels() {
           {"BooleanMask", named_errors<boolean_mask>},
           {"Reshape", named_errors<reshape>},
           {"ExpandDims", named_errors<expand_dims>},
-          {"Pack", named_errors<pack>},
+          {"Pack", named_errors<pack_parts>},
       },
       {},
   };
