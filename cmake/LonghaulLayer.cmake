@@ -1,6 +1,7 @@
 # longhaul_layer(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [LINK_PRIVATE library ...] [TESTS ...]
 #                [TEST_DEPENDS layer ...] [PCH header ...])
-# makes the library longhaul::NAME and, for developers, its test program NAME_test.
+# makes the library longhaul::NAME and, for developers, its test program NAME_test. Its sources have the common precompiled
+# header (longhaul_precompile), or one of PCH.
 #
 # The arrows between the layers. A layer may name in DEPENDS only what stands here; anything else stops the configuration.
 set(LONGHAUL_ARROWS_base "")
@@ -26,15 +27,31 @@ function(longhaul_check_arrows name)
   endforeach()
 endfunction()
 
+# longhaul_precompile(NAME [LINK library ...] [HEADERS header ...]): cmake/precompiled.h and `HEADERS` for targets that say
+# REUSE_FROM NAME; they are compiled with the same options and at least these libraries. It links no layer, so that layers
+# can use it.
+function(longhaul_precompile name)
+  cmake_parse_arguments(ARG "" "" "LINK;HEADERS" ${ARGN})
+  file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "")
+  add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  target_include_directories(${name} SYSTEM PRIVATE ${PROJECT_BINARY_DIR})
+  target_link_libraries(${name} PRIVATE fmt::fmt protobuf::libprotobuf ${ARG_LINK} longhaul_flags)
+  target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_HEADERS})
+  add_dependencies(${name} longhaul_proto)
+endfunction()
+
 function(longhaul_test name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS;LINK;PCH" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   list(TRANSFORM ARG_DEPENDS PREPEND longhaul::)
-  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LINK} longhaul_flags GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LINK} fmt::fmt longhaul_flags GTest::gmock GTest::gtest_main)
   if(ARG_PCH)
-    target_precompile_headers(${name} PRIVATE ${ARG_PCH})
+    target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h <gmock/gmock.h> ${ARG_PCH})
+  else()
+    target_precompile_headers(${name} REUSE_FROM precompiled_for_tests)
   endif()
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)  # the tests' own code need not be fast
+  target_compile_options(${name} PRIVATE ${LONGHAUL_TEST_OPTIONS})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
 endfunction()
@@ -51,7 +68,9 @@ function(longhaul_layer name)
   target_link_libraries(longhaul_${name} PUBLIC ${dependencies} ${ARG_LINK}
                         PRIVATE ${ARG_LINK_PRIVATE} $<BUILD_INTERFACE:longhaul_flags>)
   if(ARG_PCH)
-    target_precompile_headers(longhaul_${name} PRIVATE ${ARG_PCH})
+    target_precompile_headers(longhaul_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_PCH})
+  elseif(proto IN_LIST ARG_DEPENDS OR graph IN_LIST ARG_DEPENDS)
+    target_precompile_headers(longhaul_${name} REUSE_FROM precompiled)
   endif()
   set_property(GLOBAL APPEND PROPERTY LONGHAUL_LAYERS ${name})
   if(LONGHAUL_DEVELOPER AND ARG_TESTS)

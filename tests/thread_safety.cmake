@@ -2,7 +2,7 @@
 # libtorch, whose headers clang 14 does not compile in C++20. The test runs a ninja file of its own, so that a file is analysed
 # again only after it or what it includes has changed.
 set(directory ${CMAKE_CURRENT_BINARY_DIR}/thread_safety)
-set(common ${CMAKE_CURRENT_SOURCE_DIR}/thread_safety_common.h)
+set(common ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
 set(clang "clang++ -std=c++20 -Wthread-safety -Werror=thread-safety @flags -MMD -MF $out.d -MT $out")
 set(text "rule precompile
   command = ${clang} -x c++-header $in -o $out

@@ -79,12 +79,12 @@ class CompressedRecords : public RecordSource {
     const size_t got = take(header_, kRecordHeaderBytes);
     if (got == 0) return false;
     if (got < kRecordHeaderBytes) throw_truncated(path_, begin_);
-    check_crc(std::string_view(header_).substr(0, 8), std::string_view(header_).substr(8));
+    check_crc("length", std::string_view(header_).substr(0, 8), std::string_view(header_).substr(8));
     uint64_t length;
     std::memcpy(&length, header_.data(), sizeof length);
     take_payload(payload, length);
     if (take(footer_, kRecordFooterBytes) < kRecordFooterBytes) throw_truncated(path_, begin_);
-    check_crc(payload, footer_);
+    check_crc("data", payload, footer_);
     return true;
   }
 
@@ -108,13 +108,13 @@ class CompressedRecords : public RecordSource {
     return bytes.size();
   }
 
-  void check_crc(std::string_view data, std::string_view stored) const {
-    uint32_t want;
-    std::memcpy(&want, stored.data(), sizeof want);
-    const uint32_t got = mask_crc32c(crc32c(data));
+  void check_crc(const char* part, std::string_view data, std::string_view stored) const {
+    uint32_t got;
+    std::memcpy(&got, stored.data(), sizeof got);
+    const uint32_t want = mask_crc32c(crc32c(data));
     if (got != want)
       throw DataLossError(
-          fmt::format("{}: corrupted record at {}: crc {:#010x}, stored is {:#010x}", path_, begin_, got, want));
+          fmt::format("{}: corrupted record at {}: {} crc {:#010x}, want {:#010x}", path_, begin_, part, got, want));
   }
 
   const std::unique_ptr<ReadableFile> file_;

@@ -117,7 +117,12 @@ Variable Optimizer::make_slot(const Variable& like, const std::string& slot, dou
   const Scope root = Scope(graph).with_device(like.ref().op().device());
   const std::string name = free_name(graph, like.name() + "/" + name_);
   const Output initial = ops::full(root.within(name), like.shape(), value, like.dtype(), "initial_value");
-  const Variable made = ops::variable(root, name, initial, kNotTrained);
+  VariableOptions options = kNotTrained;
+  if (like.info().slice) {
+    options.slice = like.info().slice;
+    options.slice->full_name += name.substr(like.name().size());
+  }
+  const Variable made = ops::variable(root, name, initial, options);
   slots_.emplace(key, made);
   own_variables_.push_back(made);
   return made;

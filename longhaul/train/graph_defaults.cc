@@ -3,6 +3,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/ops/summary_ops.h"
+#include "longhaul/train/save_entry.h"
 
 namespace longhaul {
 namespace {
@@ -73,7 +74,7 @@ std::shared_ptr<Saver> make_saver(Graph& graph, const SupervisorOptions& options
     saver_options.keep_checkpoint_every_n_hours = static_cast<double>(def.keep_checkpoint_every_n_hours());
     return std::make_shared<Saver>(graph, def, saver_options);
   }
-  if (ops::global_variables(graph).empty()) return nullptr;
+  if (everything_to_save(graph).empty()) return nullptr;
   auto saver = std::make_shared<Saver>(saver_options);
   graph.add_to_collection(collections::kSavers, saver->to_proto().SerializeAsString());
   return saver;

@@ -137,6 +137,11 @@ TEST_F(TablesTest, ATrainingsTableSurvivesARestart) {
   sv.managed_session([&](Session& session) { EXPECT_THAT(numbers(session, found), ElementsAre(1, 2)); });
 }
 
+TEST_F(TablesTest, ATableAloneIsWorthASaver) {
+  ops::mutable_hash_table(root, kString, kInt64, Tensor::scalar<int64_t>(-1));
+  EXPECT_NE(Supervisor(options).saver(), nullptr);
+}
+
 TEST_F(TablesTest, ASupervisorInitialisesTablesInEverySession) {  // SV-31, SV-3
   const Output keys = words(Tensor::of<int64_t>({7}));
   const HashTable table = ops::index_table_from_tensor(root, Tensor::of<int64_t>({6, 7}));

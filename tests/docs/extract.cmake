@@ -45,6 +45,12 @@ function(longhaul_doc_example page name program)
   longhaul_write_if_changed(${CMAKE_CURRENT_BINARY_DIR}/${name}.cc "${program}")
   add_executable(doc_${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
   target_link_libraries(doc_${name} PRIVATE longhaul::longhaul longhaul_flags)
+  target_compile_options(doc_${name} PRIVATE ${LONGHAUL_TEST_OPTIONS})
+  if(TARGET doc_readme AND NOT name STREQUAL readme)
+    target_precompile_headers(doc_${name} REUSE_FROM doc_readme)
+  else()
+    target_precompile_headers(doc_${name} PRIVATE <fmt/format.h> ${PROJECT_SOURCE_DIR}/longhaul/longhaul.h)
+  endif()
   add_test(NAME doc_${name}
            COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:doc_${name}> -DWORK=${CMAKE_CURRENT_BINARY_DIR}/run_${name}
                    -DEXPECTED=${CMAKE_CURRENT_BINARY_DIR}/${name}.out -P ${CMAKE_CURRENT_SOURCE_DIR}/run_example.cmake)
