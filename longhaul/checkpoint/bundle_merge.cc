@@ -34,6 +34,14 @@ class Merge {
     header_.set_num_shards(static_cast<int32_t>(sources_.size()));
   }
 
+  // Its data files would be removed to make room for themselves.
+  void check_names() const {
+    for (const std::string& part : parts_) {
+      if (canonical_prefix(part) != canonical_prefix(prefix_)) continue;
+      throw InvalidArgumentError(fmt::format("{} is merged into its own name: give the result another one", part));
+    }
+  }
+
   void commit() {
     files_.make_directories(directory_name(prefix_));
     if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
@@ -51,6 +59,10 @@ class Merge {
   void undo() {
     if (committed_) return;
     remove_if_exists(files_, index_temporary_);
+    if (files_.exists(index_path(prefix_))) {  // the old one was not set aside yet
+      drop_aside(files_, prefix_);
+      return;
+    }
     for (size_t i = 0; i < sources_.size(); ++i) remove_if_exists(files_, target(i));
     if (files_.exists(index_path(aside_prefix(prefix_)))) put_back(files_, prefix_);
   }
@@ -150,6 +162,7 @@ void merge_bundles(FileSystem& files, const std::vector<std::string>& parts, con
                    bool remove_directories) {
   if (parts.empty()) throw InvalidArgumentError("no checkpoints to merge into " + prefix);
   Merge merge(files, parts, prefix);
+  merge.check_names();
   merge.read();
   try {
     merge.commit();

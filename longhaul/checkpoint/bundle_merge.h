@@ -18,8 +18,8 @@ namespace longhaul {
 //      are empty then. What fails here is reported in the log.
 //
 // After an error the old checkpoint is there, and the parts. InvalidArgumentError: "Duplicate tensor keyed by NAME",
-// "Merging bundles with conflicting endianness", "Merging bundles with different format versions", nothing to merge.
-// NotFoundError, DataLossError: a part is not there, or damaged.
+// "Merging bundles with conflicting endianness", "Merging bundles with different format versions", nothing to merge, a
+// part that has the name of the result. NotFoundError, DataLossError: a part is not there, or damaged.
 void merge_bundles(FileSystem& files, const std::vector<std::string>& parts, const std::string& prefix,
                    bool remove_directories = false);
 

@@ -40,6 +40,8 @@ class BundleMerge : public ::testing::Test {
     table.finish();
     file->close();
   }
+  // The merge into an old checkpoint, with a failure at each operation in turn.
+  void fail_everywhere(int old_shards);
   int merged_value() { return BundleReader(FileSystem::real(), prefix).read("a").item<int>(); }
 
   testing::TemporaryDirectory directory;
@@ -84,11 +86,19 @@ TEST_F(BundleMerge, WhatDoesNotGoTogetherIsRefusedAndStays) {  // CB-4
   EXPECT_TRUE(checkpoint_exists(files, parts[0]));
 }
 
-TEST_F(BundleMerge, AnErrorAtAnyOperationLeavesTheOldAndThePartsOrTheNew) {
+TEST_F(BundleMerge, APartIsNotMergedIntoItsOwnName) {
+  write_parts();
+  const std::string other_spelling = directory.file("m_temp/./part-00001-of-00002");
+  EXPECT_THAT([&] { merge_bundles(files, parts, other_spelling, true); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("is merged into its own name")));
+  for (const std::string& part : parts) EXPECT_TRUE(checkpoint_exists(files, part)) << part;
+}
+
+void BundleMerge::fail_everywhere(int old_shards) {
   for (int n = 0;; ++n) {
     remove_checkpoint(FileSystem::real(), prefix);
     write_parts();
-    BundleWriter old(FileSystem::real(), prefix, 3);
+    BundleWriter old(FileSystem::real(), prefix, old_shards);
     old.add("a", Tensor::scalar(7));
     old.finish();
     const size_t before = files.operations().size();
@@ -106,6 +116,14 @@ TEST_F(BundleMerge, AnErrorAtAnyOperationLeavesTheOldAndThePartsOrTheNew) {
     EXPECT_TRUE(!is_old || (checkpoint_exists(files, parts[0]) && checkpoint_exists(files, parts[1]))) << n;
     if (!failed && files.operations().size() - before <= static_cast<size_t>(n)) break;
   }
+}
+
+TEST_F(BundleMerge, AnErrorAtAnyOperationLeavesTheOldAndThePartsOrTheNew) {
+  fail_everywhere(3);
+}
+
+TEST_F(BundleMerge, AnErrorLeavesAnOldOneWithTheSameNamesOfDataFiles) {
+  fail_everywhere(2);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <charconv>
+#include <filesystem>
 #include <map>
 #include <random>
 #include <set>
@@ -90,6 +91,15 @@ bool is_stale_temporary(std::string_view name, std::string_view base) {
   return is_part && !ours && token.find_first_not_of("0123456789.") == token.npos;
 }
 
+// nullopt: it was removed meanwhile.
+std::optional<double> time_if_there(FileSystem& files, const std::string& path) {
+  try {
+    return files.modified_at(path);
+  } catch (const NotFoundError&) {
+    return std::nullopt;
+  }
+}
+
 bool before(const FoundCheckpoint& a, const FoundCheckpoint& b) {
   if (a.step != b.step) return a.step < b.step;
   if (a.modified_at != b.modified_at) return a.modified_at < b.modified_at;
@@ -134,6 +144,19 @@ std::optional<std::string> committed_prefix(FileSystem& files, const std::string
   return std::nullopt;
 }
 
+std::string canonical_prefix(const std::string& prefix) {
+  const std::string path = strip_file_scheme(prefix);
+  std::string plain = std::filesystem::absolute(path.empty() ? "." : path).lexically_normal().string();
+  if (plain.size() > 1 && plain.ends_with('/')) plain.pop_back();
+  return plain;
+}
+
+std::string prefix_in(FileSystem& files, const std::string& directory, const std::string& prefix) {
+  if (directory_name(canonical_prefix(prefix)) == canonical_prefix(directory)) return prefix;
+  const std::string here = join_path(directory, base_name(prefix));
+  return checkpoint_exists(files, here) ? here : prefix;
+}
+
 bool checkpoint_exists(FileSystem& files, const std::string& prefix) {
   if (const auto committed = committed_prefix(files, prefix)) {
     return has_all_shards(names_in(files, directory_name(prefix)), base_name(*committed));
@@ -146,7 +169,7 @@ std::vector<double> checkpoint_mtimes(FileSystem& files, const std::vector<std::
   for (const std::string& prefix : prefixes) {
     if (!checkpoint_exists(files, prefix)) continue;
     const auto committed = committed_prefix(files, prefix);
-    times.push_back(files.modified_at(committed ? index_path(*committed) : prefix));
+    if (const auto time = time_if_there(files, committed ? index_path(*committed) : prefix)) times.push_back(*time);
   }
   return times;
 }
@@ -192,8 +215,8 @@ std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::stri
     if (!basename.empty() && parts.base != basename && plain != basename) continue;
     if (committed != plain && contains(names, index_path(plain))) continue;  // replaced meanwhile
     if (!has_all_shards(names, committed)) continue;
-    const double modified_at = files.modified_at(join_path(directory, name));
-    found.push_back({join_path(directory, plain), parts.step, modified_at});
+    const auto modified_at = time_if_there(files, join_path(directory, name));
+    if (modified_at) found.push_back({join_path(directory, plain), parts.step, *modified_at});
   }
   std::sort(found.begin(), found.end(), before);
   return found;

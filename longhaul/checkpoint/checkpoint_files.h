@@ -34,10 +34,18 @@ BaseAndStep split_step(const std::string& prefix);
 // The prefix under which the checkpoint lies at the moment: itself, or its aside. nullopt: it is not committed.
 std::optional<std::string> committed_prefix(FileSystem& files, const std::string& prefix);
 
+// Absolute and without "." and "..": one text for all spellings of a prefix, or of a directory, to compare them by.
+// Symbolic links are not followed.
+std::string canonical_prefix(const std::string& prefix);
+
+// Where a checkpoint lies that the state file of `directory` names. A copied directory has a state file that names the
+// original's checkpoints: then it is the copy of the same base name in `directory`, if there is one.
+std::string prefix_in(FileSystem& files, const std::string& directory, const std::string& prefix);
+
 // Whether there is a checkpoint of that name, with all its data files; a V1 checkpoint (one file) counts too.
 bool checkpoint_exists(FileSystem& files, const std::string& prefix);
 
-// When each was committed, in seconds since 1970; those that do not exist are left out.
+// When each was committed, in seconds since 1970; those that do not exist (any more) are left out.
 std::vector<double> checkpoint_mtimes(FileSystem& files, const std::vector<std::string>& prefixes);
 
 // Removes all files of the checkpoint, the index first, so that half a checkpoint is never taken for a whole one. Files
@@ -52,7 +60,7 @@ struct FoundCheckpoint {
 
 // The committed checkpoints in `directory` whose data files are all there, named `basename` or `basename`-<step>; with
 // an empty basename all there are. By step, and among equals by time; those without a step first. A directory that does
-// not exist has none.
+// not exist has none. One that is removed meanwhile, by another process perhaps, is left out.
 std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::string& directory,
                                               const std::string& basename);
 

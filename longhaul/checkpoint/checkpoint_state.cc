@@ -12,6 +12,7 @@ namespace longhaul {
 namespace {
 
 constexpr uint64_t kMostStateBytes = uint64_t{1} << 26;
+constexpr int kMostNestedMessages = 100;  // in fields that are skipped: the stack is finite
 
 bool is_absolute(const std::string& path) {
   return std::filesystem::path(path).is_absolute();
@@ -61,6 +62,7 @@ bool parse(const std::string& text, CheckpointState& state, std::string& why) {
   KeptErrors errors;
   google::protobuf::TextFormat::Parser parser;
   parser.AllowUnknownField(true);
+  parser.SetRecursionLimit(kMostNestedMessages);
   parser.RecordErrorsTo(&errors);
   if (!parser.ParseFromString(text, &message)) {
     why = errors.first;

@@ -110,6 +110,14 @@ TEST_F(CheckpointStateTest, FieldsOfNewerWritersAreSkipped) {
   EXPECT_EQ(read.status, Status::kRead);
 }
 
+TEST_F(CheckpointStateTest, DeepNestingInAFieldOfANewerWriterIsRefused) {
+  for (const char* opening : {"a{", "a:{", "a<", "a:[", "a:[{b:"}) {
+    std::string text = "model_checkpoint_path: \"m\"\n";
+    while (text.size() < 4'000'000) text += opening;
+    EXPECT_EQ(read_text(text).status, Status::kUnusable) << opening;
+  }
+}
+
 TEST_F(CheckpointStateTest, RefusesContradictions) {  // CS-8
   EXPECT_THROW(
       make_checkpoint_state("/d", {.model_checkpoint_path = "/d/m", .all_model_checkpoint_timestamps = {1, 2}}),

@@ -1,6 +1,7 @@
 #include "longhaul/checkpoint/latest_checkpoint.h"
 
 #include <algorithm>
+#include <set>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle_reader.h"
@@ -9,14 +10,23 @@
 namespace longhaul {
 namespace {
 
-void add_once(std::vector<std::string>& prefixes, const std::string& prefix) {
-  if (std::find(prefixes.begin(), prefixes.end(), prefix) == prefixes.end()) prefixes.push_back(prefix);
-}
+// Prefixes, each once however it is spelled.
+class Candidates {
+ public:
+  void add(const std::string& prefix) {
+    if (seen_.insert(canonical_prefix(prefix)).second) prefixes_.push_back(prefix);
+  }
+  std::vector<std::string> take() { return std::move(prefixes_); }
 
-// Newest first.
-std::vector<FoundCheckpoint> with_steps(FileSystem& files, const std::string& directory, const std::string& basename) {
+ private:
+  std::vector<std::string> prefixes_;
+  std::set<std::string> seen_;
+};
+
+// Newest first, the one without a step last.
+std::vector<FoundCheckpoint> found_in(FileSystem& files, const std::string& directory, const std::string& basename) {
   auto found = find_checkpoints(files, directory, basename);
-  std::erase_if(found, [](const FoundCheckpoint& checkpoint) { return !checkpoint.step; });
+  if (basename.empty()) std::erase_if(found, [](const FoundCheckpoint& checkpoint) { return !checkpoint.step; });
   std::reverse(found.begin(), found.end());
   return found;
 }
@@ -25,7 +35,7 @@ std::vector<FoundCheckpoint> with_steps(FileSystem& files, const std::string& di
 std::vector<std::string> named_by(const CheckpointState& state) {
   std::vector<std::string> prefixes{state.model_checkpoint_path};
   const auto& all = state.all_model_checkpoint_paths;
-  for (auto it = all.rbegin(); it != all.rend(); ++it) add_once(prefixes, *it);
+  prefixes.insert(prefixes.end(), all.rbegin(), all.rend());
   return prefixes;
 }
 
@@ -41,20 +51,20 @@ std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::str
                                                const std::string& basename, const std::string& latest_filename) {
   const auto read = read_checkpoint_state(files, directory, latest_filename);
   if (!read.why.empty()) log_warning("{}; searching the directory instead", read.why);
-  const auto found = with_steps(files, directory, basename);
-  std::vector<std::string> candidates;
+  const auto found = found_in(files, directory, basename);
+  Candidates candidates;
   if (read.status == ReadCheckpointState::Status::kRead) {
     const double written_at = files.modified_at(join_path(directory, latest_filename));
     for (const auto& checkpoint : found) {
-      if (committed_after(checkpoint, read.state.model_checkpoint_path, written_at))
-        candidates.push_back(checkpoint.prefix);
+      if (committed_after(checkpoint, read.state.model_checkpoint_path, written_at)) candidates.add(checkpoint.prefix);
     }
-    for (const std::string& prefix : named_by(read.state)) {
-      if (checkpoint_exists(files, prefix)) add_once(candidates, prefix);
+    for (const std::string& named : named_by(read.state)) {
+      const std::string prefix = prefix_in(files, directory, named);
+      if (checkpoint_exists(files, prefix)) candidates.add(prefix);
     }
   }
-  for (const auto& checkpoint : found) add_once(candidates, checkpoint.prefix);
-  return candidates;
+  for (const auto& checkpoint : found) candidates.add(checkpoint.prefix);
+  return candidates.take();
 }
 
 std::optional<std::string> latest_checkpoint(FileSystem& files, const std::string& directory,

@@ -9,6 +9,7 @@
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/genuine_test.h"
+#include "longhaul/testing/faulty_file_system.h"
 
 namespace longhaul {
 namespace {
@@ -105,6 +106,53 @@ TEST_F(LatestCheckpoint, IsTheOneCommittedJustBeforeACrashThatKeptItOutOfTheStat
   save("m-2");
   save("other-3");
   EXPECT_THAT(candidates("m"), ElementsAre("m-2", "m-1"));
+}
+
+TEST_F(LatestCheckpoint, IsTheOneWithoutAStepWhereNothingElseIs) {
+  save("m");
+  save("other");
+  EXPECT_THAT(candidates("m"), ElementsAre("m"));
+  EXPECT_THAT(candidates(), ElementsAre()) << "of all names in a directory, only those with a step tell their order";
+  save("m-1");
+  EXPECT_THAT(candidates("m"), ElementsAre("m-1", "m"));
+}
+
+TEST_F(LatestCheckpoint, IsThatOfTheCopyInACopiedDirectory) {
+  for (const char* name : {"m-1", "m-2", "m-3"}) save(name);
+  write_state("m-3", {"m-1", "m-2", "m-3"});
+  const testing::TemporaryDirectory copy;
+  std::filesystem::copy(directory_.path(), copy.path());
+  EXPECT_THAT(checkpoint_candidates(files_, copy.path()),
+              ElementsAre(copy.file("m-3"), copy.file("m-2"), copy.file("m-1")));
+  remove_checkpoint(files_, copy.file("m-3"));
+  EXPECT_EQ(latest_checkpoint(files_, copy.path()), path("m-3")) << "what only the original has is taken from there";
+}
+
+TEST_F(LatestCheckpoint, IsOneCandidateHoweverItIsSpelled) {
+  save("m-1");
+  write_file_atomically(files_, path("checkpoint"), "model_checkpoint_path: \"./m-1\"");
+  EXPECT_THAT(checkpoint_candidates(files_, directory_.path()), ElementsAre(directory_.path() + "/./m-1"));
+}
+
+// Another process deletes a checkpoint after this one has listed its directory.
+class DeletingFileSystem : public testing::FaultyFileSystem {
+ public:
+  explicit DeletingFileSystem(std::string doomed) : doomed_(std::move(doomed)) {}
+  double modified_at(const std::string& path) override {
+    remove_checkpoint(FileSystem::real(), doomed_);
+    return testing::FaultyFileSystem::modified_at(path);
+  }
+
+ private:
+  const std::string doomed_;
+};
+
+TEST_F(LatestCheckpoint, WhatIsDeletedMeanwhileIsLeftOut) {
+  for (const char* name : {"m-1", "m-2"}) save(name);
+  DeletingFileSystem files(path("m-2"));
+  EXPECT_EQ(latest_checkpoint(files, directory_.path()), path("m-1"));
+  save("m-2");
+  EXPECT_EQ(checkpoint_mtimes(files, {path("m-2"), path("m-1")}).size(), 1u);
 }
 
 TEST_F(LatestCheckpoint, IsNoneInAnEmptyOrAbsentDirectory) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cmath>
 #include <sstream>
 
 #include "longhaul/base/log.h"
@@ -33,7 +34,7 @@ bool parse_number(std::string_view text, std::optional<double>& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size()) return false;
   number = value;
-  return true;
+  return !std::isnan(value);
 }
 
 // False: it is no such line.
@@ -87,7 +88,8 @@ void write_retention(FileSystem& files, const std::string& directory, const Kept
   write_file_atomically(files, retention_path(directory, latest_filename), text);
 }
 
-KeptCheckpoints read_retention(FileSystem& files, const std::string& directory, const std::string& latest_filename) {
+std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::string& directory,
+                                              const std::string& latest_filename) {
   const std::string path = retention_path(directory, latest_filename);
   try {
     if (files.exists(path)) return parse(read_file(files, path, kMostBytes), path, directory);
@@ -95,7 +97,11 @@ KeptCheckpoints read_retention(FileSystem& files, const std::string& directory, 
   } catch (const Error& error) {
     log_warning("what is pinned, and what is best, is not known: {}", error.what());
   }
-  return {};
+  return std::nullopt;
+}
+
+KeptCheckpoints read_retention(FileSystem& files, const std::string& directory, const std::string& latest_filename) {
+  return find_retention(files, directory, latest_filename).value_or(KeptCheckpoints());
 }
 
 }  // namespace longhaul

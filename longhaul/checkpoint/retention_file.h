@@ -27,7 +27,11 @@ std::string retention_path(const std::string& directory, const std::string& late
 void write_retention(FileSystem& files, const std::string& directory, const KeptCheckpoints& kept,
                      const std::string& latest_filename = kDefaultStateFile);
 
-// Empty where there is no such file. One that cannot be used is reported in the log and counts as none.
+// nullopt where there is no such file. One that cannot be used is reported in the log and counts as none.
+std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::string& directory,
+                                              const std::string& latest_filename = kDefaultStateFile);
+
+// Empty where there is none.
 KeptCheckpoints read_retention(FileSystem& files, const std::string& directory,
                                const std::string& latest_filename = kDefaultStateFile);
 

@@ -49,11 +49,18 @@ TEST_F(RetentionFile, IsReadInAnyDirectory) {
 
 TEST_F(RetentionFile, OneThatCannotBeUsedIsNone) {
   EXPECT_THAT(read_retention(files_, directory_.path()), IsEmpty());
-  for (const char* bad : {"", "longhaul retention 2\n", "longhaul retention 1\npinned m-1\n",
-                          "longhaul retention 1\nmetric x checkpoint m-1\n",
-                          "longhaul retention 1\nmetric 1 checkpoint \n", "longhaul retention 1\npinned\n"}) {
+  for (const char* bad :
+       {"", "longhaul retention 2\n", "longhaul retention 1\npinned m-1\n",
+        "longhaul retention 1\nmetric x checkpoint m-1\n", "longhaul retention 1\nmetric nan checkpoint m-1\n",
+        "longhaul retention 1\nmetric 1 checkpoint \n", "longhaul retention 1\npinned\n"}) {
     EXPECT_THAT(read_text(bad), IsEmpty()) << bad;
   }
+}
+
+TEST_F(RetentionFile, OneThatSaysNothingIsNotNone) {
+  EXPECT_FALSE(find_retention(files_, directory_.path()).has_value());
+  write_retention(files_, directory_.path(), {});
+  EXPECT_EQ(find_retention(files_, directory_.path()), KeptCheckpoints());
 }
 
 TEST_F(RetentionFile, ANameWithALineBreakIsRefused) {
