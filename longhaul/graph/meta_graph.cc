@@ -22,11 +22,11 @@ std::string scope_of(std::string_view name) {
   return slash == std::string_view::npos ? "" : std::string(name.substr(0, slash + 1));
 }
 
-// The scopes of all savers but one.
+// The scopes of all savers but one. What only restores is none: it may be how a variable begins.
 std::set<std::string> other_saver_scopes(const Graph& graph, const std::optional<proto::SaverDef>& kept) {
   std::set<std::string> scopes;
   for (const Operation& op : graph.operations()) {
-    if (op.type() == "SaveV2" || op.type() == "RestoreV2") scopes.insert(scope_of(op.name()));
+    if (op.type() == "SaveV2") scopes.insert(scope_of(op.name()));
   }
   scopes.erase("");
   if (kept) {

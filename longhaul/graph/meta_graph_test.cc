@@ -234,6 +234,24 @@ TEST_F(MetaGraphTest, ExtraneousSaversAreClearedOnDemand) {  // SA-93
   EXPECT_EQ(import_scoped_meta_graph(imported, cleared).variables.size(), 1u);
 }
 
+// As init_from_checkpoint() adds it.
+TEST_F(MetaGraphTest, AVariableThatBeginsFromACheckpointIsNoSaver) {
+  VariableInfo v = variable(root_, "v");
+  const proto::SaverDef own = saver(root_.sub("save"), v);
+  const Scope start = root_.within("v").sub("checkpoint_initializer");
+  const Output prefix = constant(start, "prefix", Tensor::scalar("pretrained"));
+  const Output names = constant(start, "names", Tensor::of<std::string>({"v"}));
+  v.initial_value =
+      start.add("RestoreV2", "RestoreV2", {prefix, names, names}, {{"dtypes", std::vector<DType>{kFloat}}}).output();
+  v.initializer = start.add("Assign", "Assign", {v.ref, v.initial_value}, {{"validate_shape", true}});
+  graph_.replace_variable(v);
+  const proto::MetaGraphDef cleared = export_meta_graph(graph_, {.saver_def = own, .clear_extraneous_savers = true});
+  EXPECT_EQ(cleared.graph_def().node_size(), graph_.num_operations());
+  Graph imported;
+  const VariableInfo again = import_scoped_meta_graph(imported, cleared).variables.at("v:0");
+  EXPECT_EQ(again.initializer.name(), v.initializer.name());
+}
+
 TEST_F(MetaGraphTest, TheTypesOfOperationsAreListed) {  // SA-95
   saver(root_.sub("save"), variable(root_, "v"));
   std::vector<std::string> types;
