@@ -51,7 +51,12 @@ void CheckpointList::drop_what_is_held_no_more() {
 
 void CheckpointList::reset(const std::vector<std::string>& prefixes, const std::vector<double>& times) {
   entries_.clear();
-  for (size_t i = 0; i < prefixes.size(); ++i) entries_.push_back({prefixes[i], times[i]});
+  for (size_t i = 0; i < prefixes.size(); ++i) {
+    std::erase(doomed_, prefixes[i]);
+    if (const auto kept = kept_.find(prefixes[i]); kept != kept_.end()) kept->second.fallen_out = false;
+    std::erase_if(entries_, [&](const Entry& entry) { return entry.prefix == prefixes[i]; });
+    if (retention_.max_to_keep > 0) entries_.push_back({prefixes[i], times[i]});
+  }
 }
 
 void CheckpointList::set_last_preserved(double last_preserved, double now) {
@@ -72,7 +77,7 @@ void CheckpointList::unpin(const std::string& prefix) {
   const auto kept = kept_.find(prefix);
   if (kept == kept_.end()) return;
   kept->second.pinned = false;
-  drop_what_is_held_no_more();
+  if (!kept->second.fallen_out && !kept->second.metric) kept_.erase(kept);
 }
 
 std::vector<std::string> CheckpointList::pinned() const {
@@ -99,13 +104,27 @@ std::vector<std::string> CheckpointList::best() const {
   return prefixes;
 }
 
-void CheckpointList::adopt(const KeptCheckpoints& kept) {
-  kept_.insert(kept.begin(), kept.end());
-  for (const Entry& entry : entries_) {
-    const auto listed = kept_.find(entry.prefix);
-    if (listed != kept_.end()) listed->second.fallen_out = false;
+bool CheckpointList::is_listed(const std::string& prefix) const {
+  return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) { return entry.prefix == prefix; });
+}
+
+void CheckpointList::adopt(const KeptCheckpoints& kept, const KeptCheckpoints& before) {
+  const auto in = [](const KeptCheckpoints& all, const std::string& prefix) {
+    const auto found = all.find(prefix);
+    return found == all.end() ? KeptCheckpoint() : found->second;
+  };
+  for (const auto& [prefix, now] : kept) {
+    const KeptCheckpoint then = in(before, prefix);
+    if (now == then) continue;
+    KeptCheckpoint& known = kept_[prefix];
+    if (now.metric != then.metric && now.metric) known.metric = now.metric;
+    known.fallen_out = !is_listed(prefix) && (known.fallen_out || now.fallen_out);
+    if (now.pinned && !then.pinned) pin(prefix);
+    if (!now.pinned && then.pinned) unpin(prefix);
   }
-  drop_what_is_held_no_more();
+  for (const auto& [prefix, then] : before) {
+    if (then.pinned && !kept.contains(prefix)) unpin(prefix);
+  }
 }
 
 std::vector<std::string> CheckpointList::prefixes() const {

@@ -30,7 +30,8 @@ class CheckpointList {
   // The newest checkpoint; one that is listed already moves to the end.
   void add(const std::string& prefix, double time, std::optional<double> metric = std::nullopt);
 
-  // Replaces the list. `last_preserved` is what a state file says (0: nothing); one in the future counts as now.
+  // Replaces the list. What is listed is neither fallen out nor doomed. Where all are kept, none is listed.
+  // `last_preserved` is what a state file says (0: nothing); one in the future counts as now.
   void reset(const std::vector<std::string>& prefixes, const std::vector<double>& times);
   void set_last_preserved(double last_preserved, double now);
 
@@ -44,9 +45,11 @@ class CheckpointList {
   std::vector<std::string> pinned() const;
   std::vector<std::string> best() const;  // the best one first; a tie goes to the later step
 
-  // For the retention file: what it said about checkpoints that exist (after reset), and what it should say. Only
-  // checkpoints that once were listed are ever doomed.
-  void adopt(const KeptCheckpoints& kept);
+  // For the retention file: what it says about checkpoints that exist (after reset), and what it should say. `before`
+  // is what it said when it was last adopted or written: what has changed since is another process's doing, or another
+  // saver's, and counts; the rest is known here. Dooms nothing: add() does. Only checkpoints that once were listed are
+  // ever doomed.
+  void adopt(const KeptCheckpoints& kept, const KeptCheckpoints& before = {});
   const KeptCheckpoints& kept() const { return kept_; }
 
   // Checkpoints to delete; they stay here until they are, so that a failed deletion is tried again.
@@ -58,12 +61,13 @@ class CheckpointList {
     std::string prefix;
     double time;
   };
+  bool is_listed(const std::string& prefix) const;
   void retire(const Entry& entry);
   void drop_what_is_held_no_more();
 
   const Retention retention_;
   std::deque<Entry> entries_;  // oldest first
-  KeptCheckpoints kept_;       // those with a pin or a metric, listed or fallen out
+  KeptCheckpoints kept_;       // those with a pin or a metric, listed or fallen out; and what add() is to doom
   std::vector<std::string> doomed_;
   double last_preserved_;
 };

@@ -52,7 +52,8 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
 
 bool CheckpointManager::is_own(const std::string& prefix) const {
   const BaseAndStep parts = split_step(base_name(prefix));
-  return parts.step && parts.base == options_.checkpoint_name;
+  const bool is_here = directory_name(canonical_prefix(prefix)) == canonical_prefix(options_.directory);
+  return is_here && parts.step && parts.base == options_.checkpoint_name;
 }
 
 // Times of a clock that ran ahead are those of now: then what there is counts as preserved, and stays.
@@ -69,7 +70,8 @@ void CheckpointManager::recover() {
   const double preserved = std::min(state.last_preserved_timestamp, now);
   for (size_t i = 0; i < state.all_model_checkpoint_timestamps.size(); ++i) {
     const double time = std::min(state.all_model_checkpoint_timestamps[i], now);
-    const std::string& prefix = state.all_model_checkpoint_paths[i];
+    const std::string prefix =
+        prefix_in(*options_.saver.files, options_.directory, state.all_model_checkpoint_paths[i]);
     if (time <= preserved || !is_own(prefix)) continue;
     managed.all_model_checkpoint_paths.push_back(prefix);
     managed.all_model_checkpoint_timestamps.push_back(time);
@@ -80,7 +82,7 @@ void CheckpointManager::recover() {
 std::string CheckpointManager::save(Session& session, const StepSource& checkpoint_number) {
   const int64_t count = session.run(count_).item<int64_t>();
   const std::string path = join_path(options_.directory, options_.checkpoint_name);
-  const SaveOptions options{.write_meta_graph = false, .save_again = true};
+  const SaveOptions options{.write_meta_graph = false};
   return saver_.save(session, path, checkpoint_number.is_none() ? StepSource(count) : checkpoint_number, options);
 }
 

@@ -1,5 +1,7 @@
 #include "longhaul/train/checkpoint_manager.h"
 
+#include <filesystem>
+
 #include "longhaul/train/saver_fixture.h"
 
 namespace longhaul {
@@ -29,6 +31,11 @@ class ManagerTest : public ::testing::Test {
     if (!initialised) session->run(ops::global_variables_initializer(root));
     initialised = true;
     return manager;
+  }
+  // With the variables of now initialised.
+  testing::ScriptedSession* initial() {
+    session->run(ops::global_variables_initializer(root));
+    return session.get();
   }
   std::string path(const std::string& name) const { return directory.file(name); }
   bool exists(const std::string& name) { return checkpoint_exists(files, path(name)); }
@@ -159,6 +166,19 @@ TEST_F(ManagerTest, WhatOthersMadeIsNeitherListedNorDeletedAndTheNumberGoesOn) {
   for (int n = 3; n <= 5; ++n) EXPECT_EQ(again->save(*fresh), path("ckpt-" + std::to_string(n)));
   EXPECT_THAT(again->checkpoints(), ElementsAre(path("ckpt-4"), path("ckpt-5")));
   EXPECT_TRUE(exists(base_name(first)) && exists(base_name(second)));
+}
+
+TEST_F(ManagerTest, ACopiedDirectoryIsManagedByItself) {
+  Saver plain({.graph = &graph, .name = "plain", .files = &files, .clock = &clock});
+  clock.wall += 1;
+  plain.save(*initial(), path("ckpt"), 1);
+  const testing::TemporaryDirectory copy;
+  std::filesystem::copy(directory.path(), copy.path());
+  auto wanted = options();
+  wanted.directory = copy.path();
+  EXPECT_THAT(make(wanted)->checkpoints(), ElementsAre(copy.file("ckpt-1")));
+  remove_checkpoint(files, copy.file("ckpt-1"));
+  EXPECT_THAT(make(wanted)->checkpoints(), IsEmpty());
 }
 
 TEST_F(ManagerTest, AClockThatWasSetBackLosesNothing) {  // CM-6

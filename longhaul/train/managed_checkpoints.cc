@@ -1,42 +1,92 @@
 #include "longhaul/train/managed_checkpoints.h"
 
+#include <algorithm>
+#include <set>
+
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 
 namespace longhaul {
+namespace {
+
+std::string retention_key(const std::string& prefix, const std::string& latest_filename) {
+  return retention_path(directory_name(canonical_prefix(prefix)), latest_filename);
+}
+
+KeptCheckpoints with_canonical_prefixes(const KeptCheckpoints& kept) {
+  KeptCheckpoints result;
+  for (const auto& [prefix, checkpoint] : kept) result[canonical_prefix(prefix)] = checkpoint;
+  return result;
+}
+
+}  // namespace
 
 void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& options) {
   const std::string directory = directory_name(prefix);
   MutexLock one_at_a_time(changing_files_);
-  adopt_retention(directory, options.latest_filename);
+  adopt_retention(prefix, options.latest_filename);
   const double now = clock_.wall_time();
   CheckpointState state;
+  {
+    MutexLock lock(mutex_);
+    const std::string key = key_of(prefix);
+    list_.add(key, now, options.metric);
+    state = list_.state(key, now);
+    state.model_checkpoint_path = spelled(key);
+    state.all_model_checkpoint_paths = spelled(state.all_model_checkpoint_paths);
+  }
+  store_retention(prefix, options.latest_filename);
+  write_checkpoint_state(files_, directory, state, options.relative_paths, options.latest_filename);
+  remove_doomed(prefix, options);
+}
+
+void ManagedCheckpoints::remove_doomed(const std::string& prefix, const RecordOptions& options) {
   std::vector<std::string> doomed;
   {
     MutexLock lock(mutex_);
-    list_.add(prefix, now, options.metric);
-    state = list_.state(prefix, now);
-    doomed = list_.doomed();
+    doomed = spelled(list_.doomed());
   }
-  store_retention(directory, options.latest_filename);
-  write_checkpoint_state(files_, directory, state, options.relative_paths, options.latest_filename);
-  for (const std::string& old : doomed) remove_old(old, options.meta_graph_suffix);
+  bool all_removed = true;
+  for (const std::string& old : doomed) all_removed = remove_old(old, options.meta_graph_suffix) && all_removed;
+  if (all_removed) return;
+  try {
+    replace_retention(prefix, options.latest_filename);
+  } catch (const Error& error) {
+    log_warning("deletions that failed will not be tried again after a restart: {}", error.what());
+  }
 }
 
-void ManagedCheckpoints::remove_old(const std::string& prefix, const std::string& meta_graph_suffix) {
+bool ManagedCheckpoints::remove_old(const std::string& prefix, const std::string& meta_graph_suffix) {
   try {
     remove_checkpoint(files_, prefix, meta_graph_suffix);
   } catch (const Error& error) {
     log_warning("checkpoint {} could not be deleted, and will be tried again: {}", prefix, error.what());
-    return;
+    return false;
   }
   MutexLock lock(mutex_);
-  list_.forget_doomed(prefix);
+  list_.forget_doomed(canonical_prefix(prefix));
+  return true;
+}
+
+std::string ManagedCheckpoints::key_of(const std::string& prefix) {
+  const std::string path = strip_file_scheme(prefix), key = canonical_prefix(path);
+  spelling_[directory_name(key)] = path.substr(0, path.size() - base_name(path).size());
+  return key;
+}
+
+std::string ManagedCheckpoints::spelled(const std::string& key) const {
+  const auto spelling = spelling_.find(directory_name(key));
+  return spelling == spelling_.end() ? key : spelling->second + base_name(key);
+}
+
+std::vector<std::string> ManagedCheckpoints::spelled(std::vector<std::string> keys) const {
+  for (std::string& key : keys) key = spelled(key);
+  return keys;
 }
 
 std::vector<std::string> ManagedCheckpoints::prefixes() const {
   MutexLock lock(mutex_);
-  return list_.prefixes();
+  return spelled(list_.prefixes());
 }
 
 std::vector<double> ManagedCheckpoints::commit_times(const std::vector<std::string>& prefixes) const {
@@ -51,14 +101,16 @@ std::vector<double> ManagedCheckpoints::commit_times(const std::vector<std::stri
 void ManagedCheckpoints::reset(const std::vector<std::string>& prefixes) {
   const std::vector<double> times = commit_times(prefixes);
   MutexLock lock(mutex_);
-  list_.reset(prefixes, times);
+  std::vector<std::string> keys;
+  for (const std::string& prefix : prefixes) keys.push_back(key_of(prefix));
+  list_.reset(keys, times);
 }
 
 void ManagedCheckpoints::recover(const CheckpointState& state) {
   const std::vector<std::string>& paths = state.all_model_checkpoint_paths;
   const bool timed = state.all_model_checkpoint_timestamps.size() == paths.size();
   const std::vector<double> all_times = timed ? state.all_model_checkpoint_timestamps : commit_times(paths);
-  std::vector<std::string> existing;
+  std::vector<std::string> existing, keys;
   std::vector<double> times;
   for (size_t i = 0; i < paths.size(); ++i) {
     if (!checkpoint_exists(files_, paths[i])) continue;
@@ -68,67 +120,80 @@ void ManagedCheckpoints::recover(const CheckpointState& state) {
   MutexLock one_at_a_time(changing_files_);
   {
     MutexLock lock(mutex_);
-    list_.reset(existing, times);
+    for (const std::string& prefix : existing) keys.push_back(key_of(prefix));
+    list_.reset(keys, times);
     list_.set_last_preserved(state.last_preserved_timestamp, clock_.wall_time());
   }
-  for (const std::string& prefix : existing) adopt_retention(directory_name(prefix), kDefaultStateFile);
+  std::set<std::string> seen;
+  for (const std::string& prefix : existing) {
+    if (seen.insert(directory_name(prefix)).second) adopt_retention(prefix, kDefaultStateFile);
+  }
 }
 
-void ManagedCheckpoints::adopt_retention(const std::string& directory, const std::string& latest_filename) {
-  const std::string path = retention_path(directory, latest_filename);
-  {
-    MutexLock lock(mutex_);
-    if (!adopted_.insert(path).second) return;
-  }
-  KeptCheckpoints kept = read_retention(files_, directory, latest_filename);
-  std::erase_if(kept, [&](const auto& item) { return !checkpoint_exists(files_, item.first); });
+void ManagedCheckpoints::adopt_retention(const std::string& prefix, const std::string& latest_filename) {
+  const auto found = find_retention(files_, directory_name(prefix), latest_filename);
+  if (!found) return;  // not written yet, or damaged: nobody has said anything
+  const KeptCheckpoints now = with_canonical_prefixes(*found);
+  KeptCheckpoints existing = now;
+  std::erase_if(existing, [&](const auto& item) { return !checkpoint_exists(files_, item.first); });
   MutexLock lock(mutex_);
-  list_.adopt(kept);
+  KeptCheckpoints& before = adopted_[retention_key(prefix, latest_filename)];
+  list_.adopt(existing, before);
+  before = now;
 }
 
-void ManagedCheckpoints::store_retention(const std::string& directory, const std::string& latest_filename) {
-  KeptCheckpoints kept;
-  std::vector<std::string> doomed;
-  {
-    MutexLock lock(mutex_);
-    kept = list_.kept();
-    doomed = list_.doomed();
-  }
-  if (kept.empty() && !files_.exists(retention_path(directory, latest_filename))) return;
-  for (const std::string& prefix : doomed) kept[prefix] = {.fallen_out = true};  // the next process may have to do it
+KeptCheckpoints ManagedCheckpoints::retention_in(const std::string& directory) const {
+  MutexLock lock(mutex_);
+  KeptCheckpoints kept = list_.kept();
+  for (const std::string& key : list_.doomed()) kept[key] = {.fallen_out = true};  // the next process may have to do it
   std::erase_if(kept, [&](const auto& item) { return directory_name(item.first) != directory; });
-  write_retention(files_, directory, kept, latest_filename);
+  return kept;
+}
+
+void ManagedCheckpoints::store_retention(const std::string& prefix, const std::string& latest_filename) {
+  const KeptCheckpoints kept = retention_in(directory_name(canonical_prefix(prefix)));
+  const bool is_needed =
+      std::any_of(kept.begin(), kept.end(), [](const auto& item) { return item.second.pinned || item.second.metric; });
+  if (!is_needed && !files_.exists(retention_path(directory_name(prefix), latest_filename))) return;
+  replace_retention(prefix, latest_filename);
+}
+
+void ManagedCheckpoints::replace_retention(const std::string& prefix, const std::string& latest_filename) {
+  const KeptCheckpoints kept = retention_in(directory_name(canonical_prefix(prefix)));
+  write_retention(files_, directory_name(prefix), kept, latest_filename);
+  MutexLock lock(mutex_);
+  adopted_[retention_key(prefix, latest_filename)] = kept;
 }
 
 void ManagedCheckpoints::pin(const std::string& prefix, const std::string& latest_filename) {
   MutexLock one_at_a_time(changing_files_);
   if (!checkpoint_exists(files_, prefix)) throw NotFoundError("there is no checkpoint to pin: " + prefix);
-  adopt_retention(directory_name(prefix), latest_filename);
+  adopt_retention(prefix, latest_filename);
   {
     MutexLock lock(mutex_);
-    list_.pin(prefix);
+    list_.pin(key_of(prefix));
   }
-  store_retention(directory_name(prefix), latest_filename);
+  store_retention(prefix, latest_filename);
 }
 
 void ManagedCheckpoints::unpin(const std::string& prefix, const std::string& latest_filename) {
   MutexLock one_at_a_time(changing_files_);
-  adopt_retention(directory_name(prefix), latest_filename);
+  adopt_retention(prefix, latest_filename);
   {
     MutexLock lock(mutex_);
-    list_.unpin(prefix);
+    list_.unpin(key_of(prefix));
   }
-  store_retention(directory_name(prefix), latest_filename);
+  store_retention(prefix, latest_filename);
 }
 
 std::vector<std::string> ManagedCheckpoints::pinned() const {
   MutexLock lock(mutex_);
-  return list_.pinned();
+  return spelled(list_.pinned());
 }
 
 std::vector<std::string> ManagedCheckpoints::best() const {
   MutexLock lock(mutex_);
-  return list_.best();
+  return spelled(list_.best());
 }
 
 }  // namespace longhaul

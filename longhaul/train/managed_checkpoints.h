@@ -1,7 +1,7 @@
 #pragma once
 
+#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -13,7 +13,8 @@
 namespace longhaul {
 
 // The checkpoints that a Saver manages, in memory and on the disk: the state file, the file of pins and metrics, the
-// deletion of old ones. Any thread.
+// deletion of old ones. However a prefix is spelled (relative, absolute, with a "./"), it is the same checkpoint; given
+// back it has the spelling in which its directory was named last. Any thread.
 class ManagedCheckpoints {
  public:
   ManagedCheckpoints(const Retention& retention, FileSystem& files, Clock& clock)
@@ -26,7 +27,8 @@ class ManagedCheckpoints {
     std::optional<double> metric;
   };
   // `prefix` was committed: lists it, replaces the files beside it, and then deletes what fell out. A deletion that
-  // fails is reported in the log and tried again by the next call.
+  // fails is reported in the log, written down, and tried again by the next call, also after a restart. Pins and
+  // metrics that other savers and processes have written meanwhile are taken over.
   void record(const std::string& prefix, const RecordOptions& options);
 
   std::vector<std::string> prefixes() const;
@@ -42,9 +44,17 @@ class ManagedCheckpoints {
 
  private:
   std::vector<double> commit_times(const std::vector<std::string>& prefixes) const;
-  void adopt_retention(const std::string& directory, const std::string& latest_filename);
-  void store_retention(const std::string& directory, const std::string& latest_filename);
-  void remove_old(const std::string& prefix, const std::string& meta_graph_suffix);
+  // The retention file is that of the directory that `prefix` lies in.
+  void adopt_retention(const std::string& prefix, const std::string& latest_filename);
+  void store_retention(const std::string& prefix, const std::string& latest_filename);
+  void replace_retention(const std::string& prefix, const std::string& latest_filename);
+  KeptCheckpoints retention_in(const std::string& directory) const;
+  void remove_doomed(const std::string& prefix, const RecordOptions& options);
+  bool remove_old(const std::string& prefix, const std::string& meta_graph_suffix);
+
+  std::string key_of(const std::string& prefix) REQUIRES(mutex_);
+  std::string spelled(const std::string& key) const REQUIRES(mutex_);
+  std::vector<std::string> spelled(std::vector<std::string> keys) const REQUIRES(mutex_);
 
   FileSystem& files_;
   Clock& clock_;
@@ -52,8 +62,9 @@ class ManagedCheckpoints {
   Mutex changing_files_;  // held while the files are read and replaced; taken before mutex_
 
   mutable Mutex mutex_;
-  CheckpointList list_ GUARDED_BY(mutex_);
-  std::set<std::string> adopted_ GUARDED_BY(mutex_);  // the retention files whose contents are in the list
+  CheckpointList list_ GUARDED_BY(mutex_);                             // of canonical prefixes
+  std::map<std::string, KeptCheckpoints> adopted_ GUARDED_BY(mutex_);  // retention files, as they were seen last
+  std::map<std::string, std::string> spelling_ GUARDED_BY(mutex_);     // of directories, as they stand in prefixes
 };
 
 }  // namespace longhaul

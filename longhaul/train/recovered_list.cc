@@ -1,26 +1,39 @@
 #include "longhaul/train/recovered_list.h"
 
-#include <algorithm>
+#include <set>
 
 #include "longhaul/checkpoint/checkpoint_files.h"
 
 namespace longhaul {
+namespace {
+
+std::set<std::string> those_before(const std::string& restored, const std::vector<std::string>& candidates) {
+  std::set<std::string> before;
+  for (const std::string& prefix : candidates) {
+    if (prefix == restored) break;
+    before.insert(canonical_prefix(prefix));
+  }
+  return before;
+}
+
+}  // namespace
 
 void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string& directory,
                              const std::vector<std::string>& candidates, const std::string& restored) {
   const CheckpointState listed = read_checkpoint_state(files, directory).state;
-  const auto newest_whole = std::find(candidates.begin(), candidates.end(), restored);
+  const std::set<std::string> damaged = those_before(restored, candidates);
   CheckpointState managed{.last_preserved_timestamp = listed.last_preserved_timestamp};
   const bool timed = listed.all_model_checkpoint_timestamps.size() == listed.all_model_checkpoint_paths.size();
   const auto add = [&](const std::string& prefix, double time) {
+    if (directory_name(canonical_prefix(prefix)) != canonical_prefix(directory)) return;
     managed.all_model_checkpoint_paths.push_back(prefix);
     if (timed) managed.all_model_checkpoint_timestamps.push_back(time);
   };
   bool has_restored = false;
   for (size_t i = 0; i < listed.all_model_checkpoint_paths.size(); ++i) {
-    const std::string& prefix = listed.all_model_checkpoint_paths[i];
-    if (std::find(candidates.begin(), newest_whole, prefix) != newest_whole) continue;
-    has_restored = has_restored || prefix == restored;
+    const std::string prefix = prefix_in(files, directory, listed.all_model_checkpoint_paths[i]);
+    if (damaged.contains(canonical_prefix(prefix))) continue;
+    has_restored = has_restored || canonical_prefix(prefix) == canonical_prefix(restored);
     add(prefix, timed ? listed.all_model_checkpoint_timestamps[i] : 0);
   }
   const std::vector<double> committed = checkpoint_mtimes(files, {restored});

@@ -142,10 +142,7 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
   MutexLock one_at_a_time(saving_);
   Snapshot snapshot = take_snapshot(session, global_step);
   const std::string prefix = prefix_for(path, snapshot.step);
-  {
-    MutexLock lock(mutex_);
-    if (global_step.tensor() != nullptr && prefix == last_saved_ && !options.save_again) return prefix;
-  }
+  if (can_be_skipped(prefix, global_step, options)) return prefix;
   make_parent(path);
   if (nodes_.tensors.empty()) {
     write_meta_graph(prefix, options);
@@ -155,7 +152,14 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
   if (options.write_state) record(prefix, options);
   MutexLock lock(mutex_);
   last_saved_ = prefix;
+  last_is_listed_ = options.write_state;
   return prefix;
+}
+
+bool Saver::can_be_skipped(const std::string& prefix, const StepSource& step, const SaveOptions& options) const {
+  if (!options.skip_if_saved || step.tensor() == nullptr || options.metric) return false;
+  MutexLock lock(mutex_);
+  return prefix == last_saved_ && (last_is_listed_ || !options.write_state);
 }
 
 void Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const {
@@ -171,9 +175,29 @@ void Saver::write(const std::string& prefix, std::vector<Tensor> values, const S
     }
     values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
   }
+  commit(writer, prefix, options);
+}
+
+void Saver::commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const {
   writer.finish_data();
-  write_meta_graph(prefix, options);
-  writer.commit();
+  try {
+    write_meta_graph(prefix, options);
+    writer.commit();
+  } catch (...) {
+    if (!committed_prefix(*options_.files, prefix)) remove_meta_graph(prefix, options);
+    throw;
+  }
+}
+
+// Of a checkpoint that was not committed. The error that kept it from that is on its way already.
+void Saver::remove_meta_graph(const std::string& prefix, const SaveOptions& options) const {
+  if (!options.write_meta_graph) return;
+  const std::string path = meta_graph_filename(prefix, options.meta_graph_suffix);
+  try {
+    remove_if_exists(*options_.files, path);
+  } catch (const Error& error) {
+    log_warning("{} stays, without its checkpoint: {}", path, error.what());
+  }
 }
 
 void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& options) const {
@@ -218,6 +242,7 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   session.run(nodes_.restore, feeds);
   MutexLock lock(mutex_);
   last_saved_ = prefix;
+  last_is_listed_ = true;
 }
 
 void Saver::recover_last_checkpoints(const std::vector<std::string>& prefixes) {

@@ -17,6 +17,8 @@
 
 namespace longhaul {
 
+class BundleWriter;
+
 struct SaverOptions {
   Graph* graph = nullptr;                          // nullptr: that of the first entry, or the default graph
   std::optional<std::vector<SaveEntry>> var_list;  // absent: all global variables, and the saveable objects
@@ -64,8 +66,11 @@ struct SaveOptions {
   std::string meta_graph_suffix = "meta";
   bool write_meta_graph = true;
   bool write_state = true;       // false: neither the state file nor the list of checkpoints learns of this one
-  bool save_again = false;       // also if the step, read from a tensor, is that of this saver's last checkpoint
   std::optional<double> metric;  // how good this one is (SaverOptions::keep_best); NaN: not known
+  // Writes nothing if the step, read from a tensor, is that of this saver's last checkpoint, and there is nothing new
+  // to tell of it: no metric, and it is listed already where it is to be. For callers that know that nothing else
+  // changes.
+  bool skip_if_saved = false;
 };
 
 // Saves the variables of a graph, and what else keeps a state (ops/saveable.h), as checkpoints, keeps the last few of
@@ -98,10 +103,10 @@ class Saver {
 
   void build();  // with defer_build: once
 
-  // Returns the prefix, `save_path` or `save_path`-<step>. When the step comes from a tensor and is the one that this
-  // saver saved or restored last, nothing is written (SaveOptions::save_again). InvalidArgumentError: the directory
-  // cannot be made, or the name collides with the state file's. FailedPreconditionError: not built. Otherwise what the
-  // session and the file system throw; there is then no such checkpoint.
+  // Returns the prefix, `save_path` or `save_path`-<step>. InvalidArgumentError: the directory cannot be made, or the
+  // name collides with the state file's. FailedPreconditionError: not built. Otherwise what the session and the file
+  // system throw. After an error there is the checkpoint before of this name, if there was one; or, where only the sync
+  // of the directory, the state file or the retention file failed, the new one, which a restart finds without them.
   std::string save(Session& session, const std::string& save_path, const StepSource& global_step = {},
                    const SaveOptions& options = {});
 
@@ -150,11 +155,14 @@ class Saver {
 
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
+  bool can_be_skipped(const std::string& prefix, const StepSource& step, const SaveOptions& options) const;
   Snapshot take_snapshot(Session& session, const StepSource& step) const;
   std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
   void make_parent(const std::string& path) const;
   void write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const;
+  void commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const;
   void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
+  void remove_meta_graph(const std::string& prefix, const SaveOptions& options) const;
   void record(const std::string& prefix, const SaveOptions& options);
 
   const SaverOptions options_;
@@ -167,6 +175,7 @@ class Saver {
 
   mutable Mutex mutex_;
   std::string last_saved_ GUARDED_BY(mutex_);  // or restored
+  bool last_is_listed_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace longhaul

@@ -1,3 +1,5 @@
+#include <filesystem>
+
 #include "longhaul/checkpoint/retention_file.h"
 #include "longhaul/train/saver_fixture.h"
 
@@ -84,6 +86,79 @@ TEST_F(KeptCheckpointsTest, ASaverThatKnowsNothingRespectsPins) {
   Saver second(options);
   for (int n = 1; n <= 4; ++n) save(second, n);
   EXPECT_THAT(there(), ElementsAre(1, 3, 4));
+}
+
+TEST_F(KeptCheckpointsTest, APrefixIsTheSameHoweverItIsSpelled) {
+  Saver saver(options);
+  save(saver, 1);
+  saver.pin(directory.file("./model-1"));
+  path = std::filesystem::relative(path).string();
+  for (int n = 2; n <= 4; ++n) save(saver, n);
+  EXPECT_THAT(there(), ElementsAre(1, 3, 4));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(at(3), at(4)));
+  EXPECT_THAT(saver.pinned_checkpoints(), ElementsAre(at(1)));
+}
+
+TEST_F(KeptCheckpointsTest, AListThatNamesACheckpointTwiceKeepsIt) {
+  Saver saver(options);
+  save(saver, 1);
+  saver.set_last_checkpoints({at(1), directory.file("./model-1")});
+  save(saver, 2);
+  EXPECT_THAT(there(), ElementsAre(1, 2));
+}
+
+TEST_F(KeptCheckpointsTest, TheDirectoryMayBeSpelledOtherwiseAfterARestart) {
+  options.keep_best = 1;
+  {
+    Saver saver(options);
+    save(saver, 1);
+    saver.pin(at(1));
+    save(saver, 2, 0.1);
+  }
+  path = std::filesystem::relative(path).string();
+  Saver saver(options);
+  saver.recover_last_checkpoints(read_checkpoint_state(files, directory_name(path)).state);
+  for (int n = 3; n <= 5; ++n) save(saver, n, 0.2);
+  EXPECT_THAT(there(), ElementsAre(1, 2, 4, 5));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(at(4), at(5)));
+}
+
+TEST_F(KeptCheckpointsTest, PinsOfAnotherSaverCountWhileTrainingRuns) {
+  options.keep_best = 1;
+  Saver saver(options);
+  save(saver, 1);
+  save(saver, 2, 0.1);
+  options.keep_best = 0;
+  Saver other(options);
+  other.pin(at(1));
+  for (int n = 3; n <= 5; ++n) save(saver, n);
+  EXPECT_THAT(there(), ElementsAre(1, 2, 4, 5)) << "1 is pinned by the other, and 2 is the best of the first";
+  EXPECT_THAT(saver.pinned_checkpoints(), ElementsAre(at(1)));
+  other.unpin(at(1));
+  save(saver, 6);
+  EXPECT_THAT(there(), ElementsAre(2, 5, 6));
+}
+
+TEST_F(KeptCheckpointsTest, ADamagedFileOfPinsUnpinsNothing) {
+  const LogRecorder log;
+  Saver saver(options);
+  save(saver, 1);
+  saver.pin(at(1));
+  write_file_atomically(files, retention_path(directory.path()), "what?");
+  for (int n = 2; n <= 4; ++n) save(saver, n);
+  EXPECT_THAT(there(), ElementsAre(1, 3, 4));
+  EXPECT_THAT(log.text(), HasSubstr("what is pinned, and what is best, is not known"));
+}
+
+TEST_F(KeptCheckpointsTest, WhatIsListedAnewHasNotFallenOut) {
+  Saver saver(options);
+  save(saver, 1);
+  saver.pin(at(1));
+  for (int n = 2; n <= 3; ++n) save(saver, n);
+  saver.set_last_checkpoints({at(1)});
+  saver.unpin(at(1));
+  save(saver, 4);
+  EXPECT_TRUE(exists(at(1)));
 }
 
 TEST_F(KeptCheckpointsTest, OnlyWhatExistsCanBePinned) {

@@ -75,6 +75,59 @@ TEST_F(SaverRetentionTest, AFailedDeletionIsTriedAgain) {  // unlike SA-77
   EXPECT_FALSE(exists(path + "-4"));
 }
 
+// One checkpoint cannot be deleted, as on a disk that is not always there.
+class StubbornFileSystem : public testing::FaultyFileSystem {
+ public:
+  void remove(const std::string& path) override {
+    if (base_name(path) == stubborn) throw UnavailableError("remove " + path + ": it does not go away");
+    testing::FaultyFileSystem::remove(path);
+  }
+  std::string stubborn;
+};
+
+TEST_F(SaverRetentionTest, AFailedDeletionIsTriedAgainAfterARestart) {
+  StubbornFileSystem disk;
+  options.files = &disk;
+  options.max_to_keep = 1;
+  Saver(options).save(*session, path, 1);
+  {
+    Saver saver(options);
+    saver.recover_last_checkpoints(state());
+    disk.stubborn = "model-1.index";
+    saver.save(*session, path, 2);
+    EXPECT_TRUE(exists(path + "-1"));
+  }
+  disk.stubborn.clear();
+  Saver saver(options);
+  saver.recover_last_checkpoints(state());
+  saver.save(*session, path, 3);
+  EXPECT_FALSE(exists(path + "-1"));
+  EXPECT_FALSE(exists(path + "-2"));
+}
+
+TEST_F(SaverRetentionTest, WhatIsListedAnewIsNotDeletedForAnEarlierFailure) {
+  StubbornFileSystem disk;
+  options.files = &disk;
+  options.max_to_keep = 2;
+  Saver saver(options);
+  disk.stubborn = "model-1.index";
+  for (int n = 1; n <= 3; ++n) saver.save(*session, path, n);
+  disk.stubborn.clear();
+  saver.set_last_checkpoints({path + "-1"});
+  saver.save(*session, path, 4);
+  EXPECT_TRUE(exists(path + "-1"));
+}
+
+TEST_F(SaverRetentionTest, WithoutALimitARestartedRunGoesOnSaving) {
+  Saver(options).save(*session, path, 1);
+  options.max_to_keep = 0;
+  Saver saver(options);
+  saver.recover_last_checkpoints(state());
+  for (int n = 2; n <= 3; ++n) saver.save(*session, path, n);
+  EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre(path + "-3"));
+  for (int n = 1; n <= 3; ++n) EXPECT_TRUE(exists(path + "-" + std::to_string(n))) << n;
+}
+
 TEST_F(SaverRetentionTest, OneInNHoursIsKeptForGood) {  // SA-74
   options.max_to_keep = 2;
   options.keep_checkpoint_every_n_hours = 1;

@@ -85,24 +85,35 @@ TEST_F(SaverTest, VariablesAndStepAreReadInOneSnapshot) {
   EXPECT_EQ(session->snapshot_runs(), 1);
 }
 
-TEST_F(SaverTest, AStepIsSavedOnce) {
+TEST_F(SaverTest, AStepIsSavedOnceOnDemand) {
   Saver saver(options);
   saver.save(*session, path, step);
   const size_t written = files.operations().size();
-  EXPECT_EQ(saver.save(*session, path, step), path + "-0");
+  EXPECT_EQ(saver.save(*session, path, step, {.skip_if_saved = true}), path + "-0");
   EXPECT_EQ(files.operations().size(), written);
-  saver.save(*session, path, step, {.save_again = true});
-  EXPECT_GT(files.operations().size(), written);
 }
 
-TEST_F(SaverTest, WithoutAStepTensorEverySaveIsWritten) {  // SA-27
+TEST_F(SaverTest, WhatIsNewsOfASavedStepIsNotSkipped) {
+  options.keep_best = 1;
   Saver saver(options);
-  saver.save(*session, path);
-  set(a, 5);
-  saver.save(*session, path);
-  set(a, 6);
-  saver.restore(*session, path);
-  EXPECT_EQ(get(a), 5);
+  saver.save(*session, path, step, {.write_state = false});
+  saver.save(*session, path, step, {.skip_if_saved = true});
+  EXPECT_EQ(state().model_checkpoint_path, path + "-0");
+  saver.save(*session, path, step, {.metric = 0.93, .skip_if_saved = true});
+  EXPECT_THAT(saver.best_checkpoints(), ElementsAre(path + "-0"));
+}
+
+TEST_F(SaverTest, EverySaveIsWritten) {  // SA-27
+  Saver saver(options);
+  for (const StepSource& any : {StepSource(), StepSource(3), StepSource(step)}) {
+    set(a, 4);
+    const std::string prefix = saver.save(*session, path, any);
+    set(a, 5);
+    EXPECT_EQ(saver.save(*session, path, any), prefix);
+    set(a, 6);
+    saver.restore(*session, prefix);
+    EXPECT_EQ(get(a), 5) << prefix;
+  }
 }
 
 TEST_F(SaverTest, TheIndexComesAfterDataAndMetaAndBeforeTheState) {  // unlike SA-25
@@ -128,6 +139,7 @@ TEST_F(SaverTest, AFailureAtAnyOperationLeavesTheCheckpointBeforeOrTheNewOne) {
     files.heal();
     const std::string latest = exists(path + "-2") ? path + "-2" : path + "-1";
     EXPECT_THAT(BundleReader(files, latest).verify(), IsEmpty()) << "operation " << n;
+    EXPECT_TRUE(exists(path + "-2") || !files.exists(path + "-2.meta")) << "operation " << n;
   }
 }
 

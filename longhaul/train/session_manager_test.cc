@@ -1,5 +1,7 @@
 #include "longhaul/train/session_manager.h"
 
+#include <filesystem>
+
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/train/session_manager_fixture.h"
 
@@ -9,6 +11,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST_F(SessionManagerTest, LocalInitNeedsAnOperation) {  // SM-2
   options.local_init_op = {};
@@ -93,6 +96,30 @@ TEST_F(SessionManagerTest, ACheckpointThatACrashKeptFromBeingListedIsManagedAgai
   EXPECT_EQ(value(*restarted_manager.prepare_session(prepare), v), 3);
   EXPECT_EQ(restarted_manager.restored_from(), orphan);
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre(listed, orphan));
+}
+
+TEST_F(SessionManagerTest, ACopiedDirectoryIsARunOfItsOwn) {
+  const std::string first = save(1, 7), second = save(3, 8);
+  const testing::TemporaryDirectory copy;
+  std::filesystem::copy(directory.path(), copy.path());
+  restart();
+  prepare.checkpoint_dir = copy.path();
+  SessionManager in_copy = manager();
+  in_copy.prepare_session(prepare);
+  EXPECT_EQ(in_copy.restored_from(), copy.file("model-8"));
+  EXPECT_THAT(saver.last_checkpoints(), ElementsAre(copy.file("model-7"), copy.file("model-8")));
+}
+
+TEST_F(SessionManagerTest, CheckpointsOfAnotherDirectoryAreRestoredAndNotManaged) {
+  const std::string prefix = save(1, 7);
+  const testing::TemporaryDirectory copy;
+  std::filesystem::copy(directory.file("checkpoint"), copy.file("checkpoint"));
+  restart();
+  prepare.checkpoint_dir = copy.path();
+  SessionManager in_copy = manager();
+  in_copy.prepare_session(prepare);
+  EXPECT_EQ(in_copy.restored_from(), prefix);
+  EXPECT_THAT(saver.last_checkpoints(), IsEmpty());
 }
 
 TEST_F(SessionManagerTest, OnlyOneWayToNameACheckpoint) {  // SM-14

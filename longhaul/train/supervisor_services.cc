@@ -31,7 +31,7 @@ void save_checkpoint(const ServiceContext& context) {
   log_info("Saving checkpoint to path {}", context.save_path);
   const std::string before = context.saver->last_saved();
   const StepSource step = context.global_step.valid() ? StepSource(context.global_step) : StepSource();
-  const std::string prefix = context.saver->save(*context.session, context.save_path, step);
+  const std::string prefix = context.saver->save(*context.session, context.save_path, step, {.skip_if_saved = true});
   if (context.writer == nullptr || step.is_none() || prefix == before) return;
   proto::SessionLog log;
   log.set_status(proto::SessionLog::CHECKPOINT);
