@@ -67,6 +67,7 @@ class PriorityStore : public ElementStore {
     for (auto element = taken.rbegin(); element != taken.rend(); ++element) push(std::move(*element), --oldest_);
   }
   size_t size() const override { return heap_.size(); }
+  bool by_priority() const override { return true; }
 
  private:
   struct Entry {

@@ -17,6 +17,8 @@ class ElementStore {
   // Elements that were the last to be taken, in that order: they will be the next again.
   virtual void put_back(std::vector<StoredElement> taken) = 0;
   virtual size_t size() const = 0;
+  // Whether it orders the elements by their first component, which must then be a scalar int64.
+  virtual bool by_priority() const { return false; }
 };
 
 std::unique_ptr<ElementStore> make_fifo_store();

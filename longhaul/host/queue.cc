@@ -1,6 +1,6 @@
 #include "longhaul/host/queue.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
@@ -8,34 +8,71 @@
 #include "longhaul/base/clock.h"
 
 namespace longhaul {
+namespace {
 
-Queue::Queue(QueueSpec spec, std::unique_ptr<ElementStore> store) : spec_(std::move(spec)), store_(std::move(store)) {}
+// A priority is a scalar also where no shapes are declared.
+std::vector<Shape> shapes_to_check(const QueueSignature& signature, const ElementStore& store) {
+  if (!signature.shapes.empty() || !store.by_priority()) return signature.shapes;
+  std::vector<Shape> shapes(signature.dtypes.size(), Shape::unknown_rank());
+  if (!shapes.empty()) shapes[0] = Shape{};
+  return shapes;
+}
 
-Shape Queue::component_shape(size_t i) const {
-  return spec_.signature.shapes.empty() ? Shape::unknown_rank() : spec_.signature.shapes[i];
+std::string described(const QueueSignature& signature) {
+  std::vector<std::string_view> dtypes;
+  for (const DType dtype : signature.dtypes) dtypes.push_back(dtype_name(dtype));
+  std::vector<std::string> shapes;
+  for (const Shape& shape : signature.shapes) shapes.push_back(shape.to_string());
+  return fmt::format("[{}] of shapes {}", fmt::join(dtypes, ", "),
+                     shapes.empty() ? "that are not declared" : fmt::format("[{}]", fmt::join(shapes, ", ")));
+}
+
+// [3] for [?, 3].
+Shape shape_of_row(const Shape& rows) {
+  return Shape(std::vector<int64_t>(rows.dims().begin() + 1, rows.dims().end()));
+}
+
+}  // namespace
+
+Queue::Queue(QueueSpec spec, std::unique_ptr<ElementStore> store)
+    : spec_(std::move(spec)), store_(std::move(store)), shapes_(shapes_to_check(spec_.signature, *store_)) {}
+
+void Queue::check_handle(const Operation& handle) const {
+  const QueueSignature wanted = queue_signature(handle);
+  const auto& [dtypes, shapes] = spec_.signature;
+  if (wanted.dtypes == dtypes && wanted.shapes == shapes) return;
+  throw InvalidArgumentError(
+      fmt::format("{}: Shared queue '{}' has elements of {}, and this operation declares {}: give the one that differs "
+                  "another shared_name",
+                  handle.name(), name(), described(spec_.signature), described(wanted)));
 }
 
 void Queue::check(std::span<const Tensor> element) const {
-  const auto& [dtypes, shapes] = spec_.signature;
-  if (element.size() != dtypes.size()) {
-    throw InvalidArgumentError(fmt::format("{} '{}': Wrong number of components in tuple. Expected {}, got {}",
-                                           spec_.kind, name(), dtypes.size(), element.size()));
+  check_count(element.size());
+  for (size_t i = 0; i < element.size(); ++i) check_component(i, element[i].dtype(), element[i].shape());
+}
+
+void Queue::check_count(size_t components) const {
+  const size_t expected = spec_.signature.dtypes.size();
+  if (components == expected) return;
+  throw InvalidArgumentError(fmt::format("{} '{}': Wrong number of components in tuple. Expected {}, got {}",
+                                         spec_.kind, name(), expected, components));
+}
+
+void Queue::check_component(size_t i, DType dtype, const Shape& shape) const {
+  const DType expected = spec_.signature.dtypes[i];
+  if (dtype != expected) {
+    throw InvalidArgumentError(fmt::format("{} '{}': Type mismatch in tuple component {}. Expected {}, got {}",
+                                           spec_.kind, name(), i, dtype_name(expected), dtype_name(dtype)));
   }
-  for (size_t i = 0; i < element.size(); ++i) {
-    if (element[i].dtype() != dtypes[i]) {
-      throw InvalidArgumentError(fmt::format("{} '{}': Type mismatch in tuple component {}. Expected {}, got {}",
-                                             spec_.kind, name(), i, dtype_name(dtypes[i]),
-                                             dtype_name(element[i].dtype())));
-    }
-    if (!shapes.empty() && !element[i].shape().compatible_with(shapes[i])) {
-      throw InvalidArgumentError(fmt::format("{} '{}': Shape mismatch in tuple component {}. Expected {}, got {}",
-                                             spec_.kind, name(), i, shapes[i].to_string(),
-                                             element[i].shape().to_string()));
-    }
+  if (!shapes_.empty() && !shape.compatible_with(shapes_[i])) {
+    throw InvalidArgumentError(fmt::format("{} '{}': Shape mismatch in tuple component {}. Expected {}, got {}",
+                                           spec_.kind, name(), i, shapes_[i].to_string(), shape.to_string()));
   }
 }
 
 void Queue::check_rows(std::span<const Tensor> components) const {
+  check_count(components.size());
   for (size_t i = 0; i < components.size(); ++i) {
     if (components[i].shape().rank() == 0) {
       throw InvalidArgumentError(
@@ -47,6 +84,7 @@ void Queue::check_rows(std::span<const Tensor> components) const {
           "have {}",
           spec_.kind, name(), i, components[i].shape().dim(0), components[0].shape().dim(0)));
     }
+    check_component(i, components[i].dtype(), shape_of_row(components[i].shape()));
   }
 }
 
@@ -87,7 +125,6 @@ void Queue::enqueue_many(std::span<const Tensor> components, const WaitLimits& l
   PendingEnqueue pending;
   pending.batch = std::make_shared<const std::vector<Tensor>>(components.begin(), components.end());
   pending.count = components.empty() ? 0 : static_cast<size_t>(components[0].shape().dim(0));
-  if (pending.count > 0) check(pending.element(0).components());  // the others are like it
   wait(pending, limits);
 }
 
@@ -152,7 +189,14 @@ void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
   }
   {
     MutexLock lock(mutex_);
-    begin(pending);
+    try {
+      begin(pending);
+    } catch (...) {
+      if (!pending.done) {
+        withdraw(pending);
+        throw;
+      }
+    }
     while (!pending.done && !pending.cancelled) {
       const Seconds left = limits.deadline.count() > 0 ? limits.deadline - Clock::real().now() : kLook;
       if (left <= Seconds{0}) break;
@@ -182,12 +226,12 @@ void Queue::begin(PendingDequeue& pending) {
 }
 
 void Queue::withdraw(PendingEnqueue& pending) {
-  enqueues_.erase(std::find(enqueues_.begin(), enqueues_.end(), &pending));
+  std::erase(enqueues_, &pending);
   serve();
 }
 
 void Queue::withdraw(PendingDequeue& pending) {
-  dequeues_.erase(std::find(dequeues_.begin(), dequeues_.end(), &pending));
+  std::erase(dequeues_, &pending);
   store_->put_back(std::move(pending.taken));
   serve();
 }
@@ -204,12 +248,17 @@ bool Queue::serve_enqueues() {
   bool progress = false;
   while (!enqueues_.empty()) {
     PendingEnqueue& first = *enqueues_.front();
-    for (; first.next < first.count && has_space(); ++first.next, progress = true) {
-      store_->put(first.element(first.next));
+    std::exception_ptr error;
+    try {
+      for (; first.next < first.count && has_space(); ++first.next, progress = true) {
+        store_->put(first.element(first.next));
+      }
+    } catch (...) {  // that call's alone, not of the one that serves it
+      error = std::current_exception();
     }
-    if (first.next < first.count) return progress;
+    if (!error && first.next < first.count) return progress;
     enqueues_.pop_front();
-    finish(first);
+    finish(first, std::move(error));
   }
   return progress;
 }
@@ -218,7 +267,10 @@ bool Queue::serve_dequeues() {
   bool progress = false;
   while (!dequeues_.empty()) {
     PendingDequeue& first = *dequeues_.front();
-    for (; first.taken.size() < first.wanted && has_element(); progress = true) first.taken.push_back(store_->take());
+    for (; first.taken.size() < first.wanted && has_element(); progress = true) {
+      first.taken.emplace_back();  // before the element leaves the store: memory may run out
+      first.taken.back() = store_->take();
+    }
     const bool enough = first.taken.size() == first.wanted;
     if (!enough && !(closed_ && enqueues_.empty())) return progress;
     dequeues_.pop_front();

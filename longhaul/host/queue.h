@@ -35,7 +35,8 @@ struct QueueSpec {
 // that fails leaves the queue as it was, but for the elements that an enqueue_many had put before.
 //
 // Errors of values: InvalidArgumentError "Wrong number of components in tuple", "Type mismatch in tuple component",
-// "Shape mismatch in tuple component". Tensors share their bytes with the caller's.
+// "Shape mismatch in tuple component". Tensors share their bytes with the caller's. Memory that runs out while a call
+// is in line ends that call alone, whichever thread serves it.
 class Queue final : public Resource {
  public:
   Queue(QueueSpec spec, std::unique_ptr<ElementStore> store);
@@ -43,6 +44,8 @@ class Queue final : public Resource {
 
   const std::string& name() const { return spec_.name; }
   const QueueSignature& signature() const { return spec_.signature; }
+  // InvalidArgumentError: the handle declares elements of other dtypes or shapes.
+  void check_handle(const Operation& handle) const override;
 
   // CancelledError: the queue is closed ("... is closed."), or was closed with a cancel ("Enqueue operation was
   // cancelled").
@@ -90,7 +93,8 @@ class Queue final : public Resource {
   };
 
   void check(std::span<const Tensor> element) const;
-  Shape component_shape(size_t i) const;
+  void check_count(size_t components) const;
+  void check_component(size_t i, DType dtype, const Shape& shape) const;
   void check_rows(std::span<const Tensor> components) const;
   std::vector<Tensor> dequeue_stacked(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
   std::vector<StoredElement> take(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
@@ -112,8 +116,9 @@ class Queue final : public Resource {
   static void finish(Pending& pending, std::exception_ptr error = nullptr);
 
   const QueueSpec spec_;
-  mutable Mutex mutex_;
   const std::unique_ptr<ElementStore> store_;  // its elements are guarded by mutex_
+  const std::vector<Shape> shapes_;            // those that are checked; empty: none
+  mutable Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;
   std::deque<PendingEnqueue*> enqueues_ GUARDED_BY(mutex_);  // in the order in which they came
   std::deque<PendingDequeue*> dequeues_ GUARDED_BY(mutex_);

@@ -85,6 +85,18 @@ TEST_F(PriorityQueueTest, WhatAFailedCallGivesBackKeepsItsPlace) {
   for (const char* expected : {"a", "b", "c"}) EXPECT_EQ(take(), expected);
 }
 
+TEST_F(PriorityQueueTest, APriorityIsAScalarAlsoWithoutShapes) {
+  Queue undeclared({.kind = "PriorityQueue", .name = "q", .signature = {{kInt64, kString}, {}}}, make_priority_store());
+  const std::vector<Tensor> rows{Tensor::of<int64_t>({1, 2}, {1, 2}), Tensor::of<std::string>({"a"})};
+  const char* const refused =
+      "INVALID_ARGUMENT: PriorityQueue 'q': Shape mismatch in tuple component 0. Expected [], got [2]";
+  EXPECT_EQ(error_of_call([&] { undeclared.enqueue_many(rows); }), refused);
+  EXPECT_EQ(error_of_call([&] { undeclared.enqueue({Tensor::of<int64_t>({1, 2}), Tensor::scalar("a")}); }), refused);
+  EXPECT_EQ(undeclared.waiting(), 0u);
+  undeclared.enqueue({Tensor::scalar(int64_t{2}), Tensor::of<std::string>({"any", "shape"})});
+  EXPECT_EQ(undeclared.dequeue()[1].shape(), (Shape{2}));
+}
+
 Tensor strings(Shape shape, const std::vector<std::string>& values) {
   return Tensor::of<std::string>(std::move(shape), values);
 }

@@ -213,6 +213,49 @@ TEST_F(QueueTest, AnElementTooMuchToStackStays) {
   EXPECT_EQ(queue.size(), 4u);
 }
 
+// Takes any number but 13.
+class SuperstitiousStore : public ElementStore {
+ public:
+  void put(StoredElement element) override {
+    if (element.component(0).item<int64_t>() == 13) throw ResourceExhaustedError("no room for a 13");
+    inner_->put(std::move(element));
+  }
+  StoredElement take() override { return inner_->take(); }
+  void put_back(std::vector<StoredElement> taken) override { inner_->put_back(std::move(taken)); }
+  size_t size() const override { return inner_->size(); }
+
+ private:
+  const std::unique_ptr<ElementStore> inner_ = make_fifo_store();
+};
+
+TEST_F(QueueTest, AnElementThatTheStoreRefusesIsItsOwnCallsError) {
+  Queue queue(spec("FIFOQueue", 1), std::make_unique<SuperstitiousStore>());
+  const std::vector<Tensor> rows{Tensor::of<int64_t>({13, 14})};
+  EXPECT_THROW(queue.enqueue_many(rows), ResourceExhaustedError);
+  EXPECT_EQ(queue.waiting(), 0u) << "a call that has ended is no more in line";
+  put(queue, {1});
+  auto refused = in_background([&] { queue.enqueue(number(13)); });
+  wait_until_waiting(queue, 1);
+  EXPECT_EQ(value_of(queue.dequeue()), 1) << "which is the call that lets the other one in";
+  EXPECT_EQ(error_of(refused), "RESOURCE_EXHAUSTED: no room for a 13");
+  put(queue, {2});
+  EXPECT_EQ(value_of(queue.dequeue()), 2);
+}
+
+TEST_F(QueueTest, NoRowsAtAllMustFitToo) {
+  Queue queue({.kind = "FIFOQueue", .name = "q", .signature = {{kInt64, kFloat}, {Shape{}, Shape{2}}}},
+              make_fifo_store());
+  const Tensor numbers(kInt64, {0});
+  const auto error_of_rows = [&](std::vector<Tensor> rows) { return error_of_call([&] { queue.enqueue_many(rows); }); };
+  EXPECT_EQ(error_of_rows({numbers, Tensor(kFloat, {0, 2})}), "");
+  EXPECT_THAT(error_of_rows({}), HasSubstr("Wrong number of components in tuple. Expected 2, got 0"));
+  EXPECT_THAT(error_of_rows({numbers}), HasSubstr("Wrong number of components in tuple. Expected 2, got 1"));
+  EXPECT_THAT(error_of_rows({numbers, Tensor(kInt64, {0, 2})}),
+              HasSubstr("Type mismatch in tuple component 1. Expected float, got int64"));
+  EXPECT_THAT(error_of_rows({numbers, Tensor(kFloat, {0, 3})}),
+              HasSubstr("Shape mismatch in tuple component 1. Expected [2], got [3]"));
+}
+
 TEST_F(QueueTest, RefusesElementsThatDoNotFit) {
   const auto queue = fifo(3);
   EXPECT_THAT(error_of_call([&] { queue->enqueue({}); }),

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <typeinfo>
-
 #include "longhaul/base/error.h"
 #include "longhaul/host/host_kernel.h"
 
@@ -27,7 +25,9 @@ std::shared_ptr<Resource> resource_of(const Operation& handle, ResourceMap& reso
     throw UnimplementedError(fmt::format("{}: {} cannot be made here", handle.name(), handle.type()));
   const std::string* shared_name = handle.find_attr<std::string>("shared_name");
   const std::string& name = shared_name == nullptr || shared_name->empty() ? handle.name() : *shared_name;
-  return resources.find_or_make(handle.type() + " " + name, [&] { return make(handle); });
+  std::shared_ptr<Resource> resource = resources.find_or_make(handle.type() + " " + name, [&] { return make(handle); });
+  resource->check_handle(handle);
+  return resource;
 }
 
 }  // namespace longhaul

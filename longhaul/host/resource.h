@@ -14,6 +14,8 @@ namespace longhaul {
 class Resource {
  public:
   virtual ~Resource() = default;
+  // InvalidArgumentError: the handle is on something else than this, which another one of its shared_name has made.
+  virtual void check_handle(const Operation&) const {}
 };
 
 // The resources of a session, by name. Any thread.
@@ -31,7 +33,9 @@ class ResourceMap {
 };
 
 // The resource that a handle (`FIFOQueueV2`, `HashTableV2`, ...) stands for: by its shared_name, else by its own name.
-// InvalidArgumentError: another operation has made something else under that name.
+// Handles of different types never share. Of one type and name the first to be used makes it: what the others say about
+// its capacity, its order or its file format counts for nothing, but InvalidArgumentError: elements of a queue are of
+// other dtypes or shapes. (A table's dtypes are checked when it is used.)
 std::shared_ptr<Resource> resource_of(const Operation& handle, ResourceMap& resources);
 
 }  // namespace longhaul

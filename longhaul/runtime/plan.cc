@@ -226,6 +226,8 @@ void Plan::clear_slots(Frame& frame) const {
     if (!is_constant_[i]) frame.slots[i].reset();
   }
   frame.stack.clear();
+  frame.host_inputs.clear();
+  frame.host_outputs.clear();
 }
 
 }  // namespace longhaul

@@ -177,6 +177,41 @@ TEST_F(QueueRunTest, HandlesOfOneSharedNameAreOneQueue) {
   EXPECT_EQ(session().run(b.dequeue(root_)[0]).item<std::string>(), "text");
 }
 
+TEST_F(QueueRunTest, HandlesOfOneSharedNameDeclareTheSameElements) {
+  const FIFOQueue one(root_, 3, {kString}, {.shared_name = "words", .name = "one"});
+  const FIFOQueue two(root_, 3, {kString, kInt64}, {.shared_name = "words", .name = "two"});
+  const FIFOQueue shaped(root_, 3, {kString}, {.shapes = {Shape{}}, .shared_name = "words", .name = "shaped"});
+  session().run(one.enqueue(root_, {ops::constant(root_, Tensor::scalar("text"))}));
+  for (const QueueBase& other : {QueueBase(two), QueueBase(shaped)}) {
+    try {
+      session().run(other.dequeue(root_)[0]);
+      ADD_FAILURE() << other.name();
+    } catch (const InvalidArgumentError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(other.name() + ": Shared queue 'words' has elements of [string] of shapes "));
+    }
+  }
+  EXPECT_EQ(session().run(one.size(root_)).item<int64_t>(), 1);
+}
+
+TEST_F(QueueRunTest, APriorityIsAScalar) {
+  const PriorityQueue queue(root_, 3, {kString}, {.name = "by_priority"});
+  const Output text = ops::constant(root_, Tensor::scalar("text"));
+  const Output two = ops::constant(root_, Tensor::of<int64_t>({1, 2}));
+  EXPECT_THROW(queue.enqueue(root_, {two, text}), InvalidArgumentError);
+  EXPECT_EQ(queue.dequeue(root_)[0].shape(), (Shape{}));
+  const Output any = ops::placeholder(root_, kInt64);
+  EXPECT_THROW(session().run(queue.enqueue(root_, {any, text}), {{any, Tensor::of<int64_t>({1, 2})}}),
+               InvalidArgumentError);
+}
+
+TEST_F(QueueRunTest, ARunThatFailedHoldsNothing) {
+  const auto bytes = std::make_shared<std::vector<float>>(2);
+  const Tensor element = Tensor::wrap(kFloat, {2}, bytes->data(), bytes);
+  session().run(queue_.close(root_));
+  EXPECT_THROW(session().run({Fetch(enqueue_), Fetch(size_)}, {{x_, element}}), CancelledError);
+  EXPECT_EQ(bytes.use_count(), 2) << "the test's, and the tensor's";
+}
+
 TEST_F(QueueRunTest, AHandleCannotBeFetched) {
   EXPECT_THROW(session().run(queue_.handle()), InvalidArgumentError);
 }

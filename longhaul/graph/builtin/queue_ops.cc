@@ -100,6 +100,12 @@ Shape stacked(const Shape& shape, int64_t count) {
   return Shape(std::move(dims));
 }
 
+// Of component `i` of an element. A priority is a scalar also where no shapes are declared.
+Shape element_shape(const OperationSpec& spec, const QueueSignature& queue, size_t i) {
+  if (!queue.shapes.empty()) return queue.shapes[i];
+  return i == 0 && spec.inputs[0].op().type() == kPriorityQueue ? Shape{} : Shape::unknown_rank();
+}
+
 OpInfo resolve_enqueue_components(const OperationSpec& spec, bool many) {
   const QueueSignature queue = signature_of_input(spec);
   if (spec.inputs.size() != queue.dtypes.size() + 1) {
@@ -112,7 +118,7 @@ OpInfo resolve_enqueue_components(const OperationSpec& spec, bool many) {
       refuse(spec, fmt::format("Type mismatch in tuple component {}. Expected {}, got {}", i,
                                dtype_name(queue.dtypes[i]), dtype_name(given.dtype())));
     }
-    const Shape element = queue.shapes.empty() ? Shape::unknown_rank() : queue.shapes[i];
+    const Shape element = element_shape(spec, queue, i);
     const Shape wanted = many ? stacked(element, -1) : element;
     if (!given.shape().compatible_with(wanted)) {
       refuse(spec, fmt::format("Shape mismatch in tuple component {}. Expected {}, got {}", i, wanted.to_string(),
@@ -144,7 +150,7 @@ OpInfo resolve_dequeue(const OperationSpec& spec) {
   check_component_types(spec, queue);
   OpInfo info{{}, kTakesInput | kMayWait, 1};
   for (size_t i = 0; i < queue.dtypes.size(); ++i) {
-    info.outputs.push_back({queue.dtypes[i], queue.shapes.empty() ? Shape::unknown_rank() : queue.shapes[i]});
+    info.outputs.push_back({queue.dtypes[i], element_shape(spec, queue, i)});
   }
   return info;
 }
