@@ -18,27 +18,31 @@ class FileWindow {
   // The `count` bytes at `offset`, fewer only at the end of the file. Valid until the next call. Memory is taken for
   // `count`, so it is checked before.
   std::string_view at(uint64_t offset, size_t count) {
-    if (offset < begin_ || offset + count > begin_ + buffer_.size()) load(offset, count);
-    return std::string_view(buffer_).substr(offset - begin_, count);
+    if (offset < begin_ || offset + count > begin_ + filled_) load(offset, count);
+    return held().substr(offset - begin_, count);
   }
   // What there is at `offset`: empty only at the end of the file.
   std::string_view some(uint64_t offset) {
-    if (offset < begin_ || offset >= begin_ + buffer_.size()) load(offset, 1);
-    return std::string_view(buffer_).substr(offset - begin_);
+    if (offset < begin_ || offset >= begin_ + filled_) load(offset, 1);
+    return held().substr(offset - begin_);
   }
   uint64_t file_size() const { return file_->size(); }
 
  private:
   static constexpr size_t kReadBytes = 256 * 1024;
 
+  std::string_view held() const { return std::string_view(buffer_).substr(0, filled_); }
+  // Nothing is held after a read that failed.
   void load(uint64_t offset, size_t count) {
+    filled_ = 0;
     buffer_.resize(std::max(count, kReadBytes));
     begin_ = offset;
-    buffer_.resize(file_->read(offset, buffer_.data(), buffer_.size()));
+    filled_ = file_->read(offset, buffer_.data(), buffer_.size());
   }
 
   const std::unique_ptr<ReadableFile> file_;
   std::string buffer_;
+  size_t filled_ = 0;  // bytes of the buffer that are the file's, from begin_ on
   uint64_t begin_ = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
@@ -47,11 +48,21 @@ class Reader::Turn {
   Reader& reader_;
 };
 
+namespace {
+
+// Errors of one call's wait: the next call finds out by itself.
+bool is_of_one_call(Code code) {
+  return code == Code::kCancelled || code == Code::kDeadlineExceeded || code == Code::kOutOfRange;
+}
+
+}  // namespace
+
 Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits,
                              Keys keys) {
   constexpr int64_t kMostReserved = 4096;
   if (limit < 1) throw InvalidArgumentError(fmt::format("{}: {} records cannot be read", name_, limit));
   Turn turn(*this, limits);
+  throw_left_over();
   Records records;
   records.values.reserve(static_cast<size_t>(std::min(limit, kMostReserved)));
   if (keys == Keys::kWanted) records.keys.reserve(records.values.capacity());
@@ -59,8 +70,9 @@ Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSyste
     while (static_cast<int64_t>(records.values.size()) < limit) {
       if (!read_one(next_file, files, keys, records)) finish_work();
     }
-  } catch (const Error&) {
+  } catch (const Error& error) {
     if (records.values.empty()) throw;
+    if (!is_of_one_call(error.code())) left_over_ = std::current_exception();
   }
   MutexLock lock(mutex_);
   produced_ += static_cast<int64_t>(records.values.size());
@@ -86,6 +98,16 @@ void Reader::open(FileSystem& files) {
     work_.reset();
     throw;
   }
+}
+
+void Reader::throw_left_over() {
+  if (left_over_) std::rethrow_exception(std::exchange(left_over_, nullptr));
+}
+
+// Forgets what was before.
+void Reader::start_with(std::unique_ptr<Work> work) {
+  work_ = std::move(work);
+  left_over_ = nullptr;
 }
 
 void Reader::finish_work() {
@@ -129,9 +151,9 @@ void Reader::restore_state(const std::string& bytes, const WaitLimits& limits) {
     throw InvalidArgumentError(fmt::format("Could not parse state for {}: {} bytes", name_, bytes.size()));
   }
   Turn turn(*this, limits);
-  work_.reset();
-  if (under_way == 1)
-    work_ = std::make_unique<Work>(Work{state.current_work(), {state.offset(), state.number()}, nullptr});
+  start_with(under_way == 0
+                 ? nullptr
+                 : std::make_unique<Work>(Work{state.current_work(), {state.offset(), state.number()}, nullptr}));
   MutexLock lock(mutex_);
   completed_ = state.work_finished();
   produced_ = state.num_records_produced();
@@ -139,7 +161,7 @@ void Reader::restore_state(const std::string& bytes, const WaitLimits& limits) {
 
 void Reader::reset(const WaitLimits& limits) {
   Turn turn(*this, limits);
-  work_.reset();
+  start_with(nullptr);
   MutexLock lock(mutex_);
   completed_ = produced_ = 0;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,7 +31,7 @@ class Reader final : public Resource {
   Reader(std::string name, OpenRecords open) : name_(std::move(name)), open_(std::move(open)) {}
 
   // Up to `limit` records, at least one, from as many files as it takes. An error that comes after some records is left
-  // to the next call. A file that cannot be opened is an error, and is passed over by the next call.
+  // to the next call. A file that cannot be opened is an error, and is passed over by the call after that.
   Records read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits = {},
                Keys keys = Keys::kWanted) EXCLUDES(mutex_);
 
@@ -56,11 +57,15 @@ class Reader final : public Resource {
 
   bool read_one(const NextFile& next_file, FileSystem& files, Keys keys, Records& records);
   void open(FileSystem& files);
+  void throw_left_over();
+  void start_with(std::unique_ptr<Work> work);
   void finish_work() EXCLUDES(mutex_);
 
   const std::string name_;
   const OpenRecords open_;
-  std::unique_ptr<Work> work_;  // of whoever has the turn; null: between files
+  // Of whoever has the turn.
+  std::unique_ptr<Work> work_;    // null: between files
+  std::exception_ptr left_over_;  // an error that came after some records
 
   mutable Mutex mutex_;
   CondVar turn_ended_;

@@ -225,15 +225,6 @@ TEST_F(ReaderTest, AWholeFileIsARecordAndANameCanBeOne) {
   EXPECT_THAT(keys, ElementsAre("x", "y"));
 }
 
-TEST_F(ReaderTest, AMissingFileIsAnErrorAndThenPassedOver) {
-  Reader reader("reader", text_lines());
-  Strings files{write("a", "a"), directory.file("none"), write("b", "b")};
-  size_t next = 0;
-  const auto next_file = [&] { return files.at(next++); };
-  EXPECT_THAT(reader.read(5, next_file, FileSystem::real()).values, ElementsAre("a"));
-  EXPECT_THAT(reader.read(1, next_file, FileSystem::real()).values, ElementsAre("b"));
-}
-
 TEST_F(ReaderTest, ReadUpToCrossesFilesAndLeavesErrorsToTheNextCall) {
   Reader reader("reader", text_lines());
   Strings files{write("a", "1\n2\n3\n"), write("b", "4\n")};

@@ -38,17 +38,19 @@ class TextLines : public RecordSource {
   bool take_line(std::string& line) {
     line.clear();
     bool any = false;
+    uint64_t at = offset_;  // which stays before the line if a part of it cannot be read
     while (true) {
-      const std::string_view rest = file_.some(offset_);
+      const std::string_view rest = file_.some(at);
       if (rest.empty()) break;
       any = true;
       const void* end = std::memchr(rest.data(), '\n', rest.size());
       const size_t count =
           end == nullptr ? rest.size() : static_cast<size_t>(static_cast<const char*>(end) - rest.data());
       line.append(rest.data(), count);
-      offset_ += count + (end == nullptr ? 0 : 1);
+      at += count + (end == nullptr ? 0 : 1);
       if (end != nullptr) break;
     }
+    offset_ = at;
     if (line.ends_with('\r')) line.pop_back();
     return any;
   }

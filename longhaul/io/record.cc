@@ -78,13 +78,14 @@ RecordReader::Result RecordReader::next(std::string_view& payload) {
 
 // The `count` bytes at `offset`, fewer only at the end of the file. Valid until the next call.
 std::string_view RecordReader::window(uint64_t offset, size_t count) {
-  bool inside = offset >= buffer_offset_ && offset + count <= buffer_offset_ + buffer_.size();
+  bool inside = offset >= buffer_offset_ && offset + count <= buffer_offset_ + filled_;
   if (!inside) {
+    filled_ = 0;  // until the read has succeeded
     buffer_.resize(std::max(count, kReadBytes));
     buffer_offset_ = offset;
-    buffer_.resize(file_.read(offset, buffer_.data(), buffer_.size()));
+    filled_ = file_.read(offset, buffer_.data(), buffer_.size());
   }
-  return std::string_view(buffer_).substr(offset - buffer_offset_, count);
+  return std::string_view(buffer_).substr(0, filled_).substr(offset - buffer_offset_, count);
 }
 
 void RecordReader::throw_corrupted(const char* part, uint32_t got, uint32_t want) const {

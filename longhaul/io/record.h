@@ -46,7 +46,7 @@ class RecordReader {
   RecordReader(const ReadableFile& file, std::string name, uint64_t offset = 0);
 
   // On kRecord, `payload` is the record's, valid until the next call. DataLossError "<name>: corrupted record at
-  // <offset>" for a wrong checksum; the reader stays where it is.
+  // <offset>" for a wrong checksum; the reader stays where it is, also after a read that failed.
   Result next(std::string_view& payload);
 
   // Where the next record begins.
@@ -60,6 +60,7 @@ class RecordReader {
   std::string name_;
   uint64_t offset_;
   std::string buffer_;
+  size_t filled_ = 0;  // bytes of the buffer that are the file's, from buffer_offset_ on
   uint64_t buffer_offset_ = 0;
 };
 

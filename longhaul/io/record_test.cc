@@ -17,6 +17,10 @@ class StringFile : public ReadableFile {
  public:
   uint64_t size() const override { return bytes.size(); }
   size_t read(uint64_t offset, char* out, size_t count) const override {
+    if (fail_next) {
+      fail_next = false;
+      throw UnavailableError("made to fail");
+    }
     largest_read = std::max(largest_read, count);
     size_t got = offset < bytes.size() ? std::min<size_t>(count, bytes.size() - offset) : 0;
     std::memcpy(out, bytes.data() + offset, got);
@@ -24,6 +28,7 @@ class StringFile : public ReadableFile {
   }
   std::string bytes;
   mutable size_t largest_read = 0;
+  mutable bool fail_next = false;
 };
 
 // The first record of an event file that TensorFlow wrote.
@@ -51,6 +56,20 @@ TEST_F(Records, RoundTrip) {
   for (const auto& payload : payloads) expect_record(payload);
   EXPECT_EQ(next(), Result::kEnd);
   EXPECT_EQ(reader_.offset(), file_.bytes.size());
+}
+
+TEST_F(Records, AfterAReadThatFailedTheNextCallReadsAgain) {
+  for (const char* payload : {"one", "two"}) append_record(file_.bytes, payload);
+  const std::string large(300'000, 'x');
+  append_record(file_.bytes, large);
+  file_.fail_next = true;
+  EXPECT_THROW(next(), UnavailableError);
+  expect_record("one");
+  expect_record("two");
+  file_.fail_next = true;
+  EXPECT_THROW(next(), UnavailableError) << "it goes beyond what was read before";
+  expect_record(large);
+  EXPECT_EQ(next(), Result::kEnd);
 }
 
 TEST_F(Records, AGenuineRecordIsReadAndWrittenTheSame) {  // TR-1, TR-2
