@@ -8,8 +8,9 @@
 
 // Images as tensors of [height, width, channels]. Any thread.
 //
-// What cannot be decoded: InvalidArgumentError, it is no such image, or would be larger than 1 GiB, or than its bytes
-// can hold (seen before memory is taken); DataLossError, it is damaged or ends too early.
+// What cannot be decoded: InvalidArgumentError, it is no such image, or would be larger than 1 GiB as it comes out (of
+// a JPEG image: also as it is in the file, before it is made grey or smaller), or than its bytes can hold (seen before
+// memory is taken); DataLossError, it is damaged or ends too early.
 namespace longhaul {
 
 // As uint8 or uint16. `channels`: 0 as the image has (1 to 4), 1 grey, 3 RGB, 4 RGBA. 16 bits become 8 by dropping the

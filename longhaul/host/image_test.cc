@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <jpeglib.h>
+#include <zlib.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -175,6 +176,26 @@ TEST(Png, AnAbsurdSizeTakesNoMemory) {
   EXPECT_THAT(error_of([] { decode_png(from_hex(kWide)); }), HasSubstr("100000 x 100000: too large"));
 }
 
+// A grey image that says that it is that large, with bytes enough, and ends too early.
+std::string claims_size(uint32_t side) {
+  std::string png = encode_png(plain(1, 1, {7}));
+  const auto put = [&png](size_t at, uint32_t value) {
+    for (size_t i = 0; i < 4; ++i) png[at + i] = static_cast<char>(value >> (24 - 8 * i));
+  };
+  put(16, side);
+  put(20, side);
+  put(29, static_cast<uint32_t>(crc32(0, reinterpret_cast<const Bytef*>(png.data() + 12), 17)));
+  return png + std::string(size_t{side} * side / 1000, '\0');
+}
+
+TEST(Png, WhatCountsIsTheSizeThatComesOut) {
+  const std::string png = claims_size(17'000);  // 276 MiB in grey, 1.1 GiB with four channels
+  EXPECT_THAT(error_of([&] { decode_png(png); }), HasSubstr("DATA_LOSS"));
+  EXPECT_THAT(error_of([&] { decode_png(png, 3); }), HasSubstr("DATA_LOSS"));
+  EXPECT_THAT(error_of([&] { decode_png(png, 4); }), HasSubstr("17000 x 17000: too large"));
+  EXPECT_THAT(error_of([&] { decode_png(png, 3, kUInt16); }), HasSubstr("17000 x 17000: too large"));
+}
+
 TEST(Png, OtherChannelsAndDtypesAreRefused) {
   EXPECT_THAT(error_of([] { decode_png(from_hex(kPalette), 2); }), HasSubstr("in 2 channels"));
   EXPECT_THAT(error_of([] { decode_png(from_hex(kPalette), 0, kFloat); }), HasSubstr("as float"));
@@ -240,6 +261,16 @@ TEST(Jpeg, AnAbsurdSizeTakesNoMemory) {
   jpeg.replace(frame + 5, 4, "\xff\xdc\xff\xdc");
   EXPECT_THAT(error_of([&] { decode_jpeg(jpeg); }),
               HasSubstr("INVALID_ARGUMENT: the JPEG image says that it is 65500 x 65500: too large"));
+}
+
+TEST(Jpeg, WhatCountsIsTheSizeThatComesOut) {
+  std::string jpeg = jpeg_of(plain(8, 8, {7}), JCS_GRAYSCALE);
+  const size_t frame = jpeg.find("\xff\xc0");
+  ASSERT_NE(frame, std::string::npos);
+  jpeg.replace(frame + 5, 4, "\x4e\x20\x4e\x20");  // 20000 x 20000
+  jpeg += std::string(50'000, '\0');
+  EXPECT_THAT(error_of([&] { decode_jpeg(jpeg); }), HasSubstr("DATA_LOSS"));
+  EXPECT_THAT(error_of([&] { decode_jpeg(jpeg, 3); }), HasSubstr("20000 x 20000: too large"));
 }
 
 TEST(ImageOps, ImagesAreDecodedAndEncodedInAGraph) {

@@ -2,6 +2,7 @@
 #include <jerror.h>
 #include <jpeglib.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstdio>
 #include <vector>
@@ -90,10 +91,16 @@ bool JpegReader::finish() {
   return true;
 }
 
-// A block of 8 x 8 pixels takes a bit of the file at least, with much room for arithmetic coding.
+// In a pixel of the tensor. Inks become colours.
+int64_t samples_of(const jpeg_decompress_struct& jpeg) {
+  return jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3;
+}
+
+// A block of 8 x 8 pixels takes a bit of the file at least, with much room for arithmetic coding. What comes out may
+// have more components than the file, and libjpeg may keep all of the file's.
 void check_size(const jpeg_decompress_struct& jpeg, size_t file_bytes) {
   constexpr uint64_t kMostPixelsPerByte = 64 * 8 * 16;
-  const auto samples = static_cast<uint64_t>(jpeg.num_components);
+  const auto samples = static_cast<uint64_t>(std::max<int64_t>(jpeg.num_components, samples_of(jpeg)));
   check_image_size("JPEG", jpeg.image_width, jpeg.image_height, samples, file_bytes * kMostPixelsPerByte);
 }
 
@@ -150,11 +157,10 @@ Tensor decode_jpeg(std::string_view bytes, int64_t channels, int64_t ratio, bool
     if (!done) throw DataLossError(fmt::format("the JPEG image is damaged: {}", reader.message()));
   };
   check(reader.read_header());
-  check_size(reader.jpeg(), bytes.size());
   choose_output(reader.jpeg(), channels, ratio, fancy_upscaling);
+  check_size(reader.jpeg(), bytes.size());
   check(reader.start());
-  const int64_t samples = reader.jpeg().out_color_space == JCS_GRAYSCALE ? 1 : 3;
-  Tensor image(kUInt8, {reader.jpeg().output_height, reader.jpeg().output_width, samples});
+  Tensor image(kUInt8, {reader.jpeg().output_height, reader.jpeg().output_width, samples_of(reader.jpeg())});
   check(read_rows(reader, image));
   check(reader.finish());
   return image;

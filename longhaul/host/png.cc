@@ -120,6 +120,13 @@ bool PngReader::read_rows(png_bytepp rows) {
   return true;
 }
 
+// In a pixel that comes out; `channels` as asked for.
+int64_t samples_of(const Header& header, int64_t channels) {
+  if (channels != 0) return channels;
+  const int own = header.color == PNG_COLOR_TYPE_PALETTE ? 3 : header.channels;
+  return own + (header.transparent ? 1 : 0);
+}
+
 // Deflate makes no more than 1032 bytes of one; a row has a byte more than its pixels.
 void check_size(const Header& header, size_t row_bytes, size_t file_bytes, uint64_t bytes_per_pixel) {
   constexpr uint64_t kMostExpansion = 1032;
@@ -209,8 +216,8 @@ Tensor decode_png(std::string_view bytes, int64_t channels, DType dtype) {
   };
   Header header;
   check(reader.read_header(&header));
-  const uint64_t most_channels = 4, sample_bytes = dtype_size(dtype);
-  check_size(header, reader.row_bytes(), bytes.size(), most_channels * sample_bytes);
+  const auto samples = static_cast<uint64_t>(samples_of(header, channels));
+  check_size(header, reader.row_bytes(), bytes.size(), samples * dtype_size(dtype));
   check(reader.prepare(header, channels, dtype == kUInt16));
   Tensor image(dtype, {header.height, header.width, reader.channels()});
   if (reader.row_bytes() != image.size_bytes() / header.height) throw InternalError("a PNG row of another size");
