@@ -18,7 +18,9 @@ struct TrainLoopOptions {
 
 // Calls `train_step` in a managed session of the supervisor, again and again until somebody requests a stop. When the
 // session is lost (is_lost_session()) it waits, makes another one, which recovers from the last checkpoint, and goes
-// on; a stop that is requested meanwhile ends the loop.
+// on; a stop that is requested during the wait ends the loop. One that is requested between the loss and the wait,
+// while the lost session's threads end and it is closed, cannot be told from that session's own and may be forgotten:
+// who must not be overheard asks again, as StopSignals does.
 //
 //   basic_train_loop(sv, [&](Session& session) { session.run(train_op); });
 //

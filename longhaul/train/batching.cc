@@ -195,7 +195,7 @@ InputTensors add_batch(const Scope& scope, const std::string& default_name, Batc
   const QueueBase queue = add_queue(inner, request, sources[0], example_shapes(sources, options));
   std::vector<EnqueueOp> enqueues;
   for (std::vector<Output>& source : sources) enqueues.emplace_back(enqueue(inner, queue, std::move(source), request));
-  if (sources.size() == 1) enqueues.assign(static_cast<size_t>(options.num_threads), enqueues[0]);
+  if (sources.size() == 1) enqueues = std::vector<EnqueueOp>(static_cast<size_t>(options.num_threads), enqueues[0]);
   add_queue_runner(scope.graph(), QueueRunner(inner, queue, enqueues));
   add_summary(inner, queue, request);
   return dequeue(inner, queue, request);

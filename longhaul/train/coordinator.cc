@@ -105,8 +105,13 @@ std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name, s
     body = nullptr;  // what it holds is let go before the thread counts as finished
     thread->finish();
   };
-  MutexLock lock(thread->signal_->mutex);
-  thread->thread_ = NamedThread(std::move(name), run);
+  try {
+    MutexLock lock(thread->signal_->mutex);
+    thread->thread_ = NamedThread(std::move(name), run);
+  } catch (const std::exception& error) {
+    thread->finish();
+    throw ResourceExhaustedError(fmt::format("thread {} cannot be started: {}", thread->name(), error.what()));
+  }
   return thread;
 }
 

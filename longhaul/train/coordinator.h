@@ -84,7 +84,8 @@ class Coordinator {
   // Runs `body`; what it throws goes to request_stop(). Whether it ended without throwing.
   bool stop_on_exception(const std::function<void()>& body) const;
 
-  // Starts a thread that join() waits for. What `body` throws goes to request_stop().
+  // Starts a thread that join() waits for. What `body` throws goes to request_stop(). ResourceExhaustedError: the
+  // system has no more threads to give; join() waits for none then.
   std::shared_ptr<CoordinatedThread> start_thread(std::string name, std::function<void()> body) const;
 
   // Has join() wait for a thread of the caller's own, until it calls finish(). Register before the thread starts.

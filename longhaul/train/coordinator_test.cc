@@ -7,6 +7,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/testing/fake_clock.h"
+#include "longhaul/train/no_new_threads.h"
 
 namespace longhaul {
 namespace {
@@ -204,6 +205,18 @@ TEST_F(CoordinatorTest, AThreadThatComesAfterTheJoinIsForTheNext) {  // CO-12
   coord.join();
   start_deaf_thread("late");
   EXPECT_THAT(join_error({.stop_grace = Seconds{1}}), HasSubstr("threads still running: late"));
+}
+
+TEST_F(CoordinatorTest, AThreadThatCannotBeStartedIsNotWaitedFor) {
+  const NoNewThreads full;
+  try {
+    coord.start_thread("one too many", [] {});
+    ADD_FAILURE() << "it was started";
+  } catch (const ResourceExhaustedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("thread one too many cannot be started: "));
+  }
+  coord.request_stop();
+  EXPECT_EQ(join_error({.stop_grace = Seconds{1}}), "");
 }
 
 TEST_F(CoordinatorTest, NoThreadsAtAllIsFine) {  // CO-3

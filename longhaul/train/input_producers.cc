@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <numeric>
 
 #include "longhaul/ops/reader_ops.h"
@@ -98,6 +99,10 @@ FIFOQueue range_input_producer(const Scope& scope, int32_t limit, const InputPro
 std::vector<Output> slice_input_producer(const Scope& scope, const std::vector<Output>& tensors,
                                          const InputProducerOptions& options) {
   const int64_t rows = rows_of(tensors);
+  if (rows > std::numeric_limits<int32_t>::max()) {
+    throw InvalidArgumentError(
+        fmt::format("{} has {} rows: slice_input_producer numbers them by int32", tensors[0].name(), rows));
+  }
   const Scope inner = scope.sub(options.name.empty() ? "input_producer" : options.name);
   InputProducerOptions producer = options;
   producer.name = "rows";

@@ -176,6 +176,8 @@ TEST_F(InputProducers, SlicesNeedTensorsOfEquallyManyRows) {
   EXPECT_THROW(slice_input_producer(root_, {}), InvalidArgumentError);
   EXPECT_THROW(slice_input_producer(root_, {strings({"a"}), strings({"a", "b"})}), InvalidArgumentError);
   EXPECT_THROW(slice_input_producer(root_, {ops::placeholder(root_, kFloat)}), InvalidArgumentError);
+  const Output too_many = ops::placeholder(root_, kFloat, {int64_t{1} << 32}, "too_many");
+  EXPECT_THAT(error_of([&] { slice_input_producer(root_, {too_many}); }), HasSubstr("too_many:0 has 4294967296 rows"));
 }
 
 TEST_F(InputProducers, TheQueuesFillIsASummary) {  // IN-6

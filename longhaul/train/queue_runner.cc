@@ -114,11 +114,13 @@ struct QueueRunner::Run {
       error = std::current_exception();
       end_of_input = is_end(code_of(error));
     }
+    if (end_of_input) error = nullptr;
     // With a coordinator an error stops all threads, and close_on_stop ends the queue. Without one nobody else would,
-    // and a dequeue would wait for ever.
+    // and a dequeue would wait for ever. Whoever sees that close finds the error listed.
+    if (error && !coord) list(error);
     const bool last = count_end();
     if (last && (end_of_input || (error && !coord))) run_quietly(*session, close_op);
-    if (error && !end_of_input) report(error);
+    if (error && coord) tell_coordinator(error);
   }
 
   void fill(const std::string& op) {
@@ -127,9 +129,12 @@ struct QueueRunner::Run {
     while (!stopped()) enqueue();
   }
 
-  void report(const std::exception_ptr& error) {
+  void tell_coordinator(const std::exception_ptr& error) const {
     if (stopped() && code_of(error) == Code::kCancelled) return;  // by close_on_stop
-    if (coord) std::rethrow_exception(error);                     // which its thread tells the coordinator
+    std::rethrow_exception(error);                                // which its thread reports
+  }
+
+  void list(const std::exception_ptr& error) {
     log_error("Exception in QueueRunner: {}", message_of(error));
     MutexLock lock(errors->mutex);
     errors->raised.push_back(error);
@@ -179,6 +184,18 @@ std::vector<std::exception_ptr> QueueRunner::exceptions_raised() const {
   return errors_->raised;
 }
 
+// All or none: where one cannot be started, those that run end.
+void QueueRunner::start_all(const QueueRunnerThreads& threads, Session& session,
+                            const std::optional<Coordinator>& coord) const {
+  try {
+    for (const auto& thread : threads) thread->start();
+  } catch (...) {
+    if (coord && !coord->joined()) coord->request_stop(std::current_exception());
+    run_quietly(session, cancel_op());
+    throw;
+  }
+}
+
 QueueRunnerThreads QueueRunner::create_threads(std::shared_ptr<Session> session, std::optional<Coordinator> coord,
                                                bool start) const {
   if (!session) throw InvalidArgumentError("the threads of a queue runner need a session");
@@ -197,9 +214,7 @@ QueueRunnerThreads QueueRunner::create_threads(std::shared_ptr<Session> session,
   if (coord) {
     add("close_on_stop", [session, op = cancel_op(), coord = *coord] { close_on_stop(session, op, coord); });
   }
-  if (start) {
-    for (const auto& thread : threads) thread->start();
-  }
+  if (start) start_all(threads, *session, coord);
   return threads;
 }
 

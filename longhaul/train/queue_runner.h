@@ -20,7 +20,8 @@ class QueueRunnerThread {
   QueueRunnerThread(std::string name, std::optional<Coordinator> coord, std::function<void()> body);
 
   const std::string& name() const { return name_; }
-  void start() EXCLUDES(mutex_);           // once; its coordinator's join() waits for it from then on
+  // Once; its coordinator's join() waits for it from then on. ResourceExhaustedError: see Coordinator::start_thread().
+  void start() EXCLUDES(mutex_);
   void join() EXCLUDES(mutex_);            // returns at once if it was not started
   bool finished() const EXCLUDES(mutex_);  // false: it was not started, or still runs
 
@@ -79,7 +80,8 @@ class QueueRunner {
   // The threads of this queue in that session, "QueueRunnerThread-<queue>-<operation>"; with a coordinator one more,
   // "...-close_on_stop", that ends waits by the cancel operation when a stop is requested. Errors go to the
   // coordinator, without one into exceptions_raised(). Empty: the session has such threads that have not ended. The
-  // threads keep the session alive; the graph must live as long.
+  // threads keep the session alive; the graph must live as long. ResourceExhaustedError: a thread cannot be started;
+  // the coordinator has that error, too, and the queue is closed, so that those which run end.
   QueueRunnerThreads create_threads(std::shared_ptr<Session> session, std::optional<Coordinator> coord = std::nullopt,
                                     bool start = false) const;
 
@@ -89,6 +91,8 @@ class QueueRunner {
  private:
   struct Errors;
   struct Run;
+
+  void start_all(const QueueRunnerThreads& threads, Session& session, const std::optional<Coordinator>& coord) const;
 
   proto::QueueRunnerDef def_;
   std::shared_ptr<Errors> errors_;

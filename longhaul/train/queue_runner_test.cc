@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "longhaul/graph/graph_def.h"
+#include "longhaul/train/no_new_threads.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
@@ -87,6 +88,39 @@ TEST_F(QueueRunnerTest, CollectsErrorsWhereThereIsNoCoordinator) {  // QR-4
   ASSERT_THAT(errors, SizeIs(2));
   for (const auto& error : errors) EXPECT_THAT(message_of(error), HasSubstr("Operation not in the graph"));
   EXPECT_THAT(log.text(), HasSubstr("Exception in QueueRunner: "));
+}
+
+TEST_F(QueueRunnerTest, AnErrorIsListedBeforeTheQueueIsClosed) {
+  const FIFOQueue queue(root, 10, {kFloat});
+  const QueueRunner* runner = nullptr;
+  size_t listed_at_the_close = 0;
+  const auto look = [&](const auto&) -> std::vector<Tensor> {
+    listed_at_the_close = runner->exceptions_raised().size();
+    return {};
+  };
+  const QueueRunner failing(root, queue, {"i fail"}, {.close_op = ops::host_function(root, {}, {}, look)});
+  runner = &failing;
+  join_all(failing.create_threads(new_session(), std::nullopt, /*start=*/true));
+  EXPECT_EQ(listed_at_the_close, 1u);
+}
+
+TEST_F(QueueRunnerTest, AThreadThatCannotBeStartedEndsTheQueue) {
+  const FIFOQueue queue(root, 10, {kFloat}, {.shapes = {Shape{}}});
+  const QueueRunner runner(root, queue, {queue.enqueue(root, {ops::constant(root, 1.f)})});
+  for (const bool with_coordinator : {false, true}) {
+    const auto session = new_session();
+    const Coordinator coord;
+    {
+      const NoNewThreads full;
+      EXPECT_THROW(runner.create_threads(session, with_coordinator ? std::optional(coord) : std::nullopt,
+                                         /*start=*/true),
+                   ResourceExhaustedError);
+    }
+    EXPECT_THAT(error_of([&] { session->run(queue.dequeue(root)[0]); }), HasSubstr("is closed"));
+    EXPECT_EQ(coord.should_stop(), with_coordinator);
+    EXPECT_EQ(error_of([&] { coord.join(); }).empty(), !with_coordinator);
+    EXPECT_THAT(runner.create_threads(session), SizeIs(1)) << "those before are forgotten";
+  }
 }
 
 TEST_F(QueueRunnerTest, PassesElementsOnAndClosesBehindTheLast) {  // QR-3
