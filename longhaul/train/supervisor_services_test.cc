@@ -246,11 +246,17 @@ TEST_F(ServicesTest, ACleanEndIsSaved) {  // unlike SV-65
 
 TEST_F(ServicesTest, AStepIsSavedOnceAlsoAtTheEnd) {
   add_step(7);
+  testing::FaultyFileSystem files;
+  options.files = &files;
   Supervisor sv(options);
   sv.managed_session([&](Session&) { eventually([&] { return exists(sv.save_path() + "-7"); }); });
-  int checkpoints = 0;
+  int checkpoints = 0, commits = 0;
   for (const std::string& line : described_events()) checkpoints += line == "CHECKPOINT 7";
+  for (const std::string& operation : files.operations()) {
+    commits += operation.starts_with("rename") && operation.ends_with(" model.ckpt-7.index");
+  }
   EXPECT_EQ(checkpoints, 1);
+  EXPECT_EQ(commits, 1);
 }
 
 TEST_F(ServicesTest, AnErrorIsNotSaved) {
