@@ -234,7 +234,8 @@ TEST_F(QueueTest, AnElementThatTheStoreRefusesIsItsOwnCallsError) {
   EXPECT_THROW(queue.enqueue_many(rows), ResourceExhaustedError);
   EXPECT_EQ(queue.waiting(), 0u) << "a call that has ended is no more in line";
   put(queue, {1});
-  auto refused = in_background([&] { queue.enqueue(number(13)); });
+  const WaitLimits limits{.deadline = Clock::real().now() + Seconds{20}};
+  auto refused = in_background([&] { queue.enqueue(number(13), limits); });
   wait_until_waiting(queue, 1);
   EXPECT_EQ(value_of(queue.dequeue()), 1) << "which is the call that lets the other one in";
   EXPECT_EQ(error_of(refused), "RESOURCE_EXHAUSTED: no room for a 13");

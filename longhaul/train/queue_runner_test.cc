@@ -116,9 +116,10 @@ TEST_F(QueueRunnerTest, AThreadThatCannotBeStartedEndsTheQueue) {
                                          /*start=*/true),
                    ResourceExhaustedError);
     }
-    EXPECT_THAT(error_of([&] { session->run(queue.dequeue(root)[0]); }), HasSubstr("is closed"));
+    const Fetch element = queue.dequeue(root)[0];
+    EXPECT_THAT(error_of([&] { session->run(element, {}, {.timeout = Seconds{20}}); }), HasSubstr("is closed"));
     EXPECT_EQ(coord.should_stop(), with_coordinator);
-    EXPECT_EQ(error_of([&] { coord.join(); }).empty(), !with_coordinator);
+    EXPECT_EQ(error_of([&] { coord.join({.stop_grace = Seconds{20}}); }).empty(), !with_coordinator);
     EXPECT_THAT(runner.create_threads(session), SizeIs(1)) << "those before are forgotten";
   }
 }
