@@ -184,7 +184,7 @@ TEST_F(QueueRunTest, HandlesOfOneSharedNameDeclareTheSameElements) {
   session().run(one.enqueue(root_, {ops::constant(root_, Tensor::scalar("text"))}));
   for (const QueueBase& other : {QueueBase(two), QueueBase(shaped)}) {
     try {
-      session().run(other.dequeue(root_)[0]);
+      session().run(other.dequeue(root_)[0], {}, {.timeout = Seconds{20}});
       ADD_FAILURE() << other.name();
     } catch (const InvalidArgumentError& error) {
       EXPECT_THAT(error.what(), HasSubstr(other.name() + ": Shared queue 'words' has elements of [string] of shapes "));
@@ -206,9 +206,11 @@ TEST_F(QueueRunTest, APriorityIsAScalar) {
 
 TEST_F(QueueRunTest, ARunThatFailedHoldsNothing) {
   const auto bytes = std::make_shared<std::vector<float>>(2);
-  const Tensor element = Tensor::wrap(kFloat, {2}, bytes->data(), bytes);
+  const Tensor row = Tensor::wrap(kFloat, {1, 2}, bytes->data(), bytes);
+  const Output rows = ops::placeholder(root_, kFloat, {-1, 2});
+  const Operation enqueue = queue_.enqueue_many(root_, {rows});
   session().run(queue_.close(root_));
-  EXPECT_THROW(session().run({Fetch(enqueue_), Fetch(size_)}, {{x_, element}}), CancelledError);
+  EXPECT_THROW(session().run({Fetch(enqueue), Fetch(size_)}, {{rows, row}}), CancelledError);
   EXPECT_EQ(bytes.use_count(), 2) << "the test's, and the tensor's";
 }
 
