@@ -4,6 +4,8 @@
 #include <deque>
 #include <random>
 
+#include "longhaul/host/seed.h"
+
 namespace longhaul {
 namespace {
 
@@ -26,8 +28,7 @@ class FifoStore : public ElementStore {
 
 std::mt19937_64 seeded(uint64_t seed, uint64_t seed2) {
   if (seed == 0 && seed2 == 0) {
-    std::random_device device;
-    seed = (uint64_t{device()} << 32) | device();
+    seed = fresh_seed();
   }
   std::seed_seq sequence{seed, seed >> 32, seed2, seed2 >> 32};
   return std::mt19937_64(sequence);

@@ -53,7 +53,7 @@ class QueueRunTest : public ::testing::Test {
   }
   // A run on a thread of its own.
   std::future<Tensor> in_background(Fetch fetch, Feeds feeds = {}) {
-    return std::async(std::launch::async, [this, fetch, feeds] { return session().run(fetch, feeds); });
+    return std::async(std::launch::async, [&session = session(), fetch, feeds] { return session.run(fetch, feeds); });
   }
 
   Graph graph_;

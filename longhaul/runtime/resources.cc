@@ -3,27 +3,10 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <fmt/format.h>
 
-#include <random>
-
 #include "longhaul/graph/device_spec.h"
+#include "longhaul/host/seed.h"
 
 namespace longhaul {
-namespace {
-
-// FNV-1a: the same on every machine, unlike std::hash.
-uint64_t hash_name(const std::string& name) {
-  uint64_t hash = 14695981039346656037u;
-  for (unsigned char c : name) hash = (hash ^ c) * 1099511628211u;
-  return hash;
-}
-
-uint64_t fresh_seed() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
-}
-
-}  // namespace
-
 void SessionResources::check_device(const Operation& op) const {
   if (op.device().empty()) return;
   const DeviceSpec spec = DeviceSpec::parse(op.device());
@@ -41,7 +24,7 @@ at::Generator SessionResources::generator(const std::string& operation) {
   std::lock_guard<std::mutex> lock(mutex_);
   const auto found = generators_.find(operation);
   if (found != generators_.end()) return found->second;
-  const uint64_t seed = seed_ == 0 ? fresh_seed() : seed_ * 0x9e3779b97f4a7c15u ^ hash_name(operation);
+  const uint64_t seed = seed_ == 0 ? fresh_seed() : seed_ * 0x9e3779b97f4a7c15u ^ seed_of_name(operation);
   return generators_.emplace(operation, at::detail::createCPUGenerator(seed)).first->second;
 }
 

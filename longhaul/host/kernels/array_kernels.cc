@@ -5,6 +5,7 @@
 #include "longhaul/host/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
 #include "longhaul/host/rows.h"
+#include "longhaul/host/seed.h"
 
 namespace longhaul {
 namespace {
@@ -23,18 +24,6 @@ class RandomOrders : public Resource {
   std::mt19937_64 random_ GUARDED_BY(mutex_);
 };
 
-// FNV-1a, of the operation's name: the same on every machine.
-uint64_t hash_name(const std::string& name) {
-  uint64_t hash = 14695981039346656037u;
-  for (unsigned char c : name) hash = (hash ^ c) * 1099511628211u;
-  return hash;
-}
-
-uint64_t fresh_seed() {
-  std::random_device device;
-  return (uint64_t{device()} << 32) | device();
-}
-
 uint64_t seed_of(const Operation& op) {
   const int64_t* seed = op.find_attr<int64_t>("seed");
   const int64_t* seed2 = op.find_attr<int64_t>("seed2");
@@ -42,7 +31,7 @@ uint64_t seed_of(const Operation& op) {
   if (seed2 != nullptr) own = own * 31 + static_cast<uint64_t>(*seed2);
   const uint64_t of_graph = op.graph().seed();
   if (own == 0 && of_graph == 0) return fresh_seed();
-  return (of_graph * 31 + own) * 0x9e3779b97f4a7c15u ^ hash_name(op.name());
+  return (of_graph * 31 + own) * 0x9e3779b97f4a7c15u ^ seed_of_name(op.name());
 }
 
 void random_shuffle(HostCall& call) {
