@@ -6,8 +6,7 @@
 
 // One version for processors with AVX2, chosen when the program is loaded. (The sanitizers' start-up code does not bear
 // that.)
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_THREAD__) && \
-    !defined(__SANITIZE_ADDRESS__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && !defined(LONGHAUL_SANITIZED)
 #define LONGHAUL_VECTORIZED __attribute__((target_clones("arch=haswell", "default")))
 #else
 #define LONGHAUL_VECTORIZED
