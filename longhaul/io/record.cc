@@ -64,8 +64,13 @@ RecordReader::Result RecordReader::next(std::string_view& payload) {
   if (header_crc != load<uint32_t>(header, 8)) throw_corrupted("length", load<uint32_t>(header, 8), header_crc);
 
   uint64_t length = load<uint64_t>(header, 0);
-  uint64_t rest = file_.size() - offset_ - kRecordHeaderBytes;
-  if (rest < kRecordFooterBytes || length > rest - kRecordFooterBytes) return Result::kTruncated;
+  // What is not in the buffer is looked for in the file before memory is taken for it.
+  uint64_t rest = buffer_offset_ + filled_ - offset_ - kRecordHeaderBytes;
+  const auto is_there = [&] { return rest >= kRecordFooterBytes && length <= rest - kRecordFooterBytes; };
+  if (!is_there()) {
+    rest = file_.size() - offset_ - kRecordHeaderBytes;
+    if (!is_there()) return Result::kTruncated;
+  }
 
   std::string_view body = window(offset_ + kRecordHeaderBytes, length + kRecordFooterBytes);
   if (body.size() < length + kRecordFooterBytes) return Result::kTruncated;
