@@ -155,7 +155,7 @@ Batch plain_records_batch(PlainFile& file) {
 }
 
 std::vector<Output> csv_columns(const Scope& root, const FIFOQueue& files) {
-  const Output lines = ops::read_values_up_to(root, ops::text_line_reader(root), files, kBatch);
+  const Output lines = ops::read_values_up_to(root, ops::text_line_reader(root), files, 4 * kBatch);
   std::vector<Tensor> columns(kColumns, ops::required_column(kFloat));
   columns.push_back(ops::required_column(kInt64));
   std::vector<Output> decoded = ops::decode_csv(root, lines, columns);
