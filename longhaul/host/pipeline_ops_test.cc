@@ -29,9 +29,7 @@ std::vector<T> list(const Tensor& tensor) {
 class PipelineOpsTest : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& contents) {
-    const auto file = FileSystem::real().create(directory.file(name));
-    file->append(contents);
-    file->close();
+    write_file_atomically(FileSystem::real(), directory.file(name), contents);
     return directory.file(name);
   }
   void enqueue(const Strings& names) {

@@ -41,9 +41,7 @@ class FailingReads : public testing::FaultyFileSystem {
 class ReaderErrors : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& contents) {
-    const auto file = FileSystem::real().create(directory.file(name));
-    file->append(contents);
-    file->close();
+    write_file_atomically(FileSystem::real(), directory.file(name), contents);
     return directory.file(name);
   }
   // All records of the file, read one at a time, and how many calls failed.

@@ -51,9 +51,7 @@ std::string gzip_of(const std::string& bytes) {
 class ReaderTest : public ::testing::Test {
  protected:
   std::string write(const std::string& name, const std::string& contents) {
-    const auto file = FileSystem::real().create(directory.file(name));
-    file->append(contents);
-    file->close();
+    write_file_atomically(FileSystem::real(), directory.file(name), contents);
     return directory.file(name);
   }
 
