@@ -20,6 +20,5 @@
 #include <variant>
 #include <vector>
 
-#include "longhaul/graph/graph.h"
 #include "longhaul/proto/event.pb.h"
 #include "longhaul/proto/meta_graph.pb.h"
