@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "longhaul/events/file_writer.h"
+#include "longhaul/train/saver.h"
+#include "longhaul/train/second_or_step_timer.h"
+#include "longhaul/train/session_run_hook.h"
+
+namespace longhaul {
+
+class Scaffold;
+
+// Is told of the checkpoints that a CheckpointSaverHook takes. All calls come from the thread that runs the session.
+class CheckpointSaverListener {
+ public:
+  virtual ~CheckpointSaverListener() = default;
+
+  virtual void begin() {}  // before the graph is finalized
+  virtual void before_save(Session& /*session*/, int64_t /*global_step*/) {}
+  // There is a checkpoint of this step. True: the training is to stop, after the run that is under way, or after the
+  // next one if none is.
+  virtual bool after_save(Session& /*session*/, int64_t /*global_step*/) { return false; }
+  virtual void end(Session& /*session*/, int64_t /*global_step*/) {}  // the training has ended well
+};
+
+struct CheckpointSaverHookOptions {
+  std::string checkpoint_dir;
+  std::optional<Seconds> save_secs;  // exactly one of the two
+  std::optional<int64_t> save_steps;
+  std::shared_ptr<Saver> saver;        // at most one of the two; neither: the one of the graph's collection "savers"
+  const Scaffold* scaffold = nullptr;  // whose saver is used; outlives the hook
+  std::string checkpoint_basename = "model.ckpt";
+  std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
+  int64_t steps_per_run = 1;                   // how far one run moves the global step
+  std::shared_ptr<FileWriter> summary_writer;  // which learns of the checkpoints; nullptr: the one of checkpoint_dir
+  FileSystem* files = &FileSystem::real();
+  Clock* clock = &Clock::real();
+};
+
+// Takes a checkpoint when a session was created, then every so often, and at the end if there were more steps. A step
+// that the saver has saved or restored last is not written again. What the file system throws ends the training.
+//
+// Whether one is due is decided from the step that the run began with, and once more from the step that there is after
+// the run: where several workers train, the saved step may be beyond the one that made it due.
+class CheckpointSaverHook : public SessionRunHook {
+ public:
+  // InvalidArgumentError: not exactly one of save_secs and save_steps; both a saver and a scaffold.
+  explicit CheckpointSaverHook(CheckpointSaverHookOptions options);
+
+  // FailedPreconditionError: the graph has no global step. What the file system throws: checkpoint_dir cannot be made.
+  void begin(Graph& graph) override;
+
+  // Writes the graph, as graph.pbtxt and as events, and takes a checkpoint. FailedPreconditionError: no saver was
+  // given, and the graph has none or several.
+  void after_create_session(Session& session, const Coordinator& coord) override;
+
+  const SessionRunArgs* before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void end(Session& session) override;
+
+ private:
+  Saver& saver(Graph& graph);
+  void write_graph(Graph& graph);
+  void save(Session& session, int64_t step);
+
+  const CheckpointSaverHookOptions options_;
+  const std::string save_path_;
+  SecondOrStepTimer timer_;
+  std::shared_ptr<FileWriter> writer_;
+  std::shared_ptr<Saver> collected_saver_;  // made of what the graph's collection says
+  SessionRunArgs args_;                     // the global step
+  bool stop_wanted_ = false;                // by a listener
+};
+
+}  // namespace longhaul
