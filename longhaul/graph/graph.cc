@@ -224,6 +224,11 @@ void Graph::finalize() {
   finalized_ = true;
 }
 
+void Graph::unfinalize() {
+  MutexLock lock(mutex_);
+  finalized_ = false;
+}
+
 bool Graph::finalized() const {
   MutexLock lock(mutex_);
   return finalized_;

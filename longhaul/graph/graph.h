@@ -72,7 +72,7 @@ using CollectionItem = std::variant<int64_t, float, std::string, Operation, Outp
 
 // A program's computation: operations that are added once and never change, and named collections of things in it.
 //
-//   open --finalize--> finalized (more operations are refused)
+//   open --finalize--> finalized (more operations are refused) --unfinalize--> open
 //
 // Any thread may read at any time; adding is for one thread at a time.
 class Graph {
@@ -118,8 +118,9 @@ class Graph {
     return found;
   }
 
-  // After it nothing may be added. For ever.
+  // After it nothing may be added, unless somebody who finalized it for a while takes that back.
   void finalize();
+  void unfinalize();
   bool finalized() const;
 
   // The seed from which each operation that draws random numbers takes its own stream. 0: not set, streams differ each

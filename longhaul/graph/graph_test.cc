@@ -54,6 +54,13 @@ TEST_F(GraphTest, AFinalizedGraphRefusesMore) {  // SG-7
   EXPECT_THROW(graph_.add_to_collection("k", int64_t{1}), FailedPreconditionError);
 }
 
+TEST_F(GraphTest, AGraphThatIsUnfinalizedTakesMore) {
+  graph_.finalize();
+  graph_.unfinalize();
+  EXPECT_FALSE(graph_.finalized());
+  EXPECT_EQ(root_.add("NoOp", "later").name(), "later");
+}
+
 TEST_F(GraphTest, FindsByName) {
   const Output c = constant(root_, "c", Tensor::scalar(1.f));
   EXPECT_EQ(graph_.output("c:0"), c);
