@@ -34,6 +34,9 @@ class Fetch {
   };
   Target resolve(const Graph& graph) const;
 
+  // Whether both say it in the same way: "w:0" and the output of that name do not.
+  bool operator==(const Fetch&) const = default;
+
  private:
   Operation op_;
   int index_ = -1;
@@ -51,6 +54,8 @@ struct RunOptions {
   // write variables. FailedPreconditionError: an earlier step failed halfway, so there is no such moment until the
   // variables are assigned anew.
   bool snapshot = false;
+
+  bool operator==(const RunOptions&) const = default;
 };
 
 struct SessionOptions {
@@ -84,6 +89,8 @@ class Callable {
     return results;
   }
   std::vector<Tensor> call(const std::vector<Tensor>& feeds) const;
+  // Appends the results.
+  void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) const { run_->call(feeds, results); }
 
  private:
   std::shared_ptr<CompiledRun> run_;
