@@ -1,7 +1,6 @@
 #include "longhaul/host/element_store.h"
 
 #include <algorithm>
-#include <deque>
 #include <random>
 
 #include "longhaul/host/seed.h"
@@ -9,21 +8,40 @@
 namespace longhaul {
 namespace {
 
+// A ring: in a queue that runs for days no element costs memory of its own.
 class FifoStore : public ElementStore {
  public:
-  void put(StoredElement element) override { elements_.push_back(std::move(element)); }
+  void put(StoredElement element) override {
+    if (size_ == ring_.size()) grow();
+    ring_[place(size_++)] = std::move(element);
+  }
   StoredElement take() override {
-    StoredElement element = std::move(elements_.front());
-    elements_.pop_front();
+    StoredElement element = std::move(ring_[first_]);
+    first_ = place(1);
+    --size_;
     return element;
   }
   void put_back(std::vector<StoredElement> taken) override {
-    elements_.insert(elements_.begin(), std::make_move_iterator(taken.begin()), std::make_move_iterator(taken.end()));
+    for (auto element = taken.rbegin(); element != taken.rend(); ++element) {
+      if (size_ == ring_.size()) grow();
+      first_ = place(ring_.size() - 1);
+      ring_[first_] = std::move(*element);
+      ++size_;
+    }
   }
-  size_t size() const override { return elements_.size(); }
+  size_t size() const override { return size_; }
 
  private:
-  std::deque<StoredElement> elements_;
+  size_t place(size_t i) const { return (first_ + i) & (ring_.size() - 1); }
+  void grow() {
+    std::vector<StoredElement> larger(std::max<size_t>(16, 2 * ring_.size()));
+    for (size_t i = 0; i < size_; ++i) larger[i] = std::move(ring_[place(i)]);
+    ring_ = std::move(larger);
+    first_ = 0;
+  }
+
+  std::vector<StoredElement> ring_;  // its size is a power of two
+  size_t first_ = 0, size_ = 0;
 };
 
 std::mt19937_64 seeded(uint64_t seed, uint64_t seed2) {

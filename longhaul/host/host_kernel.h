@@ -22,7 +22,7 @@ struct HostCall {
   const WaitLimits& limits;                              // for what waits
   FileSystem& files;
   ResourceMap& own;             // of the session: for what a kernel keeps from run to run, under its operation's name
-  std::vector<Tensor> outputs;  // to be filled: one for each output of the operation
+  std::vector<Tensor> results;  // empty; to be given a tensor for each output of the operation
 
   // The resource that input `i` stands for. InternalError: it is none of that class.
   template <typename T>

@@ -78,12 +78,11 @@ Tensor HostInstruction::input(size_t i, Frame& frame) const {
 }
 
 std::vector<Tensor> HostInstruction::call(std::span<Tensor> inputs, const WaitLimits& limits,
-                                          SessionResources& resources, std::vector<Tensor> outputs) const {
-  outputs.clear();
-  outputs.resize(host_only_.size());
-  HostCall call{op(), inputs, resources_, limits, resources.files(), resources.host_resources(), std::move(outputs)};
+                                          SessionResources& resources, std::vector<Tensor> results) const {
+  results.clear();
+  HostCall call{op(), inputs, resources_, limits, resources.files(), resources.host_resources(), std::move(results)};
   kernel_(call);
-  return std::move(call.outputs);
+  return std::move(call.results);
 }
 
 void HostInstruction::run(Frame& frame, SessionResources& resources) const {

@@ -103,7 +103,13 @@ void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vect
 void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results) {
   const auto& [instruction, inputs_from, outputs_to, all_in_order] = *single_call_;
   c10::SmallVector<Tensor, 4> inputs;
-  for (int feed : inputs_from) inputs.push_back(feed < 0 ? Tensor() : *feeds[static_cast<size_t>(feed)]);
+  for (int feed : inputs_from) {
+    if (feed < 0) {
+      inputs.emplace_back();
+    } else {
+      inputs.push_back(*feeds[static_cast<size_t>(feed)]);
+    }
+  }
   std::vector<Tensor> outputs;
   with_our_errors(instruction->op(), [&, call = instruction] {
     outputs = call->call({inputs.data(), inputs.size()}, {deadline, &resources_.cancellation()}, resources_);

@@ -39,7 +39,7 @@ void random_shuffle(HostCall& call) {
       "RandomShuffle " + call.op.name(), [&] { return std::make_shared<RandomOrders>(seed_of(call.op)); }));
   const Tensor& x = call.inputs[0];
   row_elements(x);
-  call.outputs[0] = gather_rows(x, orders->next(x.shape().dim(0)));
+  call.results.push_back(gather_rows(x, orders->next(x.shape().dim(0))));
 }
 
 void gather(HostCall& call) {
@@ -48,7 +48,7 @@ void gather(HostCall& call) {
   const Tensor rows = gather_rows(x, to_int64s(indices));
   std::vector<int64_t> dims = indices.shape().dims();
   dims.insert(dims.end(), x.shape().dims().begin() + 1, x.shape().dims().end());
-  call.outputs[0] = rows.reshaped(Shape(std::move(dims)));
+  call.results.push_back(rows.reshaped(Shape(std::move(dims))));
 }
 
 void boolean_mask(HostCall& call) {
@@ -62,7 +62,7 @@ void boolean_mask(HostCall& call) {
   for (size_t i = 0; i < mask.size(); ++i) {
     if (mask[i]) rows.push_back(static_cast<int64_t>(i));
   }
-  call.outputs[0] = gather_rows(x, rows);
+  call.results.push_back(gather_rows(x, rows));
 }
 
 void reshape(HostCall& call) {
@@ -78,7 +78,7 @@ void reshape(HostCall& call) {
     }
   }
   if (open != nullptr && known != 0) *open = x.num_elements() / known;
-  call.outputs[0] = x.reshaped(Shape(std::move(sizes)));
+  call.results.push_back(x.reshaped(Shape(std::move(sizes))));
 }
 
 void expand_dims(HostCall& call) {
@@ -89,12 +89,12 @@ void expand_dims(HostCall& call) {
   }
   std::vector<int64_t> dims = x.shape().dims();
   dims.insert(dims.begin() + (given < 0 ? given + rank + 1 : given), 1);
-  call.outputs[0] = x.reshaped(Shape(std::move(dims)));
+  call.results.push_back(x.reshaped(Shape(std::move(dims))));
 }
 
 void pack_parts(HostCall& call) {
   const auto* axis = call.op.find_attr<int64_t>("axis");
-  call.outputs[0] = pack(call.inputs, axis == nullptr ? 0 : *axis);
+  call.results.push_back(pack(call.inputs, axis == nullptr ? 0 : *axis));
 }
 
 }  // namespace

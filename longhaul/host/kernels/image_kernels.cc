@@ -12,17 +12,17 @@ T attr_or(const Operation& op, const std::string& name, T otherwise) {
 }
 
 void png(HostCall& call) {
-  call.outputs[0] = decode_png(call.inputs[0].item<std::string>(), attr_or<int64_t>(call.op, "channels", 0),
-                               attr_or(call.op, "dtype", kUInt8));
+  call.results.push_back(decode_png(call.inputs[0].item<std::string>(), attr_or<int64_t>(call.op, "channels", 0),
+                                    attr_or(call.op, "dtype", kUInt8)));
 }
 
 void jpeg(HostCall& call) {
-  call.outputs[0] = decode_jpeg(call.inputs[0].item<std::string>(), attr_or<int64_t>(call.op, "channels", 0),
-                                attr_or<int64_t>(call.op, "ratio", 1), attr_or(call.op, "fancy_upscaling", true));
+  call.results.push_back(decode_jpeg(call.inputs[0].item<std::string>(), attr_or<int64_t>(call.op, "channels", 0),
+                                     attr_or<int64_t>(call.op, "ratio", 1), attr_or(call.op, "fancy_upscaling", true)));
 }
 
 void write_png(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(encode_png(call.inputs[0], attr_or<int64_t>(call.op, "compression", -1)));
+  call.results.push_back(Tensor::scalar(encode_png(call.inputs[0], attr_or<int64_t>(call.op, "compression", -1))));
 }
 
 }  // namespace

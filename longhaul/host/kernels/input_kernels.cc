@@ -29,19 +29,20 @@ void example_order(HostCall& call) {
     indices.mutable_flat<int64_t>()[static_cast<size_t>(i)] =
         shuffle ? order.at(position + i) : (position + i) % num_examples;
   }
-  call.outputs[0] = std::move(indices);
+  call.results.push_back(std::move(indices));
 }
 
 void fraction_full(HostCall& call) {
   const int64_t counted = std::max<int64_t>(0, call.inputs[0].item<int64_t>() - call.op.attr<int64_t>("above"));
-  call.outputs[0] = Tensor::scalar(static_cast<float>(counted) / static_cast<float>(call.op.attr<int64_t>("range")));
+  call.results.push_back(
+      Tensor::scalar(static_cast<float>(counted) / static_cast<float>(call.op.attr<int64_t>("range"))));
 }
 
 void require_elements(HostCall& call) {
   if (call.inputs[0].num_elements() == 0) {
     throw InvalidArgumentError(call.op.name() + ": " + call.op.attr<std::string>("message"));
   }
-  call.outputs[0] = call.inputs[0];
+  call.results.push_back(call.inputs[0]);
 }
 
 }  // namespace

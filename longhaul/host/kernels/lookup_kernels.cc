@@ -27,15 +27,16 @@ Table& table_of(const HostCall& call) {
 }
 
 void find(HostCall& call) {
-  call.outputs[0] = table_of<LookupTable>(call).find(call.inputs[1], call.inputs[2]);
+  call.results.push_back(table_of<LookupTable>(call).find(call.inputs[1], call.inputs[2]));
 }
 
 void size(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(table_of<LookupTable>(call).size());
+  call.results.push_back(Tensor::scalar(table_of<LookupTable>(call).size()));
 }
 
 void export_all(HostCall& call) {
-  std::tie(call.outputs[0], call.outputs[1]) = table_of<LookupTable>(call).sorted();
+  auto [keys, values] = table_of<LookupTable>(call).sorted();
+  call.results = {std::move(keys), std::move(values)};
 }
 
 void initialize(HostCall& call) {

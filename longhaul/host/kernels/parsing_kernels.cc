@@ -24,16 +24,17 @@ CsvFormat csv_format(const Operation& op) {
 void csv(HostCall& call) {
   const bool has_keys = attr_or(call.op, "has_keys", false);
   const Tensor keys = has_keys ? call.inputs.back() : Tensor();
-  call.outputs = decode_csv(call.inputs[0], keys, call.inputs.subspan(1, call.outputs.size()), csv_format(call.op));
+  call.results = decode_csv(call.inputs[0], keys, call.inputs.subspan(1, static_cast<size_t>(call.op.num_outputs())),
+                            csv_format(call.op));
 }
 
 void raw(HostCall& call) {
-  call.outputs[0] =
-      decode_raw(call.inputs[0], call.op.attr<DType>("out_type"), attr_or(call.op, "little_endian", true));
+  call.results.push_back(
+      decode_raw(call.inputs[0], call.op.attr<DType>("out_type"), attr_or(call.op, "little_endian", true)));
 }
 
 void number(HostCall& call) {
-  call.outputs[0] = string_to_number(call.inputs[0], attr_or(call.op, "out_type", kFloat));
+  call.results.push_back(string_to_number(call.inputs[0], attr_or(call.op, "out_type", kFloat)));
 }
 
 const std::vector<DType>& sparse_types(const HostCall& call) {
@@ -45,13 +46,10 @@ const std::vector<DType>& dense_types(const HostCall& call) {
 
 // The indices of all sparse features, then their values, their shapes, and the dense features.
 void put_results(HostCall& call, ParsedExamples parsed) {
-  const size_t sparse = parsed.sparse.size();
-  for (size_t i = 0; i < sparse; ++i) {
-    call.outputs[i] = std::move(parsed.sparse[i].indices);
-    call.outputs[sparse + i] = std::move(parsed.sparse[i].values);
-    call.outputs[2 * sparse + i] = std::move(parsed.sparse[i].dense_shape);
-  }
-  for (size_t i = 0; i < parsed.dense.size(); ++i) call.outputs[3 * sparse + i] = std::move(parsed.dense[i]);
+  for (SparseTensor& feature : parsed.sparse) call.results.push_back(std::move(feature.indices));
+  for (SparseTensor& feature : parsed.sparse) call.results.push_back(std::move(feature.values));
+  for (SparseTensor& feature : parsed.sparse) call.results.push_back(std::move(feature.dense_shape));
+  for (Tensor& feature : parsed.dense) call.results.push_back(std::move(feature));
 }
 
 // `sparse_key(i)`, `dense_key(i)`; the defaults are inputs from `first_default` on.
@@ -88,16 +86,16 @@ SparseTensor sparse_input(const HostCall& call) {
 }
 
 void write_sparse(HostCall& call) {
-  call.outputs[0] = serialize_sparse(sparse_input(call));
+  call.results.push_back(serialize_sparse(sparse_input(call)));
 }
 
 void write_many_sparse(HostCall& call) {
-  call.outputs[0] = serialize_many_sparse(sparse_input(call));
+  call.results.push_back(serialize_many_sparse(sparse_input(call)));
 }
 
 void read_many_sparse(HostCall& call) {
   SparseTensor sparse = deserialize_many_sparse(call.inputs[0], call.op.attr<DType>("dtype"));
-  call.outputs = {std::move(sparse.indices), std::move(sparse.values), std::move(sparse.dense_shape)};
+  call.results = {std::move(sparse.indices), std::move(sparse.values), std::move(sparse.dense_shape)};
 }
 
 }  // namespace

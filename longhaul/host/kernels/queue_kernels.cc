@@ -85,17 +85,17 @@ void enqueue_many(HostCall& call) {
 void dequeue(HostCall& call) {
   with_name(call, [&] {
     Queue& queue = queue_of(call);
-    if (!queue.try_dequeue(&call.outputs)) call.outputs = queue.dequeue(limits_of(call));
+    if (!queue.try_dequeue(&call.results)) call.results = queue.dequeue(limits_of(call));
   });
 }
 
 void dequeue_many(HostCall& call) {
-  with_name(call, [&] { call.outputs = queue_of(call).dequeue_many(call.inputs[1].item<int64_t>(), limits_of(call)); });
+  with_name(call, [&] { call.results = queue_of(call).dequeue_many(call.inputs[1].item<int64_t>(), limits_of(call)); });
 }
 
 void dequeue_up_to(HostCall& call) {
   with_name(call,
-            [&] { call.outputs = queue_of(call).dequeue_up_to(call.inputs[1].item<int64_t>(), limits_of(call)); });
+            [&] { call.results = queue_of(call).dequeue_up_to(call.inputs[1].item<int64_t>(), limits_of(call)); });
 }
 
 void close(HostCall& call) {
@@ -104,11 +104,11 @@ void close(HostCall& call) {
 }
 
 void is_closed(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(queue_of(call).is_closed());
+  call.results.push_back(Tensor::scalar(queue_of(call).is_closed()));
 }
 
 void size(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(static_cast<int32_t>(queue_of(call).size()));
+  call.results.push_back(Tensor::scalar(static_cast<int32_t>(queue_of(call).size())));
 }
 
 }  // namespace

@@ -52,8 +52,8 @@ Reader::Records read_records(const HostCall& call, int64_t limit, Reader::Keys k
 
 void read(HostCall& call) {
   Reader::Records records = read_records(call, 1, Reader::Keys::kWanted);
-  call.outputs[0] = Tensor::scalar(std::move(records.keys[0]));
-  call.outputs[1] = Tensor::scalar(std::move(records.values[0]));
+  call.results.push_back(Tensor::scalar(std::move(records.keys[0])));
+  call.results.push_back(Tensor::scalar(std::move(records.values[0])));
 }
 
 // The vector's strings become the tensor's.
@@ -65,20 +65,20 @@ Tensor adopt(std::vector<std::string> strings) {
 void read_up_to(HostCall& call) {
   const auto keys = attr_or(call.op, "with_keys", true) ? Reader::Keys::kWanted : Reader::Keys::kLeftOut;
   Reader::Records records = read_records(call, call.inputs[2].item<int64_t>(), keys);
-  call.outputs[0] = adopt(std::move(records.keys));
-  call.outputs[1] = adopt(std::move(records.values));
+  call.results.push_back(adopt(std::move(records.keys)));
+  call.results.push_back(adopt(std::move(records.values)));
 }
 
 void num_records_produced(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(call.resource<Reader>().num_records_produced());
+  call.results.push_back(Tensor::scalar(call.resource<Reader>().num_records_produced()));
 }
 
 void num_work_units_completed(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(call.resource<Reader>().num_work_units_completed());
+  call.results.push_back(Tensor::scalar(call.resource<Reader>().num_work_units_completed()));
 }
 
 void serialize_state(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(call.resource<Reader>().serialize_state(call.limits));
+  call.results.push_back(Tensor::scalar(call.resource<Reader>().serialize_state(call.limits)));
 }
 
 void restore_state(HostCall& call) {
@@ -90,7 +90,7 @@ void reset(HostCall& call) {
 }
 
 void read_whole_file(HostCall& call) {
-  call.outputs[0] = Tensor::scalar(read_file(call.files, call.inputs[0].item<std::string>()));
+  call.results.push_back(Tensor::scalar(read_file(call.files, call.inputs[0].item<std::string>())));
 }
 
 void match_files(HostCall& call) {
@@ -100,7 +100,7 @@ void match_files(HostCall& call) {
     found.insert(found.end(), more.begin(), more.end());
   }
   std::sort(found.begin(), found.end());
-  call.outputs[0] = adopt(std::move(found));
+  call.results.push_back(adopt(std::move(found)));
 }
 
 }  // namespace
