@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/log.h"
+#include "longhaul/session/needed_operations.h"
+#include "longhaul/session/step_trace.h"
 
 namespace longhaul {
 namespace {
@@ -23,36 +26,15 @@ std::string key_of(const Session::Request& request) {
   return key;
 }
 
-using OperationSet = std::unordered_set<Operation, OperationHash>;
-
-// What has to run for these targets, when `feeds` are given.
-OperationSet needed_for(const std::vector<Operation>& targets, const std::vector<Output>& feeds) {
-  const std::unordered_set<Output, OutputHash> fed(feeds.begin(), feeds.end());
-  OperationSet needed;
-  std::vector<Operation> pending;
-  const auto visit = [&](const Operation& op) {
-    if (needed.insert(op).second) pending.push_back(op);
-  };
-  for (const Operation& target : targets) visit(target);
-  while (!pending.empty()) {
-    const Operation op = pending.back();
-    pending.pop_back();
-    for (const Output& input : op.inputs()) {
-      if (!fed.contains(input)) visit(input.op());
-    }
-    for (const Operation& control : op.control_inputs()) visit(control);
-  }
-  return needed;
-}
-
 // Whether `outputs` can be computed along with the request and leave everything else as it is: they take no input and
 // draw no random number that the request does not take itself.
 bool goes_along(const std::vector<Output>& outputs, const Session::Request& request) {
   std::vector<Operation> own, more;
   for (const Fetch::Target& fetch : request.fetches) own.push_back(fetch.op);
   for (const Output& output : outputs) more.push_back(output.op());
-  const OperationSet taken = needed_for(own, request.feeds);
-  const OperationSet wanted = needed_for(more, request.feeds);
+  const std::vector<Operation> needed = needed_operations(own, request.feeds);
+  const std::vector<Operation> wanted = needed_operations(more, request.feeds);
+  const std::unordered_set<Operation, OperationHash> taken(needed.begin(), needed.end());
   return std::all_of(wanted.begin(), wanted.end(), [&](const Operation& op) {
     return (op.traits() & (kTakesInput | kRandom)) == 0 || taken.contains(op);
   });
@@ -85,16 +67,17 @@ class DirectRun : public CompiledRun {
         plan_(request, *state_->resources) {}
 
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
-    call_within(feeds, state_->default_timeout, results);
+    call_within(feeds, state_->default_timeout, results, /*trace=*/nullptr);
   }
 
-  void call_within(std::span<const Tensor* const> feeds, Seconds timeout, std::vector<Tensor>* results) {
+  void call_within(std::span<const Tensor* const> feeds, Seconds timeout, std::vector<Tensor>* results,
+                   StepTrace* trace) {
     const DirectSession::Running running(*state_, count_);
     const Seconds deadline = timeout.count() > 0 ? Clock::real().now() + timeout : Seconds{0};
     if (plan_.writes_variables() && state_->step_fetch_due.load(std::memory_order_relaxed)) {
-      if (const auto due = take_step_fetch()) return run_with(*due, feeds, deadline, results);
+      if (const auto due = take_step_fetch()) return run_with(*due, feeds, deadline, results, trace);
     }
-    plan_.run(feeds, deadline, results);
+    plan_.run(feeds, deadline, results, trace);
   }
 
  private:
@@ -106,10 +89,10 @@ class DirectRun : public CompiledRun {
   }
 
   void run_with(const StepFetch& due, std::span<const Tensor* const> feeds, Seconds deadline,
-                std::vector<Tensor>* results) {
+                std::vector<Tensor>* results, StepTrace* trace) {
     const size_t first = results->size() + request_.fetches.size();
     try {
-      plan_with(due).run(feeds, deadline, results);
+      plan_with(due).run(feeds, deadline, results, trace);
     } catch (...) {
       deliver(due, {}, std::current_exception());
       throw;
@@ -194,7 +177,8 @@ void DirectSession::close() {
   state_->resources->host_resources().clear();
 }
 
-std::vector<Tensor> DirectSession::do_run(const Request& request, std::span<const Tensor* const> feed_values) {
+std::vector<Tensor> DirectSession::do_run(const Request& request, std::span<const Tensor* const> feed_values,
+                                          proto::RunMetadata* metadata) {
   std::shared_ptr<DirectRun> run;
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -206,8 +190,10 @@ std::vector<Tensor> DirectSession::do_run(const Request& request, std::span<cons
     run = compiled;
   }
   std::vector<Tensor> results;
+  StepTrace trace;
   run->call_within(feed_values, request.options.timeout.count() > 0 ? request.options.timeout : state_->default_timeout,
-                   &results);
+                   &results, wants_trace(request.options, metadata) ? &trace : nullptr);
+  if (metadata != nullptr) *metadata = describe_run(graph(), request, trace);
   return results;
 }
 

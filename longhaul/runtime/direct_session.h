@@ -31,7 +31,8 @@ class DirectSession : public Session {
   SessionResources& resources() { return *state_->resources; }
 
  protected:
-  std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values) override;
+  std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values,
+                             proto::RunMetadata* metadata) override;
   std::shared_ptr<CompiledRun> do_make_callable(const Request& request) override;
 
  private:

@@ -7,6 +7,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/runtime/plan_builder.h"
+#include "longhaul/runtime/tracer.h"
 
 namespace longhaul {
 namespace {
@@ -79,17 +80,21 @@ void Plan::give_back(std::unique_ptr<Frame> frame) {
   spare_frames_.push_back(std::move(frame));
 }
 
-void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results) {
+void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace) {
   if (feeds.size() != feeds_.size()) {
     throw InvalidArgumentError(fmt::format("{} values for {} feeds", feeds.size(), feeds_.size()));
   }
   for (size_t i = 0; i < feeds.size(); ++i) check_feed(feeds_[i], *feeds[i]);
-  if (single_call_) return call_single(feeds, deadline, results);
+  if (single_call_ && trace == nullptr) return call_single(feeds, deadline, results);
   std::unique_ptr<Frame> frame = take_frame();
   frame->limits = {deadline, &resources_.cancellation()};
   try {
     bind_feeds(feeds, *frame);
-    execute(*frame, deadline);
+    if (trace == nullptr) {
+      execute(*frame, deadline, Untraced());
+    } else {
+      execute(*frame, deadline, Tracer(*trace));
+    }
     collect(*frame, results);
   } catch (...) {
     clear_slots(*frame);
@@ -139,21 +144,23 @@ void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const 
   }
 }
 
-void Plan::execute(Frame& frame, Seconds deadline) {
+template <typename Runner>
+void Plan::execute(Frame& frame, Seconds deadline, const Runner& runner) {
   std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
   if (!only_host_) below_autograd.emplace();
   size_t begin = 0;
   if (snapshot_) {
-    read_snapshot(frame, deadline);
+    read_snapshot(frame, deadline, runner);
     begin = end_of_reads_;
   }
-  if (!writes_variables()) return execute_range(frame, begin, instructions_.size(), deadline);
-  execute_range(frame, begin, first_write_, deadline);
-  execute_writes(frame, deadline);
-  execute_range(frame, end_of_writes_, instructions_.size(), deadline);
+  if (!writes_variables()) return execute_range(frame, begin, instructions_.size(), deadline, runner);
+  execute_range(frame, begin, first_write_, deadline, runner);
+  execute_writes(frame, deadline, runner);
+  execute_range(frame, end_of_writes_, instructions_.size(), deadline, runner);
 }
 
-void Plan::read_snapshot(Frame& frame, Seconds deadline) {
+template <typename Runner>
+void Plan::read_snapshot(Frame& frame, Seconds deadline, const Runner& runner) {
   constexpr Seconds kLongestWait{60};
   const Seconds timeout = deadline.count() > 0 ? std::min(deadline - Clock::real().now(), kLongestWait) : kLongestWait;
   std::exception_ptr error;
@@ -161,7 +168,7 @@ void Plan::read_snapshot(Frame& frame, Seconds deadline) {
       [&] {
         try {
           resources_.variables().check_whole();
-          for (size_t i = 0; i < end_of_reads_; ++i) instructions_[i]->run(frame, resources_);
+          for (size_t i = 0; i < end_of_reads_; ++i) runner.run(*instructions_[i], frame, resources_);
         } catch (...) {
           error = std::current_exception();
         }
@@ -170,13 +177,14 @@ void Plan::read_snapshot(Frame& frame, Seconds deadline) {
   if (error) std::rethrow_exception(error);
 }
 
-void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline) {
+template <typename Runner>
+void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline, const Runner& runner) {
   for (size_t i = begin; i < end; ++i) {
     const Instruction& instruction = *instructions_[i];
     if (deadline.count() > 0 && Clock::real().now() > deadline) {
       throw DeadlineExceededError(fmt::format("the run timed out before {}", instruction.op().name()));
     }
-    with_our_errors(instruction.op(), [&] { instruction.run(frame, resources_); });
+    with_our_errors(instruction.op(), [&] { runner.run(instruction, frame, resources_); });
     for (int slot : instruction.releases()) frame.slots[static_cast<size_t>(slot)].reset();
   }
 }
@@ -186,7 +194,8 @@ void Plan::check(size_t instruction, Frame& frame) {
 }
 
 // All checks that can be made come before the first write; those of writes that follow others come just before these.
-void Plan::execute_writes(Frame& frame, Seconds deadline) {
+template <typename Runner>
+void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) {
   InsideGate inside(resources_.gate(), deadline);
   for (size_t i : checks_first_) check(i, frame);
   auto checked = checks_first_.begin();
@@ -197,7 +206,7 @@ void Plan::execute_writes(Frame& frame, Seconds deadline) {
       } else {
         check(i, frame);
       }
-      execute_range(frame, i, i + 1, /*deadline=*/Seconds{0});
+      execute_range(frame, i, i + 1, /*deadline=*/Seconds{0}, runner);
     } catch (...) {
       mark_torn(i);
       throw;

@@ -12,6 +12,8 @@
 
 namespace longhaul {
 
+struct StepTrace;
+
 // The part of a graph that some fetches need, as a flat list of instructions in an order that respects all
 // dependencies.
 //
@@ -27,8 +29,8 @@ class Plan {
   // a snapshot that writes variables.
   Plan(const Session::Request& request, SessionResources& resources);
 
-  // Appends a tensor for each fetch. `deadline`: of the monotonic clock; none if 0.
-  void run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results);
+  // Appends a tensor for each fetch. `deadline`: of the monotonic clock; none if 0. `trace` may be null.
+  void run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace);
 
   bool writes_variables() const { return first_write_ < end_of_writes_; }
   const std::vector<Output>& feeds() const { return feeds_; }
@@ -49,10 +51,15 @@ class Plan {
   std::unique_ptr<Frame> take_frame();
   void give_back(std::unique_ptr<Frame> frame);
   void bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const;
-  void read_snapshot(Frame& frame, Seconds deadline);
-  void execute(Frame& frame, Seconds deadline);
-  void execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline);
-  void execute_writes(Frame& frame, Seconds deadline);
+  // `runner`: Untraced or a Tracer.
+  template <typename Runner>
+  void execute(Frame& frame, Seconds deadline, const Runner& runner);
+  template <typename Runner>
+  void read_snapshot(Frame& frame, Seconds deadline, const Runner& runner);
+  template <typename Runner>
+  void execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline, const Runner& runner);
+  template <typename Runner>
+  void execute_writes(Frame& frame, Seconds deadline, const Runner& runner);
   void check(size_t instruction, Frame& frame);
   void mark_torn(size_t failed);
   void collect(Frame& frame, std::vector<Tensor>* results) const;

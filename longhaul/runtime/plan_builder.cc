@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "longhaul/session/needed_operations.h"
+
 namespace longhaul {
 namespace {
 
@@ -45,28 +47,12 @@ void PlanBuilder::build() {
 }
 
 void PlanBuilder::find_needed() {
+  std::vector<Operation> targets;
   for (const Fetch::Target& fetch : request_.fetches) {
-    if (fetch.is_operation() || !is_fed(fetch.output())) need(fetch.op);
+    if (fetch.is_operation() || !is_fed(fetch.output())) targets.push_back(fetch.op);
   }
+  needed_ = needed_operations(targets, request_.feeds);
   std::sort(needed_.begin(), needed_.end(), [](const Operation& a, const Operation& b) { return a.id() < b.id(); });
-}
-
-void PlanBuilder::need(const Operation& start) {
-  std::vector<Operation> pending;
-  const auto visit = [&](const Operation& op) {
-    if (!needed_set_.insert(op).second) return;
-    needed_.push_back(op);
-    pending.push_back(op);
-  };
-  visit(start);
-  while (!pending.empty()) {
-    const Operation op = pending.back();
-    pending.pop_back();
-    for (const Output& input : op.inputs()) {
-      if (!is_fed(input)) visit(input.op());
-    }
-    for (const Operation& control : op.control_inputs()) visit(control);
-  }
 }
 
 // What goes from one operation without libtorch to the next, or to a fetch, is left as it is.

@@ -19,7 +19,6 @@ class PlanBuilder {
   using OperationSet = std::unordered_set<Operation, OperationHash>;
 
   void find_needed();
-  void need(const Operation& op);
   bool is_fed(const Output& output) const { return fed_.contains(output); }
   bool depends_on_write(const Operation& op) const { return after_write_.contains(op); }
   bool depends_on_any_of(const Operation& op, const OperationSet& set) const;
@@ -51,7 +50,6 @@ class PlanBuilder {
   Plan& plan_;
   std::unordered_set<Output, OutputHash> fed_;
   std::vector<Operation> needed_;  // in order of creation, which is an order of dependencies too
-  OperationSet needed_set_;
   OperationSet after_write_;
   std::unordered_set<Output, OutputHash> for_libtorch_;  // values that an operation of libtorch takes
   std::unordered_map<Output, int, OutputHash> slots_;

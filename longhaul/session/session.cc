@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <unordered_set>
+
+#include "longhaul/session/needed_operations.h"
 
 namespace longhaul {
 
@@ -29,18 +32,19 @@ std::vector<Tensor> Callable::call(const std::vector<Tensor>& feeds) const {
   return results;
 }
 
-Tensor Session::run(const Fetch& fetch, const Feeds& feeds, const RunOptions& options) {
-  return run(std::vector<Fetch>{fetch}, feeds, options)[0];
+Tensor Session::run(const Fetch& fetch, const Feeds& feeds, const RunOptions& options, proto::RunMetadata* metadata) {
+  return run(std::vector<Fetch>{fetch}, feeds, options, metadata)[0];
 }
 
-std::vector<Tensor> Session::run(const std::vector<Fetch>& fetches, const Feeds& feeds, const RunOptions& options) {
+std::vector<Tensor> Session::run(const std::vector<Fetch>& fetches, const Feeds& feeds, const RunOptions& options,
+                                 proto::RunMetadata* metadata) {
   std::vector<Fetch> keys;
   std::vector<const Tensor*> values;
   for (const auto& [key, value] : feeds) {
     keys.push_back(key);
     values.push_back(&value);
   }
-  return do_run(make_request(fetches, keys, options), values);
+  return do_run(make_request(fetches, keys, options), values, metadata);
 }
 
 Callable Session::make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds) {
@@ -70,20 +74,12 @@ Session::Request Session::make_request(const std::vector<Fetch>& fetches, const 
 }
 
 bool can_run_alone(const std::vector<Output>& outputs) {
-  std::vector<Operation> pending;
-  std::unordered_set<Operation, OperationHash> seen;
-  const auto visit = [&](Operation op) {
-    if (seen.insert(op).second) pending.push_back(op);
-  };
-  for (const Output& output : outputs) visit(output.op());
-  while (!pending.empty()) {
-    const Operation op = pending.back();
-    pending.pop_back();
-    if ((op.traits() & (kTakesInput | kRandom | kWritesVariable)) != 0) return false;
-    for (const Output& input : op.inputs()) visit(input.op());
-    for (const Operation& control : op.control_inputs()) visit(control);
-  }
-  return true;
+  std::vector<Operation> targets;
+  for (const Output& output : outputs) targets.push_back(output.op());
+  const std::vector<Operation> needed = needed_operations(targets);
+  return std::none_of(needed.begin(), needed.end(), [](const Operation& op) {
+    return (op.traits() & (kTakesInput | kRandom | kWritesVariable)) != 0;
+  });
 }
 
 namespace {

@@ -13,6 +13,10 @@
 
 namespace longhaul {
 
+namespace proto {
+class RunMetadata;
+}
+
 // What run() can be asked for, or fed: a tensor ("w:0"), an operation ("train"), or the name of either.
 class Fetch {
  public:
@@ -45,6 +49,10 @@ class Fetch {
 
 using Feeds = std::vector<std::pair<Fetch, Tensor>>;
 
+// What a run records of itself, with the numbers of TensorFlow's RunOptions.TraceLevel. On a CPU, which has no times of
+// its own beside the program's, all levels but kNoTrace record the same.
+enum class TraceLevel { kNoTrace = 0, kSoftwareTrace = 1, kHardwareTrace = 2, kFullTrace = 3 };
+
 struct RunOptions {
   // The run fails with DeadlineExceededError when an operation of it has waited that long. 0: the session's
   // operation_timeout.
@@ -54,6 +62,11 @@ struct RunOptions {
   // write variables. FailedPreconditionError: an earlier step failed halfway, so there is no such moment until the
   // variables are assigned anew.
   bool snapshot = false;
+
+  // For runs with a RunMetadata, into which it goes: when each operation ran, and what it returned (step_stats); the
+  // part of the graph that the run needed, with full device names (partition_graphs).
+  TraceLevel trace_level = TraceLevel::kNoTrace;
+  bool output_partition_graphs = false;
 
   bool operator==(const RunOptions&) const = default;
 };
@@ -119,10 +132,13 @@ class Session {
 
   Graph& graph() const { return graph_; }
 
-  // The value of a tensor; of an operation: it is run, and the result is an undefined Tensor.
-  Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {});
+  // The value of a tensor; of an operation: it is run, and the result is an undefined Tensor. `metadata` becomes what
+  // the options ask to be recorded; when the run fails it is left as it was.
+  Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
+             proto::RunMetadata* metadata = nullptr);
   // All in one run; a result for each fetch.
-  std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {});
+  std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
+                          proto::RunMetadata* metadata = nullptr);
 
   // Prepares a run for many calls: looks up, checks and compiles once.
   Callable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});
@@ -148,7 +164,9 @@ class Session {
 
  protected:
   explicit Session(Graph& graph) : graph_(graph) {}
-  virtual std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values) = 0;
+  // `metadata` may be null.
+  virtual std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values,
+                                     proto::RunMetadata* metadata) = 0;
   virtual std::shared_ptr<CompiledRun> do_make_callable(const Request& request) = 0;
 
  private:

@@ -118,8 +118,8 @@ const std::map<std::string, Results (*)(const Call&)>& builtin_handlers() {
 }  // namespace
 
 Interpreter::Interpreter(const std::map<std::string, ScriptedSession::Handler>& handlers,
-                         ScriptedSession::Variables& variables, const WaitLimits& limits)
-    : handlers_(handlers), variables_(variables), limits_(limits) {
+                         ScriptedSession::Variables& variables, const WaitLimits& limits, StepTrace& trace)
+    : handlers_(handlers), variables_(variables), limits_(limits), trace_(trace) {
   MutexLock lock(variables_.mutex);
   at_start_ = variables_.values;
 }
@@ -150,7 +150,19 @@ std::vector<Tensor> Interpreter::inputs_of(const Operation& op) {
 const std::vector<Tensor>& Interpreter::results_of(const Operation& op) {
   const auto it = results_.find(op);
   if (it != results_.end()) return it->second;
-  return results_[op] = evaluate(op);
+  std::vector<Tensor> results = evaluate(op);
+  note(op, results);
+  return results_[op] = std::move(results);
+}
+
+void Interpreter::note(const Operation& op, const std::vector<Tensor>& results) {
+  constexpr Seconds kEach{10e-6};
+  const Seconds start = kEach * static_cast<double>(trace_.operations.size());
+  TracedOperation& traced = trace_.operations.emplace_back(TracedOperation{op, start, start + kEach, {}});
+  for (int i = 0; i < static_cast<int>(results.size()); ++i) {
+    const Tensor& result = results[static_cast<size_t>(i)];
+    if (result.defined()) traced.results.push_back({i, result.dtype(), result.shape()});
+  }
 }
 
 std::vector<Tensor> Interpreter::evaluate(const Operation& op) {

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "longhaul/host/host_kernel.h"
+#include "longhaul/session/step_trace.h"
 #include "longhaul/testing/scripted_session.h"
 
 namespace longhaul::testing {
@@ -14,8 +15,9 @@ class Interpreter {
  public:
   using Values = std::map<std::string, Tensor>;
 
+  // Notes in `trace` what was evaluated.
   Interpreter(const std::map<std::string, ScriptedSession::Handler>& handlers, ScriptedSession::Variables& variables,
-              const WaitLimits& limits);
+              const WaitLimits& limits, StepTrace& trace);
 
   void feed(const Output& output, const Tensor& value) { fed_[output] = value; }
   Tensor fetch(const Fetch::Target& target);
@@ -26,10 +28,12 @@ class Interpreter {
   std::vector<Tensor> run_on_host(const Operation& op, HostKernel kernel, std::vector<Tensor> inputs);
   Tensor value_of(const Output& output, bool at_start);
   std::vector<Tensor> inputs_of(const Operation& op);
+  void note(const Operation& op, const std::vector<Tensor>& results);
 
   const std::map<std::string, ScriptedSession::Handler>& handlers_;
   ScriptedSession::Variables& variables_;
   const WaitLimits limits_;
+  StepTrace& trace_;
   Values at_start_;
   std::unordered_map<Output, Tensor, OutputHash> fed_;
   std::unordered_map<Operation, std::vector<Tensor>, OperationHash> results_;

@@ -1,40 +1,26 @@
 #include "longhaul/testing/scripted_session.h"
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/session/needed_operations.h"
+#include "longhaul/session/step_trace.h"
 #include "longhaul/testing/interpreter.h"
 
 namespace longhaul::testing {
 namespace {
 
-// All operations that the targets need.
-std::vector<Operation> needed_by(const std::vector<Operation>& targets) {
-  std::vector<Operation> found;
-  std::unordered_set<Operation, OperationHash> seen;
-  const auto visit = [&](const Operation& op) {
-    if (seen.insert(op).second) found.push_back(op);
-  };
-  for (const Operation& target : targets) visit(target);
-  for (size_t i = 0; i < found.size(); ++i) {
-    for (const Output& input : found[i].inputs()) visit(input.op());
-    for (const Operation& control : found[i].control_inputs()) visit(control);
-  }
-  return found;
-}
-
 bool writes_variable(const Session::Request& request) {
   std::vector<Operation> targets;
   for (const auto& target : request.fetches) targets.push_back(target.op);
-  const std::vector<Operation> ops = needed_by(targets);
+  const std::vector<Operation> ops = needed_operations(targets);
   return std::any_of(ops.begin(), ops.end(), [](auto& op) { return (op.traits() & kWritesVariable) != 0; });
 }
 
 bool feeds_all(const Session::Request& request, const std::vector<Output>& fetches) {
   std::vector<Operation> targets;
   for (const Output& fetch : fetches) targets.push_back(fetch.op());
-  for (const Operation& op : needed_by(targets)) {
+  for (const Operation& op : needed_operations(targets)) {
     if (op.type() == "Placeholder" &&
         std::find(request.feeds.begin(), request.feeds.end(), op.output()) == request.feeds.end()) {
       return false;
@@ -48,7 +34,7 @@ bool feeds_all(const Session::Request& request, const std::vector<Output>& fetch
 struct ScriptedSession::Compiled : CompiledRun {
   Compiled(ScriptedSession& session, Request request) : session(session), request(std::move(request)) {}
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
-    for (Tensor& value : session.do_run(request, feeds)) results->push_back(std::move(value));
+    for (Tensor& value : session.do_run(request, feeds, /*metadata=*/nullptr)) results->push_back(std::move(value));
   }
   ScriptedSession& session;
   const Request request;
@@ -71,15 +57,17 @@ StepFetch ScriptedSession::take_step_fetch(const Request& request) {
   return std::exchange(step_fetch_, StepFetch{});
 }
 
-std::vector<Tensor> ScriptedSession::do_run(const Request& request, std::span<const Tensor* const> feed_values) {
+std::vector<Tensor> ScriptedSession::do_run(const Request& request, std::span<const Tensor* const> feed_values,
+                                            proto::RunMetadata* metadata) {
   const int number = count_run(request);
   if (hook_) hook_(number, request);
   const StepFetch step_fetch = take_step_fetch(request);
   std::vector<Tensor> results, along;
+  StepTrace trace{.wall_time = 1.6e9 + number};
   try {
     const Seconds timeout = request.options.timeout;
     const Seconds deadline = timeout.count() > 0 ? Clock::real().now() + timeout : Seconds{0};
-    Interpreter interpreter(handlers_, *variables_, {deadline, &cancellation_});
+    Interpreter interpreter(handlers_, *variables_, {deadline, &cancellation_}, trace);
     for (size_t i = 0; i < request.feeds.size(); ++i) interpreter.feed(request.feeds[i], *feed_values[i]);
     for (const Fetch::Target& target : request.fetches) results.push_back(interpreter.fetch(target));
     for (const Output& output : step_fetch.fetches) along.push_back(interpreter.fetch({output.op(), output.index()}));
@@ -88,6 +76,7 @@ std::vector<Tensor> ScriptedSession::do_run(const Request& request, std::span<co
     throw;
   }
   if (step_fetch.done) step_fetch.done(std::move(along), nullptr);
+  if (metadata != nullptr) *metadata = describe_run(graph(), request, trace);
   return results;
 }
 

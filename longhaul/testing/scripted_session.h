@@ -18,6 +18,9 @@ namespace longhaul::testing {
 // It knows constants, placeholders, variables and their assignments, counters, scalar summaries, host functions and all
 // that has a host kernel (queues, readers, tables); other types of operation take a handler. Several sessions may share
 // their variables, as sessions on one server do.
+//
+// Traces have made-up times: run number n, from 0 on, begins 1.6e9 + n seconds after 1970, and each operation takes
+// 10 us.
 class ScriptedSession : public Session {
  public:
   struct Variables {
@@ -46,7 +49,8 @@ class ScriptedSession : public Session {
   void close() override;
 
  protected:
-  std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values) override;
+  std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values,
+                             proto::RunMetadata* metadata) override;
   std::shared_ptr<CompiledRun> do_make_callable(const Request& request) override;
 
  private:

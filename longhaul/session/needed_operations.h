@@ -1,0 +1,12 @@
+#pragma once
+
+#include <vector>
+
+#include "longhaul/graph/operation.h"
+
+namespace longhaul {
+
+// What has to run for `targets`, themselves included, when values for `feeds` are given; in no particular order.
+std::vector<Operation> needed_operations(const std::vector<Operation>& targets, const std::vector<Output>& feeds = {});
+
+}  // namespace longhaul

@@ -1,0 +1,139 @@
+#include "longhaul/session/step_trace.h"
+
+#include <fmt/format.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <cmath>
+#include <unordered_set>
+
+#include "longhaul/graph/device_spec.h"
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/session/needed_operations.h"
+
+namespace longhaul {
+namespace {
+
+std::string full_device_name(const std::string& requested) {
+  return DeviceSpec::parse("/job:localhost/replica:0/task:0/device:CPU:0")
+      .merged_with(DeviceSpec::parse(requested))
+      .to_string();
+}
+
+// "dense/mul = Mul(x, dense/kernel/read, ^init)": the inputs as in a NodeDef. TensorFlow's timeline takes type and
+// inputs from it, and so does ours.
+std::string label_of(const Operation& op) {
+  std::vector<std::string> inputs;
+  for (const Output& input : op.inputs()) inputs.push_back(input.index() == 0 ? input.op().name() : input.name());
+  for (const Operation& control : op.control_inputs()) inputs.push_back("^" + control.name());
+  return fmt::format("{} = {}({})", op.name(), op.type(), fmt::join(inputs, ", "));
+}
+
+int64_t nanos(double seconds) {
+  return std::llround(seconds * 1e9);
+}
+// Rounded up, because TensorBoard takes 0 for "not known".
+int64_t micros(int64_t nanos) {
+  return (nanos + 999) / 1000;
+}
+
+void set_times(const TracedOperation& traced, double wall_time, proto::NodeExecStats* stats) {
+  const int64_t start = nanos(wall_time) + nanos(traced.start.count());
+  const int64_t took = nanos((traced.end - traced.start).count());
+  stats->set_scheduled_micros(start / 1000);
+  stats->set_scheduled_nanos(start);
+  stats->set_all_start_micros(start / 1000);
+  stats->set_all_start_nanos(start);
+  stats->set_op_end_rel_micros(micros(took));
+  stats->set_op_end_rel_nanos(took);
+  stats->set_all_end_rel_micros(micros(took));
+  stats->set_all_end_rel_nanos(took);
+}
+
+// Adds a result and returns its size in bytes; that of strings is not known.
+int64_t add_result(const TracedOperation::Result& result, proto::NodeExecStats* stats) {
+  const int64_t bytes = result.shape.num_elements() * static_cast<int64_t>(dtype_size(result.dtype));
+  proto::NodeOutput* output = stats->add_output();
+  output->set_slot(result.slot);
+  proto::TensorDescription* tensor = output->mutable_tensor_description();
+  tensor->set_dtype(static_cast<proto::DataType>(result.dtype));
+  *tensor->mutable_shape() = to_proto(result.shape);
+  tensor->mutable_allocation_description()->set_requested_bytes(bytes);
+  tensor->mutable_allocation_description()->set_allocator_name("cpu");
+  return bytes;
+}
+
+// The memory is that of the results, wherever the bytes came from: a kept buffer, a variable, an input.
+void set_results(const TracedOperation& traced, proto::NodeExecStats* stats) {
+  int64_t bytes = 0;
+  for (const TracedOperation::Result& result : traced.results) bytes += add_result(result, stats);
+  proto::AllocatorMemoryUsed* memory = stats->add_memory();
+  memory->set_allocator_name("cpu");
+  memory->set_total_bytes(bytes);
+  memory->set_peak_bytes(bytes);
+}
+
+std::string name_of_this_thread() {
+  std::array<char, 16> name{};  // the most that Linux has
+  pthread_getname_np(pthread_self(), name.data(), name.size());
+  return name.data();
+}
+
+proto::StepStats step_stats(const StepTrace& trace) {
+  const auto thread = static_cast<uint32_t>(gettid());
+  std::map<std::string, proto::DeviceStepStats> devices;
+  for (const TracedOperation& traced : trace.operations) {
+    proto::NodeExecStats* stats = devices[full_device_name(traced.op.device())].add_node_stats();
+    stats->set_node_name(traced.op.name());
+    stats->set_timeline_label(label_of(traced.op));
+    stats->set_thread_id(thread);
+    set_times(traced, trace.wall_time, stats);
+    set_results(traced, stats);
+  }
+  proto::StepStats all;
+  for (auto& [name, device] : devices) {
+    device.set_device(name);
+    (*device.mutable_thread_names())[thread] = name_of_this_thread();
+    all.mutable_dev_stats()->Add(std::move(device));
+  }
+  return all;
+}
+
+// What the run needed, as one graph for all devices. The operations of fed tensors stand there without inputs.
+proto::GraphDef partition_graph(const Graph& graph, const Session::Request& request) {
+  const std::unordered_set<Output, OutputHash> fed(request.feeds.begin(), request.feeds.end());
+  std::vector<Operation> targets;
+  for (const Fetch::Target& fetch : request.fetches) {
+    if (fetch.is_operation() || !fed.contains(fetch.output())) targets.push_back(fetch.op);
+  }
+  std::unordered_set<std::string> needed, given;
+  for (const Operation& op : needed_operations(targets, request.feeds)) needed.insert(op.name());
+  for (const Output& feed : request.feeds) given.insert(feed.op().name());
+
+  proto::GraphDef part, whole = to_graph_def(graph, /*add_shapes=*/true);
+  *part.mutable_versions() = whole.versions();
+  for (proto::NodeDef& node : *whole.mutable_node()) {
+    const bool runs = needed.contains(node.name());
+    if (!runs && !given.contains(node.name())) continue;
+    node.set_device(full_device_name(node.device()));
+    if (!runs) node.clear_input();
+    part.add_node()->Swap(&node);
+  }
+  return part;
+}
+
+}  // namespace
+
+bool wants_trace(const RunOptions& options, const proto::RunMetadata* metadata) {
+  return metadata != nullptr && options.trace_level != TraceLevel::kNoTrace;
+}
+
+proto::RunMetadata describe_run(const Graph& graph, const Session::Request& request, const StepTrace& trace) {
+  proto::RunMetadata metadata;
+  if (request.options.trace_level != TraceLevel::kNoTrace) *metadata.mutable_step_stats() = step_stats(trace);
+  if (request.options.output_partition_graphs) *metadata.add_partition_graphs() = partition_graph(graph, request);
+  return metadata;
+}
+
+}  // namespace longhaul
