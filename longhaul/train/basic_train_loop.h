@@ -1,19 +1,15 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 
+#include "longhaul/train/restarts.h"
 #include "longhaul/train/supervisor.h"
 
 namespace longhaul {
 
-// Restarts are counted in a row: a session that lasted `healthy_after` ends the row.
 struct TrainLoopOptions {
   ManagedSessionOptions session;
-  std::optional<int> max_restarts = 10;  // in a row; nullopt: any number
-  Seconds backoff{1};                    // before the first restart of a row; each further one waits twice as long
-  Seconds max_backoff{120};
-  Seconds healthy_after{600};
+  RestartOptions restart;
 };
 
 // Calls `train_step` in a managed session of the supervisor, again and again until somebody requests a stop. When the

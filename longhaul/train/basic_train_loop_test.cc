@@ -78,7 +78,7 @@ TEST_F(BasicTrainLoopTest, TheNewSessionGoesOnFromTheCheckpoint) {
   add_step();
   options.logdir = directory.path();
   options.clock = &clock;
-  loop.backoff = Seconds{0};
+  loop.restart.backoff = Seconds{0};
   Supervisor sv(options);
   std::vector<int64_t> steps;
   const auto train_step = [&](Session& session) {
@@ -96,7 +96,7 @@ TEST_F(BasicTrainLoopTest, TheNewSessionGoesOnFromTheCheckpoint) {
 }
 
 TEST_F(BasicTrainLoopTest, RestartsInARowAreLimited) {  // unlike BL-3
-  loop.max_restarts = 3;
+  loop.restart.max_restarts = 3;
   int sessions = 0;
   const LogRecorder log;
   EXPECT_EQ(error_of_loop([&](Session&) {
@@ -109,8 +109,8 @@ TEST_F(BasicTrainLoopTest, RestartsInARowAreLimited) {  // unlike BL-3
 }
 
 TEST_F(BasicTrainLoopTest, EachRestartWaitsTwiceAsLong) {  // unlike BL-3
-  loop.backoff = Seconds{10};
-  loop.max_backoff = Seconds{30};
+  loop.restart.backoff = Seconds{10};
+  loop.restart.max_backoff = Seconds{30};
   std::vector<double> times;
   const double start = passing.now().count();
   sessions_of([&](Session&) {
@@ -121,8 +121,8 @@ TEST_F(BasicTrainLoopTest, EachRestartWaitsTwiceAsLong) {  // unlike BL-3
 }
 
 TEST_F(BasicTrainLoopTest, ASessionThatLastedEndsTheRow) {
-  loop.max_restarts = 1;
-  loop.healthy_after = Seconds{100};
+  loop.restart.max_restarts = 1;
+  loop.restart.healthy_after = Seconds{100};
   int sessions = 0;
   EXPECT_EQ(sessions_of([&](Session&) {
               passing.advance(Seconds{100});

@@ -1,5 +1,9 @@
 #include "longhaul/train/graph_defaults.h"
 
+#include <fmt/format.h>
+
+#include <functional>
+
 #include "longhaul/base/log.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/ops/summary_ops.h"
@@ -8,9 +12,14 @@
 namespace longhaul {
 namespace {
 
-std::optional<CollectionItem> first_of(const Graph& graph, const std::string& key) {
+std::optional<CollectionItem> item_of(const Graph& graph, const std::string& key, Several several) {
   const std::vector<CollectionItem> items = graph.collection(key);
   if (items.empty()) return std::nullopt;
+  if (items.size() > 1 && several == Several::kRefuse) {
+    throw FailedPreconditionError(
+        fmt::format("More than one item in the graph's collection \"{}\": say which of the {} is meant by passing it",
+                    key, items.size()));
+  }
   if (items.size() > 1) log_info("Found {} {} operations. Returning the first one.", items.size(), key);
   return items.front();
 }
@@ -27,64 +36,71 @@ OpList as_ops(const CollectionItem& item, const std::string& key) {
   return as_output(item, key);
 }
 
-// `make` returns the default, invalid for none.
-template <typename Make>
-Output resolve_output(Graph& graph, const Setting<Output>& setting, const char* key, Make&& make) {
-  if (setting.is_none()) return {};
-  if (setting.has_value()) return setting.value();
-  if (const auto item = first_of(graph, key)) return as_output(*item, key);
-  const Output made = make();
-  if (made.valid() && !graph.finalized()) graph.add_to_collection(key, made);
-  return made;
-}
+// Fills in the settings of one graph.
+class Resolver {
+ public:
+  Resolver(Graph& graph, const DefaultRules& rules) : graph_(graph), root_(graph), rules_(rules) {}
 
-template <typename Make>
-OpList resolve_ops(Graph& graph, const Setting<OpList>& setting, const char* key, Make&& make) {
-  if (setting.is_none()) return {};
-  if (setting.has_value()) return setting.value();
-  if (const auto item = first_of(graph, key)) return as_ops(*item, key);
-  const Operation made = make();
-  graph.add_to_collection(key, made);
-  return made;
-}
-
-Output make_ready_op(const Scope& root) {
-  std::vector<VariableInfo> variables = ops::global_variables(root.graph());
-  for (const VariableInfo& variable : ops::local_variables(root.graph())) variables.push_back(variable);
-  return ops::report_uninitialized_variables(root, variables);
-}
-
-Operation make_local_init_op(const Scope& root) {
-  std::vector<Operation> initializers{ops::local_variables_initializer(root)};
-  for (const Operation& op : root.graph().collection_of<Operation>(collections::kTableInitializers)) {
-    initializers.push_back(op);
+  // `make` returns the default, invalid for none.
+  Output output(const Setting<Output>& setting, const char* key, const std::function<Output()>& make) const {
+    if (setting.is_none()) return {};
+    if (setting.has_value()) return setting.value();
+    if (const auto item = item_of(graph_, key, rules_.several)) return as_output(*item, key);
+    const Output made = make();
+    if (made.valid() && !graph_.finalized()) graph_.add_to_collection(key, made);
+    return made;
   }
-  return ops::group(root, initializers);
-}
 
-std::shared_ptr<Saver> make_saver(Graph& graph, const SupervisorOptions& options) {
-  SaverOptions saver_options{.graph = &graph, .files = options.files, .clock = options.clock};
-  if (const auto item = first_of(graph, collections::kSavers)) {
-    proto::SaverDef def;
-    const auto* bytes = std::get_if<std::string>(&*item);
-    if (bytes == nullptr || !def.ParseFromString(*bytes)) {
-      throw InvalidArgumentError("collection savers must hold serialised SaverDefs");
+  OpList ops(const Setting<OpList>& setting, const char* key, const std::function<Operation()>& make) const {
+    if (setting.is_none()) return {};
+    if (setting.has_value()) return setting.value();
+    if (const auto item = item_of(graph_, key, rules_.several)) return as_ops(*item, key);
+    const Operation made = make();
+    graph_.add_to_collection(key, made);
+    return made;
+  }
+
+  std::shared_ptr<Saver> saver(const Setting<Lent<Saver>>& setting) const {
+    if (setting.is_none()) return nullptr;
+    if (setting.has_value()) return setting.value().pointer();
+    if (auto found = find_saver(graph_, rules_.several, rules_.saver)) return found;
+    const bool is_empty = everything_to_save(graph_).empty();
+    if (is_empty && !rules_.saver.allow_empty) return nullptr;
+    SaverOptions options = rules_.saver;
+    options.graph = &graph_;
+    auto made = std::make_shared<Saver>(options);
+    if (!is_empty) graph_.add_to_collection(collections::kSavers, made->to_proto().SerializeAsString());
+    return made;
+  }
+
+  Output make_ready_op() const {
+    std::vector<VariableInfo> variables = ops::global_variables(graph_);
+    for (const VariableInfo& variable : ops::local_variables(graph_)) variables.push_back(variable);
+    return ops::report_uninitialized_variables(root_, variables);
+  }
+
+  Output make_ready_for_local_init_op() const {
+    if (!rules_.waits_for_globals) return {};
+    return ops::report_uninitialized_variables(root_, ops::global_variables(graph_));
+  }
+
+  Operation make_init_op() const { return ops::global_variables_initializer(root_); }
+
+  Operation make_local_init_op() const {
+    std::vector<Operation> initializers{ops::local_variables_initializer(root_)};
+    for (const Operation& op : graph_.collection_of<Operation>(collections::kTableInitializers)) {
+      initializers.push_back(op);
     }
-    saver_options.max_to_keep = def.max_to_keep();
-    saver_options.keep_checkpoint_every_n_hours = static_cast<double>(def.keep_checkpoint_every_n_hours());
-    return std::make_shared<Saver>(graph, def, saver_options);
+    return ops::group(root_, initializers);
   }
-  if (everything_to_save(graph).empty()) return nullptr;
-  auto saver = std::make_shared<Saver>(saver_options);
-  graph.add_to_collection(collections::kSavers, saver->to_proto().SerializeAsString());
-  return saver;
-}
 
-std::shared_ptr<Saver> resolve_saver(Graph& graph, const SupervisorOptions& options) {
-  if (options.saver.is_none()) return nullptr;
-  if (options.saver.has_value()) return options.saver.value().pointer();
-  return make_saver(graph, options);
-}
+  Output make_summary_op() const { return summary::merge_all(root_).value_or(Output()); }
+
+ private:
+  Graph& graph_;
+  const Scope root_;
+  const DefaultRules& rules_;
+};
 
 Output find_global_step(const Graph& graph) {
   const Output step = graph.find_output("global_step:0");
@@ -95,23 +111,31 @@ Output find_global_step(const Graph& graph) {
 
 }  // namespace
 
-GraphDefaults resolve_defaults(Graph& graph, const SupervisorOptions& options) {
-  const Scope root(graph);
-  GraphDefaults defaults;
-  defaults.ready_op =
-      resolve_output(graph, options.ready_op, collections::kReadyOp, [&] { return make_ready_op(root); });
-  defaults.ready_for_local_init_op = resolve_output(graph, options.ready_for_local_init_op,
-                                                    collections::kReadyForLocalInitOp, [] { return Output(); });
-  defaults.init_op = resolve_ops(graph, options.init_op, collections::kInitOp,
-                                 [&] { return ops::global_variables_initializer(root); });
-  defaults.local_init_op =
-      resolve_ops(graph, options.local_init_op, collections::kLocalInitOp, [&] { return make_local_init_op(root); });
-  defaults.saver = resolve_saver(graph, options);
-  defaults.summary_op = resolve_output(graph, options.summary_op, collections::kSummaryOp,
-                                       [&] { return summary::merge_all(root).value_or(Output()); });
-  defaults.global_step =
-      resolve_output(graph, options.global_step, collections::kGlobalStep, [&] { return find_global_step(graph); });
-  return defaults;
+GraphDefaults resolve_defaults(Graph& graph, const GraphSettings& settings, const DefaultRules& rules) {
+  const Resolver resolver(graph, rules);
+  return {
+      .ready_op = resolver.output(settings.ready_op, collections::kReadyOp, [&] { return resolver.make_ready_op(); }),
+      .ready_for_local_init_op = resolver.output(settings.ready_for_local_init_op, collections::kReadyForLocalInitOp,
+                                                 [&] { return resolver.make_ready_for_local_init_op(); }),
+      .init_op = resolver.ops(settings.init_op, collections::kInitOp, [&] { return resolver.make_init_op(); }),
+      .local_init_op = resolver.ops(settings.local_init_op, collections::kLocalInitOp,
+                                    [&] { return resolver.make_local_init_op(); }),
+      .saver = resolver.saver(settings.saver),
+      .summary_op =
+          resolver.output(settings.summary_op, collections::kSummaryOp, [&] { return resolver.make_summary_op(); }),
+      .global_step =
+          resolver.output(settings.global_step, collections::kGlobalStep, [&] { return find_global_step(graph); })};
+}
+
+std::shared_ptr<Saver> find_saver(Graph& graph, Several several, const SaverOptions& options) {
+  const auto item = item_of(graph, collections::kSavers, several);
+  if (!item) return nullptr;
+  proto::SaverDef def;
+  const auto* bytes = std::get_if<std::string>(&*item);
+  if (bytes == nullptr || !def.ParseFromString(*bytes)) {
+    throw InvalidArgumentError("collection savers must hold serialised SaverDefs");
+  }
+  return std::make_shared<Saver>(graph, def, options);
 }
 
 std::string step_name(const Output& global_step) {

@@ -16,13 +16,25 @@ proto::SessionLog session_log(proto::SessionLog::SessionStatus status, const std
   return log;
 }
 
+GraphDefaults resolve(Graph& graph, const SupervisorOptions& options) {
+  return resolve_defaults(graph,
+                          {.ready_op = options.ready_op,
+                           .ready_for_local_init_op = options.ready_for_local_init_op,
+                           .init_op = options.init_op,
+                           .local_init_op = options.local_init_op,
+                           .saver = options.saver,
+                           .summary_op = options.summary_op,
+                           .global_step = options.global_step},
+                          {.saver = {.files = options.files, .clock = options.clock}});
+}
+
 }  // namespace
 
 Supervisor::Supervisor(SupervisorOptions options)
     : options_(std::move(options)),
       graph_(options_.graph != nullptr ? *options_.graph : Graph::default_graph()),
       coord_({.clock = options_.clock}),
-      graph_defaults_(resolve_defaults(graph_, options_)) {
+      graph_defaults_(resolve(graph_, options_)) {
   if (options_.is_chief) {
     set_up_chief();
   } else {

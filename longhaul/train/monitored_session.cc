@@ -1,0 +1,256 @@
+#include "longhaul/train/monitored_session.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/train/hook_call.h"
+#include "longhaul/train/lost_session.h"
+
+namespace longhaul {
+namespace {
+
+MonitoredSessionOptions with_creator(MonitoredSessionOptions options) {
+  if (!options.session_creator) {
+    options.session_creator =
+        std::make_shared<ChiefSessionCreator>(ChiefSessionCreatorOptions{.coordinator = options.coordinator});
+  }
+  return options;
+}
+
+MonitoredSessionOptions with_creator(SingularMonitoredSessionOptions options) {
+  return {.session_creator = std::make_shared<ChiefSessionCreator>(
+              ChiefSessionCreatorOptions{.graph = options.graph,
+                                         .scaffold = options.scaffold,
+                                         .master = options.master,
+                                         .config = options.config,
+                                         .checkpoint_dir = options.checkpoint_dir,
+                                         .checkpoint_filename_with_path = options.checkpoint_filename_with_path,
+                                         .files = options.files,
+                                         .coordinator = options.coordinator}),
+          .hooks = options.hooks,
+          .stop_grace_period_secs = options.stop_grace_period_secs,
+          .coordinator = options.coordinator};
+}
+
+// What `body` throws; null: it ends well.
+template <typename Body>
+std::exception_ptr error_of(const Body& body) {
+  try {
+    body();
+  } catch (const OutOfRangeError& end) {
+    log_info("the training has come to the end of its input: {}", end.what());
+  } catch (const StopIteration& stop) {
+    log_info("the training stops: {}", stop.what());
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+MonitoredSession::MonitoredSession(MonitoredSessionOptions options)
+    : MonitoredSession(with_creator(std::move(options)), Recovery::kReplaceLost) {}
+
+MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery recovery)
+    : options_(std::move(options)),
+      recovers_(recovery == Recovery::kReplaceLost),
+      graph_(options_.session_creator->graph()),
+      graph_was_finalized_(graph_.finalized()),
+      restarts_(options_.restart, options_.coordinator) {
+  try {
+    begin_hooks();
+    if (const std::exception_ptr error = try_to_create()) replace(error);
+  } catch (...) {
+    shut_down();
+    throw;
+  }
+}
+
+MonitoredSession::~MonitoredSession() {
+  if (closed_) return;
+  if (const std::exception_ptr error = shut_down()) {
+    log_error("a monitored session that was not closed had an error: {}", message_of(error));
+  }
+}
+
+void MonitoredSession::begin_hooks() {
+  for (const auto& hook : options_.hooks) {
+    if (!hook) throw InvalidArgumentError("a null pointer is among the hooks");
+    call_hook(*hook, "begin", [&] { hook->begin(graph_); });
+  }
+}
+
+std::exception_ptr MonitoredSession::try_to_create() {
+  restarts_.session_begins();
+  try {
+    auto session = std::make_unique<CoordinatedSession>(options_.session_creator->create_session(), options_.hooks,
+                                                        options_.coordinator.clock(), options_.stop_grace_period_secs);
+    session->start();
+    current_ = std::move(session);
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+bool MonitoredSession::may_replace(const std::exception_ptr& cause) const {
+  return recovers_ && is_lost_session(cause);
+}
+
+// There is another session afterwards, or none because a stop was requested. Throws what stands against it.
+void MonitoredSession::replace(std::exception_ptr cause) {
+  while (cause) {
+    if (!may_replace(cause)) std::rethrow_exception(cause);
+    close_lost();
+    if (!restarts_.session_lost(message_of(cause))) std::rethrow_exception(cause);
+    if (!restarts_.wait_for_next()) return;
+    cause = try_to_create();
+  }
+}
+
+void MonitoredSession::close_lost() {
+  const auto lost = std::move(current_);
+  const std::exception_ptr error = lost ? lost->close() : nullptr;
+  if (error && !is_lost_session(error)) std::rethrow_exception(error);
+}
+
+CoordinatedSession& MonitoredSession::open_session() const {
+  if (current_) return *current_;
+  if (!closed_ && options_.coordinator.should_stop()) {
+    throw StopIteration("a stop was requested while a lost session was to be replaced");
+  }
+  throw FailedPreconditionError("Session is already closed.");
+}
+
+template <typename Attempt>
+auto MonitoredSession::with_session(const Attempt& attempt) {
+  while (true) {
+    CoordinatedSession& session = open_session();
+    std::exception_ptr cause;
+    try {
+      return attempt(session);
+    } catch (const StopIteration&) {
+      throw;
+    } catch (...) {
+      cause = session.cause_of(std::current_exception());
+    }
+    replace(cause);
+  }
+}
+
+std::vector<Tensor> MonitoredSession::run_args(const SessionRunArgs& args, proto::RunMetadata* metadata) {
+  return with_session([&](CoordinatedSession& session) { return session.run(args, metadata); });
+}
+
+Tensor MonitoredSession::run(const Fetch& fetch, const Feeds& feeds, const RunOptions& options,
+                             proto::RunMetadata* metadata) {
+  args_.fetches.assign(1, fetch);
+  args_.feeds = feeds;
+  args_.options = options;
+  std::vector<Tensor> results = run_args(args_, metadata);
+  args_.feeds.clear();
+  return std::move(results[0]);
+}
+
+std::vector<Tensor> MonitoredSession::run(const std::vector<Fetch>& fetches, const Feeds& feeds,
+                                          const RunOptions& options, proto::RunMetadata* metadata) {
+  args_.fetches = fetches;
+  args_.feeds = feeds;
+  args_.options = options;
+  std::vector<Tensor> results = run_args(args_, metadata);
+  args_.feeds.clear();
+  return results;
+}
+
+MonitoredCallable MonitoredSession::make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds) {
+  return make_callable(std::vector<Fetch>{fetch}, feeds);
+}
+
+MonitoredCallable MonitoredSession::make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds) {
+  return MonitoredCallable(*this, fetches, feeds);
+}
+
+void MonitoredSession::do_step(const std::function<void(StepContext&)>& step_fn) {
+  with_session([&](CoordinatedSession& session) {
+    StepContext context(session);
+    step_fn(context);
+  });
+}
+
+bool MonitoredSession::should_stop() {
+  if (!current_ || current_->stop_requested() || options_.coordinator.should_stop()) return true;
+  if (!current_->threads_should_stop()) return false;
+  const std::exception_ptr error = current_->reported_error();
+  if (!may_replace(error)) return true;
+  replace(error);
+  return current_ == nullptr;
+}
+
+void MonitoredSession::monitor(const std::function<void()>& body) {
+  std::exception_ptr error = error_of(body);
+  if (!closed_) return finish(error);
+  if (!error) throw FailedPreconditionError("Session is already closed.");
+  std::rethrow_exception(error);
+}
+
+void MonitoredSession::close() {
+  if (!closed_) finish(nullptr);
+}
+
+void MonitoredSession::finish(std::exception_ptr error) {
+  if (!error && current_) {
+    try {
+      current_->end_hooks();
+    } catch (...) {
+      error = std::current_exception();
+    }
+  }
+  if (const std::exception_ptr reported = shut_down()) {
+    if (error) log_error("beside the error of a thread there was another one: {}", message_of(error));
+    error = reported;
+  }
+  if (error) std::rethrow_exception(error);
+}
+
+// Returns the error that a thread has reported and that somebody should know.
+std::exception_ptr MonitoredSession::shut_down() {
+  closed_ = true;
+  const auto session = std::move(current_);
+  const std::exception_ptr error = session ? session->close() : nullptr;
+  if (!graph_was_finalized_) graph_.unfinalize();
+  if (!may_replace(error)) return error;
+  log_warning("a thread has reported that the session was lost, which is closed now: {}", message_of(error));
+  return nullptr;
+}
+
+MonitoredCallable::MonitoredCallable(MonitoredSession& session, const std::vector<Fetch>& fetches,
+                                     const std::vector<Fetch>& feeds)
+    : session_(&session) {
+  const auto resolved = [&](const Fetch& fetch) {
+    const Fetch::Target target = fetch.resolve(session.graph());
+    return target.is_operation() ? Fetch(target.op) : Fetch(target.output());
+  };
+  for (const Fetch& fetch : fetches) args_.fetches.push_back(resolved(fetch));
+  for (const Fetch& feed : feeds) args_.feeds.emplace_back(resolved(feed), Tensor());
+}
+
+std::vector<Tensor> MonitoredCallable::call(std::span<const Tensor* const> feeds) {
+  if (feeds.size() != args_.feeds.size()) {
+    throw InvalidArgumentError(
+        fmt::format("this callable takes {} feeds, and was given {}", args_.feeds.size(), feeds.size()));
+  }
+  for (size_t i = 0; i < feeds.size(); ++i) args_.feeds[i].second = *feeds[i];
+  std::vector<Tensor> results = session_->run_args(args_, nullptr);
+  for (auto& [key, value] : args_.feeds) value = Tensor();
+  return results;
+}
+
+SingularMonitoredSession::SingularMonitoredSession(SingularMonitoredSessionOptions options)
+    : MonitoredSession(with_creator(std::move(options)), Recovery::kNone) {}
+
+Session* SingularMonitoredSession::raw_session() const {
+  return current() != nullptr ? &current()->session() : nullptr;
+}
+
+}  // namespace longhaul

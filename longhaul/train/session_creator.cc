@@ -1,0 +1,57 @@
+#include "longhaul/train/session_creator.h"
+
+namespace longhaul {
+namespace {
+
+Graph& graph_or_default(Graph* graph) {
+  return graph != nullptr ? *graph : Graph::default_graph();
+}
+
+std::shared_ptr<Scaffold> scaffold_or_default(const std::shared_ptr<Scaffold>& scaffold) {
+  return scaffold ? scaffold : std::make_shared<Scaffold>();
+}
+
+SessionManagerOptions manager_options(Graph& graph, const Scaffold& scaffold, const Coordinator& coordinator) {
+  return {.graph = &graph,
+          .local_init_op = scaffold.local_init_op(),
+          .ready_op = scaffold.ready_op(),
+          .ready_for_local_init_op = scaffold.ready_for_local_init_op(),
+          .coordinator = coordinator};
+}
+
+}  // namespace
+
+ChiefSessionCreator::ChiefSessionCreator(ChiefSessionCreatorOptions options)
+    : options_(std::move(options)),
+      graph_(graph_or_default(options_.graph)),
+      scaffold_(scaffold_or_default(options_.scaffold)) {}
+
+std::shared_ptr<Session> ChiefSessionCreator::create_session() {
+  scaffold_->finalize(graph_);
+  SessionManagerOptions manager = manager_options(graph_, *scaffold_, options_.coordinator);
+  manager.files = options_.files;
+  const std::shared_ptr<Saver> saver = scaffold_->saver();
+  return SessionManager(manager).prepare_session(
+      {.master = options_.master,
+       .init_op = scaffold_->init_op(),
+       .saver = saver.get(),
+       .checkpoint_dir = options_.checkpoint_dir,
+       .checkpoint_filename_with_path = options_.checkpoint_filename_with_path,
+       .config = options_.config,
+       .init_feed_dict = scaffold_->init_feed_dict(),
+       .init_fn = scaffold_->init_fn()});
+}
+
+WorkerSessionCreator::WorkerSessionCreator(WorkerSessionCreatorOptions options)
+    : options_(std::move(options)),
+      graph_(graph_or_default(options_.graph)),
+      scaffold_(scaffold_or_default(options_.scaffold)) {}
+
+std::shared_ptr<Session> WorkerSessionCreator::create_session() {
+  scaffold_->finalize(graph_);
+  SessionManagerOptions manager = manager_options(graph_, *scaffold_, options_.coordinator);
+  manager.recovery_wait_secs = options_.recovery_wait_secs;
+  return SessionManager(manager).wait_for_session(options_.master, options_.config, options_.max_wait_secs);
+}
+
+}  // namespace longhaul
