@@ -38,14 +38,14 @@ AsyncEventWriter::~AsyncEventWriter() {
   }
 }
 
-bool AsyncEventWriter::add(std::string_view record) {
+bool AsyncEventWriter::add(std::string_view record, IfFull if_full) {
   for (;;) {
     switch (queue_.add(record)) {
       case EventQueue::Result::kAdded: return true;
       case EventQueue::Result::kAddedWake: wake_writer(); return true;
       case EventQueue::Result::kClosed: return false;
       case EventQueue::Result::kFull:
-        if (!wait_for_space()) return true;
+        if (!wait_for_space(if_full)) return true;
     }
   }
 }
@@ -55,10 +55,11 @@ void AsyncEventWriter::wake_writer() {
   work_.notify_one();
 }
 
-// False: there is none, and writing fails, so one record was counted as dropped.
-bool AsyncEventWriter::wait_for_space() {
+// False: there is none, and nobody is to wait for it, so one record was counted as dropped.
+bool AsyncEventWriter::wait_for_space(IfFull if_full) {
   MutexLock lock(mutex_);
-  while (queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
+  const bool may_wait = if_full == IfFull::kWait;
+  while (may_wait && queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
   const bool drop = queue_.is_open() && queue_.is_full();
   if (drop) ++dropped_;
   return !drop;
@@ -191,6 +192,7 @@ void AsyncEventWriter::note_failure(const std::string& message) {
     is_news = !std::exchange(failing_, true) || last_error_ != message;
     last_error_ = message;
   }
+  ++disruptions_;
   space_.notify_all();
   if (is_news)
     log_error("event files in {}: {}; trying a new file in {} s", directory_, message, options_.retry_secs.count());
@@ -203,6 +205,7 @@ void AsyncEventWriter::note_success() {
     if (!std::exchange(failing_, false)) return;
     dropped = dropped_ - dropped_before_;
   }
+  ++disruptions_;
   log_warning("event files in {}: writing again; {} events were dropped", directory_, dropped);
 }
 

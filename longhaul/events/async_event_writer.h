@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -43,8 +44,10 @@ class AsyncEventWriter {
   AsyncEventWriter(std::string directory, FileWriterOptions options);
   ~AsyncEventWriter();
 
-  // Takes the record; blocks while the queue is full and writing works. False: closed, and nothing was taken.
-  bool add(std::string_view record);
+  // Takes the record; while the queue is full and writing works it blocks, or drops and counts the record. False:
+  // closed, and nothing was taken.
+  enum class IfFull { kWait, kDrop };
+  bool add(std::string_view record, IfFull if_full = IfFull::kWait);
 
   // All records added before are in the kernel's hands on return. Throws the error that prevented it; the records are
   // kept and tried again. False: closed.
@@ -59,6 +62,9 @@ class AsyncEventWriter {
   std::string last_error() const;  // of writing; empty if none
   uint64_t dropped_events() const;
 
+  // Grows when writing begins to fail and when it works again: what was added before may be lost.
+  uint64_t disruptions() const { return disruptions_; }
+
  private:
   struct Batch {
     std::string records;
@@ -70,7 +76,7 @@ class AsyncEventWriter {
     bool is_last;
   };
 
-  bool wait_for_space();
+  bool wait_for_space(IfFull if_full);
   void wake_writer();
 
   // The writer thread.
@@ -92,6 +98,7 @@ class AsyncEventWriter {
   FileSystem& files_;
   Clock& clock_;
   EventQueue queue_;
+  std::atomic<uint64_t> disruptions_ = 0;
 
   // The writer thread's alone, while it runs.
   std::unique_ptr<EventWriter> file_;

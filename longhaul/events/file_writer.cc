@@ -12,18 +12,28 @@ namespace longhaul {
 
 namespace {
 
+FileSystem& files_of(const FileWriterOptions& options) {
+  return options.files ? *options.files : FileSystem::real();
+}
+
 // Makes the directory, since what comes after it in the constructor needs it.
 std::string made_directory(std::string_view logdir, const FileWriterOptions& options) {
   std::string path = strip_file_scheme(logdir);
   if (path.empty()) throw InvalidArgumentError("a FileWriter needs a logdir");
-  (options.files ? *options.files : FileSystem::real()).make_directories(path);
+  files_of(options).make_directories(path);
   return path;
+}
+
+void check_file_name(const char* what, const std::string& name) {
+  if (!name.empty() && name.find('/') == std::string::npos && name != "." && name != "..") return;
+  throw InvalidArgumentError(fmt::format("\"{}\" cannot be the name of {}: a file of that name is made", name, what));
 }
 
 }  // namespace
 
 FileWriter::FileWriter(std::string_view logdir, FileWriterOptions options)
     : logdir_(made_directory(logdir, options)),
+      files_(files_of(options)),
       clock_(options.clock ? *options.clock : Clock::real()),
       writer_(logdir_, options) {}
 
@@ -39,6 +49,8 @@ void FileWriter::add_summary(std::string_view serialized_summary, int64_t global
 
 std::string FileWriter::without_known_metadata(proto::Summary summary) {
   MutexLock lock(tags_mutex_);
+  const uint64_t disruptions = writer_.disruptions();
+  if (std::exchange(disruptions_seen_, disruptions) != disruptions) described_tags_.clear();
   for (auto& value : *summary.mutable_value())
     if (value.has_metadata() && !described_tags_.insert(value.tag()).second) value.clear_metadata();
   return summary.SerializeAsString();
@@ -85,6 +97,24 @@ void FileWriter::add_run_metadata(const proto::RunMetadata& run_metadata, const 
   tagged.set_tag(tag);
   tagged.set_run_metadata(run_metadata.SerializeAsString());
   add(EventField::kTaggedRunMetadata, tagged.SerializeAsString(), global_step);
+}
+
+void FileWriter::add_log_message(proto::LogMessage::Level level, std::string_view message) {
+  proto::LogMessage log;
+  log.set_level(level);
+  log.set_message(std::string(message));
+  std::string record;
+  append_event_record(record, clock_.wall_time(), 0, EventField::kLogMessage, log.SerializeAsString());
+  writer_.add(record, AsyncEventWriter::IfFull::kDrop);
+}
+
+void FileWriter::add_plugin_asset(const std::string& plugin, const std::string& asset, std::string_view contents) {
+  check_file_name("a plugin", plugin);
+  check_file_name("an asset", asset);
+  if (is_closed()) return warn_closed("add an asset");
+  const std::string directory = join_path(join_path(logdir_, "plugins"), plugin);
+  files_.make_directories(directory);
+  write_file_atomically(files_, join_path(directory, asset), contents);
 }
 
 void FileWriter::flush() {

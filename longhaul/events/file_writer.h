@@ -8,6 +8,7 @@
 #include "longhaul/base/mutex.h"
 #include "longhaul/events/async_event_writer.h"
 #include "longhaul/events/event_encoding.h"
+#include "longhaul/io/file.h"
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/proto/event.pb.h"
 
@@ -34,7 +35,8 @@ class FileWriter {
   const std::string& logdir() const { return logdir_; }
 
   // A summary, or one in serialised form (InvalidArgumentError: it is none). The metadata of a value is kept with the
-  // first value of its tag since the last (re)opening and dropped afterwards: readers remember it.
+  // first value of its tag since the last (re)opening, or since a file was lost to an error, and dropped afterwards:
+  // readers remember it.
   void add_summary(const proto::Summary& summary, int64_t global_step = 0);
   void add_summary(std::string_view serialized_summary, int64_t global_step = 0);
 
@@ -51,6 +53,14 @@ class FileWriter {
 
   // InvalidArgumentError: the tag was used before.
   void add_run_metadata(const proto::RunMetadata& run_metadata, const std::string& tag, int64_t global_step = 0);
+
+  // A message, without a step. What the library logs: event_log_sink() in event_log.h. It never waits for room, and
+  // on a closed writer it does nothing at all.
+  void add_log_message(proto::LogMessage::Level level, std::string_view message);
+
+  // Writes a file that a plugin of TensorBoard's wants beside the events, plugins/<plugin>/<asset> in the directory, on
+  // the caller's thread. Throws what prevented it; InvalidArgumentError: a name that is not that of a file.
+  void add_plugin_asset(const std::string& plugin, const std::string& asset, std::string_view contents);
 
   // What was added before is in the file, on return. Throws what prevented it; the events are tried again later.
   void flush();
@@ -73,11 +83,13 @@ class FileWriter {
   std::string without_known_metadata(proto::Summary summary);
 
   const std::string logdir_;
+  FileSystem& files_;
   Clock& clock_;
   AsyncEventWriter writer_;
 
   Mutex tags_mutex_;
   std::unordered_set<std::string> described_tags_ GUARDED_BY(tags_mutex_);
+  uint64_t disruptions_seen_ GUARDED_BY(tags_mutex_) = 0;  // when described_tags_ was last emptied
   std::unordered_set<std::string> run_metadata_tags_ GUARDED_BY(tags_mutex_);
 };
 

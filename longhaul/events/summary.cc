@@ -5,12 +5,11 @@
 #include <google/protobuf/wire_format_lite.h>
 
 #include <algorithm>
-#include <cctype>
 #include <unordered_set>
 
 #include "longhaul/base/error.h"
-#include "longhaul/base/log.h"
 #include "longhaul/events/histogram.h"
+#include "longhaul/events/summary_internal.h"
 
 namespace longhaul {
 
@@ -18,10 +17,11 @@ namespace {
 
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
+using summary_internal::add_value;
+using summary_internal::refuse;
 
-bool is_tag_byte(char byte) {
-  auto b = static_cast<unsigned char>(byte);
-  return std::isalnum(b) || b >= 0x80 || b == '-' || b == '/' || b == '_' || b == '.';
+bool is_number(DType dtype) {
+  return is_floating(dtype) || is_integer(dtype) || dtype == kBool;
 }
 
 [[noreturn]] void throw_no_summary(size_t bytes) {
@@ -53,7 +53,7 @@ void add_elements(Histogram& histogram, const Tensor& values) {
   histogram.add(values.flat<T>());
 }
 
-void add_elements(Histogram& histogram, const Tensor& values) {
+void add_elements(std::string_view tag, const Tensor& values, Histogram& histogram) {
   switch (values.dtype()) {
     case kFloat: return add_elements<float>(histogram, values);
     case kDouble: return add_elements<double>(histogram, values);
@@ -68,7 +68,7 @@ void add_elements(Histogram& histogram, const Tensor& values) {
     case kUInt32: return add_elements<uint32_t>(histogram, values);
     case kUInt64: return add_elements<uint64_t>(histogram, values);
     case kBool: return add_elements<bool>(histogram, values);
-    default: throw InvalidArgumentError(fmt::format("no histogram of {} values", dtype_name(values.dtype())));
+    default: refuse(tag, fmt::format("a histogram is of numbers, not of {} values", dtype_name(values.dtype())));
   }
 }
 
@@ -76,24 +76,52 @@ void add_elements(Histogram& histogram, const Tensor& values) {
 
 proto::Summary scalar_summary(std::string_view tag, float value) {
   proto::Summary summary;
-  auto* entry = summary.add_value();
-  entry->set_tag(std::string(tag));
-  entry->set_simple_value(value);
+  add_value(summary, tag)->set_simple_value(value);
   return summary;
 }
 
 proto::Summary scalar_summary(std::string_view tag, const Tensor& value) {
+  if (value.num_elements() != 1 || !is_number(value.dtype())) {
+    refuse(tag, fmt::format("a scalar is one number, not {}{}", dtype_name(value.dtype()), value.shape().to_string()));
+  }
   return scalar_summary(tag, value.item<float>());
 }
 
 proto::Summary histogram_summary(std::string_view tag, const Tensor& values) {
   Histogram histogram{std::string(tag)};
-  add_elements(histogram, values);
+  add_elements(tag, values, histogram);
   proto::Summary summary;
-  auto* entry = summary.add_value();
-  entry->set_tag(std::string(tag));
-  *entry->mutable_histo() = histogram.to_proto();
+  *add_value(summary, tag)->mutable_histo() = histogram.to_proto();
   return summary;
+}
+
+proto::Summary text_summary(std::string_view tag, const Tensor& texts) {
+  if (texts.dtype() != kString)
+    refuse(tag, fmt::format("a text summary is of strings, not of {}", dtype_name(texts.dtype())));
+  proto::TensorProto tensor;
+  tensor.set_dtype(proto::DT_STRING);
+  for (int64_t dim : texts.shape().dims()) tensor.mutable_tensor_shape()->add_dim()->set_size(dim);
+  for (const std::string& text : texts.flat<std::string>()) tensor.add_string_val(text);
+  return tensor_summary(tag, std::move(tensor), plugin_metadata("text"));
+}
+
+proto::Summary text_summary(std::string_view tag, std::string text) {
+  return text_summary(tag, Tensor::scalar(std::move(text)));
+}
+
+proto::Summary tensor_summary(std::string_view tag, proto::TensorProto tensor, proto::SummaryMetadata metadata) {
+  proto::Summary summary;
+  auto* value = add_value(summary, tag);
+  *value->mutable_tensor() = std::move(tensor);
+  *value->mutable_metadata() = std::move(metadata);
+  return summary;
+}
+
+proto::SummaryMetadata plugin_metadata(std::string_view plugin, std::string_view content) {
+  proto::SummaryMetadata metadata;
+  metadata.mutable_plugin_data()->set_plugin_name(std::string(plugin));
+  metadata.mutable_plugin_data()->set_content(std::string(content));
+  return metadata;
 }
 
 proto::Summary merge_summaries(std::span<const proto::Summary> summaries) {
@@ -108,14 +136,6 @@ std::string merge_summaries(std::span<const std::string> serialized_summaries) {
   std::unordered_set<std::string> tags;
   for (const auto& bytes : serialized_summaries) merge_into(merged, parse_summary(bytes), tags);
   return merged.SerializeAsString();
-}
-
-std::string clean_tag(std::string_view name) {
-  std::string tag(name.substr(std::min(name.find_first_not_of('/'), name.size())));
-  for (char& byte : tag)
-    if (!is_tag_byte(byte)) byte = '_';
-  if (tag != name) log_info("summary name \"{}\" is no tag; using \"{}\" instead", name, tag);
-  return tag;
 }
 
 proto::Summary parse_summary(std::string_view serialized_summary) {

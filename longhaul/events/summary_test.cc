@@ -6,7 +6,6 @@
 #include <cmath>
 
 #include "longhaul/base/error.h"
-#include "longhaul/base/log.h"
 
 namespace longhaul {
 namespace {
@@ -67,16 +66,6 @@ TEST(Summary, MergingKeepsAllValues) {
 TEST(Summary, ATagMayBeThereOnce) {
   std::vector<proto::Summary> summaries = {scalar_summary("a", 1.0f), scalar_summary("a", 2.0f)};
   EXPECT_THAT(invalid_argument([&] { merge_summaries(summaries); }), HasSubstr("Duplicate tag a"));
-}
-
-TEST(Summary, TagsAreCleaned) {
-  LogSink before = set_log_sink([](LogLevel, const std::string&) {});
-  EXPECT_EQ(clean_tag("layer_1/w.x-y"), "layer_1/w.x-y");
-  EXPECT_EQ(clean_tag("a b:0"), "a_b_0");
-  EXPECT_EQ(clean_tag("//a/b"), "a/b");
-  EXPECT_EQ(clean_tag("Größe"), "Größe");
-  EXPECT_EQ(clean_tag("/"), "");
-  set_log_sink(before);
 }
 
 TEST(Summary, MetadataIsSeenWithoutParsing) {

@@ -54,5 +54,6 @@ HostKernelTable lookup_host_kernels();
 HostKernelTable parsing_host_kernels();
 HostKernelTable queue_host_kernels();
 HostKernelTable reader_host_kernels();
+HostKernelTable summary_host_kernels();
 
 }  // namespace longhaul

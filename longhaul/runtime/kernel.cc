@@ -10,8 +10,7 @@ namespace {
 
 std::unordered_map<std::string, Kernel> all_kernels() {
   std::unordered_map<std::string, Kernel> all;
-  for (const KernelTable& table :
-       {state_kernels(), optimizer_kernels(), summary_kernels(), save_restore_kernels(), function_kernels()}) {
+  for (const KernelTable& table : {state_kernels(), optimizer_kernels(), save_restore_kernels(), function_kernels()}) {
     all.insert(table.begin(), table.end());
   }
   return all;

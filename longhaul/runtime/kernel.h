@@ -67,7 +67,6 @@ const Kernel* find_kernel(const std::string& type);
 using KernelTable = std::vector<std::pair<std::string, Kernel>>;
 KernelTable state_kernels();
 KernelTable optimizer_kernels();
-KernelTable summary_kernels();
 KernelTable save_restore_kernels();
 KernelTable function_kernels();
 

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "longhaul/proto/summary.pb.h"
-
 namespace longhaul::testing {
 namespace {
 
@@ -71,20 +69,6 @@ Results report_uninitialized(const Call& call) {
   return {Tensor::of(names)};
 }
 
-Results scalar_summary(const Call& call) {
-  proto::Summary summary;
-  auto* value = summary.add_value();
-  value->set_tag(call.inputs[0].item<std::string>());
-  value->set_simple_value(call.inputs[1].item<float>());
-  return {Tensor::scalar(summary.SerializeAsString())};
-}
-
-Results merge_summary(const Call& call) {
-  std::string merged;
-  for (const Tensor& input : call.inputs) merged += input.item<std::string>();
-  return {Tensor::scalar(merged)};
-}
-
 const std::map<std::string, Results (*)(const Call&)>& builtin_handlers() {
   static const auto* handlers = new std::map<std::string, Results (*)(const Call&)>{
       {"Const", [](const Call& call) -> Results { return {call.op.attr<Tensor>("value")}; }},
@@ -109,8 +93,6 @@ const std::map<std::string, Results (*)(const Call&)>& builtin_handlers() {
       {"NoOp", [](const Call&) -> Results { return {}; }},
       {"Identity", [](const Call& call) { return call.inputs; }},
       {"Shape", [](const Call& call) -> Results { return {Tensor::of(call.inputs[0].shape().dims())}; }},
-      {"ScalarSummary", scalar_summary},
-      {"MergeSummary", merge_summary},
   };
   return *handlers;
 }
@@ -183,13 +165,7 @@ std::vector<Tensor> Interpreter::run_on_host(const Operation& op, HostKernel ker
   for (int i = 0; i < op.ref_inputs(); ++i) {
     resources.push_back(resource_of(op.inputs()[static_cast<size_t>(i)].op(), variables_.resources));
   }
-  HostCall call{op,
-                inputs,
-                resources,
-                limits_,
-                FileSystem::real(),
-                variables_.resources,
-                {}};
+  HostCall call{op, inputs, resources, limits_, FileSystem::real(), variables_.resources, {}};
   kernel(call);
   return std::move(call.results);
 }

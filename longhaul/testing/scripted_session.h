@@ -15,8 +15,8 @@ namespace longhaul::testing {
 // A session for tests of what drives sessions: it interprets the built-in operations on host tensors, and does on
 // request what real ones do at bad moments.
 //
-// It knows constants, placeholders, variables and their assignments, counters, scalar summaries, host functions and all
-// that has a host kernel (queues, readers, tables); other types of operation take a handler. Several sessions may share
+// It knows constants, placeholders, variables and their assignments, counters, host functions and all that has a host
+// kernel (queues, readers, tables, summaries); other types of operation take a handler. Several sessions may share
 // their variables, as sessions on one server do.
 //
 // Traces have made-up times: run number n, from 0 on, begins 1.6e9 + n seconds after 1970, and each operation takes

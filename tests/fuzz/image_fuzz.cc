@@ -1,6 +1,6 @@
 // A PNG or JPEG image: a byte (1: JPEG; 2: 16 bits; the rest: channels, reduction), the file.
 #include "longhaul/base/error.h"
-#include "longhaul/host/image.h"
+#include "longhaul/media/image.h"
 #include "tests/fuzz/input.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -1,6 +1,6 @@
 #include "longhaul/host/host_kernel.h"
-#include "longhaul/host/image.h"
 #include "longhaul/host/kernels/named_errors.h"
+#include "longhaul/media/image.h"
 
 namespace longhaul {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <vector>
 
-#include "longhaul/host/image.h"
+#include "longhaul/media/image.h"
 
 // libpng reports errors by a jump. Each function with a setjmp works on plain values and on what its caller owns, so
 // the jump passes over nothing that has a destructor.

@@ -1,4 +1,4 @@
-#include "longhaul/host/image.h"
+#include "longhaul/media/image.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "longhaul/host/image.h"
+#include "longhaul/media/image.h"
 
 // libjpeg reports errors by a jump. Each function with a setjmp works on plain values and on what its caller owns, so
 // the jump passes over nothing that has a destructor.
