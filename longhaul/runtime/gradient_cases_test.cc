@@ -41,6 +41,10 @@ std::vector<GradientCase> arithmetic_cases() {
       {"aten::abs", {{"self", {4, 3}}}},
       {"aten::sin", {{"self", {4, 3}}}},
       {"aten::cos", {{"self", {4, 3}}}},
+      {"aten::clamp", {{"self", {4, 3}}}, {{"min", -0.5}, {"max", 0.4}}},
+      {"aten::clamp", {{"self", {4, 3}}}, {{"max", 0.4}}},
+      {"aten::maximum", {{"self", {4, 3}}, {"other", {3}}}},
+      {"aten::minimum", {{"self", {4, 3}}, {"other", {4, 1}}}},
       {"aten::mm", {{"self", {4, 3}}, {"mat2", {3, 5}}}},
       {"aten::addmm", {{"self", {5}}, {"mat1", {4, 3}}, {"mat2", {3, 5}}}},
       {"aten::addmm", {{"self", {4, 5}}, {"mat1", {4, 3}}, {"mat2", {3, 5}}}, {{"beta", 0.5}, {"alpha", 2_i}}},
@@ -62,6 +66,9 @@ std::vector<GradientCase> reduction_cases() {
       {"aten::max.dim", {{"self", {4, 3}}}, {{"dim", 1_i}}},
       {"aten::min.dim", {{"self", {4, 3}}}, {{"dim", 0_i}, {"keepdim", true}}},
       {"aten::logsumexp", {{"self", {4, 3}}}, {{"dim", Ints{1}}}},
+      {"aten::linalg_vector_norm", {{"self", {4, 3}}}},
+      {"aten::linalg_vector_norm", {{"self", {4, 3, 2}}}, {{"dim", Ints{0, -1}}}},
+      {"aten::linalg_vector_norm", {{"self", {4, 3}}}, {{"dim", Ints{1}}, {"keepdim", true}}},
   };
 }
 

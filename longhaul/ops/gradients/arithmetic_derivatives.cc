@@ -116,6 +116,40 @@ bool cos(Backward& b) {
   return true;
 }
 
+// The gradient, 0 where self compares so.
+Output without(const Backward& b, const Output& gradient, const char* comparison, const Arg& other) {
+  const Output mask = b.aten(comparison, {{"self", b.input("self")}, {"other", other}});
+  return b.aten("aten::masked_fill.Scalar", {{"self", gradient}, {"mask", mask}, {"value", 0.0}});
+}
+
+bool clamp(Backward& b) {
+  Output gradient = b.grad();
+  for (const auto& [bound, outside] : {std::pair("min", "aten::lt.Scalar"), std::pair("max", "aten::gt.Scalar")}) {
+    if (b.op().attrs().contains(bound)) gradient = without(b, gradient, outside, b.argument(bound));
+  }
+  b.give("self", gradient);
+  return true;
+}
+
+// To the operand that was chosen, half to each where they are the same.
+bool extremum(Backward& b, const char* self_loses, const char* other_loses) {
+  const Output other = b.input("other");
+  const Output tie = b.aten("aten::eq.Tensor", {{"self", b.input("self")}, {"other", other}});
+  const Output shared =
+      b.aten("aten::where.self", {{"condition", tie}, {"self", b.times(b.grad(), 0.5)}, {"other", b.grad()}});
+  if (b.needs("self")) b.give_like("self", without(b, shared, self_loses, other));
+  if (b.needs("other")) b.give_like("other", without(b, shared, other_loses, other));
+  return true;
+}
+
+bool maximum(Backward& b) {
+  return extremum(b, "aten::lt.Tensor", "aten::gt.Tensor");
+}
+
+bool minimum(Backward& b) {
+  return extremum(b, "aten::gt.Tensor", "aten::lt.Tensor");
+}
+
 bool mm(Backward& b) {
   const Output left = b.input("self"), right = b.input("mat2");
   if (b.needs("self")) b.give("self", b.aten("aten::mm", {{"self", b.grad()}, {"mat2", b.transposed(right)}}));
@@ -170,6 +204,9 @@ DerivativeTable arithmetic_derivatives() {
       {"aten::abs", {abs, {"self"}}},
       {"aten::sin", {sin, {"self"}}},
       {"aten::cos", {cos, {"self"}}},
+      {"aten::clamp", {clamp, {"self"}}},
+      {"aten::maximum", {maximum, {"self", "other"}}},
+      {"aten::minimum", {minimum, {"self", "other"}}},
       {"aten::mm", {mm, {"self", "mat2"}}},
       {"aten::addmm", {addmm, {"self", "mat1", "mat2"}}},
       {"aten::bmm", {bmm, {"self", "mat2"}}},

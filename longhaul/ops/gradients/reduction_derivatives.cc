@@ -113,6 +113,18 @@ bool logsumexp(Backward& b) {
   return true;
 }
 
+// Of the euclidean norm: what points along self; nothing at 0, where it has no direction.
+bool vector_norm(Backward& b) {
+  const Output self = b.input("self");
+  if (!self.shape().has_rank() || b.number("ord", 2) != 2 || self.dtype() != b.result().dtype()) return false;
+  const Output norm = with_reduced_dims(b, b.result());
+  const Output zero = b.aten("aten::eq.Scalar", {{"self", norm}, {"other", 0.0}});
+  const Output ratio = b.aten("aten::div.Tensor", {{"self", with_reduced_dims(b, b.grad())}, {"other", norm}});
+  const Output factor = b.aten("aten::masked_fill.Scalar", {{"self", ratio}, {"mask", zero}, {"value", 0.0}});
+  b.give("self", b.times(self, factor));
+  return true;
+}
+
 }  // namespace
 
 DerivativeTable reduction_derivatives() {
@@ -126,6 +138,7 @@ DerivativeTable reduction_derivatives() {
       {"aten::max.dim", {extreme_with_index, {"self"}}},
       {"aten::min.dim", {extreme_with_index, {"self"}}},
       {"aten::logsumexp", {logsumexp, {"self"}}},
+      {"aten::linalg_vector_norm", {vector_norm, {"self"}}},
   };
 }
 
