@@ -4,22 +4,15 @@
 
 #include "longhaul/ops/gradients.h"
 #include "longhaul/ops/init_ops.h"
+#include "longhaul/ops/slot_variable.h"
 
 namespace longhaul {
 namespace {
-
-const VariableOptions kNotTrained = {.trainable = false};
 
 std::vector<Variable> trainable(const Graph& graph) {
   std::vector<Variable> variables;
   for (const VariableInfo& info : ops::trainable_variables(graph)) variables.emplace_back(info);
   return variables;
-}
-
-std::string free_name(const Graph& graph, const std::string& name) {
-  std::string candidate = name;
-  for (int suffix = 1; graph.name_taken(candidate); ++suffix) candidate = fmt::format("{}_{}", name, suffix);
-  return candidate;
 }
 
 std::string names_of(const std::vector<GradientAndVariable>& pairs) {
@@ -42,12 +35,6 @@ Operation add_one(const Scope& scope, const Variable& counter, const std::vector
 }
 
 }  // namespace
-
-Output Hyperparameter::as_tensor(const Scope& scope, DType variable_dtype, std::string_view name) const {
-  if (tensor_.valid()) return tensor_;
-  if (variable_dtype == kDouble) return ops::constant(scope, value_, name);
-  return ops::constant(scope, static_cast<float>(value_), name);
-}
 
 Operation Optimizer::minimize(const Output& loss, const std::optional<Variable>& global_step,
                               const std::vector<Variable>& variables) {
@@ -83,7 +70,7 @@ Operation Optimizer::apply_gradients(const Scope& scope, const std::vector<Gradi
                     name_, names_of(gradients)));
   }
   hypers_.clear();
-  const std::string name = free_name(scope.graph(), scope.prefix() + name_).substr(scope.prefix().size());
+  const std::string name = ops::free_name(scope.graph(), scope.prefix() + name_).substr(scope.prefix().size());
   const Scope inner = scope_.emplace(scope.within(name));
   prepare(inner, updated);
   std::vector<Operation> updates;
@@ -113,16 +100,9 @@ Output Optimizer::hyper(const Hyperparameter& parameter, const std::string& name
 Variable Optimizer::make_slot(const Variable& like, const std::string& slot, double value) {
   const auto key = std::pair(like.ref().op().id(), slot);
   if (const auto it = slots_.find(key); it != slots_.end()) return it->second;
-  Graph& graph = like.ref().graph();
-  const Scope root = Scope(graph).with_device(like.ref().op().device());
-  const std::string name = free_name(graph, like.name() + "/" + name_);
-  const Output initial = ops::full(root.within(name), like.shape(), value, like.dtype(), "initial_value");
-  VariableOptions options = kNotTrained;
-  if (like.info().slice) {
-    options.slice = like.info().slice;
-    options.slice->full_name += name.substr(like.name().size());
-  }
-  const Variable made = ops::variable(root, name, initial, options);
+  const Variable made = ops::slot_variable(like, name_, [&](const Scope& scope) {
+    return ops::full(scope, like.shape(), value, like.dtype(), "initial_value");
+  });
   slots_.emplace(key, made);
   own_variables_.push_back(made);
   return made;
@@ -131,7 +111,7 @@ Variable Optimizer::make_slot(const Variable& like, const std::string& slot, dou
 Variable Optimizer::make_scalar(const Scope& scope, const std::string& name, double value, DType dtype) {
   const Scope root(scope.graph());
   const Tensor initial = dtype == kDouble ? Tensor::scalar(value) : Tensor::scalar(static_cast<float>(value));
-  const Variable made = ops::variable(root, free_name(scope.graph(), name), initial, kNotTrained);
+  const Variable made = ops::variable(root, ops::free_name(scope.graph(), name), initial, {.trainable = false});
   own_variables_.push_back(made);
   return made;
 }

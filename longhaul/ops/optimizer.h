@@ -6,25 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "longhaul/ops/hyperparameter.h"
 #include "longhaul/ops/state_ops.h"
 
 namespace longhaul {
-
-// A hyper-parameter: a number, or a scalar tensor of the graph, as for a learning rate that changes.
-class Hyperparameter {
- public:
-  Hyperparameter(double value) : value_(value) {}
-  Hyperparameter(Output tensor) : tensor_(tensor) {}
-  Hyperparameter(const Variable& variable) : tensor_(variable) {}
-
-  // The tensor; for a number a new constant: a double for double variables, else a float.
-  Output as_tensor(const Scope& scope, DType variable_dtype, std::string_view name) const;
-  double value() const { return value_; }
-
- private:
-  double value_ = 0;
-  Output tensor_;
-};
 
 struct GradientAndVariable {
   Output gradient;  // not valid: the loss does not depend on the variable

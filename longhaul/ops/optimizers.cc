@@ -28,8 +28,8 @@ AdamOptimizer::AdamOptimizer(Hyperparameter learning_rate, double beta1, double 
 void AdamOptimizer::prepare(const Scope& scope, const std::vector<Variable>& variables) {
   if (beta1_power_) return;
   const DType dtype = variables[0].dtype() == kDouble ? kDouble : kFloat;
-  beta1_power_ = make_scalar(scope, "beta1_power", beta1_.value(), dtype);
-  beta2_power_ = make_scalar(scope, "beta2_power", beta2_.value(), dtype);
+  beta1_power_ = make_scalar(scope, "beta1_power", *beta1_.number(), dtype);
+  beta2_power_ = make_scalar(scope, "beta2_power", *beta2_.number(), dtype);
 }
 
 Operation AdamOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
@@ -41,8 +41,8 @@ Operation AdamOptimizer::apply(const Scope& scope, const Output& gradient, const
 
 std::vector<Operation> AdamOptimizer::finish(const Scope& scope, const std::vector<Operation>& updates) {
   const Scope after = scope.with_control_dependencies(updates);
-  return {ops::assign(after, *beta1_power_, ops::mul(scope, *beta1_power_, beta1_.value())).op(),
-          ops::assign(after, *beta2_power_, ops::mul(scope, *beta2_power_, beta2_.value())).op()};
+  return {ops::assign(after, *beta1_power_, ops::mul(scope, *beta1_power_, *beta1_.number())).op(),
+          ops::assign(after, *beta2_power_, ops::mul(scope, *beta2_power_, *beta2_.number())).op()};
 }
 
 AdagradOptimizer::AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value)

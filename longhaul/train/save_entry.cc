@@ -86,6 +86,15 @@ std::vector<SaveEntry> everything_to_save(const Graph& graph) {
   return entries;
 }
 
+std::vector<SaveEntry> save_entries(const std::map<std::string, std::vector<Variable>>& by_name) {
+  std::vector<SaveEntry> entries;
+  for (const auto& [name, variables] : by_name) {
+    const bool whole = variables.size() == 1 && !variables[0].info().slice;
+    entries.push_back(whole ? SaveEntry(name, variables[0]) : SaveEntry(name, variables));
+  }
+  return entries;
+}
+
 std::vector<Saveable> saveables_of(const std::vector<SaveEntry>& entries, bool reshape) {
   check_names(entries);
   std::vector<Saveable> saveables;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -39,6 +40,10 @@ class SaveEntry {
 
 // All global variables and all saveable objects of the graph.
 std::vector<SaveEntry> everything_to_save(const Graph& graph);
+
+// Of variables by their names in checkpoints, as ExponentialMovingAverage::variables_to_restore gives them; several of
+// one name are slices of it.
+std::vector<SaveEntry> save_entries(const std::map<std::string, std::vector<Variable>>& by_name);
 
 // "10 3 0,4:0,3": the whole shape, then start and length in each dimension, as save operations have it.
 std::string slice_text(const SaveSliceInfo& slice);

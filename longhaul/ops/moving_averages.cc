@@ -1,0 +1,136 @@
+#include "longhaul/ops/moving_averages.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "longhaul/ops/init_ops.h"
+#include "longhaul/ops/math_ops.h"
+#include "longhaul/ops/slot_variable.h"
+
+namespace longhaul {
+namespace {
+
+const std::string& saved_name(const VariableInfo& variable) {
+  return variable.slice ? variable.slice->full_name : variable.name();
+}
+
+void add_variables(const std::vector<VariableInfo>& infos, std::vector<Variable>* variables) {
+  for (const VariableInfo& info : infos) variables->emplace_back(info);
+}
+
+// A step of gradient descent on half the square of the difference.
+Output moved(const Scope& scope, const Variable& average, const Output& value, const Output& rate) {
+  const Output difference = ops::sub(scope, average, value);
+  return scope.add("ApplyGradientDescent", "AssignMovingAvg", {average.ref(), rate, difference}).output();
+}
+
+}  // namespace
+
+ExponentialMovingAverage::ExponentialMovingAverage(Hyperparameter decay, MovingAverageOptions options)
+    : decay_(decay), options_(std::move(options)) {
+  if (const double* number = decay_.number()) {
+    ops::check_argument(*number >= 0 && *number < 1, options_.name, "decay", "at least 0 and below 1", *number);
+  }
+}
+
+// 1 - decay: how far an average moves. 1 - (1 + n) / (10 + n) is 9 / (10 + n).
+Output ExponentialMovingAverage::rate(const Scope& scope) const {
+  const double* number = decay_.number();
+  const Output least = number != nullptr ? ops::constant(scope, 1 - *number, "rate")
+                                         : ops::sub(scope, 1, ops::cast(scope, *decay_.tensor(), kDouble), "rate");
+  if (!options_.num_updates) return least;
+  const Output updates = ops::cast(scope, *options_.num_updates, kDouble, "num_updates");
+  return ops::maximum(scope, least, ops::div(scope, 9, ops::add(scope, updates, 10)));
+}
+
+void ExponentialMovingAverage::check_new(const Output& averaged) const {
+  if (!is_floating(averaged.dtype())) {
+    throw InvalidArgumentError(fmt::format("The variables must be half, float, or double: {} is {}", averaged.name(),
+                                           dtype_name(averaged.dtype())));
+  }
+  if (shadows_.contains(averaged)) {
+    throw InvalidArgumentError("Moving average already computed for: " + averaged.name());
+  }
+}
+
+Operation ExponentialMovingAverage::apply(const Scope& scope, const std::vector<Variable>& variables) {
+  std::vector<Variable> averaged = variables;
+  if (averaged.empty()) add_variables(ops::trainable_variables(scope.graph()), &averaged);
+  if (averaged.empty()) throw InvalidArgumentError(options_.name + ": there is no variable to take the average of");
+  const Scope inner = scope.sub(options_.name);
+  const Output rate = this->rate(inner);
+  std::vector<Operation> updates;
+  for (const Variable& variable : averaged) {
+    check_new(variable.ref());
+    const Variable shadow = ops::slot_variable(
+        variable, options_.name, [&](const Scope& at) { return ops::initialized_value(at, variable.info()); });
+    shadows_.emplace(variable.ref(), shadow);
+    scope.graph().add_to_collection(collections::kMovingAverageVariables, variable.info());
+    const Scope beside = inner.with_device(variable.ref().op().device());
+    updates.push_back(moved(beside, shadow, ops::read_value(beside, variable), rate).op());
+  }
+  return ops::group(inner, updates, "update");
+}
+
+Operation ExponentialMovingAverage::apply_to_tensors(const Scope& scope, const std::vector<Output>& tensors) {
+  const Scope root(scope.graph()), inner = scope.sub(options_.name);
+  const Output rate = this->rate(inner);
+  std::vector<Operation> updates;
+  for (const Output& tensor : tensors) {
+    check_new(tensor);
+    const std::string name = ops::free_name(scope.graph(), tensor.op().name() + "/" + options_.name);
+    const Output zeros = ops::zeros(root.within(name), tensor.shape(), tensor.dtype());
+    const Variable shadow = ops::variable(root, name, zeros, {.trainable = false});
+    shadows_.emplace(tensor, shadow);
+    updates.push_back(options_.zero_debias ? move_debiased(inner, shadow, tensor, rate)
+                                           : moved(inner, shadow, tensor, rate).op());
+  }
+  return ops::group(inner, updates, "update");
+}
+
+Operation ExponentialMovingAverage::move_debiased(const Scope& scope, const Variable& shadow, const Output& value,
+                                                  const Output& rate) const {
+  const Scope root(scope.graph()), beside = root.within(shadow.name());
+  const auto zeros = [&](const char* name, const Shape& shape) {
+    const Output initial = ops::zeros(beside.within(name), shape, shadow.dtype());
+    return ops::variable(beside, name, initial, {.trainable = false});
+  };
+  const Output biased = moved(scope, zeros("biased", shadow.shape()), value, rate);
+  const Variable local_step = zeros("local_step", {});
+  const Output count = ops::assign_add(scope, local_step, ops::ones(scope, {}, local_step.dtype()));
+  const Output weight = ops::sub(scope, 1, ops::pow(scope, ops::sub(scope, 1, rate), count));
+  return ops::assign(scope, shadow, ops::cast(scope, ops::div(scope, biased, weight), shadow.dtype())).op();
+}
+
+std::optional<Variable> ExponentialMovingAverage::average(const Output& tensor) const {
+  const auto it = shadows_.find(tensor);
+  return it == shadows_.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::string ExponentialMovingAverage::average_name(const Variable& variable) const {
+  if (const auto shadow = average(variable)) return saved_name(shadow->info());
+  const std::string name = saved_name(variable.info()) + "/" + options_.name;
+  return variable.info().slice ? name : ops::free_name(variable.ref().graph(), name);
+}
+
+std::map<std::string, std::vector<Variable>> ExponentialMovingAverage::variables_to_restore(
+    const Graph& graph, const std::vector<Variable>& averaged) const {
+  std::vector<Variable> all = averaged;
+  if (all.empty()) {
+    add_variables(ops::trainable_variables(graph), &all);
+    add_variables(graph.collection_of<VariableInfo>(collections::kMovingAverageVariables), &all);
+  }
+  std::set<std::string> seen;
+  std::map<std::string, std::vector<Variable>> by_average, by_own_name;
+  for (const Variable& variable : all) {
+    if (seen.insert(variable.name()).second) by_average[average_name(variable)].push_back(variable);
+  }
+  for (const VariableInfo& variable : ops::global_variables(graph)) {
+    if (!seen.contains(variable.name())) by_own_name[saved_name(variable)].emplace_back(variable);
+  }
+  by_average.merge(by_own_name);  // leaves the shadows themselves
+  return by_average;
+}
+
+}  // namespace longhaul
