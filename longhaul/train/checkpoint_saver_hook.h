@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "longhaul/events/file_writer.h"
+#include "longhaul/train/hook_step.h"
 #include "longhaul/train/saver.h"
 #include "longhaul/train/second_or_step_timer.h"
 #include "longhaul/train/session_run_hook.h"
@@ -31,8 +32,8 @@ struct CheckpointSaverHookOptions {
   std::string checkpoint_dir;
   std::optional<Seconds> save_secs;  // exactly one of the two
   std::optional<int64_t> save_steps;
-  std::shared_ptr<Saver> saver;        // at most one of the two; neither: the one of the graph's collection "savers"
-  const Scaffold* scaffold = nullptr;  // whose saver is used; outlives the hook
+  std::shared_ptr<Saver> saver;  // at most one of the two; neither: the one of the graph's collection "savers"
+  std::shared_ptr<const Scaffold> scaffold;  // whose saver is used
   std::string checkpoint_basename = "model.ckpt";
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
   int64_t steps_per_run = 1;                   // how far one run moves the global step
@@ -64,16 +65,19 @@ class CheckpointSaverHook : public SessionRunHook {
 
  private:
   Saver& saver(Graph& graph);
+  std::shared_ptr<Saver> find_saver_for(Graph& graph) const;
   void write_graph(Graph& graph);
+  void take_over_checkpoints(int64_t step);
   void save(Session& session, int64_t step);
 
   const CheckpointSaverHookOptions options_;
-  const std::string save_path_;
+  const std::string directory_, save_path_;
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
-  std::shared_ptr<Saver> collected_saver_;  // made of what the graph's collection says
-  SessionRunArgs args_;                     // the global step
-  bool stop_wanted_ = false;                // by a listener
+  std::shared_ptr<Saver> saver_;  // once it is found
+  HookStep step_;
+  bool graph_is_written_ = false;
+  bool stop_wanted_ = false;  // by a listener
 };
 
 }  // namespace longhaul

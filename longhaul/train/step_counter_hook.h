@@ -5,6 +5,7 @@
 #include <string>
 
 #include "longhaul/events/file_writer.h"
+#include "longhaul/train/hook_step.h"
 #include "longhaul/train/second_or_step_timer.h"
 #include "longhaul/train/session_run_hook.h"
 
@@ -36,18 +37,18 @@ class StepCounterHook : public SessionRunHook {
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void end(Session& session) override;
 
  private:
-  void count(Session& session);
-  void write(const SecondOrStepTimer::Elapsed& elapsed, int64_t step);
-  void check_progress(int64_t stale_step);
+  void count(int64_t step);
+  void check_progress(int64_t step);
 
   const StepCounterHookOptions options_;
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
   std::string tag_;
-  SessionRunArgs args_;  // the global step
-  std::optional<int64_t> last_stale_step_;
+  HookStep step_;
+  std::optional<int64_t> last_step_;  // that the last run began with
   int warnings_ = 0;
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "longhaul/events/file_writer.h"
+#include "longhaul/train/hook_step.h"
 #include "longhaul/train/second_or_step_timer.h"
 #include "longhaul/train/session_run_hook.h"
 
@@ -20,7 +21,7 @@ struct SummarySaverHookOptions {
   std::string output_dir;                      // whose event files get the summaries
   std::shared_ptr<FileWriter> summary_writer;  // nullptr: the one of output_dir
   std::vector<Output> summary_op;              // exactly one of the two; each output is written as an event of its own
-  const Scaffold* scaffold = nullptr;          // whose summary_op is written, if it has one; outlives the hook
+  std::shared_ptr<const Scaffold> scaffold;    // whose summary_op is written, if it has one
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -38,17 +39,18 @@ class SummarySaverHook : public SessionRunHook {
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
-  void end(Session& session) override;  // throws what kept events from the file
+  void end(Session& session) override;
 
  private:
-  void write(Session& session, std::span<const Tensor> summaries);
+  const SessionRunArgs& with_summaries();
+  void write(std::span<const Tensor> summaries, int64_t step);
 
   const SummarySaverHookOptions options_;
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
-  SessionRunArgs step_only_;          // the global step
-  SessionRunArgs step_and_summary_;   // and the summaries
-  std::optional<int64_t> next_step_;  // that the next run probably makes; nothing: no run was made yet
+  HookStep step_;
+  SessionRunArgs step_and_summaries_;  // empty until the first is due
+  std::optional<int64_t> next_step_;   // that the next run probably makes; nothing: no run was made yet
   bool due_ = false;
 };
 

@@ -4,17 +4,11 @@
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/graph_files.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/train/run_events.h"
 #include "longhaul/train/startup_report.h"
 
 namespace longhaul {
 namespace {
-
-proto::SessionLog session_log(proto::SessionLog::SessionStatus status, const std::string& message = "") {
-  proto::SessionLog log;
-  log.set_status(status);
-  log.set_msg(message);
-  return log;
-}
 
 GraphDefaults resolve(Graph& graph, const SupervisorOptions& options) {
   return resolve_defaults(graph,
@@ -163,9 +157,7 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   const auto context = make_context(std::move(session));
   std::vector<std::shared_ptr<LooperThread>> services;
   if (writer_ && context->global_step.valid()) {
-    // Before any service runs: readers drop what they have of this step and later ones.
-    writer_->add_session_log(session_log(proto::SessionLog::START),
-                             read_global_step(*context->session, context->global_step));
+    write_start(*writer_, read_global_step(*context->session, context->global_step));
   }
   if (writer_ && context->save_summaries_secs > Seconds{0}) {
     if (context->summary_op.valid()) services.push_back(std::make_shared<SummaryService>(context));
@@ -213,7 +205,7 @@ void Supervisor::stop(const StopOptions& options) {
 
 void Supervisor::close_writer() {
   if (!writer_) return;
-  writer_->add_session_log(session_log(proto::SessionLog::STOP, saver() != nullptr ? saver()->last_saved() : ""));
+  write_stop(*writer_, saver() != nullptr ? saver()->last_saved() : "");
   try {
     writer_->close();
   } catch (const Error& error) {

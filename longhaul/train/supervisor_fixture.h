@@ -1,37 +1,14 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <thread>
 
 #include "longhaul/checkpoint/checkpoint_files.h"
-#include "longhaul/events/event_reader.h"
 #include "longhaul/ops/summary_ops.h"
+#include "longhaul/train/event_lines.h"
 #include "longhaul/train/supervisor.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
-
-// An event in a line: "graph", "START 123", "summary v=1 @5".
-inline std::string describe(const proto::Event& event) {
-  if (event.has_file_version()) return "version " + event.file_version();
-  if (!event.graph_def().empty()) return "graph";
-  if (!event.meta_graph_def().empty()) return "meta_graph";
-  if (event.has_summary()) {
-    const auto& value = event.summary().value(0);
-    return fmt::format("summary {}={:g} @{}", value.tag(), value.simple_value(), event.step());
-  }
-  if (!event.has_session_log()) return "?";
-  const std::string status = proto::SessionLog::SessionStatus_Name(event.session_log().status());
-  return event.step() == 0 ? status : fmt::format("{} {}", status, event.step());
-}
-
-inline std::vector<proto::Event> events_in_file(const std::string& path) {
-  std::vector<proto::Event> events;
-  EventReader reader(path);
-  while (const auto event = reader.next()) events.push_back(*event);
-  return events;
-}
 
 // A model with a variable, a step counter and a training step, and sessions that interpret it. Time stands still, so
 // each service does its work once, unless a test moves it.
@@ -70,19 +47,8 @@ class SupervisorFixture : public ::testing::Test {
   }
   bool exists(const std::string& prefix) { return checkpoint_exists(FileSystem::real(), prefix); }
 
-  // All events of all files, in order.
-  std::vector<proto::Event> events() {
-    std::vector<proto::Event> all;
-    for (const std::string& path : event_files(directory.path())) {
-      for (auto& event : events_in_file(path)) all.push_back(std::move(event));
-    }
-    return all;
-  }
-  std::vector<std::string> described_events() {
-    std::vector<std::string> lines;
-    for (const proto::Event& event : events()) lines.push_back(describe(event));
-    return lines;
-  }
+  std::vector<proto::Event> events() { return events_in_directory(directory.path()); }
+  std::vector<std::string> described_events() { return describe(events()); }
 
   testing::TemporaryDirectory directory;
   testing::FakeClock clock;

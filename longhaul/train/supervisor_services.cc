@@ -1,10 +1,8 @@
 #include "longhaul/train/supervisor_services.h"
 
-#include <limits>
-
 #include "longhaul/base/log.h"
-#include "longhaul/checkpoint/checkpoint_files.h"
-#include "longhaul/train/graph_defaults.h"
+#include "longhaul/train/save_once.h"
+#include "longhaul/train/step_rate.h"
 
 namespace longhaul {
 namespace {
@@ -29,15 +27,7 @@ int64_t read_global_step(Session& session, const Output& global_step) {
 
 void save_checkpoint(const ServiceContext& context) {
   log_info("Saving checkpoint to path {}", context.save_path);
-  const std::string before = context.saver->last_saved();
-  const StepSource step = context.global_step.valid() ? StepSource(context.global_step) : StepSource();
-  const std::string prefix = context.saver->save(*context.session, context.save_path, step, {.skip_if_saved = true});
-  if (context.writer == nullptr || step.is_none() || prefix == before) return;
-  proto::SessionLog log;
-  log.set_status(proto::SessionLog::CHECKPOINT);
-  log.set_checkpoint_path(context.save_path);
-  log.set_msg(prefix);
-  context.writer->add_session_log(log, split_step(prefix).step.value_or(0));
+  save_once(*context.saver, *context.session, context.save_path, context.global_step, context.writer.get());
 }
 
 SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
@@ -66,7 +56,7 @@ void SummaryService::stop_loop() {
 StepCounterService::StepCounterService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-steps"),
       context_(std::move(context)),
-      tag_(step_name(context_->global_step) + "/sec") {}
+      tag_(rate_tag(context_->global_step)) {}
 
 void StepCounterService::start_loop() {
   last_time_ = coord().clock().now();
@@ -77,12 +67,9 @@ void StepCounterService::run_loop() {
   constexpr int kMostLogged = 10;
   const int64_t step = read_global_step(*context_->session, context_->global_step);
   const Seconds now = coord().clock().now();
-  const int64_t made = step - last_step_;
-  const double elapsed = (now - last_time_).count();
+  const double per_second = steps_per_second(step - last_step_, now - last_time_);
   last_step_ = step;
   last_time_ = now;
-  const double at_once = made == 0 ? 0 : std::numeric_limits<double>::infinity();
-  const double per_second = elapsed > 0 ? static_cast<double>(made) / elapsed : at_once;
   context_->writer->add_scalar(tag_, static_cast<float>(per_second), step);
   if (logged_++ < kMostLogged) log_info("{}: {:g}", tag_, per_second);
 }

@@ -40,21 +40,25 @@ inline std::unique_ptr<testing::ScriptedSession> make_scripted_session(
 class LogRecorder {
  public:
   LogRecorder() {
-    before_ = set_log_sink([lines = lines_](LogLevel, const std::string& line) {
+    before_ = set_log_sink([lines = lines_](LogLevel level, const std::string& line) {
       MutexLock lock(lines->mutex);
-      lines->text += line + "\n";
+      lines->lines.emplace_back(level, line);
     });
   }
   ~LogRecorder() { set_log_sink(before_); }
-  std::string text() const {
+  std::string text(LogLevel from = LogLevel::kDebug) const {
     MutexLock lock(lines_->mutex);
-    return lines_->text;
+    std::string text;
+    for (const auto& [level, line] : lines_->lines) {
+      if (level >= from) text += line + "\n";
+    }
+    return text;
   }
 
  private:
   struct Lines {
     Mutex mutex;
-    std::string text GUARDED_BY(mutex);
+    std::vector<std::pair<LogLevel, std::string>> lines GUARDED_BY(mutex);
   };
   std::shared_ptr<Lines> lines_ = std::make_shared<Lines>();
   LogSink before_;

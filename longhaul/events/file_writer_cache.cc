@@ -1,0 +1,57 @@
+#include "longhaul/events/file_writer_cache.h"
+
+#include <filesystem>
+#include <map>
+
+namespace longhaul {
+namespace {
+
+struct Writers {
+  Mutex mutex;
+  std::map<std::string, std::weak_ptr<FileWriter>> by_directory GUARDED_BY(mutex);
+};
+
+Writers& writers() {
+  static auto* const all = new Writers;  // for ever: threads may use it while the process ends
+  return *all;
+}
+
+std::string one_spelling(const std::string& logdir) {
+  const std::filesystem::path path = std::filesystem::absolute(strip_file_scheme(logdir)).lexically_normal();
+  return path.has_filename() ? path : path.parent_path();
+}
+
+std::shared_ptr<FileWriter> open_one(const std::weak_ptr<FileWriter>& held) {
+  auto writer = held.lock();
+  return writer != nullptr && !writer->is_closed() ? writer : nullptr;
+}
+
+std::shared_ptr<FileWriter> find(const std::string& directory) {
+  MutexLock lock(writers().mutex);
+  return open_one(writers().by_directory[directory]);
+}
+
+// `made`, or the one that another thread made meanwhile.
+std::shared_ptr<FileWriter> keep(const std::string& directory, std::shared_ptr<FileWriter> made) {
+  MutexLock lock(writers().mutex);
+  std::weak_ptr<FileWriter>& held = writers().by_directory[directory];
+  if (auto other = open_one(held)) return other;
+  held = made;
+  return made;
+}
+
+}  // namespace
+
+std::shared_ptr<FileWriter> FileWriterCache::get(const std::string& logdir, const FileWriterOptions& options) {
+  const std::string directory = one_spelling(logdir);
+  if (auto writer = find(directory)) return writer;
+  auto made = std::make_shared<FileWriter>(logdir, options);
+  return keep(directory, std::move(made));
+}
+
+void FileWriterCache::clear() {
+  MutexLock lock(writers().mutex);
+  writers().by_directory.clear();
+}
+
+}  // namespace longhaul

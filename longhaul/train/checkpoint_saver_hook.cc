@@ -1,0 +1,113 @@
+#include "longhaul/train/checkpoint_saver_hook.h"
+
+#include <algorithm>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/events/file_writer_cache.h"
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_files.h"
+#include "longhaul/proto/serialize.h"
+#include "longhaul/train/graph_defaults.h"
+#include "longhaul/train/recovered_list.h"
+#include "longhaul/train/run_events.h"
+#include "longhaul/train/save_once.h"
+#include "longhaul/train/scaffold.h"
+
+namespace longhaul {
+
+CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
+    : options_(std::move(options)),
+      directory_(strip_file_scheme(options_.checkpoint_dir)),
+      save_path_(join_path(directory_, options_.checkpoint_basename)),
+      timer_({options_.save_secs, options_.save_steps}, options_.clock, "CheckpointSaverHook") {
+  if (options_.saver != nullptr && options_.scaffold != nullptr) {
+    throw InvalidArgumentError("CheckpointSaverHook: give it a saver or a scaffold, not both");
+  }
+}
+
+void CheckpointSaverHook::begin(Graph& graph) {
+  step_.find(graph, "CheckpointSaverHook");
+  writer_ = options_.summary_writer;
+  if (writer_ == nullptr) {
+    writer_ = FileWriterCache::get(directory_, {.files = options_.files, .clock = options_.clock});
+  }
+  saver_.reset();
+  timer_.reset();
+  graph_is_written_ = stop_wanted_ = false;
+  for (const auto& listener : options_.listeners) listener->begin();
+}
+
+void CheckpointSaverHook::after_create_session(Session& session, const Coordinator&) {
+  const int64_t step = step_.now(session);
+  if (!graph_is_written_) write_graph(session.graph());
+  graph_is_written_ = true;
+  if (options_.saver == nullptr && options_.scaffold == nullptr) take_over_checkpoints(step);
+  save(session, step);
+}
+
+void CheckpointSaverHook::write_graph(Graph& graph) {
+  const proto::GraphDef def = to_graph_def(graph, /*add_shapes=*/true);
+  longhaul::write_graph(def, directory_, "graph.pbtxt", {.files = options_.files});
+  writer_->add_graph(proto::serialize(def));
+  writer_->add_meta_graph(proto::serialize(saver(graph).export_meta_graph()));
+}
+
+Saver& CheckpointSaverHook::saver(Graph& graph) {
+  if (saver_ == nullptr) saver_ = find_saver_for(graph);
+  if (saver_ != nullptr) return *saver_;
+  throw FailedPreconditionError(
+      options_.scaffold != nullptr
+          ? "CheckpointSaverHook: its scaffold has no saver"
+          : "CheckpointSaverHook: there is no saver in the graph's collection savers; pass one");
+}
+
+std::shared_ptr<Saver> CheckpointSaverHook::find_saver_for(Graph& graph) const {
+  if (options_.saver != nullptr) return options_.saver;
+  if (options_.scaffold != nullptr) return options_.scaffold->saver();
+  return find_saver(graph, Several::kRefuse, {.files = options_.files, .clock = options_.clock});
+}
+
+// The saver is new, made of the collection's definition. If the model was restored from a checkpoint of this directory,
+// it manages those that are there.
+void CheckpointSaverHook::take_over_checkpoints(int64_t step) {
+  const auto candidates = checkpoint_candidates(*options_.files, directory_, options_.checkpoint_basename);
+  const auto is_of_step = [&](const std::string& prefix) { return split_step(prefix).step == step; };
+  const auto restored = std::find_if(candidates.begin(), candidates.end(), is_of_step);
+  if (restored == candidates.end()) return;
+  recover_checkpoint_list(*saver_, *options_.files, directory_, candidates, *restored);
+}
+
+const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
+  return &step_.args();
+}
+
+void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  if (timer_.should_trigger_for_step(HookStep::before_the_run(values) + options_.steps_per_run)) {
+    const int64_t step = step_.now(context.session());
+    if (timer_.should_trigger_for_step(step)) save(context.session(), step);
+  }
+  if (stop_wanted_) context.request_stop();
+}
+
+void CheckpointSaverHook::save(Session& session, int64_t step) {
+  timer_.update_last_triggered_step(step);
+  log_info("Saving checkpoints for {} into {}.", step, save_path_);
+  for (const auto& listener : options_.listeners) listener->before_save(session, step);
+  save_once(saver(session.graph()), session, save_path_, step_.tensor(), writer_.get());
+  for (const auto& listener : options_.listeners) {
+    if (!listener->after_save(session, step)) continue;
+    log_info("A CheckpointSaverListener asks for a stop of the training.");
+    stop_wanted_ = true;
+  }
+}
+
+void CheckpointSaverHook::end(Session& session) {
+  const int64_t step = step_.now(session);
+  if (step != timer_.last_triggered_step()) save(session, step);
+  for (const auto& listener : options_.listeners) listener->end(session, step);
+  flush_or_log(*writer_);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,284 @@
+#include "longhaul/train/checkpoint_saver_hook.h"
+
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/hook_fixture.h"
+#include "longhaul/train/scaffold.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// Counts what it is told.
+class Counts : public CheckpointSaverListener {
+ public:
+  void begin() override { ++begins; }
+  void before_save(Session&, int64_t) override { ++before; }
+  bool after_save(Session&, int64_t step) override {
+    ++after;
+    return step >= stop_from;
+  }
+  void end(Session&, int64_t) override { ++ends; }
+  std::vector<int> all() const { return {begins, before, after, ends}; }
+
+  int begins = 0, before = 0, after = 0, ends = 0;
+  int64_t stop_from = 1000;
+};
+
+class CheckpointSaverTest : public HookTest {
+ protected:
+  CheckpointSaverHookOptions every(int64_t steps) {
+    return {.checkpoint_dir = directory.path(),
+            .save_steps = steps,
+            .saver = saver,
+            .summary_writer = writer,
+            .clock = &clock};
+  }
+  // The step of the newest checkpoint; -1: there is none.
+  int64_t saved() {
+    const auto candidates = checkpoint_candidates(FileSystem::real(), directory.path(), "model.ckpt");
+    return candidates.empty() ? -1 : split_step(candidates.front()).step.value();
+  }
+  // A step; the newest checkpoint after it.
+  int64_t train_and_look(SessionRunHook& hook, int64_t by = 1) {
+    train(hook, by);
+    return saved();
+  }
+  const std::shared_ptr<Saver> saver = std::make_shared<Saver>(SaverOptions{.graph = &graph, .clock = &clock});
+};
+
+TEST_F(CheckpointSaverTest, ItWantsSecondsOrSteps) {  // HC-1
+  auto none = every(1);
+  none.save_steps.reset();
+  EXPECT_THROW(CheckpointSaverHook{none}, InvalidArgumentError);
+  auto both = every(1);
+  both.save_secs = Seconds{1};
+  EXPECT_THROW(CheckpointSaverHook{both}, InvalidArgumentError);
+}
+
+TEST_F(CheckpointSaverTest, ItTakesASaverOrAScaffold) {  // HC-1
+  auto both = every(1);
+  both.scaffold = std::make_shared<Scaffold>();
+  EXPECT_THROW(CheckpointSaverHook{both}, InvalidArgumentError);
+}
+
+TEST_F(CheckpointSaverTest, WithoutThemItTakesTheOneSaverOfTheCollection) {  // HC-1
+  auto neither = every(1);
+  neither.saver = nullptr;
+  CheckpointSaverHook none(neither);
+  EXPECT_THAT(error_of([&] { start(none); }), HasSubstr("there is no saver in the graph's collection savers"));
+  const std::string description = saver->to_proto().SerializeAsString();
+  graph.add_to_collection(collections::kSavers, description);
+  CheckpointSaverHook one(neither);
+  start(one);
+  EXPECT_EQ(saved(), 0);
+  graph.add_to_collection(collections::kSavers, description);
+  CheckpointSaverHook several(neither);
+  EXPECT_THROW(start(several), FailedPreconditionError);
+}
+
+TEST_F(CheckpointSaverTest, TheSaverOfTheCollectionGoesOnWithTheCheckpointsThatThereAre) {
+  auto neither = every(1);
+  neither.saver = nullptr;
+  graph.add_to_collection(collections::kSavers, saver->to_proto().SerializeAsString());
+  for (int restart = 0; restart < 2; ++restart) {
+    CheckpointSaverHook hook(neither);
+    start(hook);
+    for (int i = 0; i < 4; ++i) train(hook);
+  }
+  EXPECT_EQ(read_checkpoint_state(FileSystem::real(), directory.path()).state.all_model_checkpoint_paths.size(), 5u);
+  EXPECT_FALSE(checkpoint_exists(FileSystem::real(), directory.file("model.ckpt-3")));
+  EXPECT_TRUE(checkpoint_exists(FileSystem::real(), directory.file("model.ckpt-4")));
+}
+
+TEST_F(CheckpointSaverTest, AScaffoldsSaverIsTheOneThatItHasWhenItIsFinalized) {  // HC-1
+  auto with = every(1);
+  with.saver = nullptr;
+  const auto scaffold = std::make_shared<Scaffold>(ScaffoldOptions{.saver = saver});
+  with.scaffold = scaffold;
+  CheckpointSaverHook hook(with);
+  start(hook);
+  EXPECT_EQ(saver->last_saved(), directory.file("model.ckpt-0"));
+}
+
+TEST_F(CheckpointSaverTest, TheFirstCheckpointComesBeforeTheFirstStep) {  // HC-3, HC-2
+  CheckpointSaverHook hook(every(2));
+  start(hook);
+  EXPECT_TRUE(checkpoint_exists(FileSystem::real(), directory.file("model.ckpt-0")));
+  EXPECT_EQ(train_and_look(hook), 0);
+  EXPECT_EQ(train_and_look(hook), 2);
+}
+
+TEST_F(CheckpointSaverTest, WithoutTheCreationOfASessionTheFirstRunIsSaved) {  // HC-3
+  CheckpointSaverHook hook(every(2));
+  begin(hook);
+  const std::vector<int64_t> newest{1, 1, 3, 3, 5};
+  for (const int64_t step : newest) EXPECT_EQ(train_and_look(hook), step);
+}
+
+TEST_F(CheckpointSaverTest, BySecondsItSavesWhenTheyHavePassed) {  // HC-4
+  auto by_time = every(1);
+  by_time.save_steps.reset();
+  by_time.save_secs = Seconds{2};
+  CheckpointSaverHook hook(by_time);
+  begin(hook);
+  const std::vector<std::pair<double, int64_t>> waits_and_newest{{0, 1},   {0.5, 1}, {2, 3},
+                                                                 {0.1, 3}, {0.1, 3}, {7.3, 6}};
+  for (const auto& [wait, step] : waits_and_newest) {
+    clock.advance(Seconds{wait});
+    EXPECT_EQ(train_and_look(hook), step);
+  }
+}
+
+TEST_F(CheckpointSaverTest, TheEndSavesStepsThatAreNotSavedYet) {  // HC-5
+  CheckpointSaverHook hook(every(10));
+  start(hook);
+  train(hook);
+  EXPECT_EQ(train_and_look(hook), 0);
+  hook.end(*session);
+  EXPECT_EQ(saved(), 2);
+}
+
+TEST_F(CheckpointSaverTest, TheEndSavesNothingTwice) {  // HC-5
+  const auto counts = std::make_shared<Counts>();
+  auto with = every(2);
+  with.listeners = {counts};
+  CheckpointSaverHook hook(with);
+  begin(hook);
+  train(hook);
+  hook.end(*session);
+  EXPECT_THAT(counts->all(), ElementsAre(1, 1, 1, 1));
+}
+
+TEST_F(CheckpointSaverTest, ListenersAreToldOfEverySave) {  // HC-6
+  const auto raw = std::make_shared<Counts>();
+  auto with = every(2);
+  with.listeners = {raw};
+  CheckpointSaverHook hook(with);
+  begin(hook);
+  train(hook);
+  train(hook);
+  hook.end(*session);
+  EXPECT_THAT(raw->all(), ElementsAre(1, 2, 2, 1));
+}
+
+TEST_F(CheckpointSaverTest, ListenersOfOneSessionAreToldAlike) {  // HC-6
+  const auto one = std::make_shared<Counts>(), another = std::make_shared<Counts>();
+  auto with = every(1);
+  with.listeners = {one, another};
+  CheckpointSaverHook hook(with);
+  start(hook);
+  train(hook);
+  train(hook);
+  hook.end(*session);
+  EXPECT_THAT(one->all(), ElementsAre(1, 3, 3, 1));
+  EXPECT_EQ(another->all(), one->all());
+}
+
+TEST_F(CheckpointSaverTest, AListenerCanStopTheTraining) {  // HC-6
+  const auto listener = std::make_shared<Counts>();
+  listener->stop_from = 2;
+  auto with = every(1);
+  with.listeners = {listener};
+  CheckpointSaverHook hook(with);
+  start(hook);
+  EXPECT_FALSE(train(hook));
+  EXPECT_TRUE(train(hook));
+}
+
+TEST_F(CheckpointSaverTest, AStopThatIsAskedForBeforeTheFirstRunComesAfterIt) {
+  const auto listener = std::make_shared<Counts>();
+  listener->stop_from = 0;
+  auto with = every(100);
+  with.listeners = {listener};
+  CheckpointSaverHook hook(with);
+  start(hook);
+  EXPECT_TRUE(train(hook));
+}
+
+TEST_F(CheckpointSaverTest, TheGraphComesBeforeTheFirstCheckpoint) {  // HC-7, HC-8
+  CheckpointSaverHook hook(every(2));
+  set_step(6);
+  start(hook);
+  EXPECT_THAT(events(), ElementsAre("graph", "meta_graph", "CHECKPOINT 6"));
+  EXPECT_THAT(read_file(FileSystem::real(), directory.file("graph.pbtxt")), HasSubstr("name: \"global_step\""));
+}
+
+TEST_F(CheckpointSaverTest, TheEventHasThePathWithoutTheStepAndTheTruePrefix) {  // HC-8
+  CheckpointSaverHook hook(every(2));
+  const LogRecorder log;
+  begin(hook);
+  train(hook);
+  writer->flush();
+  const proto::Event event = events_in_directory(directory.path()).back();
+  EXPECT_EQ(event.session_log().checkpoint_path(), directory.file("model.ckpt"));
+  EXPECT_EQ(event.session_log().msg(), directory.file("model.ckpt-1"));
+  EXPECT_THAT(log.text(), HasSubstr("Saving checkpoints for 1 into " + directory.file("model.ckpt") + "."));
+}
+
+TEST_F(CheckpointSaverTest, ASessionThatReplacesALostOneIsSavedAtItsOwnStep) {
+  CheckpointSaverHook hook(every(2));
+  start(hook);
+  for (int i = 0; i < 5; ++i) train(hook);
+  set_step(2);
+  hook.after_create_session(*session, coord);
+  EXPECT_EQ(train_and_look(hook), 2);
+  EXPECT_EQ(train_and_look(hook), 4);
+  EXPECT_THAT(events(), ElementsAre("graph", "meta_graph", "CHECKPOINT", "CHECKPOINT 2", "CHECKPOINT 4", "CHECKPOINT 2",
+                                    "CHECKPOINT 4"));
+}
+
+TEST_F(CheckpointSaverTest, ARunMayMakeSeveralSteps) {  // HC-9
+  auto several = every(10);
+  several.steps_per_run = 5;
+  CheckpointSaverHook hook(several);
+  begin(hook);
+  const std::vector<int64_t> newest{5, 5, 15, 15, 25, 25};
+  for (const int64_t step : newest) EXPECT_EQ(train_and_look(hook, 5), step);
+  hook.end(*session);
+  EXPECT_EQ(saved(), 30);
+}
+
+TEST_F(CheckpointSaverTest, ItSavesTheStepThatThereIsWhenItSaves) {  // HC-10
+  CheckpointSaverHook hook(every(2));
+  start(hook);
+  EXPECT_EQ(train_and_look(hook), 0);
+  // Another worker makes three steps during a run that begins at step 1.
+  EXPECT_EQ(train_and_look(hook, 4), 5);
+}
+
+TEST_F(CheckpointSaverTest, ItDoesNotSaveBeforeTheStepIsThere) {  // HC-10
+  CheckpointSaverHook hook(every(2));
+  start(hook);
+  train(hook);
+  run(hook, ops::no_op(root));  // should be step 2 after it
+  EXPECT_EQ(saved(), 0);
+}
+
+TEST_F(CheckpointSaverTest, WhatTheSaverHasRestoredLastIsNotWrittenAgain) {
+  const std::string prefix = saver->save(*session, directory.file("model.ckpt"), step);
+  const double written = FileSystem::real().modified_at(prefix + ".index");
+  CheckpointSaverHook hook(every(2));
+  start(hook);
+  EXPECT_EQ(FileSystem::real().modified_at(prefix + ".index"), written);
+  EXPECT_THAT(events(), ElementsAre("graph", "meta_graph"));
+}
+
+TEST_F(CheckpointSaverTest, AFullDiskEndsTheRun) {
+  testing::FaultyFileSystem files;
+  auto with = every(1);
+  with.saver =
+      std::make_shared<Saver>(SaverOptions{.graph = &graph, .name = "save_2", .files = &files, .clock = &clock});
+  CheckpointSaverHook hook(with);
+  start(hook);
+  files.fail_writes_after(0);
+  EXPECT_THROW(train(hook), ResourceExhaustedError);
+  EXPECT_EQ(saved(), 0);
+}
+
+}  // namespace
+}  // namespace longhaul

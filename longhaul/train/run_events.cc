@@ -1,0 +1,40 @@
+#include "longhaul/train/run_events.h"
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+
+namespace longhaul {
+namespace {
+
+proto::SessionLog session_log(proto::SessionLog::SessionStatus status, const std::string& message = "") {
+  proto::SessionLog log;
+  log.set_status(status);
+  log.set_msg(message);
+  return log;
+}
+
+}  // namespace
+
+void write_start(FileWriter& writer, int64_t step) {
+  writer.add_session_log(session_log(proto::SessionLog::START), step);
+}
+
+void write_checkpoint_taken(FileWriter& writer, const std::string& save_path, const std::string& prefix) {
+  proto::SessionLog log = session_log(proto::SessionLog::CHECKPOINT, prefix);
+  log.set_checkpoint_path(save_path);
+  writer.add_session_log(log, split_step(prefix).step.value_or(0));
+}
+
+void write_stop(FileWriter& writer, const std::string& last_checkpoint) {
+  writer.add_session_log(session_log(proto::SessionLog::STOP, last_checkpoint));
+}
+
+void flush_or_log(FileWriter& writer) {
+  try {
+    writer.flush();
+  } catch (const Error& error) {
+    log_error("the event file in {} is not complete: {}", writer.logdir(), error.what());
+  }
+}
+
+}  // namespace longhaul

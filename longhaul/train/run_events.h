@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "longhaul/events/file_writer.h"
+
+namespace longhaul {
+
+// What event files are told of a training besides its summaries: the events of type SessionLog.
+
+// Readers drop what they have of this step and later ones, so it comes before the first summary of a session.
+void write_start(FileWriter& writer, int64_t step);
+
+// A checkpoint was taken. `save_path` is its path without the step, which is what tools look for.
+void write_checkpoint_taken(FileWriter& writer, const std::string& save_path, const std::string& prefix);
+
+void write_stop(FileWriter& writer, const std::string& last_checkpoint);
+
+// For the end of a training: what was written before is in the file. Where it cannot be, that is logged: events are
+// nothing that a training fails for.
+void flush_or_log(FileWriter& writer);
+
+}  // namespace longhaul
