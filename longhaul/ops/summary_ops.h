@@ -1,22 +1,58 @@
 #pragma once
 
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "longhaul/graph/scope.h"
+#include "longhaul/proto/summary.pb.h"
 
-namespace longhaul::summary {
+namespace longhaul {
 
-// Operations that return a serialised Summary proto (a scalar string tensor); each is added to the collection
-// "summaries". The tag is the operation's name with its scopes; characters that TensorBoard cannot show become '_'.
+struct SummaryOptions {
+  // Where TensorBoard groups the tag. The operation's name is then "<scopes>/<family>/<name>", the tag that with the
+  // family once more before it.
+  std::string family;
 
-// `value`: one element of any real dtype.
-Output scalar(const Scope& scope, std::string_view name, const Output& value);
-// `values`: any shape and real dtype. A NaN or an infinity among them fails the run with InvalidArgumentError.
-Output histogram(const Scope& scope, std::string_view name, const Output& values);
+  std::vector<std::string> collections = {collections::kSummaries};  // what merge_all() takes
+};
+
+// Operations that return a serialised Summary (a scalar string). The tag is the operation's name with its scopes, with
+// "_1", ... where another has it already. Characters that a tag cannot have, and slashes at the beginning, are replaced
+// or dropped, which is logged. What cannot be shown fails the run, and where it can be seen before, the call:
+// InvalidArgumentError. What each kind takes and writes: events/summary.h.
+namespace summary {
+
+// One number of any real dtype, or a bool.
+Output scalar(const Scope& scope, std::string_view name, const Output& value, const SummaryOptions& options = {});
+
+// Numbers of any shape.
+Output histogram(const Scope& scope, std::string_view name, const Output& values, const SummaryOptions& options = {});
+
+// Images [images, height, width, channels] of uint8, float, half or double; tags "<tag>/image/0", ..., or "<tag>/image"
+// where max_outputs is 1.
+Output image(const Scope& scope, std::string_view name, const Output& images, int64_t max_outputs = 3,
+             const SummaryOptions& options = {});
+
+// Sounds of floats, [sounds, frames, channels] or [sounds, frames]; tags "<tag>/audio/0", ..., or "<tag>/audio".
+// `sample_rate`: a float, frames per second.
+Output audio(const Scope& scope, std::string_view name, const Output& sounds, const Output& sample_rate,
+             int64_t max_outputs = 3, const SummaryOptions& options = {});
+Output audio(const Scope& scope, std::string_view name, const Output& sounds, float sample_rate,
+             int64_t max_outputs = 3, const SummaryOptions& options = {});
+
+// A string, or a table of them.
+Output text(const Scope& scope, std::string_view name, const Output& texts, const SummaryOptions& options = {});
+
+// A tensor of any dtype, for the plugin that the metadata names.
+Output tensor(const Scope& scope, std::string_view name, const Output& tensor, const proto::SummaryMetadata& metadata,
+              const SummaryOptions& options = {});
 
 // All in one. Fails if two carry one tag.
 Output merge(const Scope& scope, const std::vector<Output>& summaries, std::string_view name = "Merge");
-// What the collection "summaries" has; nothing if that is nothing.
-std::optional<Output> merge_all(const Scope& scope);
+// What the collection has; nothing if that is nothing.
+std::optional<Output> merge_all(const Scope& scope, const std::string& collection = collections::kSummaries);
 
-}  // namespace longhaul::summary
+}  // namespace summary
+}  // namespace longhaul

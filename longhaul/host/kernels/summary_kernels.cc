@@ -6,8 +6,8 @@
 namespace longhaul {
 namespace {
 
-const std::string& tag(const HostCall& call) {
-  return call.inputs[0].flat<std::string>()[0];
+std::string tag(const HostCall& call) {
+  return call.inputs[0].item<std::string>();
 }
 
 void give(HostCall& call, const proto::Summary& summary) {
