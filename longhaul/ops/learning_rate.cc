@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <numbers>
 
 #include "longhaul/ops/aten_op.h"
@@ -97,9 +98,9 @@ Output piecewise_constant(const Scope& scope, const Output& global_step, const s
         fmt::format("piecewise_constant: the boundaries must increase, {} comes after {}", wrong[1], wrong[0]));
   }
   const Scope inner = scope.sub(name);
-  const Output step = cast(inner, global_step, kInt64, "step");
   const Output edges = constant(inner, Tensor::of(boundaries), "boundaries");
-  const Output which = aten(inner, "aten::bucketize.Tensor", "which", {{"self", step}, {"boundaries", edges}}).output();
+  const Output which =
+      aten(inner, "aten::bucketize.Tensor", "which", {{"self", global_step}, {"boundaries", edges}}).output();
   const Output rates = constant(inner, Tensor::of(std::vector<float>(values.begin(), values.end())), "values");
   return aten(inner, "aten::take", "learning_rate", {{"self", rates}, {"index", which}}).output();
 }

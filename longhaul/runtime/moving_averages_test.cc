@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cmath>
 #include <thread>
 
@@ -144,16 +143,16 @@ TEST_F(MovingAverageTest, IsWrittenInTheSameStepAsItsVariable) {
   ExponentialMovingAverage averages(0.5);
   const Operation step = step_of(averages, count);
   auto session = initialized_session();
-  std::atomic<bool> stop{false};
+  constexpr int kSteps = 1000;
   std::thread training([&] {
-    while (!stop.load()) session->run(step);
+    for (int i = 0; i < kSteps; ++i) session->run(step);
   });
-  for (int i = 0; i < 300; ++i) {
+  double n = 0;
+  while (n < kSteps) {
     const auto values = session->run({Fetch(count), Fetch(*averages.average(count))}, {}, {.snapshot = true});
-    const double n = values[0].item<double>();
+    n = values[0].item<double>();
     EXPECT_EQ(values[1].item<double>(), n == 0 ? 0 : n - 1 + std::exp2(-n));
   }
-  stop = true;
   training.join();
 }
 
