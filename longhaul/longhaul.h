@@ -18,4 +18,5 @@
 #include "longhaul/train/queue_runner.h"
 #include "longhaul/train/stop_signals.h"
 #include "longhaul/train/supervisor.h"
+#include "longhaul/train/timeline.h"
 #include "longhaul/train/warm_start.h"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "longhaul/ops/state_ops.h"
+#include "longhaul/proto/config.pb.h"
 
 namespace longhaul::testing {
 namespace {
@@ -58,6 +59,28 @@ TEST_F(ScriptedSessionTest, TheHookCanFailARun) {
 TEST_F(ScriptedSessionTest, AClosedSessionRefusesRuns) {
   session.close();
   EXPECT_THROW(session.run(counter), FailedPreconditionError);
+}
+
+TEST_F(ScriptedSessionTest, TracesHaveMadeUpTimes) {
+  proto::RunMetadata metadata;
+  session.run(counter.initializer());
+  session.run(add_x, {{x, Tensor::scalar<int64_t>(4)}}, {.trace_level = TraceLevel::kFullTrace}, &metadata);
+  ASSERT_EQ(metadata.step_stats().dev_stats_size(), 1);
+  const proto::DeviceStepStats& device = metadata.step_stats().dev_stats(0);
+  EXPECT_EQ(device.device(), "/job:localhost/replica:0/task:0/device:CPU:0");
+  ASSERT_EQ(device.node_stats_size(), 1);
+  const proto::NodeExecStats& node = device.node_stats(0);
+  EXPECT_EQ(node.node_name(), "add_x");
+  EXPECT_EQ(node.timeline_label(), "add_x = AssignAdd(counter, x)");
+  EXPECT_EQ(node.all_start_micros(), 1'600'000'001'000'000) << "run number 1";
+  EXPECT_EQ(node.all_end_rel_micros(), 10);
+}
+
+TEST_F(ScriptedSessionTest, ANumberOfATraceLevelIsTensorFlows) {
+  EXPECT_EQ(static_cast<int>(TraceLevel::kNoTrace), proto::RunOptions::NO_TRACE);
+  EXPECT_EQ(static_cast<int>(TraceLevel::kSoftwareTrace), proto::RunOptions::SOFTWARE_TRACE);
+  EXPECT_EQ(static_cast<int>(TraceLevel::kHardwareTrace), proto::RunOptions::HARDWARE_TRACE);
+  EXPECT_EQ(static_cast<int>(TraceLevel::kFullTrace), proto::RunOptions::FULL_TRACE);
 }
 
 }  // namespace
