@@ -15,6 +15,7 @@
 #include "longhaul/train/checkpoint_manager.h"
 #include "longhaul/train/input_producers.h"
 #include "longhaul/train/meta_graph.h"
+#include "longhaul/train/monitored_training_session.h"
 #include "longhaul/train/queue_runner.h"
 #include "longhaul/train/stop_signals.h"
 #include "longhaul/train/supervisor.h"
