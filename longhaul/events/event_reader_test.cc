@@ -70,7 +70,7 @@ TEST_F(Reading, EveryPrefixGivesTheWholeEventsInIt) {
   }
 }
 
-TEST_F(Reading, AFlippedBitEndsTheFile) {
+TEST_F(Reading, AFlippedBitEndsTheFile) {  // TB-2
   for (size_t at = 0; at < genuine_.size(); ++at) {
     std::string bytes = genuine_;
     bytes[at] ^= 4;
@@ -79,7 +79,7 @@ TEST_F(Reading, AFlippedBitEndsTheFile) {
   }
 }
 
-TEST_F(Reading, AFileThatGrowsIsFollowed) {
+TEST_F(Reading, AFileThatGrowsIsFollowed) {  // TB-2
   EventReader reader(write("f", genuine_.substr(0, 100)));
   EXPECT_TRUE(reader.next());
   EXPECT_FALSE(reader.next());
@@ -101,7 +101,7 @@ TEST_F(Reading, ARecordThatIsNoEventIsNamed) {
   }
 }
 
-TEST_F(Reading, FilesAreTakenInTheOrderOfTheirNames) {
+TEST_F(Reading, FilesAreTakenInTheOrderOfTheirNames) {  // TB-1
   for (const char* name : {"events.out.tfevents.2.b", "events.out.tfevents.10.a", "other", "x.tfevents"})
     write(name, "");
   EXPECT_THAT(event_files(directory_.path()),

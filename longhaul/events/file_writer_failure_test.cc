@@ -63,7 +63,7 @@ class FailingWrites : public ::testing::Test {
   std::vector<std::string> errors_;
 };
 
-TEST_F(FailingWrites, AFullDiskIsReportedAndTheEventsAreTriedAgain) {
+TEST_F(FailingWrites, AFullDiskIsReportedAndTheEventsAreTriedAgain) {  // unlike EV-7
   FileWriter writer(logdir(), options());
   writer.add_scalar("t", 1, 1);
   writer.flush();
@@ -143,7 +143,7 @@ TEST_F(FailingWrites, AnErrorThatRepeatsIsLoggedOnce) {
   EXPECT_THROW(writer.close(), ResourceExhaustedError);
 }
 
-TEST_F(FailingWrites, ADeletedDirectoryIsNoticedAndMadeAgain) {
+TEST_F(FailingWrites, ADeletedDirectoryIsNoticedAndMadeAgain) {  // EV-5
   FileWriter writer(logdir(), options());
   writer.add_scalar("t", 1, 1);
   writer.flush();
@@ -154,6 +154,22 @@ TEST_F(FailingWrites, ADeletedDirectoryIsNoticedAndMadeAgain) {
   writer.flush();
   writer.close();
   EXPECT_THAT(steps(), ElementsAre(2));
+}
+
+TEST_F(FailingWrites, ADeletedDirectoryIsReportedOnceAndLoggingGoesOnByItself) {
+  FileWriter writer(logdir(), options());
+  writer.add_scalar("t", 1, 1);
+  writer.flush();
+  files_.remove(event_files(logdir())[0]);
+  files_.remove(logdir());
+  writer.add_scalar("t", 1, 2);
+  wait_until([&] {
+    clock_.advance(Seconds(60));
+    return files_.is_directory(logdir()) && !steps().empty();
+  });
+  EXPECT_THAT(steps(), ElementsAre(2));
+  EXPECT_THAT(errors(), ElementsAre(HasSubstr("was deleted")));
+  EXPECT_EQ(writer.dropped_events(), 0u);
 }
 
 // Writes three events while the n-th operation fails, and returns how many operations there were.
@@ -226,6 +242,20 @@ class WatchedClock : public testing::FakeClock {
   }
   std::atomic<int> waits = 0;
 };
+
+TEST_F(FailingWrites, ALogMessageNeverWaitsForASlowDisk) {
+  GatedFiles gated;
+  auto small = options();
+  small.files = &gated;
+  small.max_queue = 1;
+  FileWriter writer(logdir(), small);
+  writer.add_scalar("t", 1, 1);
+  wait_until([&] { return gated.is_reached.load(); });
+  for (int i = 0; i < 3; ++i) writer.add_log_message(proto::LogMessage::WARN, "text");
+  EXPECT_EQ(writer.dropped_events(), 2u);
+  gated.is_open = true;
+  EXPECT_THROW(writer.close(), DataLossError);
+}
 
 TEST_F(FailingWrites, ASlowDiskHoldsProducersUpAtTheLimit) {
   constexpr int kEvents = 1000, kLimit = 10;

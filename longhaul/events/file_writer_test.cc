@@ -73,7 +73,7 @@ class Writing : public ::testing::Test {
   std::vector<std::string> messages_;
 };
 
-TEST_F(Writing, EventsAreInTheFileInTheirOrder) {
+TEST_F(Writing, EventsAreInTheFileInTheirOrder) {  // EV-10, EV-13
   FileWriter writer(logdir(), options());
   writer.add_session_log(
       [] {
@@ -108,7 +108,7 @@ TEST_F(Writing, EventsAreInTheFileInTheirOrder) {
   EXPECT_EQ(all[0].wall_time(), clock_.wall_time());
 }
 
-TEST_F(Writing, FilesAreNamedAsReadersExpectThem) {
+TEST_F(Writing, FilesAreNamedAsReadersExpectThem) {  // EV-1
   FileWriter writer(logdir(), options());
   writer.add_scalar("t", 1);
   writer.close();
@@ -117,8 +117,9 @@ TEST_F(Writing, FilesAreNamedAsReadersExpectThem) {
   EXPECT_THAT(paths(), ElementsAre(logdir() + "/events.out.tfevents.1600001000." + host));
 }
 
-TEST_F(Writing, TheFileComesWithTheFirstEventUnlessItHasASuffix) {
+TEST_F(Writing, TheFileComesWithTheFirstEventUnlessItHasASuffix) {  // EV-1, EV-3
   FileWriter lazy(logdir(), options());
+  EXPECT_TRUE(files_.is_directory(logdir())) << "with its parents";
   EXPECT_THAT(paths(), IsEmpty());
   lazy.close();
   EXPECT_THAT(paths(), IsEmpty());
@@ -130,7 +131,7 @@ TEST_F(Writing, TheFileComesWithTheFirstEventUnlessItHasASuffix) {
   EXPECT_TRUE(paths()[0].ends_with(".eval"));
 }
 
-TEST_F(Writing, AFileOfTheSameSecondSortsAfterTheOthers) {
+TEST_F(Writing, AFileOfTheSameSecondSortsAfterTheOthers) {  // unlike EV-4
   for (int64_t step : {1, 2, 3}) {
     FileWriter writer(logdir(), options());
     writer.add_scalar("t", 1, step);
@@ -169,7 +170,7 @@ TEST_F(Writing, ANameThatAnotherProcessTakesFirstIsNotOverwritten) {
   EXPECT_THAT(steps(), ElementsAre(1, 2, 3));
 }
 
-TEST_F(Writing, ClosingSyncsFileAndDirectory) {
+TEST_F(Writing, ClosingSyncsFileAndDirectory) {  // unlike EV-6
   FileWriter writer(logdir(), options());
   writer.add_scalar("t", 1);
   writer.close();
@@ -179,7 +180,7 @@ TEST_F(Writing, ClosingSyncsFileAndDirectory) {
               ElementsAre("sync " + name, "close " + name, "sync_directory " + logdir()));
 }
 
-TEST_F(Writing, AClosedWriterWarnsAndWritesNothing) {
+TEST_F(Writing, AClosedWriterWarnsAndWritesNothing) {  // EV-12
   FileWriter writer(logdir(), options());
   writer.add_scalar("t", 1, 1);
   writer.close();
@@ -193,24 +194,85 @@ TEST_F(Writing, AClosedWriterWarnsAndWritesNothing) {
   EXPECT_THAT(steps(), ElementsAre(1));
 }
 
-TEST_F(Writing, MetadataIsKeptWithTheFirstValueOfATag) {
-  auto described = scalar_summary("t", 1.0f);
-  described.mutable_value(0)->mutable_metadata()->set_display_name("name");
+TEST_F(Writing, TheFirstRecordHasTheVersionAndWholeSeconds) {  // EV-2
+  clock_.advance(Seconds(0.5));
   FileWriter writer(logdir(), options());
-  writer.add_summary(described, 1);
-  writer.add_summary(described, 2);
-  writer.add_summary(described.SerializeAsString(), 3);
+  writer.add_scalar("t", 1);
+  writer.close();
+  EventReader reader(paths()[0]);
+  const auto version = *reader.next();
+  EXPECT_EQ(version.file_version(), "brain.Event:2");
+  EXPECT_EQ(version.wall_time(), 1600001000.0);
+  EXPECT_EQ(reader.next()->wall_time(), 1600001000.5);
+}
+
+TEST_F(Writing, AWriterThatGoesOutOfScopeIsClosed) {  // EV-12
+  { FileWriter(logdir(), options()).add_scalar("t", 1, 7); }
+  EXPECT_THAT(steps(), ElementsAre(7));
+}
+
+class Metadata : public Writing {
+ protected:
+  // For each value, whether it has metadata.
+  std::vector<bool> kept() {
+    std::vector<bool> kept;
+    for (const auto& event : events()) kept.push_back(event.summary().value(0).has_metadata());
+    return kept;
+  }
+  const proto::Summary described_ = text_summary("t", "text");
+};
+
+TEST_F(Metadata, IsKeptWithTheFirstValueOfATag) {  // EV-14
+  FileWriter writer(logdir(), options());
+  writer.add_summary(described_, 1);
+  writer.add_summary(described_, 2);
+  writer.add_summary(described_.SerializeAsString(), 3);
+  writer.add_summary(text_summary("other", "text"), 4);
+  writer.close();
+  EXPECT_THAT(kept(), ElementsAre(true, false, false, true));
+  for (const auto& event : events()) EXPECT_EQ(event.summary().value(0).tensor().string_val(0), "text");
+}
+
+TEST_F(Metadata, IsWrittenAgainAfterReopening) {  // unlike EV-14
+  FileWriter writer(logdir(), options());
+  writer.add_summary(described_, 1);
   writer.close();
   writer.reopen();
-  writer.add_summary(described.SerializeAsString(), 4);
+  writer.add_summary(described_.SerializeAsString(), 2);
   writer.close();
+  EXPECT_THAT(kept(), ElementsAre(true, true));
+}
 
-  std::vector<bool> kept;
-  for (const auto& event : events()) {
-    kept.push_back(event.summary().value(0).has_metadata());
-    EXPECT_EQ(event.summary().value(0).simple_value(), 1.0f);
+TEST_F(Metadata, IsWrittenAgainAfterAFileWasLost) {
+  FileWriter writer(logdir(), options());
+  writer.add_summary(described_, 1);
+  writer.flush();
+  files_.remove(paths()[0]);
+  writer.add_summary(described_, 2);
+  EXPECT_THROW(writer.flush(), NotFoundError);
+  writer.add_summary(described_, 3);  // may be dropped
+  writer.flush();
+  writer.add_summary(described_, 4);
+  writer.add_summary(described_, 5);
+  writer.close();
+  EXPECT_THAT(steps(), ElementsAre(2, 3, 4, 5));
+  EXPECT_THAT(kept(), ElementsAre(false, true, true, false));
+}
+
+TEST_F(Writing, AssetsOfPluginsAreFilesBesideTheEvents) {  // EV-15
+  FileWriter writer(logdir(), options());
+  writer.add_plugin_asset("plugin", "asset.json", "old");
+  writer.add_plugin_asset("plugin", "asset.json", "{}");
+  EXPECT_EQ(read_file(files_, logdir() + "/plugins/plugin/asset.json"), "{}");
+  EXPECT_THAT(files_.list(logdir() + "/plugins/plugin"), ElementsAre("asset.json"));
+  for (const char* name : {"", ".", "..", "a/b"}) {
+    EXPECT_THROW(writer.add_plugin_asset("plugin", name, ""), InvalidArgumentError) << name;
+    EXPECT_THROW(writer.add_plugin_asset(name, "asset", ""), InvalidArgumentError) << name;
   }
-  EXPECT_THAT(kept, ElementsAre(true, false, false, true));
+  writer.close();
+  writer.add_plugin_asset("plugin", "late", "");
+  EXPECT_FALSE(files_.exists(logdir() + "/plugins/plugin/late"));
+  EXPECT_THAT(messages(), Contains(HasSubstr("is closed")));
 }
 
 TEST_F(Writing, BytesThatAreNoSummaryAreRefused) {
@@ -218,7 +280,7 @@ TEST_F(Writing, BytesThatAreNoSummaryAreRefused) {
   EXPECT_THROW(writer.add_summary("\x0a\x05"), InvalidArgumentError);
 }
 
-TEST_F(Writing, ATagOfRunMetadataIsUsedOnce) {
+TEST_F(Writing, ATagOfRunMetadataIsUsedOnce) {  // EV-10
   FileWriter writer(logdir(), options());
   writer.add_run_metadata({}, "step 1");
   writer.add_run_metadata({}, "step 2");
@@ -231,7 +293,7 @@ TEST_F(Writing, ADirectoryThatCannotBeMadeIsAnErrorAtOnce) {
   EXPECT_THROW(FileWriter(""), InvalidArgumentError);
 }
 
-TEST_F(Writing, TheFirstEventIsInTheFileAtOnceAndTheNextAfterFlushSecs) {
+TEST_F(Writing, TheFirstEventIsInTheFileAtOnceAndTheNextAfterFlushSecs) {  // unlike EV-18
   FileWriter writer(logdir(), options());
   writer.add_scalar("t", 1, 1);
   wait_until([&] { return paths().size() == 1 && steps().size() == 1; });

@@ -90,7 +90,7 @@ std::vector<Number> limits_and_neighbours() {
   return values;
 }
 
-TEST(Histogram, LimitsGrowByATenthFromBothSidesOfZero) {
+TEST(Histogram, LimitsGrowByATenthFromBothSidesOfZero) {  // SU-4
   const auto& limits = Histogram::limits();
   ASSERT_EQ(limits.size(), 1551u);
   EXPECT_TRUE(std::is_sorted(limits.begin(), limits.end()));
@@ -102,7 +102,7 @@ TEST(Histogram, LimitsGrowByATenthFromBothSidesOfZero) {
   for (size_t i = 0; i < limits.size(); ++i) EXPECT_EQ(limits[i], -limits[limits.size() - 1 - i]);
 }
 
-TEST(Histogram, LimitsAndTheirNeighboursAreCountedExactly) {
+TEST(Histogram, LimitsAndTheirNeighboursAreCountedExactly) {  // SU-4
   expect_exact(limits_and_neighbours<float>());
   expect_exact(limits_and_neighbours<double>());
 }
@@ -162,13 +162,13 @@ TEST(Histogram, IntegersAndHalvesAreCountedAsTheNumbersTheyAre) {
   EXPECT_EQ(histogram_of<BFloat16>({BFloat16(3.0f)}).sum_squares(), 9);
 }
 
-TEST(Histogram, ARunOfEmptyBucketsIsOneBucketWithItsLastLimit) {
+TEST(Histogram, ARunOfEmptyBucketsIsOneBucketWithItsLastLimit) {  // SU-4
   auto proto = histogram_of<float>({0, 0, 1e-12f * 1.05f});
   EXPECT_THAT(proto.bucket(), ElementsAre(0, 2, 1, 0));
   EXPECT_THAT(proto.bucket_limit(), ElementsAre(0, 1e-12, 1e-12 * 1.1, DBL_MAX));
 }
 
-TEST(Histogram, AnEmptyOneHasOneEmptyBucket) {
+TEST(Histogram, AnEmptyOneHasOneEmptyBucket) {  // SU-4
   auto proto = histogram_of<float>({});
   EXPECT_EQ(proto.min(), DBL_MAX);
   EXPECT_EQ(proto.max(), -DBL_MAX);
@@ -189,7 +189,7 @@ std::string error_of(Number bad, size_t at) {
   return "";
 }
 
-TEST(Histogram, NumbersThatAreNotFiniteAreNamed) {
+TEST(Histogram, NumbersThatAreNotFiniteAreNamed) {  // SU-3
   for (size_t at : {0, 1023, 1024, 1999}) {
     EXPECT_EQ(error_of<float>(NAN, at), "Nan in summary histogram for: tag");
     EXPECT_EQ(error_of<float>(-INFINITY, at), "Infinity in summary histogram for: tag");

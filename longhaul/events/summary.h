@@ -31,8 +31,8 @@ proto::Summary histogram_summary(std::string_view tag, const Tensor& values);
 // "<tag>/image/1", ..., or "<tag>/image" where max_outputs is 1. 1 channel is grey, 3 are RGB, 4 RGBA.
 //
 // uint8 is taken as it is. In an image of floats (float, half, double) the largest value becomes 255 and 0 stays 0 or,
-// if a value is negative, 0 becomes 128 and the value that is farthest from it 1 or 255 (TensorFlow's
-// summary_image_op.cc). A pixel with a NaN or an infinity gets `bad_color`, as much of it as there are channels.
+// if a value is negative, 0 becomes 128 and the value that is farthest from it 1 or 255; fractions are cut off
+// (TensorFlow's summary_image_op.cc). A pixel with a NaN or an infinity gets `bad_color`, as much of it as there are channels.
 //
 // Refused: another rank, dtype or number of channels; images without pixels; max_outputs below 1; too short a colour.
 proto::Summary image_summary(std::string_view tag, const Tensor& images, int64_t max_outputs = 3,

@@ -28,7 +28,7 @@ proto::Summary described(const std::string& tag) {
   return summary;
 }
 
-TEST(Summary, AScalarOfAnyTypeBecomesAFloat) {
+TEST(Summary, AScalarOfAnyTypeBecomesAFloat) {  // SU-5
   EXPECT_EQ(scalar_summary("t", Tensor::scalar(2.5)).value(0).simple_value(), 2.5f);
   EXPECT_EQ(scalar_summary("t", Tensor::scalar<int64_t>(-3)).value(0).simple_value(), -3.0f);
   EXPECT_EQ(scalar_summary("t", Tensor::scalar(true)).value(0).simple_value(), 1.0f);
@@ -52,6 +52,27 @@ TEST(Summary, AHistogramOfNoNumbersIsRefused) {
   EXPECT_EQ(invalid_argument([] { histogram_summary("h", Tensor::scalar(NAN)); }), "Nan in summary histogram for: h");
 }
 
+TEST(Summary, WhatIsNoNumberIsRefusedByItsTag) {
+  EXPECT_THAT(invalid_argument([] {
+                scalar_summary("s", Tensor::of<float>({1, 2}));
+              }),
+              HasSubstr("summary s: a scalar is one number, not float[2]"));
+  EXPECT_THAT(invalid_argument([] { scalar_summary("s", Tensor::scalar("text")); }), HasSubstr("not string[]"));
+  EXPECT_THAT(invalid_argument([] { histogram_summary("h", Tensor::scalar("text")); }), HasSubstr("summary h: "));
+  EXPECT_THAT(invalid_argument([] { text_summary("t", Tensor::scalar(1.0f)); }),
+              HasSubstr("summary t: a text summary is of strings, not of float"));
+}
+
+TEST(Summary, ATextIsATensorOfStringsForItsPlugin) {
+  const auto value = text_summary("t", Tensor::of<std::string>(Shape{1, 2}, {"a", "*b*"})).value(0);
+  EXPECT_EQ(value.tensor().dtype(), proto::DT_STRING);
+  EXPECT_EQ(value.tensor().tensor_shape().dim_size(), 2);
+  EXPECT_EQ(value.tensor().tensor_shape().dim(1).size(), 2);
+  EXPECT_EQ(value.tensor().string_val(1), "*b*");
+  EXPECT_EQ(value.metadata().plugin_data().plugin_name(), "text");
+  EXPECT_EQ(text_summary("t", "one").value(0).tensor().tensor_shape().dim_size(), 0);
+}
+
 TEST(Summary, MergingKeepsAllValues) {
   std::vector<proto::Summary> summaries = {scalar_summary("a", 1.0f), scalar_summary("b", 2.0f), {}};
   auto merged = merge_summaries(summaries);
@@ -63,7 +84,7 @@ TEST(Summary, MergingKeepsAllValues) {
   EXPECT_EQ(merge_summaries(serialized), merged.SerializeAsString());
 }
 
-TEST(Summary, ATagMayBeThereOnce) {
+TEST(Summary, ATagMayBeThereOnce) {  // SU-3
   std::vector<proto::Summary> summaries = {scalar_summary("a", 1.0f), scalar_summary("a", 2.0f)};
   EXPECT_THAT(invalid_argument([&] { merge_summaries(summaries); }), HasSubstr("Duplicate tag a"));
 }
