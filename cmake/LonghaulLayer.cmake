@@ -17,7 +17,7 @@ set(LONGHAUL_ARROWS_ops base tensor proto graph)
 set(LONGHAUL_ARROWS_session base tensor proto graph)
 set(LONGHAUL_ARROWS_host base tensor io proto media events graph)
 set(LONGHAUL_ARROWS_train base tensor io proto events checkpoint graph ops session)
-set(LONGHAUL_ARROWS_runtime base tensor io proto checkpoint graph session host)
+set(LONGHAUL_ARROWS_runtime base tensor io proto checkpoint graph ops session host)
 set(LONGHAUL_ARROWS_testing base tensor io proto graph session host)
 
 function(longhaul_check_arrows name)

@@ -1,4 +1,6 @@
 #pragma once
 
-// For programs that use libtorch themselves: to_tensor() and to_aten() turn tensors into each other, sharing the bytes.
+// For programs that use libtorch themselves: torch_training() puts their own training under supervision, to_tensor()
+// and to_aten() turn tensors into each other, sharing the bytes.
 #include "longhaul/runtime/aten_tensor.h"
+#include "longhaul/runtime/torch_training.h"

@@ -18,6 +18,7 @@
 #include "longhaul/ops/optimizers.h"
 #include "longhaul/ops/parsing_ops.h"
 #include "longhaul/ops/partitioned_variable.h"
+#include "longhaul/ops/program_variable.h"
 #include "longhaul/ops/queue_ops.h"
 #include "longhaul/ops/reader_ops.h"
 #include "longhaul/ops/regularizers.h"

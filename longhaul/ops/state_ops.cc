@@ -4,6 +4,8 @@
 
 #include <unordered_map>
 
+#include "longhaul/ops/variable_name.h"
+
 namespace longhaul::ops {
 namespace {
 
@@ -22,14 +24,6 @@ Output add_variable_op(const Scope& scope, std::string_view name, const Output& 
             {"container", std::string()},
             {"shared_name", std::string()}})
       .output();
-}
-
-void check_new_name(const Scope& scope, std::string_view name) {
-  const std::string full = scope.prefix() + std::string(name);
-  if (scope.graph().name_taken(full)) {
-    throw AlreadyExistsError(
-        fmt::format("variable {} already exists in this graph; give it another name or its own scope", full));
-  }
 }
 
 std::vector<VariableInfo> variables_in(const Graph& graph, const std::string& key) {
@@ -102,7 +96,7 @@ Output constant(const Scope& scope, Tensor value, std::string_view name) {
 
 Variable variable(const Scope& scope, std::string_view name, const Output& initial_value,
                   const VariableOptions& options) {
-  check_new_name(scope, name);
+  check_variable_name(scope, name);
   const Scope inner = scope.within(name);
   VariableInfo info;
   info.trainable = options.trainable;
@@ -118,7 +112,7 @@ Variable variable(const Scope& scope, std::string_view name, const Output& initi
 }
 
 Variable variable(const Scope& scope, std::string_view name, Tensor initial_value, const VariableOptions& options) {
-  check_new_name(scope, name);
+  check_variable_name(scope, name);
   return variable(scope, name, constant(scope.within(name), std::move(initial_value), "initial_value"), options);
 }
 

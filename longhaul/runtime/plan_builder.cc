@@ -20,6 +20,13 @@ bool runs_on_host(const Operation& op) {
   return find_host_kernel(op.type()) != nullptr;
 }
 
+VariableSlot& variable_slot(const Operation& variable, SessionResources& resources) {
+  VariableSlot& slot = resources.variables().slot(variable.name());
+  const auto* access = variable.find_attr<std::shared_ptr<HostFunction>>("program_value");
+  if (access != nullptr) slot.set_program_value(*access);
+  return slot;
+}
+
 // Operations that only pass on a value: their output is their input's slot.
 bool is_alias(const Operation& op) {
   return (op.type() == "Identity" && !is_variable(op.inputs()[0])) || op.type() == "PlaceholderWithDefault";
@@ -124,8 +131,7 @@ void PlanBuilder::add_reads() {
     if (is_fed(variable) || early_reads_.contains(variable)) return;
     const int slot = new_slot();
     early_reads_[variable] = slot;
-    place(std::make_unique<ReadInstruction>(variable.op(), resources_.variables().slot(variable.op().name()), slot),
-          {});
+    place(std::make_unique<ReadInstruction>(variable.op(), variable_slot(variable.op(), resources_), slot), {});
   };
   for (const Operation& op : needed_) {
     if (depends_on_write(op)) continue;
@@ -144,7 +150,7 @@ int PlanBuilder::read_slot(const Output& variable, bool after_write) {
   if (is_fed(variable)) return slots_.at(variable);
   if (!after_write) return early_reads_.at(variable);
   const int slot = new_slot();
-  place(std::make_unique<ReadInstruction>(variable.op(), resources_.variables().slot(variable.op().name()), slot), {});
+  place(std::make_unique<ReadInstruction>(variable.op(), variable_slot(variable.op(), resources_), slot), {});
   return slot;
 }
 
@@ -226,7 +232,7 @@ void PlanBuilder::add_kernel(const Operation& op) {
     throw UnimplementedError(fmt::format("{}: operations of type {} cannot run here", op.name(), op.type()));
   std::vector<VariableSlot*> variables;
   for (int i = 0; i < op.ref_inputs(); ++i) {
-    variables.push_back(&resources_.variables().slot(op.inputs()[static_cast<size_t>(i)].op().name()));
+    variables.push_back(&variable_slot(op.inputs()[static_cast<size_t>(i)].op(), resources_));
   }
   const std::vector<int> inputs = input_slots(op);
   const int first_output = output_slots(op);

@@ -29,22 +29,39 @@ Tensor copy_of(const Tensor& tensor) {
 
 }  // namespace
 
+void VariableSlot::set_program_value(const std::shared_ptr<HostFunction>& access) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (!program_value_) program_value_ = access;
+}
+
 bool VariableSlot::initialized() const {
   std::lock_guard<std::mutex> lock(mutex_);
-  return value_.defined();
+  return initialized_locked();
 }
 
 void VariableSlot::check_initialized() const {
-  if (!value_.defined()) throw FailedPreconditionError("Attempting to use uninitialized value " + name_);
+  if (!initialized_locked()) throw FailedPreconditionError("Attempting to use uninitialized value " + name_);
+}
+
+void VariableSlot::check_updatable() const {
+  check_initialized();
+  if (!program_value_) return;
+  throw InvalidArgumentError(name_ + " is kept by the program, which changes it itself: only Assign may write it");
 }
 
 Value VariableSlot::read() const {
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   check_initialized();
-  return value_;
+  if (!program_value_) return value_;
+  lock.unlock();
+  return Value((*program_value_)({}).at(0));
 }
 
 Value VariableSlot::assign(Value value) {
+  if (std::unique_lock<std::mutex> lock(mutex_); program_value_) {
+    lock.unlock();
+    return assign_to_program(std::move(value));
+  }
   if (value.is_host()) {
     value.host = copy_of(value.host);
   } else if (!can_be_taken(value.tensor)) {
@@ -54,6 +71,13 @@ Value VariableSlot::assign(Value value) {
   value_ = std::move(value);
   spare_.reset();
   return value_;
+}
+
+Value VariableSlot::assign_to_program(Value value) {
+  (*program_value_)({value.to_host()});
+  std::lock_guard<std::mutex> lock(mutex_);
+  program_value_assigned_ = true;
+  return value;
 }
 
 at::Tensor VariableSlot::take_spare() {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "longhaul/graph/operation.h"
 #include "longhaul/runtime/value.h"
 
 namespace longhaul {
@@ -20,6 +21,10 @@ class VariableSlot {
  public:
   explicit VariableSlot(std::string name) : name_(std::move(name)) {}
   const std::string& name() const { return name_; }
+
+  // From now on the value is the program's (ops/program_variable.h): read() calls the function with nothing, assign()
+  // with the new value, and update() is refused. Only the first call counts.
+  void set_program_value(const std::shared_ptr<HostFunction>& access);
 
   bool initialized() const;
   // FailedPreconditionError: "Attempting to use uninitialized value NAME".
@@ -41,7 +46,7 @@ class VariableSlot {
   std::mutex& mutex() const { return mutex_; }
   template <typename Write>
   at::Tensor update_locked(const Write& write) {
-    check_initialized();
+    check_updatable();
     if (exclusive(value_.tensor)) {
       write(value_.tensor, value_.tensor);
     } else {
@@ -61,7 +66,10 @@ class VariableSlot {
   }
 
  private:
+  bool initialized_locked() const { return value_.defined() || program_value_assigned_; }
   void check_initialized() const;
+  void check_updatable() const;
+  Value assign_to_program(Value value);
   at::Tensor take_spare();
 
   const std::string name_;
@@ -69,6 +77,9 @@ class VariableSlot {
   mutable std::mutex mutex_;
   Value value_;       // guarded by mutex_
   at::Tensor spare_;  // guarded by mutex_; the buffer before the last copy, for the next one
+
+  std::shared_ptr<HostFunction> program_value_;  // guarded by mutex_; set once; called without the lock
+  bool program_value_assigned_ = false;          // guarded by mutex_
 };
 
 // The variables of a session, by name. Any thread.

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 namespace longhaul {
 namespace {
 
@@ -28,6 +30,18 @@ std::string difference(const SaverNodes::SavedTensor& tensor, const BundleReader
   return "";
 }
 
+// What else the checkpoint has, by which a name that was changed is found; so many names at most.
+std::string unused_text(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors) {
+  constexpr size_t kMostNames = 20;
+  std::vector<std::string> unused = reader.keys();
+  for (const auto& tensor : tensors) std::erase(unused, tensor.name);
+  if (unused.empty()) return "";
+  const size_t more = unused.size() - std::min(unused.size(), kMostNames);
+  unused.resize(unused.size() - more);
+  return fmt::format(" The checkpoint has, and the graph has not: {}{}.", fmt::join(unused, ", "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
 }  // namespace
 
 void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors) {
@@ -44,10 +58,11 @@ void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::
   const bool is_missing = !missing.empty();
   missing.insert(missing.end(), different.begin(), different.end());
   const std::string message = fmt::format(
-      "{} cannot be restored: there is a mismatch between the current graph and the graph that was saved. {}. Restore "
+      "{} cannot be restored: there is a mismatch between the current graph and the graph that was saved. {}.{} "
+      "Restore "
       "it into the graph it was saved from, restore only the variables that are common (SaverOptions::var_list), or "
       "start in another directory.",
-      reader.prefix(), fmt::join(missing, "; "));
+      reader.prefix(), fmt::join(missing, "; "), is_missing ? unused_text(reader, tensors) : "");
   if (is_missing) throw NotFoundError(message);
   throw InvalidArgumentError(message);
 }

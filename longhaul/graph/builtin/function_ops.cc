@@ -13,6 +13,14 @@ OpInfo resolve_host_function(const OperationSpec& spec) {
   return info;
 }
 
+// A training step of the program's own: its first input counts the steps, the others are what the function needs.
+OpInfo resolve_program_step(const OperationSpec& spec) {
+  need_attr<std::shared_ptr<HostFunction>>(spec, "function");
+  need_variables(spec, 1);
+  need_dtype(spec, 0, kInt64);
+  return {{}, kWritesVariable | kSideEffect | kTakesInput | kRandom, 1};
+}
+
 // The forward operation's inputs, then the gradients of its outputs; returns the gradients of the inputs numbered in
 // `wrt`.
 OpInfo resolve_tape_gradient(const OperationSpec& spec) {
@@ -30,6 +38,7 @@ OpInfo resolve_tape_gradient(const OperationSpec& spec) {
 ResolverTable function_ops() {
   return {
       {"HostFunction", resolve_host_function},
+      {"ProgramStep", resolve_program_step},
       {"TapeGradient", resolve_tape_gradient},
   };
 }

@@ -23,6 +23,26 @@ void host_function(KernelContext& context) {
   }
 }
 
+void check_program_step(const KernelContext& context) {
+  context.variable(0).read();
+}
+
+// The function may use libtorch as code outside of a plan does.
+void program_step(KernelContext& context) {
+  VariableSlot& counter = context.variable(0);
+  std::vector<Tensor> arguments{Tensor::scalar(counter.read().tensor.item<int64_t>())};
+  for (int i = 1; i < context.num_inputs(); ++i) arguments.push_back(context.input(i).to_host());
+  {
+    c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
+    keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
+    const c10::impl::ForceDispatchKeyGuard with_autograd(keys);
+    (*context.op().attr<std::shared_ptr<HostFunction>>("function"))(arguments);
+  }
+  counter.update([](const at::Tensor& source, at::Tensor& destination) {
+    *destination.data_ptr<int64_t>() = *source.data_ptr<int64_t>() + 1;
+  });
+}
+
 // Lets autograd record again for the lifetime of this object; plans run below it.
 class RecordForAutograd {
  public:
@@ -115,7 +135,11 @@ void tape_gradient(KernelContext& context) {
 }  // namespace
 
 KernelTable function_kernels() {
-  return {{"HostFunction", {host_function}}, {"TapeGradient", {tape_gradient}}};
+  return {
+      {"HostFunction", {host_function}},
+      {"ProgramStep", {program_step, check_program_step}},
+      {"TapeGradient", {tape_gradient}},
+  };
 }
 
 }  // namespace longhaul

@@ -17,7 +17,7 @@ void check_assign(const KernelContext& context) {
                                dtype_name(value.dtype())));
   }
   const bool* validate = context.op().find_attr<bool>("validate_shape");
-  if ((validate == nullptr || *validate) && value.shape() != declared_shape(context)) {
+  if ((validate == nullptr || *validate) && !value.shape().compatible_with(declared_shape(context))) {
     context.refuse(fmt::format("Assign requires shapes of both tensors to match. {} is {}, the value is {}",
                                context.variable(0).name(), declared_shape(context).to_string(),
                                value.shape().to_string()));

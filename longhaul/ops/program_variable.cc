@@ -1,0 +1,56 @@
+#include "longhaul/ops/program_variable.h"
+
+#include "longhaul/ops/variable_name.h"
+
+namespace longhaul::ops {
+namespace {
+
+// Called with nothing it reads, with a value it assigns.
+std::shared_ptr<HostFunction> access_to(const ProgramValue& value) {
+  return std::make_shared<HostFunction>(
+      [read = value.read, assign = value.assign](const std::vector<Tensor>& assigned) -> std::vector<Tensor> {
+        if (assigned.empty()) return {read()};
+        assign(assigned[0]);
+        return {};
+      });
+}
+
+}  // namespace
+
+void check_variable_name(const Scope& scope, std::string_view name) {
+  const std::string full = scope.prefix() + std::string(name);
+  if (!scope.graph().name_taken(full)) return;
+  throw AlreadyExistsError("variable " + full + " already exists in this graph; give it another name or its own scope");
+}
+
+Variable program_variable(const Scope& scope, std::string_view name, ProgramValue value, bool trainable) {
+  check_variable_name(scope, name);
+  const Scope inner = scope.within(name);
+  VariableInfo info;
+  info.trainable = trainable;
+  info.ref = scope
+                 .add("VariableV2", name, {},
+                      {{"dtype", value.dtype}, {"shape", value.shape}, {"program_value", access_to(value)}})
+                 .output();
+  const auto initial = value.initial ? value.initial : value.read;
+  const auto read_initial = [initial](const std::vector<Tensor>&) { return std::vector<Tensor>{initial()}; };
+  info.initial_value = host_function(inner, {}, {value.dtype}, read_initial, "initial_value").output();
+  info.initializer = inner.add("Assign", "Assign", {info.ref, info.initial_value}, {{"validate_shape", true}});
+  info.read = inner.add("Identity", "read", {info.ref}).output();
+  scope.graph().add_to_collection(collections::kGlobalVariables, info);
+  if (trainable) scope.graph().add_to_collection(collections::kTrainableVariables, info);
+  return Variable(std::move(info));
+}
+
+Operation program_step(const Scope& scope, const Variable& global_step, const std::vector<Output>& inputs,
+                       ProgramStep function, std::string_view name) {
+  std::vector<Output> arguments{global_step.ref()};
+  arguments.insert(arguments.end(), inputs.begin(), inputs.end());
+  const auto call = [function = std::move(function)](const std::vector<Tensor>& values) {
+    function(values[0].item<int64_t>(), {values.begin() + 1, values.end()});
+    return std::vector<Tensor>();
+  };
+  return scope.add("ProgramStep", name, arguments, {{"function", std::make_shared<HostFunction>(call)}});
+}
+
+}  // namespace longhaul::ops

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "longhaul/ops/state_ops.h"
+
+namespace longhaul {
+
+// A value that lives in the program, and how a graph gets at it. The functions are called on any thread that runs the
+// session, one call at a time for a run but several runs at once, and `read` also at the moment of a snapshot: they
+// must be short, and must not run the session.
+struct ProgramValue {
+  DType dtype = kFloat;
+  Shape shape;  // what is known of it
+
+  // The value as it is. What is returned must not change afterwards: a copy, where the program goes on writing.
+  std::function<Tensor()> read;
+  // Takes a value of the dtype and of a shape that is compatible with `shape`.
+  std::function<void(const Tensor&)> assign;
+  // What the initializer assigns. Left out: what `read` returns, so the value stays as the program has made it.
+  std::function<Tensor()> initial;
+};
+
+namespace ops {
+
+// A variable whose value the program keeps itself: a counter, a generator's state, a tensor of another library. It is
+// read, saved, restored and initialised as any variable is. It is changed by Assign and by the program alone; an
+// operation that adds to it or trains it is an InvalidArgumentError when it runs.
+//
+//   int64_t epoch = 0;
+//   ops::program_variable(root, "epoch", {.dtype = kInt64,
+//                                         .read = [&] { return Tensor::scalar(epoch); },
+//                                         .assign = [&](const Tensor& value) { epoch = value.item<int64_t>(); }});
+//
+// All sessions of the graph share the value; each of them has to initialise or to restore the variable before it reads
+// it. A snapshot has the program's values and the variables of one moment where the program changes its values only
+// inside of operations that write variables. AlreadyExistsError: the name is taken in this scope.
+Variable program_variable(const Scope& scope, std::string_view name, ProgramValue value, bool trainable = false);
+
+// A training step that is a function of the program. It is called with the global step before it and with the values of
+// `inputs`, inside the gate that snapshots wait at; the global step is then one more. Nothing of it counts if the
+// function throws: what it has changed of the program's values it must put back, or refuse to read. One thread at a
+// time may run the operation. The function may wait; a snapshot that is due then waits with it, for a minute at most.
+using ProgramStep = std::function<void(int64_t step, const std::vector<Tensor>& inputs)>;
+Operation program_step(const Scope& scope, const Variable& global_step, const std::vector<Output>& inputs,
+                       ProgramStep function, std::string_view name = "step");
+
+}  // namespace ops
+}  // namespace longhaul

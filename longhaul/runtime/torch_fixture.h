@@ -1,0 +1,129 @@
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/nn/modules/batchnorm.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/sgd.h>
+#include <torch/utils.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longhaul/ops/state_ops.h"
+#include "longhaul/runtime/direct_session.h"
+#include "longhaul/runtime/install.h"
+#include "longhaul/runtime/torch_training.h"
+#include "longhaul/testing/temporary_directory.h"
+#include "longhaul/train/saver.h"
+
+namespace longhaul {
+
+using MakeOptimizer =
+    std::function<std::unique_ptr<torch::optim::Optimizer>(const std::vector<torch::Tensor>& parameters)>;
+
+inline std::unique_ptr<torch::optim::Optimizer> plain_sgd(const std::vector<torch::Tensor>& parameters) {
+  return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(0.1));
+}
+inline std::unique_ptr<torch::optim::Optimizer> default_adam(const std::vector<torch::Tensor>& parameters) {
+  return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.01));
+}
+
+// A program of libtorch's alone: a network with statistics and dropout, trained on random examples.
+struct PlainProgram {
+  explicit PlainProgram(const MakeOptimizer& make_optimizer = plain_sgd, int hidden = 8) : net(nullptr) {
+    torch::manual_seed(1);
+    net = torch::nn::Sequential(torch::nn::Linear(4, hidden), torch::nn::BatchNorm1d(hidden), torch::nn::Dropout(0.5),
+                                torch::nn::Linear(hidden, 2));
+    optimizer = make_optimizer(net->parameters());
+  }
+
+  torch::Tensor step() {
+    optimizer->zero_grad();
+    const torch::Tensor examples = torch::randn({16, 4});
+    const torch::Tensor loss = (net->forward(examples) - examples.narrow(1, 0, 2)).square().mean();
+    loss.backward();
+    optimizer->step();
+    return loss;
+  }
+
+  torch::nn::Sequential net;
+  std::unique_ptr<torch::optim::Optimizer> optimizer;
+};
+
+// The same bound to a graph, with a session in which nothing is initialised.
+struct BoundProgram : PlainProgram {
+  explicit BoundProgram(const MakeOptimizer& make_optimizer = plain_sgd, int hidden = 8,
+                        const TorchTrainingOptions& options = {})
+      : PlainProgram(make_optimizer, hidden) {
+    training = torch_training(
+        Scope(graph), *net, *optimizer,
+        [this](const TorchStep&) {
+          const torch::Tensor loss = step();
+          if (after_step) after_step();
+          return loss;
+        },
+        options);
+    init = ops::global_variables_initializer(Scope(graph));
+    saver = std::make_unique<Saver>(SaverOptions{.graph = &graph});
+  }
+
+  BoundProgram& initialize() {
+    session->run(init);
+    return *this;
+  }
+  BoundProgram& train(int steps) {
+    for (int i = 0; i < steps; ++i) session->run(training.train_op);
+    return *this;
+  }
+  std::string save(const std::string& path) { return saver->save(*session, path, training.global_step); }
+  BoundProgram& restore(const std::string& prefix) {
+    saver->restore(*session, prefix);
+    return *this;
+  }
+
+  // All that a checkpoint would have.
+  std::vector<Tensor> state() {
+    std::vector<Fetch> fetches;
+    for (const VariableInfo& variable : ops::global_variables(graph)) fetches.emplace_back(variable.read);
+    return session->run(fetches, {}, {.snapshot = true});
+  }
+  Tensor get(const std::string& name) { return session->run(name + ":0"); }
+
+  std::function<void()> after_step;  // the step function's end
+  Graph graph;
+  TorchTraining training;
+  Operation init;
+  std::unique_ptr<Saver> saver;
+  std::unique_ptr<Session> session = std::make_unique<DirectSession>(graph, SessionOptions{});
+};
+
+inline void expect_same_state(BoundProgram& a, BoundProgram& b) {
+  const std::vector<VariableInfo> variables = ops::global_variables(a.graph);
+  const std::vector<Tensor> of_a = a.state(), of_b = b.state();
+  ASSERT_EQ(of_a.size(), of_b.size());
+  for (size_t i = 0; i < of_a.size(); ++i) {
+    EXPECT_TRUE(identical(of_a[i], of_b[i]))
+        << variables[i].name() << ": " << of_a[i].to_string() << " and " << of_b[i].to_string();
+  }
+}
+
+template <typename E, typename F>
+std::string message_of(F&& body) {
+  try {
+    body();
+  } catch (const E& error) {
+    return error.what();
+  }
+  ADD_FAILURE() << "nothing was thrown";
+  return "";
+}
+
+}  // namespace longhaul

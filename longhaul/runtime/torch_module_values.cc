@@ -1,0 +1,82 @@
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+
+#include "longhaul/runtime/aten_tensor.h"
+#include "longhaul/runtime/torch_values.h"
+#include "longhaul/runtime/variable_store.h"
+
+namespace longhaul {
+namespace {
+
+std::string type_text(DType dtype, const Shape& shape) {
+  return fmt::format("{} {}", dtype_name(dtype), shape.to_string());
+}
+
+void check_can_be_kept(const std::string& name, const at::Tensor& tensor) {
+  if (tensor.layout() != at::kStrided) {
+    throw InvalidArgumentError(
+        fmt::format("{} cannot be kept in a checkpoint: its layout is {}", name, c10::str(tensor.layout())));
+  }
+  try {
+    dtype_of(tensor.scalar_type());
+  } catch (const InvalidArgumentError&) {
+    throw InvalidArgumentError(fmt::format("{} cannot be kept in a checkpoint, which has no dtype for libtorch's {}",
+                                           name, at::toString(tensor.scalar_type())));
+  }
+}
+
+void check_unchanged(const TorchValue& bound) {
+  const DType dtype = dtype_of(bound.tensor.scalar_type());
+  const Shape shape = shape_of(bound.tensor);
+  if (dtype == bound.dtype && shape == bound.shape) return;
+  throw FailedPreconditionError(
+      fmt::format("{} was {} when it was bound and is {} now: bind a module in its final form", bound.name,
+                  type_text(bound.dtype, bound.shape), type_text(dtype, shape)));
+}
+
+}  // namespace
+
+at::Tensor CopyBuffer::copy(const at::Tensor& source) {
+  const bool fits = buffer_.defined() && VariableSlot::exclusive(buffer_) && buffer_.sizes() == source.sizes() &&
+                    buffer_.scalar_type() == source.scalar_type();
+  if (!fits) buffer_ = at::empty(source.sizes(), at::TensorOptions(source.scalar_type()));
+  buffer_.copy_(source);
+  return buffer_;
+}
+
+TorchValue tensor_value(std::string name, const at::Tensor& tensor) {
+  check_can_be_kept(name, tensor);
+  TorchValue value{.name = std::move(name), .dtype = dtype_of(tensor.scalar_type()), .shape = shape_of(tensor)};
+  value.tensor = tensor;
+  value.read = [bound = value, buffer = CopyBuffer()]() mutable {
+    check_unchanged(bound);
+    return buffer.copy(bound.tensor);
+  };
+  value.assign = [tensor](const at::Tensor& assigned) { tensor.copy_(assigned); };
+  return value;
+}
+
+std::vector<TorchValue> module_values(torch::nn::Module& module) {
+  std::vector<TorchValue> values;
+  for (const auto& parameter : module.named_parameters()) {
+    values.push_back(tensor_value(parameter.key(), parameter.value()));
+    values.back().trainable = parameter.value().requires_grad();
+  }
+  for (const auto& buffer : module.named_buffers()) values.push_back(tensor_value(buffer.key(), buffer.value()));
+  return values;
+}
+
+TorchValue generator_value(std::string name, at::Generator generator) {
+  auto read = [generator]() mutable {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    return generator.get_state();
+  };
+  auto assign = [generator](const at::Tensor& state) mutable {
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_state(state.clone());
+  };
+  return {.name = std::move(name), .dtype = kUInt8, .shape = shape_of(read()), .read = read, .assign = assign};
+}
+
+}  // namespace longhaul

@@ -1,0 +1,267 @@
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+#include <torch/optim/adagrad.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/adamw.h>
+#include <torch/optim/rmsprop.h>
+#include <torch/optim/schedulers/lr_scheduler.h>
+#include <torch/optim/sgd.h>
+
+#include <typeinfo>
+
+#include "longhaul/runtime/aten_tensor.h"
+#include "longhaul/runtime/torch_values.h"
+
+namespace longhaul {
+namespace {
+
+using torch::optim::Optimizer;
+
+// What a kind of optimizer keeps: the fields of its options, and those of what it has for a parameter from the first
+// step on. That exists where its first tensor does.
+template <typename Options, typename State>
+struct Kind {
+  std::vector<std::pair<const char*, double& (*)(Options&)>> numbers;
+  std::vector<std::pair<const char*, bool& (*)(Options&)>> switches;
+  std::vector<std::pair<const char*, at::Tensor& (*)(State&)>> tensors;
+  int64_t& (*step)(State&) = nullptr;
+};
+
+// What an optimizer keeps for one parameter, by the key that libtorch has for it.
+template <typename State>
+class StateOf {
+ public:
+  StateOf(Optimizer& optimizer, at::Tensor parameter)
+      : optimizer_(&optimizer),
+        parameter_(std::move(parameter)),
+        key_(c10::guts::to_string(parameter_.unsafeGetTensorImpl())) {}
+
+  const at::Tensor& parameter() const { return parameter_; }
+  State* find() const {
+    const auto it = optimizer_->state().find(key_);
+    return it == optimizer_->state().end() ? nullptr : static_cast<State*>(it->second.get());
+  }
+  State& find_or_make() const {
+    auto& state = optimizer_->state()[key_];
+    if (!state) state = std::make_unique<State>();
+    return static_cast<State&>(*state);
+  }
+  void erase() const { optimizer_->state().erase(key_); }
+
+ private:
+  Optimizer* optimizer_;
+  at::Tensor parameter_;
+  std::string key_;
+};
+
+bool is_absent(const at::Tensor& value, const at::Tensor& parameter) {
+  return value.dim() == 1 && value.numel() == 0 && parameter.numel() > 0;
+}
+
+void check_like(const std::string& name, const at::Tensor& value, const at::Tensor& parameter) {
+  if (value.sizes() == parameter.sizes()) return;
+  throw InvalidArgumentError(fmt::format("{} is {}, and its parameter {}", name, shape_of(value).to_string(),
+                                         shape_of(parameter).to_string()));
+}
+
+template <typename State>
+TorchValue state_tensor(std::string name, const StateOf<State>& state, at::Tensor& (*field)(State&), bool is_first) {
+  const at::Tensor& parameter = state.parameter();
+  TorchValue value{.name = std::move(name), .dtype = dtype_of(parameter.scalar_type()), .shape = Shape::unknown_rank()};
+  value.read = [state, field, buffer = CopyBuffer()]() mutable {
+    State* found = state.find();
+    if (found != nullptr && field(*found).defined()) return buffer.copy(field(*found));
+    return at::empty({0}, at::TensorOptions(state.parameter().scalar_type()));
+  };
+  value.assign = [state, field, is_first, name = value.name](const at::Tensor& assigned) {
+    if (!is_absent(assigned, state.parameter())) {
+      check_like(name, assigned, state.parameter());
+      field(state.find_or_make()) = at::empty_like(state.parameter()).copy_(assigned);
+    } else if (is_first) {
+      state.erase();
+    } else if (State* found = state.find()) {
+      field(*found).reset();
+    }
+  };
+  return value;
+}
+
+// A number that a function finds, or nothing, which is saved as 0; `make` is asked when something else is restored.
+template <typename T>
+TorchValue number_value(std::string name, const std::function<T*(bool make)>& find) {
+  const auto read = [find] {
+    const T* found = find(/*make=*/false);
+    return at::scalar_tensor(found != nullptr ? *found : T{}, at::TensorOptions(c10::CppTypeToScalarType<T>::value));
+  };
+  const auto assign = [find](const at::Tensor& assigned) {
+    const T number = assigned.item<T>();
+    if (T* found = find(/*make=*/number != T{})) *found = number;
+  };
+  return {.name = std::move(name), .dtype = kDTypeOf<T>, .shape = {}, .read = read, .assign = assign};
+}
+
+template <typename Options, typename T>
+TorchValue option_value(std::string name, Optimizer& optimizer, size_t group, T& (*field)(Options&)) {
+  return number_value<T>(std::move(name), [&optimizer, group, field](bool) {
+    return &field(static_cast<Options&>(optimizer.param_groups().at(group).options()));
+  });
+}
+
+template <typename State>
+TorchValue step_value(std::string name, const StateOf<State>& state, int64_t& (*field)(State&)) {
+  return number_value<int64_t>(std::move(name), [state, field](bool make) -> int64_t* {
+    State* found = make ? &state.find_or_make() : state.find();
+    return found != nullptr ? &field(*found) : nullptr;
+  });
+}
+
+using NamedParameters = torch::OrderedDict<std::string, at::Tensor>;
+
+std::string name_of(const at::Tensor& parameter, const NamedParameters& named_parameters) {
+  for (const auto& named : named_parameters) {
+    if (named.value().is_same(parameter)) return named.key();
+  }
+  throw InvalidArgumentError(
+      fmt::format("the optimizer has a parameter of shape {} that is none of the module's: register it there, or in a "
+                  "module that has both",
+                  shape_of(parameter).to_string()));
+}
+
+template <typename Options, typename State>
+std::vector<TorchValue> values_of(const Kind<Options, State>& kind, Optimizer& optimizer,
+                                  const NamedParameters& named_parameters) {
+  std::vector<TorchValue> values;
+  for (size_t group = 0; group < optimizer.param_groups().size(); ++group) {
+    const std::string prefix = fmt::format("group_{}/", group);
+    for (const auto& [name, field] : kind.numbers)
+      values.push_back(option_value(prefix + name, optimizer, group, field));
+    for (const auto& [name, field] : kind.switches)
+      values.push_back(option_value(prefix + name, optimizer, group, field));
+    for (const at::Tensor& parameter : optimizer.param_groups()[group].params()) {
+      const StateOf<State> state(optimizer, parameter);
+      const std::string of = name_of(parameter, named_parameters) + "/";
+      for (size_t i = 0; i < kind.tensors.size(); ++i)
+        values.push_back(state_tensor(of + kind.tensors[i].first, state, kind.tensors[i].second, /*is_first=*/i == 0));
+      if (kind.step != nullptr) values.push_back(step_value(of + "step", state, kind.step));
+    }
+  }
+  return values;
+}
+
+Kind<torch::optim::SGDOptions, torch::optim::SGDParamState> sgd() {
+  using Options = torch::optim::SGDOptions;
+  using State = torch::optim::SGDParamState;
+  return {.numbers = {{"lr", [](Options& o) -> double& { return o.lr(); }},
+                      {"momentum", [](Options& o) -> double& { return o.momentum(); }},
+                      {"dampening", [](Options& o) -> double& { return o.dampening(); }},
+                      {"weight_decay", [](Options& o) -> double& { return o.weight_decay(); }}},
+          .switches = {{"nesterov", [](Options& o) -> bool& { return o.nesterov(); }}},
+          .tensors = {{"momentum_buffer", [](State& s) -> at::Tensor& { return s.momentum_buffer(); }}}};
+}
+
+// Adam, and AdamW, which has types of its own that say the same.
+template <typename Options, typename State>
+Kind<Options, State> adam() {
+  return {.numbers = {{"lr", [](Options& o) -> double& { return o.lr(); }},
+                      {"beta1", [](Options& o) -> double& { return std::get<0>(o.betas()); }},
+                      {"beta2", [](Options& o) -> double& { return std::get<1>(o.betas()); }},
+                      {"eps", [](Options& o) -> double& { return o.eps(); }},
+                      {"weight_decay", [](Options& o) -> double& { return o.weight_decay(); }}},
+          .switches = {{"amsgrad", [](Options& o) -> bool& { return o.amsgrad(); }}},
+          .tensors = {{"exp_avg", [](State& s) -> at::Tensor& { return s.exp_avg(); }},
+                      {"exp_avg_sq", [](State& s) -> at::Tensor& { return s.exp_avg_sq(); }},
+                      {"max_exp_avg_sq", [](State& s) -> at::Tensor& { return s.max_exp_avg_sq(); }}},
+          .step = [](State& s) -> int64_t& { return s.step(); }};
+}
+
+Kind<torch::optim::RMSpropOptions, torch::optim::RMSpropParamState> rmsprop() {
+  using Options = torch::optim::RMSpropOptions;
+  using State = torch::optim::RMSpropParamState;
+  return {.numbers = {{"lr", [](Options& o) -> double& { return o.lr(); }},
+                      {"alpha", [](Options& o) -> double& { return o.alpha(); }},
+                      {"eps", [](Options& o) -> double& { return o.eps(); }},
+                      {"weight_decay", [](Options& o) -> double& { return o.weight_decay(); }},
+                      {"momentum", [](Options& o) -> double& { return o.momentum(); }}},
+          .switches = {{"centered", [](Options& o) -> bool& { return o.centered(); }}},
+          .tensors = {{"square_avg", [](State& s) -> at::Tensor& { return s.square_avg(); }},
+                      {"momentum_buffer", [](State& s) -> at::Tensor& { return s.momentum_buffer(); }},
+                      {"grad_avg", [](State& s) -> at::Tensor& { return s.grad_avg(); }}},
+          .step = [](State& s) -> int64_t& { return s.step(); }};
+}
+
+Kind<torch::optim::AdagradOptions, torch::optim::AdagradParamState> adagrad() {
+  using Options = torch::optim::AdagradOptions;
+  using State = torch::optim::AdagradParamState;
+  return {
+      .numbers = {{"lr", [](Options& o) -> double& { return o.lr(); }},
+                  {"lr_decay", [](Options& o) -> double& { return o.lr_decay(); }},
+                  {"weight_decay", [](Options& o) -> double& { return o.weight_decay(); }},
+                  {"initial_accumulator_value", [](Options& o) -> double& { return o.initial_accumulator_value(); }},
+                  {"eps", [](Options& o) -> double& { return o.eps(); }}},
+      .switches = {},
+      .tensors = {{"sum", [](State& s) -> at::Tensor& { return s.sum(); }}},
+      .step = [](State& s) -> int64_t& { return s.step(); }};
+}
+
+struct KnownOptimizer {
+  const std::type_info& type;
+  const char* name;
+  std::vector<TorchValue> (*values)(Optimizer&, const NamedParameters&);
+};
+
+// nullptr: another kind. A class that is derived from a known one may keep more, so it is not taken for that.
+const KnownOptimizer* find_kind(const Optimizer& optimizer) {
+  using namespace torch::optim;
+  static const KnownOptimizer kKnown[] = {
+      {typeid(SGD), "SGD", [](auto& optimizer, auto& names) { return values_of(sgd(), optimizer, names); }},
+      {typeid(Adam), "Adam",
+       [](auto& optimizer, auto& names) { return values_of(adam<AdamOptions, AdamParamState>(), optimizer, names); }},
+      {typeid(AdamW), "AdamW",
+       [](auto& optimizer, auto& names) { return values_of(adam<AdamWOptions, AdamWParamState>(), optimizer, names); }},
+      {typeid(RMSprop), "RMSprop", [](auto& optimizer, auto& names) { return values_of(rmsprop(), optimizer, names); }},
+      {typeid(Adagrad), "Adagrad",
+       [](auto& optimizer, auto& names) { return values_of(adagrad(), optimizer, names); }}};
+  for (const KnownOptimizer& known : kKnown) {
+    if (known.type == typeid(optimizer)) return &known;
+  }
+  return nullptr;
+}
+
+// Gives access to what the schedulers keep.
+struct StepCount : torch::optim::LRScheduler {
+  static unsigned& of(torch::optim::LRScheduler& scheduler) { return scheduler.*&StepCount::step_count_; }
+};
+
+}  // namespace
+
+std::string optimizer_kind(const Optimizer& optimizer) {
+  const KnownOptimizer* kind = find_kind(optimizer);
+  return kind != nullptr ? kind->name : c10::demangle(typeid(optimizer).name());
+}
+
+std::vector<TorchValue> optimizer_values(Optimizer& optimizer, const torch::nn::Module& module) {
+  if (const KnownOptimizer* kind = find_kind(optimizer)) return kind->values(optimizer, module.named_parameters());
+  throw InvalidArgumentError(
+      fmt::format("what an optimizer of type {} keeps is not known here: SGD, Adam, AdamW, RMSprop and Adagrad are. "
+                  "Bind the module "
+                  "without it, and what it keeps with ops::program_variable",
+                  optimizer_kind(optimizer)));
+}
+
+std::vector<size_t> group_sizes(const Optimizer& optimizer) {
+  std::vector<size_t> sizes;
+  for (const auto& group : optimizer.param_groups()) sizes.push_back(group.params().size());
+  return sizes;
+}
+
+TorchValue scheduler_value(std::string name, torch::optim::LRScheduler& scheduler) {
+  const auto read = [&scheduler] {
+    return at::scalar_tensor(static_cast<int64_t>(StepCount::of(scheduler)), at::kLong);
+  };
+  const auto assign = [&scheduler](const at::Tensor& count) {
+    StepCount::of(scheduler) = static_cast<unsigned>(count.item<int64_t>());
+  };
+  return {.name = std::move(name), .dtype = kInt64, .shape = {}, .read = read, .assign = assign};
+}
+
+}  // namespace longhaul

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <concepts>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "longhaul/ops/state_ops.h"
+
+namespace torch::nn {
+class Module;
+}
+namespace torch::optim {
+class LRScheduler;
+class Optimizer;
+}  // namespace torch::optim
+
+// A libtorch program under supervision: its module and its optimizers become variables of a graph, and its own code for
+// a step the operation that trains them. It needs no model in the graph:
+//
+//   torch::nn::Sequential net(...);                                       // as it was
+//   torch::optim::Adam adam(net->parameters(), 1e-3);
+//   Graph graph;
+//   const TorchTraining training = torch_training(Scope(graph), *net, adam, [&](const TorchStep& step) {
+//     adam.zero_grad();                                                   // as it was: the body of the loop
+//     const torch::Tensor loss = loss_of(net, batch(step.number));
+//     loss.backward();
+//     adam.step();
+//     return loss;
+//   });
+//   summary::scalar(Scope(graph), "loss", training.loss);
+//   Supervisor sv({.graph = &graph, .logdir = "runs/net"});
+//   sv.managed_session([&](Session& session) {
+//     const Callable train = session.make_callable(training.train_op);
+//     while (!sv.should_stop() && ...) train();
+//   });
+//
+// The names in checkpoints are those of libtorch, below the scope's:
+//
+//   0.weight, bn.running_mean        parameters and buffers, as in named_parameters() and named_buffers()
+//   Adam/0.weight/exp_avg            what an optimizer keeps for a parameter; without elements where it has nothing
+//   Adam/group_0/lr                  its options, which change while it trains
+//   schedulers/0                     how often a scheduler has stepped
+//   generators/cpu                   the state of libtorch's default generator
+//
+// All of it comes back bit for bit, so a training that starts again goes on as if it had not been interrupted, if what
+// a step works on follows from its number. Of options the checkpoint's count, not those of the constructor: a rate that
+// is to change on a restart is set in the step function. Of a checkpoint of another module, or of an optimizer of
+// another kind, a restore lists the names and shapes that do not fit and changes nothing.
+//
+// Initialising keeps what the program has made. Once the step function has run, nobody has that any more: then a
+// session that finds no checkpoint is refused (FailedPreconditionError).
+//
+// A snapshot copies all of it inside the gate, at the speed of memory, because libtorch's optimizers write into the
+// tensors themselves: a step that is due meanwhile waits (17 ms for 30 million floats on one core). The memory for the
+// copies is kept, and the checkpoint is written from there while the training goes on. Tensors on other devices than
+// the CPU are copied to the host's memory; that was not tried on any such device.
+//
+// The module and all else that is bound here is borrowed and must outlive the sessions of the graph, which share it:
+// one session at a time. One thread runs train_op; any thread may read and save.
+namespace longhaul {
+
+// What a step function is called with.
+struct TorchStep {
+  int64_t number;                         // the global step before this step: 0, 1, ...
+  const std::vector<at::Tensor>& inputs;  // TorchTrainingOptions::inputs, not to be written into
+};
+
+// Makes one training step and returns its loss, one element (or nothing, where nobody fetches the loss). It runs inside
+// the gate that snapshots wait at, so it should not wait for long: not for input, which can come from a queue by
+// TorchTrainingOptions::inputs. What it throws comes out of the run, libtorch's errors as InvalidArgumentError; the
+// step does not count then. If it had changed the module by that time, there is no state to save until a checkpoint is
+// restored. A function of no arguments will do as well.
+class TorchStepFunction {
+ public:
+  template <std::invocable<const TorchStep&> Function>
+  TorchStepFunction(Function function) : function_(std::move(function)) {}
+  template <std::invocable Function>
+  TorchStepFunction(Function function)
+      : function_([function = std::move(function)](const TorchStep&) mutable { return function(); }) {}
+  at::Tensor operator()(const TorchStep& step) const { return function_(step); }
+
+ private:
+  std::function<at::Tensor(const TorchStep&)> function_;
+};
+
+struct TorchTrainingOptions {
+  std::vector<Output> inputs;  // computed before the step and handed to its function: placeholders, a batch of a queue
+  std::vector<torch::optim::LRScheduler*> schedulers;  // that the step function steps
+  std::map<std::string, at::Generator> generators;     // of the program's own, beside the default one: "generators/KEY"
+};
+
+struct TorchTraining {
+  Operation train_op;  // runs the step function, then adds one to the global step
+  Output loss;         // of the step made in the same run: a float scalar
+  Variable global_step;
+  std::vector<Variable> model;  // the module's parameters and buffers
+};
+
+// InvalidArgumentError: a tensor that checkpoints have no dtype for; an optimizer of an unknown kind (known are SGD,
+// Adam, AdamW, RMSprop and Adagrad), or with a parameter that is none of the module's. AlreadyExistsError: something in
+// the scope has a name that is needed: give each training a scope of its own.
+TorchTraining torch_training(const Scope& scope, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
+                             TorchStepFunction step, const TorchTrainingOptions& options = {});
+// With several optimizers, or with none.
+TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
+                             const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
+                             const TorchTrainingOptions& options = {});
+
+// The parameters and buffers alone, without a training: for a program that evaluates a checkpoint.
+//
+//   const auto model = torch_variables(Scope(graph), *net);
+//   Saver({.var_list = std::vector<SaveEntry>(model.begin(), model.end())}).restore(*session, prefix);
+std::vector<Variable> torch_variables(const Scope& scope, torch::nn::Module& module);
+
+}  // namespace longhaul

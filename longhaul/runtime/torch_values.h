@@ -1,0 +1,68 @@
+#pragma once
+
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "longhaul/tensor/dtype.h"
+#include "longhaul/tensor/shape.h"
+
+namespace torch::nn {
+class Module;
+}
+namespace torch::optim {
+class LRScheduler;
+class Optimizer;
+}  // namespace torch::optim
+
+namespace longhaul {
+
+// Something that a libtorch program has and a checkpoint must have: a parameter, a learning rate. The functions work
+// on what the lists below were made of, which they borrow, and know nothing of threads.
+struct TorchValue {
+  std::string name;
+  DType dtype = kFloat;
+  Shape shape;  // unknown: of something that need not be there; if it is not, its value is a tensor of no elements
+  bool trainable = false;
+  at::Tensor tensor;                 // of a parameter or a buffer: itself
+  std::function<at::Tensor()> read;  // a copy; its memory is used again when nobody holds it any more
+  std::function<void(const at::Tensor&)> assign;
+};
+
+// Parameters, then buffers, by their names in named_parameters() and named_buffers(). InvalidArgumentError: one of them
+// is of a dtype or a layout that checkpoints do not have.
+std::vector<TorchValue> module_values(torch::nn::Module& module);
+
+// What the optimizer keeps for each of its parameters ("0.weight/exp_avg", "0.weight/step"), which have the names that
+// they have in `module`, and the options of each group of parameters ("group_0/lr"). InvalidArgumentError: a parameter
+// that is not the module's, or an optimizer of a kind whose state is not known here.
+std::vector<TorchValue> optimizer_values(torch::optim::Optimizer& optimizer, const torch::nn::Module& module);
+
+// "SGD", "Adam", "AdamW", "RMSprop", "Adagrad"; else the type's name.
+std::string optimizer_kind(const torch::optim::Optimizer& optimizer);
+
+// How many parameters each group has.
+std::vector<size_t> group_sizes(const torch::optim::Optimizer& optimizer);
+
+// How often step() was called, which is all that a scheduler of libtorch's has beside the learning rates.
+TorchValue scheduler_value(std::string name, torch::optim::LRScheduler& scheduler);
+
+TorchValue generator_value(std::string name, at::Generator generator);
+
+// A value like `tensor` as it is now, which is read and assigned by copying. InvalidArgumentError: see module_values.
+// FailedPreconditionError of `read`: the tensor's dtype or shape have changed since.
+TorchValue tensor_value(std::string name, const at::Tensor& tensor);
+
+// Copies tensors into the processor's memory: into the same as before, as soon as nobody holds that copy.
+class CopyBuffer {
+ public:
+  at::Tensor copy(const at::Tensor& source);
+
+ private:
+  at::Tensor buffer_;
+};
+
+}  // namespace longhaul
