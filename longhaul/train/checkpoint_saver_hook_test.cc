@@ -220,6 +220,15 @@ TEST_F(CheckpointSaverTest, TheEventHasThePathWithoutTheStepAndTheTruePrefix) { 
   EXPECT_THAT(log.text(), HasSubstr("Saving checkpoints for 1 into " + directory.file("model.ckpt") + "."));
 }
 
+TEST_F(CheckpointSaverTest, AtTheEndTheEventsAreInTheFile) {
+  CheckpointSaverHook hook(every(2));
+  set_step(6);
+  start(hook);
+  hook.end(*session);
+  EXPECT_THAT(describe(events_in_directory(directory.path())),
+              ElementsAre("version brain.Event:2", "graph", "meta_graph", "CHECKPOINT 6"));
+}
+
 TEST_F(CheckpointSaverTest, ASessionThatReplacesALostOneIsSavedAtItsOwnStep) {
   CheckpointSaverHook hook(every(2));
   start(hook);

@@ -166,6 +166,29 @@ TEST_F(StepCounterTest, AfterALostSessionItCountsAnew) {
   EXPECT_EQ(warnings(log), 0);
 }
 
+TEST_F(StepCounterTest, ASessionThatIsRestoredToTheStepBeforeIsNotWarnedOf) {
+  StepCounterHook hook(options());
+  start(hook);
+  set_step(3);
+  train(hook);
+  set_step(3);
+  hook.after_create_session(*session, coord);
+  const LogRecorder log;
+  train(hook);
+  EXPECT_EQ(warnings(log), 0);
+}
+
+TEST_F(StepCounterTest, AStepThatIsNotThereYetIsNotCounted) {
+  auto with = options();
+  with.every_n_steps = 2;
+  StepCounterHook hook(with);
+  start(hook);
+  train_times(hook, 2);
+  clock.advance(Seconds{1});
+  run(hook, ops::no_op(root));  // should be step 3 after it
+  EXPECT_THAT(events(), IsEmpty());
+}
+
 TEST_F(StepCounterTest, ItTellsWhereTheSessionStartsIfItIsAskedTo) {
   auto with = options();
   with.write_start = true;

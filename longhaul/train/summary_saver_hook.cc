@@ -27,7 +27,6 @@ void SummarySaverHook::begin(Graph& graph) {
 }
 
 void SummarySaverHook::after_create_session(Session&, const Coordinator&) {
-  timer_.reset();
   next_step_.reset();
 }
 

@@ -1,0 +1,64 @@
+#include "longhaul/train/profiler_hook.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/events/file_writer_cache.h"
+#include "longhaul/train/run_events.h"
+#include "longhaul/train/timeline.h"
+
+namespace longhaul {
+
+ProfilerHook::ProfilerHook(ProfilerHookOptions options)
+    : options_(std::move(options)),
+      directory_(options_.output_dir.empty() ? "." : strip_file_scheme(options_.output_dir)),
+      timer_({options_.save_secs, options_.save_steps}, options_.clock, "ProfilerHook") {}
+
+void ProfilerHook::begin(Graph& graph) {
+  step_.find(graph, "ProfilerHook");
+  traced_ = step_.args();
+  traced_.options.trace_level = TraceLevel::kFullTrace;
+  options_.files->make_directories(directory_);
+  writer_ = options_.summary_writer;
+  if (writer_ == nullptr) {
+    writer_ = FileWriterCache::get(directory_, {.files = options_.files, .clock = options_.clock});
+  }
+}
+
+void ProfilerHook::after_create_session(Session&, const Coordinator&) {
+  next_step_.reset();
+}
+
+const SessionRunArgs* ProfilerHook::before_run(SessionRunContext&) {
+  due_ = next_step_ && timer_.should_trigger_for_step(*next_step_);
+  return due_ ? &traced_ : &step_.args();
+}
+
+void ProfilerHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  int64_t step = HookStep::before_the_run(values);
+  if (!next_step_) timer_.update_last_triggered_step(step);
+  ++step;
+  if (due_) {
+    step = step_.now(context.session());
+    timer_.update_last_triggered_step(step);
+    write(*values.run_metadata, step);
+  }
+  next_step_ = step + 1;
+}
+
+void ProfilerHook::write(const proto::RunMetadata& metadata, int64_t step) const {
+  const std::string path = join_path(directory_, fmt::format("timeline-{}.json", step));
+  log_info("Saving timeline for {} into '{}'.", step, path);
+  try {
+    write_file_atomically(*options_.files, path, generate_chrome_trace_format(metadata.step_stats()));
+    writer_->add_run_metadata(metadata, fmt::format("step_{}", step), step);
+  } catch (const Error& error) {
+    log_error("the trace of step {} is not complete: {}", step, error.what());
+  }
+}
+
+void ProfilerHook::end(Session&) {
+  flush_or_log(*writer_);
+}
+
+}  // namespace longhaul
