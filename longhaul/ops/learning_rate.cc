@@ -13,12 +13,20 @@
 namespace longhaul::ops {
 namespace {
 
-Output call(const Scope& scope, const char* type, const Output& x) {
-  return aten(scope, type, std::string_view(type).substr(6), {{"self", x}}).output();
+Output floor(const Scope& scope, const Output& x) {
+  return aten(scope, "aten::floor", "floor", {{"self", x}}).output();
+}
+
+Output ceil(const Scope& scope, const Output& x) {
+  return aten(scope, "aten::ceil", "ceil", {{"self", x}}).output();
 }
 
 Output at_most_one(const Scope& scope, const Output& x) {
   return aten(scope, "aten::clamp", "clamp", {{"self", x}, {"max", 1.0}}).output();
+}
+
+Output at_least_one(const Scope& scope, const Output& x) {
+  return aten(scope, "aten::clamp", "clamp", {{"self", x}, {"min", 1.0}}).output();
 }
 
 Output power_of(const Scope& scope, double base, const Output& exponent) {
@@ -41,7 +49,7 @@ void check_steps(const char* function, const char* argument, int64_t steps) {
 // Of the decays that may go down in stairs.
 Output stair_progress(const Scope& scope, const Output& global_step, int64_t decay_steps, bool staircase) {
   const Output done = progress(scope, global_step, decay_steps);
-  return staircase ? call(scope, "aten::floor", done) : done;
+  return staircase ? floor(scope, done) : done;
 }
 
 // (1 + cos(pi * done)) / 2: from 1 to 0.
@@ -49,8 +57,10 @@ Output half_wave(const Scope& scope, const Output& done) {
   return add(scope, mul(scope, cos(scope, mul(scope, done, std::numbers::pi)), 0.5), 0.5);
 }
 
+// `from` where the part is 1, `to` where it is 0.
 Output between(const Scope& scope, const Output& part, double from, double to) {
-  return add(scope, mul(scope, part, from - to), to);
+  const Output distance = mul(scope, part, from - to);
+  return to == 0 ? distance : add(scope, distance, to);
 }
 
 struct Cycle {
@@ -62,7 +72,7 @@ Cycle geometric_cycle(const Scope& scope, const Output& done, double t_mul) {
   constexpr double kRoundingOfLogarithms = 1e-9;
   const Output length = add(scope, mul(scope, done, t_mul - 1), 1);
   const Output cycles = div(scope, log(scope, length), std::log(t_mul));
-  const Output index = call(scope, "aten::floor", add(scope, cycles, kRoundingOfLogarithms));
+  const Output index = floor(scope, add(scope, cycles, kRoundingOfLogarithms));
   const Output unit = power_of(scope, t_mul, index);
   const Output begin = div(scope, sub(scope, unit, 1), t_mul - 1);
   return {index, div(scope, sub(scope, done, begin), unit)};
@@ -70,7 +80,7 @@ Cycle geometric_cycle(const Scope& scope, const Output& done, double t_mul) {
 
 Cycle cycle_of(const Scope& scope, const Output& done, double t_mul) {
   if (t_mul > 1) return geometric_cycle(scope, done, t_mul);
-  const Output index = call(scope, "aten::floor", done);
+  const Output index = floor(scope, done);
   return {index, sub(scope, done, index)};
 }
 
@@ -111,11 +121,8 @@ Output polynomial_decay(const Scope& scope, double learning_rate, const Output& 
   check_argument(power > 0, "polynomial_decay", "power", "above 0", power);
   const Scope inner = scope.sub(name);
   const Output done = progress(inner, global_step, decay_steps);
-  const auto of_cycle = [&] {
-    const Output cycles = call(inner, "aten::ceil", done);
-    return div(inner, done, aten(inner, "aten::clamp", "clamp", {{"self", cycles}, {"min", 1.0}}).output());
-  };
-  const Output left = pow(inner, sub(inner, 1, cycle ? of_cycle() : at_most_one(inner, done)), power);
+  const Output part = cycle ? div(inner, done, at_least_one(inner, ceil(inner, done))) : at_most_one(inner, done);
+  const Output left = pow(inner, sub(inner, 1, part), power);
   return as_rate(inner, between(inner, left, learning_rate, end_learning_rate));
 }
 

@@ -35,7 +35,7 @@ ExponentialMovingAverage::ExponentialMovingAverage(Hyperparameter decay, MovingA
 }
 
 // 1 - decay: how far an average moves. 1 - (1 + n) / (10 + n) is 9 / (10 + n).
-Output ExponentialMovingAverage::rate(const Scope& scope) const {
+Output ExponentialMovingAverage::update_rate(const Scope& scope) const {
   const double* number = decay_.number();
   const Output least = number != nullptr ? ops::constant(scope, 1 - *number, "rate")
                                          : ops::sub(scope, 1, ops::cast(scope, *decay_.tensor(), kDouble), "rate");
@@ -54,35 +54,42 @@ void ExponentialMovingAverage::check_new(const Output& averaged) const {
   }
 }
 
+Variable ExponentialMovingAverage::add_shadow(const Variable& variable) {
+  check_new(variable.ref());
+  const Variable shadow = ops::slot_variable(
+      variable, options_.name, [&](const Scope& scope) { return ops::initialized_value(scope, variable.info()); });
+  variable.ref().graph().add_to_collection(collections::kMovingAverageVariables, variable.info());
+  return shadows_.emplace(variable.ref(), shadow).first->second;
+}
+
+Variable ExponentialMovingAverage::add_shadow(const Output& tensor) {
+  check_new(tensor);
+  const Scope root(tensor.graph());
+  const std::string name = ops::free_name(tensor.graph(), tensor.op().name() + "/" + options_.name);
+  const Output zeros = ops::zeros(root.within(name), tensor.shape(), tensor.dtype());
+  return shadows_.emplace(tensor, ops::variable(root, name, zeros, {.trainable = false})).first->second;
+}
+
 Operation ExponentialMovingAverage::apply(const Scope& scope, const std::vector<Variable>& variables) {
   std::vector<Variable> averaged = variables;
   if (averaged.empty()) add_variables(ops::trainable_variables(scope.graph()), &averaged);
   if (averaged.empty()) throw InvalidArgumentError(options_.name + ": there is no variable to take the average of");
   const Scope inner = scope.sub(options_.name);
-  const Output rate = this->rate(inner);
+  const Output rate = update_rate(inner);
   std::vector<Operation> updates;
   for (const Variable& variable : averaged) {
-    check_new(variable.ref());
-    const Variable shadow = ops::slot_variable(
-        variable, options_.name, [&](const Scope& at) { return ops::initialized_value(at, variable.info()); });
-    shadows_.emplace(variable.ref(), shadow);
-    scope.graph().add_to_collection(collections::kMovingAverageVariables, variable.info());
     const Scope beside = inner.with_device(variable.ref().op().device());
-    updates.push_back(moved(beside, shadow, ops::read_value(beside, variable), rate).op());
+    updates.push_back(moved(beside, add_shadow(variable), ops::read_value(beside, variable), rate).op());
   }
   return ops::group(inner, updates, "update");
 }
 
 Operation ExponentialMovingAverage::apply_to_tensors(const Scope& scope, const std::vector<Output>& tensors) {
-  const Scope root(scope.graph()), inner = scope.sub(options_.name);
-  const Output rate = this->rate(inner);
+  const Scope inner = scope.sub(options_.name);
+  const Output rate = update_rate(inner);
   std::vector<Operation> updates;
   for (const Output& tensor : tensors) {
-    check_new(tensor);
-    const std::string name = ops::free_name(scope.graph(), tensor.op().name() + "/" + options_.name);
-    const Output zeros = ops::zeros(root.within(name), tensor.shape(), tensor.dtype());
-    const Variable shadow = ops::variable(root, name, zeros, {.trainable = false});
-    shadows_.emplace(tensor, shadow);
+    const Variable shadow = add_shadow(tensor);
     updates.push_back(options_.zero_debias ? move_debiased(inner, shadow, tensor, rate)
                                            : moved(inner, shadow, tensor, rate).op());
   }

@@ -51,8 +51,8 @@ class ExponentialMovingAverage {
 
   // The same for tensors of a known shape, a loss for one. Their shadows start with 0. With zero_debias a shadow is
   //   biased / (1 - decay ^ n),  biased -= (1 - decay) * (biased - tensor)
-  // where n counts the updates, so that it is no nearer to 0 than the tensor was: Kingma and Ba, arXiv 1412.6980,
-  // section 3. Then it has two variables beside it, "biased" and "local_step".
+  // where n counts the updates: the 0 at the start does not pull it down (Kingma and Ba, arXiv 1412.6980, section 3).
+  // Then it has two variables beside it, "biased" and "local_step".
   Operation apply_to_tensors(const Scope& scope, const std::vector<Output>& tensors);
 
   // The shadow, if apply() has made one.
@@ -68,8 +68,10 @@ class ExponentialMovingAverage {
                                                                     const std::vector<Variable>& averaged = {}) const;
 
  private:
-  Output rate(const Scope& scope) const;
+  Output update_rate(const Scope& scope) const;
   void check_new(const Output& averaged) const;
+  Variable add_shadow(const Variable& variable);
+  Variable add_shadow(const Output& tensor);
   Operation move_debiased(const Scope& scope, const Variable& shadow, const Output& value, const Output& rate) const;
 
   const Hyperparameter decay_;

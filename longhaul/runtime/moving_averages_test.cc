@@ -137,6 +137,29 @@ TEST_F(MovingAverageTest, OfATensorIsRidOfItsBias) {
   EXPECT_EQ(session->run("loss/ExponentialMovingAverage/local_step:0").item<float>(), 4);
 }
 
+TEST_F(MovingAverageTest, IsMadeOnce) {
+  const Output loss = ops::mul(root_, w_, 2.0, "loss");
+  ExponentialMovingAverage averages(0.5);
+  averages.apply(root_, {w_});
+  averages.apply_to_tensors(root_, {loss});
+  const auto error_of = [](const auto& again) -> std::string {
+    try {
+      again();
+    } catch (const InvalidArgumentError& e) {
+      return e.what();
+    }
+    return "no error";
+  };
+  EXPECT_EQ(error_of([&] { averages.apply(root_); }), "Moving average already computed for: w:0");
+  EXPECT_EQ(error_of([&] { averages.apply_to_tensors(root_, {loss}); }), "Moving average already computed for: loss:0");
+}
+
+TEST_F(MovingAverageTest, OfATensorNeedsItsShape) {
+  const Output some = ops::placeholder(root_, kFloat, {-1}, "some");
+  ExponentialMovingAverage averages(0.5);
+  EXPECT_THROW(averages.apply_to_tensors(root_, {some}), InvalidArgumentError);
+}
+
 // With a decay of one half the average of 1, 2, ..., n is n - 1 + 2^-n, if it starts with 0.
 TEST_F(MovingAverageTest, IsWrittenInTheSameStepAsItsVariable) {
   const Variable count = ops::variable(root_, "count", Tensor::scalar(0.0));
