@@ -189,10 +189,11 @@ std::vector<Tensor> DirectSession::do_run(const Request& request, std::span<cons
     }
     run = compiled;
   }
+  const Seconds timeout = request.options.timeout.count() > 0 ? request.options.timeout : state_->default_timeout;
+  const bool traced = metadata != nullptr && request.options.trace_level != TraceLevel::kNoTrace;
   std::vector<Tensor> results;
   StepTrace trace;
-  run->call_within(feed_values, request.options.timeout.count() > 0 ? request.options.timeout : state_->default_timeout,
-                   &results, wants_trace(request.options, metadata) ? &trace : nullptr);
+  run->call_within(feed_values, timeout, &results, traced ? &trace : nullptr);
   if (metadata != nullptr) *metadata = describe_run(graph(), request, trace);
   return results;
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <map>
 #include <unordered_set>
 
 #include "longhaul/graph/device_spec.h"
@@ -124,10 +125,6 @@ proto::GraphDef partition_graph(const Graph& graph, const Session::Request& requ
 }
 
 }  // namespace
-
-bool wants_trace(const RunOptions& options, const proto::RunMetadata* metadata) {
-  return metadata != nullptr && options.trace_level != TraceLevel::kNoTrace;
-}
 
 proto::RunMetadata describe_run(const Graph& graph, const Session::Request& request, const StepTrace& trace) {
   proto::RunMetadata metadata;

@@ -26,9 +26,7 @@ struct StepTrace {
   std::vector<TracedOperation> operations;
 };
 
-// For sessions: whether the run has to be traced, and what its RunMetadata becomes after it, on the thread that it ran
-// on. The request's operations are of `graph`.
-bool wants_trace(const RunOptions& options, const proto::RunMetadata* metadata);
+// What a session tells of a run after it, on the thread that it ran on: as much as the request's options ask for.
 proto::RunMetadata describe_run(const Graph& graph, const Session::Request& request, const StepTrace& trace);
 
 }  // namespace longhaul
