@@ -1,10 +1,13 @@
-// How fast do scalars reach the disk, and what does a histogram cost? FileWriter with one producer and four, beside a
-// loop that serialises the same events with protobuf and writes them through a buffer; a histogram of a million floats,
-// beside one pass that computes minimum, maximum, sum and sum of squares. Files are synced to the disk within the time.
+// How fast do scalars reach the disk, and what do the other summaries cost? FileWriter with one producer and four,
+// beside a loop that serialises the same events with protobuf and writes them through a buffer; a histogram of a
+// million floats, beside one pass that computes minimum, maximum, sum and sum of squares; images beside libpng alone; a
+// second of sound beside a copy of its bytes; a text beside a copy of it. Files are synced to the disk within the time.
 #include <google/protobuf/arena.h>
+#include <png.h>
 
 #include <algorithm>
 #include <cfloat>
+#include <cmath>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -13,6 +16,7 @@
 #include "longhaul/events/file_writer.h"
 #include "longhaul/events/summary.h"
 #include "longhaul/io/record.h"
+#include "longhaul/media/wav.h"
 
 namespace longhaul::bench {
 namespace {
@@ -123,6 +127,69 @@ Pair sample_histogram(const Tensor& values) {
   return {ours, beside};
 }
 
+// How often a second `body` can be done.
+template <typename Body>
+double rate(int count, Body body) {
+  const double seconds = time_seconds([&] {
+    for (int i = 0; i < count; ++i) {
+      const std::string bytes = body();
+      asm volatile("" : : "r"(bytes.data()) : "memory");
+    }
+  });
+  return count / seconds;
+}
+
+// Smooth with some noise, as photographs are; floats from 0 to 1, the brightest 1.
+Tensor a_photograph(int64_t size) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<float> noise(-0.02f, 0.02f);
+  Tensor image(kFloat, {1, size, size, 3});
+  for (size_t i = 0; float& value : image.mutable_flat<float>()) {
+    const auto at = static_cast<float>(i++ / 3);
+    value = std::clamp(0.5f + 0.45f * std::sin(at / 9000) * std::cos(at / 37) + noise(random), 0.0f, 1.0f);
+  }
+  image.mutable_flat<float>()[0] = 1;
+  return image;
+}
+
+std::string libpng_alone(std::vector<uint8_t>& pixels, uint32_t size) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  image.width = image.height = size;
+  image.format = PNG_FORMAT_RGB;
+  std::string bytes(2 * pixels.size() + 1024, '\0');
+  png_alloc_size_t count = bytes.size();
+  if (png_image_write_to_memory(&image, bytes.data(), &count, 0, pixels.data(), 0, nullptr) == 0) bytes.clear();
+  bytes.resize(count);
+  return bytes;
+}
+
+Pair sample_images() {
+  constexpr int64_t kSize = 224;
+  constexpr int kCount = 20;
+  const Tensor image = a_photograph(kSize);
+  std::vector<uint8_t> pixels;
+  for (const float value : image.flat<float>()) pixels.push_back(static_cast<uint8_t>(value * 255));
+  return {rate(kCount, [&] { return image_summary("image", image).SerializeAsString(); }),
+          rate(kCount, [&] { return libpng_alone(pixels, kSize); })};
+}
+
+Pair sample_sounds() {
+  constexpr int kFrames = 44'100, kCount = 2000;
+  Tensor sound(kFloat, {1, kFrames});
+  for (size_t i = 0; float& value : sound.mutable_flat<float>()) value = std::sin(static_cast<float>(i++) * 0.06f);
+  const std::string wav = encode_wav(sound.flat<float>(), kFrames, 1);
+  return {rate(kCount, [&] { return audio_summary("sound", sound, kFrames).SerializeAsString(); }),
+          rate(kCount, [&] { return wav.substr(0, kWavHeaderBytes).append(wav, kWavHeaderBytes); })};
+}
+
+Pair sample_texts() {
+  constexpr int kCount = 100'000;
+  const std::string text(4096, 'x');
+  return {rate(kCount, [&] { return text_summary("text", text).SerializeAsString(); }),
+          rate(kCount, [&] { return text; })};
+}
+
 Row scalar_row(int producers) {
   return {.name = producers == 1 ? "events/scalars_1_producer" : "events/scalars_4_producers",
           .what = "scalar events until on disk, beside a loop of protobuf and buffered writes",
@@ -147,6 +214,22 @@ void add_events_rows(std::vector<Row>& rows) {
                   .bound = Bound::kAtMost,
                   .sample = [values = million_floats()] { return sample_histogram(values); },
                   .goal_ours = 2});
+  rows.push_back({.name = "events/images",
+                  .what = "a summary with 224 x 224 RGB floats as PNG, beside libpng with their bytes",
+                  .unit = "images/s",
+                  .goal = 0.9,
+                  .sample = sample_images});
+  rows.push_back({.name = "events/sounds",
+                  .what = "a summary with 44100 floats as WAV, beside the header and a copy of the 16-bit samples",
+                  .unit = "sounds/s",
+                  .goal = 0.03,
+                  .sample = sample_sounds,
+                  .goal_ours = 10'000});
+  rows.push_back({.name = "events/texts",
+                  .what = "a summary with 4 KiB of text, beside a copy of the text",
+                  .unit = "texts/s",
+                  .goal = 0.15,
+                  .sample = sample_texts});
 }
 
 }  // namespace longhaul::bench
