@@ -80,15 +80,22 @@ void CheckpointSaverHook::take_over_checkpoints(int64_t step) {
 }
 
 const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
-  return &step_.args();
+  return options_.save_steps ? &step_.args() : nullptr;
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  if (timer_.should_trigger_for_step(HookStep::before_the_run(values) + options_.steps_per_run)) {
+  if (may_be_due(values)) {
     const int64_t step = step_.now(context.session());
     if (timer_.should_trigger_for_step(step)) save(context.session(), step);
   }
   if (stop_wanted_) context.request_stop();
+}
+
+// Judges by the step that the run began with. Where only the time counts, runs are spared the reading of it.
+bool CheckpointSaverHook::may_be_due(const SessionRunValues& values) const {
+  const int64_t before =
+      options_.save_steps ? HookStep::before_the_run(values) : timer_.last_triggered_step().value_or(0);
+  return timer_.should_trigger_for_step(before + options_.steps_per_run);
 }
 
 void CheckpointSaverHook::save(Session& session, int64_t step) {

@@ -68,6 +68,7 @@ class CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<Saver> find_saver_for(Graph& graph) const;
   void write_graph(Graph& graph);
   void take_over_checkpoints(int64_t step);
+  bool may_be_due(const SessionRunValues& values) const;
   void save(Session& session, int64_t step);
 
   const CheckpointSaverHookOptions options_;

@@ -134,6 +134,18 @@ TEST_F(CheckpointSaverTest, BySecondsItSavesWhenTheyHavePassed) {  // HC-4
   }
 }
 
+TEST_F(CheckpointSaverTest, BySecondsARunDoesNotReadTheStep) {
+  auto by_time = every(1);
+  by_time.save_steps.reset();
+  by_time.save_secs = Seconds{2};
+  CheckpointSaverHook hook(by_time);
+  start(hook);
+  const int runs = session->runs();
+  train(hook);
+  EXPECT_EQ(fetched, 0u);
+  EXPECT_EQ(session->runs(), runs + 1);
+}
+
 TEST_F(CheckpointSaverTest, TheEndSavesStepsThatAreNotSavedYet) {  // HC-5
   CheckpointSaverHook hook(every(10));
   start(hook);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/ops/state_ops.h"
 #include "longhaul/train/second_or_step_timer.h"
 #include "longhaul/train/session_run_hook.h"
 
@@ -16,6 +17,7 @@ namespace longhaul {
 struct LoggedTensor {
   LoggedTensor(std::string tag, Fetch tensor) : tag(std::move(tag)), tensor(std::move(tensor)) {}
   LoggedTensor(const Output& tensor) : tag(tensor.name()), tensor(tensor) {}
+  LoggedTensor(const Variable& variable) : tag(variable.name()), tensor(variable) {}
   LoggedTensor(const std::string& name) : tag(name), tensor(name) {}
   LoggedTensor(const char* name) : tag(name), tensor(name) {}
 

@@ -94,6 +94,14 @@ TEST_F(LoggingTensorTest, TheLineHasTheValuesAndFromTheSecondOnTheTime) {  // HL
   EXPECT_THAT(log.text(), HasSubstr("step = 1234568, rate = 0.1, name = x (0.250 sec)\n"));
 }
 
+TEST_F(LoggingTensorTest, ATensorIsLoggedUnderItsOwnNameUnlessItIsGivenAnother) {
+  LoggingTensorHook hook({.tensors = {step, t_, "t:0", {"the answer", t_}}, .every_n_iter = 1});
+  start(hook);
+  const LogRecorder log;
+  train(hook);
+  EXPECT_EQ(log.text(), "global_step = 0, t:0 = 42, t:0 = 42, the answer = 42\n");
+}
+
 TEST_F(LoggingTensorTest, AFormatterMakesTheLine) {  // HL-3
   LoggingTensorHook hook({.tensors = {t_}, .every_n_iter = 10, .formatter = [](const auto& values) {
                             return fmt::format("qqq={:.1f}", values.at("t:0").template item<float>());
