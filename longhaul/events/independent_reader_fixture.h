@@ -133,8 +133,8 @@ inline std::vector<std::string> files_in(const std::string& directory) {
 
 struct Event {
   int64_t step = 0;
-  Field what;            // graph, summary, ...
-  std::string contents;  // its bytes
+  uint64_t kind = 0;  // the number of the field that is there: graph, summary, ...
+  std::string contents;
 };
 
 inline std::vector<Event> events_in(const std::string& directory) {
@@ -146,11 +146,11 @@ inline std::vector<Event> events_in(const std::string& directory) {
       Event event;
       for (const Field& field : fields_of(payload)) {
         if (field.id == 2) event.step = static_cast<int64_t>(field.number);
-        if (field.id >= 3 && field.id <= 9) event.what = field;
+        if (field.id < 3 || field.id > 9) continue;
+        event.kind = field.id;
+        event.contents = field.bytes;
       }
-      event.contents = event.what.bytes;
       events.push_back(std::move(event));
-      events.back().what.bytes = {};
     }
   }
   return events;
@@ -193,10 +193,10 @@ class CurveReader {
 
   void take(const Event& event) {
     constexpr uint64_t kSummary = 5, kSessionLog = 7, kStart = 1;
-    if (event.what.id == kSessionLog && rule_ == Rule::kStart && field_of(event.contents, 1).number == kStart) {
+    if (event.kind == kSessionLog && rule_ == Rule::kStart && field_of(event.contents, 1).number == kStart) {
       for (auto& [tag, series] : curves_) drop_from(event.step, &series);
     }
-    if (event.what.id != kSummary) return;
+    if (event.kind != kSummary) return;
     for (const Field& value : fields_of(event.contents)) take_value(event.step, value.bytes);
   }
 

@@ -129,7 +129,7 @@ TEST_F(Restart, TheNewFileIsReadAfterTheOldOne) {  // TB-5, EV-4
   ASSERT_EQ(files.size(), 2u);
   std::vector<int64_t> starts;
   for (const auto& event : independent::events_in(directory_.path())) {
-    if (event.what.id == 7) starts.push_back(event.step);
+    if (event.kind == 7) starts.push_back(event.step);
   }
   EXPECT_THAT(starts, ElementsAre(0, 5));
 }
@@ -149,9 +149,9 @@ TEST_F(IndependentReading, AGraphIsInAnEventOfItsOwn) {
   writer->close();
   const auto events = independent::events_in(directory_.path());
   ASSERT_EQ(events.size(), 3u);
-  EXPECT_EQ(events[0].what.id, 3u);
+  EXPECT_EQ(events[0].kind, 3u);
   EXPECT_EQ(events[0].contents, "brain.Event:2");
-  EXPECT_EQ(events[1].what.id, 4u);
+  EXPECT_EQ(events[1].kind, 4u);
   EXPECT_EQ(events[1].contents, "graph");
   EXPECT_EQ(field_of(events[2].contents, 1).bytes, "step 5");
   EXPECT_EQ(field_of(events[2].contents, 2).bytes, metadata.SerializeAsString());

@@ -4,7 +4,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "longhaul/proto/summary.pb.h"
 #include "longhaul/tensor/tensor.h"
@@ -16,7 +15,7 @@
 // InvalidArgumentError of all of them: what cannot be shown; the message names the tag.
 namespace longhaul {
 
-inline constexpr uint8_t kRed[] = {255, 0, 0, 255};
+inline constexpr uint8_t kBadColor[] = {255, 0, 0, 255};  // red
 
 // A scalar of any real dtype, or bool, becomes a float; it may be NaN or infinite. Refused: not exactly one element; no
 // number.
@@ -32,11 +31,12 @@ proto::Summary histogram_summary(std::string_view tag, const Tensor& values);
 //
 // uint8 is taken as it is. In an image of floats (float, half, double) the largest value becomes 255 and 0 stays 0 or,
 // if a value is negative, 0 becomes 128 and the value that is farthest from it 1 or 255; fractions are cut off
-// (TensorFlow's summary_image_op.cc). A pixel with a NaN or an infinity gets `bad_color`, as much of it as there are channels.
+// (TensorFlow's summary_image_op.cc). A pixel with a NaN or an infinity gets `bad_color`, as much of it as there are
+// channels.
 //
 // Refused: another rank, dtype or number of channels; images without pixels; max_outputs below 1; too short a colour.
 proto::Summary image_summary(std::string_view tag, const Tensor& images, int64_t max_outputs = 3,
-                             std::span<const uint8_t> bad_color = kRed);
+                             std::span<const uint8_t> bad_color = kBadColor);
 
 // The first `max_outputs` sounds of a batch of floats from -1 to 1, [sounds, frames, channels] or [sounds, frames], as
 // WAV (media/wav.h); tags as for images, with "audio". `sample_rate`: frames per second.

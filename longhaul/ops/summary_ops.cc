@@ -36,20 +36,19 @@ class Place {
   Place(const Scope& scope, std::string_view name, const SummaryOptions& options)
       : scope_(scope), family_(clean(options.family)), collections_(options.collections) {
     const std::string relative = family_.empty() ? clean(name) : family_ + "/" + clean(name);
-    const std::string full = free_name(scope.graph(), scope.prefix() + relative);
-    name_ = full.substr(scope.prefix().size());
+    full_ = free_name(scope.graph(), scope.prefix() + relative);
   }
 
   // A constant of the summary's own.
   Output constant(Tensor value, std::string_view name) const {
-    return ops::constant(Scope(scope_.graph()).within(scope_.prefix() + name_), std::move(value), name);
+    return ops::constant(Scope(scope_.graph()).within(full_), std::move(value), name);
   }
   Output tag(std::string_view name) const {
-    const std::string full = scope_.prefix() + name_;
-    return constant(Tensor::scalar(family_.empty() ? full : family_ + "/" + full), name);
+    return constant(Tensor::scalar(family_.empty() ? full_ : family_ + "/" + full_), name);
   }
   Output add(const char* type, std::vector<Output> inputs, Attrs attrs) const {
-    const Output summary = scope_.add(type, name_, std::move(inputs), std::move(attrs)).output();
+    const std::string name = full_.substr(scope_.prefix().size());
+    const Output summary = scope_.add(type, name, std::move(inputs), std::move(attrs)).output();
     for (const std::string& collection : collections_) scope_.graph().add_to_collection(collection, summary);
     return summary;
   }
@@ -58,7 +57,7 @@ class Place {
   const Scope scope_;
   const std::string family_;
   const std::vector<std::string> collections_;
-  std::string name_;  // within the scope
+  std::string full_;  // the operation's name
 };
 
 Output add_audio(const Place& place, const Output& sounds, const Output& sample_rate, int64_t max_outputs) {

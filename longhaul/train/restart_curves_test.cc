@@ -44,7 +44,7 @@ TEST_F(RestartCurves, EveryRunSaysWhereItStarts) {  // TB-5
   train_to(4);
   std::vector<int64_t> starts;
   for (const auto& event : independent::events_in(directory.path())) {
-    const bool is_start = event.what.id == 7 && independent::field_of(event.contents, 1).number == 1;
+    const bool is_start = event.kind == 7 && independent::field_of(event.contents, 1).number == 1;
     if (is_start) starts.push_back(event.step);
   }
   EXPECT_THAT(starts, ElementsAre(0, 3));

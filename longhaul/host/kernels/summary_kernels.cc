@@ -31,7 +31,7 @@ void histogram(HostCall& call) {
 void image(HostCall& call) {
   const Tensor* bad_color = call.op.find_attr<Tensor>("bad_color");
   give(call, image_summary(tag(call), call.inputs[1], max_outputs(call, "max_images"),
-                           bad_color == nullptr ? std::span<const uint8_t>(kRed) : bad_color->flat<uint8_t>()));
+                           bad_color == nullptr ? std::span<const uint8_t>(kBadColor) : bad_color->flat<uint8_t>()));
 }
 
 void audio(HostCall& call) {
