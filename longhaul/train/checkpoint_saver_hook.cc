@@ -5,11 +5,11 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
-#include "longhaul/events/file_writer_cache.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/graph_files.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/graph_defaults.h"
+#include "longhaul/train/hook_writer.h"
 #include "longhaul/train/recovered_list.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/save_once.h"
@@ -22,6 +22,7 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
       directory_(strip_file_scheme(options_.checkpoint_dir)),
       save_path_(join_path(directory_, options_.checkpoint_basename)),
       timer_({options_.save_secs, options_.save_steps}, options_.clock, "CheckpointSaverHook") {
+  if (directory_.empty()) throw InvalidArgumentError("CheckpointSaverHook: it needs a checkpoint_dir");
   if (options_.saver != nullptr && options_.scaffold != nullptr) {
     throw InvalidArgumentError("CheckpointSaverHook: give it a saver or a scaffold, not both");
   }
@@ -29,10 +30,7 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
 
 void CheckpointSaverHook::begin(Graph& graph) {
   step_.find(graph, "CheckpointSaverHook");
-  writer_ = options_.summary_writer;
-  if (writer_ == nullptr) {
-    writer_ = FileWriterCache::get(directory_, {.files = options_.files, .clock = options_.clock});
-  }
+  writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
   saver_.reset();
   timer_.reset();
   graph_is_written_ = stop_wanted_ = false;

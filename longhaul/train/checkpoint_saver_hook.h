@@ -49,7 +49,8 @@ struct CheckpointSaverHookOptions {
 // the run: where several workers train, the saved step may be beyond the one that made it due.
 class CheckpointSaverHook : public SessionRunHook {
  public:
-  // InvalidArgumentError: not exactly one of save_secs and save_steps; both a saver and a scaffold.
+  // InvalidArgumentError: not exactly one of save_secs and save_steps; both a saver and a scaffold; no
+  // checkpoint_dir.
   explicit CheckpointSaverHook(CheckpointSaverHookOptions options);
 
   // FailedPreconditionError: the graph has no global step. What the file system throws: checkpoint_dir cannot be made.

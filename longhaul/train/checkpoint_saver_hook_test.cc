@@ -60,6 +60,12 @@ TEST_F(CheckpointSaverTest, ItWantsSecondsOrSteps) {  // HC-1
   EXPECT_THROW(CheckpointSaverHook{both}, InvalidArgumentError);
 }
 
+TEST_F(CheckpointSaverTest, ItWantsADirectory) {
+  auto nowhere = every(1);
+  nowhere.checkpoint_dir.clear();
+  EXPECT_THAT(error_of([&] { CheckpointSaverHook{nowhere}; }), HasSubstr("needs a checkpoint_dir"));
+}
+
 TEST_F(CheckpointSaverTest, ItTakesASaverOrAScaffold) {  // HC-1
   auto both = every(1);
   both.scaffold = std::make_shared<Scaffold>();

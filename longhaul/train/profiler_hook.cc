@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/log.h"
-#include "longhaul/events/file_writer_cache.h"
+#include "longhaul/train/hook_writer.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/timeline.h"
 
@@ -19,10 +19,7 @@ void ProfilerHook::begin(Graph& graph) {
   traced_ = step_.args();
   traced_.options.trace_level = TraceLevel::kFullTrace;
   options_.files->make_directories(directory_);
-  writer_ = options_.summary_writer;
-  if (writer_ == nullptr) {
-    writer_ = FileWriterCache::get(directory_, {.files = options_.files, .clock = options_.clock});
-  }
+  writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
 }
 
 void ProfilerHook::after_create_session(Session&, const Coordinator&) {

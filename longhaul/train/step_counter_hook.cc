@@ -1,7 +1,7 @@
 #include "longhaul/train/step_counter_hook.h"
 
 #include "longhaul/base/log.h"
-#include "longhaul/events/file_writer_cache.h"
+#include "longhaul/train/hook_writer.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/step_rate.h"
 
@@ -14,10 +14,7 @@ StepCounterHook::StepCounterHook(StepCounterHookOptions options)
 void StepCounterHook::begin(Graph& graph) {
   step_.find(graph, "StepCounterHook");
   tag_ = rate_tag(step_.tensor());
-  writer_ = options_.summary_writer;
-  if (writer_ == nullptr && !options_.output_dir.empty()) {
-    writer_ = FileWriterCache::get(options_.output_dir, {.files = options_.files, .clock = options_.clock});
-  }
+  writer_ = hook_writer(options_.summary_writer, options_.output_dir, options_.files, options_.clock);
 }
 
 void StepCounterHook::after_create_session(Session&, const Coordinator&) {

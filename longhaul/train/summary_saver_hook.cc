@@ -1,6 +1,6 @@
 #include "longhaul/train/summary_saver_hook.h"
 
-#include "longhaul/events/file_writer_cache.h"
+#include "longhaul/train/hook_writer.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/scaffold.h"
 
@@ -20,10 +20,7 @@ SummarySaverHook::SummarySaverHook(SummarySaverHookOptions options)
 void SummarySaverHook::begin(Graph& graph) {
   step_.find(graph, "SummarySaverHook");
   step_and_summaries_ = {};
-  writer_ = options_.summary_writer;
-  if (writer_ == nullptr) {
-    writer_ = FileWriterCache::get(options_.output_dir, {.files = options_.files, .clock = options_.clock});
-  }
+  writer_ = hook_writer(options_.summary_writer, options_.output_dir, options_.files, options_.clock);
 }
 
 void SummarySaverHook::after_create_session(Session&, const Coordinator&) {
