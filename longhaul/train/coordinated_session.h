@@ -25,8 +25,10 @@ class CoordinatedSession {
   void start();
 
   Session& session() const { return runs_.session(); }
-  std::vector<Tensor> run(const SessionRunArgs& args, proto::RunMetadata* metadata) {
-    return runs_.run(args, metadata);
+  // As HookedSession's.
+  std::vector<Tensor> run(const SessionRunArgs& args, std::span<const Tensor* const> feed_values = {},
+                          proto::RunMetadata* metadata = nullptr) {
+    return runs_.run(args, feed_values, metadata);
   }
 
   bool stop_requested() const { return runs_.stop_requested(); }     // by a hook

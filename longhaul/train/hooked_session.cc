@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <unordered_map>
 
@@ -29,23 +28,27 @@ bool wants_metadata(const RunOptions& options) {
 HookedSession::HookedSession(std::shared_ptr<Session> session, SessionRunHooks hooks)
     : session_(std::move(session)), hooks_(std::move(hooks)), parts_(hooks_.size() + 1) {}
 
-std::vector<Tensor> HookedSession::run(const SessionRunArgs& args, proto::RunMetadata* metadata) {
+std::vector<Tensor> HookedSession::run(const SessionRunArgs& args, std::span<const Tensor* const> feed_values,
+                                       proto::RunMetadata* metadata) {
   if (stop_requested_) throw FailedPreconditionError("Run called even after should_stop requested.");
-  SessionRunContext context(*session_, args);
+  SessionRunContext context(*session_, args, feed_values);
   parts_[0] = &args;
   ask_hooks(context);
   const RunOptions options = merged_options();
   std::optional<proto::RunMetadata> own_metadata;
   if (metadata == nullptr && wants_metadata(options)) metadata = &own_metadata.emplace();
+  std::vector<Tensor> results;
   if (metadata == nullptr && options == RunOptions()) {
-    run_compiled();
+    results = run_compiled(feed_values);
   } else {
+    parts_[0] = &context.original_args();
     check_feeds();
-    results_ = session_->run(merged_fetches(), merged_feeds(), options, metadata);
+    results = session_->run(merge_fetches(), merged_feeds(), options, metadata);
   }
-  tell_hooks(context, options, metadata);
+  tell_hooks(context, results, options, metadata);
   stop_requested_ = context.stop_requested();
-  return take_results_of_caller();
+  results.resize(args.fetches.size());
+  return results;
 }
 
 void HookedSession::ask_hooks(SessionRunContext& context) {
@@ -63,10 +66,15 @@ RunOptions HookedSession::merged_options() const {
   return options;
 }
 
-std::vector<Fetch> HookedSession::merged_fetches() const {
-  std::vector<Fetch> fetches;
-  for (const SessionRunArgs* part : parts_) fetches.insert(fetches.end(), part->fetches.begin(), part->fetches.end());
-  return fetches;
+std::vector<Fetch> HookedSession::merge_fetches() {
+  std::vector<Fetch> all;
+  first_results_.clear();
+  for (const SessionRunArgs* part : parts_) {
+    const auto found = std::search(all.begin(), all.end(), part->fetches.begin(), part->fetches.end());
+    first_results_.push_back(static_cast<size_t>(found - all.begin()));
+    if (found == all.end()) all.insert(all.end(), part->fetches.begin(), part->fetches.end());
+  }
+  return all;
 }
 
 Feeds HookedSession::merged_feeds() const {
@@ -90,61 +98,65 @@ void HookedSession::check_feeds() const {
   }
 }
 
-void HookedSession::run_compiled() {
-  const Callable& callable = compiled();
-  feed_values_.clear();
+std::vector<Tensor> HookedSession::run_compiled(std::span<const Tensor* const> feed_values) {
+  const Compiled& run = compiled();
+  first_results_ = run.first_results;
+  feed_values_.assign(feed_values.begin(), feed_values.end());
   for (const SessionRunArgs* part : parts_) {
+    if (part == parts_[0] && !feed_values.empty()) continue;
     for (const auto& [key, value] : part->feeds) feed_values_.push_back(&value);
   }
-  results_.clear();
-  callable.call(feed_values_, &results_);
+  std::vector<Tensor> results;
+  run.callable.call(feed_values_, &results);
+  return results;
 }
 
-const Callable& HookedSession::compiled() {
+const HookedSession::Compiled& HookedSession::compiled() {
   constexpr size_t kMost = 16;
   const auto found = std::find_if(compiled_.begin(), compiled_.end(), [&](auto& it) { return is_of_this_kind(it); });
   if (found != compiled_.end()) {
     std::rotate(compiled_.begin(), found, found + 1);
-    return compiled_.front().callable;
+    return compiled_.front();
   }
-  check_feeds();
-  Compiled made{.fetches = merged_fetches()};
-  for (const auto& [key, value] : merged_feeds()) made.feeds.push_back(key);
-  made.callable = session_->make_callable(made.fetches, made.feeds);
   if (compiled_.size() == kMost) compiled_.pop_back();
-  return compiled_.insert(compiled_.begin(), std::move(made))->callable;
+  return *compiled_.insert(compiled_.begin(), compile());
+}
+
+HookedSession::Compiled HookedSession::compile() {
+  check_feeds();
+  Compiled made;
+  std::vector<Fetch> all_feeds;
+  for (const SessionRunArgs* part : parts_) {
+    made.fetches.push_back(part->fetches);
+    std::vector<Fetch>& feeds = made.feeds.emplace_back();
+    for (const auto& [key, value] : part->feeds) feeds.push_back(key);
+    all_feeds.insert(all_feeds.end(), feeds.begin(), feeds.end());
+  }
+  made.callable = session_->make_callable(merge_fetches(), all_feeds);
+  made.first_results = first_results_;
+  return made;
 }
 
 bool HookedSession::is_of_this_kind(const Compiled& compiled) const {
-  size_t fetches = 0, feeds = 0;
-  for (const SessionRunArgs* part : parts_) {
-    for (const Fetch& fetch : part->fetches) {
-      if (fetches == compiled.fetches.size() || !(compiled.fetches[fetches++] == fetch)) return false;
-    }
-    for (const auto& [key, value] : part->feeds) {
-      if (feeds == compiled.feeds.size() || !(compiled.feeds[feeds++] == key)) return false;
-    }
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const SessionRunArgs& part = *parts_[i];
+    if (part.fetches != compiled.fetches[i]) return false;
+    const auto same_key = [](const auto& feed, const Fetch& key) { return feed.first == key; };
+    if (!std::equal(part.feeds.begin(), part.feeds.end(), compiled.feeds[i].begin(), compiled.feeds[i].end(), same_key))
+      return false;
   }
-  return fetches == compiled.fetches.size() && feeds == compiled.feeds.size();
+  return true;
 }
 
-void HookedSession::tell_hooks(SessionRunContext& context, const RunOptions& options,
+void HookedSession::tell_hooks(SessionRunContext& context, std::span<const Tensor> results, const RunOptions& options,
                                const proto::RunMetadata* metadata) {
-  std::span<const Tensor> left = std::span<const Tensor>(results_).subspan(parts_[0]->fetches.size());
   for (size_t i = 0; i < hooks_.size(); ++i) {
     SessionRunHook& hook = *hooks_[i];
-    const size_t count = parts_[i + 1]->fetches.size();
-    const SessionRunValues values{.results = left.first(count), .options = &options, .run_metadata = metadata};
-    left = left.subspan(count);
+    const SessionRunValues values{.results = results.subspan(first_results_[i + 1], parts_[i + 1]->fetches.size()),
+                                  .options = &options,
+                                  .run_metadata = metadata};
     call_hook(hook, "after_run", [&] { hook.after_run(context, values); });
   }
-}
-
-std::vector<Tensor> HookedSession::take_results_of_caller() {
-  const auto begin = std::make_move_iterator(results_.begin());
-  std::vector<Tensor> results(begin, begin + static_cast<std::ptrdiff_t>(parts_[0]->fetches.size()));
-  results_.clear();  // tensors that nobody holds are used again by the next run
-  return results;
 }
 
 }  // namespace longhaul

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "longhaul/train/session_run_hook.h"
@@ -16,28 +17,32 @@ class HookedSession {
 
   Session& session() const { return *session_; }
 
-  // The results of the caller's own fetches. `metadata` may be null. FailedPreconditionError: "Run called even after
-  // should_stop requested"; "Same tensor is fed" by two hooks, or by a hook and the caller.
-  std::vector<Tensor> run(const SessionRunArgs& args, proto::RunMetadata* metadata);
+  // The results of the caller's own fetches. `metadata` may be null, `feed_values` empty: see SessionRunContext.
+  // FailedPreconditionError: "Run called even after should_stop requested"; "Same tensor is fed" by two hooks, or by
+  // a hook and the caller.
+  std::vector<Tensor> run(const SessionRunArgs& args, std::span<const Tensor* const> feed_values = {},
+                          proto::RunMetadata* metadata = nullptr);
 
   bool stop_requested() const { return stop_requested_; }  // by a hook
 
  private:
   struct Compiled {
-    std::vector<Fetch> fetches, feeds;  // of all parts, in their order
+    std::vector<std::vector<Fetch>> fetches, feeds;  // of each part
+    std::vector<size_t> first_results;
     Callable callable;
   };
 
   void ask_hooks(SessionRunContext& context);
   RunOptions merged_options() const;
-  std::vector<Fetch> merged_fetches() const;
+  std::vector<Fetch> merge_fetches();  // sets first_results_
   Feeds merged_feeds() const;
   void check_feeds() const;
-  const Callable& compiled();
+  const Compiled& compiled();
+  Compiled compile();
   bool is_of_this_kind(const Compiled& compiled) const;
-  void run_compiled();
-  void tell_hooks(SessionRunContext& context, const RunOptions& options, const proto::RunMetadata* metadata);
-  std::vector<Tensor> take_results_of_caller();
+  std::vector<Tensor> run_compiled(std::span<const Tensor* const> feed_values);
+  void tell_hooks(SessionRunContext& context, std::span<const Tensor> results, const RunOptions& options,
+                  const proto::RunMetadata* metadata);
 
   const std::shared_ptr<Session> session_;
   const SessionRunHooks hooks_;
@@ -48,7 +53,7 @@ class HookedSession {
   // Of the run under way; members so that their memory is used again.
   std::vector<const SessionRunArgs*> parts_;  // the caller's, then each hook's
   std::vector<const Tensor*> feed_values_;
-  std::vector<Tensor> results_;
+  std::vector<size_t> first_results_;  // where each part's are; parts that want the same share them
 };
 
 }  // namespace longhaul

@@ -35,7 +35,7 @@ class HookedSessionTest : public ::testing::Test {
   static Tensor number(int64_t value) { return Tensor::scalar(value); }
   std::vector<int64_t> run(HookedSession& session, const SessionRunArgs& args) {
     std::vector<int64_t> values;
-    for (const Tensor& value : session.run(args, nullptr)) values.push_back(value.item<int64_t>());
+    for (const Tensor& value : session.run(args)) values.push_back(value.item<int64_t>());
     return values;
   }
 
@@ -96,6 +96,17 @@ TEST_F(HookedSessionTest, EachGetsWhatItHasAskedFor) {  // MH-2
   EXPECT_EQ(second->results[0].item<int64_t>(), 10);
   EXPECT_EQ(second->results[1].item<int64_t>(), 5);
   EXPECT_THAT(none->results, IsEmpty());
+}
+
+TEST_F(HookedSessionTest, WhatSeveralWantIsFetchedOnce) {
+  const auto both = add_hook(), last = add_hook();
+  both->wants = {.fetches = {five, ten}};
+  last->wants = {.fetches = {ten}};
+  HookedSession session(raw, hooks);
+  EXPECT_THAT(run(session, {.fetches = {zero}}), ElementsAre(0));
+  EXPECT_THAT(raw->last.fetches, SizeIs(3));
+  EXPECT_EQ(both->results[1].item<int64_t>(), 10);
+  EXPECT_EQ(last->results[0].item<int64_t>(), 10);
 }
 
 TEST_F(HookedSessionTest, FeedsOfAllAreMerged) {  // MH-3
@@ -162,7 +173,7 @@ TEST_F(HookedSessionTest, FeedsOptionsAndMetadataReachTheSession) {  // MH-6
   proto::RunMetadata metadata;
   const SessionRunArgs args{
       .fetches = {a, five}, .feeds = {{a, number(4)}}, .options = {.trace_level = TraceLevel::kFullTrace}};
-  EXPECT_EQ(session.run(args, &metadata)[0].item<int64_t>(), 4);
+  EXPECT_EQ(session.run(args, {}, &metadata)[0].item<int64_t>(), 4);
   EXPECT_THAT(raw->last.feeds, ElementsAre(a));
   EXPECT_EQ(raw->last.options.trace_level, TraceLevel::kFullTrace);
   EXPECT_GT(metadata.step_stats().dev_stats_size(), 0);

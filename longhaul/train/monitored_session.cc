@@ -139,8 +139,9 @@ auto MonitoredSession::with_session(const Attempt& attempt) {
   }
 }
 
-std::vector<Tensor> MonitoredSession::run_args(const SessionRunArgs& args, proto::RunMetadata* metadata) {
-  return with_session([&](CoordinatedSession& session) { return session.run(args, metadata); });
+std::vector<Tensor> MonitoredSession::run_args(const SessionRunArgs& args, std::span<const Tensor* const> feed_values,
+                                               proto::RunMetadata* metadata) {
+  return with_session([&](CoordinatedSession& session) { return session.run(args, feed_values, metadata); });
 }
 
 Tensor MonitoredSession::run(const Fetch& fetch, const Feeds& feeds, const RunOptions& options,
@@ -148,7 +149,7 @@ Tensor MonitoredSession::run(const Fetch& fetch, const Feeds& feeds, const RunOp
   args_.fetches.assign(1, fetch);
   args_.feeds = feeds;
   args_.options = options;
-  std::vector<Tensor> results = run_args(args_, metadata);
+  std::vector<Tensor> results = run_args(args_, {}, metadata);
   args_.feeds.clear();
   return std::move(results[0]);
 }
@@ -158,7 +159,7 @@ std::vector<Tensor> MonitoredSession::run(const std::vector<Fetch>& fetches, con
   args_.fetches = fetches;
   args_.feeds = feeds;
   args_.options = options;
-  std::vector<Tensor> results = run_args(args_, metadata);
+  std::vector<Tensor> results = run_args(args_, {}, metadata);
   args_.feeds.clear();
   return results;
 }
@@ -240,10 +241,7 @@ std::vector<Tensor> MonitoredCallable::call(std::span<const Tensor* const> feeds
     throw InvalidArgumentError(
         fmt::format("this callable takes {} feeds, and was given {}", args_.feeds.size(), feeds.size()));
   }
-  for (size_t i = 0; i < feeds.size(); ++i) args_.feeds[i].second = *feeds[i];
-  std::vector<Tensor> results = session_->run_args(args_, nullptr);
-  for (auto& [key, value] : args_.feeds) value = Tensor();
-  return results;
+  return session_->run_args(args_, feeds, nullptr);
 }
 
 SingularMonitoredSession::SingularMonitoredSession(SingularMonitoredSessionOptions options)

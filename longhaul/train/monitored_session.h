@@ -104,7 +104,8 @@ class MonitoredSession {
   CoordinatedSession& open_session() const;
   template <typename Attempt>
   auto with_session(const Attempt& attempt);
-  std::vector<Tensor> run_args(const SessionRunArgs& args, proto::RunMetadata* metadata);
+  std::vector<Tensor> run_args(const SessionRunArgs& args, std::span<const Tensor* const> feed_values,
+                               proto::RunMetadata* metadata);
   void do_step(const std::function<void(StepContext&)>& step_fn);
   void finish(std::exception_ptr error);
   std::exception_ptr shut_down();

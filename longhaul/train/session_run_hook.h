@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,11 +31,12 @@ struct SessionRunValues {
 // One run as its hooks see it.
 class SessionRunContext {
  public:
-  SessionRunContext(Session& session, const SessionRunArgs& original_args)
-      : session_(session), original_args_(original_args) {}
+  // `feed_values`: what is fed, for args.feeds that have no values; empty: they have them.
+  SessionRunContext(Session& session, const SessionRunArgs& args, std::span<const Tensor* const> feed_values = {})
+      : session_(session), args_(args), feed_values_(feed_values) {}
 
   Session& session() const { return session_; }
-  const SessionRunArgs& original_args() const { return original_args_; }  // the caller's
+  const SessionRunArgs& original_args() const;  // the caller's
 
   // The training ends after this run; the hooks after this one are still called.
   void request_stop() { stop_requested_ = true; }
@@ -42,7 +44,9 @@ class SessionRunContext {
 
  private:
   Session& session_;
-  const SessionRunArgs& original_args_;
+  const SessionRunArgs& args_;
+  const std::span<const Tensor* const> feed_values_;
+  mutable std::optional<SessionRunArgs> args_with_values_;  // once somebody has asked
   bool stop_requested_ = false;
 };
 

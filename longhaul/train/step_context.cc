@@ -9,7 +9,7 @@ Tensor StepContext::run_with_hooks(const Fetch& fetch, const Feeds& feeds, const
 
 std::vector<Tensor> StepContext::run_with_hooks(const std::vector<Fetch>& fetches, const Feeds& feeds,
                                                 const RunOptions& options, proto::RunMetadata* metadata) const {
-  return session_.run({.fetches = fetches, .feeds = feeds, .options = options}, metadata);
+  return session_.run({.fetches = fetches, .feeds = feeds, .options = options}, {}, metadata);
 }
 
 void StepContext::request_stop() const {
