@@ -1,0 +1,178 @@
+#include "longhaul/io/directory_lock.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <random>
+
+#include "longhaul/base/log.h"
+#include "longhaul/io/directory_claims.h"
+
+namespace longhaul {
+namespace {
+
+DirectoryClaims& claims() {
+  return DirectoryClaims::of_this_process();
+}
+
+std::string lock_path(const std::string& directory) {
+  return join_path(directory, "chief.lock");
+}
+
+std::string new_token() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}{:08x}{:08x}", random(), random(), random(), random());
+}
+
+// The time of the file system's own clock: those of two machines may differ.
+double time_of(FileSystem& files, const std::string& directory) {
+  const std::string probe = fmt::format("{}.probe{}", owner_path(directory), new_token());
+  files.create(probe, FileSystem::IfExists::kFail)->close();
+  const double now = files.modified_at(probe);
+  files.remove(probe);
+  return now;
+}
+
+Seconds silence(FileSystem& files, const std::string& directory) {
+  return Seconds(time_of(files, directory) - files.modified_at(owner_path(directory)));
+}
+
+// A file that another machine replaces may fail to be read once (ESTALE).
+std::optional<OwnerRecord> read_patiently(FileSystem& files, const std::string& directory) {
+  constexpr int kTries = 3;
+  for (int i = 1; i < kTries; ++i) {
+    try {
+      return read_owner(files, directory);
+    } catch (const Error&) {
+    }
+  }
+  return read_owner(files, directory);
+}
+
+// A damaged one is that of an owner that is dead, or will be found out by its flock.
+std::optional<OwnerRecord> find_owner(FileSystem& files, const std::string& directory) {
+  try {
+    return read_patiently(files, directory);
+  } catch (const DataLossError& error) {
+    log_warning("the record of the chief of {} is damaged, and counts for nothing: {}", directory, error.what());
+    return std::nullopt;
+  }
+}
+
+[[noreturn]] void refuse(const std::string& directory, const std::string& owner, const std::string& advice) {
+  throw DirectoryTakenError(
+      fmt::format("{} already has a chief: {}. {}, or give this run another directory.", directory, owner, advice));
+}
+
+[[noreturn]] void refuse_for_flock(FileSystem& files, const std::string& directory) {
+  const auto owner = find_owner(files, directory);
+  if (!owner) refuse(directory, "one that has not yet said who it is", "Try again in a moment");
+  const bool is_this = claims().holds(directory, owner->token);
+  const bool is_gone = state_of(owner->process) == ProcessState::kGone;
+  refuse(directory, describe(*owner),
+         is_this   ? "It is this process: stop that training first"
+         : is_gone ? fmt::format("That process has ended, but a child of it still has {} open: stop that",
+                                 lock_path(directory))
+                   : "Stop that process first");
+}
+
+// Called where a lock was found to be another's; `now` is who has it.
+[[noreturn]] void report_loss(const std::string& directory, const OwnerRecord& before,
+                              const std::optional<OwnerRecord>& now) {
+  const std::string who =
+      now ? fmt::format("now has another chief: {}", describe(*now))
+          : fmt::format("has lost {}: another chief has come and ended since, or somebody has removed the file",
+                        owner_path(directory));
+  throw DirectoryTakenError(fmt::format(
+      "{} {}. Nothing more is written there by process {} of host {}, which had it: it was silent for too long. To go "
+      "on, start it anew when the directory is free.",
+      directory, who, before.process.pid, before.process.host));
+}
+
+void check_claim(FileSystem& files, const std::string& directory, const OwnerRecord& owner, bool is_held) {
+  const auto now = read_patiently(files, directory);
+  if (now ? now->token == owner.token : !is_held) return;
+  report_loss(directory, owner, now);
+}
+
+void warn_once_of_no_flock(const std::string& directory) {
+  static std::atomic<bool> warned{false};
+  if (warned.exchange(true)) return;
+  log_warning("{}: the file system has no flock(); a second chief is kept out by {} and its heartbeat alone", directory,
+              owner_path(directory));
+}
+
+}  // namespace
+
+DirectoryLock::DirectoryLock(const std::string& directory, const DirectoryLockOptions& options)
+    : directory_(strip_file_scheme(directory)), options_(options) {
+  if (options_.use_flock) take_flock();
+  refuse_unless_dead();
+  const double now = options_.clock->wall_time();
+  owner_ = {
+      .token = new_token(), .process = this_process(), .has_flock = flock_ != nullptr, .since = now, .heartbeat = now};
+  write_owner(*options_.files, directory_, owner_);
+  claims().set(directory_, {owner_, true});
+}
+
+void DirectoryLock::take_flock() {
+  FileLock::Attempt attempt = FileLock::try_lock(lock_path(directory_));
+  if (attempt.outcome == FileLock::Outcome::kTaken) refuse_for_flock(*options_.files, directory_);
+  if (attempt.outcome == FileLock::Outcome::kUnsupported) warn_once_of_no_flock(directory_);
+  flock_ = std::move(attempt.lock);
+}
+
+void DirectoryLock::refuse_unless_dead() const {
+  const auto owner = find_owner(*options_.files, directory_);
+  if (!owner) return;
+  const ProcessIdentity here = this_process();
+  const ProcessState state = state_of(owner->process);
+  if (state == ProcessState::kRunning) {
+    if (owner->process != here) refuse(directory_, describe(*owner), "Stop that process first");
+    if (!claims().holds(directory_, owner->token)) return;
+    refuse(directory_, describe(*owner), "It is this process: stop that training first");
+  }
+  if (state == ProcessState::kGone) return;
+  const bool is_of_this_machine = !here.boot_id.empty() && here.boot_id == owner->process.boot_id;
+  if (is_of_this_machine && owner->has_flock && flock_ != nullptr) return;
+  const Seconds left = options_.limit - silence(*options_.files, directory_);
+  if (left < Seconds{0}) {
+    log_warning("{}: its chief is taken for dead, silent for over {:g} s: {}", directory_, options_.limit.count(),
+                describe(*owner));
+    return;
+  }
+  refuse(directory_, describe(*owner),
+         fmt::format("Stop it there first; if it is dead, wait: the directory is free {:g} s after its last heartbeat, "
+                     "which is in {:.0f} s",
+                     options_.limit.count(), std::max(left.count(), 1.0)));
+}
+
+DirectoryLock::~DirectoryLock() {
+  claims().set(directory_, {owner_, false});
+  try {
+    const auto now = read_patiently(*options_.files, directory_);
+    if (now && now->token == owner_.token) options_.files->remove(owner_path(directory_));
+  } catch (const Error& error) {
+    log_warning("{} could not be removed; the next chief of this machine does not mind: {}", owner_path(directory_),
+                error.what());
+  }
+}
+
+void DirectoryLock::check() const {
+  check_claim(*options_.files, directory_, owner_, true);
+}
+
+void DirectoryLock::beat() {
+  check();
+  OwnerRecord beaten = owner_;
+  beaten.heartbeat = options_.clock->wall_time();
+  write_owner(*options_.files, directory_, beaten);
+}
+
+void check_directory_owner(FileSystem& files, const std::string& path) {
+  const std::string directory = directory_name(strip_file_scheme(path));
+  if (const auto claim = claims().find(directory)) check_claim(files, directory, claim->owner, claim->is_held);
+}
+
+}  // namespace longhaul

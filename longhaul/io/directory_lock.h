@@ -1,0 +1,80 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/base/error.h"
+#include "longhaul/io/file.h"
+#include "longhaul/io/file_lock.h"
+#include "longhaul/io/owner_record.h"
+
+namespace longhaul {
+
+// A directory belongs to somebody else. The message says to whom, since when, and what to do. Trying again helps only
+// when that one has ended.
+class DirectoryTakenError : public FailedPreconditionError {
+ public:
+  using FailedPreconditionError::FailedPreconditionError;
+};
+
+struct DirectoryLockOptions {
+  FileSystem* files = &FileSystem::real();
+  Clock* clock = &Clock::real();
+  // An owner of whom nothing else is known, because it is on another machine, is dead when its heartbeat is older.
+  // Owners beat several times within it.
+  Seconds limit{60};
+  bool use_flock = true;  // false: the record alone, for file systems whose flock() hangs or lies
+};
+
+// Keeps a directory for one owner: one process writes to it at a time, whatever machine it is on. Advisory: it binds
+// those that take it, and what calls check_directory_owner().
+//
+//   taken --beat--> taken --destroyed--> free        taken --another has it--> lost: check() and beat() throw
+//
+// Two things say that it is taken. The file `chief.lock` is locked by flock(2), which ends with the process. The file
+// `chief.owner` says who the owner is and when its heart beat last (docs/formats/owner_record.md), for messages and
+// for file systems on which flock() does nothing, or nothing beyond the machine. An owner that is found is dead
+//   1. if it is a process that this one can see, by its boot and its start time: when that is gone, at once;
+//   2. if it is of another container of this machine, and had the flock: when that is free, at once;
+//   3. otherwise: when its record is older than the limit, by the clock of the file system.
+// To take over is to replace the record. Where flock() works, of two that do so at once one is refused. Where it does
+// not, the later record stays, and whoever wrote the other one finds out at its next check. An owner that was taken for
+// dead and was not (a machine that was suspended) finds out in the same way, before it renames anything: what remains
+// is the moment between a check and its rename.
+//
+// check() is for any thread, beat() for one at a time.
+class DirectoryLock {
+ public:
+  // The directory exists. DirectoryTakenError: it has an owner. Otherwise what the file system throws.
+  explicit DirectoryLock(const std::string& directory, const DirectoryLockOptions& options = {});
+
+  // Gives it back: both files are removed, unless it is another's by now.
+  ~DirectoryLock();
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+
+  // DirectoryTakenError: it is another's, or the record is gone. Otherwise what the file system throws: not known.
+  void check() const;
+
+  // check(), then a new heartbeat in the record.
+  void beat();
+
+  const OwnerRecord& owner() const { return owner_; }
+
+ private:
+  void take_flock();
+  void refuse_unless_dead() const;
+
+  const std::string directory_;
+  const DirectoryLockOptions options_;
+  std::unique_ptr<FileLock> flock_;  // null: not supported here
+  OwnerRecord owner_;                // this one
+};
+
+// To be called before a file of the directory of `path` is renamed or removed. Throws as DirectoryLock::check() does if
+// this process has a lock on that directory; and DirectoryTakenError if it has given one back, and another owner is
+// there now. Nothing is asked of a process that never had one.
+void check_directory_owner(FileSystem& files, const std::string& path);
+
+}  // namespace longhaul

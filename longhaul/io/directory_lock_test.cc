@@ -1,0 +1,317 @@
+#include "longhaul/io/directory_lock.h"
+
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+#include "longhaul/base/log.h"
+#include "longhaul/testing/fake_clock.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/temporary_directory.h"
+#include "tests/process.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr const char* kHeldVariable = "LONGHAUL_TEST_HELD_DIRECTORY";
+constexpr const char* kNoFlockVariable = "LONGHAUL_TEST_WITHOUT_FLOCK";
+
+class DirectoryLockTest : public ::testing::Test {
+ protected:
+  DirectoryLockTest() {
+    log_before_ = set_log_sink([this](LogLevel, const std::string& line) { log_ += line + "\n"; });
+  }
+  ~DirectoryLockTest() override { set_log_sink(log_before_); }
+
+  std::unique_ptr<DirectoryLock> take(bool use_flock = true) {
+    return std::make_unique<DirectoryLock>(
+        directory_.path(), DirectoryLockOptions{.files = &files_, .clock = &clock_, .use_flock = use_flock});
+  }
+  std::string refusal(bool use_flock = true) {
+    try {
+      take(use_flock);
+    } catch (const DirectoryTakenError& error) {
+      return error.what();
+    }
+    ADD_FAILURE() << "the directory was taken";
+    return "";
+  }
+  // The record of an owner that is not known here.
+  void leave_record(const ProcessIdentity& process, Seconds age = Seconds{0}, bool has_flock = true) {
+    OwnerRecord owner = stranger();
+    owner.process = process;
+    owner.has_flock = has_flock;
+    write_owner(files_, directory_.path(), owner);
+    const auto now = std::filesystem::last_write_time(record());
+    std::filesystem::last_write_time(record(),
+                                     now - std::chrono::duration_cast<std::filesystem::file_time_type::duration>(age));
+  }
+  static OwnerRecord stranger() {
+    return {
+        .token = std::string(32, 'e'),
+        .process = {.host = "far-away", .boot_id = "another", .pid_namespace = "pid:[1]", .pid = 42, .start_time = 7},
+        .since = 1763721934,
+        .heartbeat = 1763722264};
+  }
+  static ProcessIdentity of_a_dead_process() {
+    ProcessIdentity dead = this_process();
+    dead.start_time -= 1;
+    return dead;
+  }
+  static ProcessIdentity of_another_container() {
+    ProcessIdentity other = this_process();
+    other.pid_namespace = "pid:[1]";
+    return other;
+  }
+  std::string record() const { return directory_.file("chief.owner"); }
+  std::string lock_file() const { return directory_.file("chief.lock"); }
+
+  testing::FaultyFileSystem files_;
+  testing::TemporaryDirectory directory_;
+  testing::FakeClock clock_;
+  std::string log_;
+  LogSink log_before_;
+};
+
+TEST_F(DirectoryLockTest, SaysWhoHasTheDirectoryAndLeavesNothingBehind) {
+  {
+    const auto lock = take();
+    const auto owner = read_owner(files_, directory_.path());
+    EXPECT_EQ(owner, lock->owner());
+    EXPECT_EQ(owner->process, this_process());
+    EXPECT_TRUE(owner->has_flock);
+    EXPECT_EQ(owner->since, clock_.wall_time());
+    EXPECT_TRUE(files_.exists(lock_file()));
+  }
+  EXPECT_THAT(files_.list(directory_.path()), IsEmpty());
+}
+
+TEST_F(DirectoryLockTest, ASecondOneIsRefusedWithTheOwnersName) {
+  for (const bool use_flock : {true, false}) {
+    const auto lock = take(use_flock);
+    for (const bool by_flock : {true, false}) {
+      if (by_flock && !use_flock) continue;
+      EXPECT_THAT(refusal(by_flock), AllOf(HasSubstr(directory_.path() + " already has a chief: host "),
+                                           HasSubstr(this_process().host), HasSubstr(std::to_string(::getpid())),
+                                           HasSubstr("since 2020-09-13 12:43:20 UTC, last heartbeat 2020-"),
+                                           HasSubstr("It is this process")));
+    }
+    EXPECT_NO_THROW(lock->check());
+  }
+}
+
+TEST_F(DirectoryLockTest, IsFreeOnceItWasGivenBack) {
+  take();
+  EXPECT_NO_THROW(take());
+  take(/*use_flock=*/false);
+  EXPECT_NO_THROW(take(/*use_flock=*/false));
+}
+
+TEST_F(DirectoryLockTest, ADeadOwnerOfThisMachineIsReplacedAtOnce) {
+  for (const bool use_flock : {true, false}) {
+    leave_record(of_a_dead_process());
+    EXPECT_NO_THROW(take(use_flock)->check());
+  }
+}
+
+TEST_F(DirectoryLockTest, ARecordThatThisProcessLeftIsReplacedAtOnce) {
+  leave_record(this_process());
+  EXPECT_NO_THROW(take(/*use_flock=*/false)->check());
+}
+
+TEST_F(DirectoryLockTest, AnOwnerOfAnotherContainerIsDeadWhenItsFlockIsFree) {
+  leave_record(of_another_container());
+  EXPECT_NO_THROW(take());
+  leave_record(of_another_container(), Seconds{0}, /*has_flock=*/false);
+  EXPECT_THAT(refusal(), HasSubstr("the directory is free 60 s after its last heartbeat"));
+  leave_record(of_another_container());
+  refusal(/*use_flock=*/false);
+}
+
+TEST_F(DirectoryLockTest, AnOwnerOnAnotherMachineIsDeadWhenItsHeartbeatIsOlderThanTheLimit) {
+  const ProcessIdentity far_away = stranger().process;
+  leave_record(far_away, Seconds{20});
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("host far-away, process 42, since 2025-11-21 10:45:34 UTC"),
+                               HasSubstr("which is in 40 s"), HasSubstr("give this run another directory")));
+  leave_record(far_away, Seconds{61});
+  EXPECT_NO_THROW(take()->check());
+  EXPECT_THAT(log_, HasSubstr("taken for dead, silent for over 60 s: host far-away"));
+}
+
+TEST_F(DirectoryLockTest, TheClocksOfTwoMachinesNeedNotAgree) {
+  leave_record(stranger().process, Seconds{61});  // and its own text says 2025: no matter
+  clock_.advance(Seconds{-1e6});
+  EXPECT_NO_THROW(take());
+  clock_.advance(Seconds{1e9});
+  leave_record(stranger().process, Seconds{20});
+  refusal();
+}
+
+TEST_F(DirectoryLockTest, AHeartbeatIsWritten) {
+  const auto lock = take();
+  clock_.advance(Seconds{15});
+  lock->beat();
+  const auto owner = read_owner(files_, directory_.path());
+  EXPECT_EQ(owner->since, clock_.wall_time() - 15);
+  EXPECT_EQ(owner->heartbeat, clock_.wall_time());
+  EXPECT_NO_THROW(lock->check());
+}
+
+TEST_F(DirectoryLockTest, ALostOneSaysToWhomAndLeavesTheNewOwnersFilesAlone) {
+  {
+    const auto lock = take();
+    write_owner(files_, directory_.path(), stranger());
+    EXPECT_THROW(lock->check(), DirectoryTakenError);
+    try {
+      lock->beat();
+      FAIL();
+    } catch (const DirectoryTakenError& error) {
+      EXPECT_THAT(error.what(), AllOf(HasSubstr("now has another chief: host far-away, process 42"),
+                                      HasSubstr("Nothing more is written there by process")));
+    }
+  }
+  EXPECT_EQ(read_owner(files_, directory_.path()), stranger());
+}
+
+TEST_F(DirectoryLockTest, OneWhoseRecordIsGoneIsLost) {
+  const auto lock = take();
+  files_.remove(record());
+  EXPECT_THROW(lock->beat(), DirectoryTakenError);
+  EXPECT_FALSE(files_.exists(record()));
+}
+
+TEST_F(DirectoryLockTest, WhoWritesToADirectoryFindsItsLock) {
+  const auto check = [&](const std::string& path) { check_directory_owner(files_, path); };
+  const auto lock = take();
+  EXPECT_NO_THROW(check(directory_.file("model.ckpt-1")));
+  write_owner(files_, directory_.path(), stranger());
+  EXPECT_THROW(check(directory_.file("model.ckpt-1")), DirectoryTakenError);
+  EXPECT_THROW(check("file://" + directory_.file("./checkpoint")), DirectoryTakenError);
+  const testing::TemporaryDirectory other;
+  EXPECT_NO_THROW(check(other.file("model.ckpt-1")));
+  std::filesystem::create_directory_symlink(directory_.path(), other.file("link"));
+  EXPECT_THROW(check(other.file("link/model.ckpt-1")), DirectoryTakenError);
+}
+
+TEST_F(DirectoryLockTest, WhoHasGivenItBackMayWriteUntilAnotherHasIt) {
+  const std::string path = directory_.file("model.ckpt-1");
+  take();
+  EXPECT_NO_THROW(check_directory_owner(files_, path));
+  write_owner(files_, directory_.path(), stranger());
+  EXPECT_THROW(check_directory_owner(files_, path), DirectoryTakenError);
+}
+
+TEST_F(DirectoryLockTest, ADamagedRecordCountsForNothing) {
+  write_file_atomically(files_, record(), "longhaul owner 1\ntok");
+  EXPECT_NO_THROW(take()->check());
+  EXPECT_THAT(log_, HasSubstr("is damaged, and counts for nothing"));
+}
+
+TEST_F(DirectoryLockTest, AFlockWithoutARecordOrWithADeadProcesssIsRespected) {
+  const FileLock::Attempt other = FileLock::try_lock(lock_file());
+  EXPECT_THAT(refusal(), HasSubstr("has not yet said who it is"));
+  leave_record(of_a_dead_process());
+  EXPECT_THAT(refusal(), HasSubstr("a child of it still has " + lock_file() + " open"));
+}
+
+TEST_F(DirectoryLockTest, AFileThatCannotBeWrittenLeavesTheDirectoryFree) {
+  take();
+  const int operations = static_cast<int>(files_.operations().size());
+  for (int n = 0; n < operations - 1; ++n) {  // the last one removes the record
+    files_.fail_operation(n);
+    EXPECT_THROW(take(), UnavailableError) << n;
+    files_.heal();
+    EXPECT_NO_THROW(take()) << n;
+  }
+}
+
+TEST_F(DirectoryLockTest, ABeatThatFailsIsNoLoss) {
+  const auto lock = take();
+  files_.fail_writes_after(10);
+  EXPECT_THROW(lock->beat(), ResourceExhaustedError);
+  EXPECT_NO_THROW(lock->check());
+  files_.heal();
+  EXPECT_NO_THROW(lock->beat());
+}
+
+TEST_F(DirectoryLockTest, WhereTheFileSystemHasNoFlockTheRecordDecides) {
+  EXPECT_EQ(outcome_of_flock(EWOULDBLOCK, "p"), FileLock::Outcome::kTaken);
+  for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}) {
+    EXPECT_EQ(outcome_of_flock(error, "p"), FileLock::Outcome::kUnsupported);
+  }
+  EXPECT_THROW(outcome_of_flock(EIO, "p"), DataLossError);
+}
+
+TEST_F(DirectoryLockTest, ALockFileThatWasRemovedMeanwhileIsMadeAnew) {
+  const FileLock::Attempt first = FileLock::try_lock(lock_file());
+  EXPECT_EQ(FileLock::try_lock(lock_file()).outcome, FileLock::Outcome::kTaken);
+  files_.remove(lock_file());
+  const FileLock::Attempt second = FileLock::try_lock(lock_file());
+  EXPECT_EQ(second.outcome, FileLock::Outcome::kHeld);
+  EXPECT_TRUE(files_.exists(lock_file()));
+}
+
+TEST_F(DirectoryLockTest, ADirectoryThatIsNotThereIsTheFileSystemsError) {
+  EXPECT_THROW(DirectoryLock(directory_.file("none")), NotFoundError);
+}
+
+// Another process that runs this test program, and holds the directory until it is killed.
+class Holder {
+ public:
+  Holder(const std::string& directory, const std::string& output, bool use_flock) {
+    ::setenv(kHeldVariable, directory.c_str(), 1);
+    if (!use_flock) ::setenv(kNoFlockVariable, "1", 1);
+    process_ = std::make_unique<testing::Process>(
+        std::vector<std::string>{"/proc/self/exe", "--gtest_also_run_disabled_tests",
+                                 "--gtest_filter=DirectoryLockHolder.DISABLED_HoldsItsDirectory"},
+        output);
+    ::unsetenv(kHeldVariable);
+    ::unsetenv(kNoFlockVariable);
+    EXPECT_TRUE(process_->prints("held")) << process_->output() << process_->errors();
+  }
+  void kill() {
+    process_->send(SIGKILL);
+    EXPECT_EQ(process_->wait(), 128 + SIGKILL);
+  }
+
+ private:
+  std::unique_ptr<testing::Process> process_;
+};
+
+TEST(DirectoryLockHolder, DISABLED_HoldsItsDirectory) {
+  const char* const directory = std::getenv(kHeldVariable);
+  ASSERT_NE(directory, nullptr);
+  const DirectoryLock lock(directory, {.use_flock = std::getenv(kNoFlockVariable) == nullptr});
+  fmt::print("held by {}\n", lock.owner().process.pid);
+  std::fflush(stdout);
+  constexpr unsigned kLongerThanTheTest = 120;
+  ::sleep(kLongerThanTheTest);
+}
+
+TEST_F(DirectoryLockTest, AnotherProcessHasItUntilItIsKilled) {
+  const testing::TemporaryDirectory outputs;
+  for (const bool use_flock : {true, false}) {
+    Holder holder(directory_.path(), outputs.file("holder"), use_flock);
+    const auto owner = read_owner(files_, directory_.path());
+    ASSERT_TRUE(owner);
+    EXPECT_EQ(owner->has_flock, use_flock);
+    for (const bool by_flock : {true, false}) {
+      EXPECT_THAT(refusal(by_flock), AllOf(HasSubstr("process " + std::to_string(owner->process.pid)),
+                                           HasSubstr("Stop that process first")));
+    }
+    holder.kill();
+    EXPECT_NO_THROW(take(use_flock)->check());
+  }
+}
+
+}  // namespace
+}  // namespace longhaul
