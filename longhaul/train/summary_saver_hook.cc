@@ -53,7 +53,7 @@ void SummarySaverHook::after_run(SessionRunContext& context, const SessionRunVal
 }
 
 void SummarySaverHook::write(std::span<const Tensor> summaries, int64_t step) {
-  if (!next_step_) write_start(*writer_, step);
+  if (!next_step_ && options_.write_start) write_start(*writer_, step);
   timer_.update_last_triggered_step(step);
   for (const Tensor& summary : summaries) writer_->add_summary(summary.item<std::string>(), step);
 }

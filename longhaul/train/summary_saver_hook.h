@@ -22,13 +22,15 @@ struct SummarySaverHookOptions {
   std::shared_ptr<FileWriter> summary_writer;  // nullptr: the one of output_dir
   std::vector<Output> summary_op;              // exactly one of the two; each output is written as an event of its own
   std::shared_ptr<const Scaffold> scaffold;    // whose summary_op is written, if it has one
+  bool write_start = true;  // false: another hook of the session, which writes to the same directory, does it
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
 // Writes summaries, which are computed along with the run in which they are due: the first of each session, then every
 // so often. The first run also writes where it starts (SessionLog START), so that readers drop what was written of
-// later steps before the model was recovered.
+// later steps before the model was recovered. Of several hooks that write to one directory only one should do so, the
+// first: a START makes readers drop what the others wrote of that step.
 class SummarySaverHook : public SessionRunHook {
  public:
   // InvalidArgumentError: not exactly one of save_steps and save_secs, or of summary_op and scaffold; nowhere to write.

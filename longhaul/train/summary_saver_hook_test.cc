@@ -100,6 +100,15 @@ TEST_F(SummarySaverTest, EverySessionIsStartedAtItsStep) {  // HU-3, TB-3
   EXPECT_THAT(events(), ElementsAre("START 1", "summary a=1 @1", "START 2", "summary a=1 @2"));
 }
 
+TEST_F(SummarySaverTest, AnotherHookMayStartTheSession) {
+  auto options = every(1);
+  options.write_start = false;
+  SummarySaverHook hook(options);
+  start(hook);
+  train(hook);
+  EXPECT_THAT(events(), ElementsAre("summary a=1 @1"));
+}
+
 TEST_F(SummarySaverTest, AScaffoldsSummaryIsTheOneThatItHasWhenItIsFinalized) {
   auto options = every(1);
   options.summary_op.clear();
