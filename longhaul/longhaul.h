@@ -4,7 +4,9 @@
 // operators known to graphs, and sessions of this process the default.
 
 #include "longhaul/checkpoint/checkpoint_reader.h"
+#include "longhaul/events/event_log.h"
 #include "longhaul/events/file_writer.h"
+#include "longhaul/events/summary.h"
 #include "longhaul/ops/ops.h"
 #include "longhaul/ops/optimizers.h"
 #include "longhaul/runtime/install.h"

@@ -25,6 +25,8 @@ const Defaults& defaults_by_type() {
       {"ApplyRMSProp", apply},
       {"ApplyMomentum", {{"use_locking", false}, {"use_nesterov", false}}},
       {"ApplyAdam", {{"use_locking", false}, {"use_nesterov", false}}},
+      {"ImageSummary", {{"max_images", int64_t{3}}}},
+      {"AudioSummaryV2", {{"max_outputs", int64_t{3}}}},
       {"HashTableV2", resource},
       {"MutableHashTableV2", resource},
       {"FIFOQueueV2", resource},

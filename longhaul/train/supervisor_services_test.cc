@@ -65,10 +65,11 @@ TEST_F(ServicesTest, TheCheckpointEventHasThePathAndTheTruePrefix) {  // unlike 
   FAIL() << "no CHECKPOINT";
 }
 
-TEST_F(ServicesTest, TheGraphIsWrittenAsItIs) {  // SV-52, SV-53
+TEST_F(ServicesTest, TheGraphIsWrittenAsItIs) {  // SV-52, SV-53, EV-11
   Supervisor sv(options);
   sv.managed_session([](Session&) {});
   const auto all = events();
+  EXPECT_THAT(all[0].file_version(), HasSubstr("brain.Event:2"));
   EXPECT_EQ(all[1].graph_def(), proto::serialize(to_graph_def(graph, true)));
   EXPECT_EQ(all[2].meta_graph_def(), proto::serialize(sv.saver()->export_meta_graph()));
   EXPECT_THAT(read_file(FileSystem::real(), directory.file("graph.pbtxt")), HasSubstr("name: \"foo\""));
