@@ -1,6 +1,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
 #include "longhaul/events/file_writer.h"
 #include "longhaul/events/independent_reader_fixture.h"
 #include "longhaul/events/summary.h"
@@ -174,6 +177,39 @@ TEST(IndependentReader, ReadsWhatTensorBoardsWriterWrote) {
   file[file.size() - 5] ^= 1;
   std::ofstream(directory.file("x.tfevents")) << file;
   EXPECT_THAT(CurveReader::read(directory.path(), Rule::kStart), IsEmpty()) << "a wrong checksum";
+}
+
+// `found` is what TensorBoard itself, in both of its ways, found in the directory. Returns how many curves it has.
+size_t expect_as_shown(const std::string& directory, const nlohmann::json& found) {
+  const Curves by_start = CurveReader::read(directory, Rule::kStart);
+  const Curves by_tag = CurveReader::read(directory, Rule::kPerTag);
+  for (const auto& [tag, curve] : found["rustboard_rule_scalars"].items()) {
+    EXPECT_EQ(by_tag.at(tag).plugin, "scalars");
+    const auto steps = by_tag.at(tag).steps();
+    EXPECT_EQ(steps.size(), curve["n"]) << directory << ' ' << tag;
+    EXPECT_EQ(steps.front(), curve["first"][0][0]);
+    EXPECT_EQ(steps.back(), curve["last"].back()[0]);
+  }
+  for (const auto& [tag, count] : found["legacy"]["scalars"].items()) {
+    EXPECT_EQ(by_start.at(tag).points.size(), count) << directory << ' ' << tag;
+  }
+  for (const auto& [tag, curve] : found["histograms"].items()) EXPECT_EQ(by_tag.at(tag).plugin, "histograms");
+  for (const auto& [tag, curve] : found["legacy_images"].items()) EXPECT_EQ(by_tag.at(tag).plugin, "images");
+  return found["rustboard_rule_scalars"].size();
+}
+
+TEST(IndependentReader, ShowsOfGenuineFilesWhatTensorBoardShows) {  // TB-3, TB-4
+  const char* folder = std::getenv("LONGHAUL_FIXTURES");
+  if (folder == nullptr) GTEST_SKIP() << "LONGHAUL_FIXTURES does not name a folder with genuine files";
+  const std::string root = join_path(folder, "events"), ending = ".expected.json";
+  size_t curves = 0;
+  for (const std::string& name : FileSystem::real().list(root)) {
+    if (!name.ends_with(ending)) continue;
+    const std::string fixture = join_path(root, name.substr(0, name.size() - ending.size()));
+    const auto expected = nlohmann::json::parse(read_file(FileSystem::real(), join_path(root, name)));
+    for (const auto& [run, found] : expected["runs"].items()) curves += expect_as_shown(join_path(fixture, run), found);
+  }
+  EXPECT_GE(curves, 30u);
 }
 
 }  // namespace
