@@ -186,6 +186,10 @@ TEST_F(SummaryOps, WhatCannotBeShownIsRefusedWhereItIsSeen) {
   EXPECT_THAT(refused([&] { summary::image(root_, "i2", zeros({1, 2, 3, 2})); }), HasSubstr("1, 3, or 4"));
   EXPECT_THAT(refused([&] { summary::image(root_, "i3", constant<int32_t>({1, 1, 1, 1}, {1})); }), HasSubstr("int32"));
   EXPECT_THAT(refused([&] { summary::image(root_, "i4", zeros({1, 1, 1, 1}), 0); }), HasSubstr("max_images"));
+  EXPECT_THAT(refused([&] {
+                root_.add("ImageSummary", "i5", {text, zeros({1, 1, 1, 1})}, {{"bad_color", Tensor::scalar(1.0f)}});
+              }),
+              HasSubstr("bad_color must be a vector of uint8, not float[]"));
   EXPECT_THAT(refused([&] { summary::audio(root_, "a", zeros({3}), 8000); }), HasSubstr("3-D or 2-D, not [3]"));
   EXPECT_THAT(refused([&] { summary::audio(root_, "a2", constant<double>({1, 1}, {1}), one); }), HasSubstr("double"));
   EXPECT_THAT(refused([&] { summary::text(root_, "t", one); }), HasSubstr("dtype string, got float"));
@@ -195,6 +199,9 @@ TEST_F(SummaryOps, WhatIsOnlySeenWhenItRunsNamesTheTag) {
   EXPECT_THAT(error_of_run(summary::audio(root_, "a", zeros({1, 1}), 0.0f)),
               HasSubstr("summary a: sample_rate must be > 0"));
   EXPECT_THAT(error_of_run(summary::image(root_, "i", zeros({1, 0, 5, 1}))), HasSubstr("summary i: images without"));
+  const Output name = ops::constant(root_, Tensor::scalar("t")), bad = ops::constant(root_, Tensor::scalar("\x0a\xff"));
+  EXPECT_THAT(error_of_run(root_.add("TensorSummaryV2", "t", {name, name, bad}).output()),
+              HasSubstr("summary t: its metadata is no SummaryMetadata"));
   EXPECT_THAT(error_of_run(summary::scalar(root_, "s", zeros({2}))), HasSubstr("summary s: a scalar is one number"));
 }
 
