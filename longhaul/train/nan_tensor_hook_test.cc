@@ -60,8 +60,13 @@ TEST_F(NanTensorTest, ItMayStopTheTrainingInstead) {  // HO-5
 
 TEST(NanTensor, AGraphNeedsNoGlobalStep) {
   Graph graph;
-  NanTensorHook hook(ops::constant(Scope(graph), 1.0f));
+  NanTensorHook hook(ops::constant(Scope(graph), std::numeric_limits<float>::quiet_NaN(), "loss"));
   hook.begin(graph);
+  const auto session = make_scripted_session(graph);
+  const SessionRunArgs nothing;
+  SessionRunContext context(*session, nothing);
+  const std::vector<Tensor> results = session->run(hook.before_run(context)->fetches);
+  EXPECT_THAT(error_of([&] { hook.after_run(context, {.results = results}); }), HasSubstr("loss = NaN (loss:0)."));
 }
 
 TEST(NanTensor, ADivergedModelIsNotTriedAgain) {
