@@ -12,6 +12,7 @@
 #include "longhaul/checkpoint/string_tensor.h"
 #include "longhaul/checkpoint/table_writer.h"
 #include "longhaul/io/crc32c.h"
+#include "longhaul/io/directory_lock.h"
 
 namespace longhaul {
 namespace {
@@ -52,6 +53,7 @@ BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, int num
       index_temporary_(temporary_path(index_path(prefix_))) {
   if (num_shards < 1) throw InvalidArgumentError(fmt::format("saving {} in {} data files", prefix_, num_shards));
   files_.make_directories(directory_);
+  check_directory_owner(files_, prefix_);
   remove_stale_temporaries(files_, prefix_);
   for (int i = 0; i < num_shards; ++i) {
     const std::string path = data_path(prefix_, i, num_shards);
@@ -172,9 +174,10 @@ void BundleWriter::finish_data() {
       shard.file->sync();
       shard.file->close();
     }
+    check_directory_owner(files_, prefix_);
     prefix_touched_ = true;
     if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
-    for (const Shard& shard : shards_) files_.rename(shard.temporary, shard.path);
+    for (const Shard& shard : shards_) rename_as_owner(shard.temporary, shard.path);
   });
 }
 
@@ -182,11 +185,16 @@ void BundleWriter::commit() {
   advance(State::kDataFinished, State::kCommitted, [&] {
     write_index();
     files_.sync_directory(directory_);
-    files_.rename(index_temporary_, index_path(prefix_));
+    rename_as_owner(index_temporary_, index_path(prefix_));
     index_in_place_ = true;
     files_.sync_directory(directory_);
   });
   remove_leftovers();
+}
+
+void BundleWriter::rename_as_owner(const std::string& from, const std::string& to) {
+  check_directory_owner(files_, to);
+  files_.rename(from, to);
 }
 
 void BundleWriter::write_index() {
@@ -202,6 +210,7 @@ void BundleWriter::write_index() {
 // The checkpoint is committed: what fails here costs room on the disk, and no more.
 void BundleWriter::remove_leftovers() {
   try {
+    check_directory_owner(files_, prefix_);
     drop_aside(files_, prefix_);
     for (const std::string& path : data_files_of(files_, prefix_)) {
       const bool ours = std::any_of(shards_.begin(), shards_.end(), [&](const Shard& s) { return s.path == path; });
@@ -223,6 +232,7 @@ void BundleWriter::remove_temporaries() {
 void BundleWriter::undo() {
   remove_temporaries();
   if (!prefix_touched_) return;
+  check_directory_owner(files_, prefix_);
   if (files_.exists(index_path(prefix_))) {
     drop_aside(files_, prefix_);
     return;

@@ -46,6 +46,10 @@ class BundleEntryProto;
 // Destroyed before 6, the writer removes what it wrote and puts back what it had set aside. Temporary files of a dead
 // process are removed by the next writer with the same basename, whatever its step.
 //
+// Where this process has locked the directory (io/directory_lock.h), it asks before the first byte, before each rename
+// and before anything is removed whether the directory is still its own: DirectoryTakenError. Of a directory that it
+// has lost, it removes its temporary files and no more.
+//
 // The same calls give the same bytes. Tensors are written from where they are, in the order of the calls, without a
 // copy.
 //
@@ -94,6 +98,7 @@ class BundleWriter {
   void append(std::string_view bytes);
   void align(uint64_t alignment);
   proto::BundleEntryProto& whole_entry(const std::string& name, const Shape& full_shape, DType dtype);
+  void rename_as_owner(const std::string& from, const std::string& to);
   void write_index();
   void remove_leftovers();
   void remove_temporaries();
