@@ -52,6 +52,11 @@ TEST(Wav, SamplesAreRoundedAndCutOff) {
               ElementsAre(32767, 32767, 32767, -32768, -32768, -32768, 0, 0, 1, -2));
 }
 
+TEST(Wav, WhatIsJustBelowAHalfIsRoundedDown) {
+  const float below = std::nextafter(0.5f, 0.0f) / 32768;
+  EXPECT_THAT(samples_of(encode_wav(std::vector<float>{below, -below}, 8000, 1)), ElementsAre(0, 0));
+}
+
 TEST(Wav, EverySampleIsRoundedToTheNearest) {
   std::vector<float> samples;
   for (int i = -70000; i <= 70000; ++i) samples.push_back(static_cast<float>(i) / 65536 + (i % 3) * 1e-9f);
