@@ -10,6 +10,7 @@ namespace longhaul::bench {
 
 void add_data_rows(std::vector<Row>& rows);
 void add_events_rows(std::vector<Row>& rows);
+void add_monitored_rows(std::vector<Row>& rows);
 void add_pipeline_rows(std::vector<Row>& rows);
 void add_queue_rows(std::vector<Row>& rows);
 void add_startup_rows(std::vector<Row>& rows);
