@@ -13,7 +13,7 @@ page=docs/compatibility.md
 heading='## The facts, one by one'
 
 # How many facts each series has, so that no row can get lost.
-counts='SV 53 BL 3 CO 15 LT 5 SM 25 SA 55 CS 12 CM 9 QR 13 GS 5 IN 12 TR 3 CB 28 PR 5 SG 9'
+counts='SV 53 BL 3 CO 15 LT 5 SM 25 SA 55 CS 12 CM 9 QR 13 GS 5 SC 7 MT 7 MS 11 MR 9 MH 6 MF 5 HT 3 HS 1 HL 3 HC 10 HN 4 HU 3 HO 5 IN 12 EV 18 SU 5 TB 5 TR 3 CB 28 PR 5 SG 9'
 [ -n "${FACT_COUNTS:-}" ] && counts=$FACT_COUNTS
 
 # Lines "PLACE TEST FACT" and "PLACE TEST unlike FACT"; "PLACE TEST ? COMMENT" for a comment that names facts in another form.
