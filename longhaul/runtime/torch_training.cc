@@ -47,6 +47,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void assign(Bound& bound, const Tensor& value);
   void check_callable() const;
   int64_t writes_to_module() const;
+  void mark_torn();
 
   std::recursive_mutex turn_;
   std::deque<Bound> values_;
@@ -54,7 +55,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   std::optional<TorchStepFunction> function_;
   at::Tensor loss_;
   bool stepping_ = false;
-  bool has_stepped_ = false;
+  bool has_stepped_ = false;  // the module is no longer as the program made it
 };
 
 std::vector<Variable> BoundTorch::add_variables(const Scope& scope, std::vector<TorchValue> values) {
@@ -123,23 +124,28 @@ int64_t BoundTorch::writes_to_module() const {
   return writes;
 }
 
+void BoundTorch::mark_torn() {
+  has_stepped_ = true;
+  for (Bound& bound : values_) bound.torn = true;
+}
+
 void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
   const Turn turn(turn_);
   check_callable();
   std::vector<at::Tensor> tensors;
   for (const Tensor& input : inputs) tensors.push_back(to_aten(input));
   const int64_t writes_before = writes_to_module();
-  stepping_ = has_stepped_ = true;
+  stepping_ = true;
   try {
     const at::Tensor loss = (*function_)({number, tensors});
     loss_ = loss.defined() ? loss.detach() : loss;
   } catch (...) {
     stepping_ = false;
-    const bool torn = writes_to_module() != writes_before;
-    for (Bound& bound : values_) bound.torn |= torn;
+    if (writes_to_module() != writes_before) mark_torn();
     throw;
   }
   stepping_ = false;
+  has_stepped_ = true;
 }
 
 Tensor BoundTorch::loss() {

@@ -56,7 +56,7 @@ class Optimizer;
 // session that finds no checkpoint is refused (FailedPreconditionError).
 //
 // A snapshot copies all of it inside the gate, at the speed of memory, because libtorch's optimizers write into the
-// tensors themselves: a step that is due meanwhile waits (17 ms for 30 million floats on one core). The memory for the
+// tensors themselves: a step that is due meanwhile waits (20 ms for 30 million floats on one core). The memory for the
 // copies is kept, and the checkpoint is written from there while the training goes on. Tensors on other devices than
 // the CPU are copied to the host's memory; that was not tried on any such device.
 //
@@ -72,9 +72,10 @@ struct TorchStep {
 
 // Makes one training step and returns its loss, one element (or nothing, where nobody fetches the loss). It runs inside
 // the gate that snapshots wait at, so it should not wait for long: not for input, which can come from a queue by
-// TorchTrainingOptions::inputs. What it throws comes out of the run, libtorch's errors as InvalidArgumentError; the
-// step does not count then. If it had changed the module by that time, there is no state to save until a checkpoint is
-// restored. A function of no arguments will do as well.
+// TorchTrainingOptions::inputs. It may read variables of the session, and must neither write any nor save. What it
+// throws comes out of the run, libtorch's errors as InvalidArgumentError; the step does not count then. If it had
+// changed the module by that time, there is no state to save until a checkpoint is restored. A function of no arguments
+// will do as well.
 class TorchStepFunction {
  public:
   template <std::invocable<const TorchStep&> Function>
