@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "longhaul/data/data_loader.h"
+#include "longhaul/data/example_order.h"
+
 namespace longhaul::examples {
 namespace {
 
@@ -28,6 +31,19 @@ TEST(Batches, AreTheOrdersNextExamples) {
     EXPECT_EQ(labels[i], order.at(8 + i));
     EXPECT_FLOAT_EQ(images[i * 2], static_cast<float>(order.at(8 + i)) / 255.0f);
     EXPECT_FLOAT_EQ(images[i * 2 + 1], 1.0f);
+  }
+}
+
+TEST(ImageExamples, ALoadersBatchesAreThoseOfBatches) {
+  const ImageDataset data = small_dataset(10);
+  const Batches batches(data, 5, 4);
+  DataLoader loader(std::make_shared<ImageExamples>(data), {.batch_size = 4, .seed = 5});
+  for (int64_t step = 0; step < 10; ++step) {
+    Tensor images(kFloat, {4, 2}), labels(kInt64, {4});
+    batches.fill(step, images.mutable_flat<float>().data(), labels.mutable_flat<int64_t>().data());
+    const Batch batch = loader.at(step * 4);
+    EXPECT_TRUE(identical(batch[0], images));
+    EXPECT_TRUE(identical(batch[1], labels));
   }
 }
 

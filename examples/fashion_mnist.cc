@@ -27,7 +27,7 @@ struct Data {
   ImageDataset train, test;
 };
 
-// Buffers for the feeds of one run, filled anew each time.
+// Buffers for the feeds of one run.
 struct Feed {
   explicit Feed(int64_t batch_size) : images(lh::kFloat, {batch_size, 28 * 28}), labels(lh::kInt64, {batch_size}) {}
   lh::Tensor images, labels;
@@ -40,23 +40,23 @@ struct Outcome {
   double accuracy = 0, steps_per_second = 0;
 };
 
-// Steps until `last_step` or a stop. Each runs on the batch that belongs to its number, so a training that starts again
-// sees what it would have seen.
+// Steps until the last one or a stop. Each runs on the batch that belongs to its number, so a training that starts
+// again sees what it would have seen.
 void train(lh::Supervisor& sv, lh::Session& session, const Classifier& net, const Data& data,
            const TrainingOptions& options, Outcome* outcome) {
-  const Batches batches(data.train, options.seed, options.batch_size);
+  lh::DataLoader loader(std::make_shared<ImageExamples>(data.train),
+                        {.batch_size = options.batch_size, .seed = static_cast<int64_t>(options.seed), .prefetch = 4});
   const lh::Callable train_step = session.make_callable(net.train_op, {net.images, net.labels});
   const lh::Callable train_step_and_tell =
       session.make_callable(std::vector<lh::Fetch>{net.train_op, net.loss}, {net.images, net.labels});
-  Feed feed(options.batch_size);
   int64_t step = outcome->first_step;
   Progress progress(step, options.steps);
   for (; step < options.steps && !sv.should_stop(); ++step) {
-    batches.fill(step, feed.pixels(), feed.classes());
+    const lh::Batch batch = loader.at(step * loader.stride());
     if (progress.due(step)) {
-      progress.show(step, train_step_and_tell(feed.images, feed.labels)[1].item<double>());
+      progress.show(step, train_step_and_tell(batch[0], batch[1])[1].item<double>());
     } else {
-      train_step(feed.images, feed.labels);
+      train_step(batch[0], batch[1]);
     }
   }
   outcome->steps_per_second = progress.steps_per_second(step);

@@ -5,6 +5,7 @@
 
 #include "longhaul/checkpoint/checkpoint_reader.h"
 #include "longhaul/events/event_log.h"
+#include "longhaul/data/data_loader.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/events/summary.h"
 #include "longhaul/ops/ops.h"

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "longhaul/tensor/elements.h"
 #include "longhaul/tensor/tensor.h"
 
 // Tensors of any dtype, strings as well, taken apart and joined along their first dimension.
@@ -25,14 +26,5 @@ std::vector<int64_t> random_order(int64_t count, std::mt19937_64& random);
 
 // Integers of either width. InvalidArgumentError: the tensor is neither int32 nor int64.
 std::vector<int64_t> to_int64s(const Tensor& tensor);
-
-// Of an element in memory; a string is an object.
-size_t element_bytes(DType dtype);
-
-// Copies elements that follow each other.
-void copy_elements(DType dtype, const void* from, void* to, size_t count);
-
-// Copies `count` elements between tensors of one dtype.
-void copy_elements(const Tensor& from, int64_t from_index, Tensor& to, int64_t to_index, int64_t count);
 
 }  // namespace longhaul

@@ -1,20 +1,27 @@
 #pragma once
 
+#include <string_view>
+#include <vector>
+
+#include "longhaul/base/lent.h"
+#include "longhaul/data/data_loader.h"
 #include "longhaul/ops/state_ops.h"
 
 namespace longhaul::ops {
 
 struct DataPositionOptions {
   int64_t num_examples = 0;
-  int64_t batch_size = 1;
+  int64_t batch_size = 1;  // of each replica
   int64_t num_epochs = 0;  // 0: no end
   bool shuffle = true;     // each epoch in an order of its own, drawn from the seed
   int64_t seed = 0;
+  int64_t num_replicas = 1;  // each takes its part of every step (data/batch_order.h)
+  int64_t replica = 0;
 };
 
 // A place in a dataset whose examples have numbers, and what to do with it in a training step.
 struct DataPosition {
-  Variable position;  // int64 scalar: how many examples were taken, over all epochs; saved with the model
+  Variable position;  // int64 scalar: how many examples all replicas took, over all epochs; saved with the model
   Output indices;     // int64 [batch_size]: the next batch, as it is when the run starts
   Operation advance;  // to be run in the step that trains on the batch
 };
@@ -32,5 +39,24 @@ struct DataPosition {
 // could read the same position.
 DataPosition data_position(const Scope& scope, const DataPositionOptions& options,
                            std::string_view name = "data_position");
+
+struct LoadedBatch {
+  Variable position;               // as in DataPosition
+  std::vector<Output> components;  // the next batch, as it is when the run starts
+  Operation advance;               // to be run in the step that trains on the batch
+};
+
+// The same with a loader that reads the examples itself, ahead of time: the batch is the loader's at the position. Of
+// shape [batch_size, ...] where remainders are dropped, else [?, ...]; dtypes and the other sizes are those of example
+// 0, which is read to know them, and a batch that has others is refused.
+//
+//   DataLoader loader(dataset, {.batch_size = 64, .seed = 7});
+//   auto input = ops::load_batch(root, &loader);
+//   auto loss = ops::cross_entropy(root, model(input.components[0]), input.components[1]);
+//   auto step = ops::group(root, {optimizer.minimize(loss), input.advance});
+//
+// Errors of the loader's (data/data_loader.h) end the run. A session's close() does not end a wait for the dataset;
+// loader.stop() does.
+LoadedBatch load_batch(const Scope& scope, const Lent<DataLoader>& loader, std::string_view name = "data_loader");
 
 }  // namespace longhaul::ops

@@ -5,11 +5,17 @@
 namespace longhaul::builtin {
 namespace {
 
+// `shapes` are those of the results where the function keeps to them. `takes_input`: each run has it give the next
+// input, so what depends on it is not computed by the way.
 OpInfo resolve_host_function(const OperationSpec& spec) {
   need_attr<std::shared_ptr<HostFunction>>(spec, "function");
-  OpInfo info{{}, kSideEffect};
-  for (DType dtype : need_attr<std::vector<DType>>(spec, "dtypes"))
-    info.outputs.push_back({dtype, Shape::unknown_rank()});
+  const auto* takes_input = find_attr<bool>(spec, "takes_input");
+  const auto* shapes = find_attr<std::vector<Shape>>(spec, "shapes");
+  OpInfo info{{}, kSideEffect | (takes_input != nullptr && *takes_input ? kTakesInput : kPure)};
+  for (DType dtype : need_attr<std::vector<DType>>(spec, "dtypes")) {
+    const size_t i = info.outputs.size();
+    info.outputs.push_back({dtype, shapes != nullptr && i < shapes->size() ? (*shapes)[i] : Shape::unknown_rank()});
+  }
   return info;
 }
 

@@ -15,7 +15,13 @@ OpInfo resolve_example_order(const OperationSpec& spec) {
   need_inputs(spec, 1);
   need_dtype(spec, 0, kInt64);
   need_positive(spec, "num_examples");
-  need_attr<int64_t>(spec, "num_epochs");
+  const auto num_epochs = need_attr<int64_t>(spec, "num_epochs");
+  if (num_epochs < 0) refuse(spec, fmt::format("num_epochs must not be negative, but is {}", num_epochs));
+  const int64_t num_replicas = need_positive(spec, "num_replicas");
+  const auto replica = need_attr<int64_t>(spec, "replica");
+  if (replica < 0 || replica >= num_replicas) {
+    refuse(spec, fmt::format("replica must be 0 to {}, not {}", num_replicas - 1, replica));
+  }
   need_attr<int64_t>(spec, "seed");
   need_attr<bool>(spec, "shuffle");
   return {{{kInt64, {need_positive(spec, "batch_size")}}}, kTakesInput};

@@ -2,33 +2,28 @@
 
 #include <algorithm>
 
-#include "longhaul/host/example_order.h"
+#include "longhaul/data/batch_order.h"
 #include "longhaul/host/host_kernel.h"
 
 namespace longhaul {
 namespace {
 
-void check_position(const HostCall& call, int64_t position, int64_t num_examples, int64_t batch_size) {
-  const auto num_epochs = call.op.attr<int64_t>("num_epochs");
-  if (position < 0) throw InvalidArgumentError(fmt::format("{}: position {}", call.op.name(), position));
-  if (num_epochs > 0 && position > num_epochs * num_examples - batch_size) {
-    throw OutOfRangeError(
-        fmt::format("{}: the {} epochs of {} examples have ended", call.op.name(), num_epochs, num_examples));
-  }
+BatchOrder order_of(const Operation& op) {
+  return BatchOrder({.num_examples = op.attr<int64_t>("num_examples"),
+                     .batch_size = op.attr<int64_t>("batch_size"),
+                     .seed = op.attr<int64_t>("seed"),
+                     .shuffle = op.attr<bool>("shuffle"),
+                     .num_epochs = op.attr<int64_t>("num_epochs"),
+                     .num_replicas = op.attr<int64_t>("num_replicas"),
+                     .replica = op.attr<int64_t>("replica")});
 }
 
 void example_order(HostCall& call) {
   const auto position = call.inputs[0].item<int64_t>();
-  const auto num_examples = call.op.attr<int64_t>("num_examples");
-  const auto batch_size = call.op.attr<int64_t>("batch_size");
-  check_position(call, position, num_examples, batch_size);
-  const ExampleOrder order(num_examples, static_cast<uint64_t>(call.op.attr<int64_t>("seed")));
-  const bool shuffle = call.op.attr<bool>("shuffle");
-  Tensor indices(kInt64, {batch_size});
-  for (int64_t i = 0; i < batch_size; ++i) {
-    indices.mutable_flat<int64_t>()[static_cast<size_t>(i)] =
-        shuffle ? order.at(position + i) : (position + i) % num_examples;
-  }
+  const BatchOrder order = order_of(call.op);
+  order.check(position, call.op.name());
+  Tensor indices(kInt64, {order.size_at(position)});
+  order.fill(position, indices.mutable_flat<int64_t>());
   call.results.push_back(std::move(indices));
 }
 

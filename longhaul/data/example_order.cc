@@ -1,4 +1,4 @@
-#include "longhaul/host/example_order.h"
+#include "longhaul/data/example_order.h"
 
 #include <algorithm>
 #include <bit>
@@ -7,6 +7,7 @@ namespace longhaul {
 namespace {
 
 constexpr int kRounds = 6;
+constexpr int kLeastHalfBits = 4;  // with fewer, the rounds are too few functions to make every order as likely
 
 // The finaliser of splitmix64 (Steele, Lea and Flood 2014): every input bit reaches every output bit.
 uint64_t mix(uint64_t value) {
@@ -17,7 +18,7 @@ uint64_t mix(uint64_t value) {
 }
 
 int half_bits_for(uint64_t count) {
-  return std::max(1, static_cast<int>(std::bit_width(count - 1) + 1) / 2);
+  return std::max(kLeastHalfBits, static_cast<int>(std::bit_width(count - 1) + 1) / 2);
 }
 
 }  // namespace
@@ -25,7 +26,9 @@ int half_bits_for(uint64_t count) {
 ExampleOrder::ExampleOrder(int64_t count, uint64_t seed)
     : count_(static_cast<uint64_t>(count)), seed_(mix(seed)), half_bits_(half_bits_for(count_)) {}
 
-// A Feistel network permutes a power of four of numbers; walking on until the number is one of ours permutes those.
+// A Feistel network permutes a power of four of numbers, whatever its rounds compute (M. Luby, C. Rackoff, "How to
+// construct pseudorandom permutations from pseudorandom functions", SIAM J. Comput. 17, 1988). Walking on until the
+// number is one of ours permutes those (J. Black, P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002).
 int64_t ExampleOrder::at(int64_t position) const {
   const uint64_t epoch = static_cast<uint64_t>(position) / count_;
   const uint64_t key = mix(seed_ ^ epoch);

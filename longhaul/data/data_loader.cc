@@ -1,0 +1,118 @@
+#include "longhaul/data/data_loader.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "longhaul/base/error.h"
+#include "longhaul/data/stack_examples.h"
+
+namespace longhaul {
+namespace {
+
+constexpr char kName[] = "data loader";
+
+std::shared_ptr<const Dataset> not_null(std::shared_ptr<const Dataset> dataset) {
+  if (!dataset) throw InvalidArgumentError("data loader: the dataset is a null pointer");
+  return dataset;
+}
+
+DataLoaderOptions checked(const DataLoaderOptions& options) {
+  if (options.num_threads < 0) {
+    throw InvalidArgumentError(fmt::format(
+        "data loader: num_threads is {}; 0 is to prepare batches on the caller's thread", options.num_threads));
+  }
+  if (options.num_threads > 0 && options.prefetch < 1) {
+    throw InvalidArgumentError(
+        fmt::format("data loader: prefetch is {}; threads prepare at least 1 batch ahead", options.prefetch));
+  }
+  if (options.timeout.count() < 0) {
+    throw InvalidArgumentError(fmt::format("data loader: timeout is {} s; 0 is none", options.timeout.count()));
+  }
+  return options;
+}
+
+BatchOrderOptions order_of(const Dataset& dataset, const DataLoaderOptions& options) {
+  return {.num_examples = dataset.size(),
+          .batch_size = options.batch_size,
+          .seed = options.seed,
+          .shuffle = options.shuffle,
+          .num_epochs = options.num_epochs,
+          .drop_remainder = options.drop_remainder,
+          .num_replicas = options.num_replicas,
+          .replica = options.replica};
+}
+
+void check_rows(const Batch& batch, int64_t count) {
+  if (batch.empty()) throw InvalidArgumentError("the dataset returned no tensors; a batch has at least one");
+  for (const Tensor& component : batch) {
+    if (component.defined() && component.shape().rank() > 0 && component.shape().dim(0) == count) continue;
+    throw InvalidArgumentError(fmt::format(
+        "the dataset returned {} for {} examples; the first dimension must be theirs", component.to_string(0), count));
+  }
+}
+
+}  // namespace
+
+DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options)
+    : dataset_(not_null(std::move(dataset))),
+      batches_(dynamic_cast<const BatchDataset*>(dataset_.get())),
+      options_(checked(options)),
+      order_(order_of(*dataset_, options)) {
+  if (options.num_threads == 0) return;
+  PrefetchWork work{
+      .exists = [this](int64_t position) { return order_.size_at(position) > 0; },
+      .make = [this](int64_t position, const std::atomic<bool>& abandoned) { return make(position, abandoned); },
+      .stride = order_.stride()};
+  prefetcher_.emplace(std::move(work), options.num_threads, options.prefetch, options.timeout);
+}
+
+DataLoader::~DataLoader() = default;
+
+void DataLoader::stop() {
+  stopped_ = true;
+  if (prefetcher_) prefetcher_->stop();
+}
+
+Batch DataLoader::at(int64_t position) {
+  const MutexLock turn(turn_);
+  return take(position);
+}
+
+Batch DataLoader::next() {
+  const MutexLock turn(turn_);
+  return take(position_);
+}
+
+Batch DataLoader::take(int64_t position) {
+  order_.check(position, kName);
+  if (stopped_) throw CancelledError("data loader: it was stopped");
+  if (!last_ || last_->position != position) {
+    last_.reset();  // before the wait: its memory may be what the next batch needs
+    Batch batch = prefetcher_ ? prefetcher_->at(position) : make(position, stopped_);
+    last_ = {position, std::move(batch)};
+  }
+  position_ = position + order_.stride();
+  return last_->batch;
+}
+
+Batch DataLoader::make(int64_t position, const std::atomic<bool>& abandoned) const {
+  std::vector<int64_t> examples(static_cast<size_t>(order_.size_at(position)));
+  order_.fill(position, examples);
+  const int64_t first = order_.first_of(position);
+  if (batches_) return make_whole(examples, first);
+  return stack_examples(*dataset_, examples, first, memory_, abandoned);
+}
+
+Batch DataLoader::make_whole(std::span<const int64_t> examples, int64_t position) const {
+  try {
+    Batch batch = batches_->get_batch(examples, memory_);
+    check_rows(batch, static_cast<int64_t>(examples.size()));
+    return batch;
+  } catch (...) {
+    rethrow_from(fmt::format("data loader: the batch of {} examples from {} on, at position {}", examples.size(),
+                             examples[0], position));
+  }
+}
+
+}  // namespace longhaul

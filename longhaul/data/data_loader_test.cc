@@ -1,0 +1,221 @@
+#include "longhaul/data/data_loader.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "longhaul/base/error.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::shared_ptr<const Dataset> numbers(int64_t size) {
+  return make_dataset(size, [](int64_t i) { return Example{Tensor::scalar(i)}; });
+}
+
+std::shared_ptr<const Dataset> numbers_in_memory(int64_t size) {
+  std::vector<int64_t> all(static_cast<size_t>(size));
+  std::iota(all.begin(), all.end(), 0);
+  return tensor_dataset({Tensor::of<int64_t>(std::move(all))});
+}
+
+std::vector<int64_t> examples_of(const Batch& batch) {
+  return {batch[0].flat<int64_t>().begin(), batch[0].flat<int64_t>().end()};
+}
+
+std::string error_of(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options) {
+  try {
+    const DataLoader loader(std::move(dataset), options);
+  } catch (const InvalidArgumentError& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+// One suite for all the ways in which a batch may come about.
+struct Way {
+  int num_threads;
+  bool whole_batches;
+};
+
+class DataLoaderWays : public ::testing::TestWithParam<Way> {
+ protected:
+  std::shared_ptr<const Dataset> dataset(int64_t size) const {
+    return GetParam().whole_batches ? numbers_in_memory(size) : numbers(size);
+  }
+
+  DataLoaderOptions options(DataLoaderOptions options) const {
+    options.num_threads = GetParam().num_threads;
+    return options;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(All, DataLoaderWays,
+                         ::testing::Values(Way{0, false}, Way{0, true}, Way{1, false}, Way{3, false}, Way{3, true}));
+
+TEST_P(DataLoaderWays, ItsBatchesAreThoseOfTheOrder) {
+  DataLoader loader(dataset(100), options({.batch_size = 8, .seed = 7}));
+  const BatchOrder order({.num_examples = 100, .batch_size = 8, .seed = 7});
+  for (int64_t position = 0; position < 400; position += 8) {
+    std::vector<int64_t> expected(8);
+    order.fill(position, expected);
+    EXPECT_EQ(examples_of(loader.at(position)), expected);
+  }
+}
+
+TEST_P(DataLoaderWays, ATrainingKilledAnywhereSeesWhatAnUndisturbedOneSees) {
+  const DataLoaderOptions wanted = options({.batch_size = 6, .seed = 3});
+  DataLoader undisturbed(dataset(50), wanted);
+  std::map<int64_t, std::vector<int64_t>> batches;
+  for (int64_t step = 0; step < 40; ++step) batches[step * 6] = examples_of(undisturbed.at(step * 6));
+  for (const int64_t killed_at : {1, 2, 17, 39}) {
+    for (int64_t step = 0; step < 40;) {
+      DataLoader loader(dataset(50), wanted);
+      for (int64_t i = 0; i < killed_at && step < 40; ++i, ++step) {
+        EXPECT_EQ(examples_of(loader.at(step * 6)), batches[step * 6]) << killed_at;
+      }
+    }
+  }
+}
+
+TEST_P(DataLoaderWays, AnAssignedPositionIsFollowed) {
+  DataLoader loader(dataset(100), options({.batch_size = 4, .shuffle = false, .prefetch = 4}));
+  EXPECT_EQ(examples_of(loader.at(0)), (std::vector<int64_t>{0, 1, 2, 3}));
+  EXPECT_EQ(examples_of(loader.at(42)), (std::vector<int64_t>{42, 43, 44, 45}));
+  EXPECT_EQ(examples_of(loader.at(46)), (std::vector<int64_t>{46, 47, 48, 49}));
+  EXPECT_EQ(examples_of(loader.at(4)), (std::vector<int64_t>{4, 5, 6, 7}));
+}
+
+TEST_P(DataLoaderWays, TheReplicasTakeEachExampleOnce) {
+  std::map<int64_t, int> seen;
+  for (int64_t replica = 0; replica < 3; ++replica) {
+    DataLoader loader(dataset(48), options({.batch_size = 4, .num_epochs = 2, .num_replicas = 3, .replica = replica}));
+    EXPECT_EQ(loader.stride(), 12);
+    for (int64_t position = 0; position < 96; position += 12) {
+      for (const int64_t example : examples_of(loader.at(position))) ++seen[example];
+    }
+  }
+  EXPECT_EQ(seen.size(), 48u);
+  for (const auto& [example, times] : seen) EXPECT_EQ(times, 2) << example;
+}
+
+TEST_P(DataLoaderWays, EndsAfterItsEpochs) {
+  DataLoader loader(dataset(5), options({.batch_size = 2, .num_epochs = 1, .drop_remainder = false}));
+  EXPECT_EQ(loader.next()[0].num_elements(), 2);
+  EXPECT_EQ(loader.next()[0].num_elements(), 2);
+  EXPECT_EQ(loader.next()[0].num_elements(), 1);
+  EXPECT_THROW(loader.next(), OutOfRangeError);
+}
+
+TEST_P(DataLoaderWays, NextGoesOnBehindTheLastBatch) {
+  DataLoader loader(dataset(100), options({.batch_size = 4, .shuffle = false}));
+  EXPECT_EQ(examples_of(loader.next())[0], 0);
+  EXPECT_EQ(examples_of(loader.next())[0], 4);
+  loader.seek(40);
+  EXPECT_EQ(examples_of(loader.next())[0], 40);
+  loader.at(20);
+  EXPECT_EQ(loader.position(), 24);
+  EXPECT_EQ(examples_of(loader.next())[0], 24);
+}
+
+TEST_P(DataLoaderWays, AskedAgainItGivesTheSame) {
+  DataLoader loader(dataset(100), options({.batch_size = 4}));
+  EXPECT_EQ(loader.at(8)[0].data(), loader.at(8)[0].data());
+}
+
+TEST_P(DataLoaderWays, AfterAStopThereAreNoBatches) {
+  DataLoader loader(dataset(100), options({.batch_size = 4}));
+  loader.next();
+  loader.stop();
+  EXPECT_THROW(loader.next(), CancelledError);
+}
+
+TEST_P(DataLoaderWays, ABatchThatIsKeptIsNotWrittenOver) {
+  DataLoader loader(dataset(1000), options({.batch_size = 4, .shuffle = false, .prefetch = 2}));
+  const Batch kept = loader.at(0);
+  for (int64_t position = 4; position < 400; position += 4) loader.at(position);
+  EXPECT_EQ(examples_of(kept), (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
+TEST(DataLoader, AnErrorOfTheDatasetNamesTheExample) {
+  for (const int num_threads : {0, 2}) {
+    const auto dataset = make_dataset(20, [](int64_t i) -> Example {
+      if (i == 11) throw std::runtime_error("cannot decode");
+      return {Tensor::scalar(i)};
+    });
+    DataLoader loader(dataset, {.batch_size = 4, .shuffle = false, .num_threads = num_threads});
+    loader.at(4);
+    try {
+      loader.at(8);
+      FAIL();
+    } catch (const UnknownError& error) {
+      EXPECT_STREQ(error.what(), "data loader: example 11, at position 11: cannot decode");
+    }
+    EXPECT_EQ(loader.position(), 8);
+    EXPECT_EQ(examples_of(loader.at(12))[0], 12);
+  }
+}
+
+// Returns one row too few.
+class ShortBatches : public BatchDataset {
+ public:
+  int64_t size() const override { return 10; }
+  Batch get_batch(std::span<const int64_t> indices, const BatchMemory& memory) const override {
+    return {memory.make(kFloat, {static_cast<int64_t>(indices.size()) - 1})};
+  }
+};
+
+TEST(DataLoader, RefusesABatchOfAnotherSize) {
+  DataLoader loader(std::make_shared<ShortBatches>(), {.batch_size = 4, .shuffle = false});
+  try {
+    loader.at(4);
+    FAIL();
+  } catch (const InvalidArgumentError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("the batch of 4 examples from 4 on, at position 4: the dataset returned float[3]"));
+  }
+}
+
+TEST(DataLoader, SaysWhatIsWrong) {
+  EXPECT_THAT(error_of(nullptr, {}), HasSubstr("null pointer"));
+  EXPECT_THAT(error_of(numbers(0), {}), HasSubstr("a dataset of 0 examples"));
+  EXPECT_THAT(error_of(numbers(5), {.batch_size = 0}), HasSubstr("batch_size is 0"));
+  EXPECT_THAT(error_of(numbers(5), {.num_replicas = 2, .replica = 2}), HasSubstr("replica is 2"));
+  EXPECT_THAT(error_of(numbers(5), {.num_threads = -1}), HasSubstr("num_threads is -1"));
+  EXPECT_THAT(error_of(numbers(5), {.prefetch = 0}), HasSubstr("prefetch is 0"));
+  EXPECT_THAT(error_of(numbers(5), {.timeout = Seconds{-1}}), HasSubstr("timeout is -1"));
+  DataLoader loader(numbers(5), {});
+  EXPECT_THROW(loader.at(-1), InvalidArgumentError);
+}
+
+TEST(DataLoader, SeveralThreadsMayAsk) {
+  DataLoader loader(numbers(10'000), {.batch_size = 5, .shuffle = false, .num_threads = 2});
+  std::vector<std::thread> threads;
+  std::atomic<int> wrong = 0;
+  for (int64_t thread = 0; thread < 3; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int64_t i = 0; i < 50; ++i) {
+        const int64_t position = thread * 1000 + i * 5;
+        if (examples_of(loader.at(position))[0] != position) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(DataLoader, UsesTheMemoryOfBatchesAgain) {
+  DataLoader loader(numbers_in_memory(1000), {.batch_size = 100, .num_threads = 0});
+  std::map<const void*, int> blocks;
+  for (int i = 0; i < 20; ++i) ++blocks[loader.next()[0].data()];
+  EXPECT_LE(blocks.size(), 2u);
+}
+
+}  // namespace
+}  // namespace longhaul
