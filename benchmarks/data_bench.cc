@@ -1,11 +1,15 @@
-// How fast are the examples there? Inflating the training set beside zlib; a batch beside copying its bytes as floats.
+// How fast are the examples there? Inflating the training set beside zlib; a batch beside copying its bytes as floats;
+// a loader beside a loop over the same memory.
 #include <zlib.h>
 
+#include <algorithm>
 #include <cstring>
+#include <memory>
 #include <stdexcept>
 
 #include "benchmarks/benchmarks.h"
 #include "examples/batches.h"
+#include "longhaul/data/data_loader.h"
 
 namespace longhaul::bench {
 namespace {
@@ -47,6 +51,39 @@ Pair sample_batches(const examples::ImageDataset& data, std::vector<float>& imag
   return {ours / kSteps * 1e6, beside / kSteps * 1e6};
 }
 
+// Rows of 784 floats in memory, in an order that the caches do not know.
+struct Rows {
+  static constexpr int64_t kCount = 20'000, kWidth = 784;
+  Tensor images{kFloat, {kCount, kWidth}}, labels{kInt64, {kCount}};
+
+  Rows() {
+    std::ranges::fill(images.mutable_flat<float>(), 0.5f);
+    std::ranges::fill(labels.mutable_flat<int64_t>(), 1);
+  }
+};
+
+double loader_seconds(const Rows& rows, int64_t steps) {
+  DataLoader loader(tensor_dataset({rows.images, rows.labels}), {.batch_size = kBatch, .seed = 1, .num_threads = 0});
+  return time_seconds([&] {
+    for (int64_t step = 0; step < steps; ++step) loader.next();
+  });
+}
+
+double loop_seconds(const Rows& rows, int64_t steps) {
+  const ExampleOrder order(Rows::kCount, 1);
+  Tensor images(kFloat, {kBatch, Rows::kWidth}), labels(kInt64, {kBatch});
+  return time_seconds([&] {
+    for (int64_t i = 0; i < steps * kBatch; ++i) {
+      const int64_t example = order.at(i), place = i % kBatch;
+      std::memcpy(images.mutable_flat<float>().data() + place * Rows::kWidth,
+                  rows.images.flat<float>().data() + example * Rows::kWidth, Rows::kWidth * sizeof(float));
+      labels.mutable_flat<int64_t>()[static_cast<size_t>(place)] =
+          rows.labels.flat<int64_t>()[static_cast<size_t>(example)];
+      asm volatile("" : : "r"(images.data()) : "memory");
+    }
+  });
+}
+
 }  // namespace
 
 void add_data_rows(std::vector<Row>& rows) {
@@ -71,6 +108,16 @@ void add_data_rows(std::vector<Row>& rows) {
                examples::load_images(examples::kFashionMnistDirectory, "train"));
          }
          return sample_batches(*data, images, copy);
+       }});
+  rows.push_back(
+      {.name = "data/loader",
+       .what = "examples through a DataLoader, beside a loop that copies the same rows",
+       .unit = "examples/s",
+       .goal = 0.9,
+       .sample = [data = std::shared_ptr<Rows>()]() mutable {
+         constexpr int64_t kSteps = 1000;
+         if (!data) data = std::make_shared<Rows>();
+         return Pair{kSteps * kBatch / loader_seconds(*data, kSteps), kSteps * kBatch / loop_seconds(*data, kSteps)};
        }});
 }
 

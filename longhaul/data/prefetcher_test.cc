@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <future>
 #include <set>
 
@@ -17,10 +18,15 @@ constexpr Seconds kLong{30};
 class PrefetcherTest : public ::testing::Test {
  protected:
   std::unique_ptr<Prefetcher> prefetcher(int num_threads, int ahead, Seconds timeout = Seconds{0}) {
-    PrefetchWork work{.exists = [this](int64_t position) { return position < end_; },
+    PrefetchWork work{.exists = [this](int64_t position) { return exists(position); },
                       .make = [this](int64_t position, const auto& abandoned) { return make(position, abandoned); },
                       .stride = 10};
     return std::make_unique<Prefetcher>(std::move(work), num_threads, ahead, timeout);
+  }
+
+  bool exists(int64_t position) {
+    if (position >= end_) asked_behind_end_ = true;
+    return position < end_;
   }
 
   Batch make(int64_t position, const std::atomic<bool>& abandoned) EXCLUDES(mutex_) {
@@ -37,6 +43,13 @@ class PrefetcherTest : public ::testing::Test {
     const MutexLock lock(mutex_);
     for (int i = 0; i < 3000 && begun_.size() < count; ++i) changed_.wait_for(mutex_, Seconds{0.01});
     return begun_.size() >= count;
+  }
+
+  // Until a thread has seen that there is no more to do.
+  bool await_end() EXCLUDES(mutex_) {
+    const MutexLock lock(mutex_);
+    for (int i = 0; i < 3000 && !asked_behind_end_; ++i) changed_.wait_for(mutex_, Seconds{0.01});
+    return asked_behind_end_;
   }
 
   std::vector<int64_t> begun() EXCLUDES(mutex_) {
@@ -60,6 +73,7 @@ class PrefetcherTest : public ::testing::Test {
   const int64_t end_ = 1000;
 
  private:
+  std::atomic<bool> asked_behind_end_ = false;
   Mutex mutex_;
   CondVar changed_;
   std::vector<int64_t> begun_ GUARDED_BY(mutex_);
@@ -163,9 +177,11 @@ TEST_F(PrefetcherTest, AWaitHasTheTimeoutItWasGiven) {
 }
 
 TEST_F(PrefetcherTest, MakesNothingBehindTheEnd) {
-  const auto ahead = prefetcher(1, 8);
+  auto ahead = prefetcher(1, 8);
   EXPECT_EQ(take(*ahead, 980), 980);
+  EXPECT_TRUE(await_end());
   EXPECT_EQ(take(*ahead, 990), 990);
+  ahead.reset();
   EXPECT_EQ(begun(), (std::vector<int64_t>{980, 990}));
 }
 
