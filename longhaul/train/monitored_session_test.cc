@@ -258,5 +258,21 @@ TEST_F(MonitoredSessionTest, ACallableRunsWithTheHooks) {
   EXPECT_THROW(session.make_callable("nothing"), NotFoundError);
 }
 
+TEST_F(MonitoredSessionTest, WhatACallableIsFedReachesHooksAndTracedRuns) {
+  const Output x = ops::placeholder(root, kInt64, {}, "x");
+  const auto hook = add_hook();
+  int64_t seen = 0;
+  hook->on_before = [&](SessionRunContext& context) {
+    seen = context.original_args().feeds[0].second.item<int64_t>();
+    hook->wants = {.options = {.trace_level = seen == 2 ? TraceLevel::kFullTrace : TraceLevel::kNoTrace}};
+  };
+  MonitoredSession session(options);
+  MonitoredCallable same = session.make_callable(x, {x});
+  for (int64_t fed = 1; fed <= 3; ++fed) {
+    EXPECT_EQ(same(Tensor::scalar(fed))[0].item<int64_t>(), fed);
+    EXPECT_EQ(seen, fed);
+  }
+}
+
 }  // namespace
 }  // namespace longhaul
