@@ -7,6 +7,7 @@
 #include <torch/optim/schedulers/lr_scheduler.h>
 #include <torch/optim/sgd.h>
 
+#include <algorithm>
 #include <typeinfo>
 
 #include "longhaul/runtime/aten_tensor.h"
@@ -252,6 +253,12 @@ std::vector<size_t> group_sizes(const Optimizer& optimizer) {
   std::vector<size_t> sizes;
   for (const auto& group : optimizer.param_groups()) sizes.push_back(group.params().size());
   return sizes;
+}
+
+bool has_groups(const Optimizer& optimizer, const std::vector<size_t>& sizes) {
+  const auto& groups = optimizer.param_groups();
+  return std::equal(groups.begin(), groups.end(), sizes.begin(), sizes.end(),
+                    [](const auto& group, size_t size) { return group.params().size() == size; });
 }
 
 TorchValue scheduler_value(std::string name, torch::optim::LRScheduler& scheduler) {

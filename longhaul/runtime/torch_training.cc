@@ -51,6 +51,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
 
   std::recursive_mutex turn_;
   std::deque<Bound> values_;
+  std::vector<at::Tensor> module_;  // its parameters and buffers
   std::vector<BoundOptimizer> optimizers_;
   std::optional<TorchStepFunction> function_;
   at::Tensor loss_;
@@ -61,6 +62,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
 std::vector<Variable> BoundTorch::add_variables(const Scope& scope, std::vector<TorchValue> values) {
   std::vector<Variable> variables;
   for (TorchValue& value : values) {
+    if (value.tensor.defined()) module_.push_back(value.tensor);
     Bound& bound = values_.emplace_back(Bound{std::move(value)});
     const auto self = shared_from_this();
     variables.push_back(
@@ -107,7 +109,7 @@ void BoundTorch::assign(Bound& bound, const Tensor& value) {
 void BoundTorch::check_callable() const {
   if (stepping_) throw FailedPreconditionError("a step function must not run the operation that it is called by");
   for (const auto& [optimizer, sizes] : optimizers_) {
-    if (group_sizes(*optimizer) == sizes) continue;
+    if (has_groups(*optimizer, sizes)) continue;
     throw FailedPreconditionError(fmt::format(
         "the optimizer ({}) was given parameters after it was bound, and they would not be saved: bind it in "
         "its final form",
@@ -118,9 +120,7 @@ void BoundTorch::check_callable() const {
 // Grows with every change of a parameter or a buffer.
 int64_t BoundTorch::writes_to_module() const {
   int64_t writes = 0;
-  for (const Bound& bound : values_) {
-    if (bound.value.tensor.defined()) writes += bound.value.tensor._version();
-  }
+  for (const at::Tensor& tensor : module_) writes += tensor.unsafeGetTensorImpl()->version_counter().current_version();
   return writes;
 }
 
@@ -138,7 +138,7 @@ void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
   stepping_ = true;
   try {
     const at::Tensor loss = (*function_)({number, tensors});
-    loss_ = loss.defined() ? loss.detach() : loss;
+    loss_ = loss.defined() ? loss.variable_data() : loss;  // without what made it
   } catch (...) {
     stepping_ = false;
     if (writes_to_module() != writes_before) mark_torn();

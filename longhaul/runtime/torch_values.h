@@ -44,8 +44,9 @@ std::vector<TorchValue> optimizer_values(torch::optim::Optimizer& optimizer, con
 // "SGD", "Adam", "AdamW", "RMSprop", "Adagrad"; else the type's name.
 std::string optimizer_kind(const torch::optim::Optimizer& optimizer);
 
-// How many parameters each group has.
+// How many parameters each group has, and whether it is still so.
 std::vector<size_t> group_sizes(const torch::optim::Optimizer& optimizer);
+bool has_groups(const torch::optim::Optimizer& optimizer, const std::vector<size_t>& sizes);
 
 // How often step() was called, which is all that a scheduler of libtorch's has beside the learning rates.
 TorchValue scheduler_value(std::string name, torch::optim::LRScheduler& scheduler);

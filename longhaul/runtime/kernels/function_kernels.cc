@@ -30,7 +30,7 @@ void check_program_step(const KernelContext& context) {
 // The function may use libtorch as code outside of a plan does.
 void program_step(KernelContext& context) {
   VariableSlot& counter = context.variable(0);
-  std::vector<Tensor> arguments{Tensor::scalar(counter.read().tensor.item<int64_t>())};
+  std::vector<Tensor> arguments{Tensor::scalar(*counter.read().tensor.data_ptr<int64_t>())};
   for (int i = 1; i < context.num_inputs(); ++i) arguments.push_back(context.input(i).to_host());
   {
     c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
