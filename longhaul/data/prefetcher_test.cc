@@ -12,12 +12,12 @@
 namespace longhaul {
 namespace {
 
-constexpr Seconds kLong{30};
+constexpr Seconds kLong{20};
 
 // Records what is made, and can hold the makers back.
 class PrefetcherTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Prefetcher> prefetcher(int num_threads, int ahead, Seconds timeout = Seconds{0}) {
+  std::unique_ptr<Prefetcher> prefetcher(int num_threads, int ahead, Seconds timeout = kLong) {
     PrefetchWork work{.exists = [this](int64_t position) { return exists(position); },
                       .make = [this](int64_t position, const auto& abandoned) { return make(position, abandoned); },
                       .stride = 10};

@@ -129,6 +129,14 @@ TEST_F(LoadBatchTest, GoesOnFromThePositionAlone) {
   }
 }
 
+// Else a summary of the loss would be computed by the way, on a batch of its own.
+TEST_F(LoadBatchTest, IsInputOfTheTrainingSteps) {
+  DataLoader loader(numbers(), {});
+  const auto input = ops::load_batch(root_, &loader);
+  EXPECT_NE(input.components[0].op().traits() & kTakesInput, 0u);
+  EXPECT_TRUE(ops::trainable_variables(graph_).empty());
+}
+
 TEST_F(LoadBatchTest, AStepThatFailsTakesNothing) {
   bool damaged = true;
   const auto dataset = make_dataset(100, [&](int64_t i) -> Example {
