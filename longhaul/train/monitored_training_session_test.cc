@@ -180,6 +180,19 @@ TEST_F(MonitoredTrainingSessionTest, TheOthersHaveTheProgramsHooksAndWaitForTheC
   EXPECT_THAT(calls, ElementsAre("begin"));
 }
 
+TEST_F(MonitoredTrainingSessionTest, TheOthersTrainWhatTheChiefHasInitialised) {  // MT-6
+  const auto server = std::make_shared<testing::ScriptedSession::Variables>();
+  install_session_factory([&](const std::string&, Graph& made_for, const SessionOptions&) {
+    return make_scripted_session(made_for, server);
+  });
+  MonitoredSession chief(monitored_session_options(training));
+  chief.run(train);
+  training.is_chief = false;
+  monitored_training_session(training, [&](MonitoredSession& worker) { EXPECT_EQ(train_once(worker), 2); });
+  EXPECT_EQ(chief.run(step).item<int64_t>(), 2);
+  EXPECT_FALSE(is_saved(2));
+}
+
 TEST_F(MonitoredTrainingSessionTest, AHookSaysWhichStepIsTheLast) {  // MS-9
   const auto steps_of = [&](const StopAtStepHookOptions& stop, int64_t from) {
     training = {.graph = &graph,
