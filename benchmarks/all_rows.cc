@@ -7,6 +7,7 @@ std::vector<Row> all_rows() {
   add_training_rows(rows);
   add_supervisor_rows(rows);
   add_monitored_rows(rows);
+  add_bound_rows(rows);
   add_startup_rows(rows);
   add_data_rows(rows);
   add_queue_rows(rows);

@@ -10,7 +10,7 @@ namespace {
 constexpr double kRate = 0.01;
 constexpr int64_t kCnnBatch = 64;
 
-class ModuleMlp : public TorchPeer {
+class ModuleMlp : public BindablePeer {
  public:
   explicit ModuleMlp(const MlpShape& shape)
       : x_(torch::rand({shape.batch, shape.sizes.front()})), y_(torch::randint(shape.sizes.back(), {shape.batch})) {
@@ -27,6 +27,12 @@ class ModuleMlp : public TorchPeer {
     optimizer_->step();
   }
   double loss() override { return loss_.item<double>(); }
+  TorchTraining bind(const Scope& scope) override {
+    return torch_training(scope, *net_, *optimizer_, [this] {
+      step();
+      return loss_;
+    });
+  }
 
  private:
   torch::nn::Sequential net_;
@@ -161,7 +167,7 @@ class ManualCnn : public TorchPeer {
 
 }  // namespace
 
-std::unique_ptr<TorchPeer> module_mlp(const MlpShape& shape) {
+std::unique_ptr<BindablePeer> module_mlp(const MlpShape& shape) {
   return std::make_unique<ModuleMlp>(shape);
 }
 std::unique_ptr<TorchPeer> manual_mlp(const MlpShape& shape) {

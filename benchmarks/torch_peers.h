@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "longhaul/runtime/torch_training.h"
+
 namespace longhaul::bench {
 
 // Training steps of the same network and data as a user of plain libtorch writes them. No torch header here: it takes a
@@ -15,6 +17,12 @@ class TorchPeer {
   virtual double loss() = 0;  // of a step, so that a peer that computes nothing is noticed
 };
 
+// One whose step can also run under supervision.
+class BindablePeer : public TorchPeer {
+ public:
+  virtual TorchTraining bind(const Scope& scope) = 0;
+};
+
 // Layers of that many units, relu between them, cross entropy, gradient descent at rate 0.01.
 struct MlpShape {
   int64_t batch = 64;
@@ -22,7 +30,7 @@ struct MlpShape {
 };
 
 // nn::Linear modules, autograd, optim::SGD.
-std::unique_ptr<TorchPeer> module_mlp(const MlpShape& shape);
+std::unique_ptr<BindablePeer> module_mlp(const MlpShape& shape);
 // The same with forward and backward written out in ATen operators, below autograd, updating in place.
 std::unique_ptr<TorchPeer> manual_mlp(const MlpShape& shape);
 // The network of examples/classifier.cc, model cnn, on a batch of 64.
