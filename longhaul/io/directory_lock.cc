@@ -60,6 +60,14 @@ std::optional<OwnerRecord> find_owner(FileSystem& files, const std::string& dire
   }
 }
 
+void wait(Clock& clock, Seconds time) {
+  Mutex mutex;
+  CondVar nobody;
+  const Seconds end = clock.now() + time;
+  MutexLock lock(mutex);
+  for (Seconds left = time; left > Seconds{0}; left = end - clock.now()) clock.wait_for(nobody, mutex, left);
+}
+
 [[noreturn]] void refuse(const std::string& directory, const std::string& owner, const std::string& advice) {
   throw DirectoryTakenError(
       fmt::format("{} already has a chief: {}. {}, or give this run another directory.", directory, owner, advice));
@@ -118,9 +126,23 @@ DirectoryLock::DirectoryLock(const std::string& directory, const DirectoryLockOp
 
 void DirectoryLock::take_flock() {
   FileLock::Attempt attempt = FileLock::try_lock(lock_path(directory_));
-  if (attempt.outcome == FileLock::Outcome::kTaken) refuse_for_flock(*options_.files, directory_);
+  if (attempt.outcome == FileLock::Outcome::kTaken) {
+    if (!is_flock_of_a_dead_machine()) refuse_for_flock(*options_.files, directory_);
+    log_warning("{} is still locked, for a machine that is dead: going on without", lock_path(directory_));
+  }
   if (attempt.outcome == FileLock::Outcome::kUnsupported) warn_once_of_no_flock(directory_);
   flock_ = std::move(attempt.lock);
+}
+
+// A server of files may keep the locks of a machine that died. Who has just taken the flock has a moment to say so.
+bool DirectoryLock::is_flock_of_a_dead_machine() const {
+  constexpr Seconds kMoment{1};
+  const auto owner = find_owner(*options_.files, directory_);
+  const bool is_elsewhere =
+      owner && !owner->process.boot_id.empty() && owner->process.boot_id != this_process().boot_id;
+  if (!is_elsewhere || silence(*options_.files, directory_) <= options_.limit) return false;
+  wait(*options_.clock, kMoment);
+  return find_owner(*options_.files, directory_) == owner;
 }
 
 void DirectoryLock::refuse_unless_dead() const {

@@ -37,7 +37,9 @@ struct DirectoryLockOptions {
 // for file systems on which flock() does nothing, or nothing beyond the machine. An owner that is found is dead
 //   1. if it is a process that this one can see, by its boot and its start time: when that is gone, at once;
 //   2. if it is of another container of this machine, and had the flock: when that is free, at once;
-//   3. otherwise: when its record is older than the limit, by the clock of the file system.
+//   3. otherwise: when its record is older than the limit, by the clock of the file system. A server of files that
+//   still
+//      has the flock of a machine that died is not asked.
 // To take over is to replace the record. Where flock() works, of two that do so at once one is refused. Where it does
 // not, the later record stays, and whoever wrote the other one finds out at its next check. An owner that was taken for
 // dead and was not (a machine that was suspended) finds out in the same way, before it renames anything: what remains
@@ -64,6 +66,7 @@ class DirectoryLock {
 
  private:
   void take_flock();
+  bool is_flock_of_a_dead_machine() const;
   void refuse_unless_dead() const;
 
   const std::string directory_;

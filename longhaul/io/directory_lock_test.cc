@@ -77,7 +77,7 @@ class DirectoryLockTest : public ::testing::Test {
 
   testing::FaultyFileSystem files_;
   testing::TemporaryDirectory directory_;
-  testing::FakeClock clock_;
+  testing::FakeClock clock_{testing::FakeClock::Waits::kPassTime};
   std::string log_;
   LogSink log_before_;
 };
@@ -221,6 +221,18 @@ TEST_F(DirectoryLockTest, AFlockWithoutARecordOrWithADeadProcesssIsRespected) {
   EXPECT_THAT(refusal(), HasSubstr("has not yet said who it is"));
   leave_record(of_a_dead_process());
   EXPECT_THAT(refusal(), HasSubstr("a child of it still has " + lock_file() + " open"));
+}
+
+TEST_F(DirectoryLockTest, TheFlockOfAMachineThatDiedIsNoObstacle) {
+  const FileLock::Attempt other = FileLock::try_lock(lock_file());
+  leave_record(stranger().process, Seconds{20});
+  EXPECT_THAT(refusal(), HasSubstr("host far-away, process 42"));
+  leave_record(stranger().process, Seconds{61});
+  const auto lock = take();
+  EXPECT_FALSE(lock->owner().has_flock);
+  EXPECT_NO_THROW(lock->check());
+  EXPECT_THAT(log_, HasSubstr("is still locked, for a machine that is dead"));
+  EXPECT_THAT(refusal(), HasSubstr("It is this process"));
 }
 
 TEST_F(DirectoryLockTest, AFileThatCannotBeWrittenLeavesTheDirectoryFree) {

@@ -30,11 +30,19 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
 
 void CheckpointSaverHook::begin(Graph& graph) {
   step_.find(graph, "CheckpointSaverHook");
+  lock_directory();
   writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
   saver_.reset();
   timer_.reset();
   graph_is_written_ = stop_wanted_ = false;
   for (const auto& listener : options_.listeners) listener->begin();
+}
+
+void CheckpointSaverHook::lock_directory() {
+  if (!options_.lock_checkpoint_dir) return;
+  lock_.reset();
+  lock_ =
+      std::make_unique<ChiefLock>(directory_, DirectoryLockOptions{.files = options_.files, .clock = options_.clock});
 }
 
 void CheckpointSaverHook::after_create_session(Session& session, const Coordinator&) {
@@ -82,6 +90,7 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  if (lock_) lock_->raise_if_lost();
   if (may_be_due(values)) {
     const int64_t step = step_.now(context.session());
     if (timer_.should_trigger_for_step(step)) save(context.session(), step);
@@ -113,6 +122,7 @@ void CheckpointSaverHook::end(Session& session) {
   if (step != timer_.last_triggered_step()) save(session, step);
   for (const auto& listener : options_.listeners) listener->end(session, step);
   flush_or_log(*writer_);
+  lock_.reset();
 }
 
 }  // namespace longhaul

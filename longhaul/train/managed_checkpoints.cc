@@ -5,6 +5,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/io/directory_lock.h"
 
 namespace longhaul {
 namespace {
@@ -36,7 +37,9 @@ void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& 
     state.all_model_checkpoint_paths = spelled(state.all_model_checkpoint_paths);
   }
   store_retention(prefix, options.latest_filename);
+  check_directory_owner(files_, prefix);
   write_checkpoint_state(files_, directory, state, options.relative_paths, options.latest_filename);
+  check_directory_owner(files_, prefix);
   remove_doomed(prefix, options);
 }
 
@@ -160,6 +163,7 @@ void ManagedCheckpoints::store_retention(const std::string& prefix, const std::s
 
 void ManagedCheckpoints::replace_retention(const std::string& prefix, const std::string& latest_filename) {
   const KeptCheckpoints kept = retention_in(directory_name(canonical_prefix(prefix)));
+  check_directory_owner(files_, prefix);
   write_retention(files_, directory_name(prefix), kept, latest_filename);
   MutexLock lock(mutex_);
   adopted_[retention_key(prefix, latest_filename)] = kept;

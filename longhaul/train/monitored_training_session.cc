@@ -57,12 +57,14 @@ class ChiefHooks {
                                                                       .clock = &options_.coordinator.clock()});
   }
   std::shared_ptr<SessionRunHook> checkpoint_saver() const {
-    return std::make_shared<CheckpointSaverHook>(CheckpointSaverHookOptions{.checkpoint_dir = options_.checkpoint_dir,
-                                                                            .save_secs = checkpoints_.every_secs,
-                                                                            .save_steps = checkpoints_.every_steps,
-                                                                            .scaffold = scaffold_,
-                                                                            .files = options_.files,
-                                                                            .clock = &options_.coordinator.clock()});
+    return std::make_shared<CheckpointSaverHook>(
+        CheckpointSaverHookOptions{.checkpoint_dir = options_.checkpoint_dir,
+                                   .save_secs = checkpoints_.every_secs,
+                                   .save_steps = checkpoints_.every_steps,
+                                   .scaffold = scaffold_,
+                                   .lock_checkpoint_dir = options_.lock_checkpoint_dir,
+                                   .files = options_.files,
+                                   .clock = &options_.coordinator.clock()});
   }
 
   const MonitoredTrainingSessionOptions& options_;

@@ -27,6 +27,7 @@ struct MonitoredTrainingSessionOptions {
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
   Seconds max_wait_secs{7200};          // of those that wait for the chief
   std::string summary_dir;              // empty: checkpoint_dir
+  bool lock_checkpoint_dir = true;      // so that a second chief is refused, where checkpoints are taken
   RestartOptions restart;
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // a stop of it ends the training (StopSignals); its clock measures all times
@@ -44,7 +45,8 @@ MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSession
 //     while (!session.should_stop()) session.run(train_op);
 //   });
 //
-// A kill leaves behind the newest checkpoint; an end without an error, one of the last step.
+// A kill leaves behind the newest checkpoint; an end without an error, one of the last step. DirectoryTakenError:
+// checkpoint_dir has another chief, or it has now, because this one was silent for too long.
 void monitored_training_session(const MonitoredTrainingSessionOptions& options,
                                 const std::function<void(MonitoredSession&)>& body);
 

@@ -7,6 +7,7 @@
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/object_checkpoint.h"
 #include "longhaul/train/restore_check.h"
@@ -194,6 +195,7 @@ void Saver::remove_meta_graph(const std::string& prefix, const SaveOptions& opti
   if (!options.write_meta_graph) return;
   const std::string path = meta_graph_filename(prefix, options.meta_graph_suffix);
   try {
+    check_directory_owner(*options_.files, path);
     remove_if_exists(*options_.files, path);
   } catch (const Error& error) {
     log_warning("{} stays, without its checkpoint: {}", path, error.what());
@@ -202,6 +204,7 @@ void Saver::remove_meta_graph(const std::string& prefix, const SaveOptions& opti
 
 void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& options) const {
   if (!options.write_meta_graph) return;
+  check_directory_owner(*options_.files, prefix);
   write_file_atomically(*options_.files, meta_graph_filename(prefix, options.meta_graph_suffix),
                         proto::serialize(export_meta_graph()));
 }

@@ -88,6 +88,9 @@ struct SaveOptions {
 // Kept are the newest `max_to_keep`; beside them those that were pinned, the `keep_best` with the best metric, and one
 // in n hours. Pins and metrics survive restarts (docs/formats/checkpoint_retention.md).
 //
+// In a directory that this process has locked (io/directory_lock.h), as a Supervisor does with its logdir, a save first
+// makes sure, before each rename and each deletion, that it is not another's by now: DirectoryTakenError.
+//
 // Any thread may call; saves happen one after the other. The graph outlives the saver.
 class Saver {
  public:

@@ -90,6 +90,8 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
 
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
   coord_.clear_stop();
+  lock_.reset();
+  lock_logdir();
   if (writer_) writer_->reopen();
   std::shared_ptr<Session> session;
   if (is_chief()) {
@@ -106,6 +108,16 @@ std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSe
   log_info("Starting queue runners.");
   start_queue_runners(session);
   return session;
+}
+
+void Supervisor::lock_logdir() {
+  if (lock_ || !options_.lock_logdir || options_.logdir.empty()) return;
+  is_refused_ = true;
+  lock_ = std::make_unique<ChiefLock>(
+      options_.logdir,
+      DirectoryLockOptions{.files = options_.files, .clock = options_.clock, .limit = options_.lock_limit_secs},
+      [coord = coord_](const std::exception_ptr& error) { coord.request_stop(error); });
+  is_refused_ = false;
 }
 
 std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOptions& options) {
@@ -154,6 +166,7 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
     log_warning("Standard services need a 'logdir' passed to the SessionManager");
     return {};
   }
+  lock_logdir();
   const auto context = make_context(std::move(session));
   std::vector<std::shared_ptr<LooperThread>> services;
   if (writer_ && context->global_step.valid()) {
@@ -198,14 +211,16 @@ void Supervisor::stop(const StopOptions& options) {
     join(options);
   } catch (...) {
     if (options.close_summary_writer) close_writer();
+    lock_.reset();
     throw;
   }
   if (options.close_summary_writer) close_writer();
+  lock_.reset();
 }
 
 void Supervisor::close_writer() {
   if (!writer_) return;
-  write_stop(*writer_, saver() != nullptr ? saver()->last_saved() : "");
+  if (!is_refused_) write_stop(*writer_, saver() != nullptr ? saver()->last_saved() : "");
   try {
     writer_->close();
   } catch (const Error& error) {
@@ -241,6 +256,7 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
   } catch (const std::exception& close_error) {
     log_debug("closing the session: {}", close_error.what());
   }
+  lock_.reset();
   if (error) std::rethrow_exception(error);
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "longhaul/train/chief_lock.h"
 #include "longhaul/train/graph_defaults.h"
 #include "longhaul/train/looper_thread.h"
 #include "longhaul/train/queue_runner.h"
@@ -46,6 +47,11 @@ struct StopOptions {
 //     while (!sv.should_stop()) session.run(train_op);
 //   });
 //
+// While it trains, from the preparation of a session to the end of managed_session() or stop(), or to its destruction,
+// the chief has its logdir locked (SupervisorOptions::lock_logdir). A second chief is refused with a
+// DirectoryTakenError that says whose it is. A chief whose logdir was taken over, because it was silent for too long,
+// stops with that error and writes no more checkpoints there.
+//
 // The constructor adds to the graph what is missing and finalizes it. prepare_or_wait_for_session() and stop() are the
 // parts of managed_session(), for programs that need them apart; those and managed_session() are for one thread at a
 // time, the rest may be called from any thread. What a kill leaves behind: the newest checkpoint, and all events but
@@ -64,11 +70,12 @@ class Supervisor {
   // all that; OutOfRangeError is none: the input has ended. After an error no checkpoint is taken.
   void managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options = {});
 
-  // A session with an initialised model, services running. Throws what SessionManager does.
+  // A session with an initialised model, services running. Throws what SessionManager does; DirectoryTakenError: logdir
+  // has another chief.
   std::shared_ptr<Session> prepare_or_wait_for_session(const PrepareSessionOptions& options = {});
 
-  // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief. Without a
-  // logdir there are none, which is logged.
+  // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief;
+  // DirectoryTakenError: as above. Without a logdir there are none, which is logged.
   std::vector<std::shared_ptr<LooperThread>> start_standard_services(std::shared_ptr<Session> session);
 
   // Starts the threads of these queue runners, which stop with the supervisor's; the first form those of the graph's
@@ -118,6 +125,7 @@ class Supervisor {
   std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
   void write_graph();
   std::shared_ptr<const ServiceContext> make_context(std::shared_ptr<Session> session) const;
+  void lock_logdir();
   void join(const StopOptions& options);
   void save_last(const std::shared_ptr<Session>& session);
   void close_writer();
@@ -132,6 +140,8 @@ class Supervisor {
   std::unique_ptr<SessionManager> own_session_manager_;
   SessionManager* session_manager_;
   bool graph_is_in_events_ = false;
+  std::unique_ptr<ChiefLock> lock_;  // null: not training, or without
+  bool is_refused_ = false;          // logdir is another's, and nothing is written there
 };
 
 }  // namespace longhaul

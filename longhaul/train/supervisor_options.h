@@ -37,6 +37,10 @@ struct SupervisorOptions {
   InitFn init_fn;                             // called after init_op, not when the model is recovered
   RunOptions local_init_run_options;
 
+  // Whether the chief locks logdir while it trains, so that a second one is refused (io/directory_lock.h).
+  bool lock_logdir = true;
+  Seconds lock_limit_secs{60};  // a chief on another machine that is silent for longer counts as dead
+
   // Whether managed_session() takes a last checkpoint when it ends without an error.
   bool save_at_end = true;
 
