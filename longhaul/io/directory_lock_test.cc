@@ -1,19 +1,15 @@
 #include "longhaul/io/directory_lock.h"
 
 #include <gmock/gmock.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 
 #include "longhaul/base/log.h"
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
-#include "tests/process.h"
 
 namespace longhaul {
 namespace {
@@ -21,9 +17,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-constexpr const char* kHeldVariable = "LONGHAUL_TEST_HELD_DIRECTORY";
-constexpr const char* kNoFlockVariable = "LONGHAUL_TEST_WITHOUT_FLOCK";
 
 class DirectoryLockTest : public ::testing::Test {
  protected:
@@ -274,55 +267,6 @@ TEST_F(DirectoryLockTest, ALockFileThatWasRemovedMeanwhileIsMadeAnew) {
 
 TEST_F(DirectoryLockTest, ADirectoryThatIsNotThereIsTheFileSystemsError) {
   EXPECT_THROW(DirectoryLock(directory_.file("none")), NotFoundError);
-}
-
-// Another process that runs this test program, and holds the directory until it is killed.
-class Holder {
- public:
-  Holder(const std::string& directory, const std::string& output, bool use_flock) {
-    ::setenv(kHeldVariable, directory.c_str(), 1);
-    if (!use_flock) ::setenv(kNoFlockVariable, "1", 1);
-    process_ = std::make_unique<testing::Process>(
-        std::vector<std::string>{"/proc/self/exe", "--gtest_also_run_disabled_tests",
-                                 "--gtest_filter=DirectoryLockHolder.DISABLED_HoldsItsDirectory"},
-        output);
-    ::unsetenv(kHeldVariable);
-    ::unsetenv(kNoFlockVariable);
-    EXPECT_TRUE(process_->prints("held")) << process_->output() << process_->errors();
-  }
-  void kill() {
-    process_->send(SIGKILL);
-    EXPECT_EQ(process_->wait(), 128 + SIGKILL);
-  }
-
- private:
-  std::unique_ptr<testing::Process> process_;
-};
-
-TEST(DirectoryLockHolder, DISABLED_HoldsItsDirectory) {
-  const char* const directory = std::getenv(kHeldVariable);
-  ASSERT_NE(directory, nullptr);
-  const DirectoryLock lock(directory, {.use_flock = std::getenv(kNoFlockVariable) == nullptr});
-  fmt::print("held by {}\n", lock.owner().process.pid);
-  std::fflush(stdout);
-  constexpr unsigned kLongerThanTheTest = 120;
-  ::sleep(kLongerThanTheTest);
-}
-
-TEST_F(DirectoryLockTest, AnotherProcessHasItUntilItIsKilled) {
-  const testing::TemporaryDirectory outputs;
-  for (const bool use_flock : {true, false}) {
-    Holder holder(directory_.path(), outputs.file("holder"), use_flock);
-    const auto owner = read_owner(files_, directory_.path());
-    ASSERT_TRUE(owner);
-    EXPECT_EQ(owner->has_flock, use_flock);
-    for (const bool by_flock : {true, false}) {
-      EXPECT_THAT(refusal(by_flock), AllOf(HasSubstr("process " + std::to_string(owner->process.pid)),
-                                           HasSubstr("Stop that process first")));
-    }
-    holder.kill();
-    EXPECT_NO_THROW(take(use_flock)->check());
-  }
 }
 
 }  // namespace
