@@ -144,24 +144,25 @@ std::vector<Tensor> MonitoredSession::run_args(const SessionRunArgs& args, std::
   return with_session([&](CoordinatedSession& session) { return session.run(args, feed_values, metadata); });
 }
 
-Tensor MonitoredSession::run(const Fetch& fetch, const Feeds& feeds, const RunOptions& options,
-                             proto::RunMetadata* metadata) {
-  args_.fetches.assign(1, fetch);
-  args_.feeds = feeds;
-  args_.options = options;
-  std::vector<Tensor> results = run_args(args_, {}, metadata);
-  args_.feeds.clear();
-  return std::move(results[0]);
-}
-
-std::vector<Tensor> MonitoredSession::run(const std::vector<Fetch>& fetches, const Feeds& feeds,
-                                          const RunOptions& options, proto::RunMetadata* metadata) {
-  args_.fetches = fetches;
+std::vector<Tensor> MonitoredSession::run_fetches(const Feeds& feeds, const RunOptions& options,
+                                                  proto::RunMetadata* metadata) {
   args_.feeds = feeds;
   args_.options = options;
   std::vector<Tensor> results = run_args(args_, {}, metadata);
   args_.feeds.clear();
   return results;
+}
+
+Tensor MonitoredSession::run(const Fetch& fetch, const Feeds& feeds, const RunOptions& options,
+                             proto::RunMetadata* metadata) {
+  args_.fetches.assign(1, fetch);
+  return std::move(run_fetches(feeds, options, metadata)[0]);
+}
+
+std::vector<Tensor> MonitoredSession::run(const std::vector<Fetch>& fetches, const Feeds& feeds,
+                                          const RunOptions& options, proto::RunMetadata* metadata) {
+  args_.fetches = fetches;
+  return run_fetches(feeds, options, metadata);
 }
 
 MonitoredCallable MonitoredSession::make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds) {

@@ -24,7 +24,7 @@ struct MonitoredSessionOptions {
   Seconds stop_grace_period_secs{120};  // how long the session's threads may take to stop
   RestartOptions restart;               // when the session is lost
   // The program's own: a stop of it, from any thread, ends the training after the run under way (StopSignals); its
-  // clock measures the waits.
+  // clock measures the waits. Errors that are reported to it are the program's to look at.
   Coordinator coordinator{};
 };
 
@@ -41,7 +41,8 @@ struct MonitoredSessionOptions {
 // one is made, after a pause, and the call is repeated from its beginning: so what the program does between two calls
 // is not undone. Any other error comes out.
 //
-// One thread at a time, and not from a hook. Threads that work beside it use the session that hooks are given.
+// One thread at a time, and neither from a hook nor from a step function, which have what they need. Threads that work
+// beside it use the session that hooks are given.
 class MonitoredSession {
  public:
   // InvalidArgumentError: a hook that is none. Throws what hooks and the creator throw, and the error of the last
@@ -77,8 +78,9 @@ class MonitoredSession {
   requires std::invocable<StepFn&, StepContext&>
   auto run_step_fn(StepFn&& step_fn);
 
-  // True: a stop was requested, by a hook, a thread or the options' coordinator; or it is closed. Where a thread has
-  // reported that the session is lost, it is replaced first.
+  // True: a stop was requested, by a hook, a thread or the options' coordinator; or there is no session, because it is
+  // closed, or lost for good. Where a thread has reported that the session is lost, it is replaced first; throws what
+  // run() does then.
   bool should_stop();
 
   // The hooks' end(); then stops the session's threads, closes the session, and lets the graph be changed again, if it
@@ -106,6 +108,7 @@ class MonitoredSession {
   auto with_session(const Attempt& attempt);
   std::vector<Tensor> run_args(const SessionRunArgs& args, std::span<const Tensor* const> feed_values,
                                proto::RunMetadata* metadata);
+  std::vector<Tensor> run_fetches(const Feeds& feeds, const RunOptions& options, proto::RunMetadata* metadata);
   void do_step(const std::function<void(StepContext&)>& step_fn);
   void finish(std::exception_ptr error);
   std::exception_ptr shut_down();
