@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <filesystem>
+#include <thread>
+#include <vector>
 
 #include "longhaul/base/log.h"
 #include "longhaul/testing/fake_clock.h"
@@ -209,7 +212,7 @@ TEST_F(DirectoryLockTest, ADamagedRecordCountsForNothing) {
   EXPECT_THAT(log_, HasSubstr("is damaged, and counts for nothing"));
 }
 
-TEST_F(DirectoryLockTest, AFlockWithoutARecordOrWithADeadProcesssIsRespected) {
+TEST_F(DirectoryLockTest, AFlockIsRespectedWithoutARecordAndWithThatOfADeadProcess) {
   const FileLock::Attempt other = FileLock::try_lock(lock_file());
   EXPECT_THAT(refusal(), HasSubstr("has not yet said who it is"));
   leave_record(of_a_dead_process());
@@ -256,13 +259,34 @@ TEST_F(DirectoryLockTest, WhereTheFileSystemHasNoFlockTheRecordDecides) {
   EXPECT_THROW(outcome_of_flock(EIO, "p"), DataLossError);
 }
 
-TEST_F(DirectoryLockTest, ALockFileThatWasRemovedMeanwhileIsMadeAnew) {
-  const FileLock::Attempt first = FileLock::try_lock(lock_file());
+TEST_F(DirectoryLockTest, ALockFileThatWasRemovedIsMadeAnewAndIsNotTheOldOnesToRemove) {
+  FileLock::Attempt first = FileLock::try_lock(lock_file());
   EXPECT_EQ(FileLock::try_lock(lock_file()).outcome, FileLock::Outcome::kTaken);
   files_.remove(lock_file());
   const FileLock::Attempt second = FileLock::try_lock(lock_file());
   EXPECT_EQ(second.outcome, FileLock::Outcome::kHeld);
-  EXPECT_TRUE(files_.exists(lock_file()));
+  first.lock.reset();
+  EXPECT_EQ(FileLock::try_lock(lock_file()).outcome, FileLock::Outcome::kTaken);
+}
+
+TEST_F(DirectoryLockTest, ALockFileThatComesAndGoesHasOneHolderAtATime) {
+  std::atomic<int> holders{0}, most{0}, held{0};
+  const auto contend = [&] {
+    for (int i = 0; i < 2000; ++i) {
+      const FileLock::Attempt attempt = FileLock::try_lock(lock_file());
+      if (attempt.lock == nullptr) continue;
+      const int now = ++holders;
+      if (now > most) most = now;
+      ++held;
+      std::this_thread::yield();
+      --holders;
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) threads.emplace_back(contend);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(most, 1);
+  EXPECT_GT(held, 0);
 }
 
 TEST_F(DirectoryLockTest, ADirectoryThatIsNotThereIsTheFileSystemsError) {
