@@ -1,5 +1,6 @@
 // A libtorch program's own training as an operation of a graph.
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "longhaul/ops/summary_ops.h"
@@ -110,19 +111,25 @@ TEST(TorchTraining, ALossThatIsNoSingleElementMattersWhereItIsFetched) {
   }
 }
 
-// Two parameters that each step sets to the same number, one after the other.
+// Two parameters that each step sets to the same number, one after the other, and is long in the middle of each.
 struct Twins : torch::nn::Module {
   Twins() {
     a = register_parameter("a", at::zeros({1000}));
     b = register_parameter("b", at::zeros({1000}));
+    for (const at::Tensor& tensor : {a.detach(), b.detach()}) {
+      halves.push_back(tensor.narrow(0, 0, 500));
+      halves.push_back(tensor.narrow(0, 500, 500));
+    }
   }
   void set(float value) {
     at::NoGradGuard no_grad;
-    a.fill_(value);
-    std::this_thread::yield();
-    b.fill_(value);
+    for (at::Tensor& half : halves) {
+      half.fill_(value);
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
   }
   at::Tensor a, b;
+  std::vector<at::Tensor> halves;
 };
 
 TEST(TorchTraining, ASnapshotNeverSeesHalfAStep) {
@@ -143,7 +150,8 @@ TEST(TorchTraining, ASnapshotNeverSeesHalfAStep) {
   const std::vector<Fetch> both{training.model[0], training.model[1], training.global_step};
   std::vector<std::vector<Tensor>> held;
   for (int i = 0; i < 100; ++i) held.push_back(session.run(both, {}, {.snapshot = true}));
-  for (int i = 0; i < 100; ++i) {
+  const auto step_now = [&] { return session.run(training.global_step).item<int64_t>(); };
+  for (const int64_t last = step_now() + 20; step_now() < last;) {
     const Tensor alone = session.run(training.model[0]);
     EXPECT_EQ(alone.flat<float>().front(), alone.flat<float>().back()) << "one variable is never read in the middle";
   }
