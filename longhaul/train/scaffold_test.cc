@@ -65,7 +65,7 @@ TEST_F(ScaffoldTest, AGraphWithoutVariablesGetsAllOfThemToo) {  // SC-2
   EXPECT_THAT(strings(*session, scaffold.ready_op()), IsEmpty());
   EXPECT_THAT(strings(*session, scaffold.ready_for_local_init_op()), IsEmpty());
   ASSERT_NE(scaffold.saver(), nullptr);
-  EXPECT_EQ(scaffold.saver()->save(*session, "nowhere"), "");
+  EXPECT_EQ(scaffold.saver()->save(*session, "nowhere", {}, {.write_meta_graph = false}), "");
 }
 
 TEST_F(ScaffoldTest, TheSaverIsSharded) {  // SC-7
