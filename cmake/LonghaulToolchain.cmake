@@ -15,6 +15,13 @@ if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
       CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE_PROGRAM})
 endif()
 
+# A full build links more than fifty programs, and gold takes a fifth of the other linker's time for each.
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=gold LONGHAUL_HAS_GOLD)
+if(LONGHAUL_DEVELOPER AND LONGHAUL_HAS_GOLD AND NOT LONGHAUL_SANITIZE)
+  add_link_options(-fuse-ld=gold)
+endif()
+
 # Attached to each target of ours, not to what it links or to its users.
 add_library(longhaul_flags INTERFACE)
 target_compile_options(longhaul_flags INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
