@@ -4,8 +4,8 @@
 // operators known to graphs, and sessions of this process the default.
 
 #include "longhaul/checkpoint/checkpoint_reader.h"
-#include "longhaul/events/event_log.h"
 #include "longhaul/data/data_loader.h"
+#include "longhaul/events/event_log.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/events/summary.h"
 #include "longhaul/ops/ops.h"
