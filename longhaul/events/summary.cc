@@ -106,7 +106,10 @@ proto::Summary text_summary(std::string_view tag, const Tensor& texts) {
 }
 
 proto::Summary text_summary(std::string_view tag, std::string text) {
-  return text_summary(tag, Tensor::scalar(std::move(text)));
+  proto::TensorProto tensor;
+  tensor.set_dtype(proto::DT_STRING);
+  tensor.add_string_val(std::move(text));
+  return tensor_summary(tag, std::move(tensor), plugin_metadata("text"));
 }
 
 proto::Summary tensor_summary(std::string_view tag, proto::TensorProto tensor, proto::SummaryMetadata metadata) {
