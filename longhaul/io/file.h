@@ -17,6 +17,15 @@ class WritableFile {
  public:
   virtual ~WritableFile() = default;
   virtual void append(std::string_view data) = 0;
+
+  // As append(), but large pieces may be written straight from where they are: they stay there, unchanged, until sync()
+  // or close() has returned or the file is destroyed. With an owner the file sees to that itself: it keeps it until the
+  // bytes are written, and drops it on the thread that calls.
+  virtual void append_borrowed(std::string_view data, std::shared_ptr<const void> owner = nullptr) {
+    static_cast<void>(owner);
+    append(data);
+  }
+
   virtual void flush() = 0;  // buffers go to the kernel
   virtual void sync() = 0;   // ... and to the disk (fdatasync)
   virtual void close() = 0;
@@ -41,6 +50,17 @@ class FileSystem {
 
   enum class IfExists { kTruncate, kFail };  // kFail: AlreadyExistsError (O_EXCL)
   virtual std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists = IfExists::kTruncate) = 0;
+
+  // For a file that may become large: what is known of it beforehand helps to write it at the disk's speed, and changes
+  // none of its bytes.
+  struct LargeFileOptions {
+    IfExists if_exists = IfExists::kTruncate;
+    uint64_t expected_bytes = 0;  // that will be appended, as far as is known: room for them is asked for; 0: unknown
+  };
+  virtual std::unique_ptr<WritableFile> create_large(const std::string& path, const LargeFileOptions& options) {
+    return create(path, options.if_exists);
+  }
+
   virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;
   virtual bool exists(const std::string& path) = 0;
   virtual bool is_directory(const std::string& path) = 0;
