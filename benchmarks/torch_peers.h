@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "longhaul/runtime/torch_training.h"
+#include "longhaul/binding/torch_training.h"
 
 namespace longhaul::bench {
 

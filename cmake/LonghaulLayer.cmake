@@ -1,8 +1,8 @@
 # longhaul_layer(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [LINK_PRIVATE library ...] [TESTS ...]
-#                [TEST_DEPENDS layer ...] [PCH header ...] [COLD])
+#                [TEST_DEPENDS layer ...] [PCH header ...] [REUSE_FROM target] [COLD])
 # makes the library longhaul::NAME and, for developers, its test program NAME_test. Its sources have the common precompiled
-# header (longhaul_precompile), or one of PCH. What is COLD, such as the making of a graph, is optimised less:
-# it builds a third sooner.
+# header (longhaul_precompile), or one of PCH, or that of a target below. What is COLD, such as the making of a graph, is
+# optimised less: it builds a third sooner.
 #
 # The arrows between the layers. A layer may name in DEPENDS only what stands here; anything else stops the configuration.
 set(LONGHAUL_ARROWS_base "")
@@ -18,7 +18,8 @@ set(LONGHAUL_ARROWS_ops base tensor data proto graph)
 set(LONGHAUL_ARROWS_session base tensor proto graph)
 set(LONGHAUL_ARROWS_host base tensor io data proto media events graph)
 set(LONGHAUL_ARROWS_train base tensor io proto events checkpoint graph ops session)
-set(LONGHAUL_ARROWS_runtime base tensor io proto checkpoint graph ops session host)
+set(LONGHAUL_ARROWS_runtime base tensor io proto checkpoint graph session host)
+set(LONGHAUL_ARROWS_binding base tensor graph ops runtime)
 set(LONGHAUL_ARROWS_testing base tensor io proto graph session host)
 
 function(longhaul_check_arrows name)
@@ -61,7 +62,7 @@ function(longhaul_test name)
 endfunction()
 
 function(longhaul_layer name)
-  cmake_parse_arguments(ARG "COLD" "" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS;TEST_DEPENDS;PCH" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "REUSE_FROM" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS;TEST_DEPENDS;PCH" ${ARGN})
   longhaul_check_arrows(${name} ${ARG_DEPENDS})
   add_library(longhaul_${name} STATIC ${ARG_SOURCES})
   add_library(longhaul::${name} ALIAS longhaul_${name})
@@ -76,13 +77,18 @@ function(longhaul_layer name)
   endif()
   if(ARG_PCH)
     target_precompile_headers(longhaul_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_PCH})
+  elseif(ARG_REUSE_FROM)
+    target_precompile_headers(longhaul_${name} REUSE_FROM ${ARG_REUSE_FROM})
   elseif(proto IN_LIST ARG_DEPENDS OR graph IN_LIST ARG_DEPENDS)
     target_precompile_headers(longhaul_${name} REUSE_FROM precompiled)
   endif()
   set_property(GLOBAL APPEND PROPERTY LONGHAUL_LAYERS ${name})
   if(LONGHAUL_DEVELOPER AND ARG_TESTS)
     if(ARG_PCH)
-      set(reuse REUSE_FROM longhaul_${name})
+      set(ARG_REUSE_FROM longhaul_${name})
+    endif()
+    if(ARG_REUSE_FROM)
+      set(reuse REUSE_FROM ${ARG_REUSE_FROM})
     endif()
     longhaul_test(${name}_test SOURCES ${ARG_TESTS} DEPENDS ${name} ${ARG_TEST_DEPENDS} ${reuse})
   endif()

@@ -1,5 +1,5 @@
 # Each public header compiled alone, as part of the build: one source per header, in an object library per layer that has the
-# layer's own include directories. Those of runtime share the layer's precompiled libtorch.
+# layer's own include directories. Those on libtorch share runtime's precompiled header.
 function(longhaul_write_includes file)
   list(TRANSFORM ARGN PREPEND "#include \"")
   list(TRANSFORM ARGN APPEND "\"")
@@ -19,7 +19,7 @@ function(longhaul_check_headers name libraries)
   endif()
   add_library(headers_of_${name} OBJECT ${sources})
   target_link_libraries(headers_of_${name} PRIVATE ${libraries} longhaul_flags)
-  if(name STREQUAL runtime)
+  if(name MATCHES "^(runtime|binding)$")
     target_precompile_headers(headers_of_${name} REUSE_FROM longhaul_runtime)
   else()
     target_compile_options(headers_of_${name} PRIVATE -O0)

@@ -2,8 +2,8 @@
 # layer_lint.sh SOURCE_DIR: holds the arrows between the layers over what each file under longhaul/ includes.
 #
 # The arrows stand in cmake/LonghaulLayer.cmake and are read from there. A layer includes itself and what its arrows name;
-# its tests may include any layer that is free of libtorch and gRPC as well. libtorch's headers belong to longhaul/runtime and
-# longhaul/torch.h, gRPC's to longhaul/cluster. What stands directly in longhaul/ is above all layers.
+# its tests may include any layer that is free of libtorch and gRPC as well. libtorch's headers belong to longhaul/runtime,
+# longhaul/binding and longhaul/torch.h, gRPC's to longhaul/cluster. What stands directly in longhaul/ is above all layers.
 set -euo pipefail
 cd "$1"
 
@@ -27,6 +27,9 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
       sub(/^longhaul\//, "", path)
       return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : ""
     }
+    function on_libtorch(layer) {
+      return layer == "runtime" || layer == "binding"
+    }
     FNR == 1 {
       layer = layer_of(FILENAME)
       is_test = FILENAME ~ /_(test|fixture)\.(h|cc)$/
@@ -39,11 +42,11 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
       if (path ~ /^longhaul\//) {
         other = layer_of(path)
         if (layer == "" || other == layer || (layer, other) in arrow) next
-        if (is_test && other != "" && other != "runtime" && other != "cluster") next
-        if (is_test && layer == "runtime" && other == "") next
+        if (is_test && other != "" && !on_libtorch(other) && other != "cluster") next
+        if (is_test && on_libtorch(layer) && other == "") next
         complain("layer " layer " must not include " path)
       } else if (path ~ /^(ATen|torch|c10|caffe2)\//) {
-        if (layer != "runtime" && FILENAME !~ /^longhaul\/torch\./) complain("only longhaul/runtime may include libtorch: " path)
+        if (!on_libtorch(layer) && FILENAME !~ /^longhaul\/torch\./) complain("only longhaul/runtime and binding may include libtorch: " path)
       } else if (path ~ /^grpc/) {
         if (layer != "cluster") complain("only longhaul/cluster may include gRPC: " path)
       } else if ($0 ~ /"/) {

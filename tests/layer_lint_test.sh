@@ -10,6 +10,7 @@ set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_io base)
 set(LONGHAUL_ARROWS_train base io)
 set(LONGHAUL_ARROWS_runtime base)
+set(LONGHAUL_ARROWS_binding base runtime)
 TABLE
 
 # put PATH INCLUDE: the tree is that one file.
@@ -36,6 +37,8 @@ accepts longhaul/io/file_test.cc '"longhaul/train/saver.h"'
 accepts longhaul/io/file_fixture.h '"longhaul/train/saver.h"'
 accepts longhaul/runtime/plan.h '<ATen/core/Tensor.h>'
 accepts longhaul/runtime/plan_test.cc '"longhaul/torch.h"'
+accepts longhaul/binding/values.cc '<torch/nn/module.h>'
+accepts longhaul/binding/values.cc '"longhaul/runtime/plan.h"'
 accepts longhaul/torch.h '<ATen/core/Tensor.h>'
 accepts longhaul/longhaul.h '"longhaul/runtime/plan.h"'
 
@@ -49,5 +52,7 @@ rejects longhaul/train/saver_test.cc '<torch/torch.h>'
 rejects longhaul/train/saver.h '<c10/util/intrusive_ptr.h>'
 rejects longhaul/longhaul.h '<ATen/core/Tensor.h>'
 rejects longhaul/runtime/plan.h '<grpcpp/grpcpp.h>'
+rejects longhaul/runtime/plan.cc '"longhaul/binding/values.h"'
+rejects longhaul/runtime/plan_test.cc '"longhaul/binding/values.h"'
 rejects longhaul/novel/thing.h '<vector>'
 echo "the lint accepts and rejects as it should"

@@ -17,7 +17,7 @@ build common.pch: precompile ${common} | flags
 ")
 
 get_property(layers GLOBAL PROPERTY LONGHAUL_LAYERS)
-list(FILTER layers EXCLUDE REGEX "^(runtime|cluster|longhaul|torch)$")
+list(FILTER layers EXCLUDE REGEX "^(runtime|binding|cluster|longhaul)$")
 set(includes "")
 set(definitions "")
 foreach(layer ${layers})

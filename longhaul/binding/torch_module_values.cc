@@ -3,7 +3,7 @@
 #include <torch/nn/module.h>
 
 #include "longhaul/runtime/aten_tensor.h"
-#include "longhaul/runtime/torch_values.h"
+#include "longhaul/binding/torch_values.h"
 #include "longhaul/runtime/variable_store.h"
 
 namespace longhaul {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "longhaul/ops/summary_ops.h"
-#include "longhaul/runtime/torch_fixture.h"
+#include "longhaul/binding/torch_fixture.h"
 
 namespace longhaul {
 namespace {

@@ -20,7 +20,7 @@
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
-#include "longhaul/runtime/torch_training.h"
+#include "longhaul/binding/torch_training.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "longhaul/train/saver.h"
 

@@ -1,4 +1,4 @@
-#include "longhaul/runtime/torch_training.h"
+#include "longhaul/binding/torch_training.h"
 
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
@@ -11,7 +11,7 @@
 
 #include "longhaul/ops/program_variable.h"
 #include "longhaul/runtime/aten_tensor.h"
-#include "longhaul/runtime/torch_values.h"
+#include "longhaul/binding/torch_values.h"
 
 namespace longhaul {
 namespace {

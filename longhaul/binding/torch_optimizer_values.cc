@@ -11,7 +11,7 @@
 #include <typeinfo>
 
 #include "longhaul/runtime/aten_tensor.h"
-#include "longhaul/runtime/torch_values.h"
+#include "longhaul/binding/torch_values.h"
 
 namespace longhaul {
 namespace {

@@ -2,7 +2,7 @@
 #include <torch/optim/schedulers/step_lr.h>
 
 #include "longhaul/ops/program_variable.h"
-#include "longhaul/runtime/torch_fixture.h"
+#include "longhaul/binding/torch_fixture.h"
 
 namespace longhaul {
 namespace {
