@@ -1,7 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +34,23 @@ class WritableFile {
   virtual void close() = 0;
 };
 
+// Some bytes of a file that are wanted: `count` from `offset` on, into `out`. Without an `out` they are only shown, as
+// they pass.
+struct ReadRequest {
+  uint64_t offset = 0;
+  char* out = nullptr;
+  size_t count = 0;
+};
+
+// Bytes of a request that have been read: those from `begin` on. They are in its `out`; where it has none, they are
+// there until the callback returns. With an error, `bytes` is empty: some from `begin` on could not be read.
+struct ReadPart {
+  size_t request = 0;  // its number
+  size_t begin = 0;
+  std::string_view bytes;
+  std::exception_ptr error;
+};
+
 // A file read at offsets. Any thread.
 class ReadableFile {
  public:
@@ -40,6 +60,13 @@ class ReadableFile {
   // Reads up to `count` bytes at `offset` into `out` and returns how many there were: fewer only at the end of the
   // file.
   virtual size_t read(uint64_t offset, char* out, size_t count) const = 0;
+
+  // Reads all of them, several at a time where that is faster, and calls `use` on this thread for each part that has
+  // come, while others are read: in any order, each byte once. What lies behind the end of the file does not come. What
+  // could not be read is told in the part; what `use` throws ends the reading, and is thrown from here once nothing is
+  // written to any `out` any more.
+  using UsePart = std::function<void(const ReadPart&)>;
+  virtual void read_batch(std::span<const ReadRequest> requests, const UsePart& use) const;
 };
 
 // The files of a machine. An interface, so that tests can make any operation fail (testing/faulty_file_system.h). Every
