@@ -5,23 +5,11 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 
 namespace longhaul {
-namespace {
-
-std::set<std::string> those_before(const std::string& restored, const std::vector<std::string>& candidates) {
-  std::set<std::string> before;
-  for (const std::string& prefix : candidates) {
-    if (prefix == restored) break;
-    before.insert(canonical_prefix(prefix));
-  }
-  return before;
-}
-
-}  // namespace
-
 void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string& directory,
-                             const std::vector<std::string>& candidates, const std::string& restored) {
+                             const std::vector<std::string>& damaged, const std::string& restored) {
   const CheckpointState listed = read_checkpoint_state(files, directory).state;
-  const std::set<std::string> damaged = those_before(restored, candidates);
+  std::set<std::string> left_out;
+  for (const std::string& prefix : damaged) left_out.insert(canonical_prefix(prefix));
   CheckpointState managed{.last_preserved_timestamp = listed.last_preserved_timestamp};
   const bool timed = listed.all_model_checkpoint_timestamps.size() == listed.all_model_checkpoint_paths.size();
   const auto add = [&](const std::string& prefix, double time) {
@@ -32,7 +20,7 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
   bool has_restored = false;
   for (size_t i = 0; i < listed.all_model_checkpoint_paths.size(); ++i) {
     const std::string prefix = prefix_in(files, directory, listed.all_model_checkpoint_paths[i]);
-    if (damaged.contains(canonical_prefix(prefix))) continue;
+    if (left_out.contains(canonical_prefix(prefix))) continue;
     has_restored = has_restored || canonical_prefix(prefix) == canonical_prefix(restored);
     add(prefix, timed ? listed.all_model_checkpoint_timestamps[i] : 0);
   }

@@ -8,10 +8,10 @@
 namespace longhaul {
 
 // Hands a saver the checkpoints that it goes on managing after a restart: those that the state file of `directory`
-// lists, and newer ones that a crash kept from being listed. Damaged ones (`candidates` before `restored`) are left
-// out, and so are those of another directory, of which this one is a copy perhaps: they are not this run's to delete.
-// Without a usable state file nothing is known of what is to be kept for good: then it is `restored` alone.
+// lists, and `restored`, which a crash may have kept from being listed. The `damaged` are left out, and so are those of
+// another directory, of which this one is a copy perhaps: they are not this run's to delete. Without a usable state
+// file nothing is known of what is to be kept for good: then it is `restored` alone.
 void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string& directory,
-                             const std::vector<std::string>& candidates, const std::string& restored);
+                             const std::vector<std::string>& damaged, const std::string& restored);
 
 }  // namespace longhaul

@@ -141,7 +141,9 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
   const std::string path = strip_file_scheme(save_path);
   check_arguments(path, global_step, options);
   MutexLock one_at_a_time(saving_);
+  const Seconds start = options_.clock->now();
   Snapshot snapshot = take_snapshot(session, global_step);
+  const Seconds snapshot_time = options_.clock->now() - start;
   const std::string prefix = prefix_for(path, snapshot.step);
   if (can_be_skipped(prefix, global_step, options)) return prefix;
   make_parent(path);
@@ -149,12 +151,22 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
     write_meta_graph(prefix, options);
     return "";
   }
-  write(prefix, std::move(snapshot.values), options);
+  const uint64_t bytes = write(prefix, std::move(snapshot.values), options);
   if (options.write_state) record(prefix, options);
-  MutexLock lock(mutex_);
-  last_saved_ = prefix;
-  last_is_listed_ = options.write_state;
+  note({prefix, snapshot.step, bytes, snapshot_time, options_.clock->now() - start}, options.write_state);
   return prefix;
+}
+
+void Saver::note(SaveReport report, bool is_listed) {
+  MutexLock lock(mutex_);
+  last_saved_ = report.prefix;
+  last_is_listed_ = is_listed;
+  last_report_ = std::move(report);
+}
+
+std::optional<SaveReport> Saver::last_report() const {
+  MutexLock lock(mutex_);
+  return last_report_;
 }
 
 bool Saver::can_be_skipped(const std::string& prefix, const StepSource& step, const SaveOptions& options) const {
@@ -163,7 +175,7 @@ bool Saver::can_be_skipped(const std::string& prefix, const StepSource& step, co
   return prefix == last_saved_ && (last_is_listed_ || !options.write_state);
 }
 
-void Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const {
+uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const {
   BundleWriter writer(*options_.files, prefix, nodes_.num_shards);
   for (size_t i = 0; i < values.size(); ++i) {
     const SaverNodes::SavedTensor& tensor = nodes_.tensors[i];
@@ -177,6 +189,7 @@ void Saver::write(const std::string& prefix, std::vector<Tensor> values, const S
     values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
   }
   commit(writer, prefix, options);
+  return writer.data_bytes();
 }
 
 void Saver::commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const {

@@ -73,6 +73,15 @@ struct SaveOptions {
   bool skip_if_saved = false;
 };
 
+// A save that wrote something.
+struct SaveReport {
+  std::string prefix;
+  std::optional<int64_t> step;
+  uint64_t bytes = 0;   // of its data files
+  Seconds snapshot{0};  // until the variables were read: training may have waited so long, not longer
+  Seconds total{0};     // until all was done, the deletion of old checkpoints too
+};
+
 // Saves the variables of a graph, and what else keeps a state (ops/saveable.h), as checkpoints, keeps the last few of
 // them, and restores.
 //
@@ -138,6 +147,9 @@ class Saver {
   std::string last_saved() const;
   void forget_last_saved();
 
+  // The last save of this saver that wrote a checkpoint; nullopt: none so far.
+  std::optional<SaveReport> last_report() const;
+
   proto::SaverDef to_proto() const;
   proto::SaverDef as_saver_def() const { return to_proto(); }
 
@@ -162,11 +174,12 @@ class Saver {
   Snapshot take_snapshot(Session& session, const StepSource& step) const;
   std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
   void make_parent(const std::string& path) const;
-  void write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const;
+  uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const;
   void commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const;
   void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
   void remove_meta_graph(const std::string& prefix, const SaveOptions& options) const;
   void record(const std::string& prefix, const SaveOptions& options);
+  void note(SaveReport report, bool is_listed);
 
   const SaverOptions options_;
   Graph* graph_;
@@ -179,6 +192,7 @@ class Saver {
   mutable Mutex mutex_;
   std::string last_saved_ GUARDED_BY(mutex_);  // or restored
   bool last_is_listed_ GUARDED_BY(mutex_) = false;
+  std::optional<SaveReport> last_report_ GUARDED_BY(mutex_);
 };
 
 }  // namespace longhaul

@@ -112,7 +112,7 @@ void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& optio
   const std::vector<std::string> candidates =
       checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
   if (candidates.empty()) return;
-  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, candidates, candidates.front());
+  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {}, candidates.front());
 }
 
 bool SessionManager::restore(Session& session, const PrepareOptions& options) {
@@ -124,9 +124,21 @@ bool SessionManager::restore(Session& session, const PrepareOptions& options) {
   return true;
 }
 
+// Those to try, the newest first; the ones that are passed over come last.
+std::vector<std::string> SessionManager::in_order_of_trial(std::vector<std::string> candidates) const {
+  if (!options_.pass_over) return candidates;
+  const auto may_be_restored = [this](const std::string& prefix) {
+    const std::optional<std::string> why = options_.pass_over(prefix);
+    if (why) log_warning("checkpoint {} is passed over for the one before it: {}", prefix, *why);
+    return !why;
+  };
+  std::stable_partition(candidates.begin(), candidates.end(), may_be_restored);
+  return candidates;
+}
+
 bool SessionManager::restore_newest(Session& session, const PrepareOptions& options) {
   const std::vector<std::string> candidates =
-      checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
+      in_order_of_trial(checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename));
   std::vector<std::string> damaged;
   for (const std::string& prefix : candidates) {
     try {
@@ -138,7 +150,7 @@ bool SessionManager::restore_newest(Session& session, const PrepareOptions& opti
       continue;
     }
     restored_from_ = prefix;
-    recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, candidates, prefix);
+    recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, damaged, prefix);
     return true;
   }
   if (damaged.empty()) return false;

@@ -44,6 +44,9 @@ struct SessionManagerOptions {
   Coordinator coordinator{};  // a stop of it ends what waits; its clock measures the waits
   // Makes the sessions; empty: new_session().
   SessionFactory session_factory;
+  // Why a checkpoint of the directory is not to be restored though it may be whole; nullopt: it may be. One that is
+  // passed over for this is restored after all where no other is left. Empty: none is passed over.
+  std::function<std::optional<std::string>(const std::string& prefix)> pass_over;
 };
 
 struct PrepareOptions {
@@ -101,6 +104,7 @@ class SessionManager {
   bool take_or_restore(Session& session, const PrepareOptions& options);
   void manage_checkpoints_of_directory(const PrepareOptions& options) const;
   bool restore(Session& session, const PrepareOptions& options);
+  std::vector<std::string> in_order_of_trial(std::vector<std::string> candidates) const;
   bool restore_newest(Session& session, const PrepareOptions& options);
   void wait_for_checkpoint(const PrepareOptions& options) const;
   void initialize(Session& session, const PrepareOptions& options) const;

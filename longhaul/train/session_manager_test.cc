@@ -74,6 +74,30 @@ TEST_F(SessionManagerTest, ADamagedCheckpointIsPassedOverLoudly) {  // unlike SA
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre(good));
 }
 
+TEST_F(SessionManagerTest, ACheckpointCanBePassedOverThoughItIsWhole) {
+  save(1, 1);
+  save(2, 2);
+  const std::string newest = save(3, 3);
+  restart();
+  options.pass_over = [&](const std::string& prefix) {
+    return prefix == newest ? std::optional<std::string>("two runs died of it") : std::nullopt;
+  };
+  const LogRecorder log;
+  EXPECT_EQ(value(*manager().prepare_session(prepare), v), 2);
+  EXPECT_THAT(log.text(LogLevel::kWarning), AllOf(HasSubstr(newest), HasSubstr("two runs died of it")));
+  EXPECT_TRUE(checkpoint_exists(FileSystem::real(), newest));
+  EXPECT_EQ(saver.last_checkpoints().size(), 3u) << "it is managed as before";
+}
+
+TEST_F(SessionManagerTest, OnePassedOverIsRestoredWhereNoOtherIsLeft) {
+  damage(save(1, 1));
+  save(2, 2);
+  save(3, 3);
+  restart();
+  options.pass_over = [](const std::string&) { return std::optional<std::string>("it is not liked"); };
+  EXPECT_EQ(value(*manager().prepare_session(prepare), v), 3) << "the newest of them";
+}
+
 TEST_F(SessionManagerTest, IfAllAreDamagedTrainingDoesNotStartAfresh) {
   damage(save(1, 7));
   restart();
