@@ -11,6 +11,7 @@ find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
+pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing)
 
 # libtorch: another one than the system's (newer, or with CUDA) is found by CMAKE_PREFIX_PATH.
 find_package(Torch REQUIRED)

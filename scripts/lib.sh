@@ -13,7 +13,7 @@ mkdir -p "$LOG_DIR"
 # ccache is used where it is installed; a first build is slower by a fifteenth with it, so that it is not installed here.
 readonly BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config
-  libtorch-dev libopenblas-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev libisal-dev
+  libtorch-dev libopenblas-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev libisal-dev liburing-dev
   zlib1g-dev libpng-dev libjpeg-dev
   libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
 readonly DATA_PACKAGES=(dataset-fashion-mnist)

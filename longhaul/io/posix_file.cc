@@ -8,7 +8,9 @@
 #include <filesystem>
 #include <utility>
 
+#include "longhaul/io/direct_writer.h"
 #include "longhaul/io/file.h"
+#include "longhaul/io/posix_call.h"
 
 namespace longhaul {
 
@@ -20,20 +22,15 @@ constexpr size_t kBufferBytes = 128 * 1024;
   throw_errno(errno, std::string(operation) + " " + path);
 }
 
-// Repeats a system call that a signal interrupted.
-template <typename Call>
-auto retried(Call call) {
-  decltype(call()) result;
-  do {
-    result = call();
-  } while (result < 0 && errno == EINTR);
-  return result;
-}
-
 int open_or_throw(const char* operation, const std::string& path, int flags, mode_t mode = 0) {
   int fd = retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
   if (fd < 0) throw_last_errno(operation, path);
   return fd;
+}
+
+int create_or_throw(const std::string& path, FileSystem::IfExists if_exists) {
+  const int flags = O_WRONLY | O_CREAT | (if_exists == FileSystem::IfExists::kFail ? O_EXCL : O_TRUNC);
+  return open_or_throw("create", path, flags, 0666);
 }
 
 struct stat stat_or_throw(const std::string& path) {
@@ -143,8 +140,12 @@ class PosixReadableFile : public ReadableFile {
 class PosixFileSystem : public FileSystem {
  public:
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
-    int flags = O_WRONLY | O_CREAT | (if_exists == IfExists::kFail ? O_EXCL : O_TRUNC);
-    return std::make_unique<PosixWritableFile>(open_or_throw("create", path, flags, 0666), path);
+    return std::make_unique<PosixWritableFile>(create_or_throw(path, if_exists), path);
+  }
+
+  std::unique_ptr<WritableFile> create_large(const std::string& path, const LargeFileOptions& options) override {
+    return std::make_unique<DirectWriter>(create_or_throw(path, options.if_exists), path,
+                                          DirectWriterOptions{.expected_bytes = options.expected_bytes});
   }
 
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
@@ -209,6 +210,8 @@ class PosixFileSystem : public FileSystem {
     if (::statvfs(path.c_str(), &info) != 0) throw_last_errno("statvfs", path);
     return uint64_t{info.f_bavail} * info.f_frsize;
   }
+
+  FileLock::Attempt try_lock(const std::string& path) override { return try_flock(path); }
 };
 
 }  // namespace

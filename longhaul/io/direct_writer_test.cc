@@ -1,0 +1,295 @@
+#include "longhaul/io/direct_writer.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <deque>
+#include <random>
+
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr size_t kMiB = size_t{1} << 20;
+
+// Bytes at an address that is a multiple of 4096, and `offset` further.
+class Memory {
+ public:
+  explicit Memory(size_t size, size_t offset = 0)
+      : memory_(static_cast<char*>(std::aligned_alloc(4096, (size + offset) / 4096 * 4096 + 4096)), &std::free),
+        bytes_(memory_.get() + offset, size) {
+    std::mt19937 random(static_cast<unsigned>(size + offset));
+    for (size_t i = 0; i < size; ++i) memory_.get()[offset + i] = static_cast<char>(random());
+  }
+  std::string_view bytes() const { return bytes_; }
+  const std::shared_ptr<char>& owner() const { return memory_; }
+
+ private:
+  std::shared_ptr<char> memory_;
+  std::string_view bytes_;
+};
+
+struct Path {
+  const char* name;
+  bool direct;
+  std::unique_ptr<WriteQueue> (*queue)(size_t depth);
+};
+
+// A test without a queue of its own writes on each path.
+class DirectWriterTest : public ::testing::TestWithParam<Path> {
+ protected:
+  std::unique_ptr<DirectWriter> create(DirectWriterOptions options) {
+    const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    return std::make_unique<DirectWriter>(fd, path_, std::move(options));
+  }
+
+  // Small blocks, so that a few megabytes are many.
+  std::unique_ptr<DirectWriter> create_on_path() {
+    if (GetParam().queue == make_uring_write_queue && !make_uring_write_queue(1)) return nullptr;
+    return create({.block_bytes = 256 * 1024, .in_flight = 3, .direct = GetParam().direct, .queue = GetParam().queue});
+  }
+
+  std::string contents() const { return read_file(FileSystem::real(), path_); }
+
+  uint64_t bytes_on_disk() const {
+    struct stat info;
+    EXPECT_EQ(::stat(path_.c_str(), &info), 0);
+    return static_cast<uint64_t>(info.st_blocks) * 512;
+  }
+
+  testing::TemporaryDirectory directory_;
+  const std::string path_ = directory_.file("file");
+};
+
+INSTANTIATE_TEST_SUITE_P(Paths, DirectWriterTest,
+                         ::testing::Values(Path{"Uring", true, make_uring_write_queue},
+                                           Path{"Threads", true, make_threaded_write_queue},
+                                           Path{"AtOnce", true, make_plain_write_queue},
+                                           Path{"ThroughTheCache", false, make_threaded_write_queue}),
+                         [](const auto& info) { return info.param.name; });
+
+// Pieces of all sizes and alignments, lent and copied, some brought to a multiple of 4096 as the writers of checkpoints
+// do.
+TEST_P(DirectWriterTest, WhatIsAppendedIsTheFile) {
+  const auto file = create_on_path();
+  if (!file) GTEST_SKIP() << "io_uring is refused here";
+  std::string wanted;
+  std::mt19937 random(1);
+  for (int i = 0; i < 60; ++i) {
+    const bool large = random() % 2 == 0;
+    if (large && random() % 2 == 0) {
+      const std::string gap(-wanted.size() % 4096, '\0');
+      file->append(gap);
+      wanted += gap;
+    }
+    const Memory memory(random() % (large ? 700'000 : 9'000), random() % 2 * (random() % 4096));
+    wanted += memory.bytes();
+    if (random() % 3 == 0) {
+      file->append(memory.bytes());
+    } else {
+      file->append_borrowed(memory.bytes(), memory.owner());
+    }
+    if (i % 20 != 10) continue;
+    file->flush();
+    EXPECT_TRUE(contents().substr(0, wanted.size()) == wanted);
+  }
+  file->sync();
+  EXPECT_TRUE(contents() == wanted);
+  file->append("the end");
+  file->close();
+  EXPECT_TRUE(contents() == wanted + "the end");
+}
+
+TEST_P(DirectWriterTest, AFileTooLargeIsAnErrorWithItsName) {
+  const auto file = create_on_path();
+  if (!file) GTEST_SKIP() << "io_uring is refused here";
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit old_limit;
+  ::getrlimit(RLIMIT_FSIZE, &old_limit);
+  const rlimit limit{2 * kMiB, old_limit.rlim_max};
+  ::setrlimit(RLIMIT_FSIZE, &limit);
+  const Memory memory(8 * kMiB);
+  try {
+    file->append_borrowed(memory.bytes());
+    file->sync();
+    ADD_FAILURE() << "no error";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("write " + path_ + ": File too large"));
+  }
+  ::setrlimit(RLIMIT_FSIZE, &old_limit);
+  std::signal(SIGXFSZ, old_handler);
+  EXPECT_THROW(file->append("x"), FailedPreconditionError);
+  EXPECT_THROW(file->close(), FailedPreconditionError);
+}
+
+TEST_P(DirectWriterTest, RoomThatWasNotNeededIsGivenBack) {
+  const auto file = create({.expected_bytes = 64 * kMiB, .direct = GetParam().direct});
+  const Memory memory(9 * kMiB + 5);
+  file->append_borrowed(memory.bytes());
+  file->sync();
+  EXPECT_TRUE(contents() == memory.bytes());
+  EXPECT_LT(bytes_on_disk(), 10 * kMiB);
+}
+
+// A queue that holds every write until it is waited for, and then says what the test wants of it.
+struct Script {
+  std::deque<ssize_t> results;  // of the first writes; then all succeed
+  size_t submitted = 0;
+  size_t under_way = 0;
+};
+
+class ScriptedQueue : public WriteQueue {
+ public:
+  explicit ScriptedQueue(Script& script) : script_(script) {}
+  ~ScriptedQueue() override { EXPECT_EQ(script_.under_way, 0u); }
+
+  void submit(int fd, uint64_t offset, std::span<const iovec> pieces, size_t tag) override {
+    ++script_.submitted;
+    ++script_.under_way;
+    waiting_.push_back({fd, offset, pieces, tag});
+  }
+
+  Finished wait() override {
+    const auto [fd, offset, pieces, tag] = waiting_.front();
+    waiting_.pop_front();
+    --script_.under_way;
+    ssize_t result = ::pwritev(fd, pieces.data(), static_cast<int>(pieces.size()), static_cast<off_t>(offset));
+    if (!script_.results.empty()) {
+      result = std::min(result, script_.results.front());
+      script_.results.pop_front();
+    }
+    return {tag, result};
+  }
+
+ private:
+  struct Waiting {
+    int fd;
+    uint64_t offset;
+    std::span<const iovec> pieces;
+    size_t tag;
+  };
+  Script& script_;
+  std::deque<Waiting> waiting_;
+};
+
+class DirectWriterQueueTest : public DirectWriterTest {
+ protected:
+  std::unique_ptr<DirectWriter> create_scripted(size_t block_bytes = 256 * 1024) {
+    return create({.block_bytes = block_bytes, .in_flight = 3, .queue = [this](size_t) {
+                     return std::make_unique<ScriptedQueue>(script_);
+                   }});
+  }
+
+  Script script_;
+};
+
+constexpr ssize_t kWhole = ssize_t{1} << 40;
+
+TEST_F(DirectWriterQueueTest, AnOwnerIsKeptUntilItsBytesAreWritten) {
+  const auto file = create_scripted();
+  Memory first(256 * 1024), more(1024 * 1024);
+  const std::weak_ptr<char> owner = first.owner();
+  const std::string bytes(first.bytes());
+  file->append_borrowed(first.bytes(), first.owner());
+  first = Memory(1);
+  EXPECT_EQ(script_.under_way, 1u);
+  EXPECT_FALSE(owner.expired());
+  file->append_borrowed(more.bytes(), more.owner());
+  EXPECT_TRUE(owner.expired());
+  file->close();
+  EXPECT_EQ(script_.under_way, 0u);
+  EXPECT_TRUE(contents() == bytes + std::string(more.bytes()));
+}
+
+TEST_F(DirectWriterQueueTest, AFailedWriteComesOutOfALaterCallAndLeavesNothingUnderWay) {
+  for (const char* met_by : {"append", "flush", "sync", "close"}) {
+    script_ = {.results = {kWhole, -EIO}};
+    auto file = create_scripted();
+    Memory memory(std::string(met_by) == "append" ? 2 * kMiB : 512 * 1024);
+    const std::weak_ptr<char> owner = memory.owner();
+    try {
+      file->append_borrowed(memory.bytes(), memory.owner());
+      if (std::string(met_by) == "flush") file->flush();
+      if (std::string(met_by) == "sync") file->sync();
+      if (std::string(met_by) == "close") file->close();
+      ADD_FAILURE() << met_by << " met no error";
+    } catch (const DataLossError& error) {
+      EXPECT_THAT(error.what(), HasSubstr("write " + path_ + ": Input/output error"));
+    }
+    EXPECT_EQ(script_.under_way, 0u);
+    memory = Memory(1);
+    EXPECT_TRUE(owner.expired()) << met_by;
+  }
+}
+
+TEST_F(DirectWriterQueueTest, ADestroyedFileHasNothingUnderWay) {
+  {
+    const Memory memory(600 * 1024);
+    const auto file = create_scripted();
+    file->append_borrowed(memory.bytes());
+    EXPECT_GT(script_.under_way, 0u);
+  }
+  EXPECT_EQ(script_.under_way, 0u);
+}
+
+TEST_F(DirectWriterQueueTest, AShortWriteIsFinished) {
+  script_.results = {100'000, kWhole, 4096, 0};
+  const auto file = create_scripted();
+  const Memory memory(2 * kMiB + 77);
+  file->append_borrowed(memory.bytes());
+  file->close();
+  EXPECT_TRUE(contents() == memory.bytes());
+}
+
+TEST_F(DirectWriterQueueTest, WritesThatAreRefusedGoThroughTheCache) {
+  script_.results = {-EINVAL, -EINVAL, -EINVAL};
+  const auto file = create_scripted();
+  const Memory memory(2 * kMiB + 77);
+  file->append_borrowed(memory.bytes());
+  file->close();
+  EXPECT_TRUE(contents() == memory.bytes());
+}
+
+TEST_F(DirectWriterQueueTest, ASmallFileIsWrittenWithoutAQueue) {
+  const auto file = create_scripted(kMiB);
+  const Memory memory(900 * 1024);
+  file->append_borrowed(memory.bytes());
+  file->append("x");
+  file->sync();
+  file->append("y");
+  file->close();
+  EXPECT_EQ(script_.submitted, 0u);
+  EXPECT_TRUE(contents() == std::string(memory.bytes()) + "xy");
+}
+
+// A device that refuses O_DIRECT, and is always full.
+TEST(DirectWriter, AFullDiskIsAnErrorWithItsName) {
+  DirectWriter file(::open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
+  const Memory memory(kMiB);
+  file.append_borrowed(memory.bytes());
+  try {
+    file.sync();
+    ADD_FAILURE() << "no error";
+  } catch (const ResourceExhaustedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("write /dev/full: No space left on device"));
+  }
+}
+
+TEST(DirectWriter, ALargeFileOfTheRealFileSystemIsOne) {
+  const testing::TemporaryDirectory directory;
+  const auto file = FileSystem::real().create_large(directory.file("f"), {.if_exists = FileSystem::IfExists::kFail});
+  EXPECT_NE(dynamic_cast<DirectWriter*>(file.get()), nullptr);
+  EXPECT_THROW(FileSystem::real().create_large(directory.file("f"), {.if_exists = FileSystem::IfExists::kFail}),
+               AlreadyExistsError);
+}
+
+}  // namespace
+}  // namespace longhaul
