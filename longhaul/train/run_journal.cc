@@ -1,0 +1,231 @@
+#include "longhaul/train/run_journal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "longhaul/base/log.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/process_identity.h"
+#include "longhaul/train/run_journal_format.h"
+
+namespace longhaul {
+namespace {
+
+using Kind = RunEvent::Kind;
+
+constexpr uint64_t kMostBytes = 256 * 1024;  // then the file is replaced by one with the sums
+constexpr uint64_t kMostBytesRead = 16 * 1024 * 1024;
+constexpr int64_t kMostDeaths = 2;  // after a checkpoint, before it is passed over
+
+std::string process_text() {
+  const ProcessIdentity process = this_process();
+  return fmt::format("process {} started {} boot {} host {}", process.pid, process.start_time, process.boot_id,
+                     process.host);
+}
+
+// Whether another start may do better with the same checkpoint.
+bool is_of_surroundings(const std::exception_ptr& error) {
+  switch (code_of(error)) {
+    case Code::kCancelled:
+    case Code::kDeadlineExceeded:
+    case Code::kNotFound:
+    case Code::kPermissionDenied:
+    case Code::kResourceExhausted:
+    case Code::kAborted:
+    case Code::kUnavailable: return true;
+    default: break;
+  }
+  try {
+    std::rethrow_exception(error);
+  } catch (const DirectoryTakenError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+void remove_quietly(FileSystem& files, const std::string& path) {
+  try {
+    files.remove(path);
+  } catch (const Error&) {
+  }
+}
+
+bool needs_disk(Kind kind) {
+  return kind == Kind::kEnded || kind == Kind::kFailed || kind == Kind::kDisturbed;
+}
+
+}  // namespace
+
+std::string journal_path(const std::string& directory) {
+  return join_path(directory, "run.journal");
+}
+
+RunJournal::RunJournal(std::string directory, const RunJournalOptions& options)
+    : directory_(std::move(directory)),
+      path_(journal_path(directory_)),
+      options_(options),
+      began_(options.clock->now()),
+      began_wall_(std::max(0.0, options.clock->wall_time())),
+      history_(read()) {
+  std::string failure;
+  {
+    MutexLock lock(mutex_);
+    failure = failure_of([this] { replace_file(); });
+  }
+  log_failure(failure);
+  note({.kind = Kind::kBegan, .text = process_text()});
+}
+
+RunHistory RunJournal::read() const {
+  try {
+    ParsedJournal parsed = parse_run_journal(read_file(*options_.files, path_, kMostBytesRead));
+    if (parsed.damaged_lines > 0) log_warning("{}: {} damaged lines are passed over", path_, parsed.damaged_lines);
+    return parsed.history;
+  } catch (const NotFoundError&) {
+  } catch (const Error& error) {
+    log_warning("what happened in earlier runs is not known, a new journal begins: {}", error.what());
+  }
+  return {};
+}
+
+std::optional<std::string> RunJournal::pass_over(const std::string& prefix) {
+  const int64_t deaths = history().deaths_after(base_name(prefix));
+  if (options_.pass_over_crashing_checkpoints && deaths >= kMostDeaths) {
+    return fmt::format(
+        "the last {} runs that were restored from it died before they had saved another one, as {} tells; to try it "
+        "again, set pass_over_crashing_checkpoints to false, or remove that file",
+        deaths, path_);
+  }
+  bool is_first;
+  {
+    MutexLock lock(mutex_);
+    is_first = !std::exchange(is_restoring_, true);
+  }
+  if (is_first) note({.kind = Kind::kRestoring, .text = base_name(prefix)});
+  return std::nullopt;
+}
+
+void RunJournal::restored(const std::string& prefix, std::optional<int64_t> step) {
+  note({.kind = Kind::kRestored, .step = step, .text = base_name(prefix)});
+  const int64_t deaths = history().deaths_after(base_name(prefix));
+  if (options_.pass_over_crashing_checkpoints && deaths >= kMostDeaths) {
+    log_warning("checkpoint {} is tried again, as no other is left: {} runs died after it", prefix, deaths);
+  }
+}
+
+void RunJournal::initialised(std::optional<int64_t> step) {
+  note({.kind = Kind::kInitialised, .step = step});
+}
+
+void RunJournal::training(std::optional<int64_t> step) {
+  note({.kind = Kind::kTraining, .step = step});
+}
+
+void RunJournal::mark(std::optional<int64_t> step) {
+  note({.kind = Kind::kMark, .step = step});
+}
+
+void RunJournal::saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs) {
+  note({.kind = Kind::kSaved,
+        .step = step,
+        .stalled = costs.stalled,
+        .lasted = costs.lasted,
+        .cost = costs.cost,
+        .text = base_name(prefix)});
+}
+
+void RunJournal::stop_requested(const std::string& why, std::optional<int64_t> step) {
+  if (history().sums().stop_requested) return;
+  note({.kind = Kind::kStopRequested, .step = step, .text = why});
+}
+
+void RunJournal::ended(const std::exception_ptr& error) {
+  if (!error) {
+    note({.kind = Kind::kEnded});
+  } else {
+    note({.kind = is_of_surroundings(error) ? Kind::kDisturbed : Kind::kFailed, .text = message_of(error)});
+  }
+  const RunHistory all = history();
+  log_info("{}: {}", directory_, describe(all.ledger(), all.sums().runs));
+}
+
+RunHistory RunJournal::history() const {
+  MutexLock lock(mutex_);
+  RunHistory history = history_;
+  if (history.sums().phase != RunHistory::Phase::kStopped) history.apply({.kind = Kind::kMark, .time = time_now()});
+  return history;
+}
+
+// Within a run it goes on evenly, whatever is done to the clock of the machine.
+double RunJournal::time_now() const {
+  return began_wall_ + (options_.clock->now() - began_).count();
+}
+
+void RunJournal::note(RunEvent event) {
+  std::string failure;
+  {
+    MutexLock lock(mutex_);
+    event.time = time_now();
+    history_.apply(event);
+    if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised) is_restoring_ = false;
+    failure = failure_of([&] { write(event); });
+  }
+  log_failure(failure);
+}
+
+// What stands against it, if that is news. After an error the file is no longer used.
+template <typename Work>
+std::string RunJournal::failure_of(const Work& work) {
+  try {
+    work();
+    is_failing_ = false;
+  } catch (const DirectoryTakenError&) {
+    throw;
+  } catch (const Error& error) {
+    file_.reset();
+    if (!std::exchange(is_failing_, true)) return error.what();
+  }
+  return "";
+}
+
+void RunJournal::log_failure(const std::string& failure) const {
+  if (failure.empty()) return;
+  log_warning("the journal {} cannot be written, which is tried again; the training goes on: {}", path_, failure);
+}
+
+// The lock of the journal is that of its file.
+void RunJournal::write(const RunEvent& event) {
+  if (!file_ || bytes_ > kMostBytes) return replace_file();
+  const std::string line = format_run_event(event);
+  file_->append(line);
+  bytes_ += line.size();
+  if (needs_disk(event.kind)) return file_->sync();
+  file_->flush();
+}
+
+// 1. The sums of all that happened go to a temporary file, and to the disk: a journal is never seen half.
+// 2. The directory is still this chief's.
+// 3. The file takes its name. A crash of the machine may undo that: the journal before it is whole, too.
+// 4. It stays open, and what happens from now on is appended.
+void RunJournal::replace_file() {
+  file_.reset();
+  const std::string temporary = path_ + ".new";
+  const std::string text = format_run_history(history_);
+  try {
+    auto file = options_.files->create(temporary);
+    file->append(text);
+    file->sync();
+    check_directory_owner(*options_.files, path_);
+    options_.files->rename(temporary, path_);
+    file_ = std::move(file);
+    bytes_ = text.size();
+  } catch (...) {
+    remove_quietly(*options_.files, temporary);
+    throw;
+  }
+}
+
+}  // namespace longhaul

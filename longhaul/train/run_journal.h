@@ -1,0 +1,81 @@
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "longhaul/base/mutex.h"
+#include "longhaul/io/file.h"
+#include "longhaul/train/run_history.h"
+
+namespace longhaul {
+
+struct RunJournalOptions {
+  bool pass_over_crashing_checkpoints = true;
+  FileSystem* files = &FileSystem::real();
+  Clock* clock = &Clock::real();
+};
+
+// What a save cost: RunEvent.
+struct SaveCosts {
+  Seconds stalled{0}, lasted{0}, cost{0};
+};
+
+std::string journal_path(const std::string& directory);
+
+// Remembers, in a file of the training's directory, what happened to all its runs (docs/formats/run_journal.md). It is
+// for the chief that has the directory locked.
+//
+//   RunJournal() --restoring--> --restored or initialised--> --training--> (mark | saved)* --stop_requested--> --ended
+//
+// What was noted is in the file when the call returns, so a kill of the process loses nothing of it; a crash of the
+// machine may lose what came since the begin of the run, or since its end once that is noted. A journal that is missing
+// or damaged counts as far as it can be read. What the file system throws is logged, once until it works again, and the
+// training goes on: the next note tries again. A DirectoryTakenError alone is thrown. Any thread.
+class RunJournal {
+ public:
+  // A run begins. DirectoryTakenError: by a chief whose lock is lost.
+  explicit RunJournal(std::string directory, const RunJournalOptions& options = {});
+
+  // For SessionManagerOptions::pass_over: the reason, if two runs died after this checkpoint before they saved another.
+  // The first one without a reason is noted as being restored.
+  std::optional<std::string> pass_over(const std::string& prefix);
+
+  void restored(const std::string& prefix, std::optional<int64_t> step);
+  void initialised(std::optional<int64_t> step);
+  void training(std::optional<int64_t> step);  // its first step is made
+  void mark(std::optional<int64_t> step);      // so far it has come
+  void saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs);
+  void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first one counts
+
+  // The run ends, by this error if there is one, and where the time went is logged. Once; nothing may be noted after
+  // it.
+  void ended(const std::exception_ptr& error = nullptr);
+
+  RunHistory history() const;  // with the time until now
+
+ private:
+  RunHistory read() const;
+  void note(RunEvent event);
+  double time_now() const;
+  template <typename Work>
+  std::string failure_of(const Work& work) REQUIRES(mutex_);
+  void log_failure(const std::string& failure) const;
+  void write(const RunEvent& event) REQUIRES(mutex_);
+  void replace_file() REQUIRES(mutex_);
+
+  const std::string directory_, path_;
+  const RunJournalOptions options_;
+  const Seconds began_;
+  const double began_wall_;
+
+  mutable Mutex mutex_;
+  RunHistory history_ GUARDED_BY(mutex_);
+  std::unique_ptr<WritableFile> file_ GUARDED_BY(mutex_);  // null: to be replaced
+  uint64_t bytes_ GUARDED_BY(mutex_) = 0;
+  bool is_restoring_ GUARDED_BY(mutex_) = false;
+  bool is_failing_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace longhaul
