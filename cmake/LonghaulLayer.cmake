@@ -31,9 +31,8 @@ function(longhaul_check_arrows name)
   endforeach()
 endfunction()
 
-# longhaul_precompile(NAME [LINK library ...] [HEADERS header ...]): cmake/precompiled.h and `HEADERS` for targets that say
-# REUSE_FROM NAME; they are compiled with the same options and at least these libraries. It links no layer, so that layers
-# can use it.
+# longhaul_precompile(NAME HEADERS header ... [LINK library ...]): these headers for targets that say REUSE_FROM NAME; they are
+# compiled with the same options and at least these libraries. It links no layer, so that layers can use it.
 function(longhaul_precompile name)
   cmake_parse_arguments(ARG "" "" "LINK;HEADERS" ${ARGN})
   file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "")
@@ -41,7 +40,7 @@ function(longhaul_precompile name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   target_include_directories(${name} SYSTEM PRIVATE ${PROJECT_BINARY_DIR})
   target_link_libraries(${name} PRIVATE fmt::fmt protobuf::libprotobuf ${ARG_LINK} longhaul_flags)
-  target_precompile_headers(${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_HEADERS})
+  target_precompile_headers(${name} PRIVATE ${ARG_HEADERS})
   add_dependencies(${name} longhaul_proto)
 endfunction()
 
@@ -76,7 +75,7 @@ function(longhaul_layer name)
     target_compile_options(longhaul_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   endif()
   if(ARG_PCH)
-    target_precompile_headers(longhaul_${name} PRIVATE ${PROJECT_SOURCE_DIR}/cmake/precompiled.h ${ARG_PCH})
+    target_precompile_headers(longhaul_${name} PRIVATE ${LONGHAUL_COMMON_HEADERS} ${ARG_PCH})
   elseif(ARG_REUSE_FROM)
     target_precompile_headers(longhaul_${name} REUSE_FROM ${ARG_REUSE_FROM})
   elseif(proto IN_LIST ARG_DEPENDS OR graph IN_LIST ARG_DEPENDS)

@@ -1,5 +1,8 @@
 # Each public header compiled alone, as part of the build: one source per header, in an object library per layer that has the
-# layer's own include directories. Those on libtorch share runtime's precompiled header.
+# layer's own include directories. The system's headers are precompiled for them, and none of ours; those on libtorch share
+# runtime's precompiled header. include_lint.sh finds what that would hide.
+longhaul_precompile(precompiled_system HEADERS ${CMAKE_CURRENT_SOURCE_DIR}/precompiled_system.h)
+
 function(longhaul_write_includes file)
   list(TRANSFORM ARGN PREPEND "#include \"")
   list(TRANSFORM ARGN APPEND "\"")
@@ -21,8 +24,8 @@ function(longhaul_check_headers name libraries)
   target_link_libraries(headers_of_${name} PRIVATE ${libraries} longhaul_flags)
   if(name MATCHES "^(runtime|binding)$")
     target_precompile_headers(headers_of_${name} REUSE_FROM longhaul_runtime)
-  else()
-    target_compile_options(headers_of_${name} PRIVATE -O0)
+  elseif(NOT name STREQUAL longhaul)
+    target_precompile_headers(headers_of_${name} REUSE_FROM precompiled_system)
   endif()
 endfunction()
 
