@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <random>
 
 #include "longhaul/base/log.h"
@@ -34,8 +35,31 @@ double time_of(FileSystem& files, const std::string& directory) {
   return now;
 }
 
+constexpr Seconds kEver{std::numeric_limits<double>::infinity()};
+
+// Of one who removes its record meanwhile: for ever.
 Seconds silence(FileSystem& files, const std::string& directory) {
-  return Seconds(time_of(files, directory) - files.modified_at(owner_path(directory)));
+  const double now = time_of(files, directory);
+  try {
+    return Seconds(now - files.modified_at(owner_path(directory)));
+  } catch (const NotFoundError&) {
+    return kEver;
+  }
+}
+
+// What was to become a record, or asked for the time, when its process was killed. Younger ones may be in use.
+void sweep(FileSystem& files, const std::string& directory, Seconds limit) {
+  const std::string record = owner_path(directory);
+  try {
+    const double now = files.modified_at(record);
+    for (const std::string& name : files.list(directory)) {
+      const std::string path = join_path(directory, name);
+      const bool is_ours = name.starts_with(base_name(record) + ".");
+      if (is_ours && Seconds(now - files.modified_at(path)) > limit) files.remove(path);
+    }
+  } catch (const Error& error) {
+    log_debug("what earlier chiefs have left in {} stays: {}", directory, error.what());
+  }
 }
 
 // A file that another machine replaces may fail to be read once (ESTALE).
@@ -54,7 +78,7 @@ std::optional<OwnerRecord> read_patiently(FileSystem& files, const std::string& 
 std::optional<OwnerRecord> find_owner(FileSystem& files, const std::string& directory) {
   try {
     return read_patiently(files, directory);
-  } catch (const DataLossError& error) {
+  } catch (const DamagedOwnerError& error) {
     log_warning("the record of the chief of {} is damaged, and counts for nothing: {}", directory, error.what());
     return std::nullopt;
   }
@@ -101,6 +125,10 @@ void wait(Clock& clock, Seconds time) {
 void check_claim(FileSystem& files, const std::string& directory, const OwnerRecord& owner, bool is_held) {
   const auto now = read_patiently(files, directory);
   if (now ? now->token == owner.token : !is_held) return;
+  if (!now && !files.is_directory(directory)) {
+    throw NotFoundError(directory +
+                        ": the directory is gone, unmounted perhaps: nothing is written there until it is back");
+  }
   report_loss(directory, owner, now);
 }
 
@@ -111,21 +139,43 @@ void warn_once_of_no_flock(const std::string& directory) {
               owner_path(directory));
 }
 
+const DirectoryLockOptions& checked(const DirectoryLockOptions& options, const std::string& directory) {
+  if (is_owner_limit(options.limit.count())) return options;
+  throw InvalidArgumentError(
+      fmt::format("{}: the limit of its lock (lock_limit_secs) is {:g} s: it must be a positive number", directory,
+                  options.limit.count()));
+}
+
 }  // namespace
 
 DirectoryLock::DirectoryLock(const std::string& directory, const DirectoryLockOptions& options)
-    : directory_(strip_file_scheme(directory)), options_(options) {
+    : directory_(strip_file_scheme(directory)), options_(checked(options, directory)) {
   if (options_.use_flock) take_flock();
   refuse_unless_dead();
   const double now = options_.clock->wall_time();
-  owner_ = {
-      .token = new_token(), .process = this_process(), .has_flock = flock_ != nullptr, .since = now, .heartbeat = now};
-  write_owner(*options_.files, directory_, owner_);
+  owner_ = {.token = new_token(),
+            .process = this_process(),
+            .has_flock = flock_ != nullptr,
+            .limit = options_.limit.count(),
+            .since = now};
+  write_record(now);
+  owner_.heartbeat = now;
   claims().set(directory_, {owner_, true});
+  sweep(*options_.files, directory_, options_.limit);
+}
+
+void DirectoryLock::write_record(double heartbeat) const {
+  OwnerRecord beaten = owner_;
+  beaten.heartbeat = heartbeat;
+  write_owner(*options_.files, directory_, beaten);
+}
+
+Seconds DirectoryLock::limit_of(const OwnerRecord& owner) const {
+  return std::max(options_.limit, Seconds(owner.limit));
 }
 
 void DirectoryLock::take_flock() {
-  FileLock::Attempt attempt = FileLock::try_lock(lock_path(directory_));
+  FileLock::Attempt attempt = options_.files->try_lock(lock_path(directory_));
   if (attempt.outcome == FileLock::Outcome::kTaken) {
     if (!is_flock_of_a_dead_machine()) refuse_for_flock(*options_.files, directory_);
     log_warning("{} is still locked, for a machine that is dead: going on without", lock_path(directory_));
@@ -140,7 +190,7 @@ bool DirectoryLock::is_flock_of_a_dead_machine() const {
   const auto owner = find_owner(*options_.files, directory_);
   const bool is_elsewhere =
       owner && !owner->process.boot_id.empty() && owner->process.boot_id != this_process().boot_id;
-  if (!is_elsewhere || silence(*options_.files, directory_) <= options_.limit) return false;
+  if (!is_elsewhere || silence(*options_.files, directory_) <= limit_of(*owner)) return false;
   wait(*options_.clock, kMoment);
   return find_owner(*options_.files, directory_) == owner;
 }
@@ -158,16 +208,17 @@ void DirectoryLock::refuse_unless_dead() const {
   if (state == ProcessState::kGone) return;
   const bool is_of_this_machine = !here.boot_id.empty() && here.boot_id == owner->process.boot_id;
   if (is_of_this_machine && owner->has_flock && flock_ != nullptr) return;
-  const Seconds left = options_.limit - silence(*options_.files, directory_);
-  if (left < Seconds{0}) {
-    log_warning("{}: its chief is taken for dead, silent for over {:g} s: {}", directory_, options_.limit.count(),
+  const Seconds limit = limit_of(*owner), silent = silence(*options_.files, directory_);
+  if (silent == kEver) return;
+  if (silent > limit) {
+    log_warning("{}: its chief is taken for dead, silent for over {:g} s: {}", directory_, limit.count(),
                 describe(*owner));
     return;
   }
   refuse(directory_, describe(*owner),
          fmt::format("Stop it there first; if it is dead, wait: the directory is free {:g} s after its last heartbeat, "
                      "which is in {:.0f} s",
-                     options_.limit.count(), std::max(left.count(), 1.0)));
+                     limit.count(), std::max((limit - silent).count(), 1.0)));
 }
 
 DirectoryLock::~DirectoryLock() {
@@ -186,10 +237,12 @@ void DirectoryLock::check() const {
 }
 
 void DirectoryLock::beat() {
-  check();
-  OwnerRecord beaten = owner_;
-  beaten.heartbeat = options_.clock->wall_time();
-  write_owner(*options_.files, directory_, beaten);
+  try {
+    check();
+  } catch (const DamagedOwnerError& error) {
+    log_warning("the record of this chief is damaged, and is written anew: {}", error.what());
+  }
+  write_record(options_.clock->wall_time());
 }
 
 void check_directory_owner(FileSystem& files, const std::string& path) {

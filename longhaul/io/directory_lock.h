@@ -21,8 +21,8 @@ class DirectoryTakenError : public FailedPreconditionError {
 struct DirectoryLockOptions {
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
-  // An owner of whom nothing else is known, because it is on another machine, is dead when its heartbeat is older.
-  // Owners beat several times within it.
+  // An owner of whom nothing else is known, because it is on another machine, is dead when its heartbeat is older than
+  // this, and than its own limit. Owners beat several times within their own.
   Seconds limit{60};
   bool use_flock = true;  // false: the record alone, for file systems whose flock() hangs or lies
 };
@@ -37,9 +37,8 @@ struct DirectoryLockOptions {
 // for file systems on which flock() does nothing, or nothing beyond the machine. An owner that is found is dead
 //   1. if it is a process that this one can see, by its boot and its start time: when that is gone, at once;
 //   2. if it is of another container of this machine, and had the flock: when that is free, at once;
-//   3. otherwise: when its record is older than the limit, by the clock of the file system. A server of files that
-//   still
-//      has the flock of a machine that died is not asked.
+//   3. otherwise: when its record is older than the longer of the two limits, its own and that of who asks, by the
+//      clock of the file system. A server of files that still has the flock of a machine that died is not asked.
 // To take over is to replace the record. Where flock() works, of two that do so at once one is refused. Where it does
 // not, the later record stays, and whoever wrote the other one finds out at its next check. An owner that was taken for
 // dead and was not (a machine that was suspended) finds out in the same way, before it renames anything: what remains
@@ -48,7 +47,9 @@ struct DirectoryLockOptions {
 // check() is for any thread, beat() for one at a time.
 class DirectoryLock {
  public:
-  // The directory exists. DirectoryTakenError: it has an owner. Otherwise what the file system throws.
+  // The directory exists. What killed processes have left of their records there is removed, once it is older than the
+  // limit. DirectoryTakenError: it has an owner. InvalidArgumentError: the limit is not positive, or no number.
+  // Otherwise what the file system throws.
   explicit DirectoryLock(const std::string& directory, const DirectoryLockOptions& options = {});
 
   // Gives it back: both files are removed, unless it is another's by now.
@@ -56,16 +57,19 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  // DirectoryTakenError: it is another's, or the record is gone. Otherwise what the file system throws: not known.
+  // DirectoryTakenError: it is another's, or the record is gone. NotFoundError: the directory itself is gone. Otherwise
+  // what the file system throws: not known.
   void check() const;
 
-  // check(), then a new heartbeat in the record.
+  // check(), then a new heartbeat in the record. A record that is damaged is nobody's, and is written anew.
   void beat();
 
   const OwnerRecord& owner() const { return owner_; }
 
  private:
   void take_flock();
+  void write_record(double heartbeat) const;
+  Seconds limit_of(const OwnerRecord& owner) const;
   bool is_flock_of_a_dead_machine() const;
   void refuse_unless_dead() const;
 

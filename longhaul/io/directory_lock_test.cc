@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <thread>
 #include <vector>
 
@@ -18,8 +20,10 @@ namespace longhaul {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class DirectoryLockTest : public ::testing::Test {
  protected:
@@ -46,9 +50,15 @@ class DirectoryLockTest : public ::testing::Test {
     OwnerRecord owner = stranger();
     owner.process = process;
     owner.has_flock = has_flock;
+    leave(owner, age);
+  }
+  void leave(const OwnerRecord& owner, Seconds age) {
     write_owner(files_, directory_.path(), owner);
-    const auto now = std::filesystem::last_write_time(record());
-    std::filesystem::last_write_time(record(),
+    make_older(record(), age);
+  }
+  static void make_older(const std::string& path, Seconds age) {
+    const auto now = std::filesystem::last_write_time(path);
+    std::filesystem::last_write_time(path,
                                      now - std::chrono::duration_cast<std::filesystem::file_time_type::duration>(age));
   }
   static OwnerRecord stranger() {
@@ -143,6 +153,59 @@ TEST_F(DirectoryLockTest, AnOwnerOnAnotherMachineIsDeadWhenItsHeartbeatIsOlderTh
   EXPECT_THAT(log_, HasSubstr("taken for dead, silent for over 60 s: host far-away"));
 }
 
+TEST_F(DirectoryLockTest, AnOwnersOwnLimitCountsIfItIsLonger) {
+  OwnerRecord patient = stranger();
+  patient.limit = 600;
+  leave(patient, Seconds{100});  // it beats every hundred seconds
+  EXPECT_THAT(refusal(), HasSubstr("the directory is free 600 s after its last heartbeat, which is in 500 s"));
+  const FileLock::Attempt other = files_.try_lock(lock_file());
+  EXPECT_THAT(refusal(), HasSubstr("host far-away, process 42"));
+  leave(patient, Seconds{601});
+  EXPECT_NO_THROW(take());
+  OwnerRecord hasty = stranger();
+  hasty.limit = 1;
+  leave(hasty, Seconds{20});
+  EXPECT_THAT(refusal(/*use_flock=*/false), HasSubstr("is free 60 s after"));
+}
+
+TEST_F(DirectoryLockTest, ItsOwnLimitIsInItsRecord) {
+  const DirectoryLock lock(directory_.path(), {.limit = Seconds{0.5}});
+  EXPECT_EQ(read_owner(files_, directory_.path())->limit, 0.5);
+}
+
+TEST_F(DirectoryLockTest, TheLimitIsAPositiveNumber) {
+  constexpr double kInfinite = std::numeric_limits<double>::infinity();
+  for (const double limit : {0.0, -60.0, kInfinite, std::nan("")}) {
+    EXPECT_THROW(DirectoryLock(directory_.path(), {.limit = Seconds{limit}}), InvalidArgumentError) << limit;
+  }
+  EXPECT_THAT(files_.list(directory_.path()), IsEmpty());
+}
+
+TEST_F(DirectoryLockTest, ARecordThatIsRemovedWhileItIsLookedAtIsOfNobody) {
+  class RecordVanishes : public testing::FaultyFileSystem {
+   public:
+    std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+      if (const size_t probe = path.find(".probe"); probe != path.npos) remove(path.substr(0, probe));
+      return FaultyFileSystem::create(path, if_exists);
+    }
+  };
+  leave_record(stranger().process);
+  RecordVanishes files;
+  EXPECT_NO_THROW(DirectoryLock(directory_.path(), {.files = &files}));
+  EXPECT_THAT(log_, Not(HasSubstr("taken for dead")));
+}
+
+TEST_F(DirectoryLockTest, WhatKilledProcessesLeftOfRecordsIsSweptOnceItIsOld) {
+  for (const char* name : {"chief.owner.tmp1234", "chief.owner.probe5678", "chief.owners"}) {
+    write_file_atomically(files_, directory_.file(name), "");
+    make_older(directory_.file(name), Seconds{61});
+  }
+  write_file_atomically(files_, directory_.file("chief.owner.tmpyoung"), "");
+  const auto lock = take();
+  EXPECT_THAT(files_.list(directory_.path()),
+              ElementsAre("chief.lock", "chief.owner", "chief.owner.tmpyoung", "chief.owners"));
+}
+
 TEST_F(DirectoryLockTest, TheClocksOfTwoMachinesNeedNotAgree) {
   leave_record(stranger().process, Seconds{61});  // and its own text says 2025: no matter
   clock_.advance(Seconds{-1e6});
@@ -212,15 +275,46 @@ TEST_F(DirectoryLockTest, ADamagedRecordCountsForNothing) {
   EXPECT_THAT(log_, HasSubstr("is damaged, and counts for nothing"));
 }
 
+TEST_F(DirectoryLockTest, ARecordThatIsTooLongCountsForNothing) {
+  write_file_atomically(files_, record(), std::string(5000, 'x'));
+  EXPECT_NO_THROW(take()->check());
+  EXPECT_THAT(log_, AllOf(HasSubstr("over 4096 bytes"), HasSubstr("counts for nothing")));
+}
+
+TEST_F(DirectoryLockTest, ItsOwnRecordIsRepairedByABeat) {
+  const auto lock = take();
+  for (const std::string& damage : {std::string("longhaul own"), std::string(5000, 'x')}) {
+    write_file_atomically(files_, record(), damage);
+    EXPECT_THROW(lock->check(), DataLossError);
+    clock_.advance(Seconds{10});
+    lock->beat();
+    EXPECT_NO_THROW(lock->check());
+    EXPECT_EQ(read_owner(files_, directory_.path())->heartbeat, clock_.wall_time());
+  }
+  EXPECT_THAT(log_, HasSubstr("is damaged, and is written anew"));
+}
+
+// A server of files that does not answer, say: who has the directory is not known.
+TEST_F(DirectoryLockTest, ARecordThatCannotBeReadIsNotADamagedOne) {
+  class ReadsFail : public testing::FaultyFileSystem {
+   public:
+    std::unique_ptr<ReadableFile> open(const std::string& path) override { throw_errno(EIO, "open " + path); }
+  };
+  leave_record(stranger().process);
+  ReadsFail files;
+  EXPECT_THROW(DirectoryLock(directory_.path(), {.files = &files}), DataLossError);
+  EXPECT_EQ(read_owner(files_, directory_.path())->token, stranger().token);
+}
+
 TEST_F(DirectoryLockTest, AFlockIsRespectedWithoutARecordAndWithThatOfADeadProcess) {
-  const FileLock::Attempt other = FileLock::try_lock(lock_file());
+  const FileLock::Attempt other = files_.try_lock(lock_file());
   EXPECT_THAT(refusal(), HasSubstr("has not yet said who it is"));
   leave_record(of_a_dead_process());
   EXPECT_THAT(refusal(), HasSubstr("a child of it still has " + lock_file() + " open"));
 }
 
 TEST_F(DirectoryLockTest, TheFlockOfAMachineThatDiedIsNoObstacle) {
-  const FileLock::Attempt other = FileLock::try_lock(lock_file());
+  const FileLock::Attempt other = files_.try_lock(lock_file());
   leave_record(stranger().process, Seconds{20});
   EXPECT_THAT(refusal(), HasSubstr("host far-away, process 42"));
   leave_record(stranger().process, Seconds{61});
@@ -259,21 +353,49 @@ TEST_F(DirectoryLockTest, WhereTheFileSystemHasNoFlockTheRecordDecides) {
   EXPECT_THROW(outcome_of_flock(EIO, "p"), DataLossError);
 }
 
+TEST_F(DirectoryLockTest, WithoutFlockNoLockFileStays) {
+  const auto unsupported = [](int, int) {
+    errno = ENOLCK;
+    return -1;
+  };
+  EXPECT_EQ(try_flock(lock_file(), unsupported).outcome, FileLock::Outcome::kUnsupported);
+  EXPECT_FALSE(files_.exists(lock_file()));
+  write_file_atomically(files_, lock_file(), "");
+  EXPECT_EQ(try_flock(lock_file(), unsupported).outcome, FileLock::Outcome::kUnsupported);
+  EXPECT_TRUE(files_.exists(lock_file()));  // of somebody else
+}
+
+TEST_F(DirectoryLockTest, ALockFileThatCannotBeOpenedIsAnError) {
+  std::filesystem::create_symlink(directory_.file("nowhere"), lock_file());
+  EXPECT_THROW(files_.try_lock(lock_file()), NotFoundError);
+}
+
+TEST_F(DirectoryLockTest, AFileSystemOfTheProgramsOwnIsAskedForItsLocks) {
+  class WithoutLocks : public testing::FaultyFileSystem {
+   public:
+    FileLock::Attempt try_lock(const std::string& path) override { return FileSystem::try_lock(path); }
+  };
+  WithoutLocks files;
+  const DirectoryLock lock(directory_.path(), {.files = &files});
+  EXPECT_FALSE(lock.owner().has_flock);
+  EXPECT_FALSE(files.exists(lock_file()));
+}
+
 TEST_F(DirectoryLockTest, ALockFileThatWasRemovedIsMadeAnewAndIsNotTheOldOnesToRemove) {
-  FileLock::Attempt first = FileLock::try_lock(lock_file());
-  EXPECT_EQ(FileLock::try_lock(lock_file()).outcome, FileLock::Outcome::kTaken);
+  FileLock::Attempt first = files_.try_lock(lock_file());
+  EXPECT_EQ(files_.try_lock(lock_file()).outcome, FileLock::Outcome::kTaken);
   files_.remove(lock_file());
-  const FileLock::Attempt second = FileLock::try_lock(lock_file());
+  const FileLock::Attempt second = files_.try_lock(lock_file());
   EXPECT_EQ(second.outcome, FileLock::Outcome::kHeld);
   first.lock.reset();
-  EXPECT_EQ(FileLock::try_lock(lock_file()).outcome, FileLock::Outcome::kTaken);
+  EXPECT_EQ(files_.try_lock(lock_file()).outcome, FileLock::Outcome::kTaken);
 }
 
 TEST_F(DirectoryLockTest, ALockFileThatComesAndGoesHasOneHolderAtATime) {
   std::atomic<int> holders{0}, most{0}, held{0};
   const auto contend = [&] {
     for (int i = 0; i < 2000; ++i) {
-      const FileLock::Attempt attempt = FileLock::try_lock(lock_file());
+      const FileLock::Attempt attempt = files_.try_lock(lock_file());
       if (attempt.lock == nullptr) continue;
       const int now = ++holders;
       if (now > most) most = now;

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "longhaul/base/error.h"
+#include "longhaul/io/file_lock.h"
 
 namespace longhaul {
 
@@ -99,6 +100,9 @@ class FileSystem {
   virtual void remove(const std::string& path) = 0;                         // a file or an empty directory
   virtual void sync_directory(const std::string& path) = 0;                 // makes names in it durable
   virtual uint64_t free_bytes(const std::string& path) = 0;                 // for this user, on the disk of `path`
+
+  // Locks the file of that name, which is made for it, if nobody has: without waiting. By default there are no locks.
+  virtual FileLock::Attempt try_lock(const std::string& /*path*/) { return {}; }
 
   // POSIX. Lives for ever.
   static FileSystem& real();

@@ -10,7 +10,7 @@
 namespace longhaul {
 namespace {
 
-constexpr uint64_t kMostBytes = 4096;
+constexpr size_t kMostBytes = 4096;
 constexpr std::string_view kFirstLine = "longhaul owner 1";
 constexpr size_t kTokenDigits = 32;
 constexpr double kLatestTime = 253402300799;  // the end of the year 9999
@@ -22,7 +22,7 @@ class Lines {
 
   std::string_view line() {
     const size_t end = text_.find('\n');
-    if (end == text_.npos) throw DataLossError(fmt::format("{}: a line is missing, or does not end", path_));
+    if (end == text_.npos) throw DamagedOwnerError(fmt::format("{}: a line is missing, or does not end", path_));
     const std::string_view line = text_.substr(0, end);
     text_.remove_prefix(end + 1);
     return line;
@@ -49,7 +49,7 @@ class Lines {
     if (!text_.empty()) fail(text_);
   }
   [[noreturn]] void fail(std::string_view what) const {
-    throw DataLossError(fmt::format("{}: \"{}\" is not what stands there in the record of an owner", path_, what));
+    throw DamagedOwnerError(fmt::format("{}: \"{}\" is not what stands there in the record of an owner", path_, what));
   }
 
  private:
@@ -75,6 +75,10 @@ std::string utc(double seconds) {
 
 }  // namespace
 
+bool is_owner_limit(double seconds) {
+  return seconds > 0 && std::isfinite(seconds);
+}
+
 std::string owner_path(const std::string& directory) {
   return join_path(directory, "chief.owner");
 }
@@ -82,10 +86,10 @@ std::string owner_path(const std::string& directory) {
 std::string format_owner(const OwnerRecord& owner) {
   const ProcessIdentity& process = owner.process;
   return fmt::format(
-      "{}\ntoken {}\nhost {}\nboot {}\nnamespace {}\nprocess {}\nstarted {}\nflock {}\nsince {:.3f}\nheartbeat "
-      "{:.3f}\n",
+      "{}\ntoken {}\nhost {}\nboot {}\nnamespace {}\nprocess {}\nstarted {}\nflock {}\nlimit {}\nsince {:.3f}\n"
+      "heartbeat {:.3f}\n",
       kFirstLine, owner.token, one_line(process.host), one_line(process.boot_id), one_line(process.pid_namespace),
-      process.pid, process.start_time, owner.has_flock ? "held" : "none", owner.since, owner.heartbeat);
+      process.pid, process.start_time, owner.has_flock ? "held" : "none", owner.limit, owner.since, owner.heartbeat);
 }
 
 OwnerRecord parse_owner(const std::string& text, const std::string& path) {
@@ -102,6 +106,8 @@ OwnerRecord parse_owner(const std::string& text, const std::string& path) {
   const std::string_view flock = lines.value("flock");
   if (flock != "held" && flock != "none") lines.fail(flock);
   owner.has_flock = flock == "held";
+  owner.limit = lines.number<double>("limit");
+  if (!is_owner_limit(owner.limit)) lines.fail("limit");
   owner.since = lines.time("since");
   owner.heartbeat = lines.time("heartbeat");
   lines.expect_end();
@@ -115,7 +121,11 @@ void write_owner(FileSystem& files, const std::string& directory, const OwnerRec
 std::optional<OwnerRecord> read_owner(FileSystem& files, const std::string& directory) {
   const std::string path = owner_path(directory);
   try {
-    return parse_owner(read_file(files, path, kMostBytes), path);
+    const auto file = files.open(path);
+    std::string text(kMostBytes + 1, '\0');
+    text.resize(file->read(0, text.data(), text.size()));
+    if (text.size() > kMostBytes) throw DamagedOwnerError(fmt::format("{}: over {} bytes", path, kMostBytes));
+    return parse_owner(text, path);
   } catch (const NotFoundError&) {
     return std::nullopt;
   }

@@ -16,6 +16,7 @@ const OwnerRecord kOwner{.token = "0123456789abcdef0123456789abcdef",
                                      .pid = 4711,
                                      .start_time = 81234567},
                          .has_flock = true,
+                         .limit = 90.5,
                          .since = 1763721934.25,
                          .heartbeat = 1763722264.5};
 
@@ -28,6 +29,7 @@ constexpr const char* kText =
     "process 4711\n"
     "started 81234567\n"
     "flock held\n"
+    "limit 90.5\n"
     "since 1763721934.250\n"
     "heartbeat 1763722264.500\n";
 
@@ -58,17 +60,15 @@ TEST(OwnerRecord, NoPrefixOfOneIsOne) {
 }
 
 TEST(OwnerRecord, ADamagedLineIsNamed) {
-  const std::pair<const char*, const char*> damages[] = {{"owner 1", "owner 2"},
-                                                         {"token 0", "token x"},
-                                                         {"token 01", "token 1"},
-                                                         {"host ", "hosts "},
-                                                         {"process 4711", "process "},
-                                                         {"4711", "47x1"},
-                                                         {"started 8", "started -8"},
-                                                         {"held", "kept"},
-                                                         {"since 1763721934", "since nan"},
-                                                         {"since 1", "since -1"},
-                                                         {"heartbeat 1", "heartbeat 1e300"}};
+  const std::pair<const char*, const char*> damages[] = {
+      {"owner 1", "owner 2"},       {"token 0", "token x"},
+      {"token 01", "token 1"},      {"host ", "hosts "},
+      {"process 4711", "process "}, {"4711", "47x1"},
+      {"started 8", "started -8"},  {"held", "kept"},
+      {"limit 90.5", "limit 0"},    {"limit 90.5", "limit -1"},
+      {"limit 90.5", "limit inf"},  {"limit 90.5", "limit nan"},
+      {"limit 90.5\n", ""},         {"since 1763721934", "since nan"},
+      {"since 1", "since -1"},      {"heartbeat 1", "heartbeat 1e300"}};
   for (const auto& [from, to] : damages) {
     std::string text = kText;
     text.replace(text.find(from), std::string(from).size(), to);

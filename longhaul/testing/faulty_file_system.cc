@@ -119,4 +119,9 @@ void FaultyFileSystem::sync_directory(const std::string& path) {
   inner_.sync_directory(path);
 }
 
+FileLock::Attempt FaultyFileSystem::try_lock(const std::string& path) {
+  check("try_lock " + base_name(path));
+  return inner_.try_lock(path);
+}
+
 }  // namespace longhaul::testing

@@ -10,7 +10,7 @@ namespace longhaul::testing {
 
 // The files of another file system, with faults. It counts and records, in order, every operation that changes the
 // disk: "create a/b", "append b 12", "flush b", "sync b", "close b", "rename b c", "link b c", "remove b",
-// "make_directories a", "sync_directory a" (files by base name, directories by path). To try every failure of a
+// "make_directories a", "sync_directory a", "try_lock b" (files by base name, directories by path). To try every failure of a
 // protocol, run it once to learn operations().size(), then once for each n with fail_operation(n). Any thread.
 class FaultyFileSystem : public FileSystem {
  public:
@@ -46,6 +46,7 @@ class FaultyFileSystem : public FileSystem {
   void remove(const std::string& path) override;
   void sync_directory(const std::string& path) override;
   uint64_t free_bytes(const std::string& path) override { return inner_.free_bytes(path); }
+  FileLock::Attempt try_lock(const std::string& path) override;
 
  private:
   class File;
