@@ -29,8 +29,8 @@ void LooperThread::run() {
   } else {
     Seconds due = coord_.clock().now();
     while (!coord_.wait_for_stop(due - coord_.clock().now())) {
-      due += *interval_;
       run_loop();
+      due += next_interval();
     }
   }
   stop_loop();

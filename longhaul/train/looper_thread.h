@@ -39,6 +39,8 @@ class LooperThread : public std::enable_shared_from_this<LooperThread> {
   virtual void start_loop() {}
   virtual void run_loop();
   virtual void stop_loop() {}
+  // From a call to the one after it, asked after each; the constructor's unless overridden. Not called without one.
+  virtual Seconds next_interval() { return interval_.value(); }
 
  private:
   void run();

@@ -15,7 +15,7 @@ class RestartCurves : public SupervisorFixture {
   RestartCurves() {
     add_step();
     options.save_at_end = false;
-    options.save_summaries_secs = options.save_model_secs = Seconds{0};
+    options.save_model_secs = options.save_summaries_secs = Seconds{0};
   }
 
   // Trains up to step `end` and logs each step; takes a checkpoint at step 3.

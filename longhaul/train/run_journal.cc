@@ -63,16 +63,16 @@ std::string journal_path(const std::string& directory) {
   return join_path(directory, "run.journal");
 }
 
-RunJournal::RunJournal(std::string directory, const RunJournalOptions& options)
-    : directory_(std::move(directory)),
-      path_(journal_path(directory_)),
-      options_(options),
-      began_(options.clock->now()),
-      began_wall_(std::max(0.0, options.clock->wall_time())),
-      history_(read()) {
+void RunJournal::begin() {
+  RunHistory before = read();
   std::string failure;
   {
     MutexLock lock(mutex_);
+    history_ = std::move(before);
+    began_ = options_.clock->now();
+    began_wall_ = std::max(0.0, options_.clock->wall_time());
+    is_open_ = true;
+    is_restoring_ = false;
     failure = failure_of([this] { replace_file(); });
   }
   log_failure(failure);
@@ -102,7 +102,7 @@ std::optional<std::string> RunJournal::pass_over(const std::string& prefix) {
   bool is_first;
   {
     MutexLock lock(mutex_);
-    is_first = !std::exchange(is_restoring_, true);
+    is_first = is_open_ && !std::exchange(is_restoring_, true);
   }
   if (is_first) note({.kind = Kind::kRestoring, .text = base_name(prefix)});
   return std::nullopt;
@@ -143,19 +143,28 @@ void RunJournal::stop_requested(const std::string& why, std::optional<int64_t> s
 }
 
 void RunJournal::ended(const std::exception_ptr& error) {
-  if (!error) {
-    note({.kind = Kind::kEnded});
-  } else {
-    note({.kind = is_of_surroundings(error) ? Kind::kDisturbed : Kind::kFailed, .text = message_of(error)});
+  RunEvent event{.kind = Kind::kEnded};
+  if (error) event = {.kind = is_of_surroundings(error) ? Kind::kDisturbed : Kind::kFailed, .text = message_of(error)};
+  try {
+    note(event);
+  } catch (const Error& taken) {
+    log_error("the end of a run is not in its journal: {}", taken.what());
   }
-  const RunHistory all = history();
+  RunHistory all;
+  {
+    MutexLock lock(mutex_);
+    if (!std::exchange(is_open_, false)) return;
+    file_.reset();
+    all = std::move(history_);
+  }
   log_info("{}: {}", directory_, describe(all.ledger(), all.sums().runs));
 }
 
 RunHistory RunJournal::history() const {
   MutexLock lock(mutex_);
+  if (!is_open_) return {};
   RunHistory history = history_;
-  if (history.sums().phase != RunHistory::Phase::kStopped) history.apply({.kind = Kind::kMark, .time = time_now()});
+  history.apply({.kind = Kind::kMark, .time = time_now()});
   return history;
 }
 
@@ -168,6 +177,7 @@ void RunJournal::note(RunEvent event) {
   std::string failure;
   {
     MutexLock lock(mutex_);
+    if (!is_open_) return;
     event.time = time_now();
     history_.apply(event);
     if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised) is_restoring_ = false;

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "longhaul/base/mutex.h"
 #include "longhaul/io/file.h"
@@ -27,7 +28,10 @@ std::string journal_path(const std::string& directory);
 // Remembers, in a file of the training's directory, what happened to all its runs (docs/formats/run_journal.md). It is
 // for the chief that has the directory locked.
 //
-//   RunJournal() --restoring--> --restored or initialised--> --training--> (mark | saved)* --stop_requested--> --ended
+//   closed --begin--> open: pass_over, restored or initialised, training, (mark | saved)*, stop_requested --ended-->
+//   closed
+//
+// Closed, nothing is noted and nothing known.
 //
 // What was noted is in the file when the call returns, so a kill of the process loses nothing of it; a crash of the
 // machine may lose what came since the begin of the run, or since its end once that is noted. A journal that is missing
@@ -35,8 +39,10 @@ std::string journal_path(const std::string& directory);
 // training goes on: the next note tries again. A DirectoryTakenError alone is thrown. Any thread.
 class RunJournal {
  public:
-  // A run begins. DirectoryTakenError: by a chief whose lock is lost.
-  explicit RunJournal(std::string directory, const RunJournalOptions& options = {});
+  explicit RunJournal(std::string directory, const RunJournalOptions& options = {})
+      : directory_(std::move(directory)), path_(journal_path(directory_)), options_(options) {}
+
+  void begin();  // a run does
 
   // For SessionManagerOptions::pass_over: the reason, if two runs died after this checkpoint before they saved another.
   // The first one without a reason is noted as being restored.
@@ -58,7 +64,7 @@ class RunJournal {
  private:
   RunHistory read() const;
   void note(RunEvent event);
-  double time_now() const;
+  double time_now() const REQUIRES(mutex_);
   template <typename Work>
   std::string failure_of(const Work& work) REQUIRES(mutex_);
   void log_failure(const std::string& failure) const;
@@ -67,10 +73,11 @@ class RunJournal {
 
   const std::string directory_, path_;
   const RunJournalOptions options_;
-  const Seconds began_;
-  const double began_wall_;
 
   mutable Mutex mutex_;
+  bool is_open_ GUARDED_BY(mutex_) = false;
+  Seconds began_ GUARDED_BY(mutex_){0};
+  double began_wall_ GUARDED_BY(mutex_) = 0;
   RunHistory history_ GUARDED_BY(mutex_);
   std::unique_ptr<WritableFile> file_ GUARDED_BY(mutex_);  // null: to be replaced
   uint64_t bytes_ GUARDED_BY(mutex_) = 0;

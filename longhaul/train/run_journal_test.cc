@@ -14,9 +14,11 @@ using ::testing::Not;
 class RunJournalTest : public ::testing::Test {
  protected:
   std::unique_ptr<RunJournal> begin() {
-    return std::make_unique<RunJournal>(
+    auto journal = std::make_unique<RunJournal>(
         directory.path(),
         RunJournalOptions{.pass_over_crashing_checkpoints = passes_over, .files = &files, .clock = &clock});
+    journal->begin();
+    return journal;
   }
   // A run that is killed after it was restored and has made steps.
   void die_after(const std::string& prefix) {
@@ -184,7 +186,7 @@ TEST_F(RunJournalTest, AnErrorOfTheSurroundingsIsNotHeldAgainstTheCheckpoint) {
     const auto journal = begin();
     journal->restored(prefix(), 100);
     journal->ended(error);
-    return journal->history().deaths_after("model.ckpt-100");
+    return on_disk().deaths_after("model.ckpt-100");
   };
   EXPECT_EQ(end_with(std::make_exception_ptr(InternalError("diverged"))), 1);
   EXPECT_EQ(end_with(std::make_exception_ptr(ResourceExhaustedError("the disk is full"))), 1);
@@ -202,6 +204,20 @@ TEST_F(RunJournalTest, TheEndIsLoggedAndOnTheDisk) {
   journal->ended();
   EXPECT_THAT(log.text(), HasSubstr(": 1 min 30 s in 1 run: 100.0 % goodput, 0.0 % redone"));
   EXPECT_EQ(files.operations().back(), "sync run.journal.new");
+}
+
+TEST_F(RunJournalTest, ClosedNothingIsNoted) {
+  RunJournal journal(directory.path(), {.files = &files, .clock = &clock});
+  EXPECT_EQ(journal.pass_over(prefix()), std::nullopt);
+  journal.training(1);
+  journal.ended();
+  EXPECT_THAT(files.operations(), ::testing::IsEmpty());
+  journal.begin();
+  journal.ended();
+  const size_t before = files.operations().size();
+  journal.mark(7);
+  journal.ended(std::make_exception_ptr(InternalError("late")));
+  EXPECT_EQ(files.operations().size(), before);
 }
 
 TEST_F(RunJournalTest, AFullDiskIsLoggedOnceAndCostsNothingButLines) {

@@ -9,7 +9,6 @@ namespace {
 
 constexpr Seconds kPriorTime{24 * 3600.0};
 constexpr int64_t kPriorInterruptions = 1;
-constexpr Seconds kShortest{30}, kLongest{3600};
 constexpr double kMostOverhead = 0.01;
 constexpr size_t kSavesRemembered = 5;
 
@@ -21,7 +20,7 @@ Seconds mean_time_between_failures(Seconds running, int64_t interruptions) {
 
 Seconds choose_save_interval(Seconds cost, Seconds between_failures) {
   const Seconds least_lost{std::sqrt(2 * cost.count() * between_failures.count())};
-  return std::max(std::clamp(least_lost, kShortest, kLongest), cost / kMostOverhead);
+  return std::max(std::clamp(least_lost, kShortestAutoInterval, kLongestAutoInterval), cost / kMostOverhead);
 }
 
 void SaveCostMeter::begins(Seconds now, std::optional<int64_t> step) {

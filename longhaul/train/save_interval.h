@@ -13,6 +13,7 @@ struct AutoInterval {
   bool operator==(const AutoInterval&) const = default;
 };
 inline constexpr AutoInterval kAuto{};
+inline constexpr Seconds kShortestAutoInterval{30}, kLongestAutoInterval{3600};
 
 // How often checkpoints are taken: so many seconds apart, or as it loses the least time (kAuto), which
 // choose_save_interval() tells.
