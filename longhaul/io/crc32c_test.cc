@@ -34,6 +34,14 @@ TEST(Crc32c, ExtendingGivesTheCrcOfTheWhole) {
     EXPECT_EQ(extend_crc32c(crc32c(data.substr(0, cut)), data.substr(cut)), crc32c(data));
 }
 
+TEST(Crc32c, CombiningTwoGivesTheCrcOfTheWhole) {
+  const std::string data(70001, 'x');
+  for (const size_t cut : {0, 1, 7, 4096, 65536, 70000, 70001}) {
+    const std::string_view a = std::string_view(data).substr(0, cut), b = std::string_view(data).substr(cut);
+    EXPECT_EQ(combine_crc32c(crc32c(a), crc32c(b), b.size()), crc32c(data)) << cut;
+  }
+}
+
 TEST(Crc32c, MaskingIsUndoneByUnmasking) {  // TR-2
   EXPECT_EQ(mask_crc32c(0), 0xa282ead8u);
   for (uint32_t crc : {0u, 1u, 0x8a9136aau, 0xffffffffu}) {

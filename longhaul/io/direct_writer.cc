@@ -151,7 +151,7 @@ void DirectWriter::submit() {
   Block& block = blocks_[open_];
   if (direct_wanted_ && !direct_) direct_wanted_ = set_direct(true);
   make_room(block.offset + block.size);
-  queue_->submit(fd_, block.offset, block.pieces, open_);
+  queue_->submit({Transfer::Kind::kWrite, fd_, block.offset, block.pieces}, open_);
   block.under_way = true;
   ++under_way_;
   take_free_block(block.offset + block.size);
@@ -159,7 +159,7 @@ void DirectWriter::submit() {
 
 void DirectWriter::start() {
   if (direct_wanted_) direct_wanted_ = set_direct(true);
-  queue_ = direct_wanted_ ? options_.queue(options_.in_flight) : make_plain_write_queue(options_.in_flight);
+  queue_ = direct_wanted_ ? options_.queue(options_.in_flight) : make_plain_queue(options_.in_flight);
 }
 
 // The descriptor's flag; false: the file system refuses.
@@ -190,7 +190,7 @@ void DirectWriter::take_free_block(uint64_t offset) {
 
 // Waits for one of the writes under way and frees its block.
 void DirectWriter::reap() {
-  const WriteQueue::Finished finished = queue_->wait();
+  const IoQueue::Finished finished = queue_->wait();
   --under_way_;
   Block& block = blocks_[finished.tag];
   block.under_way = false;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "longhaul/io/file.h"
-#include "longhaul/io/write_queue.h"
+#include "longhaul/io/io_queue.h"
 
 namespace longhaul {
 
@@ -20,7 +20,7 @@ struct DirectWriterOptions {
   size_t block_bytes = size_t{8} << 20;  // of one write: a multiple of 4096, at most 16 MiB
   size_t in_flight = 8;                  // blocks under way at a time
   bool direct = true;                    // false: through the kernel's cache even where O_DIRECT can be had
-  std::function<std::unique_ptr<WriteQueue>(size_t depth)> queue = make_write_queue;
+  std::function<std::unique_ptr<IoQueue>(size_t depth)> queue = make_io_queue;
 };
 
 // A large file that is written past the kernel's cache (O_DIRECT), several blocks at a time, borrowed bytes straight
@@ -97,7 +97,7 @@ class DirectWriter : public WritableFile {
   const DirectWriterOptions options_;
   std::vector<Block> blocks_;
   size_t open_ = 0;                    // the block that is put together
-  std::unique_ptr<WriteQueue> queue_;  // once there was a block to submit
+  std::unique_ptr<IoQueue> queue_;  // once there was a block to submit
   size_t under_way_ = 0;
   uint64_t position_ = 0;          // the bytes appended
   uint64_t flushed_ = 0;           // the position at the last flush()

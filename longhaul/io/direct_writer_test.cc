@@ -40,7 +40,7 @@ class Memory {
 struct Path {
   const char* name;
   bool direct;
-  std::unique_ptr<WriteQueue> (*queue)(size_t depth);
+  std::unique_ptr<IoQueue> (*queue)(size_t depth);
 };
 
 // A test without a queue of its own writes on each path.
@@ -53,7 +53,7 @@ class DirectWriterTest : public ::testing::TestWithParam<Path> {
 
   // Small blocks, so that a few megabytes are many.
   std::unique_ptr<DirectWriter> create_on_path() {
-    if (GetParam().queue == make_uring_write_queue && !make_uring_write_queue(1)) return nullptr;
+    if (GetParam().queue == make_uring_queue && !make_uring_queue(1)) return nullptr;
     return create({.block_bytes = 256 * 1024, .in_flight = 3, .direct = GetParam().direct, .queue = GetParam().queue});
   }
 
@@ -70,10 +70,10 @@ class DirectWriterTest : public ::testing::TestWithParam<Path> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Paths, DirectWriterTest,
-                         ::testing::Values(Path{"Uring", true, make_uring_write_queue},
-                                           Path{"Threads", true, make_threaded_write_queue},
-                                           Path{"AtOnce", true, make_plain_write_queue},
-                                           Path{"ThroughTheCache", false, make_threaded_write_queue}),
+                         ::testing::Values(Path{"Uring", true, make_uring_queue},
+                                           Path{"Threads", true, make_threaded_queue},
+                                           Path{"AtOnce", true, make_plain_queue},
+                                           Path{"ThroughTheCache", false, make_threaded_queue}),
                          [](const auto& info) { return info.param.name; });
 
 // Pieces of all sizes and alignments, lent and copied, some brought to a multiple of 4096 as the writers of checkpoints
@@ -146,22 +146,23 @@ struct Script {
   size_t under_way = 0;
 };
 
-class ScriptedQueue : public WriteQueue {
+class ScriptedQueue : public IoQueue {
  public:
   explicit ScriptedQueue(Script& script) : script_(script) {}
   ~ScriptedQueue() override { EXPECT_EQ(script_.under_way, 0u); }
 
-  void submit(int fd, uint64_t offset, std::span<const iovec> pieces, size_t tag) override {
+  void submit(const Transfer& transfer, size_t tag) override {
     ++script_.submitted;
     ++script_.under_way;
-    waiting_.push_back({fd, offset, pieces, tag});
+    waiting_.push_back({transfer, tag});
   }
 
   Finished wait() override {
-    const auto [fd, offset, pieces, tag] = waiting_.front();
+    const auto [write, tag] = waiting_.front();
     waiting_.pop_front();
     --script_.under_way;
-    ssize_t result = ::pwritev(fd, pieces.data(), static_cast<int>(pieces.size()), static_cast<off_t>(offset));
+    const auto count = static_cast<int>(write.pieces.size());
+    ssize_t result = ::pwritev(write.fd, write.pieces.data(), count, static_cast<off_t>(write.offset));
     if (!script_.results.empty()) {
       result = std::min(result, script_.results.front());
       script_.results.pop_front();
@@ -171,9 +172,7 @@ class ScriptedQueue : public WriteQueue {
 
  private:
   struct Waiting {
-    int fd;
-    uint64_t offset;
-    std::span<const iovec> pieces;
+    Transfer write;
     size_t tag;
   };
   Script& script_;

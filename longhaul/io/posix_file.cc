@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "longhaul/io/direct_reader.h"
 #include "longhaul/io/direct_writer.h"
 #include "longhaul/io/file.h"
 #include "longhaul/io/posix_call.h"
@@ -130,6 +131,10 @@ class PosixReadableFile : public ReadableFile {
       done += got;
     }
     return done;
+  }
+
+  void read_batch(std::span<const ReadRequest> requests, const UsePart& use) const override {
+    read_directly(*this, fd_, requests, use);
   }
 
  private:

@@ -9,11 +9,13 @@
 namespace longhaul {
 namespace {
 
-constexpr size_t kAlignment = 64;
+// What is large begins at a page, so that files are read into it and written from it past the kernel's cache.
+constexpr size_t kAlignment = 64, kLarge = 64 * 1024, kAlignmentOfLarge = 4096;
 
 std::shared_ptr<const void> allocate_bytes(size_t bytes) {
-  const size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-  void* memory = std::aligned_alloc(kAlignment, rounded == 0 ? kAlignment : rounded);
+  const size_t alignment = bytes < kLarge ? kAlignment : kAlignmentOfLarge;
+  const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
   if (memory == nullptr) throw ResourceExhaustedError(fmt::format("a tensor of {} bytes: no memory", bytes));
   return {memory, [](const void* p) { std::free(const_cast<void*>(p)); }};
 }

@@ -1,4 +1,4 @@
-#include "longhaul/io/write_queue.h"
+#include "longhaul/io/io_queue.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -14,36 +14,35 @@
 namespace longhaul {
 namespace {
 
-struct Write {
-  int fd;
-  uint64_t offset;
-  std::span<const iovec> pieces;
+struct Waiting {
+  Transfer transfer;
   size_t tag;
 };
 
-WriteQueue::Finished perform(const Write& write) {
-  const ssize_t written = retried([&] {
-    return ::pwritev(write.fd, write.pieces.data(), static_cast<int>(write.pieces.size()),
-                     static_cast<off_t>(write.offset));
+IoQueue::Finished perform(const Transfer& transfer, size_t tag) {
+  const auto call = transfer.kind == Transfer::Kind::kRead ? &::preadv : &::pwritev;
+  const ssize_t result = retried([&] {
+    return call(transfer.fd, transfer.pieces.data(), static_cast<int>(transfer.pieces.size()),
+                static_cast<off_t>(transfer.offset));
   });
-  return {write.tag, written < 0 ? -errno : written};
+  return {tag, result < 0 ? -errno : result};
 }
 
-class ThreadedWriteQueue : public WriteQueue {
+class ThreadedQueue : public IoQueue {
  public:
-  explicit ThreadedWriteQueue(size_t depth) {
+  explicit ThreadedQueue(size_t depth) {
     try {
-      for (size_t i = 0; i < depth; ++i) threads_.emplace_back(fmt::format("lh-write-{}", i), [this] { work(); });
+      for (size_t i = 0; i < depth; ++i) threads_.emplace_back(fmt::format("lh-io-{}", i), [this] { work(); });
     } catch (...) {
       stop();
       throw;
     }
   }
-  ~ThreadedWriteQueue() override { stop(); }
+  ~ThreadedQueue() override { stop(); }
 
-  void submit(int fd, uint64_t offset, std::span<const iovec> pieces, size_t tag) override {
+  void submit(const Transfer& transfer, size_t tag) override {
     MutexLock lock(mutex_);
-    waiting_.push_back({fd, offset, pieces, tag});
+    waiting_.push_back({transfer, tag});
     changed_.notify_all();
   }
 
@@ -63,10 +62,10 @@ class ThreadedWriteQueue : public WriteQueue {
     while (true) {
       while (waiting_.empty() && !stopped_) changed_.wait_for(mutex_, kLookAround);
       if (waiting_.empty()) return;
-      const Write write = waiting_.front();
+      const Waiting next = waiting_.front();
       waiting_.pop_front();
       mutex_.unlock();
-      const Finished finished = perform(write);
+      const Finished finished = perform(next.transfer, next.tag);
       mutex_.lock();
       finished_.push_back(finished);
       changed_.notify_all();
@@ -86,17 +85,17 @@ class ThreadedWriteQueue : public WriteQueue {
   std::vector<NamedThread> threads_;
   Mutex mutex_;
   CondVar changed_;
-  std::deque<Write> waiting_ GUARDED_BY(mutex_);
+  std::deque<Waiting> waiting_ GUARDED_BY(mutex_);
   std::deque<Finished> finished_ GUARDED_BY(mutex_);
   bool stopped_ GUARDED_BY(mutex_) = false;
 };
 
-class PlainWriteQueue : public WriteQueue {
+class PlainQueue : public IoQueue {
  public:
-  void submit(int fd, uint64_t offset, std::span<const iovec> pieces, size_t tag) override {
-    const Finished finished = perform({fd, offset, pieces, tag});
-    if (finished.result > 0) {
-      ::sync_file_range(fd, static_cast<off_t>(offset), finished.result, SYNC_FILE_RANGE_WRITE);
+  void submit(const Transfer& transfer, size_t tag) override {
+    const Finished finished = perform(transfer, tag);
+    if (transfer.kind == Transfer::Kind::kWrite && finished.result > 0) {
+      ::sync_file_range(transfer.fd, static_cast<off_t>(transfer.offset), finished.result, SYNC_FILE_RANGE_WRITE);
     }
     finished_.push_back(finished);
   }
@@ -113,20 +112,20 @@ class PlainWriteQueue : public WriteQueue {
 
 }  // namespace
 
-std::unique_ptr<WriteQueue> make_threaded_write_queue(size_t depth) {
-  return std::make_unique<ThreadedWriteQueue>(depth);
+std::unique_ptr<IoQueue> make_threaded_queue(size_t depth) {
+  return std::make_unique<ThreadedQueue>(depth);
 }
 
-std::unique_ptr<WriteQueue> make_plain_write_queue(size_t) {
-  return std::make_unique<PlainWriteQueue>();
+std::unique_ptr<IoQueue> make_plain_queue(size_t) {
+  return std::make_unique<PlainQueue>();
 }
 
-std::unique_ptr<WriteQueue> make_write_queue(size_t depth) {
-  if (auto queue = make_uring_write_queue(depth)) return queue;
+std::unique_ptr<IoQueue> make_io_queue(size_t depth) {
+  if (auto queue = make_uring_queue(depth)) return queue;
   try {
-    return make_threaded_write_queue(depth);
+    return make_threaded_queue(depth);
   } catch (const std::system_error&) {  // no more threads
-    return make_plain_write_queue(depth);
+    return make_plain_queue(depth);
   }
 }
 

@@ -1,0 +1,80 @@
+#include <liburing.h>
+
+#include <vector>
+
+#include "longhaul/base/error.h"
+#include "longhaul/io/io_queue.h"
+#include "longhaul/io/posix_call.h"
+
+namespace longhaul {
+namespace {
+
+class UringQueue : public IoQueue {
+ public:
+  explicit UringQueue(const io_uring& ring) : ring_(ring) {}
+  ~UringQueue() override { io_uring_queue_exit(&ring_); }
+  UringQueue(const UringQueue&) = delete;
+  UringQueue& operator=(const UringQueue&) = delete;
+
+  void submit(const Transfer& transfer, size_t tag) override {
+    io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
+    if (sqe == nullptr) throw InternalError("io_uring: more under way than it was made for");
+    const auto pieces = static_cast<unsigned>(transfer.pieces.size());
+    if (transfer.kind == Transfer::Kind::kRead) {
+      io_uring_prep_readv(sqe, transfer.fd, transfer.pieces.data(), pieces, transfer.offset);
+      sqe->flags |= IOSQE_ASYNC;  // new pages are got by the kernel's threads, and not one after another here
+    } else {
+      io_uring_prep_writev(sqe, transfer.fd, transfer.pieces.data(), pieces, transfer.offset);
+    }
+    io_uring_sqe_set_data64(sqe, tag);
+    int submitted;
+    do {
+      submitted = io_uring_submit(&ring_);
+    } while (submitted == -EINTR);
+    if (submitted >= 0) return;
+    refused_.push_back({tag, submitted});
+    io_uring_prep_nop(sqe);  // it goes with the next one
+    io_uring_sqe_set_data64(sqe, kNothing);
+  }
+
+  Finished wait() override {
+    if (!refused_.empty()) {
+      const Finished finished = refused_.back();
+      refused_.pop_back();
+      return finished;
+    }
+    Finished finished;
+    do {
+      finished = wait_for_ring();
+    } while (finished.tag == kNothing);
+    return finished;
+  }
+
+ private:
+  static constexpr size_t kNothing = SIZE_MAX;  // a tag of ours
+
+  Finished wait_for_ring() {
+    io_uring_cqe* cqe = nullptr;
+    int error;
+    do {
+      error = io_uring_wait_cqe(&ring_, &cqe);
+    } while (error == -EINTR || error == -EAGAIN);
+    if (error < 0) throw_errno(-error, "io_uring_enter");
+    const Finished finished{static_cast<size_t>(io_uring_cqe_get_data64(cqe)), cqe->res};
+    io_uring_cqe_seen(&ring_, cqe);
+    return finished;
+  }
+
+  io_uring ring_;
+  std::vector<Finished> refused_;
+};
+
+}  // namespace
+
+std::unique_ptr<IoQueue> make_uring_queue(size_t depth) {
+  io_uring ring;
+  if (io_uring_queue_init(static_cast<unsigned>(depth), &ring, 0) != 0) return nullptr;
+  return std::make_unique<UringQueue>(ring);
+}
+
+}  // namespace longhaul
