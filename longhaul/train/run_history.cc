@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "longhaul/train/save_interval.h"
+
 namespace longhaul {
 namespace {
 
@@ -125,6 +127,13 @@ void RunHistory::remember_crashes(Crashes crashes) {
 
 void RunHistory::forget_crashes(const std::string& checkpoint) {
   std::erase_if(sums_.crashes, [&](const Crashes& crashes) { return crashes.checkpoint == checkpoint; });
+}
+
+Seconds best_save_interval(const RunHistory& history, std::optional<Seconds> cost) {
+  if (!cost) cost = history.sums().save_cost;
+  if (!cost) return kShortestAutoInterval;
+  const Seconds between = mean_time_between_failures(history.ledger().running(), history.sums().interruptions);
+  return choose_save_interval(*cost, between);
 }
 
 int64_t RunHistory::deaths_after(const std::string& checkpoint) const {

@@ -98,4 +98,8 @@ class RunHistory {
   Sums sums_;
 };
 
+// How far checkpoints of such a training are apart when they lose the least time (train/save_interval.h). `cost`: what
+// one costs; absent: what the history knows. If nobody does, it is the shortest interval, so that it is soon known.
+Seconds best_save_interval(const RunHistory& history, std::optional<Seconds> cost = std::nullopt);
+
 }  // namespace longhaul

@@ -178,6 +178,15 @@ TEST_F(RunHistoryTest, TheCostOfSavesIsThatOfTheLastOnes) {
   EXPECT_EQ(history.sums().save_cost, Seconds{3});
 }
 
+TEST_F(RunHistoryTest, OftenInterruptedTrainingsAreSavedMoreOften) {
+  EXPECT_EQ(best_save_interval(history), Seconds{30}) << "what it costs is not known yet";
+  EXPECT_NEAR(best_save_interval(history, Seconds{0.5}).count(), 294, 1) << "as if interrupted once a day";
+  saved_at(1000, 1, Seconds{0}, Seconds{2});
+  EXPECT_NEAR(best_save_interval(history).count(), 588, 1);
+  for (int i = 0; i < 24; ++i) die_after("ckpt");
+  EXPECT_LT(best_save_interval(history, Seconds{0.5}), Seconds{62});
+}
+
 TEST(TimeLedger, IsDescribedInOneLine) {
   const TimeLedger ledger{.training = Seconds{10800},
                           .redone = Seconds{120},

@@ -44,13 +44,16 @@ class SecondOrStepTimer {
 
   void reset() { last_.reset(); }
 
+  // For a timer by seconds: from now on so many.
+  void set_every_secs(Seconds seconds) { interval_.every_secs = seconds; }
+
  private:
   struct Trigger {
     Seconds time;
     int64_t step;
   };
 
-  const TimerInterval interval_;
+  TimerInterval interval_;
   const Clock* clock_;
   std::optional<Trigger> last_;
 };

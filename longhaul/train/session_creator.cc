@@ -1,5 +1,7 @@
 #include "longhaul/train/session_creator.h"
 
+#include "longhaul/checkpoint/checkpoint_files.h"
+
 namespace longhaul {
 namespace {
 
@@ -30,16 +32,31 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
   scaffold_->finalize(graph_);
   SessionManagerOptions manager = manager_options(graph_, *scaffold_, options_.coordinator);
   manager.files = options_.files;
+  if (options_.journal) {
+    manager.pass_over = [this](const std::string& prefix) { return options_.journal->pass_over(prefix); };
+  }
   const std::shared_ptr<Saver> saver = scaffold_->saver();
-  return SessionManager(manager).prepare_session(
-      {.master = options_.master,
-       .init_op = scaffold_->init_op(),
-       .saver = saver.get(),
-       .checkpoint_dir = options_.checkpoint_dir,
-       .checkpoint_filename_with_path = options_.checkpoint_filename_with_path,
-       .config = options_.config,
-       .init_feed_dict = scaffold_->init_feed_dict(),
-       .init_fn = scaffold_->init_fn()});
+  SessionManager sessions(manager);
+  std::shared_ptr<Session> session =
+      sessions.prepare_session({.master = options_.master,
+                                .init_op = scaffold_->init_op(),
+                                .saver = saver.get(),
+                                .checkpoint_dir = options_.checkpoint_dir,
+                                .checkpoint_filename_with_path = options_.checkpoint_filename_with_path,
+                                .config = options_.config,
+                                .init_feed_dict = scaffold_->init_feed_dict(),
+                                .init_fn = scaffold_->init_fn()});
+  note_start(sessions.restored_from());
+  return session;
+}
+
+void ChiefSessionCreator::note_start(const std::string& restored_from) const {
+  if (!options_.journal) return;
+  if (restored_from.empty()) {
+    options_.journal->initialised(std::nullopt);
+  } else {
+    options_.journal->restored(restored_from, split_step(restored_from).step);
+  }
 }
 
 WorkerSessionCreator::WorkerSessionCreator(WorkerSessionCreatorOptions options)

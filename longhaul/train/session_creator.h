@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "longhaul/train/run_journal.h"
 #include "longhaul/train/scaffold.h"
 
 namespace longhaul {
@@ -25,6 +26,8 @@ struct ChiefSessionCreatorOptions {
   // Where to recover from: the newest whole checkpoint of a directory, or this one. At most one of the two.
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
+  // Learns what was restored, and may have a checkpoint of the directory passed over; nullptr: none.
+  std::shared_ptr<RunJournal> journal;
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // a stop of it ends what waits; its clock measures the waits
 };
@@ -38,6 +41,8 @@ class ChiefSessionCreator : public SessionCreator {
   std::shared_ptr<Session> create_session() override;
 
  private:
+  void note_start(const std::string& restored_from) const;
+
   const ChiefSessionCreatorOptions options_;
   Graph& graph_;
   const std::shared_ptr<Scaffold> scaffold_;
