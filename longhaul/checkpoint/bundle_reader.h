@@ -1,13 +1,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <memory>
+#include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "longhaul/base/mutex.h"
+#include "longhaul/checkpoint/bundle_index.h"
+#include "longhaul/checkpoint/piece_reader.h"
 #include "longhaul/checkpoint/slice.h"
 #include "longhaul/io/file.h"
 #include "longhaul/tensor/tensor.h"
@@ -20,6 +22,7 @@ namespace longhaul {
 //
 //   BundleReader reader(FileSystem::real(), "runs/demo/model.ckpt-100");
 //   for (const std::string& name : reader.keys()) use(name, reader.read(name));
+//   const std::vector<Tensor> model = reader.read_many({{.name = "w"}, {.name = "b"}});  // at the disk's speed
 //
 // The errors say what a caller can do. NotFoundError: no such checkpoint, or no such tensor. DataLossError: the
 // checkpoint is damaged, try the one before it. InvalidArgumentError and UnimplementedError: it is whole, but not for
@@ -32,14 +35,8 @@ class BundleReader {
   // Reads the index; the data files are opened when needed. A checkpoint that is being replaced is found where it was
   // set aside. UnimplementedError: `prefix` is a V1 checkpoint.
   BundleReader(FileSystem& files, const std::string& prefix);
-  ~BundleReader();
 
-  struct Entry {
-    int dtype = kInvalid;  // TensorFlow's number: perhaps of a type that we cannot read (is_known_dtype)
-    Shape shape;
-    std::vector<TensorSlice> slices;  // how the tensor is stored; empty: in one piece
-    uint64_t bytes = 0;               // in the data files, all slices together
-  };
+  using Entry = BundleEntry;
 
   // The names of the tensors, sorted.
   std::vector<std::string> keys() const;
@@ -52,57 +49,34 @@ class BundleReader {
   // A part of the tensor, whichever way it is stored.
   Tensor read_slice(std::string_view name, const TensorSlice& slice) const;
 
-  // Reads everything and throws nothing away but the bytes: the message of each tensor that is damaged, or that cannot
-  // be read. Empty: the checkpoint is whole. Dtypes that we cannot hold are verified like others.
+  struct Wanted {
+    std::string name;
+    std::optional<TensorSlice> slice;  // none: all of the tensor
+  };
+  // Makes the memory for what is read, once the size is known to be that of bytes in the file. Memory that begins at a
+  // page is read into straight.
+  using MakeTensor = std::function<Tensor(DType dtype, const Shape& shape)>;
+
+  // Many tensors in the order of `wanted`: what is large is read in parallel, past the kernel's cache, straight to the
+  // memory that is made for it (Tensor's own without a function), and its checksums are computed meanwhile. The
+  // error of the first that cannot be read.
+  std::vector<Tensor> read_many(std::span<const Wanted> wanted, const MakeTensor& make = {}) const;
+
+  // Reads everything, in the same way and through a bounded amount of memory, and throws nothing away but the bytes:
+  // the message of each tensor that is damaged, or that cannot be read. Empty: the checkpoint is whole. Dtypes that we
+  // cannot hold are verified like others.
   std::vector<std::string> verify() const;
 
   uint64_t total_bytes() const;  // of all tensors in the data files
-  int num_shards() const { return num_shards_; }
-  const std::string& prefix() const { return prefix_; }
+  int num_shards() const { return index_.num_shards(); }
+  const std::string& prefix() const { return index_.prefix(); }
 
  private:
-  // One piece of bytes in a data file.
-  struct Piece {
-    Entry entry;
-    int shard = 0;
-    int64_t offset = 0;
-    int64_t size = 0;
-    uint32_t crc = 0;  // not masked
-  };
-  using Pieces = std::map<std::string, Piece, std::less<>>;
+  Tensor read_one(std::string_view name, const std::optional<TensorSlice>& slice) const;
+  void verify_slices(std::string_view name, const Entry& whole) const;
 
-  // A stored slice that has something in common with a wanted one.
-  struct Part {
-    TensorSlice box;  // with all its lengths
-    const Piece* piece = nullptr;
-  };
-
-  std::unique_ptr<const ReadableFile> open_index();
-  [[noreturn]] void throw_no_index() const;
-  void read_index();
-  void read_header(std::string_view bytes, const std::string& path);
-  void add_entry(const std::string& key, std::string_view bytes, const std::string& path);
-  void add_up_slices();
-  std::string where(std::string_view name) const;
-  const Piece& piece(std::string_view name) const;
-  const ReadableFile& shard(int number) const;
-  const ReadableFile& checked_file(const Piece& piece, const std::string& where) const;
-  void check_readable(const Piece& piece, const std::string& where) const;
-  Tensor read_piece(const Piece& piece, const std::string& where) const;
-  void verify_piece(const Piece& piece, const std::string& where) const;
-  Part stored_part(std::string_view name, const Entry& whole, const TensorSlice& stored) const;
-  std::vector<Part> parts_of(std::string_view name, const Entry& whole, const TensorSlice& wanted) const;
-  Tensor assembled(std::string_view name, const Entry& whole, const TensorSlice& wanted) const;
-
-  FileSystem& files_;
-  const std::string prefix_;
-  std::string committed_;  // prefix_, or where it was set aside
-  int num_shards_ = 0;
-  bool big_endian_ = false;
-  Pieces pieces_;  // by key: tensors, and the slices of tensors
-
-  mutable Mutex mutex_;
-  mutable std::map<int, std::unique_ptr<const ReadableFile>> shards_ GUARDED_BY(mutex_);
+  const BundleIndex index_;
+  const PieceReader pieces_;
 };
 
 }  // namespace longhaul
