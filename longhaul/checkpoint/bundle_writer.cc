@@ -32,6 +32,13 @@ proto::BundleEntryProto entry_of(DType dtype, const Shape& shape) {
   return entry;
 }
 
+// Where a tensor begins that comes after `offset` bytes.
+uint64_t offset_for(const Tensor& tensor, uint64_t offset) {
+  if (tensor.size_bytes() < bundle_format::kLargeTensor) return offset;
+  const uint64_t over = offset % bundle_format::kLargeAlignment;
+  return over == 0 ? offset : offset + bundle_format::kLargeAlignment - over;
+}
+
 // The bytes in pieces, each one's checksum taken while it is in the cache.
 StoredBytes write_bytes(std::string_view bytes, const std::function<void(std::string_view)>& append) {
   StoredBytes stored{bytes.size(), 0};
@@ -46,11 +53,22 @@ StoredBytes write_bytes(std::string_view bytes, const std::function<void(std::st
 
 }  // namespace
 
+void BundleWriterOptions::add_expected(int shard, const Tensor& tensor) {
+  expected_bytes.resize(std::max(expected_bytes.size(), static_cast<size_t>(shard) + 1));
+  uint64_t& bytes = expected_bytes[static_cast<size_t>(shard)];
+  bytes = offset_for(tensor, bytes) + tensor.size_bytes();
+}
+
 BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, int num_shards)
+    : BundleWriter(files, prefix, BundleWriterOptions{.num_shards = num_shards}) {}
+
+BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, const BundleWriterOptions& options)
     : files_(files),
       prefix_(strip_file_scheme(prefix)),
       directory_(directory_name(prefix_)),
-      index_temporary_(temporary_path(index_path(prefix_))) {
+      index_temporary_(temporary_path(index_path(prefix_))),
+      limit_(options.max_bytes_per_second, *options.clock) {
+  const int num_shards = options.num_shards;
   if (num_shards < 1) throw InvalidArgumentError(fmt::format("saving {} in {} data files", prefix_, num_shards));
   files_.make_directories(directory_);
   check_directory_owner(files_, prefix_);
@@ -60,7 +78,11 @@ BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, int num
     shards_.push_back({path, temporary_path(path), nullptr});
   }
   try {
-    for (Shard& shard : shards_) shard.file = files_.create(shard.temporary, FileSystem::IfExists::kFail);
+    for (size_t i = 0; i < shards_.size(); ++i) {
+      const uint64_t expected = i < options.expected_bytes.size() ? options.expected_bytes[i] : 0;
+      shards_[i].file = files_.create_large(shards_[i].temporary,
+                                            {.if_exists = FileSystem::IfExists::kFail, .expected_bytes = expected});
+    }
   } catch (...) {
     remove_temporaries();
     throw;
@@ -144,28 +166,35 @@ proto::BundleEntryProto& BundleWriter::whole_entry(const std::string& name, cons
 
 void BundleWriter::write_tensor(const std::string& key, const Tensor& tensor) {
   if (!tensor.defined()) throw InvalidArgumentError(fmt::format("saving {}: no tensor for {}", prefix_, key));
-  if (tensor.size_bytes() >= bundle_format::kLargeTensor) align(bundle_format::kLargeAlignment);
+  pad(offset_for(tensor, shards_[shard_].offset));
   auto entry = entry_of(tensor.dtype(), tensor.shape());
   entry.set_shard_id(static_cast<int32_t>(shard_));
   entry.set_offset(static_cast<int64_t>(shards_[shard_].offset));
-  const auto append_piece = [this](std::string_view piece) { append(piece); };
+  const auto append_piece = [&](std::string_view piece) { append(piece, tensor.owner()); };
   const StoredBytes stored =
       tensor.dtype() == kString
-          ? write_strings(tensor.flat<std::string>(), append_piece)
+          ? write_strings(tensor.flat<std::string>(), [this](std::string_view piece) { append(piece); })
           : write_bytes({static_cast<const char*>(tensor.data()), tensor.size_bytes()}, append_piece);
   entry.set_size(static_cast<int64_t>(stored.size));
   entry.set_crc32c(mask_crc32c(stored.crc));
   entries_[key] = std::move(entry);
 }
 
-void BundleWriter::append(std::string_view bytes) {
-  shards_[shard_].file->append(bytes);
-  shards_[shard_].offset += bytes.size();
+// With an owner, the file may keep it and write the bytes later.
+void BundleWriter::append(std::string_view bytes, const std::shared_ptr<const void>& owner) {
+  Shard& shard = shards_[shard_];
+  limit_.take(bytes.size());
+  if (owner) {
+    shard.file->append_borrowed(bytes, owner);
+  } else {
+    shard.file->append(bytes);
+  }
+  shard.offset += bytes.size();
 }
 
-void BundleWriter::align(uint64_t alignment) {
-  const uint64_t over = shards_[shard_].offset % alignment;
-  if (over != 0) append(std::string(alignment - over, '\0'));
+void BundleWriter::pad(uint64_t offset) {
+  const uint64_t gap = offset - shards_[shard_].offset;
+  if (gap != 0) append(std::string(gap, '\0'));
 }
 
 void BundleWriter::finish_data() {

@@ -8,8 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "longhaul/base/clock.h"
 #include "longhaul/checkpoint/slice.h"
 #include "longhaul/io/file.h"
+#include "longhaul/io/rate_limit.h"
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {
@@ -17,6 +19,16 @@ namespace longhaul {
 namespace proto {
 class BundleEntryProto;
 }
+
+struct BundleWriterOptions {
+  int num_shards = 1;
+  std::vector<uint64_t> expected_bytes;  // of each shard, as far as they are known; see add_expected()
+  double max_bytes_per_second = 0;       // of tensors, in all shards together; 0: as fast as the disk
+  Clock* clock = &Clock::real();
+
+  // That a tensor will go to that shard.
+  void add_expected(int shard, const Tensor& tensor);
+};
 
 // Writes a checkpoint: a tensor bundle in data files (one, or several shards) and an index, as TensorFlow's readers
 // expect them (docs/formats/tensor_bundle.md).
@@ -50,14 +62,17 @@ class BundleEntryProto;
 // and before anything is removed whether the directory is still its own: DirectoryTakenError. Of a directory that it
 // has lost, it removes its temporary files and no more.
 //
-// The same calls give the same bytes. Tensors are written from where they are, in the order of the calls, without a
-// copy.
+// The same calls give the same bytes, however the file system writes them. Tensors are written in the order of the
+// calls and, where they are aligned, from where they are, without a copy: a large one may be on its way to the disk
+// when add() returns. Until it is written the writer keeps a handle of it, whose bytes must not change, and
+// computes the checksums of the ones after it.
 //
 // One thread at a time; one process at a time for the checkpoints of one basename. I/O errors are the file system's;
 // after any error the checkpoint cannot be committed, and further calls throw FailedPreconditionError.
 class BundleWriter {
  public:
   // Makes the prefix's directory. Tensors go to the first of the shards until use_shard() names another.
+  BundleWriter(FileSystem& files, const std::string& prefix, const BundleWriterOptions& options);
   BundleWriter(FileSystem& files, const std::string& prefix, int num_shards = 1);
   ~BundleWriter();
   BundleWriter(const BundleWriter&) = delete;
@@ -95,8 +110,8 @@ class BundleWriter {
   void advance(State from, State to, const std::function<void()>& work);
   void check_new_key(const std::string& name, const std::string& key) const;
   void write_tensor(const std::string& key, const Tensor& tensor);
-  void append(std::string_view bytes);
-  void align(uint64_t alignment);
+  void append(std::string_view bytes, const std::shared_ptr<const void>& owner = nullptr);
+  void pad(uint64_t offset);
   proto::BundleEntryProto& whole_entry(const std::string& name, const Shape& full_shape, DType dtype);
   void rename_as_owner(const std::string& from, const std::string& to);
   void write_index();
@@ -111,6 +126,7 @@ class BundleWriter {
   State state_ = State::kAdding;
   bool prefix_touched_ = false;  // step 3 was begun
   bool index_in_place_ = false;
+  RateLimit limit_;
   std::vector<Shard> shards_;
   size_t shard_ = 0;                                        // that tensors go to
   std::map<std::string, proto::BundleEntryProto> entries_;  // by key, as the index wants them

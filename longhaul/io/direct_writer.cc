@@ -119,12 +119,7 @@ void DirectWriter::copy(std::string_view data) {
     std::memcpy(to, data.data(), count);
     data.remove_prefix(count);
     block.copied += count;
-    iovec* const last = block.pieces.empty() ? nullptr : &block.pieces.back();
-    if (last != nullptr && static_cast<char*>(last->iov_base) + last->iov_len == to) {
-      last->iov_len += count;
-    } else {
-      block.pieces.push_back({to, count});
-    }
+    block.add(to, count);
     grow(count);
   }
 }
@@ -133,8 +128,8 @@ void DirectWriter::borrow(std::string_view data, const std::shared_ptr<const voi
   while (!data.empty()) {
     Block& block = blocks_[open_];
     const size_t count = std::min(data.size(), options_.block_bytes - block.size);
-    block.pieces.push_back({const_cast<char*>(data.data()), count});
-    if (owner) block.owners.push_back(owner);
+    block.add(const_cast<char*>(data.data()), count);
+    if (owner && (block.owners.empty() || block.owners.back() != owner)) block.owners.push_back(owner);
     data.remove_prefix(count);
     grow(count);
   }
@@ -200,6 +195,14 @@ void DirectWriter::reap() {
   const size_t done = refused ? 0 : static_cast<size_t>(finished.result);
   if (done < block.size) finish_plainly(block, done);
   block.restart(0);
+}
+
+void DirectWriter::Block::add(char* data, size_t count) {
+  if (!pieces.empty() && static_cast<char*>(pieces.back().iov_base) + pieces.back().iov_len == data) {
+    pieces.back().iov_len += count;
+  } else {
+    pieces.push_back({data, count});
+  }
 }
 
 void DirectWriter::Block::restart(uint64_t at) {

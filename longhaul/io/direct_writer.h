@@ -67,6 +67,7 @@ class DirectWriter : public WritableFile {
     size_t copied = 0;                     // bytes of it in use
     bool under_way = false;
 
+    void add(char* data, size_t count);
     void restart(uint64_t at);
   };
 
