@@ -4,7 +4,6 @@
 
 #include <array>
 #include <charconv>
-#include <limits>
 #include <utility>
 
 #include "longhaul/base/error.h"
@@ -21,7 +20,7 @@ constexpr std::string_view kSums = "sums", kCrashed = "crashed", kNoStep = "-";
 constexpr size_t kChecksumDigits = 8;
 constexpr size_t kMostText = 1024;            // bytes
 constexpr double kLatestTime = 253402300799;  // the end of the year 9999
-constexpr double kMostSeconds = std::numeric_limits<double>::max();
+constexpr double kMostSeconds = 1e15;
 constexpr int64_t kMostCount = int64_t{1} << 62;
 
 constexpr std::array<std::pair<Kind, std::string_view>, 11> kKinds{{{Kind::kBegan, "began"},
