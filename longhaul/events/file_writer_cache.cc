@@ -1,7 +1,8 @@
 #include "longhaul/events/file_writer_cache.h"
 
-#include <filesystem>
 #include <map>
+
+#include "longhaul/io/canonical_directory.h"
 
 namespace longhaul {
 namespace {
@@ -14,11 +15,6 @@ struct Writers {
 Writers& writers() {
   static auto* const all = new Writers;  // for ever: threads may use it while the process ends
   return *all;
-}
-
-std::string one_spelling(const std::string& logdir) {
-  const std::filesystem::path path = std::filesystem::absolute(strip_file_scheme(logdir)).lexically_normal();
-  return path.has_filename() ? path : path.parent_path();
 }
 
 std::shared_ptr<FileWriter> open_one(const std::weak_ptr<FileWriter>& held) {
@@ -43,7 +39,7 @@ std::shared_ptr<FileWriter> keep(const std::string& directory, std::shared_ptr<F
 }  // namespace
 
 std::shared_ptr<FileWriter> FileWriterCache::get(const std::string& logdir, const FileWriterOptions& options) {
-  const std::string directory = one_spelling(logdir);
+  const std::string directory = canonical_directory(logdir);
   if (auto writer = find(directory)) return writer;
   auto made = std::make_shared<FileWriter>(logdir, options);
   return keep(directory, std::move(made));

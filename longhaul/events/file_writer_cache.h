@@ -13,8 +13,8 @@ namespace longhaul {
 // A writer lives as long as somebody holds it, and is closed with the last of them. Any thread.
 class FileWriterCache {
  public:
-  // The writer of the directory, whatever its path is spelled like; a new one, with `options`, if nobody holds one or
-  // it was closed.
+  // The writer of the directory, however it is spelled, also by symbolic links; a new one, with `options`, if nobody
+  // holds one or it was closed.
   static std::shared_ptr<FileWriter> get(const std::string& logdir, const FileWriterOptions& options = {});
 
   // Forgets all writers: the next get() makes new ones.

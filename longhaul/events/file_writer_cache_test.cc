@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "longhaul/events/event_reader.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -25,6 +27,8 @@ TEST_F(FileWriterCacheTest, HowThePathIsSpelledMakesNoDifference) {
   EXPECT_EQ(FileWriterCache::get(directory_.file("a/")), writer);
   EXPECT_EQ(FileWriterCache::get(directory_.file("b/../a")), writer);
   EXPECT_EQ(FileWriterCache::get("file://" + directory_.file("a")), writer);
+  std::filesystem::create_directory_symlink("a", directory_.file("link"));
+  EXPECT_EQ(FileWriterCache::get(directory_.file("link")), writer);
 }
 
 TEST_F(FileWriterCacheTest, WhatWasClearedIsForgotten) {  // EV-16

@@ -1,20 +1,8 @@
 #include "longhaul/io/directory_claims.h"
 
-#include <filesystem>
+#include "longhaul/io/canonical_directory.h"
 
 namespace longhaul {
-namespace {
-
-std::string canonical(const std::string& directory) {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::absolute(strip_file_scheme(directory), error);
-  std::string name = std::filesystem::weakly_canonical(path, error).string();
-  if (error) name = path.lexically_normal().string();
-  if (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  return name;
-}
-
-}  // namespace
 
 DirectoryClaims& DirectoryClaims::of_this_process() {
   static auto* const claims = new DirectoryClaims;
@@ -22,7 +10,7 @@ DirectoryClaims& DirectoryClaims::of_this_process() {
 }
 
 void DirectoryClaims::set(const std::string& directory, const Claim& claim) {
-  const std::string key = canonical(directory);
+  const std::string key = canonical_directory(directory);
   MutexLock lock(mutex_);
   claims_[key] = claim;
 }
@@ -32,7 +20,7 @@ std::optional<DirectoryClaims::Claim> DirectoryClaims::find(const std::string& d
     MutexLock lock(mutex_);
     if (claims_.empty()) return std::nullopt;
   }
-  const std::string key = canonical(directory);
+  const std::string key = canonical_directory(directory);
   MutexLock lock(mutex_);
   const auto claim = claims_.find(key);
   return claim == claims_.end() ? std::nullopt : std::optional(claim->second);
