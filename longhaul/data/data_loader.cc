@@ -22,9 +22,10 @@ DataLoaderOptions checked(const DataLoaderOptions& options) {
     throw InvalidArgumentError(fmt::format(
         "data loader: num_threads is {}; 0 is to prepare batches on the caller's thread", options.num_threads));
   }
-  if (options.num_threads > 0 && options.prefetch < 1) {
+  if (options.prefetch < 0 || (options.prefetch > 0 && options.prefetch < options.num_threads)) {
     throw InvalidArgumentError(
-        fmt::format("data loader: prefetch is {}; threads prepare at least 1 batch ahead", options.prefetch));
+        fmt::format("data loader: prefetch is {} and num_threads {}; each thread prepares a batch (0: two for each)",
+                    options.prefetch, options.num_threads));
   }
   if (options.timeout.count() < 0) {
     throw InvalidArgumentError(fmt::format("data loader: timeout is {} s; 0 is none", options.timeout.count()));
@@ -64,7 +65,8 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, const DataLoaderO
       .exists = [this](int64_t position) { return order_.size_at(position) > 0; },
       .make = [this](int64_t position, const std::atomic<bool>& abandoned) { return make(position, abandoned); },
       .stride = order_.stride()};
-  prefetcher_.emplace(std::move(work), options.num_threads, options.prefetch, options.timeout);
+  const int ahead = options.prefetch > 0 ? options.prefetch : 2 * options.num_threads;
+  prefetcher_.emplace(std::move(work), options.num_threads, ahead, options.timeout);
 }
 
 DataLoader::~DataLoader() = default;
@@ -76,15 +78,16 @@ void DataLoader::stop() {
 
 Batch DataLoader::at(int64_t position) {
   const MutexLock turn(turn_);
-  return take(position);
+  return take(position, position_);
 }
 
 Batch DataLoader::next() {
   const MutexLock turn(turn_);
-  return take(position_);
+  const int64_t position = position_;
+  return take(position, position);
 }
 
-Batch DataLoader::take(int64_t position) {
+Batch DataLoader::take(int64_t position, int64_t position_before) {
   order_.check(position, kName);
   if (stopped_) throw CancelledError("data loader: it was stopped");
   if (!last_ || last_->position != position) {
@@ -92,7 +95,7 @@ Batch DataLoader::take(int64_t position) {
     Batch batch = prefetcher_ ? prefetcher_->at(position) : make(position, stopped_);
     last_ = {position, std::move(batch)};
   }
-  position_ = position + order_.stride();
+  position_.compare_exchange_strong(position_before, position + order_.stride());
   return last_->batch;
 }
 
@@ -106,7 +109,7 @@ Batch DataLoader::make(int64_t position, const std::atomic<bool>& abandoned) con
 
 Batch DataLoader::make_whole(std::span<const int64_t> examples, int64_t position) const {
   try {
-    Batch batch = batches_->get_batch(examples, memory_);
+    Batch batch = batches_->get_batch_at(examples, position, memory_);
     check_rows(batch, static_cast<int64_t>(examples.size()));
     return batch;
   } catch (...) {

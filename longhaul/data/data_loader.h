@@ -21,8 +21,8 @@ struct DataLoaderOptions {
   bool drop_remainder = true;  // false: the last batch may be smaller, and a replica may end a step before another
   int64_t num_replicas = 1;    // each takes its part of every step: see BatchOrder
   int64_t replica = 0;
-  int num_threads = 1;  // that prepare batches; 0: the caller's does, when it asks
-  int prefetch = 2;     // batches ready or being made, at most
+  int num_threads = 1;  // that prepare batches, each one at a time; 0: the caller's does, when it asks
+  int prefetch = 0;     // batches ready or being made, at most: one for each thread at least; 0: two for each
   Seconds timeout{0};   // how long to wait for a batch that is not ready; 0: until stop()
 };
 
@@ -61,6 +61,7 @@ class DataLoader {
 
   // Where next() goes on; 0 at first. A call that fails leaves it.
   int64_t position() const { return position_; }
+  // Also during a call of another thread's, which then does not move it.
   void seek(int64_t position) { position_ = position; }
 
   // How far a batch moves the position: batch_size * num_replicas.
@@ -78,7 +79,7 @@ class DataLoader {
     Batch batch;
   };
 
-  Batch take(int64_t position) REQUIRES(turn_);
+  Batch take(int64_t position, int64_t position_before) REQUIRES(turn_);
   Batch make(int64_t position, const std::atomic<bool>& abandoned) const;
   Batch make_whole(std::span<const int64_t> examples, int64_t position) const;
 

@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <numeric>
 #include <string>
 #include <thread>
@@ -137,7 +139,7 @@ TEST_P(DataLoaderWays, AfterAStopThereAreNoBatches) {
 }
 
 TEST_P(DataLoaderWays, ABatchThatIsKeptIsNotWrittenOver) {
-  DataLoader loader(dataset(1000), options({.batch_size = 4, .shuffle = false, .prefetch = 2}));
+  DataLoader loader(dataset(1000), options({.batch_size = 4, .shuffle = false, .prefetch = 3}));
   const Batch kept = loader.at(0);
   for (int64_t position = 4; position < 400; position += 4) loader.at(position);
   EXPECT_EQ(examples_of(kept), (std::vector<int64_t>{0, 1, 2, 3}));
@@ -188,10 +190,62 @@ TEST(DataLoader, SaysWhatIsWrong) {
   EXPECT_THAT(error_of(numbers(5), {.batch_size = 0}), HasSubstr("batch_size is 0"));
   EXPECT_THAT(error_of(numbers(5), {.num_replicas = 2, .replica = 2}), HasSubstr("replica is 2"));
   EXPECT_THAT(error_of(numbers(5), {.num_threads = -1}), HasSubstr("num_threads is -1"));
-  EXPECT_THAT(error_of(numbers(5), {.prefetch = 0}), HasSubstr("prefetch is 0"));
+  EXPECT_THAT(error_of(numbers(5), {.prefetch = -1}), HasSubstr("prefetch is -1"));
+  EXPECT_THAT(error_of(numbers(5), {.num_threads = 3, .prefetch = 2}), HasSubstr("prefetch is 2 and num_threads 3"));
+  EXPECT_EQ(error_of(numbers(5), {.num_threads = 3, .prefetch = 3}), "none");
   EXPECT_THAT(error_of(numbers(5), {.timeout = Seconds{-1}}), HasSubstr("timeout is -1"));
   DataLoader loader(numbers(5), {});
   EXPECT_THROW(loader.at(-1), InvalidArgumentError);
+}
+
+TEST(DataLoader, EachThreadPreparesABatch) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int inside = 0;
+  bool met = false;
+  const auto dataset = make_dataset(100, [&](int64_t i) {
+    std::unique_lock<std::mutex> lock(mutex);
+    met |= ++inside == 3;
+    changed.notify_all();
+    changed.wait_for(lock, std::chrono::seconds(10), [&] { return met; });
+    --inside;
+    return Example{Tensor::scalar(i)};
+  });
+  DataLoader loader(dataset, {.num_threads = 3});
+  loader.next();
+  EXPECT_TRUE(met);
+}
+
+TEST(DataLoader, ASeekDuringACallIsKept) {
+  DataLoader* own = nullptr;
+  const auto dataset = make_dataset(100, [&](int64_t i) {
+    if (i == 4) own->seek(40);
+    return Example{Tensor::scalar(i)};
+  });
+  DataLoader loader(dataset, {.batch_size = 2, .shuffle = false, .num_threads = 0});
+  own = &loader;
+  for (const int64_t first : {0, 2, 4, 40, 42}) EXPECT_EQ(examples_of(loader.next())[0], first);
+}
+
+// Whole batches of positions instead of examples.
+class Positions : public BatchDataset {
+ public:
+  int64_t size() const override { return 10; }
+  Batch get_batch(std::span<const int64_t>, const BatchMemory&) const override {
+    throw InternalError("the position is not to be lost");
+  }
+  Batch get_batch_at(std::span<const int64_t> indices, int64_t position, const BatchMemory&) const override {
+    std::vector<int64_t> positions(indices.size());
+    std::iota(positions.begin(), positions.end(), position);
+    return {Tensor::of<int64_t>(std::move(positions))};
+  }
+};
+
+TEST(DataLoader, AWholeBatchKnowsItsPosition) {
+  const auto dataset = std::make_shared<Positions>();
+  DataLoader loader(dataset, {.batch_size = 4, .seed = 3});
+  EXPECT_EQ(examples_of(loader.at(12)), (std::vector<int64_t>{12, 13, 14, 15}));
+  EXPECT_EQ(dataset->get_at(7, 21)[0].item<int64_t>(), 21);
 }
 
 TEST(DataLoader, SeveralThreadsMayAsk) {

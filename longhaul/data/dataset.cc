@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "longhaul/base/error.h"
+#include "longhaul/data/stack_examples.h"
 #include "longhaul/tensor/elements.h"
 
 namespace longhaul {
@@ -15,10 +16,9 @@ Shape without_first(const Shape& shape) {
   return Shape(std::vector<int64_t>(shape.dims().begin() + 1, shape.dims().end()));
 }
 
-Shape with_first(const Shape& shape, int64_t count) {
-  std::vector<int64_t> dims = shape.dims();
-  dims[0] = count;
-  return Shape(std::move(dims));
+Example only_example(Batch batch) {
+  for (Tensor& component : batch) component = component.reshaped(without_first(component.shape()));
+  return batch;
 }
 
 class FunctionDataset : public Dataset {
@@ -44,7 +44,8 @@ class TensorDataset : public BatchDataset {
   Batch get_batch(std::span<const int64_t> indices, const BatchMemory& memory) const override {
     Batch batch;
     for (const Tensor& tensor : tensors_) {
-      batch.push_back(memory.make(tensor.dtype(), with_first(tensor.shape(), static_cast<int64_t>(indices.size()))));
+      batch.push_back(memory.make(tensor.dtype(),
+                                  batch_shape(without_first(tensor.shape()), static_cast<int64_t>(indices.size()))));
       gather(tensor, indices, batch.back());
     }
     return batch;
@@ -76,10 +77,16 @@ Example Dataset::get_at(int64_t index, int64_t) const {
   return get(index);
 }
 
+Batch BatchDataset::get_batch_at(std::span<const int64_t> indices, int64_t, const BatchMemory& memory) const {
+  return get_batch(indices, memory);
+}
+
 Example BatchDataset::get(int64_t index) const {
-  Example example = get_batch({&index, 1}, BatchMemory());
-  for (Tensor& component : example) component = component.reshaped(without_first(component.shape()));
-  return example;
+  return only_example(get_batch({&index, 1}, BatchMemory()));
+}
+
+Example BatchDataset::get_at(int64_t index, int64_t position) const {
+  return only_example(get_batch_at({&index, 1}, position, BatchMemory()));
 }
 
 std::shared_ptr<const Dataset> make_dataset(int64_t size, std::function<Example(int64_t index)> get) {

@@ -40,8 +40,13 @@ class BatchDataset : public Dataset {
   // where to take them from.
   virtual Batch get_batch(std::span<const int64_t> indices, const BatchMemory& memory) const = 0;
 
+  // The same, where the first of them is taken at that place of the order and the others behind it: what a loader
+  // calls. To be overridden where examples are changed at random, see Dataset::get_at().
+  virtual Batch get_batch_at(std::span<const int64_t> indices, int64_t position, const BatchMemory& memory) const;
+
   // A batch of one, without the first dimension.
   Example get(int64_t index) const override;
+  Example get_at(int64_t index, int64_t position) const final;  // by get_batch_at(), as whole batches are
 };
 
 // A function as a dataset of that size, of the index alone or of the position as well.

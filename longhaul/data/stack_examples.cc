@@ -2,22 +2,18 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/base/error.h"
 #include "longhaul/tensor/elements.h"
 
 namespace longhaul {
 namespace {
 
-Shape with_first(const Shape& shape, int64_t count) {
-  std::vector<int64_t> dims{count};
-  dims.insert(dims.end(), shape.dims().begin(), shape.dims().end());
-  return Shape(std::move(dims));
-}
-
 Batch make_batch_like(const Example& example, int64_t count, const BatchMemory& memory) {
   Batch batch;
   for (const Tensor& component : example) {
-    batch.push_back(memory.make(component.dtype(), with_first(component.shape(), count)));
+    batch.push_back(memory.make(component.dtype(), batch_shape(component.shape(), count)));
   }
   return batch;
 }
@@ -37,10 +33,10 @@ void check_like(const Example& example, const Batch& batch) {
   }
   for (size_t i = 0; i < example.size(); ++i) {
     const Tensor& ours = example[i];
-    if (ours.dtype() == batch[i].dtype() && with_first(ours.shape(), batch[i].shape().dim(0)) == batch[i].shape()) {
-      continue;
-    }
     const std::vector<int64_t>& dims = batch[i].shape().dims();
+    const bool same_shape =
+        std::equal(ours.shape().dims().begin(), ours.shape().dims().end(), dims.begin() + 1, dims.end());
+    if (same_shape && ours.dtype() == batch[i].dtype()) continue;
     throw InvalidArgumentError(
         fmt::format("its component {} is {}{}, but that of the first of its batch {}{}; examples of a batch are alike",
                     i, dtype_name(ours.dtype()), ours.shape().to_string(), dtype_name(batch[i].dtype()),
@@ -56,6 +52,12 @@ void put(const Example& example, int64_t place, Batch& batch) {
 }
 
 }  // namespace
+
+Shape batch_shape(const Shape& example, int64_t count) {
+  std::vector<int64_t> dims{count};
+  dims.insert(dims.end(), example.dims().begin(), example.dims().end());
+  return Shape(std::move(dims));
+}
 
 void rethrow_from(const std::string& place) {
   const std::exception_ptr error = std::current_exception();

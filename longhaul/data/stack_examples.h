@@ -18,6 +18,9 @@ namespace longhaul {
 Batch stack_examples(const Dataset& dataset, std::span<const int64_t> examples, int64_t position,
                      const BatchMemory& memory, const std::atomic<bool>& abandoned);
 
+// Of a component of a batch of `count` examples.
+Shape batch_shape(const Shape& example, int64_t count);
+
 // Throws the exception that is being handled again: as an Error of its code, with `place` in front of its message. Of
 // kOutOfRange it makes kInvalidArgument: a dataset has a size, so that is no end of the input and no clean stop.
 [[noreturn]] void rethrow_from(const std::string& place);
