@@ -55,6 +55,10 @@ void check_options(const SaverOptions& options) {
     throw InvalidArgumentError(
         "a saver with defer_build saves what the graph has when it is built: leave var_list out");
   }
+  if (!(options.max_bytes_per_second >= 0)) {
+    throw InvalidArgumentError(fmt::format("max_bytes_per_second of a saver is {}: it is positive, or 0 for no limit",
+                                           options.max_bytes_per_second));
+  }
 }
 
 }  // namespace
@@ -176,7 +180,7 @@ bool Saver::can_be_skipped(const std::string& prefix, const StepSource& step, co
 }
 
 uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const {
-  BundleWriter writer(*options_.files, prefix, nodes_.num_shards);
+  BundleWriter writer(*options_.files, prefix, writer_options(values));
   for (size_t i = 0; i < values.size(); ++i) {
     const SaverNodes::SavedTensor& tensor = nodes_.tensors[i];
     writer.use_shard(tensor.shard);
@@ -190,6 +194,13 @@ uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, con
   }
   commit(writer, prefix, options);
   return writer.data_bytes();
+}
+
+BundleWriterOptions Saver::writer_options(const std::vector<Tensor>& values) const {
+  BundleWriterOptions result{
+      .num_shards = nodes_.num_shards, .max_bytes_per_second = options_.max_bytes_per_second, .clock = options_.clock};
+  for (size_t i = 0; i < values.size(); ++i) result.add_expected(nodes_.tensors[i].shard, values[i]);
+  return result;
 }
 
 void Saver::commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const {

@@ -18,6 +18,7 @@
 namespace longhaul {
 
 class BundleWriter;
+struct BundleWriterOptions;
 
 struct SaverOptions {
   Graph* graph = nullptr;                          // nullptr: that of the first entry, or the default graph
@@ -39,6 +40,7 @@ struct SaverOptions {
   bool pad_step_number = false;                                                  // model.ckpt-00000005
   bool save_relative_paths = false;  // in the state file, so that the directory can be moved
   std::string filename = "model";    // of the graph's own save operation, where nothing is fed
+  double max_bytes_per_second = 0;   // that a save writes, to leave some of the disk to others; 0: all that it can
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -175,6 +177,7 @@ class Saver {
   std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
   void make_parent(const std::string& path) const;
   uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const;
+  BundleWriterOptions writer_options(const std::vector<Tensor>& values) const;
   void commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const;
   void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
   void remove_meta_graph(const std::string& prefix, const SaveOptions& options) const;

@@ -25,6 +25,19 @@ TEST_F(SaverOptionsTest, TheirDefaultsAreTheOriginals) {  // SA-1
   EXPECT_EQ(defaults.write_version, proto::SaverDef::V2);
 }
 
+TEST_F(SaverOptionsTest, ALimitOfBytesPerSecondIsKept) {
+  testing::FakeClock clock(testing::FakeClock::Waits::kPassTime);
+  Graph large;
+  const Variable v = ops::variable(Scope(large), "v", Tensor(kFloat, {1024, 1024}));
+  const auto large_session = make_scripted_session(large);
+  large_session->run(v.initializer());
+  const Seconds start = clock.now();
+  Saver({.graph = &large, .max_bytes_per_second = 1 << 20, .clock = &clock}).save(*large_session, path);
+  EXPECT_NEAR((clock.now() - start).count(), 4, 0.3);  // 4 MiB; the last piece is not waited for
+  EXPECT_THAT(error_of([&] { Saver({.graph = &large, .name = "other", .max_bytes_per_second = -1}); }),
+              HasSubstr("max_bytes_per_second of a saver is -1"));
+}
+
 TEST_F(SaverOptionsTest, ReshapeTakesAnyShapeWithAsManyElements) {  // SA-42
   const std::vector<float> values{1, 2, 3, 4, 5, 6};
   Graph wide, tall;
