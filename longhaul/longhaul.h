@@ -13,6 +13,7 @@
 #include "longhaul/runtime/install.h"
 #include "longhaul/runtime/threads.h"
 #include "longhaul/session/session.h"
+#include "longhaul/session/snapshots.h"
 #include "longhaul/train/basic_train_loop.h"
 #include "longhaul/train/batching.h"
 #include "longhaul/train/checkpoint_manager.h"

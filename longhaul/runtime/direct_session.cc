@@ -138,7 +138,8 @@ DirectSession::DirectSession(Graph& graph, const SessionOptions& options)
   }
   if (cpus < 1) throw InvalidArgumentError(fmt::format("device_count: {} CPU devices; at least one is needed", cpus));
   set_intra_op_threads(options.intra_op_parallelism_threads);
-  state_->resources = std::make_unique<SessionResources>(graph.seed(), cpus);
+  state_->resources =
+      std::make_unique<SessionResources>(graph.seed(), cpus, FileSystem::real(), options.snapshot_memory);
   state_->default_timeout = options.operation_timeout;
 }
 
@@ -158,10 +159,15 @@ void DirectSession::withdraw_step_fetch() {
   state_->step_fetch.reset();
 }
 
+std::shared_ptr<Snapshots> DirectSession::snapshots() {
+  return state_->resources->variables().snapshots();
+}
+
 void DirectSession::close() {
   constexpr Seconds kLongestStep{600};
   if (state_->closed.exchange(true)) return;
   withdraw_step_fetch();
+  state_->resources->variables().snapshot_limit().close();
   state_->resources->cancellation().cancel("the session was closed (Session::Close)");
   const Seconds deadline = Clock::real().now() + kLongestStep;
   const auto busy = [](const State::RunCount& count) { return count.running.load() > 0; };

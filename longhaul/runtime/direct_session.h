@@ -25,6 +25,7 @@ class DirectSession : public Session {
 
   void fetch_with_next_step(StepFetch request) override;
   void withdraw_step_fetch() override;
+  std::shared_ptr<Snapshots> snapshots() override;
   void close() override;
 
   // For tests: what the variables did.

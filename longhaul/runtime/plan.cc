@@ -12,17 +12,6 @@
 namespace longhaul {
 namespace {
 
-// Steps that are inside the gate; leaves it also when a write throws.
-class InsideGate {
- public:
-  InsideGate(StepGate& gate, Seconds deadline) : gate_(gate) { gate_.enter(deadline); }
-  ~InsideGate() { gate_.leave(); }
-  InsideGate(const InsideGate&) = delete;
-
- private:
-  StepGate& gate_;
-};
-
 // Runs `body`; libtorch's errors become ours, with the operation's name.
 template <typename Body>
 void with_our_errors(const Operation& op, const Body& body) {
@@ -57,6 +46,17 @@ void check_feed(const Output& target, const Tensor& value) {
 
 Plan::Plan(const Session::Request& request, SessionResources& resources) : resources_(resources) {
   PlanBuilder(request, resources, *this).build();
+  find_written();
+}
+
+void Plan::find_written() {
+  for (size_t i = first_write_; i < end_of_writes_; ++i) {
+    const auto* kernel = dynamic_cast<const KernelInstruction*>(instructions_[i].get());
+    if (kernel == nullptr || !kernel->writes()) continue;
+    written_.insert(written_.end(), kernel->variables().begin(), kernel->variables().end());
+  }
+  std::sort(written_.begin(), written_.end());
+  written_.erase(std::unique(written_.begin(), written_.end()), written_.end());
 }
 
 std::unique_ptr<Frame> Plan::take_frame() {
@@ -196,7 +196,7 @@ void Plan::check(size_t instruction, Frame& frame) {
 // All checks that can be made come before the first write; those of writes that follow others come just before these.
 template <typename Runner>
 void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) {
-  InsideGate inside(resources_.gate(), deadline);
+  const SnapshotLimit::Entry inside(resources_.gate(), resources_.variables().snapshot_limit(), written_, deadline);
   for (size_t i : checks_first_) check(i, frame);
   auto checked = checks_first_.begin();
   for (size_t i = first_write_; i < end_of_writes_; ++i) {

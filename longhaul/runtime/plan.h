@@ -60,6 +60,7 @@ class Plan {
   void execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline, const Runner& runner);
   template <typename Runner>
   void execute_writes(Frame& frame, Seconds deadline, const Runner& runner);
+  void find_written();
   void check(size_t instruction, Frame& frame);
   void mark_torn(size_t failed);
   void collect(Frame& frame, std::vector<Tensor>* results) const;
@@ -73,7 +74,8 @@ class Plan {
   std::vector<bool> last_fetches_;     // nobody else looks at the slot afterwards
   std::vector<std::unique_ptr<Instruction>> instructions_;
   size_t end_of_reads_ = 0, first_write_ = 0, end_of_writes_ = 0;
-  std::vector<size_t> checks_first_;  // writes whose check needs nothing that an earlier write of the plan changes
+  std::vector<VariableSlot*> written_;  // by the writes
+  std::vector<size_t> checks_first_;    // writes whose check needs nothing that an earlier write of the plan changes
   bool snapshot_ = false;
   bool only_host_ = false;  // no instruction needs libtorch
   std::optional<SingleCall> single_call_;

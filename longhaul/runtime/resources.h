@@ -18,8 +18,9 @@ namespace longhaul {
 // What the operations of one session share. Any thread.
 class SessionResources {
  public:
-  explicit SessionResources(uint64_t seed, int cpu_devices = 1, FileSystem& files = FileSystem::real())
-      : seed_(seed), cpu_devices_(cpu_devices), files_(files) {}
+  explicit SessionResources(uint64_t seed, int cpu_devices = 1, FileSystem& files = FileSystem::real(),
+                            std::optional<uint64_t> snapshot_memory = std::nullopt)
+      : seed_(seed), cpu_devices_(cpu_devices), files_(files), variables_(snapshot_memory) {}
 
   VariableStore& variables() { return variables_; }
   StepGate& gate() { return gate_; }

@@ -5,14 +5,19 @@
 #include <algorithm>
 #include <cstring>
 
+#include "longhaul/runtime/direct_snapshots.h"
+
 namespace longhaul {
 namespace {
 
-// Whether the tensor's bytes are libtorch's own and nobody but the caller's handle holds them.
-bool can_be_taken(const at::Tensor& tensor) {
-  return VariableSlot::exclusive(tensor) && tensor.storage().resizable() && tensor.is_contiguous() &&
-         tensor.storage_offset() == 0 &&
-         tensor.storage().nbytes() == static_cast<size_t>(tensor.numel()) * tensor.element_size();
+size_t bytes_of(const at::Tensor& tensor) {
+  return static_cast<size_t>(tensor.numel()) * tensor.element_size();
+}
+
+// Whether nobody but the caller's handle holds the tensor's bytes, and there are no others in its storage.
+bool is_alone(const at::Tensor& tensor) {
+  return VariableSlot::exclusive(tensor) && tensor.is_contiguous() && tensor.storage_offset() == 0 &&
+         tensor.storage().nbytes() == bytes_of(tensor);
 }
 
 // A copy of a tensor that libtorch has no dtype for.
@@ -28,6 +33,10 @@ Tensor copy_of(const Tensor& tensor) {
 }
 
 }  // namespace
+
+VariableSlot::~VariableSlot() {
+  memory_.replaced(value_.tensor, {});
+}
 
 void VariableSlot::set_program_value(const std::shared_ptr<HostFunction>& access) {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -62,15 +71,36 @@ Value VariableSlot::assign(Value value) {
     lock.unlock();
     return assign_to_program(std::move(value));
   }
+  std::lock_guard<std::mutex> lock(mutex_);
   if (value.is_host()) {
     value.host = copy_of(value.host);
-  } else if (!can_be_taken(value.tensor)) {
-    value.tensor = value.tensor.clone(at::MemoryFormat::Contiguous);
+  } else if (can_copy_in_place(value.tensor)) {
+    value_.tensor.copy_(value.tensor);
+    return value_;
+  } else if (!can_take(value.tensor)) {
+    value.tensor = memory_.make(value.tensor.sizes(), value.tensor.scalar_type()).copy_(value.tensor);
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  memory_.replaced(value_.tensor, value.tensor);
   value_ = std::move(value);
-  spare_.reset();
   return value_;
+}
+
+bool VariableSlot::can_take(const at::Tensor& tensor) const {
+  return is_alone(tensor) && memory_.accepts(tensor);
+}
+
+// Small ones are taken or copied anew, whichever it is.
+bool VariableSlot::can_copy_in_place(const at::Tensor& tensor) const {
+  const at::Tensor& mine = value_.tensor;
+  return mine.defined() && bytes_of(mine) >= VariableMemory::kSmallest && exclusive(mine) && !can_take(tensor) &&
+         mine.sizes() == tensor.sizes() && mine.scalar_type() == tensor.scalar_type();
+}
+
+std::pair<const void*, size_t> VariableSlot::held_buffer() const {
+  std::lock_guard<std::mutex> lock(mutex_);
+  const at::Tensor& tensor = value_.tensor;
+  if (!tensor.defined() || exclusive(tensor) || bytes_of(tensor) < VariableMemory::kSmallest) return {nullptr, 0};
+  return {tensor.data_ptr(), bytes_of(tensor)};
 }
 
 Value VariableSlot::assign_to_program(Value value) {
@@ -80,15 +110,24 @@ Value VariableSlot::assign_to_program(Value value) {
   return value;
 }
 
-at::Tensor VariableSlot::take_spare() {
-  if (spare_.defined() && exclusive(spare_) && spare_.sizes() == value_.tensor.sizes()) return std::move(spare_);
-  return at::empty_like(value_.tensor);
+VariableStore::VariableStore(std::optional<uint64_t> snapshot_memory)
+    : memory_(snapshot_memory.value_or(UINT64_MAX)),
+      snapshot_limit_(std::make_shared<SnapshotLimit>(memory_, snapshot_memory)) {}
+
+std::shared_ptr<Snapshots> VariableStore::snapshots() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::shared_ptr<Snapshots> snapshots = snapshots_.lock();
+  if (!snapshots) {
+    snapshots = std::make_shared<DirectSnapshots>(memory_, snapshot_limit_);
+    snapshots_ = snapshots;
+  }
+  return snapshots;
 }
 
 VariableSlot& VariableStore::slot(const std::string& name) {
   std::lock_guard<std::mutex> lock(mutex_);
   std::unique_ptr<VariableSlot>& slot = slots_[name];
-  if (!slot) slot = std::make_unique<VariableSlot>(name);
+  if (!slot) slot = std::make_unique<VariableSlot>(name, memory_);
   return *slot;
 }
 

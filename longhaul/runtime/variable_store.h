@@ -6,20 +6,28 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "longhaul/graph/operation.h"
+#include "longhaul/runtime/snapshot_limit.h"
 #include "longhaul/runtime/value.h"
+#include "longhaul/runtime/variable_memory.h"
 
 namespace longhaul {
 
+class Snapshots;
+
 // One variable of a session: a slot that holds a tensor. Reading hands out the tensor itself. An update writes in place
 // while nobody else holds that storage, and else writes its result into another buffer, so what was handed out never
-// changes. Any thread.
+// changes. Tensors of some size are in the memory for variables, whichever way they came. Any thread.
 class VariableSlot {
  public:
-  explicit VariableSlot(std::string name) : name_(std::move(name)) {}
+  VariableSlot(std::string name, VariableMemory memory) : name_(std::move(name)), memory_(std::move(memory)) {}
+  ~VariableSlot();
+  VariableSlot(const VariableSlot&) = delete;
   const std::string& name() const { return name_; }
 
   // From now on the value is the program's (ops/program_variable.h): read() calls the function with nothing, assign()
@@ -30,8 +38,8 @@ class VariableSlot {
   // FailedPreconditionError: "Attempting to use uninitialized value NAME".
   Value read() const;
 
-  // Takes `value` as it is if nobody else holds its bytes and libtorch allocated them, a copy of it otherwise.
-  // Returns what the variable then holds.
+  // Takes `value` as it is if nobody else holds its bytes and they come from the memory for variables (or from
+  // libtorch, where they are few), a copy of it otherwise. Returns what the variable then holds.
   Value assign(Value value);
 
   // Calls write(source, destination): both are the variable's tensor when it may be changed in place; else destination
@@ -50,13 +58,18 @@ class VariableSlot {
     if (exclusive(value_.tensor)) {
       write(value_.tensor, value_.tensor);
     } else {
-      at::Tensor fresh = take_spare();
+      at::Tensor fresh = memory_.make(value_.tensor.sizes(), value_.tensor.scalar_type());
       write(value_.tensor, fresh);
-      spare_ = std::exchange(value_.tensor, std::move(fresh));
+      memory_.replaced(value_.tensor, fresh);
+      value_.tensor = std::move(fresh);
       copies_.fetch_add(1, std::memory_order_relaxed);
     }
     return value_.tensor;
   }
+
+  // The buffer that the next update cannot write to, because somebody else holds it: where, and how many bytes; none:
+  // nullptr. Of a small one, too, it says none.
+  std::pair<const void*, size_t> held_buffer() const;
 
   // How many updates had to leave the old buffer to somebody who held it.
   int64_t copies() const { return copies_.load(std::memory_order_relaxed); }
@@ -70,13 +83,14 @@ class VariableSlot {
   void check_initialized() const;
   void check_updatable() const;
   Value assign_to_program(Value value);
-  at::Tensor take_spare();
+  bool can_take(const at::Tensor& tensor) const;
+  bool can_copy_in_place(const at::Tensor& tensor) const;
 
   const std::string name_;
+  const VariableMemory memory_;
   std::atomic<int64_t> copies_{0};
   mutable std::mutex mutex_;
-  Value value_;       // guarded by mutex_
-  at::Tensor spare_;  // guarded by mutex_; the buffer before the last copy, for the next one
+  Value value_;  // guarded by mutex_
 
   std::shared_ptr<HostFunction> program_value_;  // guarded by mutex_; set once; called without the lock
   bool program_value_assigned_ = false;          // guarded by mutex_
@@ -85,6 +99,13 @@ class VariableSlot {
 // The variables of a session, by name. Any thread.
 class VariableStore {
  public:
+  // `snapshot_memory`: see SessionOptions.
+  explicit VariableStore(std::optional<uint64_t> snapshot_memory = std::nullopt);
+
+  const VariableMemory& memory() const { return memory_; }
+  SnapshotLimit& snapshot_limit() { return *snapshot_limit_; }
+  std::shared_ptr<Snapshots> snapshots();
+
   // The slot of that name, made at the first call; lives as long as the store.
   VariableSlot& slot(const std::string& name);
   void clear();
@@ -96,7 +117,10 @@ class VariableStore {
   void check_whole() const;
 
  private:
+  const VariableMemory memory_;
+  const std::shared_ptr<SnapshotLimit> snapshot_limit_;
   mutable std::mutex mutex_;
+  std::weak_ptr<Snapshots> snapshots_;                          // guarded by mutex_
   std::map<std::string, std::unique_ptr<VariableSlot>> slots_;  // guarded by mutex_
   std::set<std::string> torn_;                                  // guarded by mutex_
   std::atomic<bool> any_torn_{false};

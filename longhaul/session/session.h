@@ -3,6 +3,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -16,6 +17,7 @@ namespace longhaul {
 namespace proto {
 class RunMetadata;
 }
+class Snapshots;
 
 // What run() can be asked for, or fed: a tensor ("w:0"), an operation ("train"), or the name of either.
 class Fetch {
@@ -76,6 +78,10 @@ struct SessionOptions {
       device_count;                      // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, and the GPUs there are
   int intra_op_parallelism_threads = 0;  // for one operation; 0: as the process has it. It is a setting of the process.
   Seconds operation_timeout{0};          // for every run; 0: none
+
+  // How many bytes the snapshots that savers take may hold beyond the variables themselves. A step that would need more
+  // waits, before its first write, until the saver has written enough. Absent: as many as the variables have.
+  std::optional<uint64_t> snapshot_memory;
 };
 
 // A run that was prepared once and is called many times.
@@ -151,6 +157,10 @@ class Session {
   // before.
   virtual void fetch_with_next_step(StepFetch request) = 0;
   virtual void withdraw_step_fetch() = 0;
+
+  // How savers read the variables (session/snapshots.h): the same object for all who have it at a time. It may outlive
+  // the session.
+  virtual std::shared_ptr<Snapshots> snapshots();
 
   // Ends what runs under way wait for (CancelledError "Session::Close"), waits for these runs, and frees the variables
   // and resources. Not to be called from within a run. Twice is fine.

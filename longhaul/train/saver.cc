@@ -9,6 +9,7 @@
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/session/snapshots.h"
 #include "longhaul/train/object_checkpoint.h"
 #include "longhaul/train/restore_check.h"
 
@@ -111,14 +112,15 @@ void Saver::check_arguments(const std::string& path, const StepSource& step, con
   }
 }
 
-Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) const {
+Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
   std::vector<Fetch> fetches;
   for (const auto& tensor : nodes_.tensors) fetches.emplace_back(tensor.read);
   if (step.tensor() != nullptr) fetches.push_back(*step.tensor());
   Snapshot snapshot;
   if (step.number() != nullptr) snapshot.step = *step.number();
   if (fetches.empty()) return snapshot;
-  snapshot.values = session.run(fetches, {}, {.snapshot = true});
+  snapshots_ = session.snapshots();
+  snapshot.values = snapshots_->take(session, fetches);
   if (step.tensor() != nullptr) {
     snapshot.step = snapshot.values.back().item<int64_t>();
     snapshot.values.pop_back();

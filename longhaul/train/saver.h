@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <memory>
 #include <optional>
 #include <string>
 #include <variant>
@@ -173,7 +174,7 @@ class Saver {
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
   bool can_be_skipped(const std::string& prefix, const StepSource& step, const SaveOptions& options) const;
-  Snapshot take_snapshot(Session& session, const StepSource& step) const;
+  Snapshot take_snapshot(Session& session, const StepSource& step) REQUIRES(saving_);
   std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
   void make_parent(const std::string& path) const;
   uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const;
@@ -190,6 +191,7 @@ class Saver {
   bool built_ = false;
 
   Mutex saving_;  // held through a save, by nothing else; taken before mutex_
+  std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps buffers for the next
   ManagedCheckpoints managed_;
 
   mutable Mutex mutex_;

@@ -21,8 +21,10 @@ std::string size_text(uint64_t bytes) {
 
 void report_checkpoint_costs(const Saver& saver, const std::string& directory) {
   const uint64_t bytes = saver.bytes();
-  log_info("A checkpoint of {} variables takes {} in {}, and while it is written up to as much memory again",
-           saver.saved_tensors().size(), size_text(bytes), directory);
+  log_info(
+      "A checkpoint of {} variables takes {} in {}, and up to as much memory again, which is kept from save to save "
+      "(SessionOptions::snapshot_memory bounds it)",
+      saver.saved_tensors().size(), size_text(bytes), directory);
   const uint64_t room = saver.files().free_bytes(directory);
   if (room / 2 < bytes) {
     log_warning(

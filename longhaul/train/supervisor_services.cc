@@ -75,6 +75,12 @@ void StepCounterService::run_loop() {
 }
 
 TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)
-    : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"), context_(std::move(context)) {}
+    : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"),
+      context_(std::move(context)),
+      snapshots_(context_->session->snapshots()) {}
+
+void TimerCheckpointService::start_loop() {
+  snapshots_->prepare([this] { return coord().should_stop(); });
+}
 
 }  // namespace longhaul

@@ -5,6 +5,7 @@
 
 #include "longhaul/events/file_writer.h"
 #include "longhaul/session/session.h"
+#include "longhaul/session/snapshots.h"
 #include "longhaul/train/looper_thread.h"
 #include "longhaul/train/saver.h"
 
@@ -62,16 +63,18 @@ class StepCounterService : public LooperThread {
   int logged_ = 0;
 };
 
-// Takes a checkpoint every save_model_secs, the first at once.
+// Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched.
 class TimerCheckpointService : public LooperThread {
  public:
   explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
 
  protected:
+  void start_loop() override;
   void run_loop() override { save_checkpoint(*context_); }
 
  private:
   const std::shared_ptr<const ServiceContext> context_;
+  const std::shared_ptr<Snapshots> snapshots_;
 };
 
 }  // namespace longhaul
