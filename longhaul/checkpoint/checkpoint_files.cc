@@ -100,6 +100,20 @@ std::optional<double> time_if_there(FileSystem& files, const std::string& path) 
   }
 }
 
+// The base names that have an index: of checkpoints, or those under which they were set aside, unless they were
+// replaced meanwhile.
+std::vector<std::string> indexed_in(const std::vector<std::string>& names, const std::string& basename) {
+  std::vector<std::string> indexed;
+  for (const std::string& name : names) {
+    if (!name.ends_with(kIndex)) continue;
+    const std::string committed = name.substr(0, name.size() - kIndex.size());
+    const std::string plain = without_aside(committed);
+    if (!basename.empty() && split_step(plain).base != basename && plain != basename) continue;
+    if (committed == plain || !contains(names, index_path(plain))) indexed.push_back(committed);
+  }
+  return indexed;
+}
+
 bool before(const FoundCheckpoint& a, const FoundCheckpoint& b) {
   if (a.step != b.step) return a.step < b.step;
   if (a.modified_at != b.modified_at) return a.modified_at < b.modified_at;
@@ -207,19 +221,24 @@ std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::stri
                                               const std::string& basename) {
   const std::vector<std::string> names = names_in(files, directory);
   std::vector<FoundCheckpoint> found;
-  for (const std::string& name : names) {
-    if (!name.ends_with(kIndex)) continue;
-    const std::string committed = name.substr(0, name.size() - kIndex.size());
-    const std::string plain = without_aside(committed);
-    const BaseAndStep parts = split_step(plain);
-    if (!basename.empty() && parts.base != basename && plain != basename) continue;
-    if (committed != plain && contains(names, index_path(plain))) continue;  // replaced meanwhile
+  for (const std::string& committed : indexed_in(names, basename)) {
     if (!has_all_shards(names, committed)) continue;
-    const auto modified_at = time_if_there(files, join_path(directory, name));
-    if (modified_at) found.push_back({join_path(directory, plain), parts.step, *modified_at});
+    const std::string plain = without_aside(committed);
+    const auto modified_at = time_if_there(files, join_path(directory, index_path(committed)));
+    if (modified_at) found.push_back({join_path(directory, plain), split_step(plain).step, *modified_at});
   }
   std::sort(found.begin(), found.end(), before);
   return found;
+}
+
+std::vector<std::string> incomplete_checkpoints(FileSystem& files, const std::string& directory,
+                                                const std::string& basename) {
+  const std::vector<std::string> names = names_in(files, directory);
+  std::vector<std::string> prefixes;
+  for (const std::string& committed : indexed_in(names, basename)) {
+    if (!has_all_shards(names, committed)) prefixes.push_back(join_path(directory, without_aside(committed)));
+  }
+  return prefixes;
 }
 
 std::string temporary_path(const std::string& path) {

@@ -64,6 +64,11 @@ struct FoundCheckpoint {
 std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::string& directory,
                                               const std::string& basename);
 
+// The prefixes in `directory` that have an index and not all of its data files: damaged, since the index comes last and
+// goes first. Named as find_checkpoints() takes them.
+std::vector<std::string> incomplete_checkpoints(FileSystem& files, const std::string& directory,
+                                                const std::string& basename);
+
 // The name of a temporary file for `path`, used by no other file, in this process or another.
 std::string temporary_path(const std::string& path);
 

@@ -248,6 +248,17 @@ TEST_F(DirectoryLockTest, OneWhoseRecordIsGoneIsLost) {
   EXPECT_FALSE(files_.exists(record()));
 }
 
+TEST_F(DirectoryLockTest, OneWhoseDirectoryIsGoneIsNotLost) {
+  const std::string mounted = directory_.file("mounted"), elsewhere = directory_.file("elsewhere");
+  std::filesystem::create_directory(mounted);
+  DirectoryLock lock(mounted);
+  std::filesystem::rename(mounted, elsewhere);
+  EXPECT_THROW(lock.beat(), NotFoundError);
+  EXPECT_THROW(check_directory_owner(files_, mounted + "/model.ckpt-1"), NotFoundError);
+  std::filesystem::rename(elsewhere, mounted);
+  EXPECT_NO_THROW(lock.beat());
+}
+
 TEST_F(DirectoryLockTest, WhoWritesToADirectoryFindsItsLock) {
   const auto check = [&](const std::string& path) { check_directory_owner(files_, path); };
   const auto lock = take();

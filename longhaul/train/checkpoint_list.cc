@@ -21,7 +21,7 @@ void CheckpointList::add(const std::string& prefix, double time, std::optional<d
       retire(oldest);
     }
   }
-  drop_what_is_held_no_more();
+  doom_what_is_held_no_more();
 }
 
 void CheckpointList::retire(const Entry& entry) {
@@ -39,7 +39,7 @@ void CheckpointList::retire(const Entry& entry) {
   }
 }
 
-void CheckpointList::drop_what_is_held_no_more() {
+void CheckpointList::doom_what_is_held_no_more() {
   const std::vector<std::string> best = this->best();
   std::erase_if(kept_, [&](const auto& item) {
     const auto& [prefix, kept] = item;

@@ -52,6 +52,9 @@ class CheckpointList {
   void adopt(const KeptCheckpoints& kept, const KeptCheckpoints& before = {});
   const KeptCheckpoints& kept() const { return kept_; }
 
+  // Dooms what fell out and is held no more; add() does so, too.
+  void doom_what_is_held_no_more();
+
   // Checkpoints to delete; they stay here until they are, so that a failed deletion is tried again.
   const std::vector<std::string>& doomed() const { return doomed_; }
   void forget_doomed(const std::string& prefix) { std::erase(doomed_, prefix); }
@@ -63,7 +66,6 @@ class CheckpointList {
   };
   bool is_listed(const std::string& prefix) const;
   void retire(const Entry& entry);
-  void drop_what_is_held_no_more();
 
   const Retention retention_;
   std::deque<Entry> entries_;  // oldest first

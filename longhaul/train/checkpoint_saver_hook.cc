@@ -12,7 +12,6 @@
 #include "longhaul/train/hook_writer.h"
 #include "longhaul/train/recovered_list.h"
 #include "longhaul/train/run_events.h"
-#include "longhaul/train/save_once.h"
 #include "longhaul/train/scaffold.h"
 
 namespace longhaul {
@@ -21,6 +20,8 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
     : options_(std::move(options)),
       directory_(strip_file_scheme(options_.checkpoint_dir)),
       save_path_(join_path(directory_, options_.checkpoint_basename)),
+      saves_(options_.saves ? options_.saves
+                            : std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = options_.clock})),
       timer_({options_.save_secs, options_.save_steps}, options_.clock, "CheckpointSaverHook") {
   if (directory_.empty()) throw InvalidArgumentError("CheckpointSaverHook: it needs a checkpoint_dir");
   if (options_.saver != nullptr && options_.scaffold != nullptr) {
@@ -91,9 +92,10 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   if (lock_) lock_->raise_if_lost();
-  if (may_be_due(values)) {
+  const bool is_retry_due = saves_->is_retry_due();
+  if (is_retry_due || may_be_due(values)) {
     const int64_t step = step_.now(context.session());
-    if (timer_.should_trigger_for_step(step)) save(context.session(), step);
+    if (is_retry_due || timer_.should_trigger_for_step(step)) save(context.session(), step);
   }
   if (stop_wanted_) context.request_stop();
 }
@@ -105,11 +107,29 @@ bool CheckpointSaverHook::may_be_due(const SessionRunValues& values) const {
   return timer_.should_trigger_for_step(before + options_.steps_per_run);
 }
 
+SaveTarget CheckpointSaverHook::target(Graph& graph) {
+  return {saver(graph), *saves_, save_path_, step_.tensor(), writer_.get()};
+}
+
 void CheckpointSaverHook::save(Session& session, int64_t step) {
   timer_.update_last_triggered_step(step);
   log_info("Saving checkpoints for {} into {}.", step, save_path_);
+  tell_before(session, step);
+  if (save_once(target(session.graph()), session)) tell_after(session, step);
+}
+
+void CheckpointSaverHook::save_at_end(Session& session, int64_t step) {
+  log_info("Saving checkpoints for {} into {}.", step, save_path_);
+  tell_before(session, step);
+  save_last(target(session.graph()), session);
+  tell_after(session, step);
+}
+
+void CheckpointSaverHook::tell_before(Session& session, int64_t step) {
   for (const auto& listener : options_.listeners) listener->before_save(session, step);
-  save_once(saver(session.graph()), session, save_path_, step_.tensor(), writer_.get());
+}
+
+void CheckpointSaverHook::tell_after(Session& session, int64_t step) {
   for (const auto& listener : options_.listeners) {
     if (!listener->after_save(session, step)) continue;
     log_info("A CheckpointSaverListener asks for a stop of the training.");
@@ -119,7 +139,8 @@ void CheckpointSaverHook::save(Session& session, int64_t step) {
 
 void CheckpointSaverHook::end(Session& session) {
   const int64_t step = step_.now(session);
-  if (step != timer_.last_triggered_step()) save(session, step);
+  const bool is_saved = step == timer_.last_triggered_step() && saves_->status().consecutive_failures == 0;
+  if (!is_saved) save_at_end(session, step);
   for (const auto& listener : options_.listeners) listener->end(session, step);
   flush_or_log(*writer_);
   lock_.reset();

@@ -8,6 +8,7 @@
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/chief_lock.h"
 #include "longhaul/train/hook_step.h"
+#include "longhaul/train/save_once.h"
 #include "longhaul/train/saver.h"
 #include "longhaul/train/second_or_step_timer.h"
 #include "longhaul/train/session_run_hook.h"
@@ -42,12 +43,16 @@ struct CheckpointSaverHookOptions {
   // Whether checkpoint_dir is locked from begin() to the end, or to the hook's destruction, so that a second chief is
   // refused (io/directory_lock.h): for the one hook that saves there.
   bool lock_checkpoint_dir = false;
+  std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
 // Takes a checkpoint when a session was created, then every so often, and at the end if there were more steps. A step
-// that the saver has saved or restored last is not written again. What the file system throws ends the training.
+// that the saver has saved or restored last is not written again.
+//
+// A save whose files cannot be written does not end the training (save_once.h): it is tried again after a run, when
+// SaveAttempts says so, and by the next one that is due. At the end it is insisted on.
 //
 // Whether one is due is decided from the step that the run began with, and once more from the step that there is after
 // the run: where several workers train, the saved step may be beyond the one that made it due.
@@ -77,9 +82,14 @@ class CheckpointSaverHook : public SessionRunHook {
   void take_over_checkpoints(int64_t step);
   bool may_be_due(const SessionRunValues& values) const;
   void save(Session& session, int64_t step);
+  void save_at_end(Session& session, int64_t step);
+  SaveTarget target(Graph& graph);
+  void tell_before(Session& session, int64_t step);
+  void tell_after(Session& session, int64_t step);
 
   const CheckpointSaverHookOptions options_;
   const std::string directory_, save_path_;
+  const std::shared_ptr<SaveAttempts> saves_;
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
   std::shared_ptr<Saver> saver_;  // once it is found

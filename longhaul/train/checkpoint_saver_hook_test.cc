@@ -295,16 +295,68 @@ TEST_F(CheckpointSaverTest, WhatTheSaverHasRestoredLastIsNotWrittenAgain) {
   EXPECT_THAT(events(), ElementsAre("graph", "meta_graph"));
 }
 
-TEST_F(CheckpointSaverTest, AFullDiskEndsTheRun) {
+// Hooks whose checkpoints go to a disk that becomes full.
+class HooksFullDisk : public CheckpointSaverTest {
+ protected:
+  CheckpointSaverHookOptions on_the_disk(int64_t steps) {
+    auto with = every(steps);
+    with.saver =
+        std::make_shared<Saver>(SaverOptions{.graph = &graph, .name = "save_2", .files = &files, .clock = &clock});
+    with.saves = saves;
+    with.listeners = {listener};
+    return with;
+  }
   testing::FaultyFileSystem files;
-  auto with = every(1);
-  with.saver =
-      std::make_shared<Saver>(SaverOptions{.graph = &graph, .name = "save_2", .files = &files, .clock = &clock});
-  CheckpointSaverHook hook(with);
+  std::shared_ptr<SaveAttempts> saves =
+      std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = 3, .clock = &clock});
+  std::shared_ptr<Counts> listener = std::make_shared<Counts>();
+};
+
+TEST_F(HooksFullDisk, DoesNotEndTheTrainingAndTheSaveIsTriedAgainAfterAWhile) {
+  CheckpointSaverHook hook(on_the_disk(4));
+  start(hook);
+  for (int i = 0; i < 3; ++i) train(hook);
+  files.fail_writes_after(0);
+  EXPECT_NO_THROW(train(hook));
+  EXPECT_EQ(saves->status().consecutive_failures, 1);
+  EXPECT_EQ(saved(), 0);
+  files.heal();
+  EXPECT_EQ(train_and_look(hook), 0) << "not at once";
+  clock.advance(Seconds{1});
+  EXPECT_EQ(train_and_look(hook), 6) << "and not only when the next one is due";
+  EXPECT_EQ(saves->status().consecutive_failures, 0);
+  EXPECT_THAT(listener->all(), ElementsAre(1, 3, 2, 0));
+}
+
+TEST_F(HooksFullDisk, EndsTheTrainingThatIsToldSo) {
+  CheckpointSaverHook hook(on_the_disk(1));
   start(hook);
   files.fail_writes_after(0);
+  train(hook);
+  train(hook);
   EXPECT_THROW(train(hook), ResourceExhaustedError);
-  EXPECT_EQ(saved(), 0);
+}
+
+TEST_F(HooksFullDisk, OfTheLastSaveIsTriedAgainAtTheEnd) {
+  CheckpointSaverHook hook(on_the_disk(1));
+  start(hook);
+  files.fail_writes_after(0);
+  train(hook);
+  files.heal();
+  hook.end(*session);
+  EXPECT_EQ(saved(), 1);
+}
+
+TEST_F(HooksFullDisk, AtTheEndIsAnErrorAfterSomePatience) {
+  testing::FakeClock passing{testing::FakeClock::Waits::kPassTime};
+  auto with = on_the_disk(100);
+  with.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &passing});
+  CheckpointSaverHook hook(with);
+  start(hook);
+  train(hook);
+  files.fail_writes_after(0);
+  EXPECT_THAT(error_of([&] { hook.end(*session); }), HasSubstr("the last checkpoint could not be saved: "));
+  EXPECT_EQ(listener->after, 1) << "the one at the start";
 }
 
 }  // namespace

@@ -27,6 +27,7 @@ void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& 
   MutexLock one_at_a_time(changing_files_);
   adopt_retention(prefix, options.latest_filename);
   const double now = clock_.wall_time();
+  if (options.before_deletion && would_delete(prefix, now, options.metric)) options.before_deletion();
   CheckpointState state;
   {
     MutexLock lock(mutex_);
@@ -39,6 +40,26 @@ void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& 
   store_retention(prefix, options.latest_filename);
   check_directory_owner(files_, prefix);
   write_checkpoint_state(files_, directory, state, options.relative_paths, options.latest_filename);
+  check_directory_owner(files_, prefix);
+  remove_doomed(prefix, options);
+}
+
+bool ManagedCheckpoints::would_delete(const std::string& prefix, double now, std::optional<double> metric) {
+  MutexLock lock(mutex_);
+  CheckpointList afterwards = list_;
+  afterwards.add(key_of(prefix), now, metric);
+  return !afterwards.doomed().empty();
+}
+
+void ManagedCheckpoints::remove_what_fell_out(const std::string& prefix, const RecordOptions& options) {
+  MutexLock one_at_a_time(changing_files_);
+  adopt_retention(prefix, options.latest_filename);
+  const std::vector<std::string> listed = prefixes();
+  if (listed.empty() || !checkpoint_exists(files_, listed.back())) return;
+  {
+    MutexLock lock(mutex_);
+    list_.doom_what_is_held_no_more();
+  }
   check_directory_owner(files_, prefix);
   remove_doomed(prefix, options);
 }

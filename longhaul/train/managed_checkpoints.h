@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -25,11 +26,16 @@ class ManagedCheckpoints {
     std::string meta_graph_suffix = "meta";
     bool relative_paths = false;
     std::optional<double> metric;
+    std::function<void()> before_deletion;  // called if something is to be deleted; what it throws, record() throws
   };
   // `prefix` was committed: lists it, replaces the files beside it, and then deletes what fell out. A deletion that
   // fails is reported in the log, written down, and tried again by the next call, also after a restart. Pins and
   // metrics that other savers and processes have written meanwhile are taken over.
   void record(const std::string& prefix, const RecordOptions& options);
+
+  // For want of room: tries the deletions that failed, here and in earlier processes, once more, unless the newest
+  // checkpoint that is listed does not exist. `prefix` is the checkpoint that is to be written.
+  void remove_what_fell_out(const std::string& prefix, const RecordOptions& options);
 
   std::vector<std::string> prefixes() const;
   void reset(const std::vector<std::string>& prefixes);
@@ -49,6 +55,7 @@ class ManagedCheckpoints {
   void store_retention(const std::string& prefix, const std::string& latest_filename);
   void replace_retention(const std::string& prefix, const std::string& latest_filename);
   KeptCheckpoints retention_in(const std::string& directory) const;
+  bool would_delete(const std::string& prefix, double now, std::optional<double> metric);
   void remove_doomed(const std::string& prefix, const RecordOptions& options);
   bool remove_old(const std::string& prefix, const std::string& meta_graph_suffix);
 

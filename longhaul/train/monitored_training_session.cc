@@ -63,6 +63,7 @@ class ChiefHooks {
                                    .save_steps = checkpoints_.every_steps,
                                    .scaffold = scaffold_,
                                    .lock_checkpoint_dir = options_.lock_checkpoint_dir,
+                                   .saves = options_.saves,
                                    .files = options_.files,
                                    .clock = &options_.coordinator.clock()});
   }

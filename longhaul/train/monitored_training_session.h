@@ -6,6 +6,7 @@
 
 #include "longhaul/base/setting.h"
 #include "longhaul/train/monitored_session.h"
+#include "longhaul/train/save_attempts.h"
 
 namespace longhaul {
 
@@ -27,6 +28,7 @@ struct MonitoredTrainingSessionOptions {
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
   Seconds max_wait_secs{7200};          // of those that wait for the chief
   std::string summary_dir;              // empty: checkpoint_dir
+  std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   bool lock_checkpoint_dir = true;      // so that a second chief is refused, where checkpoints are taken
   RestartOptions restart;
   FileSystem* files = &FileSystem::real();

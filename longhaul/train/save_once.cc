@@ -1,16 +1,69 @@
 #include "longhaul/train/save_once.h"
 
+#include <fmt/format.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/train/run_events.h"
 
 namespace longhaul {
+namespace {
 
-std::string save_once(Saver& saver, Session& session, const std::string& save_path, const Output& global_step,
-                      FileWriter* writer) {
-  const std::string before = saver.last_saved();
-  const StepSource step = global_step.valid() ? StepSource(global_step) : StepSource();
-  const std::string prefix = saver.save(session, save_path, step, {.skip_if_saved = true});
-  if (writer != nullptr && !step.is_none() && prefix != before) write_checkpoint_taken(*writer, save_path, prefix);
+// The step of a save, once its variables were read: what fails from then on, are the files.
+struct SnapshotNote {
+  bool is_taken = false;
+  std::optional<int64_t> step;
+};
+
+void report_failure(const SaveTarget& target, std::optional<int64_t> step, const std::exception_ptr& error) {
+  const int failures = target.attempts.failed(error);
+  const std::string name = step ? fmt::format("{}-{}", target.save_path, *step) : target.save_path;
+  const std::string text =
+      fmt::format("checkpoint {} could not be saved (failure {} in a row): {}", name, failures, message_of(error));
+  log_error("{}", text);
+  if (target.writer != nullptr) write_failed_save(*target.writer, text, failures, step.value_or(0));
+  target.attempts.raise_if_too_many();
+}
+
+void report_success(const SaveTarget& target, std::optional<int64_t> step, const std::string& prefix, bool is_new) {
+  const int failures = target.attempts.succeeded(prefix);
+  if (failures > 0) log_info("checkpoint {} is saved, after {} saves that failed", prefix, failures);
+  if (target.writer == nullptr) return;
+  if (failures > 0) write_saves_work_again(*target.writer, step.value_or(0));
+  if (is_new && step) write_checkpoint_taken(*target.writer, target.save_path, prefix);
+}
+
+}  // namespace
+
+std::optional<std::string> save_once(const SaveTarget& target, Session& session) {
+  const std::string before = target.saver.last_saved();
+  const StepSource step = target.global_step.valid() ? StepSource(target.global_step) : StepSource();
+  SnapshotNote snapshot;
+  const SaveOptions options{.skip_if_saved = true, .after_snapshot = [&](std::optional<int64_t> at) {
+                              snapshot = {true, at};
+                            }};
+  std::string prefix;
+  try {
+    prefix = target.saver.save(session, target.save_path, step, options);
+  } catch (const DirectoryTakenError&) {
+    throw;
+  } catch (const std::exception&) {
+    if (!snapshot.is_taken) throw;
+    report_failure(target, snapshot.step, std::current_exception());
+    return std::nullopt;
+  }
+  report_success(target, snapshot.step, prefix, prefix != before);
   return prefix;
+}
+
+std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> patience) {
+  std::optional<std::string> prefix;
+  const auto attempt = [&] {
+    prefix = save_once(target, session);
+    return prefix.has_value();
+  };
+  target.attempts.insist(attempt, patience);
+  return *prefix;
 }
 
 }  // namespace longhaul

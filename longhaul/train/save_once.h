@@ -1,16 +1,32 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "longhaul/events/file_writer.h"
+#include "longhaul/train/save_attempts.h"
 #include "longhaul/train/saver.h"
 
 namespace longhaul {
 
-// Takes a checkpoint at `save_path`, with the global step in its name if there is one, and returns its prefix. The step
-// that the saver has saved or restored last is not written again. An event file, if there is one, is told of what was
-// written, if it has a step.
-std::string save_once(Saver& saver, Session& session, const std::string& save_path, const Output& global_step,
-                      FileWriter* writer);
+// A place that checkpoints of one training are saved to.
+struct SaveTarget {
+  Saver& saver;
+  SaveAttempts& attempts;  // learns how it went
+  std::string save_path;
+  Output global_step;            // in the name of the checkpoint; invalid: none
+  FileWriter* writer = nullptr;  // is told of what was written, if it has a step, and of failures
+};
+
+// Takes a checkpoint and returns its prefix. The step that the saver has saved or restored last is not written again.
+//
+// nullopt: the files could not be written. That is counted, logged, and told to the event file (a message, and the
+// scalar checkpoint/failed_saves), and what was written of it is gone. Thrown is what ends a training: what the session
+// throws; DirectoryTakenError; and what SaveAttempts::raise_if_too_many() does.
+std::optional<std::string> save_once(const SaveTarget& target, Session& session);
+
+// The checkpoint at the end of a training, tried again as SaveAttempts::insist() does, whose errors it throws.
+// `patience` bounds that; absent: SaveAttemptsOptions::last_save_patience.
+std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> patience = std::nullopt);
 
 }  // namespace longhaul

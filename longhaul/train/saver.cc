@@ -10,6 +10,7 @@
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/session/snapshots.h"
+#include "longhaul/train/disk_room.h"
 #include "longhaul/train/object_checkpoint.h"
 #include "longhaul/train/restore_check.h"
 
@@ -135,6 +136,7 @@ std::string Saver::prefix_for(const std::string& path, const std::optional<int64
 
 void Saver::make_parent(const std::string& path) const {
   const std::string parent = directory_name(path);
+  check_directory_owner(*options_.files, path);
   try {
     options_.files->make_directories(parent);
   } catch (const Error& error) {
@@ -150,6 +152,7 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
   const Seconds start = options_.clock->now();
   Snapshot snapshot = take_snapshot(session, global_step);
   const Seconds snapshot_time = options_.clock->now() - start;
+  if (options.after_snapshot) options.after_snapshot(snapshot.step);
   const std::string prefix = prefix_for(path, snapshot.step);
   if (can_be_skipped(prefix, global_step, options)) return prefix;
   make_parent(path);
@@ -157,10 +160,32 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
     write_meta_graph(prefix, options);
     return "";
   }
-  const uint64_t bytes = write(prefix, std::move(snapshot.values), options);
-  if (options.write_state) record(prefix, options);
-  note({prefix, snapshot.step, bytes, snapshot_time, options_.clock->now() - start}, options.write_state);
+  const auto committed = committed_bytes(prefix, global_step, options);
+  SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = snapshot_time};
+  report.bytes = committed ? *committed : write(prefix, std::move(snapshot.values), options);
+  note_committed(report);
+  if (options.write_state) managed_.record(prefix, record_options(prefix, options));
+  report.total = options_.clock->now() - start;
+  note(report, options.write_state);
   return prefix;
+}
+
+// The size of the checkpoint, if it was written by a save that failed only then.
+std::optional<uint64_t> Saver::committed_bytes(const std::string& prefix, const StepSource& step,
+                                               const SaveOptions& options) const {
+  if (!options.skip_if_saved || step.tensor() == nullptr) return std::nullopt;
+  std::optional<SaveReport> report;
+  {
+    MutexLock lock(mutex_);
+    report = unrecorded_;
+  }
+  if (!report || report->prefix != prefix || !checkpoint_exists(*options_.files, prefix)) return std::nullopt;
+  return report->bytes;
+}
+
+void Saver::note_committed(const SaveReport& report) {
+  MutexLock lock(mutex_);
+  unrecorded_ = report;
 }
 
 void Saver::note(SaveReport report, bool is_listed) {
@@ -168,6 +193,7 @@ void Saver::note(SaveReport report, bool is_listed) {
   last_saved_ = report.prefix;
   last_is_listed_ = is_listed;
   last_report_ = std::move(report);
+  unrecorded_.reset();
 }
 
 std::optional<SaveReport> Saver::last_report() const {
@@ -181,7 +207,9 @@ bool Saver::can_be_skipped(const std::string& prefix, const StepSource& step, co
   return prefix == last_saved_ && (last_is_listed_ || !options.write_state);
 }
 
-uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const {
+uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) {
+  make_room(*options_.files, prefix, stored_bytes(values),
+            [&] { managed_.remove_what_fell_out(prefix, record_options(prefix, options)); });
   BundleWriter writer(*options_.files, prefix, writer_options(values));
   for (size_t i = 0; i < values.size(); ++i) {
     const SaverNodes::SavedTensor& tensor = nodes_.tensors[i];
@@ -195,6 +223,7 @@ uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, con
     values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
   }
   commit(writer, prefix, options);
+  if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
   return writer.data_bytes();
 }
 
@@ -235,12 +264,18 @@ void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& optio
                         proto::serialize(export_meta_graph()));
 }
 
-void Saver::record(const std::string& prefix, const SaveOptions& options) {
+ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {
   const bool collides = base_name(prefix) == options.latest_filename;  // only the text of the paths: see save()
-  managed_.record(prefix, {.latest_filename = options.latest_filename,
-                           .meta_graph_suffix = options.meta_graph_suffix,
-                           .relative_paths = options_.save_relative_paths || collides,
-                           .metric = options.metric});
+  ManagedCheckpoints::RecordOptions result{.latest_filename = options.latest_filename,
+                                           .meta_graph_suffix = options.meta_graph_suffix,
+                                           .relative_paths = options_.save_relative_paths || collides,
+                                           .metric = options.metric};
+  if (options_.verify == Verification::kBeforeDeletion) {
+    result.before_deletion = [this, prefix, suffix = options.meta_graph_suffix] {
+      read_back(*options_.files, prefix, suffix);
+    };
+  }
+  return result;
 }
 
 void Saver::pin(const std::string& prefix, const std::string& latest_filename) {
@@ -286,6 +321,7 @@ std::string Saver::last_saved() const {
 void Saver::forget_last_saved() {
   MutexLock lock(mutex_);
   last_saved_.clear();
+  unrecorded_.reset();
 }
 
 proto::SaverDef Saver::to_proto() const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "longhaul/proto/saver.pb.h"
 #include "longhaul/session/session.h"
 #include "longhaul/train/managed_checkpoints.h"
+#include "longhaul/train/read_back.h"
 #include "longhaul/train/save_entry.h"
 #include "longhaul/train/saver_graph.h"
 
@@ -42,6 +44,7 @@ struct SaverOptions {
   bool save_relative_paths = false;  // in the state file, so that the directory can be moved
   std::string filename = "model";    // of the graph's own save operation, where nothing is fed
   double max_bytes_per_second = 0;   // that a save writes, to leave some of the disk to others; 0: all that it can
+  Verification verify = Verification::kBeforeDeletion;  // which are read back once they are committed
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -74,6 +77,8 @@ struct SaveOptions {
   // to tell of it: no metric, and it is listed already where it is to be. For callers that know that nothing else
   // changes.
   bool skip_if_saved = false;
+  // Called with the step as soon as the variables are read: what fails after it, are the files.
+  std::function<void(std::optional<int64_t> step)> after_snapshot;
 };
 
 // A save that wrote something.
@@ -92,10 +97,22 @@ struct SaveReport {
 //   saver.save(session, "runs/demo/model.ckpt", global_step);      // runs/demo/model.ckpt-1200.{index,data-...,meta}
 //   saver.restore(session, "runs/demo/model.ckpt-1200");
 //
-// A save reads all variables and the step in one run, as they are at one moment between two steps; training goes on
-// while they are written. Then, in this order: the data; the meta graph; the index, from which on the checkpoint
-// counts; the state file; the deletion of old ones. A crash at any moment leaves the checkpoint before or this one, and
-// so does an error: nothing half-written stays.
+// A save, step by step. A crash between any two, and an error, leave the checkpoint before or the new one, whole:
+//   1. All variables and the step are read in one run, as they are at one moment between two steps. Training goes on.
+//   2. The step that this saver has saved or restored last is not saved again (SaveOptions::skip_if_saved).
+//   3. The disk must have room for all of it (disk_room.h), or nothing is written: ResourceExhaustedError.
+//   4. The data goes to temporary names, is synced and renamed (BundleWriter::finish_data()). A committed checkpoint
+//      of the same name is set aside first, and is found there until 6.
+//   5. The meta graph is written, synced and renamed.
+//   6. The index, written, synced and renamed after the directory was synced, is the commit record: from its rename
+//      on the checkpoint counts. The directory is synced again (BundleWriter::commit()).
+//   7. The checkpoint is read back and its checksums are compared (SaverOptions::verify). One that is damaged is
+//      renamed, and the save has failed: DataLossError. The state file still names the one before.
+//   8. The list of what is kept, if it has pins or metrics, and the state file are replaced, each at once and whole.
+//   9. Old checkpoints are deleted, each one's index first. A deletion that fails is written down, and tried again
+//      after each later save, also after a restart.
+// After an error in 8, the next save of the same step with skip_if_saved begins there: a step that is committed is not
+// written again.
 //
 // Kept are the newest `max_to_keep`; beside them those that were pinned, the `keep_best` with the best metric, and one
 // in n hours. Pins and metrics survive restarts (docs/formats/checkpoint_retention.md).
@@ -119,9 +136,11 @@ class Saver {
   void build();  // with defer_build: once
 
   // Returns the prefix, `save_path` or `save_path`-<step>. InvalidArgumentError: the directory cannot be made, or the
-  // name collides with the state file's. FailedPreconditionError: not built. Otherwise what the session and the file
-  // system throw. After an error there is the checkpoint before of this name, if there was one; or, where only the sync
-  // of the directory, the state file or the retention file failed, the new one, which a restart finds without them.
+  // name collides with the state file's. FailedPreconditionError: not built. ResourceExhaustedError: the disk has no
+  // room, and the training may go on. DataLossError: what was written cannot be read back. Otherwise what the session
+  // and the file system throw. After an error there is the checkpoint before of this name, if there was one; or, where
+  // only the sync of the directory, the state file or the retention file failed, the new one, which a restart finds
+  // without them.
   std::string save(Session& session, const std::string& save_path, const StepSource& global_step = {},
                    const SaveOptions& options = {});
 
@@ -177,12 +196,15 @@ class Saver {
   Snapshot take_snapshot(Session& session, const StepSource& step) REQUIRES(saving_);
   std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
   void make_parent(const std::string& path) const;
-  uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) const;
+  std::optional<uint64_t> committed_bytes(const std::string& prefix, const StepSource& step,
+                                          const SaveOptions& options) const;
+  uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
   BundleWriterOptions writer_options(const std::vector<Tensor>& values) const;
   void commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const;
   void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
   void remove_meta_graph(const std::string& prefix, const SaveOptions& options) const;
-  void record(const std::string& prefix, const SaveOptions& options);
+  ManagedCheckpoints::RecordOptions record_options(const std::string& prefix, const SaveOptions& options) const;
+  void note_committed(const SaveReport& report);
   void note(SaveReport report, bool is_listed);
 
   const SaverOptions options_;
@@ -198,6 +220,7 @@ class Saver {
   std::string last_saved_ GUARDED_BY(mutex_);  // or restored
   bool last_is_listed_ GUARDED_BY(mutex_) = false;
   std::optional<SaveReport> last_report_ GUARDED_BY(mutex_);
+  std::optional<SaveReport> unrecorded_ GUARDED_BY(mutex_);  // of a save that got as far as its commit
 };
 
 }  // namespace longhaul

@@ -6,6 +6,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/train/fall_back.h"
 #include "longhaul/train/recovered_list.h"
 
 namespace longhaul {
@@ -15,11 +16,6 @@ void run_all(Session& session, const OpList& ops, const Feeds& feeds = {}, const
   std::vector<Fetch> fetches;
   for (const Operation& op : ops.operations()) fetches.emplace_back(op);
   if (!fetches.empty()) session.run(fetches, feeds, run_options);
-}
-
-// A damaged checkpoint is passed over for the one before it; any other error means that none would do.
-bool is_damage(const Error& error) {
-  return error.code() == Code::kDataLoss;
 }
 
 void close_quietly(Session& session) {
@@ -124,39 +120,16 @@ bool SessionManager::restore(Session& session, const PrepareOptions& options) {
   return true;
 }
 
-// Those to try, the newest first; the ones that are passed over come last.
-std::vector<std::string> SessionManager::in_order_of_trial(std::vector<std::string> candidates) const {
-  if (!options_.pass_over) return candidates;
-  const auto may_be_restored = [this](const std::string& prefix) {
-    const std::optional<std::string> why = options_.pass_over(prefix);
-    if (why) log_warning("checkpoint {} is passed over for the one before it: {}", prefix, *why);
-    return !why;
-  };
-  std::stable_partition(candidates.begin(), candidates.end(), may_be_restored);
-  return candidates;
-}
-
 bool SessionManager::restore_newest(Session& session, const PrepareOptions& options) {
-  const std::vector<std::string> candidates =
-      in_order_of_trial(checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename));
-  std::vector<std::string> damaged;
-  for (const std::string& prefix : candidates) {
-    try {
-      options.saver->restore(session, prefix);
-    } catch (const Error& error) {
-      if (!is_damage(error)) throw;
-      log_error("checkpoint {} is damaged and passed over: {}", prefix, error.what());
-      damaged.push_back(prefix);
-      continue;
-    }
-    restored_from_ = prefix;
-    recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, damaged, prefix);
-    return true;
-  }
-  if (damaged.empty()) return false;
-  throw DataLossError(
-      fmt::format("all checkpoints in {} are damaged ({}); to start afresh, move them away or use another directory",
-                  options.checkpoint_dir, fmt::join(damaged, ", ")));
+  const FallBack fall_back = restore_newest_whole(*options.saver, session,
+                                                  {.files = options_.files,
+                                                   .directory = options.checkpoint_dir,
+                                                   .basename = options.checkpoint_basename,
+                                                   .pass_over = options_.pass_over});
+  if (!fall_back.restored) return false;
+  restored_from_ = *fall_back.restored;
+  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, fall_back.damaged, restored_from_);
+  return true;
 }
 
 void SessionManager::wait_for_checkpoint(const PrepareOptions& options) const {

@@ -73,6 +73,8 @@ struct RecoveredSession {
 // The ready operation is run before and after: a model that is ready as the session finds it (on a server that an
 // earlier session of the program has used) is left as it is, neither restored nor initialised (model_is_there()).
 //
+// Of a directory the newest checkpoint is restored that is whole; damaged ones are renamed (fall_back.h).
+//
 // One thread at a time.
 class SessionManager {
  public:
@@ -104,7 +106,6 @@ class SessionManager {
   bool take_or_restore(Session& session, const PrepareOptions& options);
   void manage_checkpoints_of_directory(const PrepareOptions& options) const;
   bool restore(Session& session, const PrepareOptions& options);
-  std::vector<std::string> in_order_of_trial(std::vector<std::string> candidates) const;
   bool restore_newest(Session& session, const PrepareOptions& options);
   void wait_for_checkpoint(const PrepareOptions& options) const;
   void initialize(Session& session, const PrepareOptions& options) const;

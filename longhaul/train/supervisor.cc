@@ -22,12 +22,19 @@ GraphDefaults resolve(Graph& graph, const SupervisorOptions& options) {
                           {.saver = {.files = options.files, .clock = options.clock}});
 }
 
+std::shared_ptr<SaveAttempts> make_attempts(const SupervisorOptions& options) {
+  return std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = options.max_failed_saves,
+                                                            .last_save_patience = options.last_save_patience_secs,
+                                                            .clock = options.clock});
+}
+
 }  // namespace
 
 Supervisor::Supervisor(SupervisorOptions options)
     : options_(std::move(options)),
       graph_(options_.graph != nullptr ? *options_.graph : Graph::default_graph()),
       coord_({.clock = options_.clock}),
+      saves_(make_attempts(options_)),
       graph_defaults_(resolve(graph_, options_)) {
   if (options_.is_chief) {
     set_up_chief();
@@ -154,7 +161,8 @@ std::shared_ptr<const ServiceContext> Supervisor::make_context(std::shared_ptr<S
                                                          .global_step = graph_defaults_.global_step,
                                                          .save_path = save_path_,
                                                          .save_summaries_secs = options_.save_summaries_secs,
-                                                         .save_model_secs = options_.save_model_secs});
+                                                         .save_model_secs = options_.save_model_secs,
+                                                         .saves = saves_});
 }
 
 std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
@@ -231,7 +239,9 @@ void Supervisor::close_writer() {
 
 void Supervisor::save_last(const std::shared_ptr<Session>& session) {
   const bool can_save = saver() != nullptr && !save_path_.empty();
-  if (options_.save_at_end && can_save) save_checkpoint(*make_context(session));
+  if (!options_.save_at_end || !can_save) return;
+  log_info("Saving checkpoint to path {}", save_path_);
+  longhaul::save_last(save_target(*make_context(session)), *session);
 }
 
 void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {

@@ -116,6 +116,7 @@ class Supervisor {
   Saver* saver() const { return graph_defaults_.saver.get(); }  // nullptr: none
   Seconds save_model_secs() const { return options_.save_model_secs; }
   const std::string& save_path() const { return save_path_; }  // logdir/checkpoint_basename; empty: no logdir
+  SaveStatus save_status() const { return saves_->status(); }  // how its saves went so far
   const std::string& restored_from() const { return session_manager_->restored_from(); }
 
  private:
@@ -133,6 +134,7 @@ class Supervisor {
   SupervisorOptions options_;  // of those that only the chief uses, a non-chief has none
   Graph& graph_;
   const Coordinator coord_;
+  const std::shared_ptr<SaveAttempts> saves_;
   GraphDefaults graph_defaults_;
   std::string graph_bytes_, meta_graph_bytes_;  // as they were at the end of the constructor
   std::string save_path_;

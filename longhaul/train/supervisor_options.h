@@ -44,6 +44,11 @@ struct SupervisorOptions {
   // Whether managed_session() takes a last checkpoint when it ends without an error.
   bool save_at_end = true;
 
+  // So many saves that fail in a row, those tried again included, end the training with the last one's error; 0: none
+  // do (train/save_attempts.h). For so long the save at the end is tried again, before its error is the training's.
+  int max_failed_saves = 0;
+  Seconds last_save_patience_secs{30};
+
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };

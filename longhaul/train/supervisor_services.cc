@@ -1,7 +1,6 @@
 #include "longhaul/train/supervisor_services.h"
 
 #include "longhaul/base/log.h"
-#include "longhaul/train/save_once.h"
 #include "longhaul/train/step_rate.h"
 
 namespace longhaul {
@@ -25,9 +24,13 @@ int64_t read_global_step(Session& session, const Output& global_step) {
   return session.run(global_step).item<int64_t>();
 }
 
-void save_checkpoint(const ServiceContext& context) {
+SaveTarget save_target(const ServiceContext& context) {
+  return {*context.saver, *context.saves, context.save_path, context.global_step, context.writer.get()};
+}
+
+bool save_checkpoint(const ServiceContext& context) {
   log_info("Saving checkpoint to path {}", context.save_path);
-  save_once(*context.saver, *context.session, context.save_path, context.global_step, context.writer.get());
+  return save_once(save_target(context), *context.session).has_value();
 }
 
 SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
@@ -81,6 +84,15 @@ TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceCont
 
 void TimerCheckpointService::start_loop() {
   snapshots_->prepare([this] { return coord().should_stop(); });
+}
+
+void TimerCheckpointService::run_loop() {
+  const Clock& clock = coord().clock();
+  const Seconds next_interval = clock.now() + context_->save_model_secs;
+  while (!save_checkpoint(*context_)) {
+    const Seconds pause = context_->saves->time_to_retry();
+    if (clock.now() + pause >= next_interval || coord().wait_for_stop(pause)) return;
+  }
 }
 
 }  // namespace longhaul

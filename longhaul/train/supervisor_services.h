@@ -7,6 +7,7 @@
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/train/looper_thread.h"
+#include "longhaul/train/save_once.h"
 #include "longhaul/train/saver.h"
 
 namespace longhaul {
@@ -22,12 +23,16 @@ struct ServiceContext {
   Output global_step;
   std::string save_path;
   Seconds save_summaries_secs, save_model_secs;
+  std::shared_ptr<SaveAttempts> saves;  // of the training; not null where there is a saver
 };
 
 int64_t read_global_step(Session& session, const Output& global_step);
 
-// Takes a checkpoint now, and tells the event file if there is one and if anything was written: a step is saved once.
-void save_checkpoint(const ServiceContext& context);
+// Takes a checkpoint now, as save_once() does: whether it could be written.
+bool save_checkpoint(const ServiceContext& context);
+
+// What save_once() saves for these services. The context outlives it.
+SaveTarget save_target(const ServiceContext& context);
 
 // Writes a summary every save_summaries_secs, the first at once. If the summaries can be computed alone, the thread
 // does it, in a run that sees one moment between two steps. Otherwise it marks them as due, and the next training step,
@@ -63,14 +68,15 @@ class StepCounterService : public LooperThread {
   int logged_ = 0;
 };
 
-// Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched.
+// Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched. One that fails is
+// tried again, when SaveAttempts says so or with the next interval, whichever is sooner.
 class TimerCheckpointService : public LooperThread {
  public:
   explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
 
  protected:
   void start_loop() override;
-  void run_loop() override { save_checkpoint(*context_); }
+  void run_loop() override;
 
  private:
   const std::shared_ptr<const ServiceContext> context_;

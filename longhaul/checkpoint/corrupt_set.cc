@@ -1,0 +1,79 @@
+#include "longhaul/checkpoint/corrupt_set.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/io/directory_lock.h"
+
+namespace longhaul {
+namespace {
+
+constexpr std::string_view kCorrupt = ".corrupt";
+constexpr std::string_view kCorruptIndex = ".index.corrupt";
+
+std::string corrupt_path(const std::string& path) {
+  return fmt::format("{}{}", path, kCorrupt);
+}
+
+void rename_corrupt(FileSystem& files, const std::string& path) {
+  check_directory_owner(files, path);
+  files.rename(path, corrupt_path(path));
+}
+
+void rename_all_but_index(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
+  for (const std::string& path : data_files_of(files, prefix)) rename_corrupt(files, path);
+  const std::string meta = meta_graph_filename(prefix, meta_suffix);
+  if (files.exists(meta)) rename_corrupt(files, meta);
+  files.sync_directory(directory_name(prefix));
+}
+
+// The index last: as long as it is there, the set is found.
+void remove_corrupt_set(FileSystem& files, const std::string& prefix) {
+  check_directory_owner(files, prefix);
+  const std::string start = base_name(prefix) + ".", index = base_name(corrupt_path(index_path(prefix)));
+  for (const std::string& name : files.list(directory_name(prefix))) {
+    const bool is_part = name.starts_with(start) && name.ends_with(kCorrupt) && name != index;
+    if (is_part) remove_if_exists(files, join_path(directory_name(prefix), name));
+  }
+  remove_if_exists(files, corrupt_path(index_path(prefix)));
+}
+
+}  // namespace
+
+std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
+  const std::string committed = committed_prefix(files, prefix).value_or(prefix);
+  rename_corrupt(files, index_path(committed));
+  files.sync_directory(directory_name(committed));
+  rename_all_but_index(files, committed, meta_suffix);
+  return corrupt_path(index_path(committed));
+}
+
+void complete_corrupt_sets(FileSystem& files, const std::string& directory) {
+  for (const std::string& prefix : corrupt_sets(files, directory)) {
+    const bool has_rest = !data_files_of(files, prefix).empty();
+    if (has_rest && !files.exists(index_path(prefix))) rename_all_but_index(files, prefix, "meta");
+  }
+}
+
+std::vector<std::string> corrupt_sets(FileSystem& files, const std::string& directory) {
+  std::vector<std::pair<double, std::string>> found;
+  if (!files.is_directory(directory)) return {};
+  for (const std::string& name : files.list(directory)) {
+    if (!name.ends_with(kCorruptIndex)) continue;
+    const std::string path = join_path(directory, name);
+    found.emplace_back(files.modified_at(path), path.substr(0, path.size() - kCorruptIndex.size()));
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> prefixes;
+  for (auto& [time, prefix] : found) prefixes.push_back(std::move(prefix));
+  return prefixes;
+}
+
+void remove_corrupt_sets(FileSystem& files, const std::string& directory, size_t keep) {
+  const std::vector<std::string> sets = corrupt_sets(files, directory);
+  for (size_t i = 0; i + keep < sets.size(); ++i) remove_corrupt_set(files, sets[i]);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+// What becomes of a checkpoint that is damaged: each of its files is renamed, "model.ckpt-200.index" to
+// "model.ckpt-200.index.corrupt" and so on. No reader and no search takes such a name for a checkpoint's, here or in
+// TensorFlow, so it is never tried again, and still there to be looked at: the last few of a directory are.
+//
+// All renames and removals ask check_directory_owner() first.
+
+constexpr size_t kCorruptSetsKept = 2;
+
+// Renames the files of the checkpoint that lies under `prefix` (perhaps aside: set_aside.h), the index first, so that
+// from then on it counts no more; durably. Returns the new path of the index. NotFoundError: there is no such
+// checkpoint. After another error, from the index on, complete_corrupt_sets() does the rest.
+std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std::string& meta_suffix = "meta");
+
+// Renames what a crash kept mark_corrupt() from renaming. No checkpoint is being written in the directory.
+void complete_corrupt_sets(FileSystem& files, const std::string& directory);
+
+// The prefixes of those in `directory`, by the time when they were committed, the oldest first.
+std::vector<std::string> corrupt_sets(FileSystem& files, const std::string& directory);
+
+// Removes the oldest, so that `keep` of them stay.
+void remove_corrupt_sets(FileSystem& files, const std::string& directory, size_t keep);
+
+}  // namespace longhaul

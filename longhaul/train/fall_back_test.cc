@@ -1,0 +1,214 @@
+#include "longhaul/train/fall_back.h"
+
+#include <filesystem>
+
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/corrupt_set.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/train/monitored_training_session.h"
+#include "longhaul/train/session_manager_fixture.h"
+#include "longhaul/train/supervisor_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+// A chief that restarts in a directory with three checkpoints, of v = 1, 2 and 3.
+class FallBackTest : public SessionManagerTest {
+ protected:
+  FallBackTest() {
+    for (int i = 1; i <= 3; ++i) prefixes.push_back(save(static_cast<float>(i), i));
+    restart();
+  }
+  void lock() { lock_ = std::make_unique<DirectoryLock>(directory.path()); }
+  float restored() { return value(*manager().prepare_session(prepare), v); }
+  std::vector<std::string> corrupt() {
+    std::vector<std::string> names;
+    for (const std::string& prefix : corrupt_sets(FileSystem::real(), directory.path())) {
+      names.push_back(base_name(prefix));
+    }
+    return names;
+  }
+  void write_state(const std::string& text) {
+    write_file_atomically(FileSystem::real(), directory.file("checkpoint"), text);
+  }
+
+  std::vector<std::string> prefixes;
+  std::unique_ptr<DirectoryLock> lock_;
+};
+
+TEST_F(FallBackTest, ADamagedOneIsRenamedAndNeverTriedAgain) {
+  lock();
+  damage(prefixes[2]);
+  const LogRecorder first;
+  EXPECT_EQ(restored(), 2);
+  EXPECT_THAT(first.text(LogLevel::kError), AllOf(HasSubstr(prefixes[2]), HasSubstr("Checksum")));
+  EXPECT_THAT(first.text(), HasSubstr(prefixes[2] + ".index.corrupt"));
+  EXPECT_THAT(corrupt(), ElementsAre("model-3"));
+  EXPECT_FALSE(checkpoint_exists(FileSystem::real(), prefixes[2]));
+  restart();
+  const LogRecorder second;
+  EXPECT_EQ(restored(), 2);
+  EXPECT_THAT(second.text(LogLevel::kWarning), Not(HasSubstr("model-3")));
+}
+
+TEST_F(FallBackTest, WhoHasNotLockedTheDirectoryRenamesNothing) {
+  damage(prefixes[2]);
+  EXPECT_EQ(restored(), 2);
+  EXPECT_THAT(corrupt(), IsEmpty());
+  EXPECT_TRUE(checkpoint_exists(FileSystem::real(), prefixes[2]));
+}
+
+TEST_F(FallBackTest, WhereAllAreDamagedAllStayAndTheNextRestartSaysSoToo) {
+  lock();
+  for (const std::string& prefix : prefixes) damage(prefix);
+  for (int i = 0; i < 2; ++i) EXPECT_THAT(error_of([&] { restored(); }), HasSubstr("all checkpoints in")) << i;
+  EXPECT_THAT(corrupt(), IsEmpty());
+}
+
+TEST_F(FallBackTest, OneThatDoesNotFitRenamesNothing) {
+  lock();
+  damage(prefixes[2]);
+  Graph other;
+  const Variable wide = ops::variable(Scope(other), "v", Tensor::of<float>({1, 2}));
+  Saver other_saver({.graph = &other});
+  const auto session = make_scripted_session(other);
+  EXPECT_THROW(restore_newest_whole(other_saver, *session, {.directory = directory.path()}), InvalidArgumentError);
+  EXPECT_THAT(corrupt(), IsEmpty()) << "not even the damaged one: nobody knows yet whether there is another";
+  EXPECT_TRUE(checkpoint_exists(FileSystem::real(), prefixes[1]));
+}
+
+TEST_F(FallBackTest, OneThatLacksADataFileIsDamagedToo) {
+  lock();
+  std::filesystem::remove(data_path(prefixes[2], 0, 1));
+  const LogRecorder log;
+  EXPECT_EQ(restored(), 2);
+  EXPECT_THAT(log.text(LogLevel::kError), AllOf(HasSubstr(prefixes[2]), HasSubstr("data files are missing")));
+  EXPECT_THAT(corrupt(), ElementsAre("model-3"));
+}
+
+TEST_F(FallBackTest, WhereOnlyIncompleteOnesAreLeftTrainingDoesNotStartAfresh) {
+  for (const std::string& prefix : prefixes) std::filesystem::remove(data_path(prefix, 0, 1));
+  EXPECT_THAT(error_of([&] { restored(); }), HasSubstr("all checkpoints in"));
+}
+
+TEST_F(FallBackTest, AnEmptyIndexIsDamage) {
+  lock();
+  write_file_atomically(FileSystem::real(), index_path(prefixes[2]), "");
+  EXPECT_EQ(restored(), 2);
+  EXPECT_THAT(corrupt(), ElementsAre("model-3"));
+}
+
+TEST_F(FallBackTest, TheLastFewOfThoseRenamedStay) {
+  lock();
+  prefixes.push_back(save(4, 4));
+  for (int i = 1; i < 4; ++i) damage(prefixes[static_cast<size_t>(i)]);
+  EXPECT_EQ(restored(), 1);
+  EXPECT_THAT(corrupt(), SizeIs(kCorruptSetsKept));
+}
+
+TEST_F(FallBackTest, AfterACrashBetweenTheRenamesTheRestIsRenamed) {
+  lock();
+  std::filesystem::rename(index_path(prefixes[2]), index_path(prefixes[2]) + ".corrupt");
+  EXPECT_EQ(restored(), 2);
+  EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[2], 0, 1) + ".corrupt"));
+  EXPECT_FALSE(std::filesystem::exists(data_path(prefixes[2], 0, 1)));
+}
+
+TEST_F(FallBackTest, AStateFileThatIsOfNoUseIsNoObstacle) {
+  for (const char* text : {"", "\xff\xfe garbage {", "model_checkpoint_path: \"elsewhere/model-9\"\n"}) {
+    write_state(text);
+    EXPECT_EQ(restored(), 3) << text;
+    restart();
+  }
+  std::filesystem::remove(directory.file("checkpoint"));
+  EXPECT_EQ(restored(), 3);
+}
+
+TEST_F(FallBackTest, AStateFileThatWasEditedWins) {
+  write_state("model_checkpoint_path: \"model-1\"\n");
+  EXPECT_EQ(restored(), 1);
+}
+
+TEST_F(FallBackTest, OneThatWasEditedToNameADamagedOneIsNoObstacleEither) {
+  lock();
+  damage(prefixes[0]);
+  write_state("model_checkpoint_path: \"model-1\"\n");
+  EXPECT_EQ(restored(), 3);
+  EXPECT_THAT(corrupt(), ElementsAre("model-1"));
+}
+
+TEST_F(FallBackTest, ARecoveredSessionFallsBackToo) {
+  lock();
+  damage(prefixes[2]);
+  const RecoveredSession recovered = manager().recover_session(prepare);
+  EXPECT_TRUE(recovered.initialized);
+  EXPECT_EQ(value(*recovered.session, v), 2);
+  EXPECT_THAT(corrupt(), ElementsAre("model-3"));
+}
+
+TEST_F(FallBackTest, ThoseRenamedAreManagedNoMore) {
+  lock();
+  damage(prefixes[2]);
+  Saver restarted({.graph = &graph, .name = "restarted"});
+  prepare.saver = &restarted;
+  restored();
+  EXPECT_THAT(restarted.last_checkpoints(), ElementsAre(prefixes[0], prefixes[1]));
+}
+
+// The chiefs of whole trainings, which lock their directories.
+class ChiefsFallBack : public SupervisorFixture {
+ protected:
+  ChiefsFallBack() { add_step(); }
+  void damage(const std::string& prefix) {
+    write_file_atomically(FileSystem::real(), data_path(prefix, 0, 1), "12345678");
+  }
+  int64_t step_in(Session& session) { return session.run(step).item<int64_t>(); }
+};
+
+TEST_F(ChiefsFallBack, ASupervisorGoesOnFromTheOneBefore) {
+  Saver saver({.graph = &graph});
+  options.saver = &saver;
+  options.save_model_secs = Seconds{0};
+  {
+    Supervisor sv(options);
+    sv.managed_session([&](Session& session) {
+      session.run(train);
+      saver.save(session, sv.save_path(), sv.global_step());
+      session.run(train);
+    });
+    damage(sv.save_path() + "-2");
+  }
+  restart();
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) { EXPECT_EQ(step_in(session), 1); });
+  EXPECT_TRUE(std::filesystem::exists(sv.save_path() + "-2.index.corrupt"));
+}
+
+TEST_F(ChiefsFallBack, AMonitoredTrainingGoesOnFromTheOneBefore) {
+  const MonitoredTrainingSessionOptions monitored{.graph = &graph,
+                                                  .checkpoint_dir = directory.path(),
+                                                  .save_checkpoint_steps = 1,
+                                                  .save_summaries_steps = int64_t{0}};
+  monitored_training_session(monitored, [&](MonitoredSession& session) {
+    session.run(train);
+    session.run(train);
+  });
+  damage(directory.file("model.ckpt-2"));
+  restart();
+  monitored_training_session(monitored, [&](MonitoredSession& session) {
+    EXPECT_EQ(session.run(step).item<int64_t>(), 1);
+    session.run(train);
+  });
+  EXPECT_TRUE(std::filesystem::exists(directory.file("model.ckpt-2.index.corrupt")));
+  EXPECT_TRUE(exists(directory.file("model.ckpt-2"))) << "saved again";
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+
+#include "longhaul/io/file.h"
+
+namespace longhaul {
+
+// Which checkpoints a Saver reads back once they are committed, to see whether the disk has what was written.
+enum class Verification {
+  kNever,
+  kBeforeDeletion,  // those after which older ones are deleted: a good one never goes for one that nobody could read
+  kAlways,
+};
+
+// Reads all of a checkpoint that was just committed and compares the checksums. DataLossError: it is damaged, or cannot
+// be read; it was renamed (checkpoint/corrupt_set.h) and is no checkpoint any more. DirectoryTakenError, and what the
+// file system throws as it is renamed: it is damaged, and still there.
+void read_back(FileSystem& files, const std::string& prefix, const std::string& meta_suffix);
+
+}  // namespace longhaul
