@@ -113,19 +113,12 @@ const std::vector<double>& Histogram::limits() {
   return BucketTable::get().limits();
 }
 
-void Histogram::add(std::span<const float> values) {
-  add_real(values);
-}
-void Histogram::add(std::span<const double> values) {
-  add_real(values);
-}
-
-template <typename Real>
-void Histogram::add_real(std::span<const Real> values) {
-  for (; values.size() > kMaxRun; values = values.subspan(kMaxRun)) add_real(values.first(kMaxRun));
+template <typename Number, typename Reals>
+void Histogram::add_blocks(std::span<const Number> values, const Reals& reals) {
+  for (; values.size() > kMaxRun; values = values.subspan(kMaxRun)) add_blocks(values.first(kMaxRun), reals);
   Counters counters;
   for (size_t at = 0; at < values.size(); at += kBlock) {
-    auto block = values.subspan(at, std::min(kBlock, values.size() - at));
+    const auto block = reals(values.subspan(at, std::min(kBlock, values.size() - at)));
     const Moments moments = moments_of(block);
     if (!std::isfinite(moments.sum_squares)) check_finite(block);
     counters.count(block);
@@ -138,15 +131,21 @@ void Histogram::add_real(std::span<const Real> values) {
   count_ += static_cast<double>(values.size());
 }
 
+void Histogram::add(std::span<const float> values) {
+  add_blocks(values, [](std::span<const float> block) { return block; });
+}
+void Histogram::add(std::span<const double> values) {
+  add_blocks(values, [](std::span<const double> block) { return block; });
+}
+
 template <typename Number>
 void Histogram::add(std::span<const Number> values) {
   using Real = std::conditional_t<std::is_class_v<Number>, float, double>;
   Real block[kBlock];
-  for (size_t at = 0; at < values.size(); at += kBlock) {
-    const size_t count = std::min(kBlock, values.size() - at);
-    for (size_t i = 0; i < count; ++i) block[i] = static_cast<Real>(values[at + i]);
-    add_real(std::span<const Real>(block, count));
-  }
+  add_blocks(values, [&block](std::span<const Number> numbers) {
+    for (size_t i = 0; i < numbers.size(); ++i) block[i] = static_cast<Real>(numbers[i]);
+    return std::span<const Real>(block, numbers.size());
+  });
 }
 
 template <typename Real>

@@ -36,8 +36,9 @@ class Histogram {
   static const std::vector<double>& limits();
 
  private:
-  template <typename Real>
-  void add_real(std::span<const Real> values);
+  // `reals` makes floats or doubles of a block of values.
+  template <typename Number, typename Reals>
+  void add_blocks(std::span<const Number> values, const Reals& reals);
   template <typename Real>
   void check_finite(std::span<const Real> values) const;
 

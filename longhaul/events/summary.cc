@@ -28,11 +28,26 @@ bool is_number(DType dtype) {
   throw InvalidArgumentError(fmt::format("{} bytes that should be a serialised Summary are none", bytes));
 }
 
-[[noreturn]] void throw_duplicate(const std::string& tag) {
-  throw InvalidArgumentError(fmt::format("Duplicate tag {} found in summary inputs", tag));
+// Calls `read` for each Summary.Value of a serialised summary, which is all that it may read then.
+template <typename Read>
+void walk_values(std::string_view summary, const Read& read) {
+  CodedInputStream in(reinterpret_cast<const uint8_t*>(summary.data()), static_cast<int>(summary.size()));
+  constexpr uint32_t kValue = proto::Summary::kValueFieldNumber << 3 | WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+  while (uint32_t tag = in.ReadTag()) {
+    if (tag != kValue) {
+      if (!WireFormatLite::SkipField(&in, tag)) break;
+      continue;
+    }
+    int length;
+    if (!in.ReadVarintSizeAsInt(&length) || length > in.BytesUntilLimit()) throw_no_summary(summary.size());
+    const auto limit = in.PushLimit(length);
+    read(in);
+    if (!in.ConsumedEntireMessage()) throw_no_summary(summary.size());
+    in.PopLimit(limit);
+  }
+  if (!in.ConsumedEntireMessage()) throw_no_summary(summary.size());
 }
 
-// Walks over the fields of one Summary.Value, which is all that `in` may read now.
 bool value_has_metadata(CodedInputStream& in) {
   bool found = false;
   while (uint32_t tag = in.ReadTag()) {
@@ -42,10 +57,19 @@ bool value_has_metadata(CodedInputStream& in) {
   return found;
 }
 
-void merge_into(proto::Summary& merged, const proto::Summary& summary, std::unordered_set<std::string>& tags) {
-  for (const auto& value : summary.value())
-    if (!tags.insert(value.tag()).second) throw_duplicate(value.tag());
-  merged.MergeFrom(summary);
+std::string tag_of_value(CodedInputStream& in) {
+  constexpr uint32_t kTag = proto::Summary::Value::kTagFieldNumber << 3 | WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+  std::string found;
+  while (uint32_t tag = in.ReadTag()) {
+    if (tag == kTag ? !WireFormatLite::ReadString(&in, &found) : !WireFormatLite::SkipField(&in, tag)) break;
+  }
+  return found;
+}
+
+// TensorFlow's tensor summaries may come without a tag.
+void check_new(const std::string& tag, std::unordered_set<std::string>& tags) {
+  if (tag.empty() || tags.insert(tag).second) return;
+  throw InvalidArgumentError(fmt::format("Duplicate tag {} found in summary inputs", tag));
 }
 
 template <typename T>
@@ -130,15 +154,22 @@ proto::SummaryMetadata plugin_metadata(std::string_view plugin, std::string_view
 proto::Summary merge_summaries(std::span<const proto::Summary> summaries) {
   proto::Summary merged;
   std::unordered_set<std::string> tags;
-  for (const auto& summary : summaries) merge_into(merged, summary, tags);
+  for (const auto& summary : summaries) {
+    for (const auto& value : summary.value()) check_new(value.tag(), tags);
+    merged.MergeFrom(summary);
+  }
   return merged;
 }
 
+// Serialised messages one after the other are their merger.
 std::string merge_summaries(std::span<const std::string> serialized_summaries) {
-  proto::Summary merged;
+  std::string merged;
   std::unordered_set<std::string> tags;
-  for (const auto& bytes : serialized_summaries) merge_into(merged, parse_summary(bytes), tags);
-  return merged.SerializeAsString();
+  for (const auto& bytes : serialized_summaries) {
+    walk_values(bytes, [&](CodedInputStream& in) { check_new(tag_of_value(in), tags); });
+    merged += bytes;
+  }
+  return merged;
 }
 
 proto::Summary parse_summary(std::string_view serialized_summary) {
@@ -153,23 +184,8 @@ bool has_metadata(const proto::Summary& summary) {
 }
 
 bool has_metadata(std::string_view serialized_summary) {
-  CodedInputStream in(reinterpret_cast<const uint8_t*>(serialized_summary.data()),
-                      static_cast<int>(serialized_summary.size()));
-  constexpr uint32_t kValue = proto::Summary::kValueFieldNumber << 3 | WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
   bool found = false;
-  while (uint32_t tag = in.ReadTag()) {
-    if (tag != kValue) {
-      if (!WireFormatLite::SkipField(&in, tag)) break;
-      continue;
-    }
-    int length;
-    if (!in.ReadVarintSizeAsInt(&length) || length > in.BytesUntilLimit()) throw_no_summary(serialized_summary.size());
-    auto limit = in.PushLimit(length);
-    found |= value_has_metadata(in);
-    if (!in.ConsumedEntireMessage()) throw_no_summary(serialized_summary.size());
-    in.PopLimit(limit);
-  }
-  if (!in.ConsumedEntireMessage()) throw_no_summary(serialized_summary.size());
+  walk_values(serialized_summary, [&](CodedInputStream& in) { found |= value_has_metadata(in); });
   return found;
 }
 

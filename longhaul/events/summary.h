@@ -55,8 +55,8 @@ proto::Summary tensor_summary(std::string_view tag, proto::TensorProto tensor, p
 // want is empty.
 proto::SummaryMetadata plugin_metadata(std::string_view plugin, std::string_view content = "");
 
-// All values of all summaries; the second form takes and gives them serialised.
-// InvalidArgumentError: a tag that is there twice; a string that is no summary.
+// All values of all summaries; the second form takes and gives them serialised, and only walks over the bytes.
+// InvalidArgumentError: a tag that is there twice, if it is not empty; a string that is no summary.
 proto::Summary merge_summaries(std::span<const proto::Summary> summaries);
 std::string merge_summaries(std::span<const std::string> serialized_summaries);
 

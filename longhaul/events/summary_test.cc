@@ -89,6 +89,17 @@ TEST(Summary, ATagMayBeThereOnce) {  // SU-3
   EXPECT_THAT(invalid_argument([&] { merge_summaries(summaries); }), HasSubstr("Duplicate tag a"));
 }
 
+TEST(Summary, ValuesWithoutATagAreNoDuplicates) {
+  std::vector<proto::Summary> summaries = {scalar_summary("", 1.0f), scalar_summary("a", 3.0f),
+                                           scalar_summary("", 2.0f)};
+  EXPECT_EQ(merge_summaries(summaries).value_size(), 3);
+  std::vector<std::string> serialized;
+  for (const auto& summary : summaries) serialized.push_back(summary.SerializeAsString());
+  EXPECT_EQ(parse_summary(merge_summaries(serialized)).value_size(), 3);
+  serialized.push_back(scalar_summary("a", 4.0f).SerializeAsString());
+  EXPECT_THAT(invalid_argument([&] { merge_summaries(serialized); }), HasSubstr("Duplicate tag a"));
+}
+
 TEST(Summary, MetadataIsSeenWithoutParsing) {
   EXPECT_TRUE(has_metadata(described("t")));
   EXPECT_TRUE(has_metadata(described("t").SerializeAsString()));
