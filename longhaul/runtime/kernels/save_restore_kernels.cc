@@ -41,21 +41,35 @@ void save(KernelContext& context) {
   writer.finish();
 }
 
+// What the operation asks for, after checking that its tensors are there and of the dtypes it gives on.
+std::vector<BundleReader::Wanted> wanted_of(const KernelContext& context, const BundleReader& reader,
+                                            const Names& names) {
+  std::vector<BundleReader::Wanted> wanted;
+  for (int i = 0; i < context.op().num_outputs(); ++i) {
+    const auto at = static_cast<size_t>(i);
+    const DType dtype = context.op().output(i).dtype();
+    const int stored = reader.entry(names.names[at]).dtype;
+    if (is_known_dtype(stored) && stored != dtype) {
+      context.refuse(fmt::format("{} in {} has the original dtype {}, {} is wanted", names.names[at], names.prefix,
+                                 dtype_name(static_cast<DType>(stored)), dtype_name(dtype)));
+    }
+    wanted.push_back({.name = names.names[at]});
+    if (!names.slices[at].empty()) wanted.back().slice = parse_shape_and_slice(names.slices[at]).second;
+  }
+  return wanted;
+}
+
+// All tensors are read at a time, into memory that variables take without a copy.
 void restore(KernelContext& context) {
   const Names names = names_of(context, context.op().num_outputs());
   const BundleReader reader(context.resources().files(), names.prefix);
-  for (int i = 0; i < context.op().num_outputs(); ++i) {
-    const auto at = static_cast<size_t>(i);
-    Tensor tensor = names.slices[at].empty()
-                        ? reader.read(names.names[at])
-                        : reader.read_slice(names.names[at], parse_shape_and_slice(names.slices[at]).second);
-    const DType wanted = context.op().output(i).dtype();
-    if (tensor.dtype() != wanted) {
-      context.refuse(fmt::format("{} in {} has the original dtype {}, {} is wanted", names.names[at], names.prefix,
-                                 dtype_name(tensor.dtype()), dtype_name(wanted)));
-    }
-    context.set_output(i, Value(tensor));
-  }
+  const VariableMemory& memory = context.resources().variables().memory();
+  const auto make = [&memory](DType dtype, const Shape& shape) {
+    const auto type = find_scalar_type(dtype);
+    return type ? to_tensor(memory.make(shape.dims(), *type)) : Tensor(dtype, shape);
+  };
+  const std::vector<Tensor> tensors = reader.read_many(wanted_of(context, reader, names), make);
+  for (size_t i = 0; i < tensors.size(); ++i) context.set_output(static_cast<int>(i), Value(tensors[i]));
 }
 
 void string_join(KernelContext& context) {
