@@ -52,7 +52,7 @@ std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std
 
 void complete_corrupt_sets(FileSystem& files, const std::string& directory) {
   for (const std::string& prefix : corrupt_sets(files, directory)) {
-    const bool has_rest = !data_files_of(files, prefix).empty();
+    const bool has_rest = !data_files_of(files, prefix).empty() || files.exists(meta_graph_filename(prefix));
     if (has_rest && !files.exists(index_path(prefix))) rename_all_but_index(files, prefix, "meta");
   }
 }
