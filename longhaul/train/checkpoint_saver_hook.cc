@@ -108,7 +108,19 @@ bool CheckpointSaverHook::may_be_due(const SessionRunValues& values) const {
 }
 
 SaveTarget CheckpointSaverHook::target(Graph& graph) {
-  return {saver(graph), *saves_, save_path_, step_.tensor(), writer_.get()};
+  return {saver(graph),
+          *saves_,
+          save_path_,
+          step_.tensor(),
+          writer_.get(),
+          options_.journal.get(),
+          [this](const SaveReport& report) { return costs_of(report); }};
+}
+
+SaveCosts CheckpointSaverHook::costs_of(const SaveReport& report) {
+  meter_.begins(options_.clock->now(), std::nullopt);
+  meter_.ends(options_.clock->now(), std::nullopt, report.total);
+  return {report.total, report.total, report.total};
 }
 
 void CheckpointSaverHook::save(Session& session, int64_t step) {
@@ -116,6 +128,12 @@ void CheckpointSaverHook::save(Session& session, int64_t step) {
   log_info("Saving checkpoints for {} into {}.", step, save_path_);
   tell_before(session, step);
   if (save_once(target(session.graph()), session)) tell_after(session, step);
+  if (options_.chooses_interval) choose_interval();
+}
+
+void CheckpointSaverHook::choose_interval() {
+  const RunHistory history = options_.journal ? options_.journal->history() : RunHistory{};
+  timer_.set_every_secs(best_save_interval(history, meter_.cost()));
 }
 
 void CheckpointSaverHook::save_at_end(Session& session, int64_t step) {

@@ -8,6 +8,7 @@
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/chief_lock.h"
 #include "longhaul/train/hook_step.h"
+#include "longhaul/train/save_interval.h"
 #include "longhaul/train/save_once.h"
 #include "longhaul/train/saver.h"
 #include "longhaul/train/second_or_step_timer.h"
@@ -44,6 +45,10 @@ struct CheckpointSaverHookOptions {
   // refused (io/directory_lock.h): for the one hook that saves there.
   bool lock_checkpoint_dir = false;
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
+  std::shared_ptr<RunJournal> journal;  // is told of all saves; nullptr: none
+  // Whether save_secs is only what it begins with, and each interval is chosen then: best_save_interval(). A save here
+  // costs the training all the time that it takes.
+  bool chooses_interval = false;
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -84,6 +89,8 @@ class CheckpointSaverHook : public SessionRunHook {
   void save(Session& session, int64_t step);
   void save_at_end(Session& session, int64_t step);
   SaveTarget target(Graph& graph);
+  SaveCosts costs_of(const SaveReport& report);
+  void choose_interval();
   void tell_before(Session& session, int64_t step);
   void tell_after(Session& session, int64_t step);
 
@@ -91,6 +98,7 @@ class CheckpointSaverHook : public SessionRunHook {
   const std::string directory_, save_path_;
   const std::shared_ptr<SaveAttempts> saves_;
   SecondOrStepTimer timer_;
+  SaveCostMeter meter_;
   std::shared_ptr<FileWriter> writer_;
   std::shared_ptr<Saver> saver_;  // once it is found
   HookStep step_;

@@ -1,6 +1,7 @@
 #include "longhaul/train/monitored_training_session.h"
 
 #include "longhaul/train/checkpoint_saver_hook.h"
+#include "longhaul/train/journal_hook.h"
 #include "longhaul/train/step_counter_hook.h"
 #include "longhaul/train/summary_saver_hook.h"
 
@@ -16,6 +17,22 @@ TimerInterval interval_of(const Setting<Seconds>& secs, const Setting<int64_t>& 
   return interval;
 }
 
+bool is_auto(const Setting<SaveInterval>& secs) {
+  return secs.has_value() && secs.value().is_auto();
+}
+
+// Under kAuto the interval is chosen after the first save.
+Setting<Seconds> first_seconds(const Setting<SaveInterval>& secs) {
+  if (secs.is_default()) return kUseDefault;
+  if (secs.is_none()) return kNone;
+  return is_auto(secs) ? kShortestAutoInterval : secs.value().seconds();
+}
+
+TimerInterval checkpoint_interval(const MonitoredTrainingSessionOptions& options) {
+  return interval_of(first_seconds(options.save_checkpoint_secs), options.save_checkpoint_steps,
+                     {.every_secs = Seconds{600}});
+}
+
 bool is_on(const TimerInterval& interval) {
   return interval.every_secs || interval.every_steps;
 }
@@ -23,19 +40,21 @@ bool is_on(const TimerInterval& interval) {
 // Lists the hooks of the chief, in the order in which they are called.
 class ChiefHooks {
  public:
-  ChiefHooks(const MonitoredTrainingSessionOptions& options, std::shared_ptr<Scaffold> scaffold)
+  ChiefHooks(const MonitoredTrainingSessionOptions& options, std::shared_ptr<Scaffold> scaffold,
+             std::shared_ptr<RunJournal> journal)
       : options_(options),
         scaffold_(std::move(scaffold)),
+        journal_(std::move(journal)),
         summary_dir_(options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir),
         summaries_(interval_of(options.save_summaries_secs, options.save_summaries_steps, {.every_steps = 100})),
-        checkpoints_(
-            interval_of(options.save_checkpoint_secs, options.save_checkpoint_steps, {.every_secs = Seconds{600}})) {}
+        checkpoints_(checkpoint_interval(options)) {}
 
   SessionRunHooks list() const {
     SessionRunHooks hooks = options_.chief_only_hooks;
     if (!summary_dir_.empty() && options_.log_step_count_steps > 0) hooks.push_back(step_counter());
     if (!summary_dir_.empty() && is_on(summaries_)) hooks.push_back(summary_saver());
     if (!options_.checkpoint_dir.empty() && is_on(checkpoints_)) hooks.push_back(checkpoint_saver());
+    if (journal_) hooks.push_back(journal_hook());
     hooks.insert(hooks.end(), options_.hooks.begin(), options_.hooks.end());
     return hooks;
   }
@@ -64,18 +83,29 @@ class ChiefHooks {
                                    .scaffold = scaffold_,
                                    .lock_checkpoint_dir = options_.lock_checkpoint_dir,
                                    .saves = options_.saves,
+                                   .journal = journal_,
+                                   .chooses_interval = is_auto(options_.save_checkpoint_secs),
                                    .files = options_.files,
                                    .clock = &options_.coordinator.clock()});
   }
 
+  std::shared_ptr<SessionRunHook> journal_hook() const {
+    return std::make_shared<JournalHook>(JournalHookOptions{.journal = journal_,
+                                                            .output_dir = is_on(summaries_) ? summary_dir_ : "",
+                                                            .coordinator = options_.coordinator,
+                                                            .files = options_.files});
+  }
+
   const MonitoredTrainingSessionOptions& options_;
   const std::shared_ptr<Scaffold> scaffold_;
+  const std::shared_ptr<RunJournal> journal_;  // nullptr: none
   const std::string summary_dir_;
   const TimerInterval summaries_, checkpoints_;
 };
 
 std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
-                                             const std::shared_ptr<Scaffold>& scaffold) {
+                                             const std::shared_ptr<Scaffold>& scaffold,
+                                             const std::shared_ptr<RunJournal>& journal) {
   if (!options.is_chief) {
     return std::make_shared<WorkerSessionCreator>(WorkerSessionCreatorOptions{.graph = options.graph,
                                                                               .scaffold = scaffold,
@@ -89,28 +119,52 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                                                           .master = options.master,
                                                                           .config = options.config,
                                                                           .checkpoint_dir = options.checkpoint_dir,
+                                                                          .journal = journal,
                                                                           .files = options.files,
                                                                           .coordinator = options.coordinator});
 }
 
-}  // namespace
+// nullptr: there is to be none. It is for a chief that has the directory locked.
+std::shared_ptr<RunJournal> make_journal(const MonitoredTrainingSessionOptions& options) {
+  const bool has_lock = options.is_chief && !options.checkpoint_dir.empty() && options.lock_checkpoint_dir &&
+                        is_on(checkpoint_interval(options));
+  if (!has_lock || !options.keep_journal) return nullptr;
+  return std::make_shared<RunJournal>(
+      strip_file_scheme(options.checkpoint_dir),
+      RunJournalOptions{.pass_over_crashing_checkpoints = options.pass_over_crashing_checkpoints,
+                        .files = options.files,
+                        .clock = &options.coordinator.clock()});
+}
 
-MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
+MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& options,
+                                        const std::shared_ptr<RunJournal>& journal) {
   const auto scaffold =
       options.scaffold
           ? options.scaffold
           : std::make_shared<Scaffold>(ScaffoldOptions{.files = options.files, .clock = &options.coordinator.clock()});
-  return {.session_creator = make_creator(options, scaffold),
-          .hooks = options.is_chief ? ChiefHooks(options, scaffold).list() : options.hooks,
+  return {.session_creator = make_creator(options, scaffold, journal),
+          .hooks = options.is_chief ? ChiefHooks(options, scaffold, journal).list() : options.hooks,
           .stop_grace_period_secs = options.stop_grace_period_secs,
           .restart = options.restart,
           .coordinator = options.coordinator};
 }
 
+}  // namespace
+
+MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
+  return session_options(options, make_journal(options));
+}
+
 void monitored_training_session(const MonitoredTrainingSessionOptions& options,
                                 const std::function<void(MonitoredSession&)>& body) {
-  MonitoredSession session(monitored_session_options(options));
-  session.monitor([&] { body(session); });
+  const std::shared_ptr<RunJournal> journal = make_journal(options);
+  try {
+    MonitoredSession session(session_options(options, journal));
+    session.monitor([&] { body(session); });
+  } catch (...) {
+    if (journal) journal->ended(std::current_exception());
+    throw;
+  }
 }
 
 }  // namespace longhaul

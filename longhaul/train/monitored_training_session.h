@@ -7,6 +7,7 @@
 #include "longhaul/base/setting.h"
 #include "longhaul/train/monitored_session.h"
 #include "longhaul/train/save_attempts.h"
+#include "longhaul/train/save_interval.h"
 
 namespace longhaul {
 
@@ -19,15 +20,17 @@ struct MonitoredTrainingSessionOptions {
   std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
   SessionRunHooks hooks;
   SessionRunHooks chief_only_hooks;
-  Setting<Seconds> save_checkpoint_secs;   // default: 600, unless steps are given
-  Setting<int64_t> save_checkpoint_steps;  // default: none
-  Setting<Seconds> save_summaries_secs;    // default: none
-  Setting<int64_t> save_summaries_steps;   // default: 100, unless secs are given
+  Setting<SaveInterval> save_checkpoint_secs;  // default: 600, unless steps are given; kAuto: as it loses least time
+  Setting<int64_t> save_checkpoint_steps;      // default: none
+  Setting<Seconds> save_summaries_secs;        // default: none
+  Setting<int64_t> save_summaries_steps;       // default: 100, unless secs are given
   SessionOptions config;
   Seconds stop_grace_period_secs{120};  // how long threads may take to stop
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
   Seconds max_wait_secs{7200};          // of those that wait for the chief
   std::string summary_dir;              // empty: checkpoint_dir
+  bool keep_journal = true;             // if that is locked: see SupervisorOptions
+  bool pass_over_crashing_checkpoints = true;
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   bool lock_checkpoint_dir = true;      // so that a second chief is refused, where checkpoints are taken
   RestartOptions restart;

@@ -25,9 +25,18 @@ void report_failure(const SaveTarget& target, std::optional<int64_t> step, const
   target.attempts.raise_if_too_many();
 }
 
+void note_in_journal(const SaveTarget& target) {
+  const std::optional<SaveReport> report = target.saver.last_report();
+  if (!report) return;
+  const SaveCosts costs =
+      target.costs ? target.costs(*report) : SaveCosts{report->snapshot, report->total, report->snapshot};
+  if (target.journal != nullptr) target.journal->saved(report->prefix, report->step, costs);
+}
+
 void report_success(const SaveTarget& target, std::optional<int64_t> step, const std::string& prefix, bool is_new) {
   const int failures = target.attempts.succeeded(prefix);
   if (failures > 0) log_info("checkpoint {} is saved, after {} saves that failed", prefix, failures);
+  if (is_new) note_in_journal(target);
   if (target.writer == nullptr) return;
   if (failures > 0) write_saves_work_again(*target.writer, step.value_or(0));
   if (is_new && step) write_checkpoint_taken(*target.writer, target.save_path, prefix);

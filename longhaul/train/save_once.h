@@ -1,9 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "longhaul/events/file_writer.h"
+#include "longhaul/train/run_journal.h"
 #include "longhaul/train/save_attempts.h"
 #include "longhaul/train/saver.h"
 
@@ -14,8 +16,11 @@ struct SaveTarget {
   Saver& saver;
   SaveAttempts& attempts;  // learns how it went
   std::string save_path;
-  Output global_step;            // in the name of the checkpoint; invalid: none
-  FileWriter* writer = nullptr;  // is told of what was written, if it has a step, and of failures
+  Output global_step;             // in the name of the checkpoint; invalid: none
+  FileWriter* writer = nullptr;   // is told of what was written, if it has a step, and of failures
+  RunJournal* journal = nullptr;  // as above
+  // What a save has cost the training; empty: as long as it may have waited for the snapshot.
+  std::function<SaveCosts(const SaveReport&)> costs = {};
 };
 
 // Takes a checkpoint and returns its prefix. The step that the saver has saved or restored last is not written again.

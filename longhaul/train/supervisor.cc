@@ -1,9 +1,11 @@
 #include "longhaul/train/supervisor.h"
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/graph_files.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/train/journal_service.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/startup_report.h"
 
@@ -20,6 +22,11 @@ GraphDefaults resolve(Graph& graph, const SupervisorOptions& options) {
                            .summary_op = options.summary_op,
                            .global_step = options.global_step},
                           {.saver = {.files = options.files, .clock = options.clock}});
+}
+
+// Under kAuto the interval is chosen after the first save.
+Seconds first_interval(const SaveInterval& interval) {
+  return interval.is_auto() ? kShortestAutoInterval : interval.seconds();
 }
 
 std::shared_ptr<SaveAttempts> make_attempts(const SupervisorOptions& options) {
@@ -41,7 +48,8 @@ Supervisor::Supervisor(SupervisorOptions options)
   } else {
     check_devices();
     options_.logdir.clear();
-    options_.save_summaries_secs = options_.save_model_secs = Seconds{0};
+    options_.save_summaries_secs = Seconds{0};
+    options_.save_model_secs = Seconds{0};
   }
   if (options_.session_manager == nullptr) own_session_manager_ = make_session_manager();
   session_manager_ = options_.session_manager != nullptr ? options_.session_manager : own_session_manager_.get();
@@ -53,6 +61,7 @@ Supervisor::~Supervisor() {
   try {
     request_stop();
     coord_.join({.stop_grace = options_.stop_grace_secs, .ignore_live_threads = true});
+    if (std::uncaught_exceptions() == 0) end_journal(nullptr);
   } catch (const std::exception& error) {
     log_error("a supervisor that was not stopped had an error: {}", error.what());
   }
@@ -92,11 +101,15 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
                             .recovery_wait_secs = options_.recovery_wait_secs,
                             .local_init_run_options = options_.local_init_run_options,
                             .files = options_.files,
-                            .coordinator = coord_});
+                            .coordinator = coord_,
+                            .pass_over = [this](const std::string& prefix) {
+                              return journal_ ? journal_->pass_over(prefix) : std::nullopt;
+                            }});
 }
 
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
   coord_.clear_stop();
+  journal_.reset();
   lock_.reset();
   lock_logdir();
   if (writer_) writer_->reopen();
@@ -107,6 +120,7 @@ std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSe
   } else {
     session = session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
   }
+  note_start(options.start_standard_services);
   if (!options.start_standard_services) return session;
   if (is_chief()) {
     log_info("Starting standard services.");
@@ -125,6 +139,31 @@ void Supervisor::lock_logdir() {
       DirectoryLockOptions{.files = options_.files, .clock = options_.clock, .limit = options_.lock_limit_secs},
       [coord = coord_](const std::exception_ptr& error) { coord.request_stop(error); });
   is_refused_ = false;
+  begin_journal();
+}
+
+void Supervisor::begin_journal() {
+  if (!options_.keep_journal) return;
+  journal_ = std::make_shared<RunJournal>(
+      options_.logdir, RunJournalOptions{.pass_over_crashing_checkpoints = options_.pass_over_crashing_checkpoints,
+                                         .files = options_.files,
+                                         .clock = options_.clock});
+  journal_->begin();
+}
+
+// Without services nobody looks for the first step.
+void Supervisor::note_start(bool has_services) {
+  if (!journal_) return;
+  if (restored_from().empty()) {
+    journal_->initialised(std::nullopt);
+  } else {
+    journal_->restored(restored_from(), split_step(restored_from()).step);
+  }
+  if (!has_services) journal_->training(std::nullopt);
+}
+
+void Supervisor::end_journal(const std::exception_ptr& error) {
+  if (const auto journal = std::exchange(journal_, nullptr)) journal->ended(error);
 }
 
 std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOptions& options) {
@@ -161,8 +200,10 @@ std::shared_ptr<const ServiceContext> Supervisor::make_context(std::shared_ptr<S
                                                          .global_step = graph_defaults_.global_step,
                                                          .save_path = save_path_,
                                                          .save_summaries_secs = options_.save_summaries_secs,
-                                                         .save_model_secs = options_.save_model_secs,
-                                                         .saves = saves_});
+                                                         .save_model_secs = first_interval(options_.save_model_secs),
+                                                         .saves = saves_,
+                                                         .chooses_interval = options_.save_model_secs.is_auto(),
+                                                         .journal = journal_});
 }
 
 std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
@@ -188,7 +229,18 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
     services.push_back(std::make_shared<TimerCheckpointService>(context));
   }
   for (const auto& service : services) service->start();
+  start_journal_service(context->session);
   return services;
+}
+
+void Supervisor::start_journal_service(const std::shared_ptr<Session>& session) {
+  if (!journal_) return;
+  const JournalServiceOptions options{.session = session,
+                                      .global_step = graph_defaults_.global_step,
+                                      .journal = journal_,
+                                      .writer = writer_,
+                                      .goodput_secs = options_.save_summaries_secs};
+  std::make_shared<JournalService>(coord_, options)->start();
 }
 
 QueueRunnerThreads Supervisor::start_queue_runners(std::shared_ptr<Session> session) {
@@ -219,10 +271,12 @@ void Supervisor::stop(const StopOptions& options) {
     join(options);
   } catch (...) {
     if (options.close_summary_writer) close_writer();
+    end_journal(std::current_exception());
     lock_.reset();
     throw;
   }
   if (options.close_summary_writer) close_writer();
+  end_journal(nullptr);
   lock_.reset();
 }
 
@@ -266,6 +320,7 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
   } catch (const std::exception& close_error) {
     log_debug("closing the session: {}", close_error.what());
   }
+  end_journal(error);
   lock_.reset();
   if (error) std::rethrow_exception(error);
 }

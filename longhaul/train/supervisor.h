@@ -11,6 +11,7 @@
 #include "longhaul/train/graph_defaults.h"
 #include "longhaul/train/looper_thread.h"
 #include "longhaul/train/queue_runner.h"
+#include "longhaul/train/run_journal.h"
 #include "longhaul/train/supervisor_options.h"
 #include "longhaul/train/supervisor_services.h"
 
@@ -114,7 +115,7 @@ class Supervisor {
   Seconds save_summaries_secs() const { return options_.save_summaries_secs; }
   const Output& global_step() const { return graph_defaults_.global_step; }
   Saver* saver() const { return graph_defaults_.saver.get(); }  // nullptr: none
-  Seconds save_model_secs() const { return options_.save_model_secs; }
+  const SaveInterval& save_model_secs() const { return options_.save_model_secs; }
   const std::string& save_path() const { return save_path_; }  // logdir/checkpoint_basename; empty: no logdir
   SaveStatus save_status() const { return saves_->status(); }  // how its saves went so far
   const std::string& restored_from() const { return session_manager_->restored_from(); }
@@ -127,6 +128,10 @@ class Supervisor {
   void write_graph();
   std::shared_ptr<const ServiceContext> make_context(std::shared_ptr<Session> session) const;
   void lock_logdir();
+  void begin_journal();
+  void note_start(bool has_services);
+  void start_journal_service(const std::shared_ptr<Session>& session);
+  void end_journal(const std::exception_ptr& error);
   void join(const StopOptions& options);
   void save_last(const std::shared_ptr<Session>& session);
   void close_writer();
@@ -142,8 +147,9 @@ class Supervisor {
   std::unique_ptr<SessionManager> own_session_manager_;
   SessionManager* session_manager_;
   bool graph_is_in_events_ = false;
-  std::unique_ptr<ChiefLock> lock_;  // null: not training, or without
-  bool is_refused_ = false;          // logdir is another's, and nothing is written there
+  std::unique_ptr<ChiefLock> lock_;      // null: not training, or without
+  std::shared_ptr<RunJournal> journal_;  // null: without
+  bool is_refused_ = false;              // logdir is another's, and nothing is written there
 };
 
 }  // namespace longhaul

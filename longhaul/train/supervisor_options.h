@@ -5,6 +5,7 @@
 #include "longhaul/base/lent.h"
 #include "longhaul/base/setting.h"
 #include "longhaul/events/file_writer.h"
+#include "longhaul/train/save_interval.h"
 #include "longhaul/train/saver.h"
 #include "longhaul/train/session_manager.h"
 
@@ -16,21 +17,21 @@ namespace longhaul {
 // What is passed by a plain pointer outlives the Supervisor and all its threads, also those that outlive
 // stop_grace_secs (which stop() names). A saver or a writer that is shared is kept by the threads that use it.
 struct SupervisorOptions {
-  Graph* graph = nullptr;                   // nullptr: the default graph
-  Setting<Output> ready_op;                 // names of all variables that are not initialised; none: not checked
-  Setting<Output> ready_for_local_init_op;  // default: none
-  bool is_chief = true;                     // who initialises, recovers, checkpoints and writes summaries
-  Setting<OpList> init_op;                  // initialises all global variables
-  Feeds init_feed_dict;                     // for init_op
-  Setting<OpList> local_init_op;            // initialises local variables and tables
-  std::string logdir;                       // empty: no checkpoints and no summaries
-  Setting<Output> summary_op;               // all summaries of the graph, merged
-  Setting<Lent<Saver>> saver;               // of all global variables, if there are any
-  Setting<Output> global_step;              // the tensor "global_step:0", if there is one
-  Seconds save_summaries_secs{120};         // 0: no summaries
-  Seconds save_model_secs{600};             // 0: no checkpoints
-  Seconds recovery_wait_secs{30};           // between two looks, where something is waited for
-  Seconds stop_grace_secs{120};             // how long threads may take to stop
+  Graph* graph = nullptr;                      // nullptr: the default graph
+  Setting<Output> ready_op;                    // names of all variables that are not initialised; none: not checked
+  Setting<Output> ready_for_local_init_op;     // default: none
+  bool is_chief = true;                        // who initialises, recovers, checkpoints and writes summaries
+  Setting<OpList> init_op;                     // initialises all global variables
+  Feeds init_feed_dict;                        // for init_op
+  Setting<OpList> local_init_op;               // initialises local variables and tables
+  std::string logdir;                          // empty: no checkpoints and no summaries
+  Setting<Output> summary_op;                  // all summaries of the graph, merged
+  Setting<Lent<Saver>> saver;                  // of all global variables, if there are any
+  Setting<Output> global_step;                 // the tensor "global_step:0", if there is one
+  Seconds save_summaries_secs{120};            // 0: no summaries
+  SaveInterval save_model_secs{Seconds{600}};  // 0: no checkpoints; kAuto: as it loses the least time
+  Seconds recovery_wait_secs{30};              // between two looks, where something is waited for
+  Seconds stop_grace_secs{120};                // how long threads may take to stop
   std::string checkpoint_basename = "model.ckpt";
   SessionManager* session_manager = nullptr;  // nullptr: one made of the above
   Setting<Lent<FileWriter>> summary_writer;   // one for logdir
@@ -40,6 +41,12 @@ struct SupervisorOptions {
   // Whether the chief locks logdir while it trains, so that a second one is refused (io/directory_lock.h).
   bool lock_logdir = true;
   Seconds lock_limit_secs{60};  // a chief on another machine that is silent for longer counts as dead
+
+  // Whether the chief that has logdir locked keeps a journal of its runs there (train/run_journal.h): for kAuto, for
+  // the account of lost time, and for what follows. A checkpoint after which two runs died before they had saved
+  // another is passed over for the one before it, unless that is not wanted.
+  bool keep_journal = true;
+  bool pass_over_crashing_checkpoints = true;
 
   // Whether managed_session() takes a last checkpoint when it ends without an error.
   bool save_at_end = true;

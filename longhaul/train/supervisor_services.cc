@@ -1,5 +1,8 @@
 #include "longhaul/train/supervisor_services.h"
 
+#include <cmath>
+#include <utility>
+
 #include "longhaul/base/log.h"
 #include "longhaul/train/step_rate.h"
 
@@ -25,12 +28,29 @@ int64_t read_global_step(Session& session, const Output& global_step) {
 }
 
 SaveTarget save_target(const ServiceContext& context) {
-  return {*context.saver, *context.saves, context.save_path, context.global_step, context.writer.get()};
+  return {*context.saver,      *context.saves,       context.save_path,
+          context.global_step, context.writer.get(), context.journal.get()};
 }
 
 bool save_checkpoint(const ServiceContext& context) {
   log_info("Saving checkpoint to path {}", context.save_path);
   return save_once(save_target(context), *context.session).has_value();
+}
+
+bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter) {
+  const auto step = [&]() -> std::optional<int64_t> {
+    if (!context.global_step.valid()) return std::nullopt;
+    return read_global_step(*context.session, context.global_step);
+  };
+  const Clock& clock = context.coord.clock();
+  SaveTarget target = save_target(context);
+  target.costs = [&](const SaveReport& report) {
+    meter.ends(clock.now(), step(), report.snapshot);
+    return SaveCosts{report.snapshot, report.total, meter.last()};
+  };
+  log_info("Saving checkpoint to path {}", context.save_path);
+  meter.begins(clock.now(), step());
+  return save_once(target, *context.session).has_value();
 }
 
 SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
@@ -80,7 +100,10 @@ void StepCounterService::run_loop() {
 TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"),
       context_(std::move(context)),
-      snapshots_(context_->session->snapshots()) {}
+      snapshots_(context_->session->snapshots()),
+      meter_(context_->journal ? context_->journal->history().sums().save_cost : std::nullopt),
+      interval_(context_->save_model_secs),
+      is_saved_(!context_->saver->last_saved().empty()) {}
 
 void TimerCheckpointService::start_loop() {
   snapshots_->prepare([this] { return coord().should_stop(); });
@@ -88,11 +111,25 @@ void TimerCheckpointService::start_loop() {
 
 void TimerCheckpointService::run_loop() {
   const Clock& clock = coord().clock();
-  const Seconds next_interval = clock.now() + context_->save_model_secs;
-  while (!save_checkpoint(*context_)) {
+  if (std::exchange(is_saved_, false)) return;
+  const Seconds next_interval = clock.now() + interval_;
+  while (!save()) {
     const Seconds pause = context_->saves->time_to_retry();
     if (clock.now() + pause >= next_interval || coord().wait_for_stop(pause)) return;
   }
+  if (context_->chooses_interval) choose_interval();
+}
+
+bool TimerCheckpointService::save() {
+  return context_->chooses_interval ? save_and_measure(*context_, meter_) : save_checkpoint(*context_);
+}
+
+void TimerCheckpointService::choose_interval() {
+  const RunHistory history = context_->journal ? context_->journal->history() : RunHistory{};
+  const Seconds before = std::exchange(interval_, best_save_interval(history, meter_.cost()));
+  if (std::abs(interval_ / before - 1) < 0.1) return;
+  log_info("The next checkpoint is due in {:.0f} s: one costs {:.3f} s, and {} interruptions are known",
+           interval_.count(), meter_.cost().value_or(Seconds{0}).count(), history.sums().interruptions);
 }
 
 }  // namespace longhaul

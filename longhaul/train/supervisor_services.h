@@ -7,6 +7,7 @@
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/train/looper_thread.h"
+#include "longhaul/train/save_interval.h"
 #include "longhaul/train/save_once.h"
 #include "longhaul/train/saver.h"
 
@@ -24,12 +25,17 @@ struct ServiceContext {
   std::string save_path;
   Seconds save_summaries_secs, save_model_secs;
   std::shared_ptr<SaveAttempts> saves;  // of the training; not null where there is a saver
+  bool chooses_interval = false;        // kAuto: save_model_secs is only what it begins with
+  std::shared_ptr<RunJournal> journal;  // may be null
 };
 
 int64_t read_global_step(Session& session, const Output& global_step);
 
 // Takes a checkpoint now, as save_once() does: whether it could be written.
 bool save_checkpoint(const ServiceContext& context);
+
+// The same, and measures what it costs the training.
+bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter);
 
 // What save_once() saves for these services. The context outlives it.
 SaveTarget save_target(const ServiceContext& context);
@@ -68,8 +74,11 @@ class StepCounterService : public LooperThread {
   int logged_ = 0;
 };
 
-// Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched. One that fails is
-// tried again, when SaveAttempts says so or with the next interval, whichever is sooner.
+// Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched, unless the model
+// was restored: a training that dies soon after a restart is to find the checkpoint again that it was restored from.
+// One that fails is tried again, when SaveAttempts says so or with the next interval, whichever is sooner. Under kAuto
+// each interval is chosen by what the last saves have cost and how often the training was interrupted:
+// best_save_interval().
 class TimerCheckpointService : public LooperThread {
  public:
   explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
@@ -77,10 +86,17 @@ class TimerCheckpointService : public LooperThread {
  protected:
   void start_loop() override;
   void run_loop() override;
+  Seconds next_interval() override { return interval_; }
 
  private:
+  bool save();
+  void choose_interval();
+
   const std::shared_ptr<const ServiceContext> context_;
   const std::shared_ptr<Snapshots> snapshots_;
+  SaveCostMeter meter_;
+  Seconds interval_;
+  bool is_saved_;  // the model is as a checkpoint has it, from which it was restored
 };
 
 }  // namespace longhaul
