@@ -13,6 +13,12 @@
 // memory is taken); DataLossError, it is damaged or ends too early.
 namespace longhaul {
 
+// By the first bytes.
+bool is_png(std::string_view bytes);
+bool is_jpeg(std::string_view bytes);
+
+// Grey of colours is 0.299 red + 0.587 green + 0.114 blue, of either format.
+
 // As uint8 or uint16. `channels`: 0 as the image has (1 to 4), 1 grey, 3 RGB, 4 RGBA. 16 bits become 8 by dropping the
 // lower half, and 8 become 16 by repeating them.
 Tensor decode_png(std::string_view bytes, int64_t channels = 0, DType dtype = kUInt8);

@@ -66,7 +66,12 @@ std::string error_of(const Body& body) {
   return "no error";
 }
 
-std::string jpeg_of(const Tensor& image, J_COLOR_SPACE colors, bool progressive = false) {
+struct JpegWriting {
+  bool progressive = false;
+  unsigned char jfif_major = 1;
+};
+
+std::string jpeg_of(const Tensor& image, J_COLOR_SPACE colors, const JpegWriting& writing = {}) {
   jpeg_compress_struct jpeg;
   jpeg_error_mgr errors;
   jpeg.err = jpeg_std_error(&errors);
@@ -80,7 +85,8 @@ std::string jpeg_of(const Tensor& image, J_COLOR_SPACE colors, bool progressive 
   jpeg.in_color_space = colors;
   jpeg_set_defaults(&jpeg);
   jpeg_set_quality(&jpeg, 100, TRUE);
-  if (progressive) jpeg_simple_progression(&jpeg);
+  if (writing.progressive) jpeg_simple_progression(&jpeg);
+  jpeg.JFIF_major_version = writing.jfif_major;
   jpeg_start_compress(&jpeg, TRUE);
   const size_t row_bytes = image.size_bytes() / jpeg.image_height;
   for (size_t y = 0; y < jpeg.image_height; ++y) {
@@ -108,6 +114,11 @@ TEST(Png, APaletteBecomesColoursWithTheirAlpha) {
   EXPECT_THAT(pixels(png, 4), ElementsAre(10, 20, 30, 255, 40, 50, 60, 128));
   EXPECT_THAT(pixels(png, 3), ElementsAre(10, 20, 30, 40, 50, 60));
   EXPECT_EQ(decode_png(png, 1).shape(), (Shape{1, 2, 1}));
+}
+
+TEST(Png, GreyIsMadeOfColoursByTheWeightsOfJpeg) {
+  EXPECT_THAT(pixels(encode_png(plain(1, 1, {200, 30, 90})), 1), ElementsAre(87));  // of 87.67; Rec. 709 makes 70
+  EXPECT_THAT(pixels(encode_png(plain(1, 1, {77, 77, 77})), 1), ElementsAre(77));
 }
 
 TEST(Png, SingleBitsAreBlackOrWhite) {
@@ -223,6 +234,11 @@ TEST(Jpeg, InksBecomeColours) {
   EXPECT_THAT(error_of([&] { decode_jpeg(cmyk, 1); }), HasSubstr("decode it as RGB"));
 }
 
+TEST(Jpeg, AnotherVersionOfJfifIsNoDamage) {
+  const std::string jpeg = jpeg_of(plain(8, 8, {100}), JCS_GRAYSCALE, {.jfif_major = 2});
+  EXPECT_THAT(list<uint8_t>(decode_jpeg(jpeg)), Each(100));
+}
+
 TEST(Jpeg, ARatioMakesTheImageSmaller) {
   const std::string jpeg = jpeg_of(plain(16, 24, {1, 2, 3}), JCS_RGB);
   EXPECT_EQ(decode_jpeg(jpeg, 0, 2).shape(), (Shape{8, 12, 3}));
@@ -232,7 +248,7 @@ TEST(Jpeg, ARatioMakesTheImageSmaller) {
 
 TEST(Jpeg, EveryPrefixIsRefused) {
   for (const bool progressive : {false, true}) {
-    const std::string jpeg = jpeg_of(plain(20, 20, {200, 30, 90}), JCS_RGB, progressive);
+    const std::string jpeg = jpeg_of(plain(20, 20, {200, 30, 90}), JCS_RGB, {.progressive = progressive});
     EXPECT_EQ(error_of([&] { decode_jpeg(jpeg); }), "no error");
     for (size_t size = 0; size < jpeg.size(); ++size) {
       const std::string error = error_of([&] { decode_jpeg(jpeg.substr(0, size)); });
@@ -285,10 +301,25 @@ TEST(ImageOps, ImagesAreDecodedAndEncodedInAGraph) {
   EXPECT_EQ(session.run(ops::decode_png(root, encoded, 1, kUInt16)).dtype(), kUInt16);
   const Output bytes = ops::constant(root, Tensor::scalar(jpeg_of(plain(8, 8, {7}), JCS_GRAYSCALE)));
   EXPECT_THAT(list<uint8_t>(session.run(ops::decode_jpeg(root, bytes, {.channels = 3, .ratio = 4}))), Each(7));
-  const Output wrong = ops::decode_png(root, bytes, 0, kUInt8, "wrong");
+  const Output wrong = ops::decode_png(root, ops::constant(root, Tensor::scalar("GIF89a")), 0, kUInt8, "wrong");
   EXPECT_THAT(error_of([&] { session.run(wrong); }), HasSubstr("wrong: the "));
   EXPECT_THAT(error_of([&] { ops::decode_png(root, bytes, 2); }), HasSubstr("channels must not be 2"));
   EXPECT_THAT(error_of([&] { ops::decode_jpeg(root, bytes, {.ratio = 3}); }), HasSubstr("ratio must be"));
+}
+
+TEST(ImageOps, EitherOperationTakesBothFormats) {
+  Graph graph;
+  const Scope root(graph);
+  testing::ScriptedSession session(graph);
+  const Tensor image = plain(8, 8, {7, 7, 7});
+  const Output png = ops::constant(root, Tensor::scalar(encode_png(image)));
+  const Output jpeg = ops::constant(root, Tensor::scalar(jpeg_of(image, JCS_RGB)));
+  EXPECT_TRUE(identical(session.run(ops::decode_jpeg(root, png)), image));
+  EXPECT_TRUE(identical(session.run(ops::decode_png(root, jpeg)), image));
+  EXPECT_EQ(session.run(ops::decode_png(root, jpeg, 1)).shape(), (Shape{8, 8, 1}));
+  EXPECT_THAT(error_of([&] { session.run(ops::decode_png(root, jpeg, 0, kUInt16)); }), HasSubstr("as uint8 only"));
+  EXPECT_THAT(error_of([&] { session.run(ops::decode_png(root, jpeg, 4)); }), HasSubstr("in 4 channels"));
+  EXPECT_THAT(error_of([&] { session.run(ops::decode_jpeg(root, png, {.ratio = 2})); }), HasSubstr("a ratio of 1"));
 }
 
 }  // namespace

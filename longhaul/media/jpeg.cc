@@ -26,13 +26,14 @@ struct Errors {
   std::longjmp(errors->jump, 1);
 }
 
-// Most of what libjpeg warns of is damage that it has painted over.
+// Most of what libjpeg warns of is damage that it has painted over. A version of JFIF that it does not know is none.
 void on_message(j_common_ptr jpeg, int level) {
   if (level >= 0) return;
   switch (jpeg->err->msg_code) {
     case JWRN_ADOBE_XFORM:
     case JWRN_BOGUS_PROGRESSION:
-    case JWRN_EXTRANEOUS_DATA: return;
+    case JWRN_EXTRANEOUS_DATA:
+    case JWRN_JFIF_MAJOR: return;
     default: on_error(jpeg);
   }
 }
@@ -145,13 +146,16 @@ bool read_rows(JpegReader& reader, Tensor& image) {
 
 }  // namespace
 
+bool is_jpeg(std::string_view bytes) {
+  return bytes.starts_with("\xff\xd8\xff");
+}
+
 Tensor decode_jpeg(std::string_view bytes, int64_t channels, int64_t ratio, bool fancy_upscaling) {
   if (channels != 0 && channels != 1 && channels != 3)
     throw InvalidArgumentError(fmt::format("a JPEG image in {} channels", channels));
   if (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 8)
     throw InvalidArgumentError(fmt::format("a ratio of {}: it is 1, 2, 4 or 8", ratio));
-  if (!bytes.starts_with("\xff\xd8\xff"))
-    throw InvalidArgumentError(fmt::format("the {} bytes are no JPEG image", bytes.size()));
+  if (!is_jpeg(bytes)) throw InvalidArgumentError(fmt::format("the {} bytes are no JPEG image", bytes.size()));
   JpegReader reader(bytes);
   const auto check = [&](bool done) {
     if (!done) throw DataLossError(fmt::format("the JPEG image is damaged: {}", reader.message()));

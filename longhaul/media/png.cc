@@ -13,6 +13,9 @@ namespace {
 
 constexpr size_t kSignatureBytes = 8;
 
+// As JPEG has it (ITU-R BT.601); the rest is blue's.
+constexpr double kRedOfGrey = 0.299, kGreenOfGrey = 0.587;
+
 struct Progress {
   std::string_view rest;       // of what is read
   std::string* out = nullptr;  // what is written
@@ -100,8 +103,7 @@ bool PngReader::prepare(const Header& header, int64_t channels, bool sixteen_bit
   if (header.color == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png_);
   if (grey && header.depth < 8) png_set_expand_gray_1_2_4_to_8(png_);
   if (header.transparent) png_set_tRNS_to_alpha(png_);
-  if (channels == 1 && !grey)
-    png_set_rgb_to_gray(png_, PNG_ERROR_ACTION_NONE, PNG_RGB_TO_GRAY_DEFAULT, PNG_RGB_TO_GRAY_DEFAULT);
+  if (channels == 1 && !grey) png_set_rgb_to_gray(png_, PNG_ERROR_ACTION_NONE, kRedOfGrey, kGreenOfGrey);
   if (channels >= 3 && grey) png_set_gray_to_rgb(png_);
   if ((channels == 1 || channels == 3) && alpha) png_set_strip_alpha(png_);
   if (channels == 4 && !alpha) png_set_add_alpha(png_, 0xffff, PNG_FILLER_AFTER);
@@ -201,15 +203,17 @@ void check_image_size(const char* format, uint64_t width, uint64_t height, uint6
   throw InvalidArgumentError(fmt::format("the {} image says that it is {} x {}: too large", format, width, height));
 }
 
+bool is_png(std::string_view bytes) {
+  const auto* signature = reinterpret_cast<png_const_bytep>(bytes.data());
+  return bytes.size() >= kSignatureBytes && png_sig_cmp(signature, 0, kSignatureBytes) == 0;
+}
+
 Tensor decode_png(std::string_view bytes, int64_t channels, DType dtype) {
   if (channels < 0 || channels == 2 || channels > 4)
     throw InvalidArgumentError(fmt::format("a PNG image in {} channels", channels));
   if (dtype != kUInt8 && dtype != kUInt16)
     throw InvalidArgumentError(fmt::format("a PNG image as {}", dtype_name(dtype)));
-  const auto* signature = reinterpret_cast<png_const_bytep>(bytes.data());
-  if (bytes.size() < kSignatureBytes || png_sig_cmp(signature, 0, kSignatureBytes) != 0) {
-    throw InvalidArgumentError(fmt::format("the {} bytes are no PNG image", bytes.size()));
-  }
+  if (!is_png(bytes)) throw InvalidArgumentError(fmt::format("the {} bytes are no PNG image", bytes.size()));
   PngReader reader(bytes);
   const auto check = [&](bool done) {
     if (!done) throw DataLossError(fmt::format("the PNG image is damaged: {}", reader.message()));

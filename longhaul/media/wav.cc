@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint64_t kMost32 = UINT32_MAX;
 constexpr uint64_t kSampleBytes = sizeof(int16_t);
+constexpr int64_t kMostChannels = UINT16_MAX / kSampleBytes;  // the size of a frame has 16 bits
 
 // A number of the header: the lowest byte first.
 void put(std::string& out, uint64_t value, int bytes) {
@@ -31,7 +32,9 @@ int16_t to_pcm(float sample) {
 
 void check(uint64_t samples, int64_t sample_rate, int64_t channels) {
   const auto refuse = [](const std::string& why) { throw InvalidArgumentError("a WAV file " + why); };
-  if (channels < 1 || channels > UINT16_MAX) refuse(fmt::format("has 1 to 65535 channels, not {}", channels));
+  if (channels < 1 || channels > kMostChannels) {
+    refuse(fmt::format("has 1 to {} channels, not {}", kMostChannels, channels));
+  }
   const uint64_t frame_bytes = static_cast<uint64_t>(channels) * kSampleBytes;
   if (sample_rate < 1 || static_cast<uint64_t>(sample_rate) > kMost32 / frame_bytes) {
     refuse(fmt::format("of {} channels cannot have {} frames per second", channels, sample_rate));

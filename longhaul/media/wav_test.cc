@@ -73,8 +73,9 @@ TEST(Wav, WhatTheHeaderCannotSayIsRefused) {
   EXPECT_THAT(error_of({}, 8000, 1), HasSubstr("at least one frame"));
   EXPECT_THAT(error_of({1}, 0, 1), HasSubstr("0 frames per second"));
   EXPECT_THAT(error_of({1, 1}, int64_t{1} << 30, 2), HasSubstr("frames per second"));
-  EXPECT_THAT(error_of({1}, 8000, 0), HasSubstr("65535 channels, not 0"));
-  EXPECT_THAT(error_of({1}, 8000, 65536), HasSubstr("not 65536"));
+  EXPECT_THAT(error_of({1}, 8000, 0), HasSubstr("1 to 32767 channels, not 0"));
+  EXPECT_THAT(error_of(std::vector<float>(32768), 8000, 32768), HasSubstr("not 32768"));
+  EXPECT_EQ(error_of(std::vector<float>(32767), 8000, 32767), "no error");
 }
 
 }  // namespace
