@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -23,6 +24,7 @@ struct HostCall {
   FileSystem& files;
   ResourceMap& own;             // of the session: for what a kernel keeps from run to run, under its operation's name
   std::vector<Tensor> results;  // empty; to be given a tensor for each output of the operation
+  std::optional<uint64_t> random_seed = std::nullopt;  // of this run's random numbers, where the runner has drawn it
 
   // The resource that input `i` stands for. InternalError: it is none of that class.
   template <typename T>
@@ -53,6 +55,7 @@ HostKernelTable input_host_kernels();
 HostKernelTable lookup_host_kernels();
 HostKernelTable parsing_host_kernels();
 HostKernelTable queue_host_kernels();
+HostKernelTable random_host_kernels();
 HostKernelTable reader_host_kernels();
 HostKernelTable summary_host_kernels();
 

@@ -34,6 +34,8 @@ struct Saveable {
   Operation op;      // what is saved: in one saver it has one name. May be left out.
   std::vector<Part> parts;
   Restore restore;
+  // Of one part: a checkpoint may lack it. Then the restore is given an empty tensor, and a warning is logged.
+  bool optional = false;
 };
 
 namespace ops {

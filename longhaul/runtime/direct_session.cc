@@ -74,10 +74,14 @@ class DirectRun : public CompiledRun {
                    StepTrace* trace) {
     const DirectSession::Running running(*state_, count_);
     const Seconds deadline = timeout.count() > 0 ? Clock::real().now() + timeout : Seconds{0};
-    if (plan_.writes_variables() && state_->step_fetch_due.load(std::memory_order_relaxed)) {
-      if (const auto due = take_step_fetch()) return run_with(*due, feeds, deadline, results, trace);
+    if (!plan_.writes_variables()) return plan_.run(feeds, deadline, results, trace);
+    const bool is_due = state_->step_fetch_due.load(std::memory_order_relaxed);
+    if (const auto due = is_due ? take_step_fetch() : nullptr) {
+      run_with(*due, feeds, deadline, results, trace);
+    } else {
+      plan_.run(feeds, deadline, results, trace);
     }
-    plan_.run(feeds, deadline, results, trace);
+    if (state_->watched.load(std::memory_order_relaxed)) tell_who_watches();
   }
 
  private:
@@ -86,6 +90,15 @@ class DirectRun : public CompiledRun {
     if (!state_->step_fetch || !goes_along(state_->step_fetch->fetches, request_)) return nullptr;
     state_->step_fetch_due.store(false);
     return std::move(state_->step_fetch);
+  }
+
+  void tell_who_watches() {
+    std::shared_ptr<WatchedStep> step;
+    {
+      std::lock_guard<std::mutex> lock(state_->mutex);
+      step = state_->watched_step;
+    }
+    if (step) step->look();
   }
 
   void run_with(const StepFetch& due, std::span<const Tensor* const> feeds, Seconds deadline,
@@ -138,8 +151,7 @@ DirectSession::DirectSession(Graph& graph, const SessionOptions& options)
   }
   if (cpus < 1) throw InvalidArgumentError(fmt::format("device_count: {} CPU devices; at least one is needed", cpus));
   set_intra_op_threads(options.intra_op_parallelism_threads);
-  state_->resources =
-      std::make_unique<SessionResources>(graph.seed(), cpus, FileSystem::real(), options.snapshot_memory);
+  state_->resources = std::make_unique<SessionResources>(cpus, FileSystem::real(), options.snapshot_memory);
   state_->default_timeout = options.operation_timeout;
 }
 
@@ -161,6 +173,19 @@ void DirectSession::withdraw_step_fetch() {
 
 std::shared_ptr<Snapshots> DirectSession::snapshots() {
   return state_->resources->variables().snapshots();
+}
+
+void DirectSession::watch_steps(StepWatch watch) {
+  auto step = std::make_shared<WatchedStep>(std::move(watch), state_->resources->variables());
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->watched_step = std::move(step);
+  state_->watched.store(true);
+}
+
+void DirectSession::stop_watching() {
+  std::lock_guard<std::mutex> lock(state_->mutex);
+  state_->watched.store(false);
+  state_->watched_step.reset();
 }
 
 void DirectSession::close() {

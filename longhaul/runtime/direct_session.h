@@ -10,6 +10,7 @@
 #include "longhaul/runtime/plan.h"
 #include "longhaul/runtime/resources.h"
 #include "longhaul/runtime/threads.h"
+#include "longhaul/runtime/watched_step.h"
 #include "longhaul/session/session.h"
 
 namespace longhaul {
@@ -17,7 +18,7 @@ namespace longhaul {
 class DirectRun;
 
 // A session in this process: plans are compiled once for each set of fetches and feeds, variables live here.
-class DirectSession : public Session {
+class DirectSession : public Session, public StepWatching {
  public:
   // The graph must outlive the session. InvalidArgumentError: options that this machine cannot have.
   DirectSession(Graph& graph, const SessionOptions& options);
@@ -25,6 +26,8 @@ class DirectSession : public Session {
 
   void fetch_with_next_step(StepFetch request) override;
   void withdraw_step_fetch() override;
+  void watch_steps(StepWatch watch) override;
+  void stop_watching() override;
   std::shared_ptr<Snapshots> snapshots() override;
   void close() override;
 
@@ -54,6 +57,8 @@ class DirectSession : public Session {
     std::atomic<bool> step_fetch_due{false};
     std::mutex mutex;
     std::shared_ptr<StepFetch> step_fetch;  // guarded by mutex
+    std::atomic<bool> watched{false};
+    std::shared_ptr<WatchedStep> watched_step;  // guarded by mutex
   };
   // Counts a run; throws if the session is closed.
   class Running;

@@ -2,6 +2,7 @@
 
 #include "longhaul/runtime/aten_catalog.h"
 #include "longhaul/runtime/direct_session.h"
+#include "longhaul/runtime/torch_environment.h"
 
 namespace longhaul {
 
@@ -9,6 +10,7 @@ bool install_runtime() {
   static const bool installed = [] {
     install_op_catalog(&aten_op_catalog());
     install_session_factory(new_direct_session);
+    install_environment(torch_environment);
     return true;
   }();
   return installed;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "longhaul/runtime/draw_generator.h"
+
 namespace longhaul {
 namespace {
 
@@ -78,9 +80,11 @@ Tensor HostInstruction::input(size_t i, Frame& frame) const {
 }
 
 std::vector<Tensor> HostInstruction::call(std::span<Tensor> inputs, const WaitLimits& limits,
-                                          SessionResources& resources, std::vector<Tensor> results) const {
+                                          SessionResources& resources, std::vector<Tensor> results,
+                                          std::optional<uint64_t> random_seed) const {
   results.clear();
-  HostCall call{op(), inputs, resources_, limits, resources.files(), resources.host_resources(), std::move(results)};
+  HostCall call{
+      op(), inputs, resources_, limits, resources.files(), resources.host_resources(), std::move(results), random_seed};
   kernel_(call);
   return std::move(call.results);
 }
@@ -89,7 +93,8 @@ void HostInstruction::run(Frame& frame, SessionResources& resources) const {
   std::vector<Tensor>& inputs = frame.host_inputs;
   inputs.clear();
   for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(input(i, frame));
-  frame.host_outputs = call(inputs, frame.limits, resources, std::move(frame.host_outputs));
+  const auto seed = draw_ ? std::optional(frame.draws[*draw_].seed) : std::nullopt;
+  frame.host_outputs = call(inputs, frame.limits, resources, std::move(frame.host_outputs), seed);
   Value* out = &frame.slots[static_cast<size_t>(first_output())];
   for (size_t i = 0; i < host_only_.size(); ++i) {
     if (host_only_[i]) {
@@ -100,6 +105,10 @@ void HostInstruction::run(Frame& frame, SessionResources& resources) const {
   }
   inputs.clear();
   frame.host_outputs.clear();
+}
+
+void ReadRandomState::run(Frame& frame, SessionResources&) const {
+  frame.slots[static_cast<size_t>(first_output())] = Value(as_tensor(stream_->state()));
 }
 
 void KernelInstruction::run(Frame& frame, SessionResources& resources) const {
@@ -117,15 +126,15 @@ bool AtenInstruction::uses_buffers(const Operation& op) {
 }
 
 AtenInstruction::AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output,
-                                 int first_buffer, SessionResources& resources)
+                                 int first_buffer, std::optional<size_t> draw)
     : Instruction(op, first_output),
       call_(std::move(call)),
       inputs_(std::move(inputs)),
       movable_(inputs_.size(), false),
-      first_buffer_(first_buffer) {
+      first_buffer_(first_buffer),
+      draw_(draw) {
   out_op_ = find_out_overload(op.type(), call_.op.schema());
   if (out_op_) out_constants_ = out_overloads().at(op.type()).constants;
-  if (call_.random) generator_ = resources.generator(op.name());
 }
 
 void AtenInstruction::allow_move(int slot) {
@@ -134,6 +143,7 @@ void AtenInstruction::allow_move(int slot) {
 
 void AtenInstruction::run(Frame& frame, SessionResources&) const {
   frame.stack.clear();
+  if (draw_) seed_for_draw(frame.draws[*draw_].seed, frame.generator);
   const bool into_buffers = out_op_ && frame.buffers[static_cast<size_t>(first_buffer_)].defined();
   for (const AtenArgument& argument : call_.arguments) push_argument(argument, frame);
   if (into_buffers) {
@@ -178,7 +188,7 @@ void AtenInstruction::push_argument(const AtenArgument& argument, Frame& frame) 
     }
     case Source::kInt: frame.stack.emplace_back(value(argument.first_input, frame).tensor.item<int64_t>()); break;
     case Source::kScalar: frame.stack.emplace_back(value(argument.first_input, frame).tensor.item()); break;
-    case Source::kGenerator: frame.stack.emplace_back(generator_); break;
+    case Source::kGenerator: frame.stack.emplace_back(frame.generator); break;
   }
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <ATen/core/Generator.h>
+
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -18,6 +21,8 @@ struct Frame {
   std::vector<c10::IValue> stack;
   std::vector<int64_t> feed_sizes;                // of the execution before
   std::vector<Tensor> host_inputs, host_outputs;  // of one instruction; empty between them
+  std::vector<RandomStream::Draw> draws;          // of this execution, one for each instruction that is random
+  at::Generator generator;                        // for libtorch's operators: of one instruction
   WaitLimits limits;                              // of this execution
 };
 
@@ -56,6 +61,17 @@ class ReadInstruction : public Instruction {
   VariableSlot& variable_;
 };
 
+// Reads how far an operation's random numbers are into a slot (graph/builtin/random_ops.cc).
+class ReadRandomState : public Instruction {
+ public:
+  ReadRandomState(Operation op, std::shared_ptr<RandomStream> stream, int output)
+      : Instruction(op, output), stream_(std::move(stream)) {}
+  void run(Frame& frame, SessionResources&) const override;
+
+ private:
+  const std::shared_ptr<RandomStream> stream_;
+};
+
 // Runs a built-in operation's kernel.
 class KernelInstruction : public Instruction {
  public:
@@ -76,21 +92,22 @@ class KernelInstruction : public Instruction {
 class HostInstruction : public Instruction {
  public:
   using Resources = std::vector<std::shared_ptr<Resource>>;
-  // `host_only`: for each output, whether only such operations look at it.
+  // `host_only`: for each output, whether only such operations look at it. `draw`: which of the frame's is its own.
   HostInstruction(Operation op, HostKernel kernel, std::vector<int> inputs, Resources resources,
-                  std::vector<bool> host_only, int first_output)
+                  std::vector<bool> host_only, int first_output, std::optional<size_t> draw)
       : Instruction(op, first_output),
         kernel_(kernel),
         inputs_(std::move(inputs)),
         resources_(std::move(resources)),
         host_only_(std::move(host_only)),
+        draw_(draw),
         movable_(inputs_.size(), false) {}
   void run(Frame& frame, SessionResources& resources) const override;
   void allow_move(int slot) override;
 
   // The same without a frame. `inputs` by the operation's numbering, to be moved from; returns its outputs.
   std::vector<Tensor> call(std::span<Tensor> inputs, const WaitLimits& limits, SessionResources& resources,
-                           std::vector<Tensor> outputs = {}) const;
+                           std::vector<Tensor> outputs = {}, std::optional<uint64_t> random_seed = {}) const;
   // The slots of the inputs; -1: a resource.
   const std::vector<int>& inputs() const { return inputs_; }
 
@@ -101,6 +118,7 @@ class HostInstruction : public Instruction {
   const std::vector<int> inputs_;
   const Resources resources_;
   const std::vector<bool> host_only_;
+  const std::optional<size_t> draw_;
   std::vector<bool> movable_;
 };
 
@@ -108,9 +126,10 @@ class HostInstruction : public Instruction {
 // out overload that costs no more (kOutOverloads in the source).
 class AtenInstruction : public Instruction {
  public:
-  // `first_buffer`: where its outputs' buffers are in the frame, if uses_buffers().
+  // `first_buffer`: where its outputs' buffers are in the frame, if uses_buffers(). `draw`: which of the frame's draws
+  // is its own, if it takes a generator.
   AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output, int first_buffer,
-                  SessionResources& resources);
+                  std::optional<size_t> draw);
   void run(Frame& frame, SessionResources& resources) const override;
   static bool uses_buffers(const Operation& op);
 
@@ -131,7 +150,7 @@ class AtenInstruction : public Instruction {
   const std::vector<int> inputs_;
   std::vector<bool> movable_;
   const int first_buffer_;
-  at::Generator generator_;
+  const std::optional<size_t> draw_;
 };
 
 }  // namespace longhaul

@@ -71,6 +71,7 @@ std::unique_ptr<Frame> Plan::take_frame() {
   auto frame = std::make_unique<Frame>();
   frame->slots.resize(static_cast<size_t>(num_slots_));
   frame->buffers.resize(static_cast<size_t>(num_buffers_));
+  frame->draws.resize(random_streams_.size());
   for (const auto& [slot, value] : constants_) frame->slots[static_cast<size_t>(slot)] = value;
   return frame;
 }
@@ -126,6 +127,14 @@ void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, s
   for (int output : outputs_to) results->push_back(output < 0 ? Tensor() : outputs[static_cast<size_t>(output)]);
 }
 
+// All at the start: a step's are committed together, also those of what is computed after its writes.
+void Plan::take_draws(Frame& frame) const {
+  for (size_t i = 0; i < random_streams_.size(); ++i) {
+    RandomStream& stream = *random_streams_[i];
+    frame.draws[i] = writes_variables() ? stream.take_for_step() : stream.take_for_other_run();
+  }
+}
+
 void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const {
   size_t at = 0;
   bool same_sizes = true;
@@ -148,6 +157,7 @@ template <typename Runner>
 void Plan::execute(Frame& frame, Seconds deadline, const Runner& runner) {
   std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
   if (!only_host_) below_autograd.emplace();
+  take_draws(frame);
   size_t begin = 0;
   if (snapshot_) {
     read_snapshot(frame, deadline, runner);
@@ -212,6 +222,7 @@ void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) 
       throw;
     }
   }
+  for (size_t i = 0; i < random_streams_.size(); ++i) random_streams_[i]->commit(frame.draws[i]);
 }
 
 // What was written before instruction `failed` is the middle of a step. So may be what it writes itself, if that is

@@ -48,6 +48,7 @@ class Plan {
   };
 
   void call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results);
+  void take_draws(Frame& frame) const;
   std::unique_ptr<Frame> take_frame();
   void give_back(std::unique_ptr<Frame> frame);
   void bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const;
@@ -80,6 +81,7 @@ class Plan {
   bool only_host_ = false;  // no instruction needs libtorch
   std::optional<SingleCall> single_call_;
   int num_slots_ = 0, num_buffers_ = 0;
+  std::vector<std::shared_ptr<RandomStream>> random_streams_;  // one for each of Frame::draws
   std::vector<std::pair<int, Value>> constants_;
   std::vector<bool> is_constant_;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "longhaul/graph/builtin/random_state.h"
 #include "longhaul/session/needed_operations.h"
 
 namespace longhaul {
@@ -143,6 +144,7 @@ void PlanBuilder::add_reads() {
   for (const Fetch::Target& fetch : request_.fetches) {
     if (!fetch.is_operation() && is_variable(fetch.output())) read_early(fetch.output());
   }
+    if (op.type() == "RandomState" && !is_fed(op.output())) read_random_state(op);
   plan_.end_of_reads_ = plan_.instructions_.size();
 }
 
@@ -152,6 +154,19 @@ int PlanBuilder::read_slot(const Output& variable, bool after_write) {
   const int slot = new_slot();
   place(std::make_unique<ReadInstruction>(variable.op(), variable_slot(variable.op(), resources_), slot), {});
   return slot;
+}
+
+// As early as the variables: in a snapshot, at their moment.
+void PlanBuilder::read_random_state(const Operation& op) {
+  const int output = output_slots(op);
+  place(std::make_unique<ReadRandomState>(op, resources_.random_stream(colocated_operation(op)), output), {});
+}
+
+// Which of the frame's draws the operation takes; none if it is not random.
+std::optional<size_t> PlanBuilder::draw_of(const Operation& op) {
+  if (!has_random_stream(op)) return std::nullopt;
+  plan_.random_streams_.push_back(resources_.random_stream(op));
+  return plan_.random_streams_.size() - 1;
 }
 
 int PlanBuilder::slot_of(const Output& output, bool after_write) {
@@ -211,6 +226,8 @@ void PlanBuilder::add(const Operation& op) {
     add_kernel(op);
   }
 }
+  } else if (op.type() == "RandomState") {
+    if (depends_on_write(op)) read_random_state(op);
 
 void PlanBuilder::add_aten(const Operation& op) {
   auto call = bind_aten_call({op.type(), op.name(), op.inputs(), op.attrs(), {}, {}});
@@ -222,7 +239,7 @@ void PlanBuilder::add_aten(const Operation& op) {
     plan_.num_buffers_ += op.num_outputs();
   }
   const int first_output = output_slots(op);
-  place(std::make_unique<AtenInstruction>(op, *std::move(call), inputs, first_output, first_buffer, resources_),
+  place(std::make_unique<AtenInstruction>(op, *std::move(call), inputs, first_output, first_buffer, draw_of(op)),
         inputs);
 }
 
@@ -249,7 +266,7 @@ void PlanBuilder::add_host(const Operation& op) {
   for (int i = 0; i < op.num_outputs(); ++i) only_for_hosts.push_back(host_only(op.output(i)));
   const int first_output = output_slots(op);
   place(std::make_unique<HostInstruction>(op, find_host_kernel(op.type()), inputs, std::move(resources),
-                                          std::move(only_for_hosts), first_output),
+                                          std::move(only_for_hosts), first_output, draw_of(op)),
         inputs);
 }
 
@@ -317,7 +334,7 @@ void PlanBuilder::find_last_uses() {
 }
 
 void PlanBuilder::find_single_call() {
-  if (plan_.instructions_.size() != 1 || !plan_.only_host_ || plan_.snapshot_) return;
+  if (plan_.instructions_.size() != 1 || !plan_.only_host_ || plan_.snapshot_ || !plan_.random_streams_.empty()) return;
   Plan::SingleCall single;
   single.instruction = static_cast<const HostInstruction*>(plan_.instructions_[0].get());
   for (int slot : single.instruction->inputs()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -30,6 +31,8 @@ class PlanBuilder {
   int new_slot() { return plan_.num_slots_++; }
   int slot_of(const Output& output, bool after_write);
   int read_slot(const Output& variable, bool after_write);
+  std::optional<size_t> draw_of(const Operation& op);
+  void read_random_state(const Operation& op);
   void add_feeds();
   void add_reads();
   void add(const Operation& op);

@@ -1,10 +1,8 @@
 #include "longhaul/runtime/resources.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <fmt/format.h>
 
 #include "longhaul/graph/device_spec.h"
-#include "longhaul/host/seed.h"
 
 namespace longhaul {
 void SessionResources::check_device(const Operation& op) const {
@@ -18,14 +16,6 @@ void SessionResources::check_device(const Operation& op) const {
       fmt::format("Cannot assign a device for operation {}: it was explicitly assigned to {}, but this session "
                   "has /job:localhost/replica:0/task:0/device:CPU:0 to {}",
                   op.name(), op.device(), cpu_devices_ - 1));
-}
-
-at::Generator SessionResources::generator(const std::string& operation) {
-  std::lock_guard<std::mutex> lock(mutex_);
-  const auto found = generators_.find(operation);
-  if (found != generators_.end()) return found->second;
-  const uint64_t seed = seed_ == 0 ? fresh_seed() : seed_ * 0x9e3779b97f4a7c15u ^ seed_of_name(operation);
-  return generators_.emplace(operation, at::detail::createCPUGenerator(seed)).first->second;
 }
 
 }  // namespace longhaul

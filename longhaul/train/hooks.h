@@ -12,3 +12,4 @@
 #include "longhaul/train/step_counter_hook.h"
 #include "longhaul/train/stop_at_step_hook.h"
 #include "longhaul/train/summary_saver_hook.h"
+#include "longhaul/train/weight_digest_hook.h"

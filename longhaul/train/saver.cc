@@ -8,10 +8,13 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/ops/random_state.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/train/disk_room.h"
+#include "longhaul/train/environment_record.h"
 #include "longhaul/train/object_checkpoint.h"
+#include "longhaul/train/optional_tensors.h"
 #include "longhaul/train/restore_check.h"
 
 namespace longhaul {
@@ -76,13 +79,22 @@ Saver::Saver(SaverOptions options)
 Saver::Saver(Graph& graph, const proto::SaverDef& saver_def, SaverOptions options)
     : Saver(with_definition(std::move(options), graph, saver_def)) {}
 
+// What is to be saved; where the caller does not say, all that a training needs to go on.
+std::vector<SaveEntry> Saver::entries() const {
+  if (options_.var_list) return *options_.var_list;
+  std::vector<SaveEntry> entries = everything_to_save(*graph_);
+  if (entries.empty()) return entries;
+  for (Saveable& random : ops::random_saveables(*graph_)) entries.emplace_back(std::move(random));
+  return entries;
+}
+
 void Saver::build() {
   if (built_) throw FailedPreconditionError("this saver is built already");
+  graph_fingerprint_ = graph_fingerprint(*graph_);
   if (options_.saver_def) {
     nodes_ = find_saver_nodes(*graph_, *options_.saver_def);
   } else {
-    const auto saveables =
-        saveables_of(options_.var_list ? *options_.var_list : everything_to_save(*graph_), options_.reshape);
+    const auto saveables = saveables_of(entries(), options_.reshape);
     if (saveables.empty() && !options_.allow_empty) {
       throw InvalidArgumentError("No variables to save: the graph has no global variables, or var_list is empty");
     }
@@ -260,8 +272,10 @@ void Saver::remove_meta_graph(const std::string& prefix, const SaveOptions& opti
 void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& options) const {
   if (!options.write_meta_graph) return;
   check_directory_owner(*options_.files, prefix);
+  proto::MetaGraphDef meta_graph = export_meta_graph();
+  record_environment(environment_of(graph_fingerprint_), &meta_graph);
   write_file_atomically(*options_.files, meta_graph_filename(prefix, options.meta_graph_suffix),
-                        proto::serialize(export_meta_graph()));
+                        proto::serialize(meta_graph));
 }
 
 ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {
@@ -297,11 +311,14 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   log_info("Restoring parameters from {}", prefix);
   const BundleReader reader(*options_.files, prefix);
   Feeds feeds{{nodes_.filename, Tensor::scalar(prefix)}};
-  if (std::optional<ObjectKeys> keys = object_keys_for(reader, nodes_.tensors)) {
-    feeds = object_feeds(reader, nodes_.tensors, *keys);
+  const std::vector<SaverNodes::SavedTensor> tensors = tensors_to_read(reader, nodes_.tensors, &feeds);
+  if (std::optional<ObjectKeys> keys = object_keys_for(reader, tensors)) {
+    const Feeds read = object_feeds(reader, tensors, *keys);
+    feeds.insert(feeds.end(), read.begin(), read.end());
   } else {
-    check_restorable(reader, nodes_.tensors);
+    check_restorable(reader, tensors);
   }
+  warn_of_differences(*options_.files, prefix, environment_of(graph_fingerprint_));
   forget_last_saved();
   session.run(nodes_.restore, feeds);
   MutexLock lock(mutex_);

@@ -193,6 +193,7 @@ class Saver {
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
   bool can_be_skipped(const std::string& prefix, const StepSource& step, const SaveOptions& options) const;
+  std::vector<SaveEntry> entries() const;
   Snapshot take_snapshot(Session& session, const StepSource& step) REQUIRES(saving_);
   std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
   void make_parent(const std::string& path) const;
@@ -214,6 +215,7 @@ class Saver {
 
   Mutex saving_;  // held through a save, by nothing else; taken before mutex_
   std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps buffers for the next
+  std::string graph_fingerprint_;  // when it was built
   ManagedCheckpoints managed_;
 
   mutable Mutex mutex_;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "longhaul/ops/state_ops.h"
@@ -145,20 +146,35 @@ class Restorer {
   // The operations that put the saveables back.
   std::vector<Operation> add(const std::string& device, const std::vector<Saveable>& saveables) {
     const Scope there = scope_.with_device(device);
-    if (!sequentially_) return put_back(there, read(there, parts_of(saveables)), saveables);
     std::vector<Operation> done;
-    for (const Saveable& saveable : saveables) {
-      const Scope after = done.empty() ? there : there.with_control_dependencies({done.back()});
-      done.push_back(put_back(there, read(after, saveable.parts), {saveable}).front());
+    std::vector<Saveable> one_by_one = saveables;
+    if (!sequentially_) done = add_together(there, &one_by_one);
+    for (const Saveable& saveable : one_by_one) {
+      const bool after_others = sequentially_ && !done.empty();
+      const Scope after = after_others ? there.with_control_dependencies({done.back()}) : there;
+      done.push_back(put_back(there, read(after, saveable.parts, saveable.optional), {saveable}).front());
     }
     return done;
   }
 
  private:
-  Operation read(const Scope& scope, const std::vector<Saveable::Part>& parts) {
+  // Those that a checkpoint must have, which are taken out. The others are read each by itself, since what is fed in
+  // the place of all that an operation returns keeps it from running.
+  std::vector<Operation> add_together(const Scope& scope, std::vector<Saveable>* saveables) {
+    const auto optional =
+        std::stable_partition(saveables->begin(), saveables->end(), [](auto& s) { return !s.optional; });
+    const std::vector<Saveable> needed(saveables->begin(), optional);
+    saveables->erase(saveables->begin(), optional);
+    if (needed.empty()) return {};
+    return put_back(scope, read(scope, parts_of(needed), /*optional=*/false), needed);
+  }
+
+  Operation read(const Scope& scope, const std::vector<Saveable::Part>& parts, bool optional) {
     const std::string name = numbered("RestoreV2", reads_++);
     const NameInputs names = name_inputs(scope_.within(name), parts);
-    return scope.add("RestoreV2", name, {filename_, names.tensor_names, names.slices}, {{"dtypes", dtypes_of(parts)}});
+    Attrs attrs{{"dtypes", dtypes_of(parts)}};
+    if (optional) attrs.emplace(kOptionalAttr, true);
+    return scope.add("RestoreV2", name, {filename_, names.tensor_names, names.slices}, attrs);
   }
 
   std::vector<Operation> put_back(const Scope& scope, const Operation& values, const std::vector<Saveable>& saveables) {

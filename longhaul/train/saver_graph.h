@@ -18,6 +18,7 @@ struct SaverNodes {
     Output restored;         // of a RestoreV2 operation: a value can be fed in its place
     int shard = 0;           // the data file that it goes to
     bool any_shape = false;  // restored from a tensor of any shape with as many elements
+    bool optional = false;   // a checkpoint may lack it: an empty tensor is fed in its place
   };
   std::vector<SavedTensor> tensors;  // by shard, and by name
   int num_shards = 1;
@@ -26,6 +27,9 @@ struct SaverNodes {
   Output save;        // "save/control_dependency:0"
   Operation restore;  // "save/restore_all"
 };
+
+// An attribute of RestoreV2 operations that read one tensor, which a checkpoint may lack.
+inline constexpr const char* kOptionalAttr = "_optional";
 
 struct SaverGraphOptions {
   std::string filename = "model";  // of the save operation, where nothing is fed

@@ -65,12 +65,13 @@ void add_saved(const Operation& save, int shard, SaverNodes& nodes) {
 
 void find_restored(SaverNodes& nodes) {
   std::map<NameAndSlice, Output> restored;
-  std::unordered_set<Output, OutputHash> reshaped;
+  std::unordered_set<Output, OutputHash> reshaped, optional;
   for (const Operation& op : before(nodes.restore, "RestoreV2")) {
     if (op.type() == "Reshape") reshaped.insert(op.inputs()[0]);
     if (op.type() != "RestoreV2") continue;
     const auto names = names_of(op, static_cast<size_t>(op.num_outputs()));
     for (size_t i = 0; i < names.size(); ++i) restored.emplace(names[i], op.output(static_cast<int>(i)));
+    if (op.find_attr<bool>(kOptionalAttr) != nullptr) optional.insert(op.output());
   }
   for (SaverNodes::SavedTensor& tensor : nodes.tensors) {
     const auto found = restored.find({tensor.name, tensor.slice});
@@ -79,6 +80,7 @@ void find_restored(SaverNodes& nodes) {
     }
     tensor.restored = found->second;
     tensor.any_shape = reshaped.contains(found->second);
+    tensor.optional = optional.contains(found->second);
   }
 }
 

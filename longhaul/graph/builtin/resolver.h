@@ -62,6 +62,7 @@ ResolverTable lookup_ops();
 ResolverTable optimizer_ops();
 ResolverTable parsing_ops();
 ResolverTable queue_ops();
+ResolverTable random_ops();
 ResolverTable reader_ops();
 ResolverTable state_ops();
 ResolverTable summary_ops();

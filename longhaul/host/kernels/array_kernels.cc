@@ -1,45 +1,19 @@
 #include <fmt/format.h>
 
-#include "longhaul/base/mutex.h"
-#include "longhaul/graph/graph.h"
 #include "longhaul/host/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
+#include "longhaul/host/random_stream.h"
 #include "longhaul/host/rows.h"
-#include "longhaul/host/seed.h"
 
 namespace longhaul {
 namespace {
 
-// The random numbers of one operation in a session.
-class RandomOrders : public Resource {
- public:
-  explicit RandomOrders(uint64_t seed) : random_(seed) {}
-  std::vector<int64_t> next(int64_t count) EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    return random_order(count, random_);
-  }
-
- private:
-  Mutex mutex_;
-  std::mt19937_64 random_ GUARDED_BY(mutex_);
-};
-
-uint64_t seed_of(const Operation& op) {
-  const int64_t* seed = op.find_attr<int64_t>("seed");
-  const int64_t* seed2 = op.find_attr<int64_t>("seed2");
-  uint64_t own = seed == nullptr ? 0 : static_cast<uint64_t>(*seed);
-  if (seed2 != nullptr) own = own * 31 + static_cast<uint64_t>(*seed2);
-  const uint64_t of_graph = op.graph().seed();
-  if (own == 0 && of_graph == 0) return fresh_seed();
-  return (of_graph * 31 + own) * 0x9e3779b97f4a7c15u ^ seed_of_name(op.name());
-}
-
 void random_shuffle(HostCall& call) {
-  const auto orders = std::dynamic_pointer_cast<RandomOrders>(call.own.find_or_make(
-      "RandomShuffle " + call.op.name(), [&] { return std::make_shared<RandomOrders>(seed_of(call.op)); }));
   const Tensor& x = call.inputs[0];
   row_elements(x);
-  call.results.push_back(gather_rows(x, orders->next(x.shape().dim(0))));
+  const auto seed = call.random_seed ? *call.random_seed : random_stream(call.op, call.own)->take_for_other_run().seed;
+  std::mt19937_64 random(seed);
+  call.results.push_back(gather_rows(x, random_order(x.shape().dim(0), random)));
 }
 
 void gather(HostCall& call) {

@@ -1,0 +1,36 @@
+#include "longhaul/runtime/watched_step.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+StepWatch checked(StepWatch watch) {
+  const bool is_step = watch.step.valid() && watch.step.op().type() == "VariableV2" && watch.step.dtype() == kInt64;
+  if (!is_step) throw InvalidArgumentError("the step that is watched must be an int64 variable");
+  if (watch.every <= 0) throw InvalidArgumentError(fmt::format("steps cannot be watched every {}", watch.every));
+  return watch;
+}
+
+}  // namespace
+
+WatchedStep::WatchedStep(StepWatch watch, VariableStore& variables)
+    : watch_(checked(std::move(watch))), step_(variables.slot(watch_.step.op().name())), last_(now()) {}
+
+int64_t WatchedStep::now() const {
+  return step_.initialized() ? step_.read().tensor.item<int64_t>() : 0;
+}
+
+void WatchedStep::look() {
+  const int64_t step = now(), before = last_.exchange(step);
+  if (step / watch_.every <= before / watch_.every) return;
+  try {
+    watch_.passed();
+  } catch (const std::exception& error) {
+    log_error("what was to be done at step {} failed: {}", step, error.what());
+  }
+}
+
+}  // namespace longhaul

@@ -1,0 +1,119 @@
+#include "longhaul/train/environment_record.h"
+
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/ops/summary_ops.h"
+#include "longhaul/train/saver_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// What the runtime would say, for as long as this lives.
+class Facts {
+ public:
+  explicit Facts(Environment facts) {
+    install_environment([facts] { return facts; });
+  }
+  ~Facts() { install_environment({}); }
+};
+
+TEST(EnvironmentRecord, TellsEachDifferenceByName) {
+  const Environment then{{"libtorch", "1.13.0"}, {"threads", "2"}, {"gone", "x"}};
+  const Environment now{{"libtorch", "1.13.0"}, {"threads", "4"}, {"new", "y"}};
+  EXPECT_THAT(differences(then, now),
+              ElementsAre("it was made with gone x, this run has none", "it was made with new unknown, this run has y",
+                          "it was made with threads 2, this run has 4"));
+  EXPECT_THAT(differences(then, then), IsEmpty());
+}
+
+TEST(EnvironmentRecord, GoesThroughAMetaGraph) {
+  proto::MetaGraphDef meta_graph;
+  EXPECT_EQ(recorded_environment(meta_graph), std::nullopt);
+  const Environment environment{{"BLAS", "OpenBLAS 0.3.21: fast"}, {"threads", "2"}};
+  record_environment(environment, &meta_graph);
+  EXPECT_EQ(meta_graph.meta_info_def().any_info().type_url(), "type.googleapis.com/google.protobuf.StringValue");
+  EXPECT_EQ(recorded_environment(meta_graph), environment);
+}
+
+TEST(EnvironmentRecord, HasTheProgramsOptions) {
+  record_option("batch_size", "32");
+  EXPECT_EQ(environment_of("1234").at("option batch_size"), "32");
+  EXPECT_EQ(environment_of("1234").at("graph"), "1234");
+}
+
+class GraphFingerprint : public ::testing::Test {
+ protected:
+  static std::string of(double rate, uint64_t seed, const std::string& file) {
+    Graph graph;
+    graph.set_seed(seed);
+    const Scope root(graph);
+    ops::constant(root, Tensor::scalar(file), "file");
+    ops::assign_add(root, ops::variable(root, "w", Tensor::scalar(1.0)), ops::constant(root, rate));
+    return graph_fingerprint(graph);
+  }
+};
+
+TEST_F(GraphFingerprint, IsThatOfWhatIsComputed) {
+  EXPECT_EQ(of(0.1, 1, "a.txt"), of(0.1, 1, "b.txt"));
+  EXPECT_NE(of(0.1, 1, "a.txt"), of(0.2, 1, "a.txt"));
+  EXPECT_NE(of(0.1, 1, "a.txt"), of(0.1, 2, "a.txt"));
+  EXPECT_EQ(of(0.1, 1, "a.txt").size(), 16u);
+}
+
+TEST_F(GraphFingerprint, SaversAreNoPartOf) {
+  Graph graph;
+  const Scope root(graph);
+  ops::variable(root, "w", Tensor::scalar(1.0));
+  const std::string before = graph_fingerprint(graph);
+  const Saver saver({.graph = &graph});
+  EXPECT_EQ(graph_fingerprint(graph), before);
+  ops::variable(root, "v", Tensor::scalar(1.0));
+  EXPECT_NE(graph_fingerprint(graph), before);
+}
+
+class EnvironmentOfCheckpoints : public SaverFixture {};
+
+TEST_F(EnvironmentOfCheckpoints, ADifferenceIsWarnedOfOnceAndRestored) {
+  Saver saver(options);
+  {
+    const Facts facts(Environment{{"threads", "2"}});
+    saver.save(*session, path);
+  }
+  const Facts facts(Environment{{"threads", "4"}});
+  const LogRecorder log;
+  set(a, 9);
+  saver.restore(*session, path);
+  EXPECT_EQ(get(a), 1);
+  const std::string text = log.text(LogLevel::kWarning);
+  EXPECT_THAT(text, HasSubstr(path + " is restored, but"));
+  EXPECT_THAT(text, HasSubstr("it was made with threads 2, this run has 4"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+}
+
+TEST_F(EnvironmentOfCheckpoints, TheSameIsNoWarning) {
+  Saver saver(options);
+  saver.save(*session, path);
+  const LogRecorder log;
+  saver.restore(*session, path);
+  EXPECT_EQ(log.text(LogLevel::kWarning), "");
+}
+
+TEST_F(EnvironmentOfCheckpoints, WithoutOrWithADamagedMetaGraphThereIsNoWarning) {
+  Saver saver(options);
+  const Facts facts(Environment{{"threads", "2"}});
+  saver.save(*session, path);
+  const Facts others(Environment{{"threads", "4"}});
+  write_file_atomically(files, meta_graph_filename(path), "\xff\xff\xff");
+  const LogRecorder log;
+  saver.restore(*session, path);
+  files.remove(meta_graph_filename(path));
+  saver.restore(*session, path);
+  EXPECT_EQ(log.text(LogLevel::kWarning), "");
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <vector>
+
+#include "longhaul/checkpoint/bundle_reader.h"
+#include "longhaul/session/session.h"
+#include "longhaul/train/saver_graph.h"
+
+namespace longhaul {
+
+// What of `tensors` is to be read from the checkpoint: all but those that may be missing and are. For these an empty
+// tensor is added to `feeds`, and one warning says which they are and what it means.
+std::vector<SaverNodes::SavedTensor> tensors_to_read(const BundleReader& reader,
+                                                     const std::vector<SaverNodes::SavedTensor>& tensors, Feeds* feeds);
+
+}  // namespace longhaul

@@ -1,0 +1,48 @@
+#include "longhaul/train/weight_digest_hook.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/train/hook_writer.h"
+#include "longhaul/train/run_events.h"
+
+namespace longhaul {
+
+WeightDigestHook::WeightDigestHook(WeightDigestHookOptions options) : options_(std::move(options)) {
+  if (options_.every_n_steps <= 0) {
+    throw InvalidArgumentError(
+        fmt::format("WeightDigestHook: every_n_steps must be above 0, not {}", options_.every_n_steps));
+  }
+  if (options_.summary_writer == nullptr && options_.output_dir.empty()) {
+    throw InvalidArgumentError("WeightDigestHook: it has nowhere to write; give it an output_dir or a summary_writer");
+  }
+}
+
+void WeightDigestHook::begin(Graph& graph) {
+  step_.find(graph, "WeightDigestHook");
+  writer_ = hook_writer(options_.summary_writer, options_.output_dir, options_.files, options_.clock);
+  digests_ = std::make_unique<WeightDigests>(graph, step_.tensor(), writer_);
+}
+
+void WeightDigestHook::after_create_session(Session& session, const Coordinator&) {
+  last_.reset();
+  digests_->take_if_due(session, options_.every_n_steps);
+}
+
+const SessionRunArgs* WeightDigestHook::before_run(SessionRunContext&) {
+  return &step_.args();
+}
+
+void WeightDigestHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  const int64_t before = HookStep::before_the_run(values), every = options_.every_n_steps;
+  if (!last_) last_ = before;
+  if ((before + 1) / every == *last_ / every) return;
+  digests_->take(context.session());
+  last_ = before + 1;
+}
+
+void WeightDigestHook::end(Session&) {
+  digests_->finish();
+  flush_or_log(*writer_);
+}
+
+}  // namespace longhaul

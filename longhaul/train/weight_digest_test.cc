@@ -1,0 +1,88 @@
+#include "longhaul/train/weight_digest.h"
+
+#include "longhaul/io/crc64.h"
+#include "longhaul/train/hook_fixture.h"
+#include "longhaul/train/weight_digest_hook.h"
+#include "longhaul/train/weight_digest_service.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(WeightDigest, IsTheCrcOfNamesDtypesShapesAndBytesInTheOrderOfNames) {  // bytes put together by hand
+  const std::string zero(1, '\0');
+  const std::string bytes = "a" + zero + "int32" + zero + "[2]" + zero + std::string("\1\0\0\0\2\0\0\0", 8) +  //
+                            "b" + zero + "string" + zero + "[]" + zero + std::string("\2\0\0\0\0\0\0\0hi", 10);
+  EXPECT_EQ(weight_digest({{"b", Tensor::scalar("hi")}, {"a", Tensor::of<int32_t>({1, 2})}}),
+            fmt::format("crc64:{:016x}", crc64(bytes)));
+}
+
+TEST(WeightDigest, TellsNamesDtypesShapesAndValuesApart) {
+  const auto of = [](const std::string& name, Tensor value) { return weight_digest({{name, std::move(value)}}); };
+  const std::string digest = of("w", Tensor::of<float>({1, 2}));
+  EXPECT_EQ(of("w", Tensor::of<float>({1, 2})), digest);
+  EXPECT_NE(of("v", Tensor::of<float>({1, 2})), digest);
+  EXPECT_NE(of("w", Tensor::of<float>({1, 3})), digest);
+  EXPECT_NE(of("w", Tensor::of<float>({1, 2}).reshaped({2, 1})), digest);
+  EXPECT_NE(of("w", Tensor::of<int32_t>({0x3f800000, 0x40000000})), digest);
+  EXPECT_NE(of("w", Tensor::of<std::string>({"ab", ""})), of("w", Tensor::of<std::string>({"a", "b"})));
+}
+
+class WeightDigestHookTest : public HookTest {
+ protected:
+  // The steps of the digests in the events, and the texts.
+  std::vector<std::string> digests() {
+    writer->flush();
+    std::vector<std::string> found;
+    for (const proto::Event& event : events_in_directory(directory.path())) {
+      for (const auto& value : event.summary().value()) {
+        if (value.tag() != kWeightDigestTag) continue;
+        found.push_back(fmt::format("{} {}", event.step(), value.tensor().string_val(0)));
+      }
+    }
+    return found;
+  }
+  std::string expected(int64_t at) {
+    return fmt::format("{} {}", at, weight_digest({{"global_step", Tensor::scalar(at)}}));
+  }
+  WeightDigestHook hook{{.every_n_steps = 3, .summary_writer = writer}};
+};
+
+TEST_F(WeightDigestHookTest, WritesOneAfterEachStepThatIsDue) {
+  start(hook);
+  for (int i = 0; i < 7; ++i) train(hook);
+  hook.end(*session);
+  EXPECT_THAT(digests(), ElementsAre(expected(3), expected(6)));
+}
+
+TEST_F(WeightDigestHookTest, ATrainingThatGoesOnAtADueStepWritesThatOneAgain) {
+  set_step(6);
+  start(hook);
+  for (int i = 0; i < 3; ++i) train(hook);
+  hook.end(*session);
+  EXPECT_THAT(digests(), ElementsAre(expected(6), expected(9)));
+}
+
+TEST_F(WeightDigestHookTest, RunsThatMakeNoStepWriteNothing) {
+  set_step(2);
+  start(hook);
+  train(hook);
+  for (int i = 0; i < 3; ++i) run(hook, step);
+  hook.end(*session);
+  EXPECT_THAT(digests(), ElementsAre(expected(3)));
+}
+
+TEST_F(WeightDigestHookTest, WrongOptionsAreRefused) {
+  EXPECT_THROW(WeightDigestHook({.every_n_steps = 0, .summary_writer = writer}), InvalidArgumentError);
+  EXPECT_THAT(error_of([] { WeightDigestHook({.every_n_steps = 1}); }), HasSubstr("nowhere to write"));
+}
+
+TEST_F(WeightDigestHookTest, AServiceNeedsASessionWhoseStepsCanBeWatched) {
+  const std::shared_ptr<Session> scripted = make_scripted_session(graph);
+  EXPECT_THROW(WeightDigestService(scripted, step, writer, 3), UnimplementedError);
+}
+
+}  // namespace
+}  // namespace longhaul
