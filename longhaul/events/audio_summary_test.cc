@@ -50,7 +50,7 @@ TEST(AudioSummary, WhatIsNoSoundIsRefusedByItsTag) {
   EXPECT_THAT(error_of(silence({3})), HasSubstr("summary the/tag: sounds: Tensor must be 3-D or 2-D, not [3]"));
   EXPECT_THAT(error_of(silence({1, 2, 3, 4})), HasSubstr("not [1,2,3,4]"));
   EXPECT_THAT(error_of(Tensor::of<double>(Shape{1, 1}, {1})), HasSubstr("not double"));
-  EXPECT_THAT(error_of(silence({1, 4, 0})), HasSubstr("summary the/tag: a WAV file has 1 to 65535 channels, not 0"));
+  EXPECT_THAT(error_of(silence({1, 4, 0})), HasSubstr("summary the/tag: a WAV file has 1 to 32767 channels, not 0"));
   EXPECT_THAT(error_of(silence({1, 1, 65536})), HasSubstr("not 65536"));
   EXPECT_THAT(error_of(silence({1, 0})), HasSubstr("at least one frame"));
   EXPECT_THAT(error_of(silence({1, 1}), 8000, 0), HasSubstr("max_outputs"));

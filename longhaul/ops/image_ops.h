@@ -15,8 +15,9 @@ struct JpegOptions {
 
 namespace ops {
 
-// Images of [height, width, channels]. Errors of both: InvalidArgumentError, it is no such image, or one of an absurd
-// size; DataLossError, it is damaged or ends too early.
+// Images of [height, width, channels]. As TensorFlow's, both operations look at the bytes and take either format: a
+// JPEG image as uint8, in 0, 1 or 3 channels; a PNG image with a ratio of 1. Errors of both: InvalidArgumentError, it
+// is neither, or one of an absurd size; DataLossError, it is damaged or ends too early.
 
 // A scalar string as uint8 or uint16. `channels`: 0 as the image has, 1 grey, 3 RGB, 4 RGBA. 16 bits are cut to 8 by
 // dropping the lower half, and made of 8 by repeating them.

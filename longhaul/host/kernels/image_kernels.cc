@@ -1,24 +1,36 @@
 #include "longhaul/host/host_kernel.h"
+#include "longhaul/host/kernels/attr_or.h"
 #include "longhaul/host/kernels/named_errors.h"
 #include "longhaul/media/image.h"
 
 namespace longhaul {
 namespace {
 
-template <typename T>
-T attr_or(const Operation& op, const std::string& name, T otherwise) {
-  const T* found = op.find_attr<T>(name);
-  return found == nullptr ? otherwise : *found;
-}
-
+// Either operation takes the other's images where its attributes have a meaning for them.
 void png(HostCall& call) {
-  call.results.push_back(decode_png(call.inputs[0].item<std::string>(), attr_or<int64_t>(call.op, "channels", 0),
-                                    attr_or(call.op, "dtype", kUInt8)));
+  const auto bytes = call.inputs[0].item<std::string>();
+  const auto channels = attr_or<int64_t>(call.op, "channels", 0);
+  const auto dtype = attr_or(call.op, "dtype", kUInt8);
+  if (!is_jpeg(bytes)) {
+    call.results.push_back(decode_png(bytes, channels, dtype));
+  } else if (dtype == kUInt8) {
+    call.results.push_back(decode_jpeg(bytes, channels));
+  } else {
+    throw InvalidArgumentError("a JPEG image is decoded as uint8 only");
+  }
 }
 
 void jpeg(HostCall& call) {
-  call.results.push_back(decode_jpeg(call.inputs[0].item<std::string>(), attr_or<int64_t>(call.op, "channels", 0),
-                                     attr_or<int64_t>(call.op, "ratio", 1), attr_or(call.op, "fancy_upscaling", true)));
+  const auto bytes = call.inputs[0].item<std::string>();
+  const auto channels = attr_or<int64_t>(call.op, "channels", 0);
+  const auto ratio = attr_or<int64_t>(call.op, "ratio", 1);
+  if (!is_png(bytes)) {
+    call.results.push_back(decode_jpeg(bytes, channels, ratio, attr_or(call.op, "fancy_upscaling", true)));
+  } else if (ratio == 1) {
+    call.results.push_back(decode_png(bytes, channels));
+  } else {
+    throw InvalidArgumentError("a PNG image is decoded in its full size only: a ratio of 1");
+  }
 }
 
 void write_png(HostCall& call) {

@@ -1,6 +1,7 @@
 #include "longhaul/events/summary.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/host/host_kernel.h"
+#include "longhaul/host/kernels/attr_or.h"
 #include "longhaul/host/kernels/named_errors.h"
 
 namespace longhaul {
@@ -14,11 +15,7 @@ void give(HostCall& call, const proto::Summary& summary) {
   call.results.push_back(Tensor::scalar(summary.SerializeAsString()));
 }
 
-int64_t max_outputs(const HostCall& call, const std::string& attr) {
-  constexpr int64_t kDefault = 3;
-  const int64_t* given = call.op.find_attr<int64_t>(attr);
-  return given == nullptr ? kDefault : *given;
-}
+constexpr int64_t kMaxOutputs = 3;  // by default
 
 void scalar(HostCall& call) {
   give(call, scalar_summary(tag(call), call.inputs[1]));
@@ -30,12 +27,13 @@ void histogram(HostCall& call) {
 
 void image(HostCall& call) {
   const Tensor* bad_color = call.op.find_attr<Tensor>("bad_color");
-  give(call, image_summary(tag(call), call.inputs[1], max_outputs(call, "max_images"),
+  give(call, image_summary(tag(call), call.inputs[1], attr_or(call.op, "max_images", kMaxOutputs),
                            bad_color == nullptr ? std::span<const uint8_t>(kBadColor) : bad_color->flat<uint8_t>()));
 }
 
 void audio(HostCall& call) {
-  give(call, audio_summary(tag(call), call.inputs[1], call.inputs[2].item<float>(), max_outputs(call, "max_outputs")));
+  give(call, audio_summary(tag(call), call.inputs[1], call.inputs[2].item<float>(),
+                           attr_or(call.op, "max_outputs", kMaxOutputs)));
 }
 
 void tensor(HostCall& call) {

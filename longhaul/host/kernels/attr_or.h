@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+
+#include "longhaul/graph/operation.h"
+
+namespace longhaul {
+
+// An operation's attr, or what it is by default: graphs of other programs may leave it out.
+template <typename T>
+T attr_or(const Operation& op, const std::string& name, T otherwise) {
+  const T* found = op.find_attr<T>(name);
+  return found == nullptr ? otherwise : *found;
+}
+
+}  // namespace longhaul
