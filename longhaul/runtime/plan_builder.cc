@@ -28,6 +28,11 @@ VariableSlot& variable_slot(const Operation& variable, SessionResources& resourc
   return slot;
 }
 
+// A write that may fail in the middle of a run, by what the program does in it.
+bool is_program_step(const Operation& op) {
+  return op.type() == "ProgramStep";
+}
+
 // Operations that only pass on a value: their output is their input's slot.
 bool is_alias(const Operation& op) {
   return (op.type() == "Identity" && !is_variable(op.inputs()[0])) || op.type() == "PlaceholderWithDefault";
@@ -92,8 +97,8 @@ void PlanBuilder::find_what_follows_writes() {
 }
 
 // First what no write precedes; then, as long as there are writes to come, writes where they are ready and else the
-// first operation that is; then the rest. Graphs are built in an order of dependencies, so order of creation is one to
-// fall back on.
+// first operation that is; then the rest. Of the writes a step of the program's is the first: if it fails, the others
+// are not made. Graphs are built in an order of dependencies, so order of creation is one to fall back on.
 std::vector<Operation> PlanBuilder::ordered() const {
   std::vector<Operation> order, rest;
   OperationSet waiting;
@@ -107,7 +112,10 @@ std::vector<Operation> PlanBuilder::ordered() const {
   }
   while (!rest.empty()) {
     const auto ready = [&](const Operation& op) { return !depends_on_any_of(op, waiting); };
-    auto next = std::find_if(rest.begin(), rest.end(), [&](const Operation& op) { return writes(op) && ready(op); });
+    auto next =
+        std::find_if(rest.begin(), rest.end(), [&](const Operation& op) { return is_program_step(op) && ready(op); });
+    if (next == rest.end())
+      next = std::find_if(rest.begin(), rest.end(), [&](const Operation& op) { return writes(op) && ready(op); });
     if (next == rest.end()) next = std::find_if(rest.begin(), rest.end(), ready);
     order.push_back(*next);
     waiting.erase(*next);
@@ -136,6 +144,7 @@ void PlanBuilder::add_reads() {
   };
   for (const Operation& op : needed_) {
     if (depends_on_write(op)) continue;
+    if (op.type() == "RandomState" && !is_fed(op.output())) read_random_state(op);
     const auto& inputs = op.inputs();
     for (size_t i = static_cast<size_t>(op.ref_inputs()); i < inputs.size(); ++i) {
       if (is_variable(inputs[i])) read_early(inputs[i]);
@@ -144,16 +153,7 @@ void PlanBuilder::add_reads() {
   for (const Fetch::Target& fetch : request_.fetches) {
     if (!fetch.is_operation() && is_variable(fetch.output())) read_early(fetch.output());
   }
-    if (op.type() == "RandomState" && !is_fed(op.output())) read_random_state(op);
   plan_.end_of_reads_ = plan_.instructions_.size();
-}
-
-int PlanBuilder::read_slot(const Output& variable, bool after_write) {
-  if (is_fed(variable)) return slots_.at(variable);
-  if (!after_write) return early_reads_.at(variable);
-  const int slot = new_slot();
-  place(std::make_unique<ReadInstruction>(variable.op(), variable_slot(variable.op(), resources_), slot), {});
-  return slot;
 }
 
 // As early as the variables: in a snapshot, at their moment.
@@ -167,6 +167,14 @@ std::optional<size_t> PlanBuilder::draw_of(const Operation& op) {
   if (!has_random_stream(op)) return std::nullopt;
   plan_.random_streams_.push_back(resources_.random_stream(op));
   return plan_.random_streams_.size() - 1;
+}
+
+int PlanBuilder::read_slot(const Output& variable, bool after_write) {
+  if (is_fed(variable)) return slots_.at(variable);
+  if (!after_write) return early_reads_.at(variable);
+  const int slot = new_slot();
+  place(std::make_unique<ReadInstruction>(variable.op(), variable_slot(variable.op(), resources_), slot), {});
+  return slot;
 }
 
 int PlanBuilder::slot_of(const Output& output, bool after_write) {
@@ -218,6 +226,8 @@ void PlanBuilder::add(const Operation& op) {
     plan_.constants_.emplace_back(slot, Value(op.attr<Tensor>("value")));
   } else if (op.type() == "Identity" || is_alias(op)) {
     if (!is_fed(op.output())) slots_[op.output()] = slot_of(op.inputs()[0], depends_on_write(op));
+  } else if (op.type() == "RandomState") {
+    if (depends_on_write(op)) read_random_state(op);
   } else if (op.type().starts_with("aten::")) {
     add_aten(op);
   } else if (runs_on_host(op)) {
@@ -226,8 +236,6 @@ void PlanBuilder::add(const Operation& op) {
     add_kernel(op);
   }
 }
-  } else if (op.type() == "RandomState") {
-    if (depends_on_write(op)) read_random_state(op);
 
 void PlanBuilder::add_aten(const Operation& op) {
   auto call = bind_aten_call({op.type(), op.name(), op.inputs(), op.attrs(), {}, {}});

@@ -114,6 +114,22 @@ TEST_F(ProgramVariableTest, AStepOfTheProgramCountsOnlyIfItSucceeds) {
   EXPECT_EQ(session_.run(step, {}, {.snapshot = true}).item<int64_t>(), 2);
 }
 
+TEST_F(ProgramVariableTest, WhatIsWrittenBesideAStepThatFailsIsNotWritten) {
+  const Variable taken = ops::variable(root_, "taken", Tensor::scalar<int64_t>(0), {.trainable = false});
+  const Operation advance = ops::assign_add(root_, taken, ops::constant(root_, Tensor::scalar<int64_t>(16))).op();
+  bool fails = true;
+  const Operation train = ops::program_step(root_, ops::global_step(root_), {}, [&](int64_t, const auto&) {
+    if (fails) throw UnavailableError("not now");
+  });
+  const Operation step = ops::group(root_, {train, advance});
+  session_.run(ops::global_variables_initializer(root_));
+  EXPECT_THROW(session_.run(step), UnavailableError);
+  EXPECT_EQ(session_.run(taken).item<int64_t>(), 0);
+  fails = false;
+  session_.run(step);
+  EXPECT_EQ(session_.run(taken).item<int64_t>(), 16);
+}
+
 TEST_F(ProgramVariableTest, AStepNeedsACounterThatIsInitialised) {
   const Operation train = ops::program_step(root_, ops::global_step(root_), {}, [](int64_t, const auto&) { FAIL(); });
   EXPECT_THROW(session_.run(train), FailedPreconditionError);

@@ -27,7 +27,7 @@ void check_program_step(const KernelContext& context) {
   context.variable(0).read();
 }
 
-// The function may use libtorch as code outside of a plan does.
+// The function may use libtorch as code outside of a plan does, and records for a backward whatever the caller's mode.
 void program_step(KernelContext& context) {
   VariableSlot& counter = context.variable(0);
   std::vector<Tensor> arguments{Tensor::scalar(*counter.read().tensor.data_ptr<int64_t>())};
@@ -36,6 +36,7 @@ void program_step(KernelContext& context) {
     c10::impl::LocalDispatchKeySet keys = c10::impl::tls_local_dispatch_key_set();
     keys.excluded_ = keys.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView;
     const c10::impl::ForceDispatchKeyGuard with_autograd(keys);
+    const at::AutoGradMode recording(true);
     (*context.op().attr<std::shared_ptr<HostFunction>>("function"))(arguments);
   }
   counter.update([](const at::Tensor& source, at::Tensor& destination) {
