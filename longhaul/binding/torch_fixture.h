@@ -17,10 +17,10 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/binding/torch_training.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
-#include "longhaul/binding/torch_training.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "longhaul/train/saver.h"
 
@@ -34,6 +34,32 @@ inline std::unique_ptr<torch::optim::Optimizer> plain_sgd(const std::vector<torc
 }
 inline std::unique_ptr<torch::optim::Optimizer> default_adam(const std::vector<torch::Tensor>& parameters) {
   return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.01));
+}
+
+// Every known kind, with what changes what it keeps.
+struct OptimizerCase {
+  const char* name;
+  MakeOptimizer make;
+};
+
+template <typename Optimizer, typename Options>
+OptimizerCase optimizer_case(const char* name, const Options& options) {
+  return {name, [options](const std::vector<torch::Tensor>& parameters) {
+            return std::make_unique<Optimizer>(parameters, options);
+          }};
+}
+
+inline std::vector<OptimizerCase> optimizer_cases() {
+  using namespace torch::optim;
+  return {optimizer_case<SGD>("Sgd", SGDOptions(0.1)),
+          optimizer_case<SGD>("Momentum", SGDOptions(0.1).momentum(0.9).dampening(0.5).weight_decay(0.01)),
+          optimizer_case<SGD>("Nesterov", SGDOptions(0.1).momentum(0.9).nesterov(true)),
+          optimizer_case<Adam>("Adam", AdamOptions(0.01)),
+          optimizer_case<Adam>("AmsGrad", AdamOptions(0.01).amsgrad(true)),
+          optimizer_case<AdamW>("AdamW", AdamWOptions(0.01)),
+          optimizer_case<RMSprop>("RmsProp", RMSpropOptions(0.01)),
+          optimizer_case<RMSprop>("Centered", RMSpropOptions(0.01).centered(true).momentum(0.9)),
+          optimizer_case<Adagrad>("Adagrad", AdagradOptions(0.1).lr_decay(0.01).initial_accumulator_value(0.1))};
 }
 
 // A program of libtorch's alone: a network with statistics and dropout, trained on random examples.

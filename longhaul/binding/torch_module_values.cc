@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 #include <torch/nn/module.h>
 
-#include "longhaul/runtime/aten_tensor.h"
+#include <algorithm>
+
 #include "longhaul/binding/torch_values.h"
+#include "longhaul/runtime/aten_tensor.h"
 #include "longhaul/runtime/variable_store.h"
 
 namespace longhaul {
@@ -35,7 +37,42 @@ void check_unchanged(const TorchValue& bound) {
                   type_text(bound.dtype, bound.shape), type_text(dtype, shape)));
 }
 
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+NamedTensors tensors_of(const torch::nn::Module& module) {
+  NamedTensors tensors;
+  for (const auto& parameter : module.named_parameters()) tensors.emplace_back(parameter.key(), parameter.value());
+  for (const auto& buffer : module.named_buffers()) tensors.emplace_back(buffer.key(), buffer.value());
+  return tensors;
+}
+
+const at::Tensor* find(const NamedTensors& tensors, const std::string& name) {
+  const auto it = std::find_if(tensors.begin(), tensors.end(), [&](const auto& named) { return named.first == name; });
+  return it == tensors.end() ? nullptr : &it->second;
+}
+
+[[noreturn]] void throw_changed(const std::string& name, const char* what) {
+  throw FailedPreconditionError(
+      fmt::format("{} {} since its module was bound: bind a module in its final form", name, what));
+}
+
 }  // namespace
+
+ModuleForm::ModuleForm(const torch::nn::Module& module) : module_(&module), tensors_(tensors_of(module)) {}
+
+void ModuleForm::check() const {
+  const NamedTensors now = tensors_of(*module_);
+  const auto same = [](const auto& a, const auto& b) { return a.second.is_same(b.second) && a.first == b.first; };
+  if (std::equal(now.begin(), now.end(), tensors_.begin(), tensors_.end(), same)) return;
+  for (const auto& [name, tensor] : now) {
+    const at::Tensor* bound = find(tensors_, name);
+    if (bound == nullptr) throw_changed(name, "was registered");
+    if (!bound->is_same(tensor)) throw_changed(name, "was replaced by another tensor");
+  }
+  for (const auto& [name, tensor] : tensors_) {
+    if (find(now, name) == nullptr) throw_changed(name, "was removed");
+  }
+}
 
 at::Tensor CopyBuffer::copy(const at::Tensor& source) {
   const bool fits = buffer_.defined() && VariableSlot::exclusive(buffer_) && buffer_.sizes() == source.sizes() &&

@@ -9,9 +9,10 @@
 
 #include <algorithm>
 #include <typeinfo>
+#include <unordered_set>
 
-#include "longhaul/runtime/aten_tensor.h"
 #include "longhaul/binding/torch_values.h"
+#include "longhaul/runtime/aten_tensor.h"
 
 namespace longhaul {
 namespace {
@@ -132,6 +133,7 @@ template <typename Options, typename State>
 std::vector<TorchValue> values_of(const Kind<Options, State>& kind, Optimizer& optimizer,
                                   const NamedParameters& named_parameters) {
   std::vector<TorchValue> values;
+  std::unordered_set<const c10::TensorImpl*> seen;
   for (size_t group = 0; group < optimizer.param_groups().size(); ++group) {
     const std::string prefix = fmt::format("group_{}/", group);
     for (const auto& [name, field] : kind.numbers)
@@ -139,6 +141,7 @@ std::vector<TorchValue> values_of(const Kind<Options, State>& kind, Optimizer& o
     for (const auto& [name, field] : kind.switches)
       values.push_back(option_value(prefix + name, optimizer, group, field));
     for (const at::Tensor& parameter : optimizer.param_groups()[group].params()) {
+      if (!seen.insert(parameter.unsafeGetTensorImpl()).second) continue;
       const StateOf<State> state(optimizer, parameter);
       const std::string of = name_of(parameter, named_parameters) + "/";
       for (size_t i = 0; i < kind.tensors.size(); ++i)

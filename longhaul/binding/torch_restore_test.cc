@@ -1,8 +1,8 @@
 // What a bound program finds in a checkpoint, and what it refuses.
 #include <torch/optim/schedulers/step_lr.h>
 
-#include "longhaul/ops/program_variable.h"
 #include "longhaul/binding/torch_fixture.h"
+#include "longhaul/ops/program_variable.h"
 
 namespace longhaul {
 namespace {
@@ -10,30 +10,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Parameters = std::vector<torch::Tensor>;
-
-struct OptimizerCase {
-  const char* name;
-  MakeOptimizer make;
-};
-
-template <typename Optimizer, typename Options>
-OptimizerCase optimizer_case(const char* name, const Options& options) {
-  return {name, [options](const Parameters& parameters) { return std::make_unique<Optimizer>(parameters, options); }};
-}
-
-std::vector<OptimizerCase> optimizer_cases() {
-  using namespace torch::optim;
-  return {optimizer_case<SGD>("Sgd", SGDOptions(0.1)),
-          optimizer_case<SGD>("Momentum", SGDOptions(0.1).momentum(0.9).dampening(0.5).weight_decay(0.01)),
-          optimizer_case<SGD>("Nesterov", SGDOptions(0.1).momentum(0.9).nesterov(true)),
-          optimizer_case<Adam>("Adam", AdamOptions(0.01)),
-          optimizer_case<Adam>("AmsGrad", AdamOptions(0.01).amsgrad(true)),
-          optimizer_case<AdamW>("AdamW", AdamWOptions(0.01)),
-          optimizer_case<RMSprop>("RmsProp", RMSpropOptions(0.01)),
-          optimizer_case<RMSprop>("Centered", RMSpropOptions(0.01).centered(true).momentum(0.9)),
-          optimizer_case<Adagrad>("Adagrad", AdagradOptions(0.1).lr_decay(0.01).initial_accumulator_value(0.1))};
-}
 
 class TorchRestoreTest : public ::testing::Test {
  protected:
@@ -201,6 +177,48 @@ TEST_F(TorchRestoreTest, SeveralOptimizersHaveScopesOfTheirOwn) {
   torch_training(Scope(graph), pair, std::vector<torch::optim::Optimizer*>{&one, &other}, [] { return at::Tensor(); });
   EXPECT_TRUE(graph.find_operation("Adam/generator.weight/exp_avg"));
   EXPECT_TRUE(graph.find_operation("Adam_1/critic.weight/exp_avg"));
+}
+
+// A network whose last layer has the weights of its first.
+struct Tied : torch::nn::Module {
+  Tied() {
+    encoder = register_parameter("encoder", at::eye(3));
+    decoder = register_parameter("decoder", encoder);
+  }
+  at::Tensor encoder, decoder;
+};
+
+TEST_F(TorchRestoreTest, TiedParametersHaveBothNamesAndOneState) {
+  std::string saved;
+  at::Tensor trained;
+  for (const bool restores : {false, true}) {
+    Tied tied;
+    torch::optim::Adam adam(tied.parameters(), torch::optim::AdamOptions(0.01));
+    Graph graph;
+    const TorchTraining training = torch_training(Scope(graph), tied, adam, [&] {
+      adam.zero_grad();
+      const at::Tensor loss = at::ones({1, 3}).mm(tied.encoder).mm(tied.decoder.t()).square().sum();
+      loss.backward();
+      adam.step();
+      return loss;
+    });
+    EXPECT_TRUE(graph.find_operation("encoder"));
+    EXPECT_TRUE(graph.find_operation("decoder"));
+    EXPECT_TRUE(graph.find_operation("Adam/encoder/exp_avg"));
+    EXPECT_FALSE(graph.find_operation("Adam/decoder/exp_avg"));
+    DirectSession session(graph, {});
+    Saver saver({.graph = &graph});
+    if (restores) {
+      saver.restore(session, saved);
+      EXPECT_TRUE(at::equal(tied.decoder, trained));
+      EXPECT_TRUE(tied.decoder.is_same(tied.encoder));
+    } else {
+      session.run(ops::global_variables_initializer(Scope(graph)));
+      session.run(training.train_op);
+      saved = saver.save(session, path_);
+      trained = tied.encoder.detach().clone();
+    }
+  }
 }
 
 TEST_F(TorchRestoreTest, AModuleAloneTakesItsParametersFromATraining) {

@@ -9,9 +9,11 @@
 #include <mutex>
 #include <optional>
 
+#include "longhaul/binding/bound_tensors.h"
+#include "longhaul/binding/change_watch.h"
+#include "longhaul/binding/torch_values.h"
 #include "longhaul/ops/program_variable.h"
 #include "longhaul/runtime/aten_tensor.h"
-#include "longhaul/binding/torch_values.h"
 
 namespace longhaul {
 namespace {
@@ -20,6 +22,8 @@ namespace {
 // operations of the graph share it.
 class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
  public:
+  explicit BoundTorch(const torch::nn::Module& module) : form_(module) {}
+
   // Adds a variable for each value.
   std::vector<Variable> add_variables(const Scope& scope, std::vector<TorchValue> values);
   void set_step(TorchStepFunction function) { function_.emplace(std::move(function)); }
@@ -46,12 +50,13 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   Tensor read_initial(Bound& bound);
   void assign(Bound& bound, const Tensor& value);
   void check_callable() const;
-  int64_t writes_to_module() const;
   void mark_torn();
 
   std::recursive_mutex turn_;
+  const ModuleForm form_;
   std::deque<Bound> values_;
-  std::vector<at::Tensor> module_;  // its parameters and buffers
+  BoundTensors tensors_;  // the module's parameters and buffers
+  ChangeWatch watch_;     // over them, during a step
   std::vector<BoundOptimizer> optimizers_;
   std::optional<TorchStepFunction> function_;
   at::Tensor loss_;
@@ -62,7 +67,10 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
 std::vector<Variable> BoundTorch::add_variables(const Scope& scope, std::vector<TorchValue> values) {
   std::vector<Variable> variables;
   for (TorchValue& value : values) {
-    if (value.tensor.defined()) module_.push_back(value.tensor);
+    if (value.tensor.defined()) {
+      tensors_.add(value.name, value.tensor);
+      watch_.add(value.tensor);
+    }
     Bound& bound = values_.emplace_back(Bound{std::move(value)});
     const auto self = shared_from_this();
     variables.push_back(
@@ -84,6 +92,7 @@ Tensor BoundTorch::read(Bound& bound) {
         "{}: a step failed when it had changed some of the module, so there is no state to save; restore a checkpoint",
         bound.value.name));
   }
+  if (&bound == &values_.front()) form_.check();  // once in a snapshot
   const at::NoGradGuard no_grad;
   return to_tensor(bound.value.read());
 }
@@ -117,13 +126,6 @@ void BoundTorch::check_callable() const {
   }
 }
 
-// Grows with every change of a parameter or a buffer.
-int64_t BoundTorch::writes_to_module() const {
-  int64_t writes = 0;
-  for (const at::Tensor& tensor : module_) writes += tensor.unsafeGetTensorImpl()->version_counter().current_version();
-  return writes;
-}
-
 void BoundTorch::mark_torn() {
   has_stepped_ = true;
   for (Bound& bound : values_) bound.torn = true;
@@ -134,14 +136,14 @@ void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
   check_callable();
   std::vector<at::Tensor> tensors;
   for (const Tensor& input : inputs) tensors.push_back(to_aten(input));
-  const int64_t writes_before = writes_to_module();
+  watch_.begin();
   stepping_ = true;
   try {
     const at::Tensor loss = (*function_)({number, tensors});
     loss_ = loss.defined() ? loss.variable_data() : loss;  // without what made it
   } catch (...) {
     stepping_ = false;
-    if (writes_to_module() != writes_before) mark_torn();
+    if (watch_.changed()) mark_torn();
     throw;
   }
   stepping_ = false;
@@ -187,7 +189,7 @@ TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
                              const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
                              const TorchTrainingOptions& options) {
   check_inputs(options.inputs);
-  const auto bound = std::make_shared<BoundTorch>();
+  const auto bound = std::make_shared<BoundTorch>(module);
   bound->set_step(std::move(step));
   TorchTraining training;
   training.model = bound->add_variables(scope, module_values(module));
@@ -211,7 +213,7 @@ TorchTraining torch_training(const Scope& scope, torch::nn::Module& module, torc
 }
 
 std::vector<Variable> torch_variables(const Scope& scope, torch::nn::Module& module) {
-  return std::make_shared<BoundTorch>()->add_variables(scope, module_values(module));
+  return std::make_shared<BoundTorch>(module)->add_variables(scope, module_values(module));
 }
 
 }  // namespace longhaul

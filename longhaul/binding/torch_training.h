@@ -58,10 +58,12 @@ class Optimizer;
 // A snapshot copies all of it inside the gate, at the speed of memory, because libtorch's optimizers write into the
 // tensors themselves: a step that is due meanwhile waits (20 ms for 30 million floats on one core). The memory for the
 // copies is kept, and the checkpoint is written from there while the training goes on. Tensors on other devices than
-// the CPU are copied to the host's memory; that was not tried on any such device.
+// the CPU are copied to the host's memory; that was not tried on any such device. Their default generators are not
+// saved: where a step draws from one, bind it by TorchTrainingOptions::generators, as {"cuda", ...}.
 //
 // The module and all else that is bound here is borrowed and must outlive the sessions of the graph, which share it:
-// one session at a time. One thread runs train_op; any thread may read and save.
+// one session at a time. One thread runs train_op; any thread may read and save. A module, or a part of it, is bound
+// once at a time: for two trainings that share parameters bind a module that has both, with their optimizers.
 namespace longhaul {
 
 // What a step function is called with.
@@ -73,9 +75,11 @@ struct TorchStep {
 // Makes one training step and returns its loss, one element (or nothing, where nobody fetches the loss). It runs inside
 // the gate that snapshots wait at, so it should not wait for long: not for input, which can come from a queue by
 // TorchTrainingOptions::inputs. It may read variables of the session, and must neither write any nor save. What it
-// throws comes out of the run, libtorch's errors as InvalidArgumentError; the step does not count then. If it had
-// changed the module by that time, there is no state to save until a checkpoint is restored. A function of no arguments
-// will do as well.
+// throws comes out of the run, libtorch's errors as InvalidArgumentError; the step does not count then, and what else
+// the run would have written (an input's position: ops::group(root, {training.train_op, input.advance})) is not
+// written. If it had changed the module by that time, or computed gradients, there is no state to save until a
+// checkpoint is restored. It records for its backward whatever the mode of the thread. A function of no arguments will
+// do as well.
 class TorchStepFunction {
  public:
   template <std::invocable<const TorchStep&> Function>
@@ -104,7 +108,9 @@ struct TorchTraining {
 
 // InvalidArgumentError: a tensor that checkpoints have no dtype for; an optimizer of an unknown kind (known are SGD,
 // Adam, AdamW, RMSprop and Adagrad), or with a parameter that is none of the module's. AlreadyExistsError: something in
-// the scope has a name that is needed: give each training a scope of its own.
+// the scope has a name that is needed: give each training a scope of its own; or a tensor of the module is bound in a
+// graph that is still there. A parameter or buffer that is registered, replaced or removed afterwards is noticed when
+// the model is initialised or saved: FailedPreconditionError.
 TorchTraining torch_training(const Scope& scope, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
                              TorchStepFunction step, const TorchTrainingOptions& options = {});
 // With several optimizers, or with none.

@@ -3,8 +3,8 @@
 #include <chrono>
 #include <thread>
 
-#include "longhaul/ops/summary_ops.h"
 #include "longhaul/binding/torch_fixture.h"
+#include "longhaul/ops/summary_ops.h"
 
 namespace longhaul {
 namespace {
@@ -291,6 +291,60 @@ TEST(TorchTraining, AModuleThatChangesItsTypeIsNoticed) {
   program.net->to(at::kDouble);
   EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.state(); }),
               HasSubstr("0.weight was float [8,4] when it was bound and is double [8,4] now"));
+}
+
+struct Growing : torch::nn::Module {
+  Growing() { weight = register_parameter("weight", at::zeros({3})); }
+  void replace() { parameters_["weight"] = at::zeros({3}).requires_grad_(true); }
+  at::Tensor weight;
+};
+
+TEST(TorchTraining, WhatIsRegisteredOrReplacedAfterwardsIsNoticed) {
+  Growing module;
+  Graph graph;
+  const std::vector<Variable> model = torch_variables(Scope(graph), module);
+  const Operation init = ops::global_variables_initializer(Scope(graph));
+  DirectSession session(graph, {});
+  session.run(init);
+  module.replace();
+  EXPECT_THAT(message_of<FailedPreconditionError>([&] { session.run(model[0], {}, {.snapshot = true}); }),
+              HasSubstr("weight was replaced by another tensor since its module was bound"));
+  module.register_buffer("extra", at::zeros({2}));
+  module.replace();
+  EXPECT_THAT(message_of<FailedPreconditionError>([&] { session.run(init); }), HasSubstr("bind a module in its final"));
+}
+
+TEST(TorchTraining, WhatIsRegisteredBehindTheOthersIsNoticed) {
+  Growing module;
+  Graph graph;
+  torch_variables(Scope(graph), module);
+  module.register_buffer("extra", at::zeros({2}));
+  DirectSession session(graph, {});
+  EXPECT_THAT(
+      message_of<FailedPreconditionError>([&] { session.run(ops::global_variables_initializer(Scope(graph))); }),
+      HasSubstr("extra was registered since its module was bound"));
+}
+
+TEST(TorchTraining, AModuleIsBoundOnceAtATime) {
+  struct Outer : torch::nn::Module {
+    Outer() { inner = register_module("inner", torch::nn::Linear(2, 1)); }
+    torch::nn::Linear inner{nullptr};
+  } outer;
+  {
+    Graph first, second;
+    torch_variables(Scope(first), outer);
+    EXPECT_THAT(message_of<AlreadyExistsError>([&] { torch_variables(Scope(second), *outer.inner); }),
+                HasSubstr("weight is bound already"));
+  }
+  Graph third;
+  EXPECT_NO_THROW(torch_variables(Scope(third), *outer.inner));
+}
+
+TEST(TorchTraining, AStepRecordsForItsBackwardWhateverTheCallerDoes) {
+  BoundProgram program(default_adam);
+  program.initialize();
+  const at::NoGradGuard no_grad;
+  EXPECT_NO_THROW(program.train(1));
 }
 
 TEST(TorchTraining, StringsAreNoInputOfAStepFunction) {

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "longhaul/tensor/dtype.h"
@@ -36,9 +37,22 @@ struct TorchValue {
 // is of a dtype or a layout that checkpoints do not have.
 std::vector<TorchValue> module_values(torch::nn::Module& module);
 
+// The tensors of a module as they are when this is made.
+class ModuleForm {
+ public:
+  explicit ModuleForm(const torch::nn::Module& module);  // borrowed
+  // FailedPreconditionError: since then one was registered, replaced by another tensor, or removed; its name.
+  void check() const;
+
+ private:
+  const torch::nn::Module* const module_;
+  const std::vector<std::pair<std::string, at::Tensor>> tensors_;
+};
+
 // What the optimizer keeps for each of its parameters ("0.weight/exp_avg", "0.weight/step"), which have the names that
 // they have in `module`, and the options of each group of parameters ("group_0/lr"). InvalidArgumentError: a parameter
-// that is not the module's, or an optimizer of a kind whose state is not known here.
+// that is not the module's, or an optimizer of a kind whose state is not known here. A parameter that is there twice,
+// because the module has it under two names, is taken once, under the first.
 std::vector<TorchValue> optimizer_values(torch::optim::Optimizer& optimizer, const torch::nn::Module& module);
 
 // "SGD", "Adam", "AdamW", "RMSprop", "Adagrad"; else the type's name.

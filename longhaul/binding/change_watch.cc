@@ -1,0 +1,78 @@
+#include "longhaul/binding/change_watch.h"
+
+#include <ATen/ops/count_nonzero.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace longhaul {
+namespace {
+
+uint32_t version_of(const at::Tensor& tensor) {
+  return tensor.is_inference() ? 0 : tensor.unsafeGetTensorImpl()->version_counter().current_version();
+}
+
+// Words that lie evenly in the tensor's memory, the first and the last among them.
+uint64_t some_elements(const at::Tensor& tensor) {
+  constexpr size_t kWords = 4;
+  if (!tensor.is_cpu() || !tensor.is_non_overlapping_and_dense() || tensor.numel() == 0) return 0;
+  const auto* bytes = static_cast<const unsigned char*>(tensor.data_ptr());
+  const size_t size = tensor.nbytes(), width = std::min(size, sizeof(uint64_t));
+  uint64_t mixture = 0;
+  for (size_t i = 0; i < kWords; ++i) {
+    uint64_t word = 0;
+    std::memcpy(&word, bytes + (size - width) * i / (kWords - 1), width);
+    mixture = (mixture ^ word) * 0x9e3779b97f4a7c15;  // odd, so no bit is lost
+  }
+  return mixture;
+}
+
+const void* memory_of(const at::Tensor& gradient) {
+  if (!gradient.defined()) return nullptr;
+  if (!gradient.has_storage()) return gradient.unsafeGetTensorImpl();
+  return gradient.storage().unsafeGetStorageImpl();
+}
+
+bool is_zero(const at::Tensor& gradient) {
+  return gradient.layout() == at::kStrided && at::count_nonzero(gradient).item<int64_t>() == 0;
+}
+
+}  // namespace
+
+void ChangeWatch::add(const at::Tensor& tensor) {
+  tensors_.push_back(tensor);
+  before_.emplace_back();
+}
+
+ChangeWatch::Look ChangeWatch::look_at(const at::Tensor& tensor) {
+  Look look{.version = version_of(tensor), .elements = some_elements(tensor)};
+  if (const at::Tensor& gradient = tensor.grad(); gradient.defined()) {
+    look.gradient = memory_of(gradient);
+    look.gradient_version = version_of(gradient);
+  }
+  return look;
+}
+
+void ChangeWatch::begin() {
+  for (size_t i = 0; i < tensors_.size(); ++i) before_[i] = look_at(tensors_[i]);
+}
+
+// One write that leaves zeros is that of zero_grad(); by a backward and a zero_grad() there are more.
+bool ChangeWatch::has_new_gradient(const at::Tensor& tensor, const Look& before, const Look& now) {
+  if (now.gradient == nullptr) return false;
+  if (now.gradient != before.gradient) return true;
+  if (now.gradient_version == before.gradient_version) return false;
+  return now.gradient_version != before.gradient_version + 1 || !is_zero(tensor.grad());
+}
+
+bool ChangeWatch::changed() const {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const Look& before = before_[i];
+    const Look now = look_at(tensors_[i]);
+    if (now.version != before.version || now.elements != before.elements) return true;
+    if (has_new_gradient(tensors_[i], before, now)) return true;
+  }
+  return false;
+}
+
+}  // namespace longhaul
