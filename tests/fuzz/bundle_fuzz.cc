@@ -89,6 +89,9 @@ void read_everything(FileSystem& files) {
   const BundleReader reader(files, "x");
   reader.verify();
   reader.total_bytes();
+  std::vector<BundleReader::Wanted> all;
+  for (const std::string& name : reader.keys()) all.push_back({.name = name});
+  attempt([&] { reader.read_many(all); });
   for (const std::string& name : reader.keys()) {
     const BundleReader::Entry& entry = reader.entry(name);
     attempt([&] { reader.read(name); });
