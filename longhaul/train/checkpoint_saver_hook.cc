@@ -31,19 +31,11 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
 
 void CheckpointSaverHook::begin(Graph& graph) {
   step_.find(graph, "CheckpointSaverHook");
-  lock_directory();
   writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
   saver_.reset();
   timer_.reset();
   graph_is_written_ = stop_wanted_ = false;
   for (const auto& listener : options_.listeners) listener->begin();
-}
-
-void CheckpointSaverHook::lock_directory() {
-  if (!options_.lock_checkpoint_dir) return;
-  lock_.reset();
-  lock_ =
-      std::make_unique<ChiefLock>(directory_, DirectoryLockOptions{.files = options_.files, .clock = options_.clock});
 }
 
 void CheckpointSaverHook::after_create_session(Session& session, const Coordinator&) {
@@ -91,7 +83,6 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  if (lock_) lock_->raise_if_lost();
   const bool is_retry_due = saves_->is_retry_due();
   if (is_retry_due || may_be_due(values)) {
     const int64_t step = step_.now(context.session());
@@ -161,7 +152,6 @@ void CheckpointSaverHook::end(Session& session) {
   if (!is_saved) save_at_end(session, step);
   for (const auto& listener : options_.listeners) listener->end(session, step);
   flush_or_log(*writer_);
-  lock_.reset();
 }
 
 }  // namespace longhaul

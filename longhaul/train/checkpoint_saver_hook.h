@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "longhaul/events/file_writer.h"
-#include "longhaul/train/chief_lock.h"
 #include "longhaul/train/hook_step.h"
 #include "longhaul/train/save_interval.h"
 #include "longhaul/train/save_once.h"
@@ -41,9 +40,6 @@ struct CheckpointSaverHookOptions {
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
   int64_t steps_per_run = 1;                   // how far one run moves the global step
   std::shared_ptr<FileWriter> summary_writer;  // which learns of the checkpoints; nullptr: the one of checkpoint_dir
-  // Whether checkpoint_dir is locked from begin() to the end, or to the hook's destruction, so that a second chief is
-  // refused (io/directory_lock.h): for the one hook that saves there.
-  bool lock_checkpoint_dir = false;
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   std::shared_ptr<RunJournal> journal;  // is told of all saves; nullptr: none
   // Whether save_secs is only what it begins with, and each interval is chosen then: best_save_interval(). A save here
@@ -67,8 +63,7 @@ class CheckpointSaverHook : public SessionRunHook {
   // checkpoint_dir.
   explicit CheckpointSaverHook(CheckpointSaverHookOptions options);
 
-  // FailedPreconditionError: the graph has no global step. DirectoryTakenError: checkpoint_dir has another chief. What
-  // the file system throws: checkpoint_dir cannot be made.
+  // FailedPreconditionError: the graph has no global step. What the file system throws: checkpoint_dir cannot be made.
   void begin(Graph& graph) override;
 
   // Writes the graph, as graph.pbtxt and as events, and takes a checkpoint. FailedPreconditionError: no saver was
@@ -82,7 +77,6 @@ class CheckpointSaverHook : public SessionRunHook {
  private:
   Saver& saver(Graph& graph);
   std::shared_ptr<Saver> find_saver_for(Graph& graph) const;
-  void lock_directory();
   void write_graph(Graph& graph);
   void take_over_checkpoints(int64_t step);
   bool may_be_due(const SessionRunValues& values) const;
@@ -102,7 +96,6 @@ class CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<FileWriter> writer_;
   std::shared_ptr<Saver> saver_;  // once it is found
   HookStep step_;
-  std::unique_ptr<ChiefLock> lock_;  // null: without
   bool graph_is_written_ = false;
   bool stop_wanted_ = false;  // by a listener
 };

@@ -2,10 +2,15 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/monitored_fixture.h"
 #include "longhaul/train/monitored_training_session.h"
+#include "longhaul/train/queue_runner.h"
 #include "longhaul/train/supervisor_fixture.h"
 
 namespace longhaul {
@@ -22,13 +27,41 @@ OwnerRecord stranger() {
           .heartbeat = 1763722264};
 }
 
+// Counts who waits on it.
+class WatchedClock : public testing::FakeClock {
+ public:
+  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex) {
+    ++waits;
+    FakeClock::wait_for(cond, mutex, timeout);
+  }
+  std::atomic<int> waits{0};
+};
+
+bool has_thread(const std::string& name) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string line;
+    std::ifstream comm(task.path() / "comm");
+    if (std::getline(comm, line) && line == name) return true;
+  }
+  return false;
+}
+
 class ChiefLockTest : public SupervisorFixture {
  protected:
   ChiefLockTest() { add_step(); }
 
   std::unique_ptr<ChiefLock> take() {
-    return std::make_unique<ChiefLock>(directory.path(), DirectoryLockOptions{.files = &files, .clock = &clock},
-                                       [this](const std::exception_ptr&) { ++losses; });
+    auto lock = std::make_unique<ChiefLock>(directory.path(), DirectoryLockOptions{.files = &files, .clock = &watched},
+                                            [this](const std::exception_ptr&) { ++losses; });
+    eventually([&] { return watched.waits > 0; });  // for the first beat, by a time that has not moved
+    return lock;
+  }
+  // How often somebody has tried to write a record.
+  int records_begun() const {
+    const auto operations = files.operations();
+    return static_cast<int>(std::count_if(operations.begin(), operations.end(), [](const std::string& operation) {
+      return operation.starts_with("append chief.owner.tmp");
+    }));
   }
   void steal() { write_owner(FileSystem::real(), directory.path(), stranger()); }
   std::optional<OwnerRecord> owner() { return read_owner(FileSystem::real(), directory.path()); }
@@ -47,6 +80,7 @@ class ChiefLockTest : public SupervisorFixture {
     EXPECT_THROW(second.managed_session([](Session&) {}), DirectoryTakenError);
   }
 
+  WatchedClock watched;  // of take()
   testing::FaultyFileSystem files;
   std::atomic<int> losses{0};
 };
@@ -54,9 +88,12 @@ class ChiefLockTest : public SupervisorFixture {
 TEST_F(ChiefLockTest, BeatsSixTimesWithinTheLimit) {
   const auto lock = take();
   const double first = owner()->heartbeat;
-  EXPECT_EQ(first, clock.wall_time());
-  as_time_passes([&] { return owner()->heartbeat > first; });
-  EXPECT_GE(owner()->heartbeat, first + 10);
+  EXPECT_EQ(first, watched.wall_time());
+  for (int beat = 1; beat <= 6; ++beat) {
+    watched.advance(Seconds{10});  // of 60
+    eventually([&] { return owner()->heartbeat == first + 10 * beat; });
+    ASSERT_EQ(owner()->heartbeat, first + 10 * beat);
+  }
   EXPECT_EQ(owner()->since, first);
   EXPECT_NO_THROW(lock->raise_if_lost());
 }
@@ -72,23 +109,50 @@ TEST_F(ChiefLockTest, AHeartbeatThatCannotBeWrittenIsLoggedOnceAndTriedAgain) {
   const auto lock = take();
   const double first = owner()->heartbeat;
   files.fail_writes_after(0);
-  as_time_passes([&] { return log.text().find("no heartbeat, for now: ") != std::string::npos; });
+  for (int failures = 1; failures <= 3; ++failures) {
+    watched.advance(Seconds{10});
+    eventually([&] { return records_begun() == 1 + failures; });
+  }
   files.heal();
-  as_time_passes([&] { return owner()->heartbeat > first; });
+  watched.advance(Seconds{10});
+  eventually([&] { return owner()->heartbeat == first + 40; });
   const std::string text = log.text();
+  EXPECT_THAT(text, HasSubstr("no heartbeat, for now: "));
   EXPECT_EQ(text.find("no heartbeat"), text.rfind("no heartbeat"));
   EXPECT_EQ(losses, 0);
 }
 
-TEST_F(ChiefLockTest, ALossIsReportedOnce) {
+TEST_F(ChiefLockTest, ALossIsReportedOnceAndEndsTheHeart) {
   const auto lock = take();
+  EXPECT_TRUE(has_thread("lh-chief"));
   steal();
   EXPECT_NO_THROW(lock->raise_if_lost());
-  as_time_passes([&] { return losses > 0; });
+  watched.advance(Seconds{10});
+  eventually([&] { return losses > 0; });
   EXPECT_THROW(lock->raise_if_lost(), DirectoryTakenError);
-  clock.advance(Seconds{100});
+  watched.advance(Seconds{100});
+  eventually([&] { return !has_thread("lh-chief"); });
   EXPECT_EQ(losses, 1);
   EXPECT_EQ(owner(), stranger());
+}
+
+TEST_F(ChiefLockTest, ALimitThatIsNotPositiveIsRefused) {
+  for (const Seconds limit : {Seconds{0}, Seconds{-1}}) {
+    options.lock_limit_secs = limit;
+    Supervisor sv(options);
+    EXPECT_THROW(sv.managed_session([](Session&) { FAIL(); }), InvalidArgumentError);
+    EXPECT_EQ(owner(), std::nullopt);
+  }
+}
+
+TEST_F(ChiefLockTest, WithoutFlockTheRecordAloneKeepsASecondOneOut) {
+  options.lock_with_flock = false;
+  Supervisor sv(options);
+  sv.managed_session([&](Session&) {
+    EXPECT_FALSE(owner()->has_flock);
+    EXPECT_FALSE(FileSystem::real().exists(directory.file("chief.lock")));
+    expect_taken();
+  });
 }
 
 TEST_F(ChiefLockTest, ASecondSupervisorIsRefusedAndLeavesNoTrace) {
@@ -185,7 +249,10 @@ TEST_F(ChiefLockTest, ASaveFindsOutBeforeTheNextHeartbeat) {
 class MonitoredLockTest : public ChiefLockTest {
  protected:
   MonitoredTrainingSessionOptions training() {
-    return {.graph = &graph, .checkpoint_dir = directory.path(), .coordinator = Coordinator({.clock = &clock})};
+    return {.graph = &graph,
+            .checkpoint_dir = directory.path(),
+            .restart = {.backoff = Seconds{0}},  // by this clock a longer one would never end
+            .coordinator = Coordinator({.clock = &clock})};
   }
 };
 
@@ -226,7 +293,6 @@ TEST_F(MonitoredLockTest, OneWhoseDirectoryIsTakenOverStops) {
 
 TEST_F(MonitoredLockTest, ASessionThatIsLostLeavesTheDirectoryLocked) {
   auto options = training();
-  options.restart.backoff = Seconds{0};
   bool lost = false;
   monitored_training_session(options, [&](MonitoredSession& session) {
     const std::string token = owner()->token;
@@ -234,6 +300,76 @@ TEST_F(MonitoredLockTest, ASessionThatIsLostLeavesTheDirectoryLocked) {
       if (!std::exchange(lost, true)) throw AbortedError("the server was restarted");
     });
     EXPECT_EQ(owner()->token, token);
+  });
+}
+
+TEST_F(MonitoredLockTest, ItsDirectoryIsLockedBeforeAnyHookBeginsAndUntilTheLastHasEnded) {
+  std::vector<std::string> calls;
+  const auto first = std::make_shared<RecordingHook>(&calls, "first "), last = std::make_shared<RecordingHook>(&calls);
+  first->on_begin = [&](Graph&) { expect_taken(); };
+  last->on_end = [&](Session&) { expect_taken(); };
+  auto options = training();
+  options.chief_only_hooks = {first};
+  options.hooks = {last};
+  monitored_training_session(options, [](MonitoredSession&) {});
+  EXPECT_EQ(calls.back(), "end");
+  EXPECT_EQ(owner(), std::nullopt);
+}
+
+TEST_F(MonitoredLockTest, ARefusedOneLeavesNoTrace) {
+  const auto lock = take();
+  const auto before = FileSystem::real().list(directory.path());
+  EXPECT_THROW(monitored_training_session(training(), [](MonitoredSession&) {}), DirectoryTakenError);
+  EXPECT_EQ(FileSystem::real().list(directory.path()), before);
+}
+
+TEST_F(MonitoredLockTest, AfterAnErrorItIsFreeThoughSomebodyKeepsTheHooks) {
+  const MonitoredSessionOptions options = monitored_session_options(training());
+  MonitoredSession session(options);
+  EXPECT_THROW(session.monitor([] { throw InternalError("a bug"); }), InternalError);
+  EXPECT_EQ(owner(), std::nullopt);
+}
+
+TEST_F(MonitoredLockTest, OneThatWaitsForAQueueStopsWhenItsDirectoryIsTakenOver) {
+  const FIFOQueue queue(root, 10, {kInt64}, {.shapes = {Shape{}}});
+  std::atomic<bool> begun{false}, released{false};
+  enqueue_from(root, queue, [&]() -> std::optional<std::vector<Tensor>> {
+    eventually([&] { return begun.load(); });
+    steal();
+    as_time_passes([&] { return released.load(); });
+    return std::nullopt;
+  });
+  const Output next = queue.dequeue(root)[0];
+  const std::string error = error_of([&] {
+    monitored_training_session(training(), [&](MonitoredSession& session) {
+      begun = true;
+      EXPECT_THROW(session.run(next), OutOfRangeError);
+      released = true;
+    });
+  });
+  EXPECT_THAT(error, HasSubstr("now has another chief: host far-away, process 42"));
+}
+
+TEST_F(MonitoredLockTest, OneThatIsTakenOverEndsWithoutALastWordToItsHooks) {
+  std::vector<std::string> calls;
+  auto options = training();
+  options.hooks = {std::make_shared<RecordingHook>(&calls)};
+  EXPECT_THROW(monitored_training_session(options,
+                                          [&](MonitoredSession& session) {
+                                            steal();
+                                            as_time_passes([&] { return session.should_stop(); });
+                                          }),
+               DirectoryTakenError);
+  EXPECT_NE(calls.back(), "end");
+}
+
+TEST_F(MonitoredLockTest, ItsLimitAndItsFlockCanBeChosen) {
+  auto options = training();
+  options.lock_limit_secs = Seconds{600};
+  options.lock_with_flock = false;
+  monitored_training_session(options, [&](MonitoredSession&) {
+    EXPECT_EQ(owner()->limit, 600);
+    EXPECT_FALSE(owner()->has_flock);
   });
 }
 

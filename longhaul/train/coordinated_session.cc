@@ -8,17 +8,17 @@
 namespace longhaul {
 namespace {
 
-Coordinator make_coordinator(Clock& clock) {
-  return Coordinator({.clean_stop = [](const std::exception_ptr&) { return false; }, .clock = &clock});
+Coordinator make_coordinator(const Coordinator& parent) {
+  return parent.child({.clean_stop = [](const std::exception_ptr&) { return false; }, .clock = &parent.clock()});
 }
 
 }  // namespace
 
-CoordinatedSession::CoordinatedSession(std::shared_ptr<Session> session, const SessionRunHooks& hooks, Clock& clock,
-                                       Seconds stop_grace)
+CoordinatedSession::CoordinatedSession(std::shared_ptr<Session> session, const SessionRunHooks& hooks,
+                                       const Coordinator& parent, Seconds stop_grace)
     : session_(std::move(session)),
       hooks_(hooks),
-      coord_(make_coordinator(clock)),
+      coord_(make_coordinator(parent)),
       stop_grace_(stop_grace),
       runs_(session_, hooks_) {}
 
@@ -33,15 +33,6 @@ void CoordinatedSession::start() {
   for (const auto& hook : hooks_) {
     call_hook(*hook, "after_create_session", [&] { hook->after_create_session(*session_, coord_); });
   }
-}
-
-std::exception_ptr CoordinatedSession::reported_error() const {
-  try {
-    coord_.raise_requested_exception();
-  } catch (...) {
-    return std::current_exception();
-  }
-  return nullptr;
 }
 
 std::exception_ptr CoordinatedSession::cause_of(std::exception_ptr error) const {

@@ -9,14 +9,15 @@
 namespace longhaul {
 
 // A session with its hooks and its threads, those of the queue runners in the graph's collection. The threads' errors
-// are kept by a coordinator of its own, to which no error is a clean stop.
+// are kept by a coordinator of its own, to which no error is a clean stop, and which a stop of `parent` stops too.
 //
 //   made --start--> started --close--> closed
 //
 // One thread at a time.
 class CoordinatedSession {
  public:
-  CoordinatedSession(std::shared_ptr<Session> session, const SessionRunHooks& hooks, Clock& clock, Seconds stop_grace);
+  CoordinatedSession(std::shared_ptr<Session> session, const SessionRunHooks& hooks, const Coordinator& parent,
+                     Seconds stop_grace);
   ~CoordinatedSession();  // closes, if nobody has
   CoordinatedSession(const CoordinatedSession&) = delete;
   CoordinatedSession& operator=(const CoordinatedSession&) = delete;
@@ -33,7 +34,7 @@ class CoordinatedSession {
 
   bool stop_requested() const { return runs_.stop_requested(); }     // by a hook
   bool threads_should_stop() const { return coord_.should_stop(); }  // one of them has requested it, or failed
-  std::exception_ptr reported_error() const;                         // null: none of them has failed
+  std::exception_ptr reported_error() const { return coord_.reported_error(); }  // null: none of them has failed
 
   // What is behind an error of a run: that of a thread, if that says that the session is lost.
   std::exception_ptr cause_of(std::exception_ptr error) const;

@@ -34,30 +34,67 @@ struct Coordinator::State {
   CleanStop clean_stop;
   Clock* clock;
   std::shared_ptr<CoordinatedThread::Signal> signal = std::make_shared<CoordinatedThread::Signal>();
-  std::atomic<bool> stop{false};  // written under the mutex, so that waits do not miss it
+  std::shared_ptr<const State> parent;  // null: it is no child
+  std::atomic<bool> stop{false};        // written under the mutex, so that waits do not miss it
 
   bool joined GUARDED_BY(signal->mutex) = false;
   std::exception_ptr error GUARDED_BY(signal->mutex);
   Threads threads GUARDED_BY(signal->mutex);
+  std::vector<std::weak_ptr<State>> children GUARDED_BY(signal->mutex);
+
+  void wake_children() const;
 };
+
+// Those that look at the stop under their own mutex have either seen it, or wait for this.
+void Coordinator::State::wake_children() const {
+  std::vector<std::weak_ptr<State>> all;
+  {
+    MutexLock lock(signal->mutex);
+    all = children;
+  }
+  for (const auto& weak : all) {
+    const std::shared_ptr<State> child = weak.lock();
+    if (child == nullptr) continue;
+    {
+      MutexLock lock(child->signal->mutex);
+      child->signal->changed.notify_all();
+    }
+    child->wake_children();
+  }
+}
 
 Coordinator::Coordinator(CoordinatorOptions options) : state_(std::make_shared<State>()) {
   state_->clean_stop = options.clean_stop ? std::move(options.clean_stop) : clean_stop_types<OutOfRangeError>();
   state_->clock = options.clock;
 }
 
+Coordinator Coordinator::child(CoordinatorOptions options) const {
+  Coordinator child(std::move(options));
+  child.state_->parent = state_;
+  MutexLock lock(state_->signal->mutex);
+  std::erase_if(state_->children, [](const auto& other) { return other.expired(); });
+  state_->children.push_back(child.state_);
+  return child;
+}
+
 bool Coordinator::should_stop() const {
-  return state_->stop.load(std::memory_order_acquire);
+  for (const State* state = state_.get(); state != nullptr; state = state->parent.get()) {
+    if (state->stop.load(std::memory_order_acquire)) return true;
+  }
+  return false;
 }
 
 void Coordinator::request_stop(std::exception_ptr error) const {
   if (error && state_->clean_stop(error)) error = nullptr;
   if (error) log_reported(error);
-  MutexLock lock(state_->signal->mutex);
-  if (state_->joined && error) std::rethrow_exception(error);
-  if (!state_->error) state_->error = error;
-  state_->stop.store(true, std::memory_order_release);
-  state_->signal->changed.notify_all();
+  {
+    MutexLock lock(state_->signal->mutex);
+    if (state_->joined && error) std::rethrow_exception(error);
+    if (!state_->error) state_->error = error;
+    state_->stop.store(true, std::memory_order_release);
+    state_->signal->changed.notify_all();
+  }
+  state_->wake_children();
 }
 
 void Coordinator::log_reported(const std::exception_ptr& error) const {
@@ -188,8 +225,12 @@ void Coordinator::clear_stop() const {
 }
 
 void Coordinator::raise_requested_exception() const {
+  if (const std::exception_ptr error = reported_error()) std::rethrow_exception(error);
+}
+
+std::exception_ptr Coordinator::reported_error() const {
   MutexLock lock(state_->signal->mutex);
-  if (state_->error) std::rethrow_exception(state_->error);
+  return state_->error;
 }
 
 Clock& Coordinator::clock() const {

@@ -71,6 +71,10 @@ class Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options = {});
 
+  // A coordinator of its own that a stop of this one stops too: its threads and its waits end. It shares neither
+  // errors nor threads, and clear_stop() of one leaves the other's stop.
+  Coordinator child(CoordinatorOptions options = {}) const;
+
   bool should_stop() const;
 
   // Asks all threads to stop. The first error is kept, also when a stop without one came before, and join() throws it.
@@ -103,6 +107,7 @@ class Coordinator {
 
   // Throws the error that was reported, if one was.
   void raise_requested_exception() const;
+  std::exception_ptr reported_error() const;  // or gives it; null: none was
 
   Clock& clock() const;
 

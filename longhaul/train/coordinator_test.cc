@@ -57,6 +57,33 @@ TEST(Coordinator, AStopFromAnotherThreadEndsTheWait) {  // CO-2
   coord.join();
 }
 
+TEST(Coordinator, AStopEndsTheWaitsOfItsChildrenAndTheirs) {
+  const Coordinator coord;
+  const Coordinator grandchild = coord.child().child();
+  const Seconds begin = Clock::real().now();
+  std::atomic<bool> ended{false};
+  grandchild.start_thread("waits", [&, grandchild] { ended = grandchild.wait_for_stop(Seconds{60}); });
+  coord.request_stop();
+  grandchild.join();
+  EXPECT_TRUE(ended);
+  EXPECT_LT(Clock::real().now() - begin, Seconds{30});
+}
+
+TEST_F(CoordinatorTest, AChildsStopAndErrorAreItsOwn) {
+  const Coordinator child = coord.child({.clock = &clock}), other = coord.child({.clock = &clock});
+  child.request_stop(failure("the child's"));
+  EXPECT_FALSE(coord.should_stop());
+  EXPECT_FALSE(other.should_stop());
+  EXPECT_EQ(coord.reported_error(), nullptr);
+  EXPECT_NE(child.reported_error(), nullptr);
+  coord.request_stop(failure("the parent's"));
+  EXPECT_TRUE(other.should_stop());
+  EXPECT_NO_THROW(other.join());
+  coord.clear_stop();
+  EXPECT_FALSE(other.should_stop());
+  EXPECT_TRUE(child.should_stop());
+}
+
 TEST_F(CoordinatorTest, JoinWaitsForItsThreadsAndForThoseItIsGiven) {  // CO-3
   const Coordinator other;
   std::atomic<int> ended{0};

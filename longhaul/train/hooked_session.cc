@@ -33,6 +33,21 @@ std::vector<Tensor> HookedSession::run(const SessionRunArgs& args, std::span<con
   if (stop_requested_) throw FailedPreconditionError("Run called even after should_stop requested.");
   SessionRunContext context(*session_, args, feed_values);
   parts_[0] = &args;
+  try {
+    std::vector<Tensor> results = run_with_hooks(context, feed_values, metadata);
+    stop_requested_ = context.stop_requested();
+    results.resize(args.fetches.size());
+    return results;
+  } catch (...) {
+    stop_requested_ = context.stop_requested();
+    throw;
+  }
+}
+
+// The results of all parts.
+std::vector<Tensor> HookedSession::run_with_hooks(SessionRunContext& context,
+                                                  std::span<const Tensor* const> feed_values,
+                                                  proto::RunMetadata* metadata) {
   ask_hooks(context);
   const RunOptions options = merged_options();
   std::optional<proto::RunMetadata> own_metadata;
@@ -46,8 +61,6 @@ std::vector<Tensor> HookedSession::run(const SessionRunArgs& args, std::span<con
     results = session_->run(merge_fetches(), merged_feeds(), options, metadata);
   }
   tell_hooks(context, results, options, metadata);
-  stop_requested_ = context.stop_requested();
-  results.resize(args.fetches.size());
   return results;
 }
 

@@ -23,7 +23,7 @@ class HookedSession {
   std::vector<Tensor> run(const SessionRunArgs& args, std::span<const Tensor* const> feed_values = {},
                           proto::RunMetadata* metadata = nullptr);
 
-  bool stop_requested() const { return stop_requested_; }  // by a hook
+  bool stop_requested() const { return stop_requested_; }  // by a hook, also in a run that failed
 
  private:
   struct Compiled {
@@ -32,6 +32,8 @@ class HookedSession {
     Callable callable;
   };
 
+  std::vector<Tensor> run_with_hooks(SessionRunContext& context, std::span<const Tensor* const> feed_values,
+                                     proto::RunMetadata* metadata);
   void ask_hooks(SessionRunContext& context);
   RunOptions merged_options() const;
   std::vector<Fetch> merge_fetches();  // sets first_results_

@@ -54,11 +54,13 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options)
 
 MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery recovery)
     : options_(std::move(options)),
+      stops_(options_.coordinator.child({.clock = &options_.coordinator.clock()})),
       recovers_(recovery == Recovery::kReplaceLost),
       graph_(options_.session_creator->graph()),
       graph_was_finalized_(graph_.finalized()),
-      restarts_(options_.restart, options_.coordinator) {
+      restarts_(options_.restart, stops_) {
   try {
+    lock_directory();
     begin_hooks();
     if (const std::exception_ptr error = try_to_create()) replace(error);
   } catch (...) {
@@ -74,6 +76,12 @@ MonitoredSession::~MonitoredSession() {
   }
 }
 
+void MonitoredSession::lock_directory() {
+  if (options_.locked_directory.empty()) return;
+  lock_ = std::make_unique<ChiefLock>(options_.locked_directory, options_.lock,
+                                      [stops = stops_](const std::exception_ptr& error) { stops.request_stop(error); });
+}
+
 void MonitoredSession::begin_hooks() {
   for (const auto& hook : options_.hooks) {
     if (!hook) throw InvalidArgumentError("a null pointer is among the hooks");
@@ -81,13 +89,17 @@ void MonitoredSession::begin_hooks() {
   }
 }
 
+// Null also when a stop has ended what was waited for: there is no session then.
 std::exception_ptr MonitoredSession::try_to_create() {
-  restarts_.session_begins();
   try {
     auto session = std::make_unique<CoordinatedSession>(options_.session_creator->create_session(), options_.hooks,
-                                                        options_.coordinator.clock(), options_.stop_grace_period_secs);
+                                                        stops_, options_.stop_grace_period_secs);
     session->start();
     current_ = std::move(session);
+    restarts_.session_begins();
+  } catch (const CancelledError& error) {
+    if (!stops_.should_stop()) return std::current_exception();
+    log_info("the training stops before it has a session: {}", error.what());
   } catch (...) {
     return std::current_exception();
   }
@@ -117,15 +129,15 @@ void MonitoredSession::close_lost() {
 
 CoordinatedSession& MonitoredSession::open_session() const {
   if (current_) return *current_;
-  if (!closed_ && options_.coordinator.should_stop()) {
-    throw StopIteration("a stop was requested while a lost session was to be replaced");
-  }
+  if (!closed_ && stops_.should_stop()) throw StopIteration("a stop was requested before there was a session");
   throw FailedPreconditionError("Session is already closed.");
 }
 
 template <typename Attempt>
 auto MonitoredSession::with_session(const Attempt& attempt) {
+  if (hook_stop_) throw FailedPreconditionError("Run called even after should_stop requested.");
   while (true) {
+    if (lock_) lock_->raise_if_lost();
     CoordinatedSession& session = open_session();
     std::exception_ptr cause;
     try {
@@ -135,6 +147,7 @@ auto MonitoredSession::with_session(const Attempt& attempt) {
     } catch (...) {
       cause = session.cause_of(std::current_exception());
     }
+    hook_stop_ |= session.stop_requested();
     replace(cause);
   }
 }
@@ -181,7 +194,7 @@ void MonitoredSession::do_step(const std::function<void(StepContext&)>& step_fn)
 }
 
 bool MonitoredSession::should_stop() {
-  if (!current_ || current_->stop_requested() || options_.coordinator.should_stop()) return true;
+  if (!current_ || hook_stop_ || current_->stop_requested() || stops_.should_stop()) return true;
   if (!current_->threads_should_stop()) return false;
   const std::exception_ptr error = current_->reported_error();
   if (!may_replace(error)) return true;
@@ -201,16 +214,18 @@ void MonitoredSession::close() {
 }
 
 void MonitoredSession::finish(std::exception_ptr error) {
-  if (!error && current_) {
+  const std::exception_ptr loss = stops_.reported_error();
+  if (!error && !loss && current_) {
     try {
       current_->end_hooks();
     } catch (...) {
       error = std::current_exception();
     }
   }
-  if (const std::exception_ptr reported = shut_down()) {
-    if (error) log_error("beside the error of a thread there was another one: {}", message_of(error));
-    error = reported;
+  for (const std::exception_ptr& stronger : {shut_down(), loss}) {
+    if (!stronger) continue;
+    if (error) log_error("beside the error that comes out there was another one: {}", message_of(error));
+    error = stronger;
   }
   if (error) std::rethrow_exception(error);
 }
@@ -221,6 +236,7 @@ std::exception_ptr MonitoredSession::shut_down() {
   const auto session = std::move(current_);
   const std::exception_ptr error = session ? session->close() : nullptr;
   if (!graph_was_finalized_) graph_.unfinalize();
+  lock_.reset();
   if (!may_replace(error)) return error;
   log_warning("a thread has reported that the session was lost, which is closed now: {}", message_of(error));
   return nullptr;

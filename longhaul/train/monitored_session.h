@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "longhaul/train/chief_lock.h"
 #include "longhaul/train/restarts.h"
 #include "longhaul/train/session_creator.h"
 #include "longhaul/train/step_context.h"
@@ -23,9 +24,15 @@ struct MonitoredSessionOptions {
   SessionRunHooks hooks;
   Seconds stop_grace_period_secs{120};  // how long the session's threads may take to stop
   RestartOptions restart;               // when the session is lost
-  // The program's own: a stop of it, from any thread, ends the training after the run under way (StopSignals); its
-  // clock measures the waits. Errors that are reported to it are the program's to look at.
+  // The program's own: a stop of it, from any thread, ends the training after the run under way (StopSignals), and
+  // stops the session's threads and the hooks that wait: a run that waits for a queue which they fill finds it closed.
+  // Its clock measures the waits. Errors that are reported to it are the program's to look at.
   Coordinator coordinator{};
+  // Locked before the hooks begin, until the session is closed, so that a second chief is refused
+  // (io/directory_lock.h); empty: none is. When it is taken over, the session stops, and the DirectoryTakenError comes
+  // out.
+  std::string locked_directory;
+  DirectoryLockOptions lock{};
 };
 
 // A session that is made ready by itself, whose runs hooks extend, and which is replaced when it is lost.
@@ -45,8 +52,9 @@ struct MonitoredSessionOptions {
 // beside it use the session that hooks are given.
 class MonitoredSession {
  public:
-  // InvalidArgumentError: a hook that is none. Throws what hooks and the creator throw, and the error of the last
-  // session that was lost when no more may be made.
+  // InvalidArgumentError: a hook that is none. DirectoryTakenError: the directory to lock has a chief. Throws what
+  // hooks and the creator throw, and the error of the last session that was lost when no more may be made. A stop while
+  // the first session is waited for is no error: there is none then, and should_stop() is true.
   explicit MonitoredSession(MonitoredSessionOptions options = {});
 
   // Closes without a last word to the hooks: what nobody closed has not ended well.
@@ -61,8 +69,9 @@ class MonitoredSession {
 
   // Session::run() with the hooks. Throws what the run and the hooks throw; of a hook's error, the message says which
   // hook and which call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop
-  // requested"); "Same tensor is fed" by a hook and somebody else; closed. StopIteration: the session was lost, and a
-  // stop was requested before there was another.
+  // requested"); "Same tensor is fed" by a hook and somebody else; closed. StopIteration: there is no session, because
+  // a stop was requested before there was one, or another. DirectoryTakenError: the locked directory is another's now.
+  // Where the session is lost in a run in which a hook requests a stop, the run is repeated, and is the last.
   Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
              proto::RunMetadata* metadata = nullptr);
   std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
@@ -79,8 +88,8 @@ class MonitoredSession {
   auto run_step_fn(StepFn&& step_fn);
 
   // True: a stop was requested, by a hook, a thread or the options' coordinator; or there is no session, because it is
-  // closed, or lost for good. Where a thread has reported that the session is lost, it is replaced first; throws what
-  // run() does then.
+  // closed, or lost for good; or the locked directory is another's. Where a thread has reported that the session is
+  // lost, it is replaced first; throws what run() does then.
   bool should_stop();
 
   // The hooks' end(); then stops the session's threads, closes the session, and lets the graph be changed again, if it
@@ -98,6 +107,7 @@ class MonitoredSession {
  private:
   friend class MonitoredCallable;
 
+  void lock_directory();
   void begin_hooks();
   std::exception_ptr try_to_create();
   bool may_replace(const std::exception_ptr& cause) const;
@@ -114,11 +124,14 @@ class MonitoredSession {
   std::exception_ptr shut_down();
 
   const MonitoredSessionOptions options_;
+  const Coordinator stops_;  // a child of the program's, the parent of each session's; its error: of a lost directory
   const bool recovers_;
   Graph& graph_;
   const bool graph_was_finalized_;
   Restarts restarts_;
+  std::unique_ptr<ChiefLock> lock_;              // null: without, or closed
   std::unique_ptr<CoordinatedSession> current_;  // null: lost and not replaced, or closed
+  bool hook_stop_ = false;                       // requested in a run that failed
   bool closed_ = false;
   SessionRunArgs args_;  // of the run under way; a member so that its memory is used again
 };

@@ -49,11 +49,13 @@ class ChiefHooks {
         summaries_(interval_of(options.save_summaries_secs, options.save_summaries_steps, {.every_steps = 100})),
         checkpoints_(checkpoint_interval(options)) {}
 
+  bool takes_checkpoints() const { return !options_.checkpoint_dir.empty() && is_on(checkpoints_); }
+
   SessionRunHooks list() const {
     SessionRunHooks hooks = options_.chief_only_hooks;
     if (!summary_dir_.empty() && options_.log_step_count_steps > 0) hooks.push_back(step_counter());
     if (!summary_dir_.empty() && is_on(summaries_)) hooks.push_back(summary_saver());
-    if (!options_.checkpoint_dir.empty() && is_on(checkpoints_)) hooks.push_back(checkpoint_saver());
+    if (takes_checkpoints()) hooks.push_back(checkpoint_saver());
     if (journal_) hooks.push_back(journal_hook());
     hooks.insert(hooks.end(), options_.hooks.begin(), options_.hooks.end());
     return hooks;
@@ -81,7 +83,6 @@ class ChiefHooks {
                                    .save_secs = checkpoints_.every_secs,
                                    .save_steps = checkpoints_.every_steps,
                                    .scaffold = scaffold_,
-                                   .lock_checkpoint_dir = options_.lock_checkpoint_dir,
                                    .saves = options_.saves,
                                    .journal = journal_,
                                    .chooses_interval = is_auto(options_.save_checkpoint_secs),
@@ -142,11 +143,22 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
       options.scaffold
           ? options.scaffold
           : std::make_shared<Scaffold>(ScaffoldOptions{.files = options.files, .clock = &options.coordinator.clock()});
-  return {.session_creator = make_creator(options, scaffold, journal),
-          .hooks = options.is_chief ? ChiefHooks(options, scaffold, journal).list() : options.hooks,
-          .stop_grace_period_secs = options.stop_grace_period_secs,
-          .restart = options.restart,
-          .coordinator = options.coordinator};
+  MonitoredSessionOptions made{.session_creator = make_creator(options, scaffold, journal),
+                               .hooks = options.hooks,
+                               .stop_grace_period_secs = options.stop_grace_period_secs,
+                               .restart = options.restart,
+                               .coordinator = options.coordinator};
+  if (!options.is_chief) return made;
+  const ChiefHooks chief(options, scaffold, journal);
+  made.hooks = chief.list();
+  if (options.lock_checkpoint_dir && chief.takes_checkpoints()) {
+    made.locked_directory = options.checkpoint_dir;
+    made.lock = {.files = options.files,
+                 .clock = &options.coordinator.clock(),
+                 .limit = options.lock_limit_secs,
+                 .use_flock = options.lock_with_flock};
+  }
+  return made;
 }
 
 }  // namespace

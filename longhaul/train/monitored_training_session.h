@@ -29,10 +29,12 @@ struct MonitoredTrainingSessionOptions {
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
   Seconds max_wait_secs{7200};          // of those that wait for the chief
   std::string summary_dir;              // empty: checkpoint_dir
+  bool lock_checkpoint_dir = true;      // so that a second chief is refused, where checkpoints are taken
+  Seconds lock_limit_secs{60};          // a chief on another machine that is silent for longer counts as dead
+  bool lock_with_flock = true;          // false: by its record alone, where flock() hangs or lies
   bool keep_journal = true;             // if that is locked: see SupervisorOptions
   bool pass_over_crashing_checkpoints = true;
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
-  bool lock_checkpoint_dir = true;      // so that a second chief is refused, where checkpoints are taken
   RestartOptions restart;
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // a stop of it ends the training (StopSignals); its clock measures all times

@@ -134,10 +134,12 @@ std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSe
 void Supervisor::lock_logdir() {
   if (lock_ || !options_.lock_logdir || options_.logdir.empty()) return;
   is_refused_ = true;
-  lock_ = std::make_unique<ChiefLock>(
-      options_.logdir,
-      DirectoryLockOptions{.files = options_.files, .clock = options_.clock, .limit = options_.lock_limit_secs},
-      [coord = coord_](const std::exception_ptr& error) { coord.request_stop(error); });
+  lock_ = std::make_unique<ChiefLock>(options_.logdir,
+                                      DirectoryLockOptions{.files = options_.files,
+                                                           .clock = options_.clock,
+                                                           .limit = options_.lock_limit_secs,
+                                                           .use_flock = options_.lock_with_flock},
+                                      [coord = coord_](const std::exception_ptr& error) { coord.request_stop(error); });
   is_refused_ = false;
   begin_journal();
 }

@@ -41,6 +41,7 @@ struct SupervisorOptions {
   // Whether the chief locks logdir while it trains, so that a second one is refused (io/directory_lock.h).
   bool lock_logdir = true;
   Seconds lock_limit_secs{60};  // a chief on another machine that is silent for longer counts as dead
+  bool lock_with_flock = true;  // false: by its record alone, where flock() hangs or lies
 
   // Whether the chief that has logdir locked keeps a journal of its runs there (train/run_journal.h): for kAuto, for
   // the account of lost time, and for what follows. A checkpoint after which two runs died before they had saved
