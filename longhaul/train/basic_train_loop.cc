@@ -23,7 +23,6 @@ class TrainLoop {
  private:
   // Whether it is done; false: the session was lost and another one may do.
   bool train_in_one_session() {
-    restarts_.session_begins();
     stop_was_wanted_ = false;
     try {
       supervisor_.managed_session([this](Session& session) { train(session); }, options_.session);
@@ -35,6 +34,7 @@ class TrainLoop {
   }
 
   void train(Session& session) {
+    restarts_.session_begins();
     try {
       while (!supervisor_.should_stop()) train_step_(session);
     } catch (...) {

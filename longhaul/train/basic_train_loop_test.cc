@@ -131,6 +131,22 @@ TEST_F(BasicTrainLoopTest, ASessionThatLastedEndsTheRow) {
             5);
 }
 
+TEST_F(BasicTrainLoopTest, ASlowStartIsNoSessionThatLasted) {
+  loop.restart.max_restarts = 2;
+  loop.restart.healthy_after = Seconds{100};
+  install_session_factory([this](const std::string&, Graph& made_for, const SessionOptions&) {
+    passing.advance(Seconds{1000});
+    return make_scripted_session(made_for, server);
+  });
+  int calls = 0;
+  const std::string error = error_of_loop([&](Session&) {
+    if (++calls > 10) throw InternalError("there is no limit");
+    throw AbortedError("preempted");
+  });
+  EXPECT_EQ(error, "preempted");
+  EXPECT_EQ(calls, 3);
+}
+
 TEST_F(BasicTrainLoopTest, AStopEndsTheWait) {
   const LogRecorder log;
   options.clock = &clock;  // stands still: only the stop can end the wait

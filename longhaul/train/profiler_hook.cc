@@ -43,12 +43,18 @@ void ProfilerHook::after_run(SessionRunContext& context, const SessionRunValues&
   next_step_ = step + 1;
 }
 
-void ProfilerHook::write(const proto::RunMetadata& metadata, int64_t step) const {
+// An event file takes each tag once.
+std::string ProfilerHook::new_tag(int64_t step) {
+  const int times = ++times_traced_[step];
+  return times == 1 ? fmt::format("step_{}", step) : fmt::format("step_{}_{}", step, times);
+}
+
+void ProfilerHook::write(const proto::RunMetadata& metadata, int64_t step) {
   const std::string path = join_path(directory_, fmt::format("timeline-{}.json", step));
   log_info("Saving timeline for {} into '{}'.", step, path);
   try {
     write_file_atomically(*options_.files, path, generate_chrome_trace_format(metadata.step_stats()));
-    writer_->add_run_metadata(metadata, fmt::format("step_{}", step), step);
+    writer_->add_run_metadata(metadata, new_tag(step), step);
   } catch (const Error& error) {
     log_error("the trace of step {} is not complete: {}", step, error.what());
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -21,8 +22,9 @@ struct ProfilerHookOptions {
 };
 
 // Traces a run every so often, never the first: how long each operation took goes to output_dir/timeline-<step>.json,
-// which chrome://tracing and https://ui.perfetto.dev open, and to the event file, as "step_<step>". A trace that cannot
-// be written is logged, and the training goes on.
+// which chrome://tracing and https://ui.perfetto.dev open, and to the event file, as "step_<step>". A step that is made
+// again, after a lost session, replaces its file, and is "step_<step>_2" among the events. A trace that cannot be
+// written is logged, and the training goes on.
 class ProfilerHook : public SessionRunHook {
  public:
   explicit ProfilerHook(ProfilerHookOptions options);  // InvalidArgumentError: not exactly one of the two
@@ -35,15 +37,17 @@ class ProfilerHook : public SessionRunHook {
   void end(Session& session) override;
 
  private:
-  void write(const proto::RunMetadata& metadata, int64_t step) const;
+  void write(const proto::RunMetadata& metadata, int64_t step);
+  std::string new_tag(int64_t step);
 
   const ProfilerHookOptions options_;
   const std::string directory_;
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
   HookStep step_;
-  SessionRunArgs traced_;             // the global step, in a run that is traced
-  std::optional<int64_t> next_step_;  // that the next run probably makes; nothing: no run was made yet
+  SessionRunArgs traced_;                // the global step, in a run that is traced
+  std::optional<int64_t> next_step_;     // that the next run probably makes; nothing: no run was made yet
+  std::map<int64_t, int> times_traced_;  // by step
   bool due_ = false;
 };
 

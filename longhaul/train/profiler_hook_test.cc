@@ -96,14 +96,16 @@ TEST_F(ProfilerTest, AFullDiskCostsTheTraceAlone) {
 TEST_F(ProfilerTest, AStepThatIsMadeAgainIsTracedAgain) {
   ProfilerHook hook(every(2));
   start(hook);
+  const LogRecorder log;
   for (int i = 0; i < 2; ++i) {
     set_step(0);
     hook.after_create_session(*session, coord);
     train(hook);
     train(hook);
   }
+  EXPECT_EQ(log.text(LogLevel::kWarning), "");
   EXPECT_THAT(timelines(), ElementsAre("timeline-2.json"));
-  EXPECT_THAT(events(), ElementsAre("run_metadata step_2"));
+  EXPECT_THAT(events(), ElementsAre("run_metadata step_2", "run_metadata step_2_2"));
 }
 
 }  // namespace

@@ -7,7 +7,8 @@
 namespace longhaul {
 
 bool Restarts::session_lost(std::string_view why) {
-  if (coord_.clock().now() - begin_ >= options_.healthy_after) in_a_row_ = 0;
+  if (begin_ && coord_.clock().now() - *begin_ >= options_.healthy_after) in_a_row_ = 0;
+  begin_.reset();
   if (options_.max_restarts && in_a_row_ >= *options_.max_restarts) {
     log_error("the session was lost again after {} restarts in a row, which is the limit", in_a_row_);
     return false;

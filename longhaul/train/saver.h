@@ -134,6 +134,9 @@ class Saver {
   Saver& operator=(const Saver&) = delete;
 
   void build();  // with defer_build: once
+  void ensure_built() {
+    if (!built_) build();
+  }
 
   // Returns the prefix, `save_path` or `save_path`-<step>. InvalidArgumentError: the directory cannot be made, or the
   // name collides with the state file's. FailedPreconditionError: not built. ResourceExhaustedError: the disk has no

@@ -66,7 +66,10 @@ void Scaffold::fill_in(Graph& graph) {
   options_.init_op = filled_in(found.init_op);
   options_.local_init_op = filled_in(found.local_init_op);
   options_.summary_op = filled_in(found.summary_op);
-  if (found.saver) options_.saver = Lent<Saver>(found.saver);
+  if (found.saver) {
+    found.saver->ensure_built();
+    options_.saver = Lent<Saver>(found.saver);
+  }
   graph_ = &graph;
 }
 

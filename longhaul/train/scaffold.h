@@ -36,7 +36,8 @@ class Scaffold {
  public:
   explicit Scaffold(ScaffoldOptions options = {});
 
-  // Finds or makes what is left open, and finalizes the graph; the second time for the same graph only the latter.
+  // Finds or makes what is left open, builds a saver with defer_build that nobody has built, and finalizes the graph;
+  // the second time for the same graph only the latter.
   // FailedPreconditionError: it was done for another graph; "More than one item" in a collection.
   void finalize(Graph& graph);
 

@@ -188,5 +188,22 @@ TEST_F(ScaffoldTest, ACopyOfAFinalizedOneHasWhatThatHasMade) {  // SC-6
   EXPECT_EQ(copy.saver(), original.saver());
 }
 
+TEST_F(ScaffoldTest, ASaverThatNobodyHasBuiltIsBuiltBeforeTheGraphIsFinalized) {
+  add_variables();
+  const auto deferred = std::make_shared<Saver>(SaverOptions{.graph = &graph, .defer_build = true});
+  Scaffold scaffold({.saver = Lent<Saver>(deferred)});
+  scaffold.finalize(graph);
+  EXPECT_THROW(deferred->build(), FailedPreconditionError);
+  EXPECT_EQ(deferred->saved_tensors().size(), 1u);
+}
+
+TEST_F(ScaffoldTest, ASaverThatTheProgramHasBuiltIsLeftAsItIs) {
+  add_variables();
+  const auto built = std::make_shared<Saver>(SaverOptions{.graph = &graph, .defer_build = true});
+  built->build();
+  Scaffold scaffold({.saver = Lent<Saver>(built)});
+  EXPECT_NO_THROW(scaffold.finalize(graph));
+}
+
 }  // namespace
 }  // namespace longhaul

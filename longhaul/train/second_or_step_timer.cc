@@ -29,7 +29,7 @@ SecondOrStepTimer::SecondOrStepTimer(TimerInterval interval, Clock* clock, std::
 bool SecondOrStepTimer::should_trigger_for_step(int64_t step) const {
   if (!last_) return true;
   if (step == last_->step) return false;
-  if (interval_.every_steps) return step >= last_->step + *interval_.every_steps;
+  if (interval_.every_steps) return step - last_->step >= *interval_.every_steps;
   return clock_->now() >= last_->time + *interval_.every_secs;
 }
 

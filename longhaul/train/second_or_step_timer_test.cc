@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "longhaul/base/error.h"
 #include "longhaul/testing/fake_clock.h"
 
@@ -52,6 +54,13 @@ TEST_F(TimerTest, ByStepsItIsDueAfterSoMany) {  // HT-2
   EXPECT_FALSE(every_third_step_.should_trigger_for_step(2));
   EXPECT_FALSE(every_third_step_.should_trigger_for_step(3));
   EXPECT_TRUE(every_third_step_.should_trigger_for_step(4));
+}
+
+TEST_F(TimerTest, ANumberOfStepsThatNeverComesIsNeverDue) {
+  SecondOrStepTimer never({.every_steps = std::numeric_limits<int64_t>::max()}, &clock_);
+  never.update_last_triggered_step(7);
+  EXPECT_FALSE(never.should_trigger_for_step(8));
+  EXPECT_FALSE(never.should_trigger_for_step(std::numeric_limits<int64_t>::max()));
 }
 
 TEST_F(TimerTest, AnUpdateTellsWhatHasPassedSinceTheOneBefore) {  // HT-3

@@ -17,6 +17,18 @@ std::string size_text(uint64_t bytes) {
   return fmt::format("{:.1f} GB", size);
 }
 
+void warn_of_little_room(FileSystem& files, const std::string& directory, uint64_t needed) {
+  try {
+    const uint64_t room = files.free_bytes(directory);
+    if (room >= needed) return;
+    log_warning(
+        "The disk of {} has {} free, and two checkpoints need {}: make room, or set save_model_secs to 0 to go without",
+        directory, size_text(room), size_text(needed));
+  } catch (const Error& error) {
+    log_debug("how much room there is for checkpoints is not known: {}", error.what());
+  }
+}
+
 }  // namespace
 
 void report_checkpoint_costs(const Saver& saver, const std::string& directory) {
@@ -25,12 +37,7 @@ void report_checkpoint_costs(const Saver& saver, const std::string& directory) {
       "A checkpoint of {} variables takes {} in {}, and up to as much memory again, which is kept from save to save "
       "(SessionOptions::snapshot_memory bounds it)",
       saver.saved_tensors().size(), size_text(bytes), directory);
-  const uint64_t room = saver.files().free_bytes(directory);
-  if (room / 2 < bytes) {
-    log_warning(
-        "The disk of {} has {} free, and two checkpoints need {}: make room, or set save_model_secs to 0 to go without",
-        directory, size_text(room), size_text(2 * bytes));
-  }
+  warn_of_little_room(saver.files(), directory, 2 * bytes);
 }
 
 void check_writable(FileSystem& files, const std::string& directory) {

@@ -1,5 +1,7 @@
 #include "longhaul/train/stop_at_step_hook.h"
 
+#include <limits>
+
 namespace longhaul {
 
 StopAtStepHook::StopAtStepHook(StopAtStepHookOptions options) : options_(options) {
@@ -8,13 +10,21 @@ StopAtStepHook::StopAtStepHook(StopAtStepHookOptions options) : options_(options
   }
 }
 
+namespace {
+
+constexpr int64_t kLastOfAll = std::numeric_limits<int64_t>::max();
+
+}  // namespace
+
 void StopAtStepHook::begin(Graph& graph) {
   step_.find(graph, "StopAtStepHook");
   last_step_ = options_.last_step;
 }
 
 void StopAtStepHook::after_create_session(Session& session, const Coordinator&) {
-  if (!last_step_) last_step_ = step_.now(session) + *options_.num_steps;
+  if (last_step_) return;
+  const int64_t now = step_.now(session), more = *options_.num_steps;
+  last_step_ = more > kLastOfAll - now ? kLastOfAll : now + more;
 }
 
 const SessionRunArgs* StopAtStepHook::before_run(SessionRunContext&) {

@@ -1,5 +1,7 @@
 #include "longhaul/train/stop_at_step_hook.h"
 
+#include <limits>
+
 #include "longhaul/train/hook_fixture.h"
 
 namespace longhaul {
@@ -45,6 +47,14 @@ TEST_F(StopAtStepTest, ANumberOfStepsCountsFromWhereTheSessionBegan) {  // HS-1
   EXPECT_FALSE(stops_at(hook, 14));
   EXPECT_TRUE(stops_at(hook, 15));
   EXPECT_TRUE(stops_at(hook, 16));
+}
+
+TEST_F(StopAtStepTest, MoreStepsThanThereAreNumbersNeverStopIt) {
+  set_step(5);
+  StopAtStepHook hook({.num_steps = std::numeric_limits<int64_t>::max()});
+  start(hook);
+  EXPECT_FALSE(stops_at(hook, 6));
+  EXPECT_FALSE(stops_at(hook, 1'000'000'000'000));
 }
 
 TEST_F(StopAtStepTest, ASessionThatReplacesALostOneDoesNotMoveTheLastStep) {  // HS-1
