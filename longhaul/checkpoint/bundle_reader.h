@@ -22,7 +22,8 @@ namespace longhaul {
 //
 //   BundleReader reader(FileSystem::real(), "runs/demo/model.ckpt-100");
 //   for (const std::string& name : reader.keys()) use(name, reader.read(name));
-//   const std::vector<Tensor> model = reader.read_many({{.name = "w"}, {.name = "b"}});  // at the disk's speed
+//   const std::vector<BundleReader::Wanted> wanted{{.name = "w"}, {.name = "b"}};
+//   const std::vector<Tensor> model = reader.read_many(wanted);  // at the disk's speed
 //
 // The errors say what a caller can do. NotFoundError: no such checkpoint, or no such tensor. DataLossError: the
 // checkpoint is damaged, try the one before it. InvalidArgumentError and UnimplementedError: it is whole, but not for
