@@ -47,8 +47,8 @@ Output clip_by_value(const Scope& scope, const Output& x, const Hyperparameter& 
     return aten(scope, "aten::clamp", name, {{"self", x}, {"min", *low.number()}, {"max", *high.number()}}).output();
   }
   const Scope inner = scope.sub(name);
-  const Output raised = maximum(inner, x, low.as_tensor(inner, x.dtype(), "low"));
-  return minimum(inner, raised, high.as_tensor(inner, x.dtype(), "high"));
+  const Output lowered = minimum(inner, x, high.as_tensor(inner, x.dtype(), "high"));
+  return maximum(inner, lowered, low.as_tensor(inner, x.dtype(), "low"));
 }
 
 Output clip_by_norm(const Scope& scope, const Output& x, const Hyperparameter& clip_norm,

@@ -14,7 +14,7 @@ namespace longhaul::ops {
 // bit. Gradients pass through all of it. A limit is a number or a scalar tensor.
 // InvalidArgumentError: a clip_norm that is a number and not above 0.
 
-// min(max(x, low), high), element by element; a tensor may also have x's shape. NaN stays. InvalidArgumentError: both
+// max(min(x, high), low), element by element; a tensor may also have x's shape. NaN stays. InvalidArgumentError: both
 // are numbers, and low > high.
 Output clip_by_value(const Scope& scope, const Output& x, const Hyperparameter& low, const Hyperparameter& high,
                      std::string_view name = "clip_by_value");

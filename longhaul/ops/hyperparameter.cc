@@ -4,6 +4,10 @@
 
 namespace longhaul {
 
+Hyperparameter::Hyperparameter(Output tensor) : tensor_(tensor) {
+  if (!tensor.valid()) throw InvalidArgumentError("a learning rate or another number for a step is an empty Output");
+}
+
 Output Hyperparameter::as_tensor(const Scope& scope, DType beside, std::string_view name) const {
   if (tensor_.valid()) return tensor_;
   if (beside == kDouble) return ops::constant(scope, number_, name);

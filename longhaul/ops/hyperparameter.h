@@ -10,8 +10,8 @@ namespace longhaul {
 class Hyperparameter {
  public:
   Hyperparameter(double number) : number_(number) {}
-  Hyperparameter(Output tensor) : tensor_(tensor) {}
-  Hyperparameter(const Variable& variable) : tensor_(variable) {}
+  Hyperparameter(Output tensor);  // InvalidArgumentError: it is not valid
+  Hyperparameter(const Variable& variable) : Hyperparameter(Output(variable)) {}
 
   // nullptr: it is the other.
   const double* number() const { return tensor_.valid() ? nullptr : &number_; }

@@ -29,8 +29,8 @@ Output piecewise_constant(const Scope& scope, const Output& global_step, const s
                           const std::vector<double>& values, std::string_view name = "PiecewiseConstant");
 
 // (learning_rate - end_learning_rate) * (1 - t) ^ power + end_learning_rate, t at most 1. With `cycle` t is divided by
-// itself rounded up (by 1 at step 0): each time that the end is reached the rate rises, and the next way down is as
-// long as all before. power > 0.
+// itself rounded up (by 1 at step 0): each time that the end is reached the rate rises again and is back at the end
+// decay_steps later, the k-th time as if it came down from the start in k * decay_steps. power > 0.
 Output polynomial_decay(const Scope& scope, double learning_rate, const Output& global_step, int64_t decay_steps,
                         double end_learning_rate = 0.0001, double power = 1, bool cycle = false,
                         std::string_view name = "PolynomialDecay");

@@ -62,6 +62,7 @@ Regularizer sum_regularizer(std::vector<Regularizer> regularizers) {
 
 Output apply_regularization(const Scope& scope, const Regularizer& regularizer, const std::vector<Output>& weights,
                             std::string_view name) {
+  if (weights.empty()) throw InvalidArgumentError("No weights to regularize.");
   const Scope inner = scope.sub(name);
   std::vector<Output> costs;
   for (const Output& each : weights) {

@@ -27,7 +27,8 @@ Regularizer l1_l2_regularizer(double scale_l1 = 1, double scale_l2 = 1);  // the
 Regularizer sum_regularizer(std::vector<Regularizer> regularizers);
 
 // What all `weights` (variables, as a rule) cost together; 0 if nothing costs anything. It is added to the collection
-// kRegularizationLosses, and so is part of get_total_loss. InvalidArgumentError: a cost is no scalar; its name.
+// kRegularizationLosses, and so is part of get_total_loss. InvalidArgumentError: a cost is no scalar (its name);
+// there are no weights.
 Output apply_regularization(const Scope& scope, const Regularizer& regularizer, const std::vector<Output>& weights,
                             std::string_view name = "get_regularization_penalty");
 

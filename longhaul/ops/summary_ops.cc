@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "longhaul/base/log.h"
+#include "longhaul/ops/slot_variable.h"
 #include "longhaul/ops/state_ops.h"
 
 namespace longhaul::summary {
@@ -24,19 +25,13 @@ std::string clean(std::string_view name) {
   return clean;
 }
 
-std::string free_name(const Graph& graph, const std::string& name) {
-  std::string candidate = name;
-  for (int i = 1; graph.name_taken(candidate); ++i) candidate = fmt::format("{}_{}", name, i);
-  return candidate;
-}
-
 // Where a summary's operation and its constants go, and its tag.
 class Place {
  public:
   Place(const Scope& scope, std::string_view name, const SummaryOptions& options)
       : scope_(scope), family_(clean(options.family)), collections_(options.collections) {
     const std::string relative = family_.empty() ? clean(name) : family_ + "/" + clean(name);
-    full_ = free_name(scope.graph(), scope.prefix() + relative);
+    full_ = ops::free_name(scope.graph(), scope.prefix() + relative);
   }
 
   // A constant of the summary's own.

@@ -112,6 +112,16 @@ TEST_F(TrainingArguments, AScaleIsNotBelowZero) {
   EXPECT_EQ(error_of([] { ops::l1_l2_regularizer(1, -0.5); }), "l2_regularizer: scale must be 0 or above, not -0.5");
 }
 
+TEST_F(TrainingArguments, ThereAreWeightsToRegularize) {
+  EXPECT_EQ(error_of([&] { ops::apply_regularization(root_, ops::l2_regularizer(1), {}); }),
+            "No weights to regularize.");
+}
+
+TEST_F(TrainingArguments, AnEmptyOutputIsNoNumber) {
+  EXPECT_THAT(error_of([] { Hyperparameter number{Output()}; }), HasSubstr("an empty Output"));
+  EXPECT_THAT(error_of([] { Hyperparameter number{Variable()}; }), HasSubstr("an empty Output"));
+}
+
 TEST_F(TrainingArguments, ALossIsAScalar) {
   EXPECT_THAT(error_of([&] { ops::add_loss(x_); }), HasSubstr("a loss must be a scalar: x:0 is [2]"));
   EXPECT_THAT(error_of([&] { ops::get_total_loss(root_); }), HasSubstr("has no losses"));

@@ -48,6 +48,9 @@ TEST_F(ClipTest, ValuesAreBroughtBetweenTwoLimits) {
   const Output high = ops::placeholder(root_, kFloat, {}, "high");
   EXPECT_THAT(run(ops::clip_by_value(root_, x, -2, high), {{high, Tensor::scalar(0.f)}}),
               ElementsAre(-2, -1, 0, 0, IsNan()));
+  EXPECT_THAT(run(ops::clip_by_value(root_, floats({-3, 2}), -2, high), {{high, Tensor::scalar(-5.f)}}),
+              ElementsAre(-2, -2))
+      << "the lower limit counts where it is above the other";
 }
 
 TEST_F(ClipTest, ANormIsBroughtDownToItsLimit) {
