@@ -10,6 +10,7 @@ std::vector<Row> all_rows() {
   add_bound_rows(rows);
   add_startup_rows(rows);
   add_restore_rows(rows);
+  add_save_rows(rows);
   add_data_rows(rows);
   add_queue_rows(rows);
   add_pipeline_rows(rows);
