@@ -57,16 +57,30 @@ TEST(Coordinator, AStopFromAnotherThreadEndsTheWait) {  // CO-2
   coord.join();
 }
 
+// The real one, which knows whether somebody waits.
+class WatchedClock : public Clock {
+ public:
+  Seconds now() const override { return Clock::real().now(); }
+  double wall_time() const override { return Clock::real().wall_time(); }
+  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex) {
+    has_waiter = true;
+    Clock::real().wait_for(cond, mutex, timeout);
+  }
+  std::atomic<bool> has_waiter{false};
+};
+
 TEST(Coordinator, AStopEndsTheWaitsOfItsChildrenAndTheirs) {
+  WatchedClock clock;
   const Coordinator coord;
-  const Coordinator grandchild = coord.child().child();
-  const Seconds begin = Clock::real().now();
+  const Coordinator grandchild = coord.child().child({.clock = &clock});
+  const Seconds begin = clock.now();
   std::atomic<bool> ended{false};
   grandchild.start_thread("waits", [&, grandchild] { ended = grandchild.wait_for_stop(Seconds{60}); });
+  while (!clock.has_waiter) std::this_thread::yield();
   coord.request_stop();
   grandchild.join();
   EXPECT_TRUE(ended);
-  EXPECT_LT(Clock::real().now() - begin, Seconds{30});
+  EXPECT_LT(clock.now() - begin, Seconds{30});
 }
 
 TEST_F(CoordinatorTest, AChildsStopAndErrorAreItsOwn) {
