@@ -96,11 +96,13 @@ int run(const TrainingOptions& options) {
 
   lh::Graph graph;
   graph.set_seed(options.seed);
+  lh::record_option("batch_size", std::to_string(options.batch_size));
   const Classifier net = build_classifier(graph, {options.model, options.optimizer, options.learning_rate});
   lh::Supervisor sv({.graph = &graph,
                      .logdir = options.logdir,
                      .save_summaries_secs = lh::Seconds{options.save_summaries_secs},
-                     .save_model_secs = lh::Seconds{options.save_model_secs}});
+                     .save_model_secs = lh::Seconds{options.save_model_secs},
+                     .digest_every_n_steps = options.digest_steps});
   lh::StopSignals signals(sv.coord(), {SIGINT, SIGTERM});
   const Data data{loading_train.get(), loading_test.get()};
 

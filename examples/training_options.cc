@@ -21,6 +21,8 @@ void add_flags(CLI::App& app, TrainingOptions& options) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--save_summaries_secs", options.save_summaries_secs, "Seconds between summaries; 0: none")
       ->check(CLI::NonNegativeNumber);
+  app.add_option("--digest_steps", options.digest_steps, "Steps between digests of the weights in the events; 0: none")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--seed", options.seed, "Of the initial weights and the order of the examples")
       ->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "For one operation; 0: one for mlp, all cores for cnn")

@@ -16,6 +16,7 @@ struct TrainingOptions {
   int64_t steps = 8000;  // the global step at which to stop
   double save_model_secs = 30;
   double save_summaries_secs = 10;
+  int64_t digest_steps = 0;  // between digests of the weights; 0: none
   uint64_t seed = 1;
   int threads = 0;  // 0: what suits the model
 };

@@ -8,6 +8,7 @@ namespace longhaul {
 namespace {
 
 StepWatch checked(StepWatch watch) {
+  if (watch.step.valid() && watch.step.op().type() == "Identity") watch.step = watch.step.op().inputs()[0];
   const bool is_step = watch.step.valid() && watch.step.op().type() == "VariableV2" && watch.step.dtype() == kInt64;
   if (!is_step) throw InvalidArgumentError("the step that is watched must be an int64 variable");
   if (watch.every <= 0) throw InvalidArgumentError(fmt::format("steps cannot be watched every {}", watch.every));

@@ -9,7 +9,7 @@ namespace longhaul {
 
 // Who wants to know how far a training has come, at the moment when it has.
 struct StepWatch {
-  Output step;  // the global step, an int64 variable
+  Output step;  // the global step, an int64 variable or the reading of one
   int64_t every = 1;
   // Called on the thread that made the step, before its run returns, each time the step reaches or passes another
   // multiple of `every`. It may run the session, but must make no step. What it throws is logged.

@@ -50,6 +50,8 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
   SnapshotNote snapshot;
   const SaveOptions options{.skip_if_saved = true, .after_snapshot = [&](std::optional<int64_t> at) {
                               snapshot = {true, at};
+                              // A restart does not write again what is of steps before the checkpoint.
+                              if (target.writer != nullptr) flush_or_log(*target.writer);
                             }};
   std::string prefix;
   try {

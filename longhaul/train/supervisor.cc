@@ -222,6 +222,7 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   std::vector<std::shared_ptr<LooperThread>> services;
   if (writer_ && context->global_step.valid()) {
     write_start(*writer_, read_global_step(*context->session, context->global_step));
+    start_digests(context->session);
   }
   if (writer_ && context->save_summaries_secs > Seconds{0}) {
     if (context->summary_op.valid()) services.push_back(std::make_shared<SummaryService>(context));
@@ -282,7 +283,15 @@ void Supervisor::stop(const StopOptions& options) {
   lock_.reset();
 }
 
+void Supervisor::start_digests(const std::shared_ptr<Session>& session) {
+  digests_.reset();
+  if (options_.digest_every_n_steps == 0) return;
+  digests_ = std::make_unique<WeightDigestService>(session, graph_defaults_.global_step, writer_,
+                                                   options_.digest_every_n_steps);
+}
+
 void Supervisor::close_writer() {
+  digests_.reset();
   if (!writer_) return;
   if (!is_refused_) write_stop(*writer_, saver() != nullptr ? saver()->last_saved() : "");
   try {

@@ -14,6 +14,7 @@
 #include "longhaul/train/run_journal.h"
 #include "longhaul/train/supervisor_options.h"
 #include "longhaul/train/supervisor_services.h"
+#include "longhaul/train/weight_digest_service.h"
 
 namespace longhaul {
 
@@ -127,6 +128,7 @@ class Supervisor {
   std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
   void write_graph();
   std::shared_ptr<const ServiceContext> make_context(std::shared_ptr<Session> session) const;
+  void start_digests(const std::shared_ptr<Session>& session);
   void lock_logdir();
   void begin_journal();
   void note_start(bool has_services);
@@ -143,6 +145,7 @@ class Supervisor {
   GraphDefaults graph_defaults_;
   std::string graph_bytes_, meta_graph_bytes_;  // as they were at the end of the constructor
   std::string save_path_;
+  std::unique_ptr<WeightDigestService> digests_;
   std::shared_ptr<FileWriter> writer_;
   std::unique_ptr<SessionManager> own_session_manager_;
   SessionManager* session_manager_;

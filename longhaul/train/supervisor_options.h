@@ -57,6 +57,10 @@ struct SupervisorOptions {
   int max_failed_saves = 0;
   Seconds last_save_patience_secs{30};
 
+  // How many steps lie between digests of all variables in the events of logdir (train/weight_digest.h), by which two
+  // runs can be compared; 0: there are none. Where several threads make steps, a digest is of the step that it names.
+  int64_t digest_every_n_steps = 0;
+
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };

@@ -1,0 +1,77 @@
+// A training with random numbers of every kind in each step, which exact_resume_test.cc kills and starts again:
+//
+//   exact_resume_program DIRECTORY STEPS
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <exception>
+
+#include "longhaul/longhaul.h"
+
+namespace lh = longhaul;
+namespace ops = longhaul::ops;
+
+namespace {
+
+constexpr int64_t kExamples = 997, kBatch = 16, kFeatures = 24, kClasses = 5;
+
+// Examples that follow from their numbers, with a noise that follows from where in the training they are seen.
+lh::Example example(int64_t index, int64_t position) {
+  lh::Tensor features(lh::kFloat, {kFeatures});
+  float* values = features.mutable_flat<float>().data();
+  for (int64_t i = 0; i < kFeatures; ++i) {
+    const uint64_t bits = static_cast<uint64_t>(index * kFeatures + i + position) * 0x9e3779b97f4a7c15u;
+    values[i] = static_cast<float>(bits >> 40) / static_cast<float>(1 << 24) - 0.5f;
+  }
+  return {features, lh::Tensor::scalar<int64_t>(index % kClasses)};
+}
+
+lh::Operation build(const lh::Scope& root, lh::DataLoader* loader) {
+  const ops::LoadedBatch input = ops::load_batch(root, loader);
+  const lh::Output noisy = input.components[0] + ops::randn(root, {kBatch, kFeatures}, lh::kFloat, "noise") * 0.05;
+  const lh::Output hidden = ops::dropout(root, ops::relu(root, ops::dense(root, noisy, 48, "hidden")), 0.3);
+  const lh::Output logits = ops::dense(root, hidden, kClasses, "logits");
+  const lh::Output loss = ops::cross_entropy_loss(root, logits, input.components[1]);
+  lh::summary::scalar(root, "loss", loss);
+  lh::summary::histogram(root, "hidden_histogram", hidden);
+  return ops::group(root, {lh::AdamOptimizer(0.002).minimize(loss, ops::global_step(root)), input.advance});
+}
+
+// Without the hooks, to which this would be a run of the training.
+int64_t step_now(const lh::StepContext& context) {
+  return context.session().run("global_step:0").item<int64_t>();
+}
+
+void train(const std::string& directory, int64_t steps) {
+  lh::set_intra_op_threads(1);
+  lh::Graph graph;
+  graph.set_seed(3);
+  lh::DataLoader loader(lh::make_dataset(kExamples, example),
+                        {.batch_size = kBatch, .seed = 7, .num_threads = 2, .prefetch = 4});
+  const lh::Operation step = build(lh::Scope(graph), &loader);
+  const auto digests =
+      std::make_shared<lh::WeightDigestHook>(lh::WeightDigestHookOptions{.every_n_steps = 20, .output_dir = directory});
+  lh::monitored_training_session({.graph = &graph,
+                                  .checkpoint_dir = directory,
+                                  .hooks = {digests},
+                                  .save_checkpoint_steps = 100,
+                                  .save_summaries_steps = 10,
+                                  .log_step_count_steps = 0},
+                                 [&](lh::MonitoredSession& session) {
+                                   int64_t at = session.run_step_fn(step_now);
+                                   for (; at < steps && !session.should_stop(); ++at) session.run(step);
+                                 });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  try {
+    train(argv[1], std::atoll(argv[2]));
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "{}\n", error.what());
+    return 1;
+  }
+}
