@@ -169,7 +169,7 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
   if (can_be_skipped(prefix, global_step, options)) return prefix;
   make_parent(path);
   if (nodes_.tensors.empty()) {
-    write_meta_graph(prefix, options);
+    write_meta_graph(prefix, serialized_meta_graph(options), options);
     return "";
   }
   const auto committed = committed_bytes(prefix, global_step, options);
@@ -247,9 +247,10 @@ BundleWriterOptions Saver::writer_options(const std::vector<Tensor>& values) con
 }
 
 void Saver::commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const {
+  const std::string meta_graph = serialized_meta_graph(options);  // while the last tensors are written
   writer.finish_data();
   try {
-    write_meta_graph(prefix, options);
+    write_meta_graph(prefix, meta_graph, options);
     writer.commit();
   } catch (...) {
     if (!committed_prefix(*options_.files, prefix)) remove_meta_graph(prefix, options);
@@ -269,13 +270,18 @@ void Saver::remove_meta_graph(const std::string& prefix, const SaveOptions& opti
   }
 }
 
-void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& options) const {
-  if (!options.write_meta_graph) return;
-  check_directory_owner(*options_.files, prefix);
+std::string Saver::serialized_meta_graph(const SaveOptions& options) const {
+  if (!options.write_meta_graph) return "";
   proto::MetaGraphDef meta_graph = export_meta_graph();
   record_environment(environment_of(graph_fingerprint_), &meta_graph);
-  write_file_atomically(*options_.files, meta_graph_filename(prefix, options.meta_graph_suffix),
-                        proto::serialize(meta_graph));
+  return proto::serialize(meta_graph);
+}
+
+void Saver::write_meta_graph(const std::string& prefix, const std::string& serialized,
+                             const SaveOptions& options) const {
+  if (!options.write_meta_graph) return;
+  check_directory_owner(*options_.files, prefix);
+  write_file_atomically(*options_.files, meta_graph_filename(prefix, options.meta_graph_suffix), serialized);
 }
 
 ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {

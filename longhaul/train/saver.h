@@ -205,7 +205,8 @@ class Saver {
   uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
   BundleWriterOptions writer_options(const std::vector<Tensor>& values) const;
   void commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const;
-  void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
+  std::string serialized_meta_graph(const SaveOptions& options) const;
+  void write_meta_graph(const std::string& prefix, const std::string& serialized, const SaveOptions& options) const;
   void remove_meta_graph(const std::string& prefix, const SaveOptions& options) const;
   ManagedCheckpoints::RecordOptions record_options(const std::string& prefix, const SaveOptions& options) const;
   void note_committed(const SaveReport& report);
