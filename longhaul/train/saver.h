@@ -41,10 +41,10 @@ struct SaverOptions {
   bool allow_empty = false;  // nothing to save is no error: save() then returns ""
   proto::SaverDef::CheckpointFormatVersion write_version = proto::SaverDef::V2;  // V1: UnimplementedError
   bool pad_step_number = false;                                                  // model.ckpt-00000005
-  bool save_relative_paths = false;  // in the state file, so that the directory can be moved
-  std::string filename = "model";    // of the graph's own save operation, where nothing is fed
-  double max_bytes_per_second = 0;   // that a save writes, to leave some of the disk to others; 0: all that it can
+  bool save_relative_paths = false;                     // in the state file, so that the directory can be moved
+  std::string filename = "model";                       // of the graph's own save operation, where nothing is fed
   Verification verify = Verification::kBeforeDeletion;  // which are read back once they are committed
+  double max_bytes_per_second = 0;  // that a save writes, to leave some of the disk to others; 0: all that it can
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -193,10 +193,10 @@ class Saver {
     std::optional<int64_t> step;
   };
 
+  std::vector<SaveEntry> entries() const;
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
   bool can_be_skipped(const std::string& prefix, const StepSource& step, const SaveOptions& options) const;
-  std::vector<SaveEntry> entries() const;
   Snapshot take_snapshot(Session& session, const StepSource& step) REQUIRES(saving_);
   std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
   void make_parent(const std::string& path) const;
@@ -216,10 +216,10 @@ class Saver {
   Graph* graph_;
   SaverNodes nodes_;
   bool built_ = false;
+  std::string graph_fingerprint_;  // when it was built
 
   Mutex saving_;  // held through a save, by nothing else; taken before mutex_
   std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps buffers for the next
-  std::string graph_fingerprint_;  // when it was built
   ManagedCheckpoints managed_;
 
   mutable Mutex mutex_;

@@ -374,6 +374,19 @@ TEST_F(SupervisorsFullDisk, AtTheEndIsAnErrorAfterSomePatience) {
   EXPECT_GT(sv.save_status().consecutive_failures, 2);
 }
 
+TEST_F(ServicesTest, ADiskThatDoesNotTellItsRoomIsNoError) {
+  class Silent : public testing::FaultyFileSystem {
+    uint64_t free_bytes(const std::string& path) override { throw UnimplementedError("statvfs " + path); }
+  } silent;
+  options.files = &silent;
+  options.save_model_secs = Seconds{0};
+  options.save_at_end = false;
+  const LogRecorder log;
+  Supervisor sv(options);
+  EXPECT_NO_THROW(sv.managed_session([](Session&) {}));
+  EXPECT_THAT(log.text(), HasSubstr("how much room there is for checkpoints is not known: statvfs"));
+}
+
 TEST_F(ServicesTest, ItSaysWhatACheckpointTakes) {
   class SmallDisk : public testing::FaultyFileSystem {
     uint64_t free_bytes(const std::string&) override { return 7; }
