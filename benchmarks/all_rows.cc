@@ -6,6 +6,7 @@ std::vector<Row> all_rows() {
   std::vector<Row> rows;
   add_training_rows(rows);
   add_supervisor_rows(rows);
+  add_snapshot_rows(rows);
   add_monitored_rows(rows);
   add_bound_rows(rows);
   add_startup_rows(rows);
