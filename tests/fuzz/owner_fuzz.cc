@@ -1,5 +1,5 @@
 // The text of a `chief.owner` file. What was parsed can be described, written, and parsed again, as the same but for
-// the last digits of its times.
+// the last digits of its times. Its limit is one.
 #include <cmath>
 #include <optional>
 
@@ -29,7 +29,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto owner = parse(data, size);
   if (!owner) return 0;
   OwnerRecord again = parse_owner(format_owner(*owner), "chief.owner");
-  if (describe(*owner).empty()) __builtin_trap();
+  if (describe(*owner).empty() || !is_owner_limit(owner->limit)) __builtin_trap();
   if (!are_near(owner->since, again.since) || !are_near(owner->heartbeat, again.heartbeat)) __builtin_trap();
   again.since = owner->since;
   again.heartbeat = owner->heartbeat;
