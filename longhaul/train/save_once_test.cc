@@ -1,7 +1,7 @@
 #include "longhaul/train/save_once.h"
 
 #include "longhaul/io/directory_lock.h"
-#include "longhaul/train/bad_disk.h"
+#include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/event_lines.h"
 #include "longhaul/train/saver_fixture.h"
 

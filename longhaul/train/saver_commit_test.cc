@@ -3,7 +3,7 @@
 
 #include "longhaul/checkpoint/corrupt_set.h"
 #include "longhaul/io/directory_lock.h"
-#include "longhaul/train/bad_disk.h"
+#include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/disk_room.h"
 #include "longhaul/train/saver_fixture.h"
 
