@@ -97,7 +97,7 @@ class DirectWriter : public WritableFile {
   const std::string path_;
   const DirectWriterOptions options_;
   std::vector<Block> blocks_;
-  size_t open_ = 0;                    // the block that is put together
+  size_t open_ = 0;                 // the block that is put together
   std::unique_ptr<IoQueue> queue_;  // once there was a block to submit
   size_t under_way_ = 0;
   uint64_t position_ = 0;          // the bytes appended

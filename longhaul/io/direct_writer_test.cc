@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <deque>
+#include <limits>
 #include <random>
 
 #include "longhaul/testing/temporary_directory.h"
@@ -161,16 +162,24 @@ class ScriptedQueue : public IoQueue {
     const auto [write, tag] = waiting_.front();
     waiting_.pop_front();
     --script_.under_way;
-    const auto count = static_cast<int>(write.pieces.size());
-    ssize_t result = ::pwritev(write.fd, write.pieces.data(), count, static_cast<off_t>(write.offset));
+    ssize_t room = std::numeric_limits<ssize_t>::max();
     if (!script_.results.empty()) {
-      result = std::min(result, script_.results.front());
+      room = script_.results.front();
       script_.results.pop_front();
     }
-    return {tag, result};
+    return {tag, room < 0 ? room : write_at_most(static_cast<size_t>(room), write)};
   }
 
  private:
+  static ssize_t write_at_most(size_t room, const Transfer& write) {
+    std::vector<iovec> pieces(write.pieces.begin(), write.pieces.end());
+    for (iovec& piece : pieces) {
+      piece.iov_len = std::min(piece.iov_len, room);
+      room -= piece.iov_len;
+    }
+    return ::pwritev(write.fd, pieces.data(), static_cast<int>(pieces.size()), static_cast<off_t>(write.offset));
+  }
+
   struct Waiting {
     Transfer write;
     size_t tag;
@@ -240,7 +249,7 @@ TEST_F(DirectWriterQueueTest, ADestroyedFileHasNothingUnderWay) {
 }
 
 TEST_F(DirectWriterQueueTest, AShortWriteIsFinished) {
-  script_.results = {100'000, kWhole, 4096, 0};
+  script_.results = {24 * 4096, kWhole, 4096, 0};
   const auto file = create_scripted();
   const Memory memory(2 * kMiB + 77);
   file->append_borrowed(memory.bytes());
