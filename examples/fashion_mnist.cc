@@ -110,7 +110,7 @@ int run(const TrainingOptions& options) {
   sv.managed_session([&](lh::Session& session) {
     outcome.first_step = session.run(net.step).item<int64_t>();
     if (!sv.restored_from().empty()) fmt::print("recovered step {} from {}\n", outcome.first_step, sv.restored_from());
-    fmt::print("checkpoints take {:.1f} MB each in {}, and up to as much memory again while they are written\n",
+    fmt::print("checkpoints take {:.1f} MB each in {}, and as much memory again, kept from one to the next\n",
                static_cast<double>(sv.saver()->bytes()) / 1e6, options.logdir);
     std::fflush(stdout);
     train(sv, session, net, data, options, &outcome);
