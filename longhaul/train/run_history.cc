@@ -104,6 +104,8 @@ void RunHistory::recover(const RunEvent& event, Phase phase) {
 void RunHistory::save(const RunEvent& event) {
   const Seconds before = sums_.save_cost.value_or(event.cost);
   sums_.save_cost = before + kWeightOfNewest * (event.cost - before);
+  const bool is_the_restored = event.step && event.step == sums_.restored_step && event.text == sums_.restored;
+  if (!is_the_restored) forget_crashes(event.text);
   if (event.step && sums_.restored_step && *event.step <= *sums_.restored_step) return;
   sums_.has_saved = true;
   forget_crashes(sums_.restored);

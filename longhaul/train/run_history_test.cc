@@ -14,7 +14,12 @@ class RunHistoryTest : public ::testing::Test {
     history.apply({.kind = kind, .time = time, .step = step, .text = std::move(text)});
   }
   void saved_at(double time, int64_t step, Seconds stalled, Seconds cost = Seconds{0}) {
-    history.apply({.kind = Kind::kSaved, .time = time, .step = step, .stalled = stalled, .cost = cost, .text = "ckpt"});
+    history.apply({.kind = Kind::kSaved,
+                   .time = time,
+                   .step = step,
+                   .stalled = stalled,
+                   .cost = cost,
+                   .text = "ckpt-" + std::to_string(step)});
   }
   // A run that is killed after it was restored.
   void die_after(const std::string& checkpoint) {
@@ -161,6 +166,18 @@ TEST_F(RunHistoryTest, ASaveOfTheRestoredStepClearsNothing) {
   die_after("ckpt-100");
   saved_at(time + 1, 100, Seconds{0});
   EXPECT_EQ(history.deaths_after("ckpt-100"), 1);
+}
+
+TEST_F(RunHistoryTest, ACheckpointThatIsWrittenAnewHasNoDeaths) {
+  die_after("ckpt-200");
+  die_after("ckpt-200");
+  at(time + 1, Kind::kFailed);
+  EXPECT_EQ(history.deaths_after("ckpt-200"), 2);
+  at(time + 2, Kind::kBegan);
+  at(time + 3, Kind::kRestored, 100, "ckpt-100");
+  at(time + 4, Kind::kTraining, 101);
+  saved_at(time + 5, 200, Seconds{0});
+  EXPECT_EQ(history.deaths_after("ckpt-200"), 0);
 }
 
 TEST_F(RunHistoryTest, FewCheckpointsAreRemembered) {
