@@ -58,7 +58,7 @@ TEST_F(PlainLibtorchTest, GoesOnAfterKillsAndEndsWhereAnUndisturbedRunEnds) {
     victim->runs_for(std::chrono::milliseconds(std::uniform_int_distribution<>(50, 1500)(random)));
     victim->send(SIGKILL);
     victim->wait();
-    fs::remove(killed + "/run.journal");  // two kills within one interval would have the newest checkpoint passed over
+    fs::remove(killed + "/run.journal");  // two kills before the first step have the newest checkpoint passed over
   }
   const std::string newest = newest_checkpoint(killed);
   ASSERT_FALSE(newest.empty()) << "nothing was saved before the kills";

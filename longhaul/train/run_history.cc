@@ -1,6 +1,8 @@
 #include "longhaul/train/run_history.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "longhaul/train/save_interval.h"
@@ -11,11 +13,21 @@ namespace {
 constexpr size_t kMostCheckpoints = 16;  // that are remembered for their crashes
 constexpr double kWeightOfNewest = 0.5;
 
+// Of the text of a run's begin: run_journal.h.
+std::string boot_of(const std::string& process) {
+  constexpr std::string_view kBoot = " boot ";
+  const size_t at = process.find(kBoot);
+  if (at == process.npos) return "";
+  const std::string rest = process.substr(at + kBoot.size());
+  const std::string boot = rest.substr(0, rest.find(' '));
+  return boot == "-" ? "" : boot;
+}
+
 }  // namespace
 
 void RunHistory::apply(const RunEvent& event) {
   account(event);
-  if (event.kind == RunEvent::Kind::kBegan) begin_run();
+  if (event.kind == RunEvent::Kind::kBegan) begin_run(event.text);
   move_to(event.step);
   switch (event.kind) {
     case RunEvent::Kind::kBegan:
@@ -33,8 +45,8 @@ void RunHistory::apply(const RunEvent& event) {
       forget_crashes(sums_.restored);
       sums_.phase = Phase::kStopped;
       break;
-    case RunEvent::Kind::kDisturbed: sums_.stop_requested = true; [[fallthrough]];
-    case RunEvent::Kind::kFailed: die(); break;
+    case RunEvent::Kind::kDisturbed: sums_.stop_requested = true; return die();
+    case RunEvent::Kind::kFailed: blame_for_error(); return die();
   }
 }
 
@@ -79,13 +91,20 @@ double RunHistory::redone_share(std::optional<int64_t> to) const {
 // Within a run the step goes up: a checkpoint that was written while the training went on is of an earlier one.
 void RunHistory::move_to(std::optional<int64_t> step) {
   if (!step) return;
+  if (sums_.step) sums_.longest_mark = std::max(sums_.longest_mark, *step - *sums_.step);
   sums_.step = std::max(*step, sums_.step.value_or(0));
   sums_.highest_step = std::max(*step, sums_.highest_step.value_or(0));
 }
 
-void RunHistory::begin_run() {
-  if (sums_.phase != Phase::kStopped) die();
+void RunHistory::begin_run(const std::string& process) {
+  const std::string boot = boot_of(process);
+  if (sums_.phase != Phase::kStopped) {
+    if (!boot.empty() && boot == sums_.boot) blame_for_kill();
+    die();
+  }
   ++sums_.runs;
+  sums_.boot = boot;
+  sums_.longest_mark = 0;
   sums_.phase = Phase::kStarting;
   sums_.restored.clear();
   sums_.restored_step.reset();
@@ -114,11 +133,28 @@ void RunHistory::save(const RunEvent& event) {
 void RunHistory::die() {
   ++sums_.interruptions;
   sums_.phase = Phase::kStopped;
-  if (!sums_.has_saved && !sums_.stop_requested && !sums_.restored.empty()) blame_checkpoint();
 }
 
-void RunHistory::blame_checkpoint() {
-  remember_crashes({sums_.restored, deaths_after(sums_.restored) + 1});
+bool RunHistory::is_checkpoint_suspect() const {
+  return !sums_.has_saved && !sums_.stop_requested && !sums_.restored.empty();
+}
+
+// An error while it is restored is the graph's, or the disk's: one that is damaged is passed over by itself.
+void RunHistory::blame_for_error() {
+  if (!is_checkpoint_suspect() || sums_.phase == Phase::kRestoring) return;
+  Crashes crashes = crashes_of(sums_.restored);
+  ++crashes.count;
+  remember_crashes(std::move(crashes));
+}
+
+void RunHistory::blame_for_kill() {
+  if (!is_checkpoint_suspect()) return;
+  const bool has_made_steps = sums_.phase == Phase::kTraining;
+  Crashes crashes = crashes_of(sums_.restored);
+  const bool is_there_again = crashes.step && sums_.step && std::abs(*crashes.step - *sums_.step) <= sums_.longest_mark;
+  if (!has_made_steps || is_there_again) ++crashes.count;
+  if (has_made_steps) crashes.step = sums_.step;
+  remember_crashes(std::move(crashes));
 }
 
 void RunHistory::remember_crashes(Crashes crashes) {
@@ -139,10 +175,14 @@ Seconds best_save_interval(const RunHistory& history, std::optional<Seconds> cos
 }
 
 int64_t RunHistory::deaths_after(const std::string& checkpoint) const {
+  return crashes_of(checkpoint).count;
+}
+
+RunHistory::Crashes RunHistory::crashes_of(const std::string& checkpoint) const {
   for (const Crashes& crashes : sums_.crashes) {
-    if (crashes.checkpoint == checkpoint) return crashes.count;
+    if (crashes.checkpoint == checkpoint) return crashes;
   }
-  return 0;
+  return {.checkpoint = checkpoint};
 }
 
 }  // namespace longhaul

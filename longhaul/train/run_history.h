@@ -46,7 +46,8 @@ class RunHistory {
   enum class Phase { kStopped, kStarting, kRestoring, kTraining, kStopping };
   struct Crashes {
     std::string checkpoint;
-    int64_t count = 0;
+    int64_t count = 0;            // of those that are held against it
+    std::optional<int64_t> step;  // to which the last run came that was killed after its first step
     bool operator==(const Crashes&) const = default;
   };
   struct Sums {
@@ -60,7 +61,9 @@ class RunHistory {
     // Of the run that began last:
     std::string restored;  // the checkpoint; empty: none
     std::optional<int64_t> restored_step;
-    bool has_saved = false;  // a step that was not there yet
+    std::string boot;          // of the machine, by its id; empty: not known
+    int64_t longest_mark = 0;  // the most steps from one event to the next
+    bool has_saved = false;    // a step that was not there yet
     bool stop_requested = false;
     std::vector<Crashes> crashes;
     bool operator==(const Sums&) const = default;
@@ -77,8 +80,12 @@ class RunHistory {
   const Sums& sums() const { return sums_; }
   const TimeLedger& ledger() const { return sums_.ledger; }
 
-  // How many runs were restored from this checkpoint and died before they had saved a new one. A run that was asked to
-  // stop, or was disturbed, does not count, and one that saves or ends as it should takes the others off.
+  // How many runs were restored from this checkpoint and died of it, as it seems, before they had saved a new one:
+  //   - by an error of the program, once it was restored;
+  //   - or killed, by whom is not known: before the first step, or, give or take a mark, at the step at which the run
+  //     was killed that was restored from it and killed before. What makes a program crash does so at the same place.
+  // A run that was asked to stop, or was disturbed, does not count, nor one that the machine's end has killed; and one
+  // that saves or ends as it should takes the others off, and so does a checkpoint that is written anew.
   int64_t deaths_after(const std::string& checkpoint) const;
 
   bool operator==(const RunHistory&) const = default;
@@ -88,11 +95,14 @@ class RunHistory {
   void account_training(const RunEvent& event, Seconds passed);
   double redone_share(std::optional<int64_t> to) const;
   void move_to(std::optional<int64_t> step);
-  void begin_run();
+  void begin_run(const std::string& process);
   void recover(const RunEvent& event, Phase phase);
   void save(const RunEvent& event);
   void die();
-  void blame_checkpoint();
+  bool is_checkpoint_suspect() const;
+  void blame_for_error();
+  void blame_for_kill();
+  Crashes crashes_of(const std::string& checkpoint) const;
   void forget_crashes(const std::string& checkpoint);
 
   Sums sums_;

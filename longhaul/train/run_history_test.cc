@@ -11,6 +11,7 @@ using Kind = RunEvent::Kind;
 class RunHistoryTest : public ::testing::Test {
  protected:
   void at(double time, Kind kind, std::optional<int64_t> step = std::nullopt, std::string text = "") {
+    if (kind == Kind::kBegan && text.empty()) text = "process 1 started 2 boot 3 host 4";
     history.apply({.kind = kind, .time = time, .step = step, .text = std::move(text)});
   }
   void saved_at(double time, int64_t step, Seconds stalled, Seconds cost = Seconds{0}) {
@@ -21,12 +22,21 @@ class RunHistoryTest : public ::testing::Test {
                    .cost = cost,
                    .text = "ckpt-" + std::to_string(step)});
   }
-  // A run that is killed after it was restored.
+  // A run that is killed after it was restored, before its first step.
   void die_after(const std::string& checkpoint) {
     time += 10;
     at(time, Kind::kBegan);
     at(time, Kind::kRestored, 100, checkpoint);
+  }
+  // A run that is killed at this step, and makes a hundred between two marks. Returns how many deaths there were then.
+  int64_t die_at(int64_t step) {
+    die_after("ckpt-100");
     at(time, Kind::kTraining, 101);
+    for (int64_t mark = 201; mark < step; mark += 100) at(time, Kind::kMark, mark);
+    at(time, Kind::kMark, step);
+    RunHistory next = history;
+    next.apply({.kind = Kind::kBegan, .time = time, .text = "process 5 started 6 boot 3 host 4"});
+    return next.deaths_after("ckpt-100");
   }
   const TimeLedger& ledger() const { return history.ledger(); }
 
@@ -117,7 +127,7 @@ TEST_F(RunHistoryTest, ASessionThatIsLostIsAnInterruption) {
   EXPECT_EQ(ledger().restoring, Seconds{2});
 }
 
-TEST_F(RunHistoryTest, TwoDeathsBeforeTheFirstSaveAreHeldAgainstTheCheckpoint) {
+TEST_F(RunHistoryTest, TwoKillsBeforeTheFirstStepAreHeldAgainstTheCheckpoint) {
   die_after("ckpt-100");
   die_after("ckpt-100");
   EXPECT_EQ(history.deaths_after("ckpt-100"), 1) << "the second run is not over";
@@ -131,6 +141,51 @@ TEST_F(RunHistoryTest, ADeathWhileItIsRestoredCounts) {
   at(1000, Kind::kRestoring, std::nullopt, "ckpt-100");
   at(1010, Kind::kBegan);
   EXPECT_EQ(history.deaths_after("ckpt-100"), 1);
+}
+
+TEST_F(RunHistoryTest, KillsAtTheSameStepCountFromTheSecondOn) {
+  EXPECT_EQ(die_at(500), 0);
+  EXPECT_EQ(die_at(590), 1) << "a mark is as exact as it is known";
+  EXPECT_EQ(die_at(510), 2);
+}
+
+TEST_F(RunHistoryTest, KillsAtAnyStepsAreNotTheCheckpoints) {
+  for (const int64_t step : {500, 300, 900, 700, 110, 5000}) EXPECT_EQ(die_at(step), 0) << step;
+  EXPECT_EQ(history.sums().interruptions, 5);
+}
+
+TEST_F(RunHistoryTest, KillsAfterTheFirstStepDoNotCountWhereStepsAreNotKnown) {
+  for (int i = 0; i < 4; ++i) {
+    at(time, Kind::kBegan);
+    at(time, Kind::kRestored, std::nullopt, "ckpt");
+    at(time, Kind::kTraining);
+  }
+  EXPECT_EQ(history.deaths_after("ckpt"), 0);
+}
+
+TEST_F(RunHistoryTest, AKillThatTookTheMachineAlongDoesNotCount) {
+  for (const char* next : {"process 1 started 2 boot 9 host 4", "process 1 started 2 boot  host 4", "who knows"}) {
+    die_after("ckpt-100");
+    at(time + 1, Kind::kBegan, std::nullopt, next);
+    EXPECT_EQ(history.deaths_after("ckpt-100"), 0) << next;
+    at(time + 2, Kind::kEnded);
+  }
+}
+
+TEST_F(RunHistoryTest, AMachineThatIsNotKnownIsNotTheSame) {
+  for (int i = 0; i < 3; ++i) {
+    at(time, Kind::kBegan, std::nullopt, "process 1 started 2 boot - host 4");
+    at(time, Kind::kRestored, 100, "ckpt-100");
+  }
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 0);
+}
+
+TEST_F(RunHistoryTest, AnErrorWhileItIsRestoredIsNotTheCheckpoints) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kRestoring, std::nullopt, "ckpt-100");
+  at(1010, Kind::kFailed);
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 0);
+  EXPECT_EQ(history.sums().interruptions, 1);
 }
 
 TEST_F(RunHistoryTest, AnErrorOfTheProgramIsADeathAndOneOfTheSurroundingsIsNone) {

@@ -95,8 +95,8 @@ std::optional<std::string> RunJournal::pass_over(const std::string& prefix) {
   const int64_t deaths = history().deaths_after(base_name(prefix));
   if (options_.pass_over_crashing_checkpoints && deaths >= kMostDeaths) {
     return fmt::format(
-        "the last {} runs that were restored from it died before they had saved another one, as {} tells; to try it "
-        "again, set pass_over_crashing_checkpoints to false, or remove that file",
+        "{} runs that were restored from it died of it, as it seems, before they had saved another one, as {} tells; "
+        "to try it again, set pass_over_crashing_checkpoints to false, or remove that file",
         deaths, path_);
   }
   bool is_first;
@@ -112,7 +112,7 @@ void RunJournal::restored(const std::string& prefix, std::optional<int64_t> step
   note({.kind = Kind::kRestored, .step = step, .text = base_name(prefix)});
   const int64_t deaths = history().deaths_after(base_name(prefix));
   if (options_.pass_over_crashing_checkpoints && deaths >= kMostDeaths) {
-    log_warning("checkpoint {} is tried again, as no other is left: {} runs died after it", prefix, deaths);
+    log_warning("checkpoint {} is tried again, as no other is left: {} runs died of it, as it seems", prefix, deaths);
   }
 }
 

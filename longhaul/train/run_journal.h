@@ -44,7 +44,7 @@ class RunJournal {
 
   void begin();  // a run does
 
-  // For SessionManagerOptions::pass_over: the reason, if two runs died after this checkpoint before they saved another.
+  // For SessionManagerOptions::pass_over: the reason, if two runs died of this checkpoint: RunHistory::deaths_after().
   // The first one without a reason is noted as being restored.
   std::optional<std::string> pass_over(const std::string& prefix);
 

@@ -16,7 +16,7 @@ using Kind = RunEvent::Kind;
 using Phase = RunHistory::Phase;
 
 constexpr std::string_view kFirstLine = "longhaul run journal 1";
-constexpr std::string_view kSums = "sums", kCrashed = "crashed", kNoStep = "-";
+constexpr std::string_view kSums = "sums", kCrashed = "crashed", kNone = "-";
 constexpr size_t kChecksumDigits = 8;
 constexpr size_t kMostText = 1024;            // bytes
 constexpr double kLatestTime = 253402300799;  // the end of the year 9999
@@ -58,7 +58,7 @@ std::string one_line(std::string text) {
 }
 
 std::string step_text(const std::optional<int64_t>& step) {
-  return step ? std::to_string(*step) : std::string(kNoStep);
+  return step ? std::to_string(*step) : std::string(kNone);
 }
 
 std::string checked(const std::string& line) {
@@ -94,12 +94,16 @@ class Words {
   int64_t count() { return number(kMostCount); }
   bool flag() { return number(int64_t{1}) == 1; }
   std::optional<int64_t> step() {
-    if (rest_.starts_with(kNoStep) && (rest_.size() == 1 || rest_[1] == ' ')) return word(), std::nullopt;
+    if (rest_.starts_with(kNone) && (rest_.size() == 1 || rest_[1] == ' ')) return word(), std::nullopt;
     return count();
   }
   std::optional<Seconds> seconds_if_any() {
-    if (rest_.starts_with(kNoStep)) return word(), std::nullopt;
+    if (rest_.starts_with(kNone)) return word(), std::nullopt;
     return seconds();
+  }
+  std::string word_if_any() {
+    const std::string_view text = word();
+    return text == kNone ? "" : std::string(text);
   }
   template <typename Names>
   auto value_of(const Names& names) {
@@ -135,12 +139,13 @@ RunEvent parse_event(Words& words) {
 
 std::string format_sums(const RunHistory::Sums& sums) {
   const TimeLedger& ledger = sums.ledger;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", kSums, name_of(kPhases, sums.phase),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", kSums, name_of(kPhases, sums.phase),
                      sums.until, step_text(sums.step), step_text(sums.highest_step), sums.runs, sums.interruptions,
-                     sums.save_cost ? fmt::format("{}", sums.save_cost->count()) : std::string(kNoStep),
+                     sums.save_cost ? fmt::format("{}", sums.save_cost->count()) : std::string(kNone),
                      ledger.training.count(), ledger.redone.count(), ledger.saving.count(), ledger.restoring.count(),
                      ledger.initialising.count(), ledger.stopped.count(), sums.has_saved ? 1 : 0,
-                     sums.stop_requested ? 1 : 0, step_text(sums.restored_step), one_line(sums.restored));
+                     sums.stop_requested ? 1 : 0, sums.boot.empty() ? kNone : sums.boot, sums.longest_mark,
+                     step_text(sums.restored_step), one_line(sums.restored));
 }
 
 RunHistory::Sums parse_sums(Words& words) {
@@ -160,6 +165,8 @@ RunHistory::Sums parse_sums(Words& words) {
   }
   sums.has_saved = words.flag();
   sums.stop_requested = words.flag();
+  sums.boot = words.word_if_any();
+  sums.longest_mark = words.count();
   sums.restored_step = words.step();
   sums.restored = words.rest();
   return sums;
@@ -182,7 +189,8 @@ void apply_line(std::string_view line, RunHistory& history) {
   } else if (words.next() == kCrashed) {
     words.word();
     const int64_t count = words.count();
-    history.remember_crashes({words.rest(), count});
+    const std::optional<int64_t> step = words.step();
+    history.remember_crashes({words.rest(), count, step});
   } else {
     history.apply(parse_event(words));
   }
@@ -202,7 +210,8 @@ std::string format_run_event(const RunEvent& event) {
 std::string format_run_history(const RunHistory& history) {
   std::string text = fmt::format("{}\n", kFirstLine) + checked(format_sums(history.sums()));
   for (const RunHistory::Crashes& crashes : history.sums().crashes) {
-    text += checked(fmt::format("{} {} {}", kCrashed, crashes.count, one_line(crashes.checkpoint)));
+    text += checked(
+        fmt::format("{} {} {} {}", kCrashed, crashes.count, step_text(crashes.step), one_line(crashes.checkpoint)));
   }
   return text;
 }

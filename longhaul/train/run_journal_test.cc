@@ -20,12 +20,18 @@ class RunJournalTest : public ::testing::Test {
     journal->begin();
     return journal;
   }
-  // A run that is killed after it was restored and has made steps.
+  // A run that is killed after it was restored, before its first step.
   void die_after(const std::string& prefix) {
     const auto journal = begin();
     journal->pass_over(prefix);
     journal->restored(prefix, 100);
+  }
+  void die_at(int64_t step) {
+    const auto journal = begin();
+    journal->restored(prefix(), 100);
     journal->training(101);
+    for (int64_t mark = 110; mark < step; mark += 10) journal->mark(mark);
+    journal->mark(step);
   }
   std::string text() { return read_file(FileSystem::real(), path()); }
   void put(const std::string& contents) { write_file_atomically(FileSystem::real(), path(), contents); }
@@ -114,6 +120,7 @@ TEST_F(RunJournalTest, AllThatAHistoryKnowsIsInItsText) {
   die_after(prefix());
   die_after(prefix());
   die_after(directory.file("model.ckpt-50"));
+  die_at(500);
   const auto journal = begin();
   journal->restored(directory.file("model.ckpt-7"), 7);
   journal->training(8);
@@ -161,9 +168,18 @@ TEST_F(RunJournalTest, ACheckpointAfterWhichTwoRunsDiedIsPassedOver) {
   EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1);
   die_after(prefix());
   const std::string why = begin()->pass_over(prefix()).value_or("");
-  EXPECT_THAT(why, HasSubstr("the last 2 runs that were restored from it died before they had saved another one"));
+  EXPECT_THAT(why,
+              HasSubstr("2 runs that were restored from it died of it, as it seems, before they had saved another"));
   EXPECT_THAT(why, HasSubstr("set pass_over_crashing_checkpoints to false, or remove that file"));
   EXPECT_EQ(begin()->pass_over(directory.file("model.ckpt-50")), std::nullopt);
+}
+
+TEST_F(RunJournalTest, KillsAtTheSameStepAreToldFromOthers) {
+  for (const int64_t step : {900, 300, 700, 102}) die_at(step);
+  EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 0);
+  die_at(102);
+  die_at(102);
+  EXPECT_NE(begin()->pass_over(prefix()), std::nullopt);
 }
 
 TEST_F(RunJournalTest, NoneIsPassedOverIfThatIsNotWanted) {

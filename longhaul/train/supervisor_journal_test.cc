@@ -113,7 +113,7 @@ TEST_F(SupervisorJournalTest, PassesOverACheckpointAfterWhichItDiedTwice) {
   const LogRecorder log;
   EXPECT_EQ(die(), "model.ckpt-3");
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-5 is passed over"));
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("the last 2 runs that were restored from it died"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("2 runs that were restored from it died of it"));
   EXPECT_TRUE(exists(directory.file("model.ckpt-5"))) << "nothing is deleted";
 }
 

@@ -44,8 +44,8 @@ struct SupervisorOptions {
   bool lock_with_flock = true;  // false: by its record alone, where flock() hangs or lies
 
   // Whether the chief that has logdir locked keeps a journal of its runs there (train/run_journal.h): for kAuto, for
-  // the account of lost time, and for what follows. A checkpoint after which two runs died before they had saved
-  // another is passed over for the one before it, unless that is not wanted.
+  // the account of lost time, and for what follows. A checkpoint that two runs died of, as it seems, before they had
+  // saved another is passed over for the one before it, unless that is not wanted (RunHistory::deaths_after()).
   bool keep_journal = true;
   bool pass_over_crashing_checkpoints = true;
 
