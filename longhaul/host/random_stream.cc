@@ -46,6 +46,12 @@ void RandomStream::commit(const Draw& draw) {
   }
 }
 
+void RandomStream::give_back(const Draw& draw) {
+  if (committed_.load() > draw.number) return;
+  int64_t after = draw.number + 1;
+  taken_.compare_exchange_strong(after, draw.number);
+}
+
 RandomStream::Draw RandomStream::take_for_other_run() {
   const int64_t number = others_.fetch_add(1, std::memory_order_relaxed);
   return {seed_of_draw(key_.load(std::memory_order_relaxed), number, kOther), number};

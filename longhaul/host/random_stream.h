@@ -14,6 +14,7 @@ namespace longhaul {
 // the stream's key and the draw's own number alone; so the whole state is a key and two counters.
 //
 //   training step:  take a draw --> compute --> [enter the gate, write variables, commit the draw, leave]
+//                                      failed: give the draw back
 //   other runs:     take a draw, which counts at once
 //
 // Runs that change no variable (an evaluation, a look at a tensor) count by themselves, so that they leave the numbers
@@ -36,7 +37,8 @@ class RandomStream : public Resource {
   explicit RandomStream(uint64_t key) : own_key_(key), key_(key) {}
 
   Draw take_for_step();
-  void commit(const Draw& draw);  // of a step: inside the gate, after the writes
+  void commit(const Draw& draw);     // of a step: inside the gate, after the writes
+  void give_back(const Draw& draw);  // of a step that failed: the next step takes it, unless another one came later
   Draw take_for_other_run();
 
   State state() const;

@@ -32,6 +32,28 @@ TEST(RandomStream, AStepThatHasNotWrittenDoesNotCount) {
   EXPECT_EQ(again.take_for_step().seed, under_way.seed);
 }
 
+TEST(RandomStream, ADrawThatIsGivenBackIsTakenAgain) {
+  RandomStream stream(7);
+  stream.commit(stream.take_for_step());
+  const RandomStream::Draw failed = stream.take_for_step();
+  stream.give_back(failed);
+  const RandomStream::Draw again = stream.take_for_step();
+  EXPECT_EQ(again.number, 1);
+  EXPECT_EQ(again.seed, failed.seed);
+}
+
+TEST(RandomStream, OneThatCountsOrWasOvertakenIsNot) {
+  RandomStream stream(7);
+  const RandomStream::Draw first = stream.take_for_step();
+  stream.commit(first);
+  stream.give_back(first);
+  const RandomStream::Draw second = stream.take_for_step();
+  EXPECT_EQ(second.number, 1);
+  EXPECT_EQ(stream.take_for_step().number, 2);
+  stream.give_back(second);
+  EXPECT_EQ(stream.take_for_step().number, 3);
+}
+
 TEST(RandomStream, OtherRunsLeaveTheNumbersOfStepsAsTheyAre) {
   RandomStream alone(7), beside(7);
   alone.commit(alone.take_for_step());

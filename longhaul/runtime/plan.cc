@@ -135,6 +135,13 @@ void Plan::take_draws(Frame& frame) const {
   }
 }
 
+// Of a step that failed: the next one computes with the same numbers, as a training does that goes on from a
+// checkpoint.
+void Plan::give_draws_back(const Frame& frame) const {
+  if (!writes_variables()) return;
+  for (size_t i = 0; i < random_streams_.size(); ++i) random_streams_[i]->give_back(frame.draws[i]);
+}
+
 void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const {
   size_t at = 0;
   bool same_sizes = true;
@@ -158,6 +165,16 @@ void Plan::execute(Frame& frame, Seconds deadline, const Runner& runner) {
   std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
   if (!only_host_) below_autograd.emplace();
   take_draws(frame);
+  try {
+    execute_with_draws(frame, deadline, runner);
+  } catch (...) {
+    give_draws_back(frame);
+    throw;
+  }
+}
+
+template <typename Runner>
+void Plan::execute_with_draws(Frame& frame, Seconds deadline, const Runner& runner) {
   size_t begin = 0;
   if (snapshot_) {
     read_snapshot(frame, deadline, runner);

@@ -49,12 +49,15 @@ class Plan {
 
   void call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results);
   void take_draws(Frame& frame) const;
+  void give_draws_back(const Frame& frame) const;
   std::unique_ptr<Frame> take_frame();
   void give_back(std::unique_ptr<Frame> frame);
   void bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const;
   // `runner`: Untraced or a Tracer.
   template <typename Runner>
   void execute(Frame& frame, Seconds deadline, const Runner& runner);
+  template <typename Runner>
+  void execute_with_draws(Frame& frame, Seconds deadline, const Runner& runner);
   template <typename Runner>
   void read_snapshot(Frame& frame, Seconds deadline, const Runner& runner);
   template <typename Runner>

@@ -108,6 +108,21 @@ TEST_F(RandomStateTest, ASaveInTheMiddleOfAStepHasTheNumbersOfTheStepBefore) {
   EXPECT_TRUE(identical(resumed.values(), undisturbed.values()));
 }
 
+TEST_F(RandomStateTest, AStepThatFailedIsRepeatedWithTheNumbersItHad) {
+  RandomModel failed(5, /*with_probe=*/true);
+  failed.initialize();
+  failed.steps(2);
+  failed.probe = [] { throw UnavailableError("no data"); };
+  EXPECT_THROW(failed.steps(1), Error);
+  failed.probe = nullptr;
+  failed.saver->save(*failed.session, path);
+  failed.steps(2);
+  RandomModel resumed(5, true);
+  resumed.saver->restore(*resumed.session, path);
+  resumed.steps(2);
+  EXPECT_TRUE(identical(resumed.values(), failed.values()));
+}
+
 TEST_F(RandomStateTest, RunsThatChangeNothingLeaveTheTrainingAsItIs) {
   RandomModel plain, looked_at;
   for (RandomModel* model : {&plain, &looked_at}) {
