@@ -81,13 +81,15 @@ class VariableMemory::Pool {
     std::optional<Region> region = take_free(bytes);
     if (!region) region.emplace(bytes);
     if (region->data() == nullptr) throw ResourceExhaustedError(fmt::format("a buffer of {} bytes: no memory", bytes));
+    std::vector<Region> surplus;  // unmapped after the lock
     const MutexLock lock(mutex_);
     in_tensors_ += bytes;
+    if (free_ > most_free()) trim(&surplus);
     return *std::move(region);
   }
 
   void replaced(size_t before, size_t now) EXCLUDES(mutex_) {
-    std::vector<Region> surplus;  // unmapped after the lock
+    std::vector<Region> surplus;
     const MutexLock lock(mutex_);
     variables_ += now - before;
     if (now > 0) ++of_size_[now].variables;

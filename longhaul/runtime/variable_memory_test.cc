@@ -103,6 +103,18 @@ TEST(VariableMemory, ALimitCountsWhatIsHeldAndWhatIsFree) {
   EXPECT_EQ(memory.bytes_free(), 0u);
 }
 
+TEST(VariableMemory, WhatIsHeldOfOneSizeLeavesLessForAnother) {
+  const VariableMemory memory(2 * kBytes);
+  memory.add_keeper();
+  const at::Tensor a = memory.make({kBytes}, at::kByte), b = memory.make({2 * kBytes}, at::kByte);
+  memory.replaced({}, a);
+  memory.replaced({}, b);
+  memory.make({kBytes}, at::kByte).reset();
+  EXPECT_EQ(memory.bytes_free(), static_cast<uint64_t>(kBytes));
+  const at::Tensor held = memory.make({2 * kBytes}, at::kByte);
+  EXPECT_EQ(memory.bytes_free(), 0u);
+}
+
 TEST(VariableMemory, IsPreparedWithoutPageFaultsLater) {
   constexpr int64_t kMany = 64 << 20;
   const auto faults = [] {
