@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "longhaul/base/log.h"
 
 namespace longhaul {
@@ -24,8 +26,14 @@ int64_t WatchedStep::now() const {
   return step_.initialized() ? step_.read().tensor.item<int64_t>() : 0;
 }
 
+WatchedStep::Steps WatchedStep::advance() {
+  const MutexLock lock(mutex_);
+  const int64_t step = now();
+  return {std::exchange(last_, step), step};
+}
+
 void WatchedStep::look() {
-  const int64_t step = now(), before = last_.exchange(step);
+  const auto [before, step] = advance();
   if (step / watch_.every <= before / watch_.every) return;
   try {
     watch_.passed();

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <atomic>
-
+#include "longhaul/base/mutex.h"
 #include "longhaul/runtime/variable_store.h"
 #include "longhaul/session/step_watch.h"
 
@@ -14,14 +13,19 @@ class WatchedStep {
   WatchedStep(StepWatch watch, VariableStore& variables);
 
   // After each run that has written variables.
-  void look();
+  void look() EXCLUDES(mutex_);
 
  private:
-  int64_t now() const;  // 0: it has no value
+  struct Steps {
+    int64_t before = 0, now = 0;
+  };
+  Steps advance() EXCLUDES(mutex_);  // the last step that was seen, and this one, which takes its place
+  int64_t now() const;               // 0: it has no value
 
   const StepWatch watch_;
   VariableSlot& step_;
-  std::atomic<int64_t> last_;
+  Mutex mutex_;  // not held while passed() is called
+  int64_t last_ GUARDED_BY(mutex_);
 };
 
 }  // namespace longhaul
