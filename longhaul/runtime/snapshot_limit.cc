@@ -1,6 +1,7 @@
 #include "longhaul/runtime/snapshot_limit.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
@@ -23,15 +24,22 @@ SnapshotLimit::Snapshot::Snapshot(std::shared_ptr<SnapshotLimit> limit) : limit_
 }
 
 SnapshotLimit::Snapshot::~Snapshot() {
-  const MutexLock lock(limit_->mutex_);
-  if (!taken_) --limit_->being_taken_;
-  if (--limit_->snapshots_ == 0) limit_->in_force_.store(false);
-  limit_->changed();
-  if (limit_->snapshots_ > 0 || limit_->waits_ == 0) return;
-  log_info("{} training steps waited for a checkpoint to be written, {:.3f} s in all: snapshot_memory is {} bytes",
-           limit_->waits_, limit_->waited_.count(), *limit_->limit_);
-  limit_->waits_ = 0;
-  limit_->waited_ = Seconds{0};
+  std::string report;
+  {
+    const MutexLock lock(limit_->mutex_);
+    if (!taken_) --limit_->being_taken_;
+    if (--limit_->snapshots_ == 0) limit_->in_force_.store(false);
+    limit_->changed();
+    if (limit_->snapshots_ == 0) report = limit_->report_of_waits();
+  }
+  if (!report.empty()) log_info("{}", report);
+}
+
+std::string SnapshotLimit::report_of_waits() {
+  if (waits_ == 0) return "";
+  return fmt::format(
+      "{} training steps waited for a checkpoint to be written, {:.3f} s in all: snapshot_memory is {} bytes",
+      std::exchange(waits_, 0), std::exchange(waited_, Seconds{0}).count(), *limit_);
 }
 
 // A value that a snapshot holds.
@@ -134,6 +142,12 @@ bool SnapshotLimit::reserve(uint64_t bytes) {
 }
 
 void SnapshotLimit::wait_for_change(uint64_t seen, Seconds deadline) {
+  if (changes_in_time(seen, deadline)) return;
+  log_warning("A checkpoint has let go of no variable for {} s: training goes on, with more than snapshot_memory",
+              longest_wait_.count());
+}
+
+bool SnapshotLimit::changes_in_time(uint64_t seen, Seconds deadline) {
   const Seconds start = Clock::real().now();
   const MutexLock lock(mutex_);
   while (changes_ == seen && !overdue_ && !closed_) {
@@ -141,17 +155,15 @@ void SnapshotLimit::wait_for_change(uint64_t seen, Seconds deadline) {
     if (deadline.count() > 0 && now > deadline) {
       throw DeadlineExceededError("a step waited too long for a checkpoint that takes all of snapshot_memory");
     }
-    if (now - start > longest_wait_) return give_up_waiting();
+    if (now - start > longest_wait_) {
+      overdue_ = true;
+      changed_.notify_all();
+      return false;
+    }
     const Seconds until = deadline.count() > 0 ? std::min(deadline, start + longest_wait_) : start + longest_wait_;
     changed_.wait_for(mutex_, until - now);
   }
-}
-
-void SnapshotLimit::give_up_waiting() {
-  log_warning("A checkpoint has let go of no variable for {} s: training goes on, with more than snapshot_memory",
-              longest_wait_.count());
-  overdue_ = true;
-  changed_.notify_all();
+  return true;
 }
 
 void SnapshotLimit::changed() {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -75,7 +76,8 @@ class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
   bool reserve(uint64_t bytes);  // false: there is no room
   void wait_for_change(uint64_t seen, Seconds deadline);
   void note_wait(Seconds duration);
-  void give_up_waiting() REQUIRES(mutex_);
+  bool changes_in_time(uint64_t seen, Seconds deadline);  // false: nothing did for `longest_wait`
+  std::string report_of_waits() REQUIRES(mutex_);         // empty: there were none
   void changed() REQUIRES(mutex_);
 
   const VariableMemory memory_;

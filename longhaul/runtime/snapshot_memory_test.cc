@@ -4,14 +4,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/session/snapshots.h"
+#include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr int kVariables = 8;
 constexpr int64_t kElements = 16 << 10;  // of each; few enough for one thread
@@ -202,9 +206,8 @@ TEST_F(SnapshotMemoryTest, WaitingEndsWithTheRunsDeadlineAndWithTheSession) {
   EXPECT_TRUE(holds_one_moment(values));
 }
 
-TEST_F(SnapshotMemoryTest, ASaverThatNeverLetsGoIsNotWaitedForForEver) {
-  const VariableMemory memory;
-  const auto limit = std::make_shared<SnapshotLimit>(memory, 0, Seconds{0.02});
+// Two steps while a saver lets go of nothing; the limit is nothing.
+void exceed(const VariableMemory& memory, const std::shared_ptr<SnapshotLimit>& limit) {
   VariableSlot variable("v", memory);
   variable.assign(Value(at::zeros({kElements})));
   std::shared_ptr<SnapshotLimit::Snapshot> snapshot = limit->begin();
@@ -215,6 +218,28 @@ TEST_F(SnapshotMemoryTest, ASaverThatNeverLetsGoIsNotWaitedForForEver) {
   for (int i = 0; i < 2; ++i) {
     const SnapshotLimit::Entry entry(gate, *limit, written, Seconds{0});
   }
+}
+
+TEST_F(SnapshotMemoryTest, ASaverThatNeverLetsGoIsNotWaitedForForEver) {
+  const VariableMemory memory;
+  const LogRecorder log;
+  exceed(memory, std::make_shared<SnapshotLimit>(memory, 0, Seconds{0.02}));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("training goes on, with more than snapshot_memory"));
+}
+
+TEST_F(SnapshotMemoryTest, ASlowLogHoldsUpNobodyElse) {
+  const VariableMemory memory;
+  const auto limit = std::make_shared<SnapshotLimit>(memory, 0, Seconds{0.02});
+  std::vector<std::future<void>> others;
+  int held_up = 0;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string&) {
+    others.push_back(std::async(std::launch::async, [&] { limit->close(); }));
+    if (others.back().wait_for(std::chrono::seconds(10)) != std::future_status::ready) ++held_up;
+  });
+  exceed(memory, limit);
+  set_log_sink(before);
+  EXPECT_EQ(others.size(), 2u) << "of the wait in vain, and of the snapshot's end";
+  EXPECT_EQ(held_up, 0);
 }
 
 }  // namespace
