@@ -79,8 +79,8 @@ struct SessionOptions {
   int intra_op_parallelism_threads = 0;  // for one operation; 0: as the process has it. It is a setting of the process.
   Seconds operation_timeout{0};          // for every run; 0: none
 
-  // How many bytes the snapshots that savers take may hold beyond the variables themselves. A step that would need more
-  // waits, before its first write, until the saver has written enough. Absent: as many as the variables have.
+  // How many bytes snapshots may hold beyond the variables themselves. A step that would need more waits, before its
+  // first write, until a saver has written enough. Absent: no limit; one snapshot takes at most the variables' own.
   std::optional<uint64_t> snapshot_memory;
 };
 
