@@ -36,8 +36,10 @@ void WeightDigestHook::after_run(SessionRunContext& context, const SessionRunVal
   const int64_t before = HookStep::before_the_run(values), every = options_.every_n_steps;
   if (!last_) last_ = before;
   if ((before + 1) / every == *last_ / every) return;
+  const int64_t now = step_.now(context.session());
+  if (now / every == *last_ / every) return;  // the run made no step
   digests_->take(context.session());
-  last_ = before + 1;
+  last_ = now;
 }
 
 void WeightDigestHook::end(Session&) {
