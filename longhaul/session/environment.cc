@@ -1,5 +1,8 @@
 #include "longhaul/session/environment.h"
 
+#include <fmt/format.h>
+
+#include "longhaul/base/error.h"
 #include "longhaul/base/mutex.h"
 
 namespace longhaul {
@@ -14,6 +17,15 @@ struct Known {
 Known& known() {
   static auto* known = new Known;
   return *known;
+}
+
+void check_fits_a_line(const std::string& name, const std::string& value) {
+  if (name.find('\n') == std::string::npos && name.find(": ") == std::string::npos &&
+      value.find('\n') == std::string::npos) {
+    return;
+  }
+  throw InvalidArgumentError(fmt::format(
+      "the option \"{}\" = \"{}\" cannot be recorded: take line breaks out, and \": \" out of its name", name, value));
 }
 
 }  // namespace
@@ -31,6 +43,7 @@ Environment environment() {
 }
 
 void record_option(const std::string& name, const std::string& value) {
+  check_fits_a_line(name, value);
   MutexLock lock(known().mutex);
   known().options["option " + name] = value;
 }

@@ -14,7 +14,8 @@ using Environment = std::map<std::string, std::string>;
 Environment environment();
 
 // Adds an option of the program's own, on which its results depend: a batch size, a file's version. The same name again
-// replaces its value. A resume warns if it is another one than that of the checkpoint.
+// replaces its value. A resume warns if it is another one than that of the checkpoint. InvalidArgumentError: a line
+// break in either, or ": " in the name.
 //
 //   record_option("batch_size", std::to_string(options.batch_size));
 void record_option(const std::string& name, const std::string& value);

@@ -45,6 +45,16 @@ TEST(EnvironmentRecord, HasTheProgramsOptions) {
   EXPECT_EQ(environment_of("1234").at("graph"), "1234");
 }
 
+TEST(EnvironmentRecord, AnOptionThatIsNoLineIsRefused) {
+  EXPECT_THROW(record_option("layers", "64\n32"), InvalidArgumentError);
+  EXPECT_THROW(record_option("layers\n", "64"), InvalidArgumentError);
+  EXPECT_THROW(record_option("model: layers", "64"), InvalidArgumentError);
+  record_option("data:", "a: b");
+  proto::MetaGraphDef meta_graph;
+  record_environment(environment_of("1234"), &meta_graph);
+  EXPECT_EQ(recorded_environment(meta_graph), environment_of("1234"));
+}
+
 class GraphFingerprint : public ::testing::Test {
  protected:
   static std::string of(double rate, uint64_t seed, const std::string& file) {
