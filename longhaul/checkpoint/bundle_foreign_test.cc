@@ -187,9 +187,9 @@ TEST_F(ForeignBundle, NoListOfSlicesIsBelieved) {
   Entry whole = entry(kFloat, {int64_t{1} << 40}, "");
   set_slice(*whole.add_slices(), parse_shape_and_slice("2 0,2").second);
   const std::string key = slice_key("t", parse_shape_and_slice("2 0,2").second);
-  const auto error_with = [&](const Entry& part) {
+  const auto error_with = [&](const Entry& part, size_t damages = 1) {
     const BundleReader reader = this->reader({{"t", whole}, {key, part}});
-    EXPECT_EQ(reader.verify().size(), 1u);
+    EXPECT_EQ(reader.verify().size(), damages);
     try {
       reader.read("t");
     } catch (const DataLossError& error) {
@@ -200,6 +200,9 @@ TEST_F(ForeignBundle, NoListOfSlicesIsBelieved) {
   EXPECT_THAT(error_of_reading(whole), HasSubstr("it is not stored"));
   EXPECT_THAT(error_with(entry(kFloat, {2}, "abcdefgh")), HasSubstr("hold 2 of the 1099511627776 elements"));
   EXPECT_THAT(error_with(entry(kInt32, {2}, "abcdefgh")), HasSubstr("it is stored with dtype 3"));
+  Entry nested = entry(kFloat, {2}, "abcdefgh");
+  set_slice(*nested.add_slices(), parse_shape_and_slice("2 0,2").second);
+  EXPECT_THAT(error_with(nested, 2), HasSubstr("in slices itself")) << "its size was not compared with its shape";
   whole.mutable_slices(0)->mutable_extent(0)->set_start(-1);
   EXPECT_THROW(reader({{"t", whole}}).read("t"), DataLossError);
 }

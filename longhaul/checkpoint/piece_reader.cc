@@ -89,10 +89,20 @@ class PieceReader::Batch {
   std::vector<PieceChecksum> checksums_;
 };
 
+// An index that names a file which is not there is of a damaged checkpoint, unless all of it was removed meanwhile.
+std::unique_ptr<const ReadableFile> PieceReader::open_shard(const std::string& path) const {
+  try {
+    return files_.open(path);
+  } catch (const NotFoundError& error) {
+    if (!files_.exists(index_path(index_.committed()))) throw;
+    throw DataLossError(error.what());
+  }
+}
+
 const ReadableFile& PieceReader::shard(int number) const {
   MutexLock lock(mutex_);
   auto& file = shards_[number];
-  if (file == nullptr) file = files_.open(data_path(index_.committed(), number, index_.num_shards()));
+  if (file == nullptr) file = open_shard(data_path(index_.committed(), number, index_.num_shards()));
   return *file;
 }
 

@@ -44,6 +44,7 @@ class PieceReader {
 
   const ReadableFile& file_of(const StoredPiece& piece, const std::string& where) const;
   const ReadableFile& shard(int number) const;
+  std::unique_ptr<const ReadableFile> open_shard(const std::string& path) const;
   void read_strings_of(const ReadableFile& file, WantedPiece& wanted) const;
 
   FileSystem& files_;

@@ -70,7 +70,7 @@ TensorSlice TensorSlice::within(const Shape& tensor) const {
   TensorSlice slice = *this;
   for (int d = 0; d < tensor.rank(); ++d) {
     Extent& extent = slice.extents[static_cast<size_t>(d)];
-    if (extent.length == kFull) extent.length = tensor.dim(d) - extent.start;
+    if (extent.length == kFull && extent.start >= 0) extent.length = tensor.dim(d) - extent.start;
     if (extent.start < 0 || extent.length < 0 || extent.start > tensor.dim(d) ||
         extent.length > tensor.dim(d) - extent.start) {
       throw InvalidArgumentError(

@@ -183,14 +183,27 @@ void DirectWriter::take_free_block(uint64_t offset) {
   blocks_[open_].offset = offset;
 }
 
+// What says that this write cannot be made this way, or not now: an ordinary one may do.
+bool DirectWriter::is_refusal(int error) {
+  switch (error) {
+    case EINVAL:
+    case EAGAIN:
+    case EINTR:
+    case ECANCELED:
+    case ENOMEM:
+    case EOPNOTSUPP: return true;
+    default: return false;
+  }
+}
+
 // Waits for one of the writes under way and frees its block.
 void DirectWriter::reap() {
   const IoQueue::Finished finished = queue_->wait();
   --under_way_;
   Block& block = blocks_[finished.tag];
   block.under_way = false;
-  const bool refused = finished.result == -EINVAL;
-  if (refused) direct_wanted_ = false;
+  if (finished.result == -EINVAL) direct_wanted_ = false;
+  const bool refused = finished.result < 0 && is_refusal(static_cast<int>(-finished.result));
   if (finished.result < 0 && !refused) throw_failed("write", static_cast<int>(-finished.result));
   const size_t done = refused ? 0 : static_cast<size_t>(finished.result);
   if (done < block.size) finish_plainly(block, done);
@@ -297,16 +310,21 @@ void DirectWriter::close() {
   } catch (const std::exception&) {
     error = std::current_exception();
   }
-  const int closed = ::close(std::exchange(fd_, -1));
+  const int closed = ::close(std::exchange(fd_, -1)) == 0 ? 0 : errno;
   queue_.reset();
   blocks_.clear();
   if (error) std::rethrow_exception(error);
-  if (closed != 0 && errno != EINTR) throw_failed("close", errno);
+  if (closed != 0 && closed != EINTR) throw_failed("close", closed);
 }
 
 // Waits for everything under way, whatever becomes of it.
 void DirectWriter::drain() noexcept {
-  for (; under_way_ > 0; --under_way_) queue_->wait();
+  try {
+    for (; under_way_ > 0; --under_way_) queue_->wait();
+  } catch (const Error&) {
+    queue_.reset();  // which waits for what is left
+    under_way_ = 0;
+  }
   blocks_.clear();
 }
 

@@ -86,6 +86,7 @@ class DirectWriter : public WritableFile {
   void make_room(uint64_t end);
   void take_free_block(uint64_t offset);
   void reap();
+  static bool is_refusal(int error);
   void finish_plainly(const Block& block, size_t done);
   void write_plainly(std::string_view data, uint64_t offset);
   void flush_blocks();

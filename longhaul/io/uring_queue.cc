@@ -1,4 +1,5 @@
 #include <liburing.h>
+#include <unistd.h>
 
 #include <vector>
 
@@ -12,7 +13,10 @@ namespace {
 class UringQueue : public IoQueue {
  public:
   explicit UringQueue(const io_uring& ring) : ring_(ring) {}
-  ~UringQueue() override { io_uring_queue_exit(&ring_); }
+  ~UringQueue() override {
+    wait_for_all();
+    io_uring_queue_exit(&ring_);
+  }
   UringQueue(const UringQueue&) = delete;
   UringQueue& operator=(const UringQueue&) = delete;
 
@@ -31,8 +35,9 @@ class UringQueue : public IoQueue {
     do {
       submitted = io_uring_submit(&ring_);
     } while (submitted == -EINTR);
-    if (submitted >= 0) return;
-    refused_.push_back({tag, submitted});
+    if (submitted > 0) in_kernel_ += static_cast<size_t>(submitted);
+    if (io_uring_sq_ready(&ring_) == 0) return;
+    refused_.push_back({tag, submitted < 0 ? submitted : -EAGAIN});
     io_uring_prep_nop(sqe);  // it goes with the next one
     io_uring_sqe_set_data64(sqe, kNothing);
   }
@@ -62,10 +67,25 @@ class UringQueue : public IoQueue {
     if (error < 0) throw_errno(-error, "io_uring_enter");
     const Finished finished{static_cast<size_t>(io_uring_cqe_get_data64(cqe)), cqe->res};
     io_uring_cqe_seen(&ring_, cqe);
+    --in_kernel_;
     return finished;
   }
 
+  // The kernel reads from and writes to memory of ours as long as anything is under way, also after the ring is closed.
+  void wait_for_all() noexcept {
+    while (in_kernel_ > 0) {
+      io_uring_cqe* cqe = nullptr;
+      if (io_uring_wait_cqe(&ring_, &cqe) == 0) {
+        io_uring_cqe_seen(&ring_, cqe);
+        --in_kernel_;
+      } else {
+        ::usleep(1000);
+      }
+    }
+  }
+
   io_uring ring_;
+  size_t in_kernel_ = 0;  // submitted, and not seen to be over
   std::vector<Finished> refused_;
 };
 
