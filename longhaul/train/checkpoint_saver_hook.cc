@@ -75,7 +75,8 @@ void CheckpointSaverHook::take_over_checkpoints(int64_t step) {
   const auto is_of_step = [&](const std::string& prefix) { return split_step(prefix).step == step; };
   const auto restored = std::find_if(candidates.begin(), candidates.end(), is_of_step);
   if (restored == candidates.end()) return;
-  recover_checkpoint_list(*saver_, *options_.files, directory_, {candidates.begin(), restored}, *restored);
+  recover_checkpoint_list(*saver_, *options_.files, directory_,
+                          {.restored = *restored, .damaged = {candidates.begin(), restored}});
 }
 
 const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {

@@ -76,7 +76,6 @@ FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOpti
     tidy(options.directory, [&] { complete_corrupt_sets(*options.files, options.directory); });
   }
   FallBack result{.damaged = incomplete(options)};
-  std::vector<std::string> passed_over;
   const auto try_next = [&](const std::string& prefix) {
     if (try_to_restore(saver, session, prefix)) {
       result.restored = prefix;
@@ -87,12 +86,12 @@ FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOpti
   for (const std::string& prefix : checkpoint_candidates(*options.files, options.directory, options.basename)) {
     if (result.restored) break;
     if (is_passed_over(options, prefix)) {
-      passed_over.push_back(prefix);
+      result.passed_over.push_back(prefix);
     } else {
       try_next(prefix);
     }
   }
-  for (const std::string& prefix : passed_over) {
+  for (const std::string& prefix : result.passed_over) {
     if (!result.restored) try_next(prefix);
   }
   if (!result.restored && !result.damaged.empty()) {

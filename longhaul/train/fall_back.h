@@ -18,8 +18,9 @@ struct FallBackOptions {
 };
 
 struct FallBack {
-  std::optional<std::string> restored;  // nullopt: there is no checkpoint
-  std::vector<std::string> damaged;     // which would have come before, or were seen to be incomplete
+  std::optional<std::string> restored;   // nullopt: there is no checkpoint
+  std::vector<std::string> damaged;      // which would have come before, or were seen to be incomplete
+  std::vector<std::string> passed_over;  // which would have come before, too; they may have been tried after all
 };
 
 // Restores the newest checkpoint of a directory that is whole:

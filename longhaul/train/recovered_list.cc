@@ -1,32 +1,60 @@
 #include "longhaul/train/recovered_list.h"
 
+#include <algorithm>
 #include <set>
 
 #include "longhaul/checkpoint/checkpoint_files.h"
 
 namespace longhaul {
-void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string& directory,
-                             const std::vector<std::string>& damaged, const std::string& restored) {
-  const CheckpointState listed = read_checkpoint_state(files, directory).state;
-  std::set<std::string> left_out;
-  for (const std::string& prefix : damaged) left_out.insert(canonical_prefix(prefix));
-  CheckpointState managed{.last_preserved_timestamp = listed.last_preserved_timestamp};
-  const bool timed = listed.all_model_checkpoint_timestamps.size() == listed.all_model_checkpoint_paths.size();
-  const auto add = [&](const std::string& prefix, double time) {
-    if (directory_name(canonical_prefix(prefix)) != canonical_prefix(directory)) return;
-    managed.all_model_checkpoint_paths.push_back(prefix);
-    if (timed) managed.all_model_checkpoint_timestamps.push_back(time);
+namespace {
+
+struct Managed {
+  std::string prefix;
+  double time = 0;
+};
+
+std::set<std::string> canonical(const std::vector<std::string>& prefixes) {
+  std::set<std::string> names;
+  for (const std::string& prefix : prefixes) names.insert(canonical_prefix(prefix));
+  return names;
+}
+
+// Those of them that come after the restored one come before it.
+void move_before_restored(const std::set<std::string>& passed_over, const std::string& restored,
+                          std::vector<Managed>& managed) {
+  const auto is_restored = [&](const Managed& each) { return canonical_prefix(each.prefix) == restored; };
+  const auto is_passed_over = [&](const Managed& each) {
+    return !is_restored(each) && passed_over.contains(canonical_prefix(each.prefix));
   };
+  std::stable_partition(std::find_if(managed.begin(), managed.end(), is_restored), managed.end(), is_passed_over);
+}
+
+}  // namespace
+
+void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string& directory, const FallBack& recovery) {
+  const CheckpointState listed = read_checkpoint_state(files, directory).state;
+  const std::set<std::string> left_out = canonical(recovery.damaged);
+  const std::string restored = canonical_prefix(recovery.restored.value());
+  const bool timed = listed.all_model_checkpoint_timestamps.size() == listed.all_model_checkpoint_paths.size();
+  std::vector<Managed> managed;
   bool has_restored = false;
   for (size_t i = 0; i < listed.all_model_checkpoint_paths.size(); ++i) {
     const std::string prefix = prefix_in(files, directory, listed.all_model_checkpoint_paths[i]);
     if (left_out.contains(canonical_prefix(prefix))) continue;
-    has_restored = has_restored || canonical_prefix(prefix) == canonical_prefix(restored);
-    add(prefix, timed ? listed.all_model_checkpoint_timestamps[i] : 0);
+    has_restored = has_restored || canonical_prefix(prefix) == restored;
+    managed.push_back({prefix, timed ? listed.all_model_checkpoint_timestamps[i] : 0});
   }
-  const std::vector<double> committed = checkpoint_mtimes(files, {restored});
-  if (!has_restored) add(restored, committed.empty() ? 0 : committed[0]);
-  saver.recover_last_checkpoints(managed);
+  const std::vector<double> committed = checkpoint_mtimes(files, {*recovery.restored});
+  if (!has_restored) managed.push_back({*recovery.restored, committed.empty() ? 0 : committed[0]});
+  move_before_restored(canonical(recovery.passed_over), restored, managed);
+
+  CheckpointState state{.last_preserved_timestamp = listed.last_preserved_timestamp};
+  for (const auto& [prefix, time] : managed) {
+    if (directory_name(canonical_prefix(prefix)) != canonical_prefix(directory)) continue;
+    state.all_model_checkpoint_paths.push_back(prefix);
+    if (timed) state.all_model_checkpoint_timestamps.push_back(time);
+  }
+  saver.recover_last_checkpoints(state);
 }
 
 }  // namespace longhaul

@@ -108,7 +108,7 @@ void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& optio
   const std::vector<std::string> candidates =
       checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
   if (candidates.empty()) return;
-  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {}, candidates.front());
+  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {.restored = candidates.front()});
 }
 
 bool SessionManager::restore(Session& session, const PrepareOptions& options) {
@@ -128,7 +128,7 @@ bool SessionManager::restore_newest(Session& session, const PrepareOptions& opti
                                                    .pass_over = options_.pass_over});
   if (!fall_back.restored) return false;
   restored_from_ = *fall_back.restored;
-  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, fall_back.damaged, restored_from_);
+  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, fall_back);
   return true;
 }
 
