@@ -63,7 +63,8 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
     report_failure(target, snapshot.step, std::current_exception());
     return std::nullopt;
   }
-  report_success(target, snapshot.step, prefix, prefix != before);
+  const bool is_new = prefix != before || !target.global_step.valid();
+  report_success(target, snapshot.step, prefix, is_new);
   return prefix;
 }
 

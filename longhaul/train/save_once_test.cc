@@ -32,6 +32,23 @@ TEST_F(SaveOnceTest, WhatWorksIsKnownAndTold) {
   EXPECT_THAT(describe(events_in_directory(logdir.path())), ElementsAre("version brain.Event:2", "CHECKPOINT"));
 }
 
+TEST_F(SaveOnceTest, WithoutAStepEachOneIsNewThoughItHasTheSameName) {
+  int told = 0;
+  SaveTarget nameless = target();
+  nameless.global_step = Output();
+  nameless.costs = [&](const SaveReport&) { return ++told, SaveCosts(); };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(save_once(nameless, *session), path);
+  EXPECT_EQ(told, 3);
+}
+
+TEST_F(SaveOnceTest, WhatIsNotWrittenAgainIsNotToldAgain) {
+  int told = 0;
+  SaveTarget numbered = target();
+  numbered.costs = [&](const SaveReport&) { return ++told, SaveCosts(); };
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(save_once(numbered, *session), path + "-0");
+  EXPECT_EQ(told, 1);
+}
+
 TEST_F(SaveOnceTest, AFailureOfTheFilesIsReportedEverywhereAndNotThrown) {
   const LogRecorder log;
   files.fail_writes_after(0);
