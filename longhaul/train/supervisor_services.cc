@@ -1,5 +1,6 @@
 #include "longhaul/train/supervisor_services.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -107,6 +108,7 @@ TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceCont
 
 void TimerCheckpointService::start_loop() {
   snapshots_->prepare([this] { return coord().should_stop(); });
+  due_ = coord().clock().now();
 }
 
 void TimerCheckpointService::run_loop() {
@@ -118,6 +120,20 @@ void TimerCheckpointService::run_loop() {
     if (clock.now() + pause >= next_interval || coord().wait_for_stop(pause)) return;
   }
   if (context_->chooses_interval) choose_interval();
+}
+
+Seconds TimerCheckpointService::next_interval() {
+  const Seconds since_due = coord().clock().now() - due_;
+  const double missed = std::max(0.0, std::floor(since_due / interval_) - 1);
+  if (missed > 0) {
+    log_warning(
+        "checkpoints that were due meanwhile are left out: {:.0f}. The last one took {:.0f} s, one is due every {:.0f} "
+        "s",
+        missed, since_due.count(), interval_.count());
+  }
+  const Seconds wait = (1 + missed) * interval_;
+  due_ += wait;
+  return wait;
 }
 
 bool TimerCheckpointService::save() {

@@ -76,7 +76,8 @@ class StepCounterService : public LooperThread {
 
 // Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched, unless the model
 // was restored: a training that dies soon after a restart is to find the checkpoint again that it was restored from.
-// One that fails is tried again, when SaveAttempts says so or with the next interval, whichever is sooner. Under kAuto
+// One that fails is tried again, when SaveAttempts says so or with the next interval, whichever is sooner. Those that
+// fall due while one is taken are left out, but for the last, as the log says: they do not queue up. Under kAuto
 // each interval is chosen by what the last saves have cost and how often the training was interrupted:
 // best_save_interval().
 class TimerCheckpointService : public LooperThread {
@@ -86,7 +87,7 @@ class TimerCheckpointService : public LooperThread {
  protected:
   void start_loop() override;
   void run_loop() override;
-  Seconds next_interval() override { return interval_; }
+  Seconds next_interval() override;
 
  private:
   bool save();
@@ -96,7 +97,8 @@ class TimerCheckpointService : public LooperThread {
   const std::shared_ptr<Snapshots> snapshots_;
   SaveCostMeter meter_;
   Seconds interval_;
-  bool is_saved_;  // the model is as a checkpoint has it, from which it was restored
+  Seconds due_{0};  // when the last call was, or the first will be
+  bool is_saved_;   // the model is as a checkpoint has it, from which it was restored
 };
 
 }  // namespace longhaul

@@ -230,6 +230,33 @@ TEST_F(ServicesTest, CheckpointsComeAtTheirTimes) {  // SV-49
   });
 }
 
+class ExposedTimer : public TimerCheckpointService {
+ public:
+  using TimerCheckpointService::next_interval;
+  using TimerCheckpointService::start_loop;
+  using TimerCheckpointService::TimerCheckpointService;
+};
+
+TEST_F(ServicesTest, CheckpointsThatAreMissedDoNotQueueUp) {
+  add_step();
+  ExposedTimer service(
+      std::make_shared<ServiceContext>(ServiceContext{.coord = Coordinator({.clock = &clock}),
+                                                      .session = make_scripted_session(graph, server),
+                                                      .saver = std::make_shared<Saver>(SaverOptions{.graph = &graph}),
+                                                      .save_model_secs = Seconds{600}}));
+  service.start_loop();
+  const LogRecorder log;
+  clock.advance(Seconds{599});
+  EXPECT_EQ(service.next_interval(), Seconds{600});
+  clock.advance(Seconds{600 + 599});
+  EXPECT_EQ(service.next_interval(), Seconds{600}) << "one is late";
+  EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("left out")));
+  clock.advance(Seconds{1502});
+  EXPECT_EQ(service.next_interval(), Seconds{1800}) << "of the three that are late two are left out";
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("are left out: 2. The last one took 2100 s"));
+  EXPECT_EQ(service.next_interval(), Seconds{600});
+}
+
 TEST_F(ServicesTest, ACleanEndIsSaved) {  // unlike SV-65
   add_step();
   Supervisor sv(options);
