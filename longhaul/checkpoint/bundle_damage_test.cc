@@ -31,6 +31,10 @@ void* noted(size_t size, void* memory) {
 void* operator new(size_t size) {
   return noted(size, std::malloc(size));
 }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  if (size > largest_allocation.load(std::memory_order_relaxed)) largest_allocation = size;
+  return std::malloc(size);
+}
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }
