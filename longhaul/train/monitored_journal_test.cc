@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/train/event_lines.h"
 #include "longhaul/train/journal_service.h"
@@ -87,6 +89,36 @@ TEST_F(MonitoredJournalTest, AStopOfTheProgramIsNoted) {
     session.run(train);
     EXPECT_TRUE(history().sums().stop_requested);
   });
+}
+
+TEST_F(MonitoredJournalTest, AStopWhileARestartWaitsEndsTheRun) {
+  const Operation loses = code([] { throw AbortedError("preempted"); });
+  training.restart.backoff = Seconds{1};  // of a clock that stands still
+  const LogRecorder log;
+  std::thread stopper([&] {
+    eventually([&] { return log.text().find("restart 1 comes in 1 s") != std::string::npos; });
+    coordinator.request_stop();
+  });
+  monitored_training_session(training, [&](MonitoredSession& session) {
+    session.run(train);
+    session.run(loses);
+  });
+  stopper.join();
+  EXPECT_EQ(sessions, 1);
+  EXPECT_EQ(history().sums().phase, RunHistory::Phase::kStopped);
+}
+
+TEST_F(MonitoredJournalTest, AnErrorWhileSavesFailIsNotTheCheckpoints) {
+  train_for(3);
+  training.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &clock});
+  const auto fail = [&](MonitoredSession& session) {
+    session.run(train);
+    training.saves->failed(std::make_exception_ptr(ResourceExhaustedError("the disk is full")));
+    throw InternalError("a buffer is full");
+  };
+  EXPECT_THROW(monitored_training_session(training, fail), InternalError);
+  EXPECT_EQ(history().deaths_after("model.ckpt-3"), 0);
+  EXPECT_EQ(history().sums().interruptions, 1);
 }
 
 TEST_F(MonitoredJournalTest, WritesTheGoodputAsAScalar) {

@@ -169,12 +169,17 @@ MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSession
 
 void monitored_training_session(const MonitoredTrainingSessionOptions& options,
                                 const std::function<void(MonitoredSession&)>& body) {
-  const std::shared_ptr<RunJournal> journal = make_journal(options);
+  MonitoredTrainingSessionOptions used = options;
+  if (!used.saves) {
+    used.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &options.coordinator.clock()});
+  }
+  const std::shared_ptr<RunJournal> journal = make_journal(used);
   try {
-    MonitoredSession session(session_options(options, journal));
+    MonitoredSession session(session_options(used, journal));
     session.monitor([&] { body(session); });
+    if (journal) journal->ended();
   } catch (...) {
-    if (journal) journal->ended(std::current_exception());
+    if (journal) journal->ended(std::current_exception(), used.saves->status().consecutive_failures > 0);
     throw;
   }
 }

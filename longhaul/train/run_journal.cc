@@ -142,9 +142,12 @@ void RunJournal::stop_requested(const std::string& why, std::optional<int64_t> s
   note({.kind = Kind::kStopRequested, .step = step, .text = why});
 }
 
-void RunJournal::ended(const std::exception_ptr& error) {
+void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed) {
   RunEvent event{.kind = Kind::kEnded};
-  if (error) event = {.kind = is_of_surroundings(error) ? Kind::kDisturbed : Kind::kFailed, .text = message_of(error)};
+  if (error) {
+    event.kind = is_disturbed || is_of_surroundings(error) ? Kind::kDisturbed : Kind::kFailed;
+    event.text = message_of(error);
+  }
   try {
     note(event);
   } catch (const Error& taken) {

@@ -56,8 +56,8 @@ class RunJournal {
   void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first one counts
 
   // The run ends, by this error if there is one, and where the time went is logged. Once; nothing may be noted after
-  // it.
-  void ended(const std::exception_ptr& error = nullptr);
+  // it. `is_disturbed`: whatever the error is, it is not the checkpoint's.
+  void ended(const std::exception_ptr& error = nullptr, bool is_disturbed = false);
 
   RunHistory history() const;  // with the time until now
 

@@ -211,6 +211,14 @@ TEST_F(RunJournalTest, AnErrorOfTheSurroundingsIsNotHeldAgainstTheCheckpoint) {
   EXPECT_EQ(end_with(nullptr), 0);
 }
 
+TEST_F(RunJournalTest, WhereTheRunWasDisturbedNoErrorIsHeldAgainstTheCheckpoint) {
+  const auto journal = begin();
+  journal->restored(prefix(), 100);
+  journal->ended(std::make_exception_ptr(InternalError("the disk is broken")), /*is_disturbed=*/true);
+  EXPECT_EQ(on_disk().deaths_after("model.ckpt-100"), 0);
+  EXPECT_EQ(on_disk().sums().interruptions, 1);
+}
+
 TEST_F(RunJournalTest, TheEndIsLoggedAndOnTheDisk) {
   const LogRecorder log;
   const auto journal = begin();

@@ -108,9 +108,18 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
 }
 
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
+  end_journal(std::make_exception_ptr(AbortedError("another session is prepared")));
   coord_.clear_stop();
-  journal_.reset();
   lock_.reset();
+  try {
+    return prepare_locked(options);
+  } catch (...) {
+    end_journal(std::current_exception());
+    throw;
+  }
+}
+
+std::shared_ptr<Session> Supervisor::prepare_locked(const PrepareSessionOptions& options) {
   lock_logdir();
   if (writer_) writer_->reopen();
   std::shared_ptr<Session> session;
@@ -165,7 +174,8 @@ void Supervisor::note_start(bool has_services) {
 }
 
 void Supervisor::end_journal(const std::exception_ptr& error) {
-  if (const auto journal = std::exchange(journal_, nullptr)) journal->ended(error);
+  const auto journal = std::exchange(journal_, nullptr);
+  if (journal) journal->ended(error, save_status().consecutive_failures > 0);
 }
 
 std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOptions& options) {

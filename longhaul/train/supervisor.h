@@ -130,6 +130,7 @@ class Supervisor {
   std::shared_ptr<const ServiceContext> make_context(std::shared_ptr<Session> session) const;
   void start_digests(const std::shared_ptr<Session>& session);
   void lock_logdir();
+  std::shared_ptr<Session> prepare_locked(const PrepareSessionOptions& options);
   void begin_journal();
   void note_start(bool has_services);
   void start_journal_service(const std::shared_ptr<Session>& session);

@@ -1,4 +1,5 @@
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/journal_service.h"
 #include "longhaul/train/run_journal_format.h"
 #include "longhaul/train/supervisor_fixture.h"
@@ -134,6 +135,57 @@ TEST_F(SupervisorJournalTest, TriesACheckpointAgainIfThatIsWanted) {
   die();
   die();
   EXPECT_EQ(die(), "model.ckpt-5");
+}
+
+TEST_F(SupervisorJournalTest, AStartThatFailsClearsNothing) {
+  run_steps(3);
+  die();
+  install_session_factory([](const std::string&, Graph&, const SessionOptions&) -> std::unique_ptr<Session> {
+    throw InternalError("there is no device");
+  });
+  {
+    Supervisor sv(options);
+    EXPECT_THROW(sv.prepare_or_wait_for_session(), InternalError);
+  }
+  EXPECT_EQ(history().deaths_after("model.ckpt-3"), 1);
+  EXPECT_EQ(history().sums().interruptions, 2);
+  EXPECT_EQ(history().sums().phase, RunHistory::Phase::kStopped);
+}
+
+TEST_F(SupervisorJournalTest, AnotherSessionEndsTheRunOfTheOneBefore) {
+  run_steps(3);
+  Supervisor sv(options);
+  for (int i = 0; i < 3; ++i) {
+    restart();
+    sv.prepare_or_wait_for_session();
+    EXPECT_EQ(base_name(sv.restored_from()), "model.ckpt-3");
+  }
+  EXPECT_EQ(history().sums().runs, 4);
+  EXPECT_EQ(history().deaths_after("model.ckpt-3"), 0);
+  sv.stop();
+  EXPECT_EQ(history().sums().phase, RunHistory::Phase::kStopped);
+}
+
+TEST_F(SupervisorJournalTest, AnErrorWhileSavesFailIsNotTheCheckpoints) {
+  BadDisk disk;
+  options.files = &disk;
+  run_steps(3);
+  disk.before_rename = [](const std::string&, const std::string& to) {
+    if (to.find("model.ckpt") != to.npos) throw ResourceExhaustedError("no room");
+  };
+  restart();
+  Supervisor sv(options);
+  EXPECT_THROW(sv.managed_session([&](Session& session) {
+    make_steps(session, 1);
+    as_time_passes([&] {
+      clock.advance(Seconds{10});
+      return sv.save_status().consecutive_failures > 0;
+    });
+    throw InternalError("a buffer is full");
+  }),
+               InternalError);
+  EXPECT_EQ(history().deaths_after("model.ckpt-3"), 0);
+  EXPECT_EQ(history().sums().interruptions, 1);
 }
 
 TEST_F(SupervisorJournalTest, ARunThatSavesClearsItsCheckpoint) {
