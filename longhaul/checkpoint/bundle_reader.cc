@@ -9,6 +9,11 @@ bool is_slice(const std::string& key) {
   return key[0] == '\0';
 }
 
+// Whether such an error is the checkpoint's fault, and not that of the moment.
+bool tells_of_damage(Code code) {
+  return code != Code::kResourceExhausted && code != Code::kUnavailable && code != Code::kPermissionDenied;
+}
+
 }  // namespace
 
 BundleReader::BundleReader(FileSystem& files, const std::string& prefix)
@@ -84,7 +89,9 @@ std::vector<std::string> BundleReader::verify() const {
   }
   pieces_.read(wanted);
   for (const WantedPiece& one : wanted) {
-    if (one.error) damages.push_back(message_of(one.error));
+    if (!one.error) continue;
+    if (!tells_of_damage(code_of(one.error))) std::rethrow_exception(one.error);
+    damages.push_back(message_of(one.error));
   }
   return damages;
 }

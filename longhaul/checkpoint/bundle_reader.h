@@ -64,8 +64,9 @@ class BundleReader {
   std::vector<Tensor> read_many(std::span<const Wanted> wanted, const MakeTensor& make = {}) const;
 
   // Reads everything, in the same way and through a bounded amount of memory, and throws nothing away but the bytes:
-  // the message of each tensor that is damaged, or that cannot be read. Empty: the checkpoint is whole. Dtypes that we
-  // cannot hold are verified like others.
+  // the message of each tensor that is damaged. Empty: the checkpoint is whole. Dtypes that we cannot hold are verified
+  // like others. ResourceExhaustedError, UnavailableError, PermissionDeniedError: it could not be read at this moment,
+  // by this process.
   std::vector<std::string> verify() const;
 
   uint64_t total_bytes() const;  // of all tensors in the data files

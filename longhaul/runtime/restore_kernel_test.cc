@@ -24,13 +24,14 @@ class RestoreKernel : public ::testing::Test {
   }
 
   // The values of an operation that restores these.
-  std::vector<Value> restore(const std::vector<std::string>& names, const std::vector<DType>& dtypes) {
+  std::vector<Value> restore(const std::vector<std::string>& names, const std::vector<DType>& dtypes,
+                             std::vector<std::string> slice_specs = {}) {
+    slice_specs.resize(names.size());
     const Output prefix = ops::constant(root_, Tensor::scalar(prefix_));
     const Output name = ops::constant(root_, Tensor::of(names));
-    const Output slices = ops::constant(root_, Tensor::of(std::vector<std::string>(names.size())));
+    const Output slices = ops::constant(root_, Tensor::of(slice_specs));
     const Operation op = root_.add("RestoreV2", "restore", {prefix, name, slices}, {{"dtypes", dtypes}});
-    std::vector<Value> slots{Value(Tensor::scalar(prefix_)), Value(Tensor::of(names)),
-                             Value(Tensor::of(std::vector<std::string>(names.size())))};
+    std::vector<Value> slots{Value(Tensor::scalar(prefix_)), Value(Tensor::of(names)), Value(Tensor::of(slice_specs))};
     slots.resize(3 + names.size());
     const std::vector<int> inputs{0, 1, 2};
     KernelContext context(op, inputs, inputs, {}, 3, slots, resources_);
@@ -44,6 +45,16 @@ class RestoreKernel : public ::testing::Test {
   Scope root_{graph_};
   SessionResources resources_;
 };
+
+TEST_F(RestoreKernel, ASliceIsOfATensorOfTheShapeThatItNames) {
+  EXPECT_EQ(restore({"small"}, {kInt64}, {"2 1,1"})[0].shape(), Shape({1}));
+  try {
+    restore({"small"}, {kInt64}, {"3 1,1"});
+    FAIL();
+  } catch (const InvalidArgumentError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("small in " + prefix_ + " has shape [2], a slice of one of shape [3]"));
+  }
+}
 
 TEST_F(RestoreKernel, AVariableTakesWhatWasReadWithoutACopy) {
   std::vector<Value> values = restore({"large", "small"}, {kFloat, kInt64});

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "longhaul/testing/faulty_file_system.h"
@@ -17,6 +18,10 @@ class BadDisk : public testing::FaultyFileSystem {
     if (before_rename) before_rename(from, to);
     FaultyFileSystem::rename(from, to);
   }
+  std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    if (before_open) before_open(path);
+    return FaultyFileSystem::open(path);
+  }
   void remove(const std::string& path) override {
     if (before_remove) before_remove(path);
     FaultyFileSystem::remove(path);
@@ -25,6 +30,7 @@ class BadDisk : public testing::FaultyFileSystem {
   std::function<uint64_t()> room;                                                     // empty: what there is
   std::function<void(const std::string& from, const std::string& to)> before_rename;  // may throw
   std::function<void(const std::string& path)> before_remove;
+  std::function<void(const std::string& path)> before_open;
 };
 
 // Flips a bit in the middle of a file.

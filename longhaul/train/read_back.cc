@@ -15,7 +15,7 @@ std::string damage_of(FileSystem& files, const std::string& prefix) {
     const std::vector<std::string> damages = BundleReader(files, prefix).verify();
     if (damages.empty()) return "";
     return damages.size() == 1 ? damages[0] : fmt::format("{} (and {} more)", damages[0], damages.size() - 1);
-  } catch (const Error& error) {
+  } catch (const DataLossError& error) {
     return error.what();
   }
 }

@@ -176,6 +176,7 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
   SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = snapshot_time};
   report.bytes = committed ? *committed : write(prefix, std::move(snapshot.values), options);
   note_committed(report);
+  if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
   if (options.write_state) managed_.record(prefix, record_options(prefix, options));
   report.total = options_.clock->now() - start;
   note(report, options.write_state);
@@ -235,7 +236,6 @@ uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, con
     values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
   }
   commit(writer, prefix, options);
-  if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
   return writer.data_bytes();
 }
 

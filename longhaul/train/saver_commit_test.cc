@@ -138,6 +138,24 @@ TEST_F(CommitProtocol, NothingIsDeletedForACheckpointThatCannotBeReadBack) {
   EXPECT_FALSE(exists(path + "-1"));
 }
 
+TEST_F(CommitProtocol, ACheckpointThatCannotBeReadAtTheMomentIsNotDamaged) {
+  for (const Verification verification : {Verification::kBeforeDeletion, Verification::kAlways}) {
+    options.verify = verification;
+    options.max_to_keep = 1;
+    Saver saver(options);
+    saver.save(*session, path, 1);
+    disk.before_open = [](const std::string& opened) {
+      if (opened.find(".data-") != opened.npos) throw ResourceExhaustedError("Too many open files");
+    };
+    EXPECT_THROW(saver.save(*session, path, 2), ResourceExhaustedError);
+    disk.before_open = {};
+    EXPECT_THAT(verify(path + "-2"), IsEmpty());
+    EXPECT_FALSE(files.exists(path + "-2.index.corrupt"));
+    EXPECT_TRUE(checkpoint_exists(files, path + "-1")) << "it is not deleted for one that nobody could read";
+    remove_checkpoint(files, path + "-2");
+  }
+}
+
 TEST_F(CommitProtocol, ReadingBackIsForDeletionsForAllOrForNone) {
   rot();
   options.max_to_keep = 5;

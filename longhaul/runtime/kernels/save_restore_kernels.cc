@@ -54,7 +54,13 @@ std::vector<BundleReader::Wanted> wanted_of(const KernelContext& context, const 
                                  dtype_name(static_cast<DType>(stored)), dtype_name(dtype)));
     }
     wanted.push_back({.name = names.names[at]});
-    if (!names.slices[at].empty()) wanted.back().slice = parse_shape_and_slice(names.slices[at]).second;
+    if (names.slices[at].empty()) continue;
+    const auto [shape, slice] = parse_shape_and_slice(names.slices[at]);
+    if (shape != reader.entry(names.names[at]).shape) {
+      context.refuse(fmt::format("{} in {} has shape {}, a slice of one of shape {} is wanted", names.names[at],
+                                 names.prefix, reader.entry(names.names[at]).shape.to_string(), shape.to_string()));
+    }
+    wanted.back().slice = slice;
   }
   return wanted;
 }
