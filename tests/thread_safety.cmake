@@ -9,7 +9,7 @@ set(text "rule precompile
   depfile = $out.d
   deps = gcc
 rule analyse
-  command = ${clang} -fsyntax-only -include-pch common.pch $in && touch $out
+  command = ${clang} -fsyntax-only -include-pch common.pch $own $in && touch $out
   depfile = $out.d
   deps = gcc
   description = $in
@@ -31,6 +31,10 @@ foreach(layer ${layers})
     cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE name)
     string(REPLACE "/" "_" name ${name})
     string(APPEND text "build ${name}: analyse ${source} | flags common.pch\n")
+    get_source_file_property(own ${source} TARGET_DIRECTORY longhaul_${layer} COMPILE_DEFINITIONS)
+    if(own)
+      string(APPEND text "  own = '-D${own}'\n")
+    endif()
   endforeach()
 endforeach()
 set(includes $<FILTER:$<REMOVE_DUPLICATES:${includes}>,EXCLUDE,^/usr/include$>)

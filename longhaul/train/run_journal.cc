@@ -73,7 +73,7 @@ void RunJournal::begin() {
     began_wall_ = std::max(0.0, options_.clock->wall_time());
     is_open_ = true;
     is_restoring_ = false;
-    failure = failure_of([this] { replace_file(); });
+    failure = failure_of_writing(nullptr);
   }
   log_failure(failure);
   note({.kind = Kind::kBegan, .text = process_text()});
@@ -184,16 +184,15 @@ void RunJournal::note(RunEvent event) {
     event.time = time_now();
     history_.apply(event);
     if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised) is_restoring_ = false;
-    failure = failure_of([&] { write(event); });
+    failure = failure_of_writing(&event);
   }
   log_failure(failure);
 }
 
 // What stands against it, if that is news. After an error the file is no longer used.
-template <typename Work>
-std::string RunJournal::failure_of(const Work& work) {
+std::string RunJournal::failure_of_writing(const RunEvent* event) {
   try {
-    work();
+    write(event);
     is_failing_ = false;
   } catch (const DirectoryTakenError&) {
     throw;
@@ -210,12 +209,12 @@ void RunJournal::log_failure(const std::string& failure) const {
 }
 
 // The lock of the journal is that of its file.
-void RunJournal::write(const RunEvent& event) {
-  if (!file_ || bytes_ > kMostBytes) return replace_file();
-  const std::string line = format_run_event(event);
+void RunJournal::write(const RunEvent* event) {
+  if (!event || !file_ || bytes_ > kMostBytes) return replace_file();
+  const std::string line = format_run_event(*event);
   file_->append(line);
   bytes_ += line.size();
-  if (needs_disk(event.kind)) return file_->sync();
+  if (needs_disk(event->kind)) return file_->sync();
   file_->flush();
 }
 

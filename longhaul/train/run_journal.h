@@ -65,10 +65,9 @@ class RunJournal {
   RunHistory read() const;
   void note(RunEvent event);
   double time_now() const REQUIRES(mutex_);
-  template <typename Work>
-  std::string failure_of(const Work& work) REQUIRES(mutex_);
+  std::string failure_of_writing(const RunEvent* event) REQUIRES(mutex_);
   void log_failure(const std::string& failure) const;
-  void write(const RunEvent& event) REQUIRES(mutex_);
+  void write(const RunEvent* event) REQUIRES(mutex_);  // null: all of it anew
   void replace_file() REQUIRES(mutex_);
 
   const std::string directory_, path_;
