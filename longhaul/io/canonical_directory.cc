@@ -5,15 +5,37 @@
 #include "longhaul/io/file.h"
 
 namespace longhaul {
+namespace {
+
+std::filesystem::path absolute_path(const std::string& directory) {
+  std::error_code error;
+  std::filesystem::path path = std::filesystem::absolute(strip_file_scheme(directory), error);
+  if (error) throw_errno(error.value(), "find the directory of " + directory);
+  return path;
+}
+
+std::string without_last_slash(std::string name) {
+  if (name.size() > 1 && name.ends_with('/')) name.pop_back();
+  return name;
+}
+
+}  // namespace
 
 std::string canonical_directory(const std::string& directory) {
   std::error_code error;
-  const std::filesystem::path path = std::filesystem::absolute(strip_file_scheme(directory), error);
-  if (error) throw_errno(error.value(), "find the directory of " + directory);
-  std::string name = std::filesystem::weakly_canonical(path, error).string();
-  if (error) name = path.lexically_normal().string();
-  if (name.size() > 1 && name.ends_with('/')) name.pop_back();
-  return name;
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(absolute_path(directory), error);
+  return error ? spelled_directory(directory) : without_last_slash(resolved.string());
+}
+
+std::string resolved_directory(const std::string& directory) {
+  std::error_code error;
+  const std::filesystem::path resolved = std::filesystem::weakly_canonical(absolute_path(directory), error);
+  if (error) throw_errno(error.value(), "follow the links of " + directory);
+  return without_last_slash(resolved.string());
+}
+
+std::string spelled_directory(const std::string& directory) {
+  return without_last_slash(absolute_path(directory).lexically_normal().string());
 }
 
 }  // namespace longhaul

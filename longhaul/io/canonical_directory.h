@@ -9,4 +9,10 @@ namespace longhaul {
 // the system throws where a relative path has no working directory any more.
 std::string canonical_directory(const std::string& directory);
 
+// As canonical_directory(), but a link that cannot be followed is an error: what the system throws.
+std::string resolved_directory(const std::string& directory);
+
+// Absolute, without "file://", dots and a last slash; links stay. What the system throws, as above.
+std::string spelled_directory(const std::string& directory);
+
 }  // namespace longhaul

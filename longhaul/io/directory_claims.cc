@@ -1,5 +1,8 @@
 #include "longhaul/io/directory_claims.h"
 
+#include <exception>
+
+#include "longhaul/base/error.h"
 #include "longhaul/io/canonical_directory.h"
 
 namespace longhaul {
@@ -9,10 +12,18 @@ DirectoryClaims& DirectoryClaims::of_this_process() {
   return *claims;
 }
 
-void DirectoryClaims::set(const std::string& directory, const Claim& claim) {
-  const std::string key = canonical_directory(directory);
+void DirectoryClaims::take(const std::string& directory, const OwnerRecord& owner) {
+  const std::string key = canonical_directory(directory), spelled = spelled_directory(directory);
   MutexLock lock(mutex_);
-  claims_[key] = claim;
+  claims_[key] = {owner, true};
+  spellings_[spelled] = key;
+}
+
+void DirectoryClaims::give_back(const OwnerRecord& owner) {
+  MutexLock lock(mutex_);
+  for (auto& [key, claim] : claims_) {
+    if (claim.owner.token == owner.token) claim.is_held = false;
+  }
 }
 
 std::optional<DirectoryClaims::Claim> DirectoryClaims::find(const std::string& directory) const {
@@ -20,10 +31,29 @@ std::optional<DirectoryClaims::Claim> DirectoryClaims::find(const std::string& d
     MutexLock lock(mutex_);
     if (claims_.empty()) return std::nullopt;
   }
-  const std::string key = canonical_directory(directory);
+  std::exception_ptr unresolved;
+  try {
+    if (auto claim = find_resolved(directory)) return claim;
+  } catch (const Error&) {
+    unresolved = std::current_exception();
+  }
+  auto claim = find_spelled(directory);
+  if (!claim && unresolved) std::rethrow_exception(unresolved);
+  return claim;
+}
+
+std::optional<DirectoryClaims::Claim> DirectoryClaims::find_resolved(const std::string& directory) const {
+  const std::string key = resolved_directory(directory);
   MutexLock lock(mutex_);
   const auto claim = claims_.find(key);
   return claim == claims_.end() ? std::nullopt : std::optional(claim->second);
+}
+
+std::optional<DirectoryClaims::Claim> DirectoryClaims::find_spelled(const std::string& directory) const {
+  const std::string spelled = spelled_directory(directory);
+  MutexLock lock(mutex_);
+  const auto key = spellings_.find(spelled);
+  return key == spellings_.end() ? std::nullopt : std::optional(claims_.at(key->second));
 }
 
 bool DirectoryClaims::holds(const std::string& directory, const std::string& token) const {

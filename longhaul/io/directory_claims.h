@@ -10,7 +10,8 @@
 namespace longhaul {
 
 // The directories that this process has locked, now or before, so that whatever writes to one finds its lock without
-// being handed it. However a directory is spelled, it is the same. Any thread.
+// being handed it. However a directory is spelled, it is the same; and one that was locked by way of a link is still
+// found by it when the link leads nowhere, or somewhere else, since. Any thread.
 class DirectoryClaims {
  public:
   struct Claim {
@@ -20,13 +21,20 @@ class DirectoryClaims {
 
   static DirectoryClaims& of_this_process();  // lives for ever
 
-  void set(const std::string& directory, const Claim& claim);
+  void take(const std::string& directory, const OwnerRecord& owner);
+  void give_back(const OwnerRecord& owner);  // nothing is done where a later one has the directory
+
+  // What the system throws where it cannot be told which directory this is: it may be one of them.
   std::optional<Claim> find(const std::string& directory) const;
   bool holds(const std::string& directory, const std::string& token) const;
 
  private:
+  std::optional<Claim> find_resolved(const std::string& directory) const;
+  std::optional<Claim> find_spelled(const std::string& directory) const;
+
   mutable Mutex mutex_;
-  std::map<std::string, Claim> claims_ GUARDED_BY(mutex_);  // by canonical path
+  std::map<std::string, Claim> claims_ GUARDED_BY(mutex_);           // by canonical path
+  std::map<std::string, std::string> spellings_ GUARDED_BY(mutex_);  // those paths, by how they were given
 };
 
 }  // namespace longhaul

@@ -160,7 +160,7 @@ DirectoryLock::DirectoryLock(const std::string& directory, const DirectoryLockOp
             .since = now};
   write_record(now);
   owner_.heartbeat = now;
-  claims().set(directory_, {owner_, true});
+  claims().take(directory_, owner_);
   sweep(*options_.files, directory_, options_.limit);
 }
 
@@ -222,7 +222,7 @@ void DirectoryLock::refuse_unless_dead() const {
 }
 
 DirectoryLock::~DirectoryLock() {
-  claims().set(directory_, {owner_, false});
+  claims().give_back(owner_);
   try {
     const auto now = read_patiently(*options_.files, directory_);
     if (now && now->token == owner_.token) options_.files->remove(owner_path(directory_));

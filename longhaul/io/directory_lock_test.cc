@@ -272,6 +272,44 @@ TEST_F(DirectoryLockTest, WhoWritesToADirectoryFindsItsLock) {
   EXPECT_THROW(check(other.file("link/model.ckpt-1")), DirectoryTakenError);
 }
 
+TEST_F(DirectoryLockTest, AnEarlierOneThatEndsLateLeavesTheLaterOneItsDirectory) {
+  auto earlier = take();
+  files_.remove(record());
+  files_.remove(lock_file());
+  const auto later = take();
+  earlier.reset();
+  EXPECT_NO_THROW(check_directory_owner(files_, directory_.file("model.ckpt-1")));
+  files_.remove(record());
+  EXPECT_THROW(check_directory_owner(files_, directory_.file("model.ckpt-1")), DirectoryTakenError);
+}
+
+TEST_F(DirectoryLockTest, OneByWayOfALinkIsFoundWhereTheLinkLeadsNowhereOrElsewhere) {
+  const testing::TemporaryDirectory links;
+  const std::string link = links.file("link"), path = link + "/model.ckpt-1";
+  std::filesystem::create_directory_symlink(directory_.path(), link);
+  const DirectoryLock lock(link);
+  EXPECT_NO_THROW(check_directory_owner(files_, path));
+  const auto lead_to = [&](const std::string& place) {
+    std::filesystem::remove(link);
+    std::filesystem::create_directory_symlink(place, link);
+  };
+  lead_to("link");  // in a circle
+  EXPECT_THROW(check_directory_owner(files_, path), Error);
+  lead_to(links.file("nowhere"));
+  EXPECT_THROW(check_directory_owner(files_, path), NotFoundError);
+  std::filesystem::create_directory(links.file("other"));
+  lead_to(links.file("other"));
+  EXPECT_THROW(check_directory_owner(files_, path), DirectoryTakenError);
+  EXPECT_NO_THROW(check_directory_owner(files_, directory_.file("model.ckpt-1")));
+}
+
+TEST_F(DirectoryLockTest, ADirectoryThatCannotBeToldFromItsOwnIsNotTakenForAnother) {
+  const testing::TemporaryDirectory links;
+  std::filesystem::create_directory_symlink("circle", links.file("circle"));
+  const auto lock = take();
+  EXPECT_THROW(check_directory_owner(files_, links.file("circle/model.ckpt-1")), Error);
+}
+
 TEST_F(DirectoryLockTest, WhoHasGivenItBackMayWriteUntilAnotherHasIt) {
   const std::string path = directory_.file("model.ckpt-1");
   take();
