@@ -7,6 +7,7 @@
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/genuine_test.h"
+#include "longhaul/checkpoint/set_aside.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -155,6 +156,23 @@ TEST_F(BundleCommit, ReplacesACheckpointOfSeveralDataFiles) {
   save(FileSystem::real(), prefix, 2.0f);
   EXPECT_EQ(value_of(prefix), 2.0f);
   EXPECT_THAT(FileSystem::real().list(directory.path()), ElementsAre("m.data-00000-of-00001", "m.index", "m.meta"));
+}
+
+TEST_F(BundleCommit, WhatIsPutBackHasNoMetaGraphOfTheCheckpointThatWasToReplaceIt) {
+  const TemporaryDirectory directory;
+  const std::string prefix = directory.file("m-1"), meta = meta_graph_filename(prefix);
+  FileSystem& files = FileSystem::real();
+  save(files, prefix, 1.0f);
+  set_aside(files, prefix);
+  write_file_atomically(files, meta, "two");
+  put_back(files, prefix);
+  EXPECT_EQ(read_file(files, meta), "one");
+  files.remove(meta);
+  set_aside(files, prefix);
+  write_file_atomically(files, meta, "two");
+  put_back(files, prefix);
+  EXPECT_FALSE(files.exists(meta));
+  EXPECT_EQ(value_of(prefix), 1.0f);
 }
 
 TEST_F(BundleCommit, TheNextSaveRemovesTheTemporariesOfDeadProcesses) {

@@ -11,6 +11,7 @@
 #include "longhaul/checkpoint/set_aside.h"
 #include "longhaul/checkpoint/table.h"
 #include "longhaul/checkpoint/table_writer.h"
+#include "longhaul/io/directory_lock.h"
 
 namespace longhaul {
 namespace {
@@ -44,6 +45,7 @@ class Merge {
 
   void commit() {
     files_.make_directories(directory_name(prefix_));
+    check_directory_owner(files_, prefix_);
     if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
     for (size_t i = 0; i < sources_.size(); ++i) {
       remove_if_exists(files_, target(i));
@@ -51,6 +53,7 @@ class Merge {
     }
     write_index();
     files_.sync_directory(directory_name(prefix_));
+    check_directory_owner(files_, prefix_);
     files_.rename(index_temporary_, index_path(prefix_));
     committed_ = true;
     files_.sync_directory(directory_name(prefix_));
@@ -58,6 +61,7 @@ class Merge {
 
   void undo() {
     if (committed_) return;
+    check_directory_owner(files_, prefix_);
     remove_if_exists(files_, index_temporary_);
     if (files_.exists(index_path(prefix_))) {  // the old one was not set aside yet
       drop_aside(files_, prefix_);
@@ -68,6 +72,8 @@ class Merge {
   }
 
   void remove_leftovers(bool remove_directories) {
+    check_directory_owner(files_, prefix_);
+    for (const std::string& part : parts_) check_directory_owner(files_, part);
     drop_aside(files_, prefix_);
     for (const std::string& path : data_files_of(files_, prefix_)) {
       bool ours = false;
@@ -169,6 +175,8 @@ void merge_bundles(FileSystem& files, const std::vector<std::string>& parts, con
   } catch (...) {
     try {
       merge.undo();
+    } catch (const DirectoryTakenError&) {
+      throw;
     } catch (const Error& error) {
       log_warning("{} was not merged, and cleaning up failed: {}", prefix, error.what());
     }
@@ -176,6 +184,8 @@ void merge_bundles(FileSystem& files, const std::vector<std::string>& parts, con
   }
   try {
     merge.remove_leftovers(remove_directories);
+  } catch (const DirectoryTakenError&) {
+    throw;
   } catch (const Error& error) {
     log_warning("{} is merged, but files that it was made of could not be removed: {}", prefix, error.what());
   }

@@ -17,9 +17,12 @@ namespace longhaul {
 //   5. What was set aside and the parts are removed; with `remove_directories` the parts' directories too, where they
 //      are empty then. What fails here is reported in the log.
 //
-// After an error the old checkpoint is there, and the parts. InvalidArgumentError: "Duplicate tensor keyed by NAME",
-// "Merging bundles with conflicting endianness", "Merging bundles with different format versions", nothing to merge, a
-// part that has the name of the result. NotFoundError, DataLossError: a part is not there, or damaged.
+// Before 2, 4 and 5, and before an error undoes them, check_directory_owner() is asked: once the directory is
+// another's, nothing in it is renamed or removed any more (DirectoryTakenError).
+//
+// After another error the old checkpoint is there, and the parts. InvalidArgumentError: "Duplicate tensor keyed by
+// NAME", "Merging bundles with conflicting endianness", "Merging bundles with different format versions", nothing to
+// merge, a part that has the name of the result. NotFoundError, DataLossError: a part is not there, or damaged.
 void merge_bundles(FileSystem& files, const std::vector<std::string>& parts, const std::string& prefix,
                    bool remove_directories = false);
 

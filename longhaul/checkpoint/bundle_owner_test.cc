@@ -1,6 +1,10 @@
 #include <gmock/gmock.h>
 
+#include <functional>
+#include <utility>
+
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle_merge.h"
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/io/directory_lock.h"
@@ -11,6 +15,18 @@ namespace longhaul {
 namespace {
 
 using ::testing::IsEmpty;
+
+class AtTheFirstLink : public testing::FaultyFileSystem {
+ public:
+  explicit AtTheFirstLink(std::function<void()> call) : call_(std::move(call)) {}
+  void link(const std::string& from, const std::string& to) override {
+    FaultyFileSystem::link(from, to);
+    if (call_) std::exchange(call_, nullptr)();
+  }
+
+ private:
+  std::function<void()> call_;
+};
 
 // A writer in a directory that this process has locked, and which another one takes over at some moment of a save.
 class BundleOwner : public ::testing::Test {
@@ -28,6 +44,12 @@ class BundleOwner : public ::testing::Test {
     owner.token = std::string(32, 'e');
     write_owner(FileSystem::real(), directory_.path(), owner);
     before_ = files_.operations().size();
+  }
+  std::string part() const { return directory_.file("part"); }
+  void write_part() {
+    BundleWriter writer(files_, part());
+    writer.add("w", Tensor::scalar(3.0f));
+    writer.finish();
   }
   // What was renamed, linked or removed since then, temporary files left out.
   std::vector<std::string> done_since() const {
@@ -75,6 +97,31 @@ TEST_F(BundleOwner, NothingIsCommittedOrPutBackInADirectoryThatWasLostBeforeTheC
   }
   EXPECT_THAT(done_since(), IsEmpty());
   EXPECT_TRUE(checkpoint_exists(files_, prefix()));  // the old one, aside
+}
+
+TEST_F(BundleOwner, NothingIsMergedInADirectoryThatWasLost) {
+  write_part();
+  steal();
+  EXPECT_THROW(merge_bundles(files_, {part()}, prefix()), DirectoryTakenError);
+  EXPECT_THAT(done_since(), IsEmpty());
+}
+
+TEST_F(BundleOwner, AMergeIsNotCommittedOrUndoneInADirectoryThatWasLostMeanwhile) {
+  write_part();
+  AtTheFirstLink files([this] { steal(); });
+  EXPECT_THROW(merge_bundles(files, {part()}, directory_.file("m-3")), DirectoryTakenError);
+  EXPECT_FALSE(checkpoint_exists(files, directory_.file("m-3")));
+  EXPECT_TRUE(files.exists(data_path(directory_.file("m-3"), 0, 1)));  // another's, for all that is known
+  EXPECT_TRUE(checkpoint_exists(files, part()));
+}
+
+TEST_F(BundleOwner, PartsInADirectoryThatWasLostStay) {
+  write_part();
+  steal();
+  const testing::TemporaryDirectory other;
+  EXPECT_THROW(merge_bundles(files_, {part()}, other.file("m")), DirectoryTakenError);
+  EXPECT_TRUE(checkpoint_exists(files_, other.file("m")));
+  EXPECT_TRUE(checkpoint_exists(files_, part()));
 }
 
 TEST_F(BundleOwner, TheOwnerWritesAsEver) {

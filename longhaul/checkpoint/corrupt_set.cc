@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/set_aside.h"
 #include "longhaul/io/directory_lock.h"
 
 namespace longhaul {
@@ -22,38 +23,47 @@ void rename_corrupt(FileSystem& files, const std::string& path) {
   files.rename(path, corrupt_path(path));
 }
 
-void rename_all_but_index(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
-  for (const std::string& path : data_files_of(files, prefix)) rename_corrupt(files, path);
-  const std::string meta = meta_graph_filename(prefix, meta_suffix);
-  if (files.exists(meta)) rename_corrupt(files, meta);
-  files.sync_directory(directory_name(prefix));
-}
-
 // The index last: as long as it is there, the set is found.
 void remove_corrupt_set(FileSystem& files, const std::string& prefix) {
   check_directory_owner(files, prefix);
   const std::string start = base_name(prefix) + ".", index = base_name(corrupt_path(index_path(prefix)));
+  const std::string aside = base_name(aside_prefix(prefix)) + ".";  // another set
   for (const std::string& name : files.list(directory_name(prefix))) {
-    const bool is_part = name.starts_with(start) && name.ends_with(kCorrupt) && name != index;
+    const bool is_of_set = name.starts_with(start) && name.ends_with(kCorrupt) && !name.starts_with(aside);
+    const bool is_part = is_of_set && name != index;
     if (is_part) remove_if_exists(files, join_path(directory_name(prefix), name));
   }
   remove_if_exists(files, corrupt_path(index_path(prefix)));
+}
+
+std::vector<std::string> all_but_index(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
+  std::vector<std::string> paths = data_files_of(files, prefix);
+  const std::string meta = meta_graph_filename(prefix, meta_suffix);
+  if (files.exists(meta)) paths.push_back(meta);
+  return paths;
 }
 
 }  // namespace
 
 std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
   const std::string committed = committed_prefix(files, prefix).value_or(prefix);
+  if (!files.exists(index_path(committed))) throw NotFoundError("there is no checkpoint " + prefix);
+  if (files.exists(corrupt_path(index_path(committed)))) remove_corrupt_set(files, committed);
   rename_corrupt(files, index_path(committed));
   files.sync_directory(directory_name(committed));
-  rename_all_but_index(files, committed, meta_suffix);
+  for (const std::string& path : all_but_index(files, committed, meta_suffix)) rename_corrupt(files, path);
+  files.sync_directory(directory_name(committed));
   return corrupt_path(index_path(committed));
 }
 
+// A file whose new name is taken is of a later save, which did not come to its end.
 void complete_corrupt_sets(FileSystem& files, const std::string& directory) {
   for (const std::string& prefix : corrupt_sets(files, directory)) {
-    const bool has_rest = !data_files_of(files, prefix).empty() || files.exists(meta_graph_filename(prefix));
-    if (has_rest && !files.exists(index_path(prefix))) rename_all_but_index(files, prefix, "meta");
+    if (files.exists(index_path(prefix))) continue;
+    std::vector<std::string> paths = all_but_index(files, prefix, "meta");
+    std::erase_if(paths, [&](const std::string& path) { return files.exists(corrupt_path(path)); });
+    for (const std::string& path : paths) rename_corrupt(files, path);
+    if (!paths.empty()) files.sync_directory(directory);
   }
 }
 

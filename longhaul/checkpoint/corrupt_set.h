@@ -16,11 +16,13 @@ namespace longhaul {
 constexpr size_t kCorruptSetsKept = 2;
 
 // Renames the files of the checkpoint that lies under `prefix` (perhaps aside: set_aside.h), the index first, so that
-// from then on it counts no more; durably. Returns the new path of the index. NotFoundError: there is no such
-// checkpoint. After another error, from the index on, complete_corrupt_sets() does the rest.
+// from then on it counts no more; durably. What was renamed of an earlier checkpoint of that name goes before. Returns
+// the new path of the index. NotFoundError: there is no such checkpoint. After another error, from the index on,
+// complete_corrupt_sets() does the rest.
 std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std::string& meta_suffix = "meta");
 
-// Renames what a crash kept mark_corrupt() from renaming. No checkpoint is being written in the directory.
+// Renames what a crash kept mark_corrupt() from renaming, and replaces nothing that it has renamed. No checkpoint is
+// being written in the directory.
 void complete_corrupt_sets(FileSystem& files, const std::string& directory);
 
 // The prefixes of those in `directory`, by the time when they were committed, the oldest first.

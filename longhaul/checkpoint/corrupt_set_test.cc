@@ -99,6 +99,37 @@ TEST_F(CorruptSet, WhatWasSavedAgainUnderTheNameIsNotTouched) {
   EXPECT_THAT(names("m-1"), SizeIs(4));
 }
 
+TEST_F(CorruptSet, WhatASaveThatDidNotEndLeftReplacesNothingOfASet) {
+  const std::string prefix = save("m-1"), data = data_path(prefix, 0, 2);
+  mark_corrupt(files_, prefix);
+  const std::string marked = read_file(files_, data + ".corrupt");
+  write_file_atomically(files_, data, "of a save that was killed");
+  complete_corrupt_sets(files_, directory_.path());
+  EXPECT_EQ(read_file(files_, data + ".corrupt"), marked);
+  EXPECT_TRUE(files_.exists(data));
+}
+
+TEST_F(CorruptSet, ASecondOneOfANameReplacesTheFirstWhole) {
+  const std::string prefix = save("m-1");
+  mark_corrupt(files_, prefix);
+  {
+    BundleWriter writer(files_, prefix);  // with one data file
+    writer.add("v", Tensor::scalar(2.0f));
+    writer.finish();
+  }
+  mark_corrupt(files_, prefix);
+  EXPECT_THAT(names("m-1"), ElementsAre("m-1.data-00000-of-00001.corrupt", "m-1.index.corrupt"));
+}
+
+TEST_F(CorruptSet, OfACheckpointAndOneSetAsideEachHasItsOwn) {
+  const std::string prefix = save("m-1");
+  set_aside(files_, prefix);
+  mark_corrupt(files_, prefix);
+  mark_corrupt(files_, save("m-1"));
+  EXPECT_THAT(corrupt_sets(files_, directory_.path()), ElementsAre(prefix + ".aside", prefix));
+  EXPECT_THAT(names("m-1.aside."), SizeIs(4));
+}
+
 TEST_F(CorruptSet, TheNewestOfThemStay) {
   for (const char* name : {"m-30", "m-4", "m-200"}) mark_corrupt(files_, save(name));
   const std::string whole = save("m-300");

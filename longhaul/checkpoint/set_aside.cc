@@ -47,6 +47,7 @@ void set_aside(FileSystem& files, const std::string& prefix) {
 }
 
 void put_back(FileSystem& files, const std::string& prefix) {
+  if (!files.exists(meta_graph_filename(aside_prefix(prefix)))) remove_if_exists(files, meta_graph_filename(prefix));
   link_set(files, aside_prefix(prefix), prefix);
   drop_aside(files, prefix);
 }

@@ -15,7 +15,8 @@ std::string without_aside(const std::string& prefix);
 // <prefix> is committed -> <prefix>.aside is the same checkpoint, durably, and <prefix> is committed no more.
 void set_aside(FileSystem& files, const std::string& prefix);
 
-// Undoes it: the files under <prefix> are replaced by those set aside.
+// Undoes it: the files under <prefix> are replaced by those set aside. A MetaGraph of the new checkpoint does not stay
+// where the old one has none.
 void put_back(FileSystem& files, const std::string& prefix);
 
 // Removes what was set aside.
