@@ -45,6 +45,20 @@ bool committed_after(const FoundCheckpoint& checkpoint, const std::string& lates
   return same_base && parts.step && checkpoint.step > parts.step && checkpoint.modified_at > state_written_at;
 }
 
+// -1: it has none.
+int64_t step_of(const std::string& prefix) {
+  return split_step(base_name(prefix)).step.value_or(-1);
+}
+
+bool has_later_step(const std::string& prefix, const std::string& than) {
+  return step_of(prefix) > step_of(than);
+}
+
+bool begins_with_latest(const std::vector<std::string>& candidates) {
+  return std::none_of(candidates.begin(), candidates.end(),
+                      [&](const std::string& each) { return has_later_step(each, candidates.front()); });
+}
+
 }  // namespace
 
 std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::string& directory,
@@ -65,6 +79,23 @@ std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::str
   }
   for (const auto& checkpoint : found) candidates.add(checkpoint.prefix);
   return candidates.take();
+}
+
+std::vector<std::string> mirrored_candidates(FileSystem& files, const std::string& directory, const std::string& mirror,
+                                             const std::string& basename) {
+  std::vector<std::string> mirrored = checkpoint_candidates(files, mirror, basename);
+  std::erase_if(mirrored, [&](const std::string& prefix) {  // its state file may name others, of which it is a copy
+    return directory_name(canonical_prefix(prefix)) != canonical_prefix(mirror);
+  });
+  const std::vector<std::string> own = checkpoint_candidates(files, directory, basename);
+  std::vector<std::string> merged = own;
+  if (!begins_with_latest(own)) {
+    merged.insert(merged.end(), mirrored.begin(), mirrored.end());
+    return merged;
+  }
+  merged.resize(own.size() + mirrored.size());
+  std::merge(own.begin(), own.end(), mirrored.begin(), mirrored.end(), merged.begin(), has_later_step);
+  return merged;
 }
 
 std::optional<std::string> latest_checkpoint(FileSystem& files, const std::string& directory,

@@ -26,6 +26,13 @@ std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::str
 std::optional<std::string> latest_checkpoint(FileSystem& files, const std::string& directory,
                                              const std::string& latest_filename = kDefaultStateFile);
 
+// The checkpoints of `directory` and of its mirror (train/checkpoint_mirror.h) in the order in which a restore should
+// try them: those of each in the order of checkpoint_candidates(), the later step first, and of two with the same step
+// the one of `directory`. If the first of `directory` is none of the latest step there, somebody has said so in its
+// state file, and all of `directory` come before the mirror's. What is wrong with the mirror is thrown.
+std::vector<std::string> mirrored_candidates(FileSystem& files, const std::string& directory, const std::string& mirror,
+                                             const std::string& basename = "");
+
 struct SkippedCheckpoint {
   std::string prefix;
   std::string why;
