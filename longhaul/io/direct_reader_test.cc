@@ -91,6 +91,7 @@ class ScriptedQueue : public IoQueue {
     ++under_way_;
     inner_->submit(transfer, tag);
   }
+  std::optional<Finished> poll() override { return std::nullopt; }
   Finished wait() override {
     --under_way_;
     Finished finished = inner_->wait();

@@ -82,11 +82,15 @@ void DirectWriter::throw_failed(const char* operation, int error) const {
 }
 
 void DirectWriter::append(std::string_view data) {
-  guarded("append", [&] { copy(data); });
+  guarded("append", [&] {
+    reap_what_is_written();
+    copy(data);
+  });
 }
 
 void DirectWriter::append_borrowed(std::string_view data, std::shared_ptr<const void> owner) {
   guarded("append", [&] {
+    reap_what_is_written();
     const size_t head = std::min<size_t>(data.size(), aligned_up(position_) - position_);
     if (data.size() - head < kLeastBorrowed || !can_borrow(data.data() + head)) return copy(data);
     copy(data.substr(0, head));
@@ -176,6 +180,7 @@ void DirectWriter::make_room(uint64_t end) {
 }
 
 void DirectWriter::take_free_block(uint64_t offset) {
+  reap_what_is_written();
   if (under_way_ == options_.in_flight) reap();
   open_ = static_cast<size_t>(
       std::find_if(blocks_.begin(), blocks_.end(), [](const Block& block) { return !block.under_way; }) -
@@ -198,7 +203,18 @@ bool DirectWriter::is_refusal(int error) {
 
 // Waits for one of the writes under way and frees its block.
 void DirectWriter::reap() {
-  const IoQueue::Finished finished = queue_->wait();
+  settle(queue_->wait());
+}
+
+void DirectWriter::reap_what_is_written() {
+  while (under_way_ > 0) {
+    const auto finished = queue_->poll();
+    if (!finished) return;
+    settle(*finished);
+  }
+}
+
+void DirectWriter::settle(const IoQueue::Finished& finished) {
   --under_way_;
   Block& block = blocks_[finished.tag];
   block.under_way = false;

@@ -26,7 +26,8 @@ struct DirectWriterOptions {
 // A large file that is written past the kernel's cache (O_DIRECT), several blocks at a time, borrowed bytes straight
 // from where they are.
 //
-//   put together --full--> under way --written--> free        blocks; what lent bytes to one is let go when it is free
+//   put together --full--> under way --written--> free        blocks; what lent bytes to one is let go when it is free,
+//                                                             which each append looks for
 //
 // What is appended is put together to blocks that begin at multiples of 4096. Bytes are borrowed where their place in
 // the file and in memory allows it, and copied into the block's own buffer where not: edges, small pieces, memory that
@@ -86,6 +87,8 @@ class DirectWriter : public WritableFile {
   void make_room(uint64_t end);
   void take_free_block(uint64_t offset);
   void reap();
+  void reap_what_is_written();
+  void settle(const IoQueue::Finished& finished);
   static bool is_refusal(int error);
   void finish_plainly(const Block& block, size_t done);
   void write_plainly(std::string_view data, uint64_t offset);

@@ -145,6 +145,7 @@ struct Script {
   std::deque<ssize_t> results;  // of the first writes; then all succeed
   size_t submitted = 0;
   size_t under_way = 0;
+  size_t over = 0;  // of those; the next ones that are polled
 };
 
 class ScriptedQueue : public IoQueue {
@@ -156,6 +157,12 @@ class ScriptedQueue : public IoQueue {
     ++script_.submitted;
     ++script_.under_way;
     waiting_.push_back({transfer, tag});
+  }
+
+  std::optional<Finished> poll() override {
+    if (script_.over == 0) return std::nullopt;
+    --script_.over;
+    return wait();
   }
 
   Finished wait() override {
@@ -215,6 +222,50 @@ TEST_F(DirectWriterQueueTest, AnOwnerIsKeptUntilItsBytesAreWritten) {
   file->close();
   EXPECT_EQ(script_.under_way, 0u);
   EXPECT_TRUE(contents() == bytes + std::string(more.bytes()));
+}
+
+TEST_F(DirectWriterQueueTest, AnOwnerIsLetGoByTheNextAppendOnceItsBytesAreWritten) {
+  for (const bool lends : {false, true}) {
+    const auto file = create_scripted();
+    Memory first(256 * 1024);
+    const Memory next(64 * 1024);
+    const std::weak_ptr<char> owner = first.owner();
+    const auto append = [&] { lends ? file->append_borrowed(next.bytes(), next.owner()) : file->append(next.bytes()); };
+    file->append_borrowed(first.bytes(), first.owner());
+    const std::string bytes = std::string(first.bytes()) + std::string(next.bytes()) + std::string(next.bytes());
+    first = Memory(1);
+    append();
+    EXPECT_FALSE(owner.expired());
+    script_.over = script_.under_way;
+    append();
+    EXPECT_TRUE(owner.expired()) << lends;
+    file->close();
+    EXPECT_TRUE(contents() == bytes);
+  }
+}
+
+TEST_F(DirectWriterQueueTest, AWriteThatIsSeenToHaveFailedComesOutOfTheNextAppend) {
+  script_ = {.results = {-EIO}};
+  const auto file = create_scripted();
+  const Memory memory(256 * 1024);
+  file->append_borrowed(memory.bytes(), memory.owner());
+  script_.over = 1;
+  EXPECT_THROW(file->append("x"), DataLossError);
+  EXPECT_EQ(script_.under_way, 0u);
+}
+
+TEST_P(DirectWriterTest, WhatIsWrittenIsLetGoThoughFewWritesAreUnderWay) {
+  const auto file = create_on_path();
+  if (!file) GTEST_SKIP() << "io_uring is refused here";
+  Memory memory(256 * 1024);
+  const std::weak_ptr<char> owner = memory.owner();
+  file->append_borrowed(memory.bytes(), memory.owner());
+  memory = Memory(1);
+  for (int i = 0; i < 5000 && !owner.expired(); ++i) {
+    ::usleep(1000);
+    file->append("x");
+  }
+  EXPECT_TRUE(owner.expired());
 }
 
 TEST_F(DirectWriterQueueTest, AFailedWriteComesOutOfALaterCallAndLeavesNothingUnderWay) {

@@ -28,6 +28,12 @@ IoQueue::Finished perform(const Transfer& transfer, size_t tag) {
   return {tag, result < 0 ? -errno : result};
 }
 
+IoQueue::Finished take_first(std::deque<IoQueue::Finished>& finished) {
+  const IoQueue::Finished first = finished.front();
+  finished.pop_front();
+  return first;
+}
+
 class ThreadedQueue : public IoQueue {
  public:
   explicit ThreadedQueue(size_t depth) {
@@ -49,9 +55,12 @@ class ThreadedQueue : public IoQueue {
   Finished wait() override {
     MutexLock lock(mutex_);
     while (finished_.empty()) changed_.wait_for(mutex_, kLookAround);
-    const Finished finished = finished_.front();
-    finished_.pop_front();
-    return finished;
+    return take_first(finished_);
+  }
+
+  std::optional<Finished> poll() override {
+    MutexLock lock(mutex_);
+    return finished_.empty() ? std::nullopt : std::optional(take_first(finished_));
   }
 
  private:
@@ -100,11 +109,8 @@ class PlainQueue : public IoQueue {
     finished_.push_back(finished);
   }
 
-  Finished wait() override {
-    const Finished finished = finished_.front();
-    finished_.pop_front();
-    return finished;
-  }
+  Finished wait() override { return take_first(finished_); }
+  std::optional<Finished> poll() override { return finished_.empty() ? std::nullopt : std::optional(wait()); }
 
  private:
   std::deque<Finished> finished_;

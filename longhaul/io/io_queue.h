@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace longhaul {
@@ -37,6 +38,9 @@ class IoQueue {
 
   // One of those under way, of which there is at least one, as soon as it is over: in any order.
   virtual Finished wait() = 0;
+
+  // One that is over by now; nullopt: none is.
+  virtual std::optional<Finished> poll() = 0;
 };
 
 // At most `depth` are under way at a time.

@@ -43,32 +43,38 @@ class UringQueue : public IoQueue {
   }
 
   Finished wait() override {
+    for (;;) {
+      if (const auto finished = poll()) return *finished;
+      wait_for_ring();
+    }
+  }
+
+  std::optional<Finished> poll() override {
     if (!refused_.empty()) {
       const Finished finished = refused_.back();
       refused_.pop_back();
       return finished;
     }
-    Finished finished;
-    do {
-      finished = wait_for_ring();
-    } while (finished.tag == kNothing);
-    return finished;
+    io_uring_cqe* cqe = nullptr;
+    while (io_uring_peek_cqe(&ring_, &cqe) == 0) {
+      const Finished finished{static_cast<size_t>(io_uring_cqe_get_data64(cqe)), cqe->res};
+      io_uring_cqe_seen(&ring_, cqe);
+      --in_kernel_;
+      if (finished.tag != kNothing) return finished;
+    }
+    return std::nullopt;
   }
 
  private:
   static constexpr size_t kNothing = SIZE_MAX;  // a tag of ours
 
-  Finished wait_for_ring() {
+  void wait_for_ring() {
     io_uring_cqe* cqe = nullptr;
     int error;
     do {
       error = io_uring_wait_cqe(&ring_, &cqe);
     } while (error == -EINTR || error == -EAGAIN);
     if (error < 0) throw_errno(-error, "io_uring_enter");
-    const Finished finished{static_cast<size_t>(io_uring_cqe_get_data64(cqe)), cqe->res};
-    io_uring_cqe_seen(&ring_, cqe);
-    --in_kernel_;
-    return finished;
   }
 
   // The kernel reads from and writes to memory of ours as long as anything is under way, also after the ring is closed.
