@@ -23,9 +23,8 @@ void save(FileSystem& files, const std::string& prefix, float value) {
   BundleWriter writer(files, prefix);
   writer.add("value", Tensor::scalar(value));
   writer.add("name", Tensor::scalar("x"));
-  writer.finish_data();
-  write_file_atomically(files, meta_graph_filename(prefix), value == 1.0f ? "one" : "two");
-  writer.commit();
+  writer.add_file(meta_graph_filename(prefix), value == 1.0f ? "one" : "two");
+  writer.finish();
 }
 
 // The saved value, after every checksum was verified; 0 if there is no checkpoint.
@@ -144,8 +143,29 @@ TEST_F(BundleCommit, NamesAreGivenToWhatIsDurable) {  // unlike CB-2
                                                                           : " meta"));
     if (kind == "sync_directory") order.push_back(kind);
   }
-  EXPECT_THAT(order, ElementsAre("sync data", "rename data", "sync meta", "rename meta", "sync_directory", "sync index",
-                                 "sync_directory", "rename index", "sync_directory"));
+  EXPECT_THAT(order, ElementsAre("sync meta", "sync index", "sync data", "rename data", "rename meta", "sync_directory",
+                                 "rename index", "sync_directory"));
+}
+
+TEST_F(BundleCommit, AFileBesideTheTensorsStaysAndGoesWithItsCheckpoint) {
+  const TemporaryDirectory directory;
+  const std::string prefix = directory.file("m-1"), meta = meta_graph_filename(prefix);
+  bool was_renamed = false;
+  for (int n = 0;; ++n) {
+    FaultyFileSystem files;
+    files.fail_operation(n);
+    std::string error;
+    try {
+      save(files, prefix, 1.0f);
+    } catch (const Error& failed) {
+      error = failed.what();
+    }
+    EXPECT_EQ(files.exists(meta), files.exists(index_path(prefix))) << "operation " << n << ": " << error;
+    was_renamed |= error.find(".index") != error.npos && error.find("rename") != error.npos;
+    if (files.exists(meta)) break;
+    EXPECT_THAT(files.list(directory.path()), ElementsAre()) << "operation " << n << ": " << error;
+  }
+  EXPECT_TRUE(was_renamed) << "no fault was met after the file had its name";
 }
 
 TEST_F(BundleCommit, ReplacesACheckpointOfSeveralDataFiles) {

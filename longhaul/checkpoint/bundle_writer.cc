@@ -197,8 +197,19 @@ void BundleWriter::pad(uint64_t offset) {
   if (gap != 0) append(std::string(gap, '\0'));
 }
 
+void BundleWriter::add_file(const std::string& path, std::string_view contents) {
+  advance(State::kAdding, State::kAdding, [&] {
+    const OtherFile& other = others_.emplace_back(OtherFile{path, temporary_path(path)});
+    const auto file = files_.create(other.temporary, FileSystem::IfExists::kFail);
+    file->append(contents);
+    file->sync();
+    file->close();
+  });
+}
+
 void BundleWriter::finish_data() {
   advance(State::kAdding, State::kDataFinished, [&] {
+    write_index();
     for (Shard& shard : shards_) {
       shard.file->sync();
       shard.file->close();
@@ -206,13 +217,17 @@ void BundleWriter::finish_data() {
     check_directory_owner(files_, prefix_);
     prefix_touched_ = true;
     if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
-    for (const Shard& shard : shards_) rename_as_owner(shard.temporary, shard.path);
+    give_names();
   });
+}
+
+void BundleWriter::give_names() {
+  for (const Shard& shard : shards_) rename_as_owner(shard.temporary, shard.path);
+  for (const OtherFile& other : others_) rename_as_owner(other.temporary, other.path);
 }
 
 void BundleWriter::commit() {
   advance(State::kDataFinished, State::kCommitted, [&] {
-    write_index();
     files_.sync_directory(directory_);
     rename_as_owner(index_temporary_, index_path(prefix_));
     index_in_place_ = true;
@@ -255,7 +270,14 @@ void BundleWriter::remove_temporaries() {
     shard.file.reset();
     remove_if_exists(files_, shard.temporary);
   }
+  for (const OtherFile& other : others_) remove_if_exists(files_, other.temporary);
   remove_if_exists(files_, index_temporary_);
+}
+
+// Whether the checkpoint that was set aside has the file of that path.
+bool BundleWriter::is_aside(const std::string& path) const {
+  const std::string aside = aside_prefix(prefix_);
+  return files_.exists(path.starts_with(prefix_) ? aside + path.substr(prefix_.size()) : index_path(aside));
 }
 
 void BundleWriter::undo() {
@@ -266,11 +288,13 @@ void BundleWriter::undo() {
     drop_aside(files_, prefix_);
     return;
   }
-  const std::string aside = aside_prefix(prefix_);
   for (const Shard& shard : shards_) {
-    if (!files_.exists(aside + shard.path.substr(prefix_.size()))) remove_if_exists(files_, shard.path);
+    if (!is_aside(shard.path)) remove_if_exists(files_, shard.path);
   }
-  if (files_.exists(index_path(aside))) put_back(files_, prefix_);
+  for (const OtherFile& other : others_) {
+    if (!is_aside(other.path)) remove_if_exists(files_, other.path);
+  }
+  if (files_.exists(index_path(aside_prefix(prefix_)))) put_back(files_, prefix_);
 }
 
 uint64_t BundleWriter::data_bytes() const {

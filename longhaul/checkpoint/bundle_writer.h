@@ -38,24 +38,22 @@ struct BundleWriterOptions {
 //   BundleWriter writer(files, "runs/demo/model.ckpt-100");
 //   writer.add("b", bias);
 //   writer.add("w", weights);
-//   writer.finish_data();
-//   (the caller writes model.ckpt-100.meta)
-//   writer.commit();
+//   writer.add_file("runs/demo/model.ckpt-100.meta", graph);
+//   writer.finish();
 //
 // What is on the disk, step by step; a crash between any two leaves the old checkpoint of that name, or the new one,
 // whole:
 //   1. The tensors go to temporary data files as they are added. The old one is untouched.
-//   2. finish_data(): they are synced and closed: no rename before the bytes are durable.
-//   3. Is the name taken by a committed checkpoint, that one is set aside by hard links, durably; then its index is
-//   removed.
-//      From here on readers find the old one aside (checkpoint_files.h).
-//   4. The data files get their names.
-//   5. commit(): the index is written under a temporary name, synced and closed; then the directory is synced, so that
-//   no
-//      index is ever without its data.
-//   6. The index gets its name: this is the commit. The directory is synced.
-//   7. What was set aside is removed, and data files of other shard counts.
-// Destroyed before 6, the writer removes what it wrote and puts back what it had set aside. Temporary files of a dead
+//   2. While the last of them are on their way to the disk, add_file() and finish_data() write the files beside them
+//      and the index under temporary names, and sync and close each.
+//   3. The data files are synced and closed. No file gets its name before the bytes of all are durable.
+//   4. Is the name taken by a committed checkpoint, that one is set aside by hard links, durably; then its index is
+//      removed. From here on readers find the old one aside (checkpoint_files.h).
+//   5. The data files get their names, and those that add_file() was given.
+//   6. commit(): the directory is synced, so that no index is ever without its data.
+//   7. The index gets its name: this is the commit. The directory is synced.
+//   8. What was set aside is removed, and data files of other shard counts.
+// Destroyed before 7, the writer removes what it wrote and puts back what it had set aside. Temporary files of a dead
 // process are removed by the next writer with the same basename, whatever its step.
 //
 // Where this process has locked the directory (io/directory_lock.h), it asks before the first byte, before each rename
@@ -89,6 +87,10 @@ class BundleWriter {
   // parts disagree about the whole.
   void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, const Tensor& tensor);
 
+  // A file that belongs to the checkpoint and is no tensor, as the meta graph: `path` is what it is called beside the
+  // index. Best added after the tensors.
+  void add_file(const std::string& path, std::string_view contents);
+
   void finish_data();
   void commit();
   void finish() {
@@ -104,6 +106,9 @@ class BundleWriter {
     std::unique_ptr<WritableFile> file;
     uint64_t offset = 0;
   };
+  struct OtherFile {
+    std::string path, temporary;
+  };
   enum class State { kAdding, kDataFinished, kCommitted, kFailed };
 
   // Runs `work`, which leads from one state to another, or to kFailed.
@@ -113,10 +118,12 @@ class BundleWriter {
   void append(std::string_view bytes, const std::shared_ptr<const void>& owner = nullptr);
   void pad(uint64_t offset);
   proto::BundleEntryProto& whole_entry(const std::string& name, const Shape& full_shape, DType dtype);
+  void give_names();
   void rename_as_owner(const std::string& from, const std::string& to);
   void write_index();
   void remove_leftovers();
   void remove_temporaries();
+  bool is_aside(const std::string& path) const;
   void undo();
 
   FileSystem& files_;
@@ -124,10 +131,11 @@ class BundleWriter {
   const std::string directory_;
   const std::string index_temporary_;
   State state_ = State::kAdding;
-  bool prefix_touched_ = false;  // step 3 was begun
+  bool prefix_touched_ = false;  // step 4 was begun
   bool index_in_place_ = false;
   RateLimit limit_;
   std::vector<Shard> shards_;
+  std::vector<OtherFile> others_;                           // add_file()
   size_t shard_ = 0;                                        // that tensors go to
   std::map<std::string, proto::BundleEntryProto> entries_;  // by key, as the index wants them
   std::map<std::string, std::vector<TensorSlice>> slices_;  // by name, with all their lengths

@@ -169,7 +169,7 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
   if (can_be_skipped(prefix, global_step, options)) return prefix;
   make_parent(path);
   if (nodes_.tensors.empty()) {
-    write_meta_graph(prefix, serialized_meta_graph(options), options);
+    write_meta_graph(prefix, options);
     return "";
   }
   const auto committed = committed_bytes(prefix, global_step, options);
@@ -235,7 +235,10 @@ uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, con
     }
     values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
   }
-  commit(writer, prefix, options);
+  if (options.write_meta_graph) {
+    writer.add_file(meta_graph_filename(prefix, options.meta_graph_suffix), serialized_meta_graph());
+  }
+  writer.finish();
   return writer.data_bytes();
 }
 
@@ -246,42 +249,18 @@ BundleWriterOptions Saver::writer_options(const std::vector<Tensor>& values) con
   return result;
 }
 
-void Saver::commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const {
-  const std::string meta_graph = serialized_meta_graph(options);  // while the last tensors are written
-  writer.finish_data();
-  try {
-    write_meta_graph(prefix, meta_graph, options);
-    writer.commit();
-  } catch (...) {
-    if (!committed_prefix(*options_.files, prefix)) remove_meta_graph(prefix, options);
-    throw;
-  }
-}
-
-// Of a checkpoint that was not committed. The error that kept it from that is on its way already.
-void Saver::remove_meta_graph(const std::string& prefix, const SaveOptions& options) const {
-  if (!options.write_meta_graph) return;
-  const std::string path = meta_graph_filename(prefix, options.meta_graph_suffix);
-  try {
-    check_directory_owner(*options_.files, path);
-    remove_if_exists(*options_.files, path);
-  } catch (const Error& error) {
-    log_warning("{} stays, without its checkpoint: {}", path, error.what());
-  }
-}
-
-std::string Saver::serialized_meta_graph(const SaveOptions& options) const {
-  if (!options.write_meta_graph) return "";
+std::string Saver::serialized_meta_graph() const {
   proto::MetaGraphDef meta_graph = export_meta_graph();
   record_environment(environment_of(graph_fingerprint_), &meta_graph);
   return proto::serialize(meta_graph);
 }
 
-void Saver::write_meta_graph(const std::string& prefix, const std::string& serialized,
-                             const SaveOptions& options) const {
+// Without a checkpoint: there are no variables.
+void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& options) const {
   if (!options.write_meta_graph) return;
   check_directory_owner(*options_.files, prefix);
-  write_file_atomically(*options_.files, meta_graph_filename(prefix, options.meta_graph_suffix), serialized);
+  write_file_atomically(*options_.files, meta_graph_filename(prefix, options.meta_graph_suffix),
+                        serialized_meta_graph());
 }
 
 ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {

@@ -101,11 +101,11 @@ struct SaveReport {
 //   1. All variables and the step are read in one run, as they are at one moment between two steps. Training goes on.
 //   2. The step that this saver has saved or restored last is not saved again (SaveOptions::skip_if_saved).
 //   3. The disk must have room for all of it (disk_room.h), or nothing is written: ResourceExhaustedError.
-//   4. The data goes to temporary names, is synced and renamed (BundleWriter::finish_data()). A committed checkpoint
-//      of the same name is set aside first, and is found there until 6.
-//   5. The meta graph is written, synced and renamed.
-//   6. The index, written, synced and renamed after the directory was synced, is the commit record: from its rename
-//      on the checkpoint counts. The directory is synced again (BundleWriter::commit()).
+//   4. The data, the meta graph and the index go to temporary names and are synced, all of them before the first
+//      rename (BundleWriter). A committed checkpoint of the same name is then set aside, and is found there until 6.
+//   5. The data and the meta graph get their names, and the directory is synced.
+//   6. The index gets its name: it is the commit record, and from here on the checkpoint counts. The directory is
+//      synced again.
 //   7. The checkpoint is read back and its checksums are compared (SaverOptions::verify). One that is damaged is
 //      renamed, and the save has failed: DataLossError. The state file still names the one before.
 //   8. The list of what is kept, if it has pins or metrics, and the state file are replaced, each at once and whole.
@@ -204,10 +204,8 @@ class Saver {
                                           const SaveOptions& options) const;
   uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
   BundleWriterOptions writer_options(const std::vector<Tensor>& values) const;
-  void commit(BundleWriter& writer, const std::string& prefix, const SaveOptions& options) const;
-  std::string serialized_meta_graph(const SaveOptions& options) const;
-  void write_meta_graph(const std::string& prefix, const std::string& serialized, const SaveOptions& options) const;
-  void remove_meta_graph(const std::string& prefix, const SaveOptions& options) const;
+  std::string serialized_meta_graph() const;
+  void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
   ManagedCheckpoints::RecordOptions record_options(const std::string& prefix, const SaveOptions& options) const;
   void note_committed(const SaveReport& report);
   void note(SaveReport report, bool is_listed);
