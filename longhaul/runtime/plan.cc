@@ -188,8 +188,7 @@ void Plan::execute_with_draws(Frame& frame, Seconds deadline, const Runner& runn
 
 template <typename Runner>
 void Plan::read_snapshot(Frame& frame, Seconds deadline, const Runner& runner) {
-  constexpr Seconds kLongestWait{60};
-  const Seconds timeout = deadline.count() > 0 ? std::min(deadline - Clock::real().now(), kLongestWait) : kLongestWait;
+  const Seconds timeout = deadline.count() > 0 ? deadline - Clock::real().now() : StepGate::kLongestStep;
   std::exception_ptr error;
   resources_.gate().snapshot(
       [&] {

@@ -172,6 +172,12 @@ void SnapshotLimit::changed() {
   changed_.notify_all();
 }
 
+void SnapshotLimit::memory_released() {
+  if (!in_force_.load()) return;
+  const MutexLock lock(mutex_);
+  changed();
+}
+
 void SnapshotLimit::close() {
   const MutexLock lock(mutex_);
   closed_ = true;

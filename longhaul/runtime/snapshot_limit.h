@@ -67,6 +67,10 @@ class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
     uint64_t reserved_ = 0;
   };
 
+  // Tensors have let go of buffers, whoever had them: a step that waits looks again. The caller may hold a variable's
+  // lock.
+  void memory_released();
+
   // The session ends: nobody waits any more.
   void close();
 

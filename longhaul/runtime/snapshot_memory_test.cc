@@ -138,6 +138,22 @@ TEST_F(SnapshotMemoryTest, AStepWaitsUntilTheSaverHasLetGoOfEnough) {
   EXPECT_EQ(session_->run(variables_[0]).flat<float>()[0], before + 1);
 }
 
+TEST_F(SnapshotMemoryTest, AStepThatWaitsIsWokenByWhoeverLetsGo) {
+  start(kVariableBytes);
+  std::vector<Tensor> fetched = session_->run({variables_.begin(), variables_.begin() + 1}, {});
+  session_->run(train_first_);
+  ASSERT_EQ(memory().bytes_beyond(), kVariableBytes) << "what was fetched takes all the room";
+  std::vector<Tensor> values = take();
+  std::future<void> step = std::async(std::launch::async, [&] { session_->run(train_first_); });
+  EXPECT_EQ(step.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  fetched.clear();
+  EXPECT_EQ(step.wait_for(std::chrono::seconds(30)), std::future_status::ready);
+  EXPECT_EQ(values[0].flat<float>()[0], 1);
+  values.clear();
+  step.get();
+  EXPECT_EQ(session_->run(variables_[0]).flat<float>()[0], 2);
+}
+
 TEST_F(SnapshotMemoryTest, AStepThatFindsRoomDoesNotWait) {
   start(kVariableBytes);
   const std::vector<Tensor> values = take();

@@ -10,6 +10,7 @@
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -181,6 +182,19 @@ TEST(StepGate, ASnapshotShutsTheDoorAndTheLastOneOutTakesIt) {
   asker.join();
   late.join();
   EXPECT_TRUE(late_entered.load());
+}
+
+TEST(StepGate, AStepThatTakesLongIsWaitedForAndTheLogSaysSo) {
+  StepGate gate;
+  const LogRecorder log;
+  gate.enter();
+  std::atomic<bool> taken{false};
+  std::thread asker([&] { gate.snapshot([&] { taken = true; }, StepGate::kLongestStep, Seconds{0.001}); });
+  while (log.text(LogLevel::kWarning).find("a snapshot has waited") == std::string::npos) std::this_thread::yield();
+  EXPECT_FALSE(taken.load());
+  gate.leave();
+  asker.join();
+  EXPECT_TRUE(taken.load());
 }
 
 TEST(StepGate, ASnapshotDoesNotWaitForEver) {

@@ -4,6 +4,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
 
 namespace longhaul {
 
@@ -38,20 +39,46 @@ void StepGate::take_waiting() {
   changed_.notify_all();
 }
 
-void StepGate::snapshot(const std::function<void()>& take, Seconds timeout) {
-  const Seconds deadline = Clock::real().now() + timeout;
-  MutexLock lock(mutex_);
-  if (inside_ == 0) return take();
+bool StepGate::take_or_ask(Waiting* waiting) {
+  const MutexLock lock(mutex_);
+  if (inside_ > 0) {
+    waiting_.push_back(waiting);
+    return false;
+  }
+  (*waiting->take)();
+  return true;
+}
+
+bool StepGate::is_taken_by(Waiting* waiting, Seconds until) {
+  const MutexLock lock(mutex_);
+  while (!waiting->taken) {
+    const Seconds left = until - Clock::real().now();
+    if (left <= Seconds{0}) return false;
+    changed_.wait_for(mutex_, left);
+  }
+  return true;
+}
+
+bool StepGate::withdraw(Waiting* waiting) {
+  const MutexLock lock(mutex_);
+  if (waiting->taken) return false;
+  waiting_.erase(std::find(waiting_.begin(), waiting_.end(), waiting));
+  changed_.notify_all();
+  return true;
+}
+
+void StepGate::snapshot(const std::function<void()>& take, Seconds timeout, Seconds patience) {
+  const Seconds start = Clock::real().now(), deadline = start + timeout;
   Waiting waiting{&take};
-  waiting_.push_back(&waiting);
-  while (!waiting.taken) {
-    const Seconds left = deadline - Clock::real().now();
-    if (left <= Seconds{0}) {
-      waiting_.erase(std::find(waiting_.begin(), waiting_.end(), &waiting));
-      changed_.notify_all();
+  if (take_or_ask(&waiting)) return;
+  while (!is_taken_by(&waiting, std::min(deadline, Clock::real().now() + patience))) {
+    const Seconds now = Clock::real().now();
+    if (now < deadline) {
+      log_warning("a snapshot has waited for {:.0f} s for a step that writes variables, and is taken when it has ended",
+                  (now - start).count());
+    } else if (withdraw(&waiting)) {
       throw DeadlineExceededError("a snapshot waited too long for a step to finish its writes");
     }
-    changed_.wait_for(mutex_, left);
   }
 }
 

@@ -21,9 +21,14 @@ class StepGate {
   void enter(Seconds deadline = Seconds{0}) EXCLUDES(mutex_);
   void leave() EXCLUDES(mutex_);
 
+  static constexpr Seconds kLongestStep{24 * 3600.0};
+  static constexpr Seconds kPatience{60};
+
   // Runs `take`, which must be short and must not throw, at a moment when no step is inside. It runs on this thread or
-  // on one that leaves. DeadlineExceededError: a step stayed inside for longer than `timeout`.
-  void snapshot(const std::function<void()>& take, Seconds timeout = Seconds{60}) EXCLUDES(mutex_);
+  // on one that leaves. A step may stay inside for long, as those of a bound module do, which compute there: the log
+  // says so each time that another `patience` is over. DeadlineExceededError: one stayed for longer than `timeout`.
+  void snapshot(const std::function<void()>& take, Seconds timeout = kLongestStep, Seconds patience = kPatience)
+      EXCLUDES(mutex_);
 
   // Whether a snapshot waits for steps to leave.
   bool is_shut() EXCLUDES(mutex_);
@@ -33,6 +38,9 @@ class StepGate {
     const std::function<void()>* take;
     bool taken = false;
   };
+  bool take_or_ask(Waiting* waiting) EXCLUDES(mutex_);  // true: taken
+  bool is_taken_by(Waiting* waiting, Seconds until) EXCLUDES(mutex_);
+  bool withdraw(Waiting* waiting) EXCLUDES(mutex_);  // false: it is taken after all
   void take_waiting() REQUIRES(mutex_);
 
   Mutex mutex_;

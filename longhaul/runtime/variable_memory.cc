@@ -61,6 +61,11 @@ class VariableMemory::Pool {
  public:
   explicit Pool(uint64_t limit) : limit_(limit) {}
 
+  void set_on_release(std::function<void()> on_release) { on_release_ = std::move(on_release); }
+  void released() const {
+    if (on_release_) on_release_();
+  }
+
   // What a tensor's storage has for a context.
   struct Block {
     std::shared_ptr<Pool> pool;
@@ -69,6 +74,7 @@ class VariableMemory::Pool {
   static void let_go(void* context) {
     const std::unique_ptr<Block> block(static_cast<Block*>(context));
     block->pool->take_back(std::move(block->region));
+    block->pool->released();
   }
   // nullptr: libtorch's memory, or somebody else's.
   static const Block* block_of(const at::Tensor& tensor) {
@@ -183,6 +189,7 @@ class VariableMemory::Pool {
   }
 
   const uint64_t limit_;
+  std::function<void()> on_release_;
   mutable Mutex mutex_;
   std::unordered_map<size_t, OfSize> of_size_ GUARDED_BY(mutex_);  // by bytes, in whole pages
   int keepers_ GUARDED_BY(mutex_) = 0;
@@ -212,7 +219,13 @@ void VariableMemory::replaced(const at::Tensor& before, const at::Tensor& now) c
   const Pool::Block* new_block = Pool::block_of(now);
   const size_t old_bytes = old_block == nullptr ? 0 : old_block->region.bytes();
   const size_t new_bytes = new_block == nullptr ? 0 : new_block->region.bytes();
-  if (old_bytes != new_bytes) pool_->replaced(old_bytes, new_bytes);
+  if (old_bytes == new_bytes) return;
+  pool_->replaced(old_bytes, new_bytes);
+  if (new_bytes > old_bytes) pool_->released();
+}
+
+void VariableMemory::set_on_release(std::function<void()> on_release) const {
+  pool_->set_on_release(std::move(on_release));
 }
 
 void VariableMemory::add_keeper() const {

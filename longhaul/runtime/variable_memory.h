@@ -42,6 +42,10 @@ class VariableMemory {
   // Gets all those buffers and touches their pages, until `stop` says that it is enough.
   void prepare(const std::function<bool()>& stop) const;
 
+  // Calls it, without a lock of its own, whenever bytes_beyond() has become less. It takes little time, and may outlive
+  // whatever it needs. Set once, before the first tensor is made.
+  void set_on_release(std::function<void()> on_release) const;
+
   uint64_t bytes_of_variables() const;
   uint64_t bytes_beyond() const;  // in tensors, but not the variables'
   uint64_t bytes_free() const;

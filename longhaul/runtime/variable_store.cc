@@ -112,7 +112,12 @@ Value VariableSlot::assign_to_program(Value value) {
 
 VariableStore::VariableStore(std::optional<uint64_t> snapshot_memory)
     : memory_(snapshot_memory.value_or(UINT64_MAX)),
-      snapshot_limit_(std::make_shared<SnapshotLimit>(memory_, snapshot_memory)) {}
+      snapshot_limit_(std::make_shared<SnapshotLimit>(memory_, snapshot_memory)) {
+  if (!snapshot_memory) return;
+  memory_.set_on_release([limit = std::weak_ptr(snapshot_limit_)] {
+    if (const std::shared_ptr<SnapshotLimit> still = limit.lock()) still->memory_released();
+  });
+}
 
 std::shared_ptr<Snapshots> VariableStore::snapshots() {
   std::lock_guard<std::mutex> lock(mutex_);
