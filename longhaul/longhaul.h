@@ -22,6 +22,7 @@
 #include "longhaul/train/input_producers.h"
 #include "longhaul/train/meta_graph.h"
 #include "longhaul/train/monitored_training_session.h"
+#include "longhaul/train/preemption.h"
 #include "longhaul/train/queue_runner.h"
 #include "longhaul/train/stop_signals.h"
 #include "longhaul/train/supervisor.h"

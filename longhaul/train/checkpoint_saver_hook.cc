@@ -10,6 +10,8 @@
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/graph_defaults.h"
 #include "longhaul/train/hook_writer.h"
+#include "longhaul/train/last_save.h"
+#include "longhaul/train/preemption.h"
 #include "longhaul/train/recovered_list.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/scaffold.h"
@@ -84,10 +86,11 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const bool is_retry_due = saves_->is_retry_due();
-  if (is_retry_due || may_be_due(values)) {
+  const bool is_wanted = options_.preemption != nullptr && options_.preemption->take_save_request();
+  const bool is_asked_for = saves_->is_retry_due() || is_wanted;
+  if (is_asked_for || may_be_due(values)) {
     const int64_t step = step_.now(context.session());
-    if (is_retry_due || timer_.should_trigger_for_step(step)) save(context.session(), step);
+    if (is_asked_for || timer_.should_trigger_for_step(step)) save(context.session(), step);
   }
   if (stop_wanted_) context.request_stop();
 }
@@ -131,8 +134,7 @@ void CheckpointSaverHook::choose_interval() {
 void CheckpointSaverHook::save_at_end(Session& session, int64_t step) {
   log_info("Saving checkpoints for {} into {}.", step, save_path_);
   tell_before(session, step);
-  save_last(target(session.graph()), session);
-  tell_after(session, step);
+  if (save_last_in_time(target(session.graph()), session, options_.preemption)) tell_after(session, step);
 }
 
 void CheckpointSaverHook::tell_before(Session& session, int64_t step) {

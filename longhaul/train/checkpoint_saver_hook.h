@@ -15,6 +15,7 @@
 
 namespace longhaul {
 
+class Preemption;
 class Scaffold;
 
 // Is told of the checkpoints that a CheckpointSaverHook takes. All calls come from the thread that runs the session.
@@ -45,6 +46,8 @@ struct CheckpointSaverHookOptions {
   // Whether save_secs is only what it begins with, and each interval is chosen then: best_save_interval(). A save here
   // costs the training all the time that it takes.
   bool chooses_interval = false;
+  Preemption* preemption =
+      nullptr;  // takes checkpoints as its signals ask, and may have no time for the one at the end
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -53,7 +56,7 @@ struct CheckpointSaverHookOptions {
 // that the saver has saved or restored last is not written again.
 //
 // A save whose files cannot be written does not end the training (save_once.h): it is tried again after a run, when
-// SaveAttempts says so, and by the next one that is due. At the end it is insisted on.
+// SaveAttempts says so, and by the next one that is due. At the end it is insisted on (last_save.h).
 //
 // Whether one is due is decided from the step that the run began with, and once more from the step that there is after
 // the run: where several workers train, the saved step may be beyond the one that made it due.

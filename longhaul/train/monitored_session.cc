@@ -5,6 +5,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/train/hook_call.h"
 #include "longhaul/train/lost_session.h"
+#include "longhaul/train/preemption.h"
 
 namespace longhaul {
 namespace {
@@ -59,6 +60,7 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
       graph_(options_.session_creator->graph()),
       graph_was_finalized_(graph_.finalized()),
       restarts_(options_.restart, stops_) {
+  if (options_.preemption != nullptr) preempted_ = options_.preemption->stops(options_.coordinator);
   try {
     lock_directory();
     begin_hooks();

@@ -18,6 +18,7 @@
 namespace longhaul {
 
 class MonitoredCallable;
+class Preemption;
 
 struct MonitoredSessionOptions {
   std::shared_ptr<SessionCreator> session_creator;  // nullptr: a ChiefSessionCreator with the defaults
@@ -28,6 +29,7 @@ struct MonitoredSessionOptions {
   // stops the session's threads and the hooks that wait: a run that waits for a queue which they fill finds it closed.
   // Its clock measures the waits. Errors that are reported to it are the program's to look at.
   Coordinator coordinator{};
+  Preemption* preemption = nullptr;  // which stops the coordinator (train/preemption.h); nullptr: without
   // Locked before the hooks begin, until the session is closed, so that a second chief is refused
   // (io/directory_lock.h); empty: none is. When it is taken over, the session stops, and the DirectoryTakenError comes
   // out.
@@ -129,9 +131,10 @@ class MonitoredSession {
   Graph& graph_;
   const bool graph_was_finalized_;
   Restarts restarts_;
-  std::unique_ptr<ChiefLock> lock_;              // null: without, or closed
-  std::unique_ptr<CoordinatedSession> current_;  // null: lost and not replaced, or closed
-  bool hook_stop_ = false;                       // requested in a run that failed
+  std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
+  std::unique_ptr<ChiefLock> lock_;               // null: without, or closed
+  std::unique_ptr<CoordinatedSession> current_;   // null: lost and not replaced, or closed
+  bool hook_stop_ = false;                        // requested in a run that failed
   bool closed_ = false;
   SessionRunArgs args_;  // of the run under way; a member so that its memory is used again
 };

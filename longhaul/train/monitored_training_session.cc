@@ -86,6 +86,7 @@ class ChiefHooks {
                                    .saves = options_.saves,
                                    .journal = journal_,
                                    .chooses_interval = is_auto(options_.save_checkpoint_secs),
+                                   .preemption = options_.preemption,
                                    .files = options_.files,
                                    .clock = &options_.coordinator.clock()});
   }
@@ -147,7 +148,8 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
                                .hooks = options.hooks,
                                .stop_grace_period_secs = options.stop_grace_period_secs,
                                .restart = options.restart,
-                               .coordinator = options.coordinator};
+                               .coordinator = options.coordinator,
+                               .preemption = options.preemption};
   if (!options.is_chief) return made;
   const ChiefHooks chief(options, scaffold, journal);
   made.hooks = chief.list();

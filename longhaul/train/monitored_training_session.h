@@ -11,6 +11,8 @@
 
 namespace longhaul {
 
+class Preemption;
+
 // Of the pairs of times and steps at most one is given; kNone and 0 switch the thing off.
 struct MonitoredTrainingSessionOptions {
   Graph* graph = nullptr;      // nullptr: the default graph
@@ -36,6 +38,8 @@ struct MonitoredTrainingSessionOptions {
   bool pass_over_crashing_checkpoints = true;
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   RestartOptions restart;
+  Preemption* preemption =
+      nullptr;  // ends the training and takes checkpoints as schedulers ask for it; nullptr: without
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // a stop of it ends the training (StopSignals); its clock measures all times
 };

@@ -55,6 +55,8 @@ class SaveAttempts {
 
   SaveStatus status() const;
 
+  Seconds last_save_patience() const { return options_.last_save_patience; }
+
   // Since the last one failed, the time to try again has come. Without a failure it costs no system call.
   bool is_retry_due() const {
     const double due = retry_at_.load(std::memory_order_relaxed);

@@ -6,40 +6,78 @@
 
 #include <atomic>
 #include <cerrno>
+#include <ctime>
+#include <utility>
 
 #include "longhaul/base/log.h"
 
 namespace longhaul {
 namespace {
 
-// What the handler may touch: nothing but lock-free atomics and write().
+constexpr int64_t kSameSignal = 100'000'000;  // nanoseconds
+
+// What the handler may touch: nothing but lock-free atomics and what POSIX calls async-signal-safe.
 std::atomic<int> write_end{-1};
 std::atomic<int> first_signal{0};
+std::atomic<int64_t> first_at{0};  // nanoseconds, monotonic; 0: none came
+std::array<std::atomic<bool>, NSIG> asks_for_stop{};
 std::atomic<bool> in_use{false};
-static_assert(std::atomic<int>::is_always_lock_free);
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free &&
+              std::atomic<bool>::is_always_lock_free);
 
 constexpr unsigned char kEnd = 0;  // no signal has this number
 
-void handle(int signal) {
-  const int saved_errno = errno;
-  int none = 0;
-  first_signal.compare_exchange_strong(none, signal);
+int64_t nanoseconds_now() {
+  struct timespec now {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+bool is_second(int64_t now) {
+  int64_t first = 0;
+  return !first_at.compare_exchange_strong(first, now) && now - first > kSameSignal;
+}
+
+void tell(int signal) {
   const auto byte = static_cast<unsigned char>(signal);
   [[maybe_unused]] const ssize_t written = write(write_end.load(), &byte, 1);
+}
+
+// The default action comes when the handler returns, since the signal is blocked until then.
+void handle(int signal) {
+  const int saved_errno = errno;
+  if (!asks_for_stop[static_cast<size_t>(signal)]) {
+    tell(signal);
+  } else if (is_second(nanoseconds_now())) {
+    std::signal(signal, SIG_DFL);
+    raise(signal);
+  } else {
+    int none = 0;
+    first_signal.compare_exchange_strong(none, signal);
+    tell(signal);
+  }
   errno = saved_errno;
+}
+
+// A stop without a coordinator's error, again and again: it may be cleared.
+SignalHandling stop_of(const Coordinator& coord, std::vector<int> signals) {
+  const auto stop_if_signalled = [coord] {
+    if (first_signal.load() != 0) coord.request_stop();
+  };
+  return {.stop_signals = std::move(signals),
+          .on_signal = [stop_if_signalled](int) { stop_if_signalled(); },
+          .meanwhile = stop_if_signalled};
 }
 
 }  // namespace
 
 StopSignals::StopSignals(const Coordinator& coord, std::vector<int> signals)
-    : StopSignals([coord](int) { coord.request_stop(); }, [coord] { coord.request_stop(); }, std::move(signals)) {}
+    : StopSignals(stop_of(coord, std::move(signals))) {}
 
 StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::vector<int> signals)
-    : StopSignals(std::move(on_signal), nullptr, std::move(signals)) {}
+    : StopSignals(SignalHandling{.stop_signals = std::move(signals), .on_signal = std::move(on_signal)}) {}
 
-StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::function<void()> after_signal,
-                         std::vector<int> signals)
-    : on_signal_(std::move(on_signal)), after_signal_(std::move(after_signal)), signals_(std::move(signals)) {
+StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling)) {
   if (in_use.exchange(true)) throw FailedPreconditionError("there is a StopSignals in this process already");
   try {
     open_pipe();
@@ -48,6 +86,7 @@ StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::functio
     throw;
   }
   first_signal = 0;
+  first_at = 0;
   write_end = pipe_[1];
   watcher_ = NamedThread("lh-signals", [this] { watch(); });
   install();
@@ -69,19 +108,26 @@ void StopSignals::open_pipe() {
 }
 
 void StopSignals::install() {
-  for (int signal : signals_) {
+  const auto catch_signal = [this](int signal, bool is_stop) {
     struct sigaction action {};
     action.sa_handler = handle;
-    action.sa_flags = static_cast<int>(SA_RESETHAND | SA_RESTART);
+    action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     struct sigaction before {};
-    if (sigaction(signal, &action, &before) != 0) log_error("signal {} cannot be caught", signal);
-    before_.push_back(before);
-  }
+    if (signal > 0 && signal < NSIG) asks_for_stop[static_cast<size_t>(signal)] = is_stop;
+    if (sigaction(signal, &action, &before) == 0) {
+      before_.emplace_back(signal, before);
+    } else {
+      log_error("signal {} cannot be caught", signal);
+    }
+  };
+  for (int signal : handling_.stop_signals) catch_signal(signal, true);
+  for (int signal : handling_.other_signals) catch_signal(signal, false);
 }
 
+// Backwards: a signal may be in the lists twice.
 void StopSignals::restore() {
-  for (size_t i = 0; i < signals_.size(); ++i) sigaction(signals_[i], &before_[i], nullptr);
+  for (; !before_.empty(); before_.pop_back()) sigaction(before_.back().first, &before_.back().second, nullptr);
 }
 
 bool StopSignals::wait_for_byte() const {
@@ -95,15 +141,15 @@ bool StopSignals::wait_for_byte() const {
 void StopSignals::watch() const {
   while (true) {
     if (!wait_for_byte()) {
-      if (signal_received() != 0 && after_signal_) after_signal_();
+      if (handling_.meanwhile) handling_.meanwhile();
       continue;
     }
     unsigned char byte = kEnd;
     const ssize_t count = read(pipe_[0], &byte, 1);
     if (count < 0 && errno == EINTR) continue;
     if (count != 1 || byte == kEnd) return;
-    log_info("signal {} asks for a stop", static_cast<int>(byte));
-    on_signal_(byte);
+    log_info("signal {} came", static_cast<int>(byte));
+    if (handling_.on_signal) handling_.on_signal(byte);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <csignal>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "longhaul/base/thread.h"
@@ -10,41 +11,48 @@
 
 namespace longhaul {
 
+// What is done about signals. The functions are called on a thread, never two at a time; they must not throw.
+struct SignalHandling {
+  std::vector<int> stop_signals{SIGINT, SIGTERM};
+  std::vector<int> other_signals;             // are told as often as they come, and end nothing
+  std::function<void(int signal)> on_signal;  // one of them came
+  std::function<void()> meanwhile;            // ten times a second; may be empty
+};
+
 // While it lives, signals request a stop instead of killing the process: the training ends after the step under way.
 //
 //   StopSignals signals(sv.coord());
 //   sv.managed_session(...);
-//   return signals.signal_received() == SIGTERM ? 75 : 0;
 //
-// The first signal of a kind is taken; from then on that kind has its default action again, so that a second Ctrl-C
-// ends a program that does not stop. The stop holds: where preparing a session clears it, because the signal came
-// early, it is requested again. The handlers only write a byte to a pipe; a thread ("lh-signals") reads it and calls.
-// One at a time in a process: FailedPreconditionError otherwise. The destructor puts the handlers of before back.
+// The first stop signal is taken; another one, of whatever kind, has its default action, so that a second Ctrl-C ends a
+// program that does not stop. What comes within a tenth of a second of the first is the same one, sent twice: as
+// timeout(1) does it, to the process and to its group. The stop holds: where preparing a session clears it, because the
+// signal came early, it is requested again. The handlers only write a byte to a pipe; a thread ("lh-signals") reads it
+// and calls. One at a time in a process: FailedPreconditionError otherwise. The destructor puts the handlers of before
+// back. What clusters expect of a program beyond a stop: Preemption.
 class StopSignals {
  public:
   explicit StopSignals(const Coordinator& coord, std::vector<int> signals = {SIGINT, SIGTERM});
   // `on_signal` is called on the thread, once for each signal that came; it must not throw.
   explicit StopSignals(std::function<void(int signal)> on_signal, std::vector<int> signals = {SIGINT, SIGTERM});
+  explicit StopSignals(SignalHandling handling);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // The first that came; 0: none.
+  // The first stop signal that came; 0: none.
   int signal_received() const;
 
  private:
   void open_pipe();
   void install();
   void restore();
-  StopSignals(std::function<void(int signal)> on_signal, std::function<void()> after_signal, std::vector<int> signals);
   void watch() const;
   bool wait_for_byte() const;
 
-  const std::function<void(int signal)> on_signal_;
-  const std::function<void()> after_signal_;  // called again and again once a signal came; may be empty
-  const std::vector<int> signals_;
+  const SignalHandling handling_;
   std::array<int, 2> pipe_{-1, -1};
-  std::vector<struct sigaction> before_;  // in the order of signals_
+  std::vector<std::pair<int, struct sigaction>> before_;  // the actions of before
   NamedThread watcher_;
 };
 

@@ -50,18 +50,45 @@ TEST(StopSignals, ThereIsOneAtATime) {
   EXPECT_THROW(StopSignals(Coordinator{}), FailedPreconditionError);
 }
 
-TEST(StopSignalsDeathTest, ASecondSignalOfAKindKills) {
+TEST(StopSignals, OtherSignalsAreToldAsOftenAsTheyComeAndEndNothing) {
+  std::atomic<int> calls{0};
+  const StopSignals signals({.stop_signals = {SIGTERM}, .other_signals = {SIGUSR2}, .on_signal = [&](int signal) {
+                               if (signal == SIGUSR2) ++calls;
+                             }});
+  for (int i = 1; i <= 3; ++i) {
+    raise(SIGUSR2);
+    while (calls < i) std::this_thread::yield();
+  }
+  EXPECT_EQ(signals.signal_received(), 0);
+}
+
+TEST(StopSignals, ASignalThatComesTwiceAtOnceIsOne) {
+  const Coordinator coord;
+  const StopSignals signals(coord);
+  raise(SIGTERM);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+}
+
+class SecondSignalDeathTest : public ::testing::TestWithParam<std::pair<int, int>> {};
+
+TEST_P(SecondSignalDeathTest, Kills) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto [first, second] = GetParam();
   EXPECT_EXIT(
       {
         const Coordinator coord;
         const StopSignals signals(coord);
-        raise(SIGINT);
+        raise(first);
         coord.wait_for_stop(Seconds{60});
-        raise(SIGINT);
+        std::this_thread::sleep_for(std::chrono::milliseconds(150));  // until it is not the first one, sent twice
+        raise(second);
       },
-      ::testing::KilledBySignal(SIGINT), "");
+      ::testing::KilledBySignal(second), "");
 }
+
+INSTANTIATE_TEST_SUITE_P(, SecondSignalDeathTest,
+                         ::testing::Values(std::pair(SIGINT, SIGINT), std::pair(SIGINT, SIGTERM)));
 
 }  // namespace
 }  // namespace longhaul

@@ -6,6 +6,8 @@
 #include "longhaul/graph/graph_files.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/journal_service.h"
+#include "longhaul/train/last_save.h"
+#include "longhaul/train/preemption_service.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/startup_report.h"
 
@@ -54,6 +56,7 @@ Supervisor::Supervisor(SupervisorOptions options)
   if (options_.session_manager == nullptr) own_session_manager_ = make_session_manager();
   session_manager_ = options_.session_manager != nullptr ? options_.session_manager : own_session_manager_.get();
   graph_.finalize();
+  heed_preemption();
 }
 
 Supervisor::~Supervisor() {
@@ -65,6 +68,10 @@ Supervisor::~Supervisor() {
   } catch (const std::exception& error) {
     log_error("a supervisor that was not stopped had an error: {}", error.what());
   }
+}
+
+void Supervisor::heed_preemption() {
+  if (options_.preemption != nullptr) preempted_ = options_.preemption->stops(coord_);
 }
 
 // Where there are several processes, a variable without a device would be a different one in each.
@@ -110,6 +117,7 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
   end_journal(std::make_exception_ptr(AbortedError("another session is prepared")));
   coord_.clear_stop();
+  heed_preemption();
   lock_.reset();
   try {
     return prepare_locked(options);
@@ -241,6 +249,9 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   if (context->saver && context->save_model_secs > Seconds{0}) {
     services.push_back(std::make_shared<TimerCheckpointService>(context));
   }
+  if (context->saver && options_.preemption != nullptr) {
+    services.push_back(std::make_shared<PreemptionService>(context, *options_.preemption));
+  }
   for (const auto& service : services) service->start();
   start_journal_service(context->session);
   return services;
@@ -316,7 +327,7 @@ void Supervisor::save_last(const std::shared_ptr<Session>& session) {
   const bool can_save = saver() != nullptr && !save_path_.empty();
   if (!options_.save_at_end || !can_save) return;
   log_info("Saving checkpoint to path {}", save_path_);
-  longhaul::save_last(save_target(*make_context(session)), *session);
+  save_last_in_time(save_target(*make_context(session)), *session, options_.preemption);
 }
 
 void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {

@@ -123,6 +123,7 @@ class Supervisor {
 
  private:
   void check_devices() const;
+  void heed_preemption();
   void set_up_chief();
   std::unique_ptr<SessionManager> make_session_manager() const;
   std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
@@ -151,9 +152,10 @@ class Supervisor {
   std::unique_ptr<SessionManager> own_session_manager_;
   SessionManager* session_manager_;
   bool graph_is_in_events_ = false;
-  std::unique_ptr<ChiefLock> lock_;      // null: not training, or without
-  std::shared_ptr<RunJournal> journal_;  // null: without
-  bool is_refused_ = false;              // logdir is another's, and nothing is written there
+  std::unique_ptr<ChiefLock> lock_;               // null: not training, or without
+  std::shared_ptr<RunJournal> journal_;           // null: without
+  std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
+  bool is_refused_ = false;                       // logdir is another's, and nothing is written there
 };
 
 }  // namespace longhaul

@@ -11,6 +11,8 @@
 
 namespace longhaul {
 
+class Preemption;
+
 // What is kUseDefault is the first element of the graph's collection of that name ("ready_op", "init_op", ...); if the
 // collection is empty, the operation described here is made and put there. kNone switches the thing off.
 //
@@ -56,6 +58,10 @@ struct SupervisorOptions {
   // do (train/save_attempts.h). For so long the save at the end is tried again, before its error is the training's.
   int max_failed_saves = 0;
   Seconds last_save_patience_secs{30};
+
+  // Ends the training as schedulers do, with a last checkpoint if they leave the time for one, and takes one when asked
+  // to (train/preemption.h); nullptr: without.
+  Preemption* preemption = nullptr;
 
   // How many steps lie between digests of all variables in the events of logdir (train/weight_digest.h), by which two
   // runs can be compared; 0: there are none. Where several threads make steps, a digest is of the step that it names.

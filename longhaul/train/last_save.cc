@@ -1,0 +1,49 @@
+#include "longhaul/train/last_save.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/train/preemption.h"
+
+namespace longhaul {
+namespace {
+
+std::optional<int64_t> step_of(const SaveTarget& target, Session& session) {
+  if (!target.global_step.valid()) return std::nullopt;
+  return session.run(target.global_step).item<int64_t>();
+}
+
+// What the training did since its newest checkpoint.
+std::string lost_steps(const std::string& newest, std::optional<int64_t> now) {
+  if (newest.empty()) return "there is no checkpoint before it, and all is lost";
+  const std::optional<int64_t> saved = split_step(newest).step;
+  const std::string what =
+      now && saved ? fmt::format("steps {} to {} are lost", *saved + 1, *now) : "what came after it is lost";
+  return fmt::format("the newest is {}, and {}", newest, what);
+}
+
+}  // namespace
+
+bool save_last_in_time(const SaveTarget& target, Session& session, const Preemption* preemption) {
+  const std::optional<Seconds> left = preemption != nullptr ? preemption->time_left() : std::nullopt;
+  if (!left) {
+    save_last(target, session);
+    return true;
+  }
+  const std::string newest = target.saver.last_saved();
+  const std::optional<int64_t> step = step_of(target, session);
+  const bool is_saved = step && !newest.empty() && split_step(newest).step == step;
+  const std::optional<SaveReport> last = target.saver.last_report();
+  if (!is_saved && last && last->total > *left) {
+    log_warning("preempted, with {:.1f} s left: no last checkpoint is taken, which took {:.1f} s before; {}",
+                left->count(), last->total.count(), lost_steps(newest, step));
+    return false;
+  }
+  save_last(target, session, std::clamp(*left, Seconds{0}, target.attempts.last_save_patience()));
+  return true;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,84 @@
+// A preemption in a monitored training.
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/train/bad_disk_fixture.h"
+#include "longhaul/train/checkpoint_saver_hook.h"
+#include "longhaul/train/monitored_fixture.h"
+#include "longhaul/train/monitored_training_session.h"
+#include "longhaul/train/preemption.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::HasSubstr;
+
+class PreemptedTrainingTest : public MonitoredFixture {
+ protected:
+  PreemptedTrainingTest() {
+    disk.before_rename = [this](const std::string&, const std::string& to) {
+      if (to.ends_with(".index")) clock.advance(save_takes);
+    };
+  }
+  MonitoredTrainingSessionOptions training() {
+    return {.graph = &graph,
+            .checkpoint_dir = directory.path(),
+            .preemption = &preemption,
+            .files = &disk,
+            .coordinator = coordinator};
+  }
+  // Trains until a stop; `after_step` is called with the number of each step.
+  int64_t train_until_stopped(const std::function<void(int64_t)>& after_step) {
+    int64_t steps = 0;
+    monitored_training_session(training(), [&](MonitoredSession& session) {
+      while (!session.should_stop()) {
+        session.run(train);
+        after_step(++steps);
+      }
+    });
+    return steps;
+  }
+  bool has_checkpoint(int64_t step_number) {
+    return checkpoint_exists(disk, directory.file("model.ckpt-" + std::to_string(step_number)));
+  }
+
+  BadDisk disk;
+  Seconds save_takes{0};
+  Preemption preemption{{.clock = &clock}};
+};
+
+TEST_F(PreemptedTrainingTest, EndsAfterItsStepWithACheckpointOfIt) {
+  const int64_t steps = train_until_stopped([&](int64_t number) {
+    if (number == 3) preemption.preempt();
+  });
+  EXPECT_EQ(steps, 3);
+  EXPECT_TRUE(has_checkpoint(3));
+  EXPECT_TRUE(coordinator.should_stop());
+}
+
+TEST_F(PreemptedTrainingTest, HasNoLastCheckpointThatDoesNotFit) {
+  const LogRecorder log;
+  save_takes = Seconds{8};
+  train_until_stopped([&](int64_t number) {
+    if (number == 3) preemption.preempt(Seconds{7});
+  });
+  EXPECT_TRUE(has_checkpoint(0));
+  EXPECT_FALSE(has_checkpoint(3));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-0, and steps 1 to 3 are lost"));
+}
+
+TEST_F(PreemptedTrainingTest, SavesWhenItIsAskedToAndGoesOn) {
+  const int64_t steps = train_until_stopped([&](int64_t number) {
+    EXPECT_EQ(has_checkpoint(3), number >= 3);
+    if (number == 2) preemption.request_save();
+    if (number == 5) preemption.preempt();
+  });
+  EXPECT_EQ(steps, 5);
+  EXPECT_TRUE(has_checkpoint(5));
+}
+
+TEST_F(PreemptedTrainingTest, AStopThatCameBeforeItIsHeeded) {
+  preemption.preempt();
+  EXPECT_EQ(train_until_stopped([](int64_t) {}), 0);
+}
+
+}  // namespace
+}  // namespace longhaul
