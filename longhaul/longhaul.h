@@ -4,6 +4,7 @@
 // operators known to graphs, and sessions of this process the default.
 
 #include "longhaul/checkpoint/checkpoint_reader.h"
+#include "longhaul/checkpoint/safetensors.h"
 #include "longhaul/data/data_loader.h"
 #include "longhaul/events/event_log.h"
 #include "longhaul/events/file_writer.h"
