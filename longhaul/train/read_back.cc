@@ -4,10 +4,19 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/checkpoint/bundle_reader.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/corrupt_set.h"
+#include "longhaul/io/page_cache.h"
 
 namespace longhaul {
 namespace {
+
+// Large data is read past the kernel's cache anyhow, the rest would come from there: what was written, whatever the
+// disk has.
+void forget_cached_checkpoint(FileSystem& files, const std::string& prefix) {
+  forget_cached(index_path(prefix));
+  for (const std::string& path : data_files_of(files, prefix)) forget_cached(path);
+}
 
 // Empty: the checkpoint is whole.
 std::string damage_of(FileSystem& files, const std::string& prefix) {
@@ -23,6 +32,7 @@ std::string damage_of(FileSystem& files, const std::string& prefix) {
 }  // namespace
 
 void read_back(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
+  forget_cached_checkpoint(files, prefix);
   const std::string damage = damage_of(files, prefix);
   if (damage.empty()) return;
   const std::string renamed = mark_corrupt(files, prefix, meta_suffix);

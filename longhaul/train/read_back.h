@@ -13,9 +13,10 @@ enum class Verification {
   kAlways,
 };
 
-// Reads all of a checkpoint that was just committed and compares the checksums. DataLossError: it is damaged; it was
-// renamed (checkpoint/corrupt_set.h) and is no checkpoint any more. What BundleReader throws where it cannot be read
-// for another reason, too many open files for one, and what the file system throws as it is renamed: it is still there.
+// Reads all of a checkpoint that was just committed, from the disk and not from the kernel's cache, and compares the
+// checksums. DataLossError: it is damaged; it was renamed (checkpoint/corrupt_set.h) and is no checkpoint any more.
+// What BundleReader throws where it cannot be read for another reason, too many open files for one, and what the file
+// system throws as it is renamed: it is still there.
 void read_back(FileSystem& files, const std::string& prefix, const std::string& meta_suffix);
 
 }  // namespace longhaul
