@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostCheckpoints = 16;  // that are remembered for their crashes
 constexpr double kWeightOfNewest = 0.5;
+constexpr Seconds kLongestPause{366 * 24 * 3600.0};
 
 // Of the text of a run's begin: run_journal.h.
 std::string boot_of(const std::string& process) {
@@ -21,6 +22,13 @@ std::string boot_of(const std::string& process) {
   const std::string rest = process.substr(at + kBoot.size());
   const std::string boot = rest.substr(0, rest.find(' '));
   return boot == "-" ? "" : boot;
+}
+
+// Within a run events have the time of a clock that goes evenly; between two runs that of the machine's, which may have
+// been wrong in one of them. It is not known then how long the training was stopped.
+Seconds passed_between(double before, double after) {
+  const Seconds passed{std::max(0.0, after - before)};
+  return passed <= kLongestPause ? passed : Seconds{0};
 }
 
 }  // namespace
@@ -54,7 +62,7 @@ void RunHistory::apply(const RunEvent& event) {
 void RunHistory::account(const RunEvent& event) {
   TimeLedger& ledger = sums_.ledger;
   const bool is_first = sums_.runs == 0;
-  const Seconds passed{is_first ? 0 : std::max(0.0, event.time - sums_.until)};
+  const Seconds passed = is_first ? Seconds{0} : passed_between(sums_.until, event.time);
   sums_.until = event.time;
   const bool begins_again = event.kind == RunEvent::Kind::kBegan || event.kind == RunEvent::Kind::kRestoring ||
                             event.kind == RunEvent::Kind::kRestored || event.kind == RunEvent::Kind::kInitialised;

@@ -44,6 +44,22 @@ class RunHistoryTest : public ::testing::Test {
   double time = 1000;
 };
 
+TEST_F(RunHistoryTest, AWrongClockInOneRunCountsNoPauseThatNobodyMade) {
+  const double kYear = 365 * 24 * 3600.0;
+  double end = 0;
+  for (const double begin : {50 * kYear, 0.0, 90 * kYear, 50 * kYear + 1000}) {
+    at(begin, Kind::kBegan);
+    at(begin, Kind::kTraining, 1);
+    end = begin + 100;
+    at(end, Kind::kMark, 2);
+    at(end, Kind::kEnded);
+  }
+  EXPECT_EQ(ledger().stopped, Seconds{0});
+  EXPECT_EQ(ledger().total(), Seconds{400});
+  at(end + 30 * 24 * 3600, Kind::kBegan);
+  EXPECT_EQ(ledger().stopped, Seconds{30.0 * 24 * 3600});
+}
+
 TEST_F(RunHistoryTest, EachMomentCountsOnce) {
   at(1000, Kind::kBegan);
   at(1002, Kind::kInitialised, 0);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/io/process_identity.h"
 #include "longhaul/train/run_journal_format.h"
@@ -65,17 +66,20 @@ std::string journal_path(const std::string& directory) {
 
 void RunJournal::begin() {
   RunHistory before = read();
-  std::string failure;
+  std::string chosen = chosen_by_hand();
   {
     MutexLock lock(mutex_);
     history_ = std::move(before);
+    chosen_ = std::move(chosen);
     began_ = options_.clock->now();
     began_wall_ = std::max(0.0, options_.clock->wall_time());
     is_open_ = true;
-    is_restoring_ = false;
-    failure = failure_of_writing(nullptr);
+    is_restoring_ = needs_disk_ = false;
+    begins_ = true;
+    lines_.clear();
+    ++noted_;
   }
-  log_failure(failure);
+  write_noted();
   note({.kind = Kind::kBegan, .text = process_text()});
 }
 
@@ -91,13 +95,31 @@ RunHistory RunJournal::read() const {
   return {};
 }
 
+// A saver writes the state file before it tells the journal of its save. Both times are of the file system's clock.
+std::string RunJournal::chosen_by_hand() const {
+  FileSystem& files = *options_.files;
+  try {
+    if (files.modified_at(join_path(directory_, kDefaultStateFile)) <= files.modified_at(path_)) return "";
+    return base_name(read_checkpoint_state(files, directory_).state.model_checkpoint_path);
+  } catch (const Error& error) {
+    log_debug("{} has no state file that is younger than its journal: {}", directory_, error.what());
+    return "";
+  }
+}
+
+bool RunJournal::has_reason_to_pass_over(const std::string& checkpoint, int64_t deaths) const {
+  if (!options_.pass_over_crashing_checkpoints || deaths < kMostDeaths) return false;
+  MutexLock lock(mutex_);
+  return checkpoint != chosen_;
+}
+
 std::optional<std::string> RunJournal::pass_over(const std::string& prefix) {
   const int64_t deaths = history().deaths_after(base_name(prefix));
-  if (options_.pass_over_crashing_checkpoints && deaths >= kMostDeaths) {
+  if (has_reason_to_pass_over(base_name(prefix), deaths)) {
     return fmt::format(
         "{} runs that were restored from it died of it, as it seems, before they had saved another one, as {} tells; "
-        "to try it again, set pass_over_crashing_checkpoints to false, or remove that file",
-        deaths, path_);
+        "to try it again, name it in the file {}, or set pass_over_crashing_checkpoints to false",
+        deaths, path_, kDefaultStateFile);
   }
   bool is_first;
   {
@@ -111,9 +133,11 @@ std::optional<std::string> RunJournal::pass_over(const std::string& prefix) {
 void RunJournal::restored(const std::string& prefix, std::optional<int64_t> step) {
   note({.kind = Kind::kRestored, .step = step, .text = base_name(prefix)});
   const int64_t deaths = history().deaths_after(base_name(prefix));
-  if (options_.pass_over_crashing_checkpoints && deaths >= kMostDeaths) {
-    log_warning("checkpoint {} is tried again, as no other is left: {} runs died of it, as it seems", prefix, deaths);
-  }
+  if (!options_.pass_over_crashing_checkpoints || deaths < kMostDeaths) return;
+  log_warning(
+      "checkpoint {} is tried again, as {}: {} runs died of it, as it seems", prefix,
+      has_reason_to_pass_over(base_name(prefix), deaths) ? "no other is left" : "the state file was edited to name it",
+      deaths);
 }
 
 void RunJournal::initialised(std::optional<int64_t> step) {
@@ -154,12 +178,14 @@ void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed) {
     log_error("the end of a run is not in its journal: {}", taken.what());
   }
   RunHistory all;
+  std::unique_ptr<WritableFile> file;
   {
     MutexLock lock(mutex_);
     if (!std::exchange(is_open_, false)) return;
-    file_.reset();
-    all = std::move(history_);
+    all = history_;
+    if (!is_writing_) file = std::move(file_);
   }
+  file.reset();
   log_info("{}: {}", directory_, describe(all.ledger(), all.sums().runs));
 }
 
@@ -177,44 +203,98 @@ double RunJournal::time_now() const {
 }
 
 void RunJournal::note(RunEvent event) {
-  std::string failure;
   {
     MutexLock lock(mutex_);
     if (!is_open_) return;
     event.time = time_now();
     history_.apply(event);
     if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised) is_restoring_ = false;
-    failure = failure_of_writing(&event);
+    lines_ += format_run_event(event);
+    needs_disk_ = needs_disk_ || needs_disk(event.kind);
+    ++noted_;
   }
-  log_failure(failure);
+  write_noted();
 }
 
-// What stands against it, if that is news. After an error the file is no longer used.
-std::string RunJournal::failure_of_writing(const RunEvent* event) {
+// Who writes goes on until there is nothing left to write, so that others may stop waiting for it.
+void RunJournal::write_noted() {
+  bool has_turn, hangs;
+  {
+    MutexLock lock(mutex_);
+    const bool hung = is_hanging_;
+    has_turn = take_turn(noted_);
+    hangs = is_hanging_ && !hung;
+  }
+  if (hangs)
+    log_warning(
+        "the journal {} has not been written to for {:g} s, as it seems its file system hangs; the "
+        "training goes on",
+        path_, kJournalPatience.count());
+  if (!has_turn) return;
   try {
-    write(event);
+    while (const std::optional<Work> work = next_work()) write_or_log(*work);
+  } catch (...) {
+    end_turn();
+    throw;
+  }
+}
+
+// False: so many notes are written, or will be by another.
+bool RunJournal::take_turn(uint64_t notes) {
+  const Seconds give_up = options_.clock->now() + kJournalPatience;
+  while (is_writing_ && written_ < notes && !is_hanging_) {
+    const Seconds left = give_up - options_.clock->now();
+    is_hanging_ = left <= Seconds{0};
+    if (!is_hanging_) options_.clock->wait_for(written_one_, mutex_, left);
+  }
+  if (is_writing_ || written_ >= notes) return false;
+  is_writing_ = true;
+  return true;
+}
+
+// nullopt: there is none, and the turn is over.
+std::optional<RunJournal::Work> RunJournal::next_work() {
+  MutexLock lock(mutex_);
+  written_ = taken_;
+  is_hanging_ = false;
+  is_writing_ = noted_ > written_;
+  written_one_.notify_all();
+  if (!is_writing_) return std::nullopt;
+  taken_ = noted_;
+  Work work{.replaces = begins_ || !file_ || bytes_ > kMostBytes, .to_disk = needs_disk_};
+  work.text = work.replaces ? format_run_history(history_) : lines_;
+  begins_ = needs_disk_ = false;
+  lines_.clear();
+  return work;
+}
+
+void RunJournal::end_turn() {
+  MutexLock lock(mutex_);
+  written_ = taken_;
+  is_writing_ = is_hanging_ = false;
+  written_one_.notify_all();
+}
+
+// A failure is logged if it is news. After an error the file is no longer used.
+void RunJournal::write_or_log(const Work& work) {
+  try {
+    write(work);
     is_failing_ = false;
   } catch (const DirectoryTakenError&) {
     throw;
   } catch (const Error& error) {
     file_.reset();
-    if (!std::exchange(is_failing_, true)) return error.what();
+    if (std::exchange(is_failing_, true)) return;
+    log_warning("the journal {} cannot be written, which is tried again; the training goes on: {}", path_,
+                error.what());
   }
-  return "";
 }
 
-void RunJournal::log_failure(const std::string& failure) const {
-  if (failure.empty()) return;
-  log_warning("the journal {} cannot be written, which is tried again; the training goes on: {}", path_, failure);
-}
-
-// The lock of the journal is that of its file.
-void RunJournal::write(const RunEvent* event) {
-  if (!event || !file_ || bytes_ > kMostBytes) return replace_file();
-  const std::string line = format_run_event(*event);
-  file_->append(line);
-  bytes_ += line.size();
-  if (needs_disk(event->kind)) return file_->sync();
+void RunJournal::write(const Work& work) {
+  if (work.replaces) return replace_file(work.text);
+  file_->append(work.text);
+  bytes_ += work.text.size();
+  if (work.to_disk) return file_->sync();
   file_->flush();
 }
 
@@ -222,10 +302,9 @@ void RunJournal::write(const RunEvent* event) {
 // 2. The directory is still this chief's.
 // 3. The file takes its name. A crash of the machine may undo that: the journal before it is whole, too.
 // 4. It stays open, and what happens from now on is appended.
-void RunJournal::replace_file() {
+void RunJournal::replace_file(const std::string& text) {
   file_.reset();
   const std::string temporary = path_ + ".new";
-  const std::string text = format_run_history(history_);
   try {
     auto file = options_.files->create(temporary);
     file->append(text);

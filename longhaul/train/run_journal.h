@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/io/file.h"
 #include "longhaul/train/run_history.h"
@@ -23,6 +24,8 @@ struct SaveCosts {
   Seconds stalled{0}, lasted{0}, cost{0};
 };
 
+inline constexpr Seconds kJournalPatience{5};
+
 std::string journal_path(const std::string& directory);
 
 // Remembers, in a file of the training's directory, what happened to all its runs (docs/formats/run_journal.md). It is
@@ -36,7 +39,10 @@ std::string journal_path(const std::string& directory);
 // What was noted is in the file when the call returns, so a kill of the process loses nothing of it; a crash of the
 // machine may lose what came since the begin of the run, or since its end once that is noted. A journal that is missing
 // or damaged counts as far as it can be read. What the file system throws is logged, once until it works again, and the
-// training goes on: the next note tries again. A DirectoryTakenError alone is thrown. Any thread.
+// training goes on: the next note tries again. A DirectoryTakenError alone is thrown.
+//
+// Any thread. One at a time writes, for all that noted something meanwhile; they wait for it, but not for longer than
+// kJournalPatience: on a file system that hangs, what they noted is written when it goes on.
 class RunJournal {
  public:
   explicit RunJournal(std::string directory, const RunJournalOptions& options = {})
@@ -45,7 +51,8 @@ class RunJournal {
   void begin();  // a run does
 
   // For SessionManagerOptions::pass_over: the reason, if two runs died of this checkpoint: RunHistory::deaths_after().
-  // The first one without a reason is noted as being restored.
+  // None for the one that the state file names as the latest, if that was written after all that the journal knew when
+  // the run began: somebody has chosen it by hand. The first one without a reason is noted as being restored.
   std::optional<std::string> pass_over(const std::string& prefix);
 
   void restored(const std::string& prefix, std::optional<int64_t> step);
@@ -62,26 +69,48 @@ class RunJournal {
   RunHistory history() const;  // with the time until now
 
  private:
+  // What is to be written: lines, or all anew.
+  struct Work {
+    std::string text;
+    bool replaces = false;
+    bool to_disk = false;
+  };
+
   RunHistory read() const;
+  std::string chosen_by_hand() const;
+  bool has_reason_to_pass_over(const std::string& checkpoint, int64_t deaths) const;
   void note(RunEvent event);
   double time_now() const REQUIRES(mutex_);
-  std::string failure_of_writing(const RunEvent* event) REQUIRES(mutex_);
-  void log_failure(const std::string& failure) const;
-  void write(const RunEvent* event) REQUIRES(mutex_);  // null: all of it anew
-  void replace_file() REQUIRES(mutex_);
+  void write_noted() EXCLUDES(mutex_);
+  bool take_turn(uint64_t notes) REQUIRES(mutex_);
+  std::optional<Work> next_work() EXCLUDES(mutex_);
+  void end_turn() EXCLUDES(mutex_);
+  void write_or_log(const Work& work);
+  void write(const Work& work);
+  void replace_file(const std::string& text);
 
   const std::string directory_, path_;
   const RunJournalOptions options_;
 
   mutable Mutex mutex_;
+  CondVar written_one_;
   bool is_open_ GUARDED_BY(mutex_) = false;
   Seconds began_ GUARDED_BY(mutex_){0};
   double began_wall_ GUARDED_BY(mutex_) = 0;
+  std::string chosen_ GUARDED_BY(mutex_);  // the checkpoint, by hand; empty: none
   RunHistory history_ GUARDED_BY(mutex_);
-  std::unique_ptr<WritableFile> file_ GUARDED_BY(mutex_);  // null: to be replaced
-  uint64_t bytes_ GUARDED_BY(mutex_) = 0;
   bool is_restoring_ GUARDED_BY(mutex_) = false;
-  bool is_failing_ GUARDED_BY(mutex_) = false;
+  bool begins_ GUARDED_BY(mutex_) = false;  // the file is to be replaced
+  std::string lines_ GUARDED_BY(mutex_);    // noted, and in nobody's work yet
+  bool needs_disk_ GUARDED_BY(mutex_) = false;
+  uint64_t noted_ GUARDED_BY(mutex_) = 0, taken_ GUARDED_BY(mutex_) = 0, written_ GUARDED_BY(mutex_) = 0;
+  bool is_writing_ GUARDED_BY(mutex_) = false;  // somebody does, without the lock
+  bool is_hanging_ GUARDED_BY(mutex_) = false;  // for longer than anybody waits
+
+  // Of who writes.
+  std::unique_ptr<WritableFile> file_;  // null: to be replaced
+  uint64_t bytes_ = 0;
+  bool is_failing_ = false;
 };
 
 }  // namespace longhaul

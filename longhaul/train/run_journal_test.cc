@@ -1,5 +1,8 @@
 #include "longhaul/train/run_journal.h"
 
+#include <filesystem>
+
+#include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/train/run_journal_format.h"
@@ -170,8 +173,26 @@ TEST_F(RunJournalTest, ACheckpointAfterWhichTwoRunsDiedIsPassedOver) {
   const std::string why = begin()->pass_over(prefix()).value_or("");
   EXPECT_THAT(why,
               HasSubstr("2 runs that were restored from it died of it, as it seems, before they had saved another"));
-  EXPECT_THAT(why, HasSubstr("set pass_over_crashing_checkpoints to false, or remove that file"));
+  EXPECT_THAT(why, HasSubstr("name it in the file checkpoint, or set pass_over_crashing_checkpoints to false"));
   EXPECT_EQ(begin()->pass_over(directory.file("model.ckpt-50")), std::nullopt);
+}
+
+TEST_F(RunJournalTest, OneThatWasNamedInTheStateFileSinceIsNotPassedOver) {
+  die_after(prefix());
+  die_after(prefix());
+  write_checkpoint_state(files, directory.path(), {.model_checkpoint_path = prefix()});
+  const auto last_note = std::filesystem::last_write_time(path());
+  const auto begin_with_state_of = [&](std::filesystem::file_time_type time) {
+    std::filesystem::last_write_time(directory.file(kDefaultStateFile), time);
+    std::filesystem::last_write_time(path(), last_note);
+    return begin();
+  };
+  EXPECT_NE(begin_with_state_of(last_note)->pass_over(prefix()), std::nullopt);
+  const auto journal = begin_with_state_of(last_note + std::chrono::seconds(1));
+  EXPECT_EQ(journal->pass_over(prefix()), std::nullopt);
+  const LogRecorder log;
+  journal->restored(prefix(), 100);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is tried again, as the state file was edited to name it"));
 }
 
 TEST_F(RunJournalTest, KillsAtTheSameStepAreToldFromOthers) {
