@@ -109,7 +109,8 @@ SaveTarget CheckpointSaverHook::target(Graph& graph) {
           step_.tensor(),
           writer_.get(),
           options_.journal.get(),
-          [this](const SaveReport& report) { return costs_of(report); }};
+          [this](const SaveReport& report) { return costs_of(report); },
+          options_.mirror.get()};
 }
 
 SaveCosts CheckpointSaverHook::costs_of(const SaveReport& report) {
@@ -155,6 +156,8 @@ void CheckpointSaverHook::end(Session& session) {
   if (!is_saved) save_at_end(session, step);
   for (const auto& listener : options_.listeners) listener->end(session, step);
   flush_or_log(*writer_);
+  if (options_.mirror == nullptr) return;
+  options_.mirror->close(options_.preemption != nullptr ? options_.preemption->time_left() : std::nullopt);
 }
 
 }  // namespace longhaul

@@ -43,6 +43,7 @@ struct CheckpointSaverHookOptions {
   std::shared_ptr<FileWriter> summary_writer;  // which learns of the checkpoints; nullptr: the one of checkpoint_dir
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   std::shared_ptr<RunJournal> journal;  // is told of all saves; nullptr: none
+  std::shared_ptr<CheckpointMirror> mirror;  // gets what is saved, and is closed at the end; nullptr: none
   // Whether save_secs is only what it begins with, and each interval is chosen then: best_save_interval(). A save here
   // costs the training all the time that it takes.
   bool chooses_interval = false;

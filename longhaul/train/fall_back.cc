@@ -6,9 +6,9 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/corrupt_set.h"
-#include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/io/directory_claims.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/train/recovery_search.h"
 
 namespace longhaul {
 namespace {
@@ -24,16 +24,15 @@ bool is_passed_over(const FallBackOptions& options, const std::string& prefix) {
   return why.has_value();
 }
 
-// Whether it could be restored, or is damaged.
-bool try_to_restore(Saver& saver, Session& session, const std::string& prefix) {
-  try {
-    saver.restore(session, prefix);
-    return true;
-  } catch (const Error& error) {
-    if (!is_damage(error)) throw;
-    log_error("checkpoint {} is damaged and passed over: {}", prefix, error.what());
-    return false;
-  }
+// Errors of a place, not of what is in it.
+bool is_out_of_reach(const Error& error) {
+  const Code code = error.code();
+  return code == Code::kUnavailable || code == Code::kDeadlineExceeded || code == Code::kPermissionDenied ||
+         code == Code::kUnknown;
+}
+
+bool is_mirrored(const FallBackOptions& options, const std::string& prefix) {
+  return !options.mirror.empty() && directory_name(canonical_prefix(prefix)) == canonical_prefix(options.mirror);
 }
 
 bool is_held(const std::string& directory) {
@@ -52,22 +51,94 @@ void tidy(const std::string& what, const std::function<void()>& work) {
   }
 }
 
-void mark_damaged(FileSystem& files, const std::string& prefix) {
-  if (!is_held(directory_name(prefix))) {
-    log_info("{} stays as it is: this process has not locked its directory", prefix);
+// Those of the mirror belong to who has the directory. A mirror that fails, or is another's, is no obstacle.
+void mark_damaged(const FallBackOptions& options, const std::string& prefix) {
+  if (!is_held(options.directory)) {
+    log_info("{} stays as it is: this process has not locked {}", prefix, options.directory);
     return;
   }
-  tidy(prefix, [&] {
-    log_warning("{} is not tried again: it is now {}", prefix, mark_corrupt(files, prefix));
-    remove_corrupt_sets(files, directory_name(prefix), kCorruptSetsKept);
-  });
+  try {
+    tidy(prefix, [&] {
+      log_warning("{} is not tried again: it is now {}", prefix, mark_corrupt(*options.files, prefix));
+      remove_corrupt_sets(*options.files, directory_name(prefix), kCorruptSetsKept);
+    });
+  } catch (const DirectoryTakenError& error) {
+    if (!is_mirrored(options, prefix)) throw;
+    log_warning("{} stays as it is: {}", prefix, error.what());
+  }
 }
 
-std::vector<std::string> incomplete(const FallBackOptions& options) {
-  const auto prefixes = incomplete_checkpoints(*options.files, options.directory, options.basename);
-  for (const std::string& prefix : prefixes) log_error("checkpoint {} is damaged: data files are missing", prefix);
-  return prefixes;
-}
+// One restore, from the first candidate to the last.
+class FallingBack {
+ public:
+  FallingBack(Saver& saver, Session& session, const FallBackOptions& options)
+      : saver_(saver), session_(session), options_(options) {}
+
+  FallBack run() {
+    const RecoverySearch found = search_for_recovery(options_);
+    for (const std::string& prefix : found.incomplete) {
+      log_error("checkpoint {} is damaged: data files are missing", prefix);
+    }
+    result_.damaged = found.incomplete;
+    out_of_reach_ = found.mirror_failure;
+    try_all(found.candidates);
+    if (!result_.restored) raise_if_there_is_something();
+    for (const std::string& prefix : result_.damaged) mark_damaged(options_, prefix);
+    return std::move(result_);
+  }
+
+ private:
+  void try_all(const std::vector<std::string>& candidates) {
+    for (const std::string& prefix : candidates) {
+      if (result_.restored) return;
+      if (is_passed_over(options_, prefix)) {
+        result_.passed_over.push_back(prefix);
+      } else {
+        try_next(prefix);
+      }
+    }
+    for (const std::string& prefix : result_.passed_over) {
+      if (!result_.restored) try_next(prefix);
+    }
+  }
+
+  void try_next(const std::string& prefix) {
+    try {
+      saver_.restore(session_, prefix);
+      result_.restored = prefix;
+      if (is_mirrored(options_, prefix)) log_warning("the model is restored from the mirror: {}", prefix);
+    } catch (const Error& error) {
+      if (is_damage(error)) {
+        log_error("checkpoint {} is damaged and passed over: {}", prefix, error.what());
+        result_.damaged.push_back(prefix);
+      } else if (is_mirrored(options_, prefix) && is_out_of_reach(error)) {
+        log_error("checkpoint {} cannot be read and is left out: {}", prefix, error.what());
+        out_of_reach_ = error.what();
+      } else {
+        throw;
+      }
+    }
+  }
+
+  void raise_if_there_is_something() const {
+    if (!out_of_reach_.empty()) {
+      throw UnavailableError(fmt::format(
+          "there is no whole checkpoint in {}, and it is not known whether there is one in its mirror {}: {}. Make the "
+          "mirror reachable, or train without one to start afresh",
+          options_.directory, options_.mirror, out_of_reach_));
+    }
+    if (result_.damaged.empty()) return;
+    throw DataLossError(
+        fmt::format("all checkpoints in {} are damaged ({}); to start afresh, move them away or use another directory",
+                    options_.directory, fmt::join(result_.damaged, ", ")));
+  }
+
+  Saver& saver_;
+  Session& session_;
+  const FallBackOptions& options_;
+  FallBack result_;
+  std::string out_of_reach_;  // what kept the mirror from being searched or read; empty: nothing
+};
 
 }  // namespace
 
@@ -75,32 +146,7 @@ FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOpti
   if (is_held(options.directory)) {
     tidy(options.directory, [&] { complete_corrupt_sets(*options.files, options.directory); });
   }
-  FallBack result{.damaged = incomplete(options)};
-  const auto try_next = [&](const std::string& prefix) {
-    if (try_to_restore(saver, session, prefix)) {
-      result.restored = prefix;
-    } else {
-      result.damaged.push_back(prefix);
-    }
-  };
-  for (const std::string& prefix : checkpoint_candidates(*options.files, options.directory, options.basename)) {
-    if (result.restored) break;
-    if (is_passed_over(options, prefix)) {
-      result.passed_over.push_back(prefix);
-    } else {
-      try_next(prefix);
-    }
-  }
-  for (const std::string& prefix : result.passed_over) {
-    if (!result.restored) try_next(prefix);
-  }
-  if (!result.restored && !result.damaged.empty()) {
-    throw DataLossError(
-        fmt::format("all checkpoints in {} are damaged ({}); to start afresh, move them away or use another directory",
-                    options.directory, fmt::join(result.damaged, ", ")));
-  }
-  for (const std::string& prefix : result.damaged) mark_damaged(*options.files, prefix);
-  return result;
+  return FallingBack(saver, session, options).run();
 }
 
 }  // namespace longhaul

@@ -85,10 +85,17 @@ class ChiefHooks {
                                    .scaffold = scaffold_,
                                    .saves = options_.saves,
                                    .journal = journal_,
+                                   .mirror = mirror(),
                                    .chooses_interval = is_auto(options_.save_checkpoint_secs),
                                    .preemption = options_.preemption,
                                    .files = options_.files,
                                    .clock = &options_.coordinator.clock()});
+  }
+
+  std::shared_ptr<CheckpointMirror> mirror() const {
+    if (options_.mirror.directory.empty()) return nullptr;
+    return std::make_shared<CheckpointMirror>(options_.checkpoint_dir, options_.mirror, *options_.files,
+                                              options_.coordinator.clock());
   }
 
   std::shared_ptr<SessionRunHook> journal_hook() const {
@@ -116,14 +123,17 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                                                               .max_wait_secs = options.max_wait_secs,
                                                                               .coordinator = options.coordinator});
   }
-  return std::make_shared<ChiefSessionCreator>(ChiefSessionCreatorOptions{.graph = options.graph,
-                                                                          .scaffold = scaffold,
-                                                                          .master = options.master,
-                                                                          .config = options.config,
-                                                                          .checkpoint_dir = options.checkpoint_dir,
-                                                                          .journal = journal,
-                                                                          .files = options.files,
-                                                                          .coordinator = options.coordinator});
+  return std::make_shared<ChiefSessionCreator>(
+      ChiefSessionCreatorOptions{.graph = options.graph,
+                                 .scaffold = scaffold,
+                                 .master = options.master,
+                                 .config = options.config,
+                                 .checkpoint_dir = options.checkpoint_dir,
+                                 .mirror_dir = options.mirror.directory,
+                                 .mirror_patience = options.mirror.patience_at_start,
+                                 .journal = journal,
+                                 .files = options.files,
+                                 .coordinator = options.coordinator});
 }
 
 // nullptr: there is to be none. It is for a chief that has the directory locked.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "longhaul/base/setting.h"
+#include "longhaul/train/checkpoint_mirror.h"
 #include "longhaul/train/monitored_session.h"
 #include "longhaul/train/save_attempts.h"
 #include "longhaul/train/save_interval.h"
@@ -31,6 +32,7 @@ struct MonitoredTrainingSessionOptions {
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
   Seconds max_wait_secs{7200};          // of those that wait for the chief
   std::string summary_dir;              // empty: checkpoint_dir
+  MirrorOptions mirror;                 // a second place for the checkpoints; without a directory there is none
   bool lock_checkpoint_dir = true;      // so that a second chief is refused, where checkpoints are taken
   Seconds lock_limit_secs{60};          // a chief on another machine that is silent for longer counts as dead
   bool lock_with_flock = true;          // false: by its record alone, where flock() hangs or lies

@@ -8,6 +8,7 @@
 #include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/train/fall_back.h"
 #include "longhaul/train/recovered_list.h"
+#include "longhaul/train/recovery_search.h"
 
 namespace longhaul {
 namespace {
@@ -121,23 +122,26 @@ bool SessionManager::restore(Session& session, const PrepareOptions& options) {
 }
 
 bool SessionManager::restore_newest(Session& session, const PrepareOptions& options) {
-  const FallBack fall_back = restore_newest_whole(*options.saver, session,
-                                                  {.files = options_.files,
-                                                   .directory = options.checkpoint_dir,
-                                                   .basename = options.checkpoint_basename,
-                                                   .pass_over = options_.pass_over});
+  const FallBack fall_back = restore_newest_whole(*options.saver, session, fall_back_options(options));
   if (!fall_back.restored) return false;
   restored_from_ = *fall_back.restored;
   recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, fall_back);
   return true;
 }
 
+FallBackOptions SessionManager::fall_back_options(const PrepareOptions& options) const {
+  return {.files = options_.files,
+          .directory = options.checkpoint_dir,
+          .mirror = strip_file_scheme(options.mirror_dir),
+          .mirror_patience = options.mirror_patience,
+          .basename = options.checkpoint_basename,
+          .pass_over = options_.pass_over};
+}
+
 void SessionManager::wait_for_checkpoint(const PrepareOptions& options) const {
   if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
   const Seconds start = options_.coordinator.clock().now();
-  const auto is_there = [&] {
-    return !checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename).empty();
-  };
+  const auto is_there = [&] { return !search_for_recovery(fall_back_options(options)).candidates.empty(); };
   while (!is_there()) {
     const Seconds waited = options_.coordinator.clock().now() - start;
     if (options.max_wait_secs && waited >= *options.max_wait_secs) return;

@@ -8,6 +8,7 @@
 
 #include "longhaul/session/session.h"
 #include "longhaul/train/coordinator.h"
+#include "longhaul/train/fall_back.h"
 #include "longhaul/train/readiness.h"
 #include "longhaul/train/saver.h"
 
@@ -56,6 +57,8 @@ struct PrepareOptions {
   // Where to recover from: the newest whole checkpoint of a directory, or this one. At most one of the two.
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
+  std::string mirror_dir;                                // of checkpoint_dir, searched as well; empty: there is none
+  Seconds mirror_patience{60};                           // for how long it is searched
   std::string checkpoint_basename;                       // which checkpoints of the directory count; empty: all
   bool wait_for_checkpoint = false;                      // if there is none yet
   std::optional<Seconds> max_wait_secs = Seconds{7200};  // nullopt: for ever
@@ -107,6 +110,7 @@ class SessionManager {
   void manage_checkpoints_of_directory(const PrepareOptions& options) const;
   bool restore(Session& session, const PrepareOptions& options);
   bool restore_newest(Session& session, const PrepareOptions& options);
+  FallBackOptions fall_back_options(const PrepareOptions& options) const;
   void wait_for_checkpoint(const PrepareOptions& options) const;
   void initialize(Session& session, const PrepareOptions& options) const;
   Readiness try_local_init(Session& session) const;

@@ -45,11 +45,13 @@ Supervisor::Supervisor(SupervisorOptions options)
       coord_({.clock = options_.clock}),
       saves_(make_attempts(options_)),
       graph_defaults_(resolve(graph_, options_)) {
+  if (!options_.mirror.attempts) options_.mirror.attempts = default_mirror_attempts(*options_.clock);
   if (options_.is_chief) {
     set_up_chief();
   } else {
     check_devices();
     options_.logdir.clear();
+    options_.mirror.directory.clear();
     options_.save_summaries_secs = Seconds{0};
     options_.save_model_secs = Seconds{0};
   }
@@ -88,6 +90,8 @@ void Supervisor::set_up_chief() {
   if (!options_.logdir.empty()) {
     check_writable(*options_.files, options_.logdir);
     save_path_ = join_path(options_.logdir, options_.checkpoint_basename);
+  } else if (!options_.mirror.directory.empty()) {
+    throw InvalidArgumentError("a mirror has nothing to mirror without a logdir: " + options_.mirror.directory);
   }
   if (options_.summary_writer.has_value()) {
     writer_ = options_.summary_writer.value().pointer();
@@ -116,6 +120,7 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
 
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
   end_journal(std::make_exception_ptr(AbortedError("another session is prepared")));
+  close_mirror();
   coord_.clear_stop();
   heed_preemption();
   lock_.reset();
@@ -133,6 +138,7 @@ std::shared_ptr<Session> Supervisor::prepare_locked(const PrepareSessionOptions&
   std::shared_ptr<Session> session;
   if (is_chief()) {
     session = prepare_as_chief(options);
+    start_mirror();
     write_graph();
   } else {
     session = session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
@@ -192,6 +198,8 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
                                             .init_op = graph_defaults_.init_op,
                                             .saver = saver(),
                                             .checkpoint_dir = options_.logdir,
+                                            .mirror_dir = options_.mirror.directory,
+                                            .mirror_patience = options_.mirror.patience_at_start,
                                             .checkpoint_basename = options_.checkpoint_basename,
                                             .wait_for_checkpoint = options.wait_for_checkpoint,
                                             .max_wait_secs = options.max_wait_secs,
@@ -223,7 +231,8 @@ std::shared_ptr<const ServiceContext> Supervisor::make_context(std::shared_ptr<S
                                                          .save_model_secs = first_interval(options_.save_model_secs),
                                                          .saves = saves_,
                                                          .chooses_interval = options_.save_model_secs.is_auto(),
-                                                         .journal = journal_});
+                                                         .journal = journal_,
+                                                         .mirror = mirror_});
 }
 
 std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
@@ -236,6 +245,7 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
     return {};
   }
   lock_logdir();
+  start_mirror();
   const auto context = make_context(std::move(session));
   std::vector<std::shared_ptr<LooperThread>> services;
   if (writer_ && context->global_step.valid()) {
@@ -284,6 +294,18 @@ std::shared_ptr<LooperThread> Supervisor::loop(std::optional<Seconds> interval, 
   return LooperThread::loop(coord_, interval, std::move(target), "lh-loop");
 }
 
+// Begins with the checkpoint that the model was restored from: it may have been committed shortly before a kill.
+void Supervisor::start_mirror() {
+  if (mirror_ || options_.mirror.directory.empty()) return;
+  mirror_ = std::make_shared<CheckpointMirror>(options_.logdir, options_.mirror, *options_.files, *options_.clock);
+  mirror_->add(restored_from());
+}
+
+void Supervisor::close_mirror() {
+  const auto mirror = std::exchange(mirror_, nullptr);
+  if (mirror) mirror->close(options_.preemption != nullptr ? options_.preemption->time_left() : std::nullopt);
+}
+
 void Supervisor::join(const StopOptions& options) {
   request_stop();
   coord_.join({.stop_grace = options_.stop_grace_secs, .ignore_live_threads = options.ignore_live_threads},
@@ -294,11 +316,13 @@ void Supervisor::stop(const StopOptions& options) {
   try {
     join(options);
   } catch (...) {
+    close_mirror();
     if (options.close_summary_writer) close_writer();
     end_journal(std::current_exception());
     lock_.reset();
     throw;
   }
+  close_mirror();
   if (options.close_summary_writer) close_writer();
   end_journal(nullptr);
   lock_.reset();
@@ -347,6 +371,7 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
     error = std::current_exception();
   }
   if (options.close_summary_writer) close_writer();
+  close_mirror();
   try {
     if (session) session->close();
   } catch (const std::exception& close_error) {

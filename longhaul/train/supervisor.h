@@ -119,6 +119,7 @@ class Supervisor {
   const SaveInterval& save_model_secs() const { return options_.save_model_secs; }
   const std::string& save_path() const { return save_path_; }  // logdir/checkpoint_basename; empty: no logdir
   SaveStatus save_status() const { return saves_->status(); }  // how its saves went so far
+  SaveStatus mirror_status() const { return options_.mirror.attempts->status(); }  // the same of its mirror
   const std::string& restored_from() const { return session_manager_->restored_from(); }
 
  private:
@@ -136,6 +137,8 @@ class Supervisor {
   void note_start(bool has_services);
   void start_journal_service(const std::shared_ptr<Session>& session);
   void end_journal(const std::exception_ptr& error);
+  void start_mirror();
+  void close_mirror();
   void join(const StopOptions& options);
   void save_last(const std::shared_ptr<Session>& session);
   void close_writer();
@@ -155,6 +158,7 @@ class Supervisor {
   std::unique_ptr<ChiefLock> lock_;               // null: not training, or without
   std::shared_ptr<RunJournal> journal_;           // null: without
   std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
+  std::shared_ptr<CheckpointMirror> mirror_;      // null: without, or not training
   bool is_refused_ = false;                       // logdir is another's, and nothing is written there
 };
 

@@ -5,6 +5,7 @@
 #include "longhaul/base/lent.h"
 #include "longhaul/base/setting.h"
 #include "longhaul/events/file_writer.h"
+#include "longhaul/train/checkpoint_mirror.h"
 #include "longhaul/train/save_interval.h"
 #include "longhaul/train/saver.h"
 #include "longhaul/train/session_manager.h"
@@ -62,6 +63,10 @@ struct SupervisorOptions {
   // Ends the training as schedulers do, with a last checkpoint if they leave the time for one, and takes one when asked
   // to (train/preemption.h); nullptr: without.
   Preemption* preemption = nullptr;
+
+  // A second place for the checkpoints of logdir, with a rule of its own, that is searched as well when a training
+  // recovers (train/checkpoint_mirror.h); without a directory there is none.
+  MirrorOptions mirror;
 
   // How many steps lie between digests of all variables in the events of logdir (train/weight_digest.h), by which two
   // runs can be compared; 0: there are none. Where several threads make steps, a digest is of the step that it names.

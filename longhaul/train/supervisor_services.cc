@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/train/step_rate.h"
 
 namespace longhaul {
@@ -14,6 +15,11 @@ std::vector<Output> summary_fetches(const ServiceContext& context) {
   std::vector<Output> fetches{context.summary_op};
   if (context.global_step.valid()) fetches.push_back(context.global_step);
   return fetches;
+}
+
+// A checkpoint of the mirror, from which the model was restored, does not: the directory of the training lacks it.
+bool lies_beside(const std::string& prefix, const std::string& save_path) {
+  return !prefix.empty() && directory_name(canonical_prefix(prefix)) == directory_name(canonical_prefix(save_path));
 }
 
 void write_summary(FileWriter& writer, const std::vector<Tensor>& values) {
@@ -29,8 +35,13 @@ int64_t read_global_step(Session& session, const Output& global_step) {
 }
 
 SaveTarget save_target(const ServiceContext& context) {
-  return {*context.saver,      *context.saves,       context.save_path,
-          context.global_step, context.writer.get(), context.journal.get()};
+  return {.saver = *context.saver,
+          .attempts = *context.saves,
+          .save_path = context.save_path,
+          .global_step = context.global_step,
+          .writer = context.writer.get(),
+          .journal = context.journal.get(),
+          .mirror = context.mirror.get()};
 }
 
 bool save_checkpoint(const ServiceContext& context) {
@@ -104,7 +115,7 @@ TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceCont
       snapshots_(context_->session->snapshots()),
       meter_(context_->journal ? context_->journal->history().sums().save_cost : std::nullopt),
       interval_(context_->save_model_secs),
-      is_saved_(!context_->saver->last_saved().empty()) {}
+      is_saved_(lies_beside(context_->saver->last_saved(), context_->save_path)) {}
 
 void TimerCheckpointService::start_loop() {
   snapshots_->prepare([this] { return coord().should_stop(); });

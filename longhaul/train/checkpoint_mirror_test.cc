@@ -1,0 +1,309 @@
+#include "longhaul/train/checkpoint_mirror.h"
+
+#include <atomic>
+#include <filesystem>
+#include <thread>
+
+#include "longhaul/checkpoint/bundle_writer.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/train_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// Files that can be held up, at the first byte of a data file in a mirror.
+class SlowFiles : public testing::FaultyFileSystem {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    if (path.find("/.incoming/") != path.npos && path.find(".data-") != path.npos) wait();
+    return testing::FaultyFileSystem::create(path, if_exists);
+  }
+  void hold() { is_held_ = true; }
+  void let_go() { is_held_ = false; }
+  bool has_waiting() const { return waiting_ > 0; }
+
+ private:
+  void wait() {
+    ++waiting_;
+    while (is_held_) std::this_thread::yield();
+    --waiting_;
+  }
+  std::atomic<bool> is_held_{false};
+  std::atomic<int> waiting_{0};
+};
+
+// Checkpoints of a training in one directory, and its mirror in another. Time stands still unless a test moves it.
+class MirrorTest : public ::testing::Test {
+ protected:
+  MirrorTest() { options.directory = place.file("mirror"); }
+  ~MirrorTest() override { files.let_go(); }
+
+  std::string save(int step) {
+    const std::string prefix = directory.file(fmt::format("m-{}", step));
+    BundleWriter writer(FileSystem::real(), prefix);
+    writer.add("v", Tensor::of(Shape({1000}), std::vector<float>(1000, static_cast<float>(step))));
+    writer.finish();
+    return prefix;
+  }
+  std::string mirrored(int step) { return options.directory + fmt::format("/m-{}", step); }
+  bool is_there(int step) {
+    return checkpoint_exists(FileSystem::real(), mirrored(step)) &&
+           BundleReader(FileSystem::real(), mirrored(step)).verify().empty();
+  }
+  void damage(const std::string& prefix) {
+    std::string bytes = read_file(FileSystem::real(), data_path(prefix, 0, 1));
+    bytes[1] = static_cast<char>(bytes[1] ^ 4);
+    write_file_atomically(FileSystem::real(), data_path(prefix, 0, 1), bytes);
+  }
+  std::vector<std::string> steps() {
+    std::vector<std::string> names;
+    for (const auto& found : find_checkpoints(FileSystem::real(), options.directory, "m")) {
+      names.push_back(base_name(found.prefix));
+    }
+    return names;
+  }
+  std::unique_ptr<CheckpointMirror> mirror() {
+    return std::make_unique<CheckpointMirror>(directory.path(), options, files, clock);
+  }
+  void mirror_one(int step) {
+    const auto one = mirror();
+    one->add(save(step));
+    one->close();
+  }
+  template <typename Condition>
+  void eventually(Condition&& condition) {
+    const Seconds deadline = Clock::real().now() + Seconds{20};
+    while (!condition() && Clock::real().now() < deadline) std::this_thread::yield();
+    EXPECT_TRUE(condition());
+  }
+
+  testing::TemporaryDirectory directory, place;
+  testing::FakeClock clock;
+  SlowFiles files;
+  MirrorOptions options;
+};
+
+TEST_F(MirrorTest, GetsACheckpointThatWasCommitted) {
+  const auto mirror = this->mirror();
+  mirror->add(save(1));
+  eventually([&] { return mirror->status().last_prefix == mirrored(1); });
+  EXPECT_TRUE(is_there(1));
+  EXPECT_EQ(latest_checkpoint(FileSystem::real(), options.directory), mirrored(1));
+  EXPECT_EQ(mirror->status().consecutive_failures, 0);
+}
+
+TEST_F(MirrorTest, WhatComesWhileItCopiesDoesNotQueueUp) {
+  const auto mirror = this->mirror();
+  files.hold();
+  mirror->add(save(1));
+  eventually([&] { return files.has_waiting(); });
+  for (int step = 2; step <= 5; ++step) mirror->add(save(step));
+  files.let_go();
+  mirror->close();
+  EXPECT_THAT(steps(), ElementsAre("m-1", "m-5"));
+}
+
+TEST_F(MirrorTest, IsRetainedByItsOwnRule) {
+  options.max_to_keep = 2;
+  const auto mirror = this->mirror();
+  for (int step = 1; step <= 4; ++step) {
+    mirror->add(save(step));
+    eventually([&] { return mirror->status().last_prefix == mirrored(step); });
+  }
+  EXPECT_THAT(steps(), ElementsAre("m-3", "m-4"));
+}
+
+TEST_F(MirrorTest, OneInSoManyHoursStays) {
+  options.max_to_keep = 1;
+  options.keep_checkpoint_every_n_hours = 2;
+  const auto mirror = this->mirror();
+  for (int step = 1; step <= 6; ++step) {
+    clock.advance(Seconds{3601});
+    mirror->add(save(step));
+    eventually([&] { return mirror->status().last_prefix == mirrored(step); });
+  }
+  EXPECT_THAT(steps(), ElementsAre("m-3", "m-5", "m-6"));
+}
+
+TEST_F(MirrorTest, GoesOnWithItsRuleAfterARestart) {
+  options.max_to_keep = 2;
+  for (int step = 1; step <= 4; ++step) mirror_one(step);
+  EXPECT_THAT(steps(), ElementsAre("m-3", "m-4"));
+}
+
+TEST_F(MirrorTest, MayBeMovedWithItsStateFile) {
+  mirror_one(1);
+  const std::string moved = place.file("moved");
+  std::filesystem::rename(options.directory, moved);
+  EXPECT_EQ(latest_checkpoint(FileSystem::real(), moved), moved + "/m-1");
+}
+
+TEST_F(MirrorTest, OneThatFailsIsLoggedOnceAndTriedAgainUntilItWorks) {
+  const LogRecorder log;
+  write_file_atomically(FileSystem::real(), options.directory, "no directory");
+  const auto mirror = this->mirror();
+  mirror->add(save(1));
+  for (int failures = 1; failures <= 3; ++failures) {
+    eventually([&] { return mirror->status().consecutive_failures == failures; });
+    clock.advance(Seconds{5.0 * (1 << (failures - 1))});
+  }
+  EXPECT_THAT(mirror->status().last_error, HasSubstr(options.directory));
+  std::filesystem::remove(options.directory);
+  clock.advance(Seconds{1000});
+  eventually([&] { return mirror->status().last_prefix == mirrored(1); });
+  EXPECT_EQ(mirror->status().consecutive_failures, 0);
+  const std::string text = log.text(LogLevel::kError);
+  EXPECT_EQ(text.find("could not be mirrored"), text.rfind("could not be mirrored")) << text;
+  EXPECT_THAT(log.text(LogLevel::kInfo), HasSubstr("works again"));
+}
+
+TEST_F(MirrorTest, AFailureOfAnyOperationIsMadeGoodByTheNextAttempt) {
+  options.lock = false;
+  mirror_one(1);
+  const int operations = static_cast<int>(files.operations().size());
+  for (int n = 0; n < operations; ++n) {
+    std::filesystem::remove_all(options.directory);
+    const auto mirror = this->mirror();
+    const std::string prefix = save(1);
+    files.fail_operation(n);
+    mirror->add(prefix);
+    eventually([&] {
+      clock.advance(Seconds{10});
+      return mirror->status().last_prefix == mirrored(1);
+    });
+    EXPECT_TRUE(is_there(1)) << n;
+    EXPECT_EQ(latest_checkpoint(FileSystem::real(), options.directory), mirrored(1)) << n;
+    EXPECT_TRUE(checkpoint_exists(FileSystem::real(), prefix)) << n;
+    files.heal();
+  }
+}
+
+TEST_F(MirrorTest, OneThatWasDeletedIsLeftOutAndIsNoFailure) {
+  const LogRecorder log;
+  const auto mirror = this->mirror();
+  const std::string gone = save(1);
+  remove_checkpoint(FileSystem::real(), gone);
+  mirror->add(gone);
+  eventually([&] { return log.text().find("was deleted before") != std::string::npos; });
+  mirror->add(save(2));
+  mirror->close();
+  EXPECT_THAT(steps(), ElementsAre("m-2"));
+  EXPECT_EQ(mirror->status().last_error, "");
+}
+
+TEST_F(MirrorTest, ADamagedOneIsNotMirroredAndTheNextOneIs) {
+  const LogRecorder log;
+  const auto mirror = this->mirror();
+  const std::string bad = save(1);
+  damage(bad);
+  mirror->add(bad);
+  eventually([&] { return log.text(LogLevel::kError).find("is damaged, and is not mirrored") != std::string::npos; });
+  EXPECT_THAT(steps(), IsEmpty());
+  mirror->add(save(2));
+  clock.advance(Seconds{10});
+  mirror->close();
+  EXPECT_THAT(steps(), ElementsAre("m-2"));
+}
+
+TEST_F(MirrorTest, OneThatHangsHoldsUpTheEndForItsPatienceAlone) {
+  const LogRecorder log;
+  options.patience_at_end = Seconds{0.05};
+  CheckpointMirror mirror(directory.path(), options, files);
+  files.hold();
+  mirror.add(save(1));
+  eventually([&] { return files.has_waiting(); });
+  const Seconds start = Clock::real().now();
+  mirror.close();
+  EXPECT_LT(Clock::real().now() - start, Seconds{10});
+  EXPECT_THAT(log.text(LogLevel::kError), AllOf(HasSubstr("m-1 is not in the mirror"), HasSubstr("no time")));
+  files.let_go();
+  eventually([&] { return !files.has_waiting(); });
+  eventually([&] { return !FileSystem::real().exists(options.directory + "/chief.owner"); });
+  EXPECT_THAT(steps(), IsEmpty()) << "what was given up is not committed later";
+}
+
+TEST_F(MirrorTest, TheEndWaitsForOneThatFailsForAMoment) {
+  options.patience_at_end = Seconds{30};
+  options.attempts = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.first_wait = Seconds{0.01}});
+  files.fail_operation(3);
+  CheckpointMirror mirror(directory.path(), options, files);
+  mirror.add(save(1));
+  mirror.close();
+  EXPECT_TRUE(is_there(1));
+}
+
+TEST_F(MirrorTest, AnothersMirrorIsNotWrittenTo) {
+  std::filesystem::create_directory(options.directory);
+  const auto mirror = this->mirror();
+  {
+    const DirectoryLock other(options.directory);
+    mirror->add(save(1));
+    eventually([&] { return mirror->status().consecutive_failures == 1; });
+    EXPECT_THAT(mirror->status().last_error, HasSubstr("already has a chief"));
+    EXPECT_THAT(steps(), IsEmpty());
+  }
+  clock.advance(Seconds{10});
+  eventually([&] { return is_there(1); });
+}
+
+TEST_F(MirrorTest, WhoHasLostTheDirectoryMirrorsNothingAnyMore) {
+  const std::string first = save(1), second = save(2);
+  const DirectoryLock lock(directory.path());
+  const auto mirror = this->mirror();
+  OwnerRecord other = lock.owner();
+  other.token = std::string(32, 'a');
+  write_owner(FileSystem::real(), directory.path(), other);
+  mirror->add(first);
+  eventually([&] { return mirror->status().consecutive_failures == 1; });
+  mirror->add(second);
+  mirror->close();
+  EXPECT_THAT(steps(), IsEmpty());
+  write_owner(FileSystem::real(), directory.path(), lock.owner());
+}
+
+TEST_F(MirrorTest, OfTheMirrorItselfNothingIsCopied) {
+  mirror_one(1);
+  const auto mirror = this->mirror();
+  const size_t before = files.operations().size();
+  mirror->add(mirrored(1));
+  mirror->close();
+  EXPECT_EQ(files.operations().size(), before);
+}
+
+TEST_F(MirrorTest, ThatIsTheDirectoryItselfIsRefused) {
+  options.directory = directory.path() + "/.";
+  EXPECT_THAT(error_of([&] { mirror(); }), HasSubstr("same directory"));
+}
+
+TEST_F(MirrorTest, WorksWhereNothingCanBeRenamedOrSynced) {
+  options.renames = options.syncs = false;
+  options.max_to_keep = 1;
+  for (int step = 1; step <= 2; ++step) mirror_one(step);
+  EXPECT_THAT(steps(), ElementsAre("m-2"));
+  EXPECT_TRUE(is_there(2));
+  EXPECT_THAT(files.operations(), Not(::testing::Contains(HasSubstr("rename"))));
+}
+
+TEST_F(MirrorTest, HasNoRoomForMoreThanItsDiskHas) {
+  files.fail_writes_after(1500);
+  const auto mirror = this->mirror();
+  mirror->add(save(1));
+  eventually([&] { return mirror->status().consecutive_failures == 1; });
+  EXPECT_THAT(steps(), IsEmpty());
+  files.heal();
+  clock.advance(Seconds{10});
+  eventually([&] { return is_there(1); });
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,92 @@
+#include "longhaul/train/recovery_search.h"
+
+#include <fmt/format.h>
+
+#include <memory>
+
+#include "longhaul/base/log.h"
+#include "longhaul/base/mutex.h"
+#include "longhaul/base/thread.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/latest_checkpoint.h"
+
+namespace longhaul {
+namespace {
+
+RecoverySearch search_directory(const FallBackOptions& options) {
+  return {.candidates = checkpoint_candidates(*options.files, options.directory, options.basename),
+          .incomplete = incomplete_checkpoints(*options.files, options.directory, options.basename)};
+}
+
+RecoverySearch search_both(FileSystem& files, const std::string& directory, const std::string& mirror,
+                           const std::string& basename) {
+  RecoverySearch found{.candidates = mirrored_candidates(files, directory, mirror, basename),
+                       .incomplete = incomplete_checkpoints(files, directory, basename)};
+  const std::vector<std::string> mirrored = incomplete_checkpoints(files, mirror, basename);
+  found.incomplete.insert(found.incomplete.end(), mirrored.begin(), mirrored.end());
+  return found;
+}
+
+// What the thread finds, for whoever still waits for it.
+struct Answer {
+  Mutex mutex;
+  CondVar changed;
+  bool has_come GUARDED_BY(mutex) = false;
+  RecoverySearch found GUARDED_BY(mutex);
+  std::exception_ptr error GUARDED_BY(mutex);
+};
+
+void search_into(Answer& answer, const FallBackOptions& options) {
+  RecoverySearch found;
+  std::exception_ptr error;
+  try {
+    found = search_both(*options.files, options.directory, options.mirror, options.basename);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  MutexLock lock(answer.mutex);
+  answer.found = std::move(found);
+  answer.error = error;
+  answer.has_come = true;
+  answer.changed.notify_all();
+}
+
+bool comes_in_time(Answer& answer, Seconds patience) {
+  const Seconds deadline = Clock::real().now() + patience;
+  MutexLock lock(answer.mutex);
+  for (Seconds now = Clock::real().now(); !answer.has_come && now < deadline; now = Clock::real().now()) {
+    answer.changed.wait_for(answer.mutex, deadline - now);
+  }
+  return answer.has_come;
+}
+
+RecoverySearch search_in_time(const FallBackOptions& options) {
+  const auto answer = std::make_shared<Answer>();
+  const FallBackOptions kept{
+      .files = options.files, .directory = options.directory, .mirror = options.mirror, .basename = options.basename};
+  NamedThread thread("lh-look", [answer, kept] { search_into(*answer, kept); });
+  if (!comes_in_time(*answer, options.mirror_patience)) {
+    thread.detach();
+    throw DeadlineExceededError(fmt::format("no answer within {:g} s", options.mirror_patience.count()));
+  }
+  thread.join();
+  MutexLock lock(answer->mutex);
+  if (answer->error) std::rethrow_exception(answer->error);
+  return answer->found;
+}
+
+}  // namespace
+
+RecoverySearch search_for_recovery(const FallBackOptions& options) {
+  if (options.mirror.empty()) return search_directory(options);
+  try {
+    return search_in_time(options);
+  } catch (const std::exception& error) {
+    RecoverySearch found = search_directory(options);
+    found.mirror_failure = error.what();
+    log_error("the mirror {} is left out: {}", options.mirror, found.mirror_failure);
+    return found;
+  }
+}
+
+}  // namespace longhaul
