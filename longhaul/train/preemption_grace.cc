@@ -23,19 +23,19 @@ std::optional<double> parse_seconds(const char* text) {
 
 }  // namespace
 
-Environment process_environment() {
+VariableReader process_variables() {
   return [](const char* name) -> const char* { return std::getenv(name); };
 }
 
-PreemptionGrace::PreemptionGrace(std::optional<Seconds> told, const Environment& environment)
-    : is_in_pod_(environment("KUBERNETES_SERVICE_HOST") != nullptr) {
-  if (const char* end = environment(kJobEnd)) job_end_ = parse_seconds(end);
+PreemptionGrace::PreemptionGrace(std::optional<Seconds> told, const VariableReader& variables)
+    : is_in_pod_(variables("KUBERNETES_SERVICE_HOST") != nullptr) {
+  if (const char* end = variables(kJobEnd)) job_end_ = parse_seconds(end);
   if (told) {
     if (!(*told >= Seconds{0})) {
       throw InvalidArgumentError(fmt::format("the grace of a preemption is {} s: it is 0 or more", told->count()));
     }
     fixed_ = Period{*told, "as the program says"};
-  } else if (const char* text = environment(kVariable)) {
+  } else if (const char* text = variables(kVariable)) {
     const std::optional<double> seconds = parse_seconds(text);
     if (!seconds) {
       throw InvalidArgumentError(

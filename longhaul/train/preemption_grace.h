@@ -10,8 +10,8 @@
 namespace longhaul {
 
 // The value of a variable of the process's environment; nullptr: it has none.
-using Environment = std::function<const char*(const char* name)>;
-Environment process_environment();
+using VariableReader = std::function<const char*(const char* name)>;
+VariableReader process_variables();
 
 // How long a program that is told to end has until it is killed, as far as that can be known. What comes first counts:
 //   - what the program says;
@@ -27,7 +27,7 @@ class PreemptionGrace {
 
   // InvalidArgumentError: the variable, or what the program says, is no number of seconds from 0 on.
   explicit PreemptionGrace(std::optional<Seconds> told = std::nullopt,
-                           const Environment& environment = process_environment());
+                           const VariableReader& variables = process_variables());
 
   struct Period {
     Seconds length;

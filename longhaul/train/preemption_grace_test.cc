@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 
 constexpr double kNow = 1.6e9;
 
-Environment with(const std::map<std::string, std::string>& variables) {
+VariableReader with(const std::map<std::string, std::string>& variables) {
   return [variables](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
