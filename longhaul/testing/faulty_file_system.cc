@@ -94,6 +94,11 @@ std::unique_ptr<WritableFile> FaultyFileSystem::create(const std::string& path, 
   return std::make_unique<File>(*this, path, inner_.create(path, if_exists));
 }
 
+std::unique_ptr<WritableFile> FaultyFileSystem::create_large(const std::string& path, const LargeFileOptions& options) {
+  check("create " + base_name(path));
+  return std::make_unique<File>(*this, path, inner_.create_large(path, options));
+}
+
 void FaultyFileSystem::make_directories(const std::string& path) {
   check("make_directories " + path);
   inner_.make_directories(path);

@@ -36,6 +36,7 @@ class FaultyFileSystem : public FileSystem {
   std::vector<std::string> operations() const;
 
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists = IfExists::kTruncate) override;
+  std::unique_ptr<WritableFile> create_large(const std::string& path, const LargeFileOptions& options) override;
   std::unique_ptr<ReadableFile> open(const std::string& path) override { return inner_.open(path); }
   bool exists(const std::string& path) override { return inner_.exists(path); }
   bool is_directory(const std::string& path) override { return inner_.is_directory(path); }

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/base/clock.h"
+
+namespace longhaul::testing {
+
+// Something that goes wrong with a program's files, and when.
+struct PlannedFault {
+  enum class Kind {
+    kKill,     // the process is killed (SIGKILL) before the operation
+    kTorn,     // half of a write reaches the file, then the process is killed
+    kNoSpace,  // ENOSPC; of a write half reaches the file
+    kIoError,  // EIO, without an effect
+    kSlow,     // it takes longer
+    kFlip,     // one bit of what is written, or of what was read, is another, and nobody is told
+  };
+  enum class Operation { kAny, kCreate, kWrite, kSync, kRename, kLink, kRemove, kSyncDirectory, kOpen, kRead };
+
+  Kind kind = Kind::kKill;
+  Operation operation = Operation::kWrite;
+  std::string name_part;         // only operations on files whose base name contains this; empty: all
+  uint64_t first = 1, last = 1;  // of these operations, counted from 1
+  Seconds delay{0};              // kSlow
+
+  bool operator==(const PlannedFault&) const = default;
+};
+
+// All that goes wrong, as a text of faults with commas between them:
+//
+//   fault := kind "@" operation ("(" name_part ")")? ":" first ("-" last | "+")? ("=" milliseconds)?
+//   kind := "kill" | "torn" | "enospc" | "eio" | "slow" | "flip"
+//   operation := "any" | "create" | "write" | "sync" | "rename" | "link" | "remove" | "sync_directory" | "open" |
+//   "read"
+//
+//   kill@write:17            torn@write(.data-):3        enospc@write:40+
+//   eio@sync:2-5             slow@any:1+=20              flip@write(.index):1
+//
+// Each fault counts its own operations. Only writes are torn, only writes and reads have bits flipped.
+// InvalidArgumentError: the text is no plan; it says where.
+std::vector<PlannedFault> parse_fault_plan(std::string_view text);
+
+std::string to_string(const PlannedFault& fault);  // as parse_fault_plan() takes it
+
+}  // namespace longhaul::testing
