@@ -36,7 +36,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
   writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
   saver_.reset();
   timer_.reset();
-  graph_is_written_ = stop_wanted_ = false;
+  graph_is_written_ = stop_wanted_ = last_save_failed_ = false;
   for (const auto& listener : options_.listeners) listener->begin();
 }
 
@@ -87,12 +87,18 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const bool is_wanted = options_.preemption != nullptr && options_.preemption->take_save_request();
-  const bool is_asked_for = saves_->is_retry_due() || is_wanted;
+  const bool is_asked_for = is_retry_due() || is_wanted;
   if (is_asked_for || may_be_due(values)) {
     const int64_t step = step_.now(context.session());
     if (is_asked_for || timer_.should_trigger_for_step(step)) save(context.session(), step);
   }
   if (stop_wanted_) context.request_stop();
+}
+
+// Others may report to the same SaveAttempts: what has failed is this one's, and a success of theirs changes nothing of
+// that but the time.
+bool CheckpointSaverHook::is_retry_due() const {
+  return last_save_failed_ && saves_->time_to_retry() <= Seconds{0};
 }
 
 // Judges by the step that the run began with. Where only the time counts, runs are spared the reading of it.
@@ -123,7 +129,8 @@ void CheckpointSaverHook::save(Session& session, int64_t step) {
   timer_.update_last_triggered_step(step);
   log_info("Saving checkpoints for {} into {}.", step, save_path_);
   tell_before(session, step);
-  if (save_once(target(session.graph()), session)) tell_after(session, step);
+  last_save_failed_ = !save_once(target(session.graph()), session).has_value();
+  if (!last_save_failed_) tell_after(session, step);
   if (options_.chooses_interval) choose_interval();
 }
 
@@ -152,7 +159,7 @@ void CheckpointSaverHook::tell_after(Session& session, int64_t step) {
 
 void CheckpointSaverHook::end(Session& session) {
   const int64_t step = step_.now(session);
-  const bool is_saved = step == timer_.last_triggered_step() && saves_->status().consecutive_failures == 0;
+  const bool is_saved = step == timer_.last_triggered_step() && !last_save_failed_;
   if (!is_saved) save_at_end(session, step);
   for (const auto& listener : options_.listeners) listener->end(session, step);
   flush_or_log(*writer_);

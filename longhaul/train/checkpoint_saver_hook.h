@@ -83,6 +83,7 @@ class CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<Saver> find_saver_for(Graph& graph) const;
   void write_graph(Graph& graph);
   void take_over_checkpoints(int64_t step);
+  bool is_retry_due() const;
   bool may_be_due(const SessionRunValues& values) const;
   void save(Session& session, int64_t step);
   void save_at_end(Session& session, int64_t step);
@@ -102,6 +103,7 @@ class CheckpointSaverHook : public SessionRunHook {
   HookStep step_;
   bool graph_is_written_ = false;
   bool stop_wanted_ = false;  // by a listener
+  bool last_save_failed_ = false;
 };
 
 }  // namespace longhaul

@@ -347,6 +347,29 @@ TEST_F(HooksFullDisk, OfTheLastSaveIsTriedAgainAtTheEnd) {
   EXPECT_EQ(saved(), 1);
 }
 
+TEST_F(HooksFullDisk, IsNotForgottenWhereAnotherHookSavesElsewhere) {
+  const testing::TemporaryDirectory elsewhere;
+  auto other = every(1);
+  other.checkpoint_dir = elsewhere.path();
+  other.saver = std::make_shared<Saver>(SaverOptions{.graph = &graph, .name = "save_3", .clock = &clock});
+  other.saves = saves;
+  CheckpointSaverHook hook(on_the_disk(4)), whole(other);
+  const auto train_both = [&] {
+    train(hook);
+    train(whole, 0);
+  };
+  start(hook);
+  start(whole);
+  for (int i = 0; i < 3; ++i) train_both();
+  files.fail_writes_after(0);
+  train_both();
+  EXPECT_EQ(saved(), 0);
+  EXPECT_EQ(saves->status().consecutive_failures, 0) << "the other one's worked";
+  files.heal();
+  hook.end(*session);
+  EXPECT_EQ(saved(), 4);
+}
+
 TEST_F(HooksFullDisk, AtTheEndIsAnErrorAfterSomePatience) {
   testing::FakeClock passing{testing::FakeClock::Waits::kPassTime};
   auto with = on_the_disk(100);

@@ -32,7 +32,7 @@ struct SaveStatus {
 
 // What becomes of saves that fail: they are counted, put off, and tried again, and the training goes on, unless so many
 // fail in a row that it is told to end. Who takes checkpoints (save_once.h) reports here; who wants to know how it goes
-// asks status(). One for all saves of a training.
+// asks status(). One for all saves of a training; where several hooks save to different places, they count in one row.
 //
 //   auto saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = 20});
 //   monitored_training_session({.graph = &graph, .checkpoint_dir = "runs/demo", .saves = saves}, train);
