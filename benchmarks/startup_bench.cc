@@ -1,16 +1,22 @@
-// How long from the start of the example to its first step, beside the start of an empty program that links libtorch?
+// How long from the start of the example to its first step, and from its end by a kill to its first new step, beside
+// the start of an empty program that links libtorch?
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "benchmarks/benchmarks.h"
+#include "examples/idx_dataset.h"
 
 extern char** environ;
 
@@ -36,26 +42,32 @@ class Child {
     if (error != 0) throw std::runtime_error("cannot start " + command[0]);
   }
   ~Child() {
-    kill(pid_, SIGKILL);
-    waitpid(pid_, nullptr, 0);
+    end();
     ::close(output_);
   }
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // Reads until `text` has come; without a text, until the program closes its output.
+  // Kills it, and waits until it is gone.
+  void end() {
+    if (pid_ < 0) return;
+    kill(pid_, SIGKILL);
+    waitpid(std::exchange(pid_, -1), nullptr, 0);
+  }
+
+  // Reads until `text` has come since the start; without a text, until the program closes its output.
   void read_until(const std::string& text) {
-    std::string seen;
     char buffer[4096];
-    while (text.empty() || seen.find(text) == std::string::npos) {
+    while (text.empty() || seen_.find(text) == std::string::npos) {
       const ssize_t count = ::read(output_, buffer, sizeof buffer);
       if (count <= 0 && text.empty()) return;
-      if (count <= 0) throw std::runtime_error("the example ended early; it said: " + seen);
-      seen.append(buffer, static_cast<size_t>(count));
+      if (count <= 0) throw std::runtime_error("the example ended early; it said: " + seen_);
+      seen_.append(buffer, static_cast<size_t>(count));
     }
   }
 
  private:
+  std::string seen_;
   pid_t pid_ = -1;
   int output_ = -1;
 };
@@ -89,6 +101,63 @@ Pair sample_start(bool with_checkpoint) {
   return pair;
 }
 
+// Of files past the kernel's cache, one after the other.
+double direct_read_seconds(const std::string& directory, const std::string& start) {
+  constexpr size_t kPage = 4096, kBlock = size_t{16} << 20;
+  const std::unique_ptr<char, decltype(&std::free)> memory(static_cast<char*>(std::aligned_alloc(kPage, kBlock)),
+                                                           &std::free);
+  std::memset(memory.get(), 0, kBlock);
+  double seconds = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    if (!entry.path().filename().string().starts_with(start)) continue;
+    seconds += time_seconds([&] {
+      const int file = ::open(entry.path().c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
+      while (::read(file, memory.get(), kBlock) > 0) continue;
+      ::close(file);
+    });
+  }
+  return seconds;
+}
+
+double data_seconds() {
+  return time_seconds([] {
+    auto train = examples::load_images_in_background(examples::kFashionMnistDirectory, "train");
+    auto test = examples::load_images_in_background(examples::kFashionMnistDirectory, "t10k");
+    train.get();
+    test.get();
+  });
+}
+
+// From the kill of a training to the first new step of the one that goes on. Beside it, what no checkpoint is needed
+// for: the start of a process with libtorch, and the data that the example reads before its first step; and the disk's
+// read of the checkpoint.
+Pair sample_kill_to_step() {
+  const std::string directory = new_directory(), logdir = directory + "/run";
+  const std::vector<std::string> train = {FASHION_MNIST_PROGRAM, "--logdir=" + logdir, "--threads=1"};
+  std::vector<std::string> short_run = train;
+  short_run.push_back("--steps=10");
+  Child(short_run).read_until("done step=10");
+  Child killed(train);
+  killed.read_until("step 10 of");
+  std::unique_ptr<Child> again;  // ends after the measurement
+  const double restored = time_seconds([&] {
+    killed.end();
+    again = std::make_unique<Child>(train);
+    again->read_until("recovered step 10");
+  });
+  const double first_step = time_seconds([&] { again->read_until("step 10 of"); });
+  again.reset();
+  const double process = seconds_until({EMPTY_TORCH_PROGRAM}, ""), data = data_seconds();
+  const double disk = direct_read_seconds(logdir, "model.ckpt-10.");
+  fmt::print(
+      stderr,
+      "  kill to first new step {:.3f} s: process start {:.3f} (an empty program's), data {:.3f}, graph, lock and "
+      "restore {:.3f} (its direct read {:.4f}), first step {:.3f}\n",
+      restored + first_step, process, data, restored - process - data, disk, first_step);
+  std::filesystem::remove_all(directory);
+  return {restored + first_step, process + data + disk};
+}
+
 }  // namespace
 
 void add_startup_rows(std::vector<Row>& rows) {
@@ -105,6 +174,13 @@ void add_startup_rows(std::vector<Row>& rows) {
                   .goal = 0.3,
                   .bound = Bound::kAtMostMore,
                   .sample = [] { return sample_start(true); },
+                  .samples = 9});
+  rows.push_back({.name = "startup/kill_to_step",
+                  .what = "a kill to the first new step, beside an empty program, the data and the checkpoint's read",
+                  .unit = "s",
+                  .goal = 0.05,
+                  .bound = Bound::kAtMostMore,
+                  .sample = sample_kill_to_step,
                   .samples = 9});
 }
 
