@@ -19,6 +19,7 @@
 #include "longhaul/train/basic_train_loop.h"
 #include "longhaul/train/batching.h"
 #include "longhaul/train/checkpoint_manager.h"
+#include "longhaul/train/checkpoint_mirror.h"
 #include "longhaul/train/hooks.h"
 #include "longhaul/train/input_producers.h"
 #include "longhaul/train/meta_graph.h"

@@ -57,6 +57,7 @@ class CheckpointMirror::Worker {
 
  private:
   std::string next();
+  std::string wait_for_the_last(Seconds patience);
   void try_to_copy(const std::string& from);
   void copy(const std::string& from);
   void take_mirror();
@@ -120,6 +121,15 @@ std::string CheckpointMirror::Worker::next() {
 }
 
 void CheckpointMirror::Worker::finish(Seconds patience) {
+  const std::string missing = wait_for_the_last(patience);
+  if (missing.empty()) return;
+  const std::string error = status().last_error;
+  log_error("checkpoint {} is not in the mirror {}: {}", missing, options_.directory,
+            error.empty() ? "there was no time" : error);
+}
+
+// Returns what is not there.
+std::string CheckpointMirror::Worker::wait_for_the_last(Seconds patience) {
   MutexLock lock(mutex_);
   is_finishing_ = true;
   changed_.notify_all();
@@ -127,13 +137,9 @@ void CheckpointMirror::Worker::finish(Seconds patience) {
   while (!wanted_.empty() && !is_abandoned_ && clock_.now() < deadline) {
     clock_.wait_for(changed_, mutex_, deadline - clock_.now());
   }
-  if (!wanted_.empty()) {
-    const std::string error = status().last_error;
-    log_error("checkpoint {} is not in the mirror {}: {}", wanted_, options_.directory,
-              error.empty() ? "there was no time" : error);
-  }
   is_abandoned_ = true;
   changed_.notify_all();
+  return wanted_;
 }
 
 void CheckpointMirror::Worker::try_to_copy(const std::string& from) {

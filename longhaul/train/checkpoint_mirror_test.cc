@@ -8,6 +8,7 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/io/bucket_files.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/train/train_fixture.h"
@@ -21,12 +22,13 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Files that can be held up, at the first byte of a data file in a mirror.
+// Files that can be held up, at the first byte of a copy.
 class SlowFiles : public testing::FaultyFileSystem {
  public:
-  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
-    if (path.find("/.incoming/") != path.npos && path.find(".data-") != path.npos) wait();
-    return testing::FaultyFileSystem::create(path, if_exists);
+  using FaultyFileSystem::FaultyFileSystem;
+  std::unique_ptr<WritableFile> create_large(const std::string& path, const LargeFileOptions& options) override {
+    if (path.find("/.incoming/") != path.npos) wait();
+    return testing::FaultyFileSystem::create_large(path, options);
   }
   void hold() { is_held_ = true; }
   void let_go() { is_held_ = false; }
@@ -50,7 +52,7 @@ class MirrorTest : public ::testing::Test {
 
   std::string save(int step) {
     const std::string prefix = directory.file(fmt::format("m-{}", step));
-    BundleWriter writer(FileSystem::real(), prefix);
+    BundleWriter writer(unsynced, prefix);
     writer.add("v", Tensor::of(Shape({1000}), std::vector<float>(1000, static_cast<float>(step))));
     writer.finish();
     return prefix;
@@ -80,6 +82,11 @@ class MirrorTest : public ::testing::Test {
     one->add(save(step));
     one->close();
   }
+  // Another process does, as it takes `owner` for dead.
+  void take_over(const std::string& place, OwnerRecord owner) {
+    owner.token = std::string(32, 'a');
+    write_owner(FileSystem::real(), place, owner);
+  }
   template <typename Condition>
   void eventually(Condition&& condition) {
     const Seconds deadline = Clock::real().now() + Seconds{20};
@@ -89,7 +96,8 @@ class MirrorTest : public ::testing::Test {
 
   testing::TemporaryDirectory directory, place;
   testing::FakeClock clock;
-  SlowFiles files;
+  BucketFiles unsynced{FileSystem::real(), {.syncs = false}};  // no machine crashes here, and the tests are faster
+  SlowFiles files{unsynced};
   MirrorOptions options;
 };
 
@@ -260,15 +268,53 @@ TEST_F(MirrorTest, WhoHasLostTheDirectoryMirrorsNothingAnyMore) {
   const std::string first = save(1), second = save(2);
   const DirectoryLock lock(directory.path());
   const auto mirror = this->mirror();
-  OwnerRecord other = lock.owner();
-  other.token = std::string(32, 'a');
-  write_owner(FileSystem::real(), directory.path(), other);
+  take_over(directory.path(), lock.owner());
   mirror->add(first);
   eventually([&] { return mirror->status().consecutive_failures == 1; });
   mirror->add(second);
   mirror->close();
   EXPECT_THAT(steps(), IsEmpty());
   write_owner(FileSystem::real(), directory.path(), lock.owner());
+}
+
+TEST_F(MirrorTest, WhoLosesTheDirectoryWhileItCopiesCommitsNothing) {
+  const std::string first = save(1);
+  const DirectoryLock lock(directory.path());
+  const auto mirror = this->mirror();
+  files.hold();
+  mirror->add(first);
+  eventually([&] { return files.has_waiting(); });
+  take_over(directory.path(), lock.owner());
+  files.let_go();
+  mirror->close();
+  EXPECT_THAT(steps(), IsEmpty());
+  EXPECT_THAT(mirror->status().last_error, HasSubstr(directory.path() + " now has another chief"));
+  write_owner(FileSystem::real(), directory.path(), lock.owner());
+}
+
+TEST_F(MirrorTest, WhoLosesTheMirrorWhileItCopiesCommitsNothingUntilItIsFreeAgain) {
+  const auto mirror = this->mirror();
+  files.hold();
+  mirror->add(save(1));
+  eventually([&] { return files.has_waiting(); });
+  take_over(options.directory, *read_owner(FileSystem::real(), options.directory));
+  files.let_go();
+  eventually([&] { return mirror->status().consecutive_failures == 1; });
+  EXPECT_THAT(mirror->status().last_error, HasSubstr(options.directory + " now has another chief"));
+  EXPECT_THAT(steps(), IsEmpty());
+  std::filesystem::remove(owner_path(options.directory));
+  eventually([&] {
+    clock.advance(Seconds{10});
+    return is_there(1);
+  });
+}
+
+TEST_F(MirrorTest, WhatAKilledProcessLeftOfACopyGoesWithTheNextOne) {
+  const std::string left = options.directory + "/.incoming/m-7.meta";
+  std::filesystem::create_directories(directory_name(left));
+  write_file_atomically(FileSystem::real(), left, "half");
+  mirror_one(1);
+  EXPECT_FALSE(FileSystem::real().exists(left));
 }
 
 TEST_F(MirrorTest, OfTheMirrorItselfNothingIsCopied) {

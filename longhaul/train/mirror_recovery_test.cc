@@ -133,6 +133,18 @@ TEST_F(MirrorRecovery, ADamagedCopyThatCannotBeRenamedIsPassedOver) {
   EXPECT_THAT(corrupt(mirror), IsEmpty());
 }
 
+TEST_F(MirrorRecovery, ADamagedCopyInAMirrorThatIsAnothersNowStaysAndIsPassedOver) {
+  const DirectoryLock lock(directory.path()), lost(mirror.path());
+  lose(prefixes[2]);
+  damage(mirrored[2]);
+  OwnerRecord other = lost.owner();
+  other.token = std::string(32, 'a');
+  write_owner(FileSystem::real(), mirror.path(), other);
+  EXPECT_EQ(restored(), 2);
+  EXPECT_THAT(corrupt(mirror), IsEmpty());
+  write_owner(FileSystem::real(), mirror.path(), lost.owner());
+}
+
 TEST_F(MirrorRecovery, WhatIsPassedOverIsPassedOverInTheMirrorToo) {
   options.pass_over = [](const std::string& prefix) -> std::optional<std::string> {
     if (base_name(prefix) == "model-3") return "two runs died of it";
