@@ -5,9 +5,11 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
+#include "longhaul/base/mutex.h"
 #include "longhaul/events/summary.h"
 #include "longhaul/io/crc64.h"
 #include "longhaul/ops/state_ops.h"
+#include "longhaul/session/snapshots.h"
 
 namespace longhaul {
 namespace {
@@ -40,38 +42,118 @@ uint64_t extend_by(uint64_t crc, const NamedTensor& tensor) {
 std::string weight_digest(std::vector<NamedTensor> tensors) {
   std::sort(tensors.begin(), tensors.end(), [](auto& a, auto& b) { return a.name < b.name; });
   uint64_t crc = 0;
-  for (const NamedTensor& tensor : tensors) crc = extend_by(crc, tensor);
+  for (NamedTensor& tensor : tensors) {
+    crc = extend_by(crc, tensor);
+    tensor.value = Tensor();
+  }
   return fmt::format("crc64:{:016x}", crc);
 }
 
-WeightDigests::WeightDigests(const Graph& graph, Output global_step, std::shared_ptr<FileWriter> writer)
-    : writer_(std::move(writer)) {
+// What the thread and its owner share.
+class WeightDigests::Worker {
+ public:
+  struct Taken {
+    int64_t step = 0;
+    std::vector<NamedTensor> tensors;
+  };
+
+  explicit Worker(std::shared_ptr<FileWriter> writer) : writer_(std::move(writer)) {}
+
+  // False: the ones before are not done.
+  bool hand_over(std::unique_ptr<Taken> taken, Seconds patience) {
+    MutexLock lock(mutex_);
+    if (!wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr; }, patience)) return false;
+    waiting_ = std::move(taken);
+    changed_.notify_all();
+    return true;
+  }
+
+  bool finish(Seconds patience) {
+    MutexLock lock(mutex_);
+    return wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr && !busy_; }, patience);
+  }
+
+  // False: the thread goes on.
+  bool stop(Seconds patience) {
+    MutexLock lock(mutex_);
+    stop_ = true;
+    changed_.notify_all();
+    return wait([this]() REQUIRES(mutex_) { return has_ended_; }, patience);
+  }
+
+  // The thread.
+  void work() {
+    while (const std::unique_ptr<Taken> taken = next()) write(std::move(*taken));
+  }
+
+ private:
+  template <typename Condition>
+  bool wait(Condition condition, Seconds patience) REQUIRES(mutex_) {
+    const Seconds give_up = Clock::real().now() + patience;
+    while (!condition()) {
+      const Seconds left = give_up - Clock::real().now();
+      if (left <= Seconds{0}) return false;
+      changed_.wait_for(mutex_, left);
+    }
+    return true;
+  }
+
+  // nullptr: there are no more.
+  std::unique_ptr<Taken> next() {
+    MutexLock lock(mutex_);
+    busy_ = false;
+    changed_.notify_all();
+    while (!waiting_ && !stop_) changed_.wait_for(mutex_, kLook);
+    has_ended_ = !waiting_;
+    busy_ = !has_ended_;
+    changed_.notify_all();
+    return std::move(waiting_);
+  }
+
+  void write(Taken taken) {
+    try {
+      writer_->add_summary(text_summary(kWeightDigestTag, weight_digest(std::move(taken.tensors))), taken.step);
+    } catch (const std::exception& error) {
+      log_error("the digest of the weights at step {} could not be written: {}", taken.step, error.what());
+    }
+  }
+
+  const std::shared_ptr<FileWriter> writer_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::unique_ptr<Taken> waiting_ GUARDED_BY(mutex_);
+  bool busy_ GUARDED_BY(mutex_) = false, stop_ GUARDED_BY(mutex_) = false, has_ended_ GUARDED_BY(mutex_) = false;
+};
+
+WeightDigests::WeightDigests(const Graph& graph, Output global_step, std::shared_ptr<FileWriter> writer,
+                             Seconds patience)
+    : patience_(patience), worker_(std::make_shared<Worker>(std::move(writer))) {
   for (const VariableInfo& variable : ops::global_variables(graph)) {
     names_.push_back(variable.name());
     fetches_.emplace_back(variable.read);
   }
   fetches_.emplace_back(std::move(global_step));
-  thread_ = NamedThread("lh-digests", [this] { work(); });
+  thread_ = NamedThread("lh-digests", [worker = worker_] { worker->work(); });
 }
 
 WeightDigests::~WeightDigests() {
-  {
-    MutexLock lock(mutex_);
-    stop_ = true;
-    changed_.notify_all();
+  if (worker_->stop(patience_)) {
+    thread_.join();
+    return;
   }
-  thread_.join();
+  log_error("digests of the weights are not written after {:g} s, and are given up: do the event files hang?",
+            patience_.count());
+  thread_.detach();
 }
 
 void WeightDigests::take(Session& session) {
-  std::vector<Tensor> values = session.run(fetches_, {}, {.snapshot = true});
-  auto taken = std::make_unique<Taken>();
-  taken->step = values.back().item<int64_t>();
+  std::vector<Tensor> values = session.snapshots()->take(session, fetches_);
+  auto taken = std::make_unique<Worker::Taken>();
+  const auto step = taken->step = values.back().item<int64_t>();
   for (size_t i = 0; i < names_.size(); ++i) taken->tensors.push_back({names_[i], std::move(values[i])});
-  MutexLock lock(mutex_);
-  while (waiting_) changed_.wait_for(mutex_, kLook);
-  waiting_ = std::move(taken);
-  changed_.notify_all();
+  if (worker_->hand_over(std::move(taken), patience_)) return;
+  log_error("there is no digest of the weights at step {}: the ones before are not written after {:g} s", step,
+            patience_.count());
 }
 
 void WeightDigests::take_if_due(Session& session, int64_t every) {
@@ -79,34 +161,8 @@ void WeightDigests::take_if_due(Session& session, int64_t every) {
   if (step > 0 && step % every == 0) take(session);
 }
 
-void WeightDigests::finish() {
-  MutexLock lock(mutex_);
-  while (waiting_ || busy_) changed_.wait_for(mutex_, kLook);
-}
-
-void WeightDigests::work() {
-  while (true) {
-    std::unique_ptr<Taken> taken;
-    {
-      MutexLock lock(mutex_);
-      busy_ = false;
-      changed_.notify_all();
-      while (!waiting_ && !stop_) changed_.wait_for(mutex_, kLook);
-      if (!waiting_) return;
-      taken = std::move(waiting_);
-      busy_ = true;
-      changed_.notify_all();
-    }
-    write(*std::move(taken));
-  }
-}
-
-void WeightDigests::write(Taken taken) {
-  try {
-    writer_->add_summary(text_summary(kWeightDigestTag, weight_digest(std::move(taken.tensors))), taken.step);
-  } catch (const std::exception& error) {
-    log_error("the digest of the weights at step {} could not be written: {}", taken.step, error.what());
-  }
+bool WeightDigests::finish() {
+  return worker_->finish(patience_);
 }
 
 }  // namespace longhaul

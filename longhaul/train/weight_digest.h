@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/base/mutex.h"
+#include "longhaul/base/clock.h"
 #include "longhaul/base/thread.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/session/session.h"
@@ -26,15 +26,21 @@ struct NamedTensor {
 // the same bits.
 std::string weight_digest(std::vector<NamedTensor> tensors);
 
+inline constexpr Seconds kDigestPatience{60};
+
 // Writes digests of all global variables of a graph into event files. A call of take() holds them as they are at one
-// moment between two steps, which copies nothing; a thread of this object reads the bytes. So the training waits only
-// where it is asked for the next one but one before a digest is done.
+// moment between two steps, which copies nothing (session/snapshots.h: within SessionOptions::snapshot_memory); a
+// thread of this object reads the bytes, and lets go of each variable when it is read. So the training waits only where
+// it is asked for the next one but one before a digest is done.
 //
-// One thread calls; the destructor waits for the digests under way, of which there are two at most.
+// One thread calls. Whoever waits for the thread, in take(), finish() or the destructor, does so for `patience` at
+// most: event files on a disk that hangs are no reason to stand still. Then a digest is missing, which is logged, or
+// the thread is left to itself, with what it holds.
 class WeightDigests {
  public:
   // `global_step` gives each digest its step.
-  WeightDigests(const Graph& graph, Output global_step, std::shared_ptr<FileWriter> writer);
+  WeightDigests(const Graph& graph, Output global_step, std::shared_ptr<FileWriter> writer,
+                Seconds patience = kDigestPatience);
   ~WeightDigests();
   WeightDigests(const WeightDigests&) = delete;
   WeightDigests& operator=(const WeightDigests&) = delete;
@@ -46,25 +52,16 @@ class WeightDigests {
   // when the process was killed.
   void take_if_due(Session& session, int64_t every);
 
-  // Waits until all that was taken is written.
-  void finish() EXCLUDES(mutex_);
+  // Waits until all that was taken is written; false: it is not.
+  bool finish();
 
  private:
-  struct Taken {
-    int64_t step = 0;
-    std::vector<NamedTensor> tensors;
-  };
-  void work() EXCLUDES(mutex_);
-  void write(Taken taken);
+  class Worker;
 
-  const std::shared_ptr<FileWriter> writer_;
+  const Seconds patience_;
   std::vector<std::string> names_;
-  std::vector<Fetch> fetches_;  // the variables and, last, the step
-
-  Mutex mutex_;
-  CondVar changed_;
-  std::unique_ptr<Taken> waiting_ GUARDED_BY(mutex_);
-  bool busy_ GUARDED_BY(mutex_) = false, stop_ GUARDED_BY(mutex_) = false;
+  std::vector<Fetch> fetches_;            // the variables and, last, the step
+  const std::shared_ptr<Worker> worker_;  // its thread shares it
   NamedThread thread_;
 };
 

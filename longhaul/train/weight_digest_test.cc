@@ -1,6 +1,12 @@
 #include "longhaul/train/weight_digest.h"
 
+#include <unistd.h>
+
+#include <atomic>
+
 #include "longhaul/io/crc64.h"
+#include "longhaul/session/snapshots.h"
+#include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/train/hook_fixture.h"
 #include "longhaul/train/weight_digest_hook.h"
 #include "longhaul/train/weight_digest_service.h"
@@ -73,6 +79,67 @@ TEST_F(WeightDigestHookTest, RunsThatMakeNoStepWriteNothing) {
   for (int i = 0; i < 3; ++i) run(hook, step);
   hook.end(*session);
   EXPECT_THAT(digests(), ElementsAre(expected(6)));
+}
+
+// Counts the snapshots that are taken by way of its Snapshots.
+class CountingSession : public testing::ScriptedSession {
+ public:
+  using ScriptedSession::ScriptedSession;
+  std::shared_ptr<Snapshots> snapshots() override { return std::make_shared<Counting>(taken); }
+
+  int taken = 0;
+
+ private:
+  struct Counting : Snapshots {
+    explicit Counting(int& count) : taken(count) {}
+    std::vector<Tensor> take(Session& session, const std::vector<Fetch>& fetches) override {
+      ++taken;
+      return session.run(fetches, {}, {.snapshot = true});
+    }
+    void prepare(const std::function<bool()>&) override {}
+    uint64_t bytes_free() const override { return 0; }
+    int& taken;
+  };
+};
+
+TEST_F(WeightDigestHookTest, ItsSnapshotsAreTheSessionsOwnAndKeepToTheirLimit) {
+  CountingSession counting(graph);
+  counting.run(step.initializer());
+  WeightDigests digests(graph, step, writer);
+  digests.take(counting);
+  digests.take(counting);
+  EXPECT_TRUE(digests.finish());
+  EXPECT_EQ(counting.taken, 2);
+  EXPECT_EQ(counting.snapshot_runs(), 2);
+}
+
+// On which no file can be made until a test says so.
+class HangingFiles : public testing::FaultyFileSystem {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    while (hangs) ::usleep(1000);
+    return FaultyFileSystem::create(path, if_exists);
+  }
+  std::atomic<bool> hangs = true;
+};
+
+TEST_F(WeightDigestHookTest, EventFilesThatHangHoldUpNobodyForEver) {
+  set_step(0);
+  HangingFiles hanging;
+  auto hung = std::make_shared<FileWriter>(directory.path(), FileWriterOptions{.max_queue = 1, .files = &hanging});
+  const std::weak_ptr<FileWriter> user = hung;
+  const LogRecorder log;
+  {
+    WeightDigests digests(graph, step, std::move(hung), Seconds{0.05});
+    for (int i = 0; i < 8; ++i) digests.take(*session);
+    EXPECT_FALSE(digests.finish());
+  }
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("there is no digest of the weights at step 0"));
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("are given up: do the event files hang?"));
+  EXPECT_FALSE(user.expired());
+  hanging.hangs = false;
+  for (int i = 0; i < 10'000 && !user.expired(); ++i) ::usleep(1000);
+  EXPECT_TRUE(user.expired()) << "the thread ends when it can";
 }
 
 TEST_F(WeightDigestHookTest, WrongOptionsAreRefused) {
