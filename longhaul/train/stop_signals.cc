@@ -43,14 +43,20 @@ void tell(int signal) {
   [[maybe_unused]] const ssize_t written = write(write_end.load(), &byte, 1);
 }
 
-// The default action comes when the handler returns, since the signal is blocked until then.
+// By the signal's default action, which comes when the handler returns, since the signal is blocked until then. The
+// first process of a container has none: it ends with the status that a shell would report.
+void end_by(int signal) {
+  if (getpid() == 1) _exit(128 + signal);
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
 void handle(int signal) {
   const int saved_errno = errno;
   if (!asks_for_stop[static_cast<size_t>(signal)]) {
     tell(signal);
   } else if (is_second(nanoseconds_now())) {
-    std::signal(signal, SIG_DFL);
-    raise(signal);
+    end_by(signal);
   } else {
     int none = 0;
     first_signal.compare_exchange_strong(none, signal);

@@ -1,6 +1,8 @@
 #include "longhaul/train/stop_signals.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -85,6 +87,38 @@ TEST_P(SecondSignalDeathTest, Kills) {
         raise(second);
       },
       ::testing::KilledBySignal(second), "");
+}
+
+// Runs `body` as the first process of a new namespace and returns its exit status; -1: the system allows none.
+int status_as_first_process(const std::function<void()>& body) {
+  if (unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) return -1;
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+TEST(StopSignalsDeathTest, ASecondSignalEndsAlsoTheFirstProcessOfAContainer) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  constexpr int kNotAllowed = 77;
+  const auto ends_well = [](int status) {
+    return WEXITSTATUS(status) == 128 + SIGTERM || WEXITSTATUS(status) == kNotAllowed;
+  };
+  EXPECT_EXIT(
+      {
+        const int status = status_as_first_process([] {
+          const StopSignals signals(Coordinator{});
+          raise(SIGTERM);
+          std::this_thread::sleep_for(std::chrono::milliseconds(150));
+          raise(SIGTERM);
+        });
+        _exit(status < 0 ? kNotAllowed : status);
+      },
+      ends_well, "");
 }
 
 INSTANTIATE_TEST_SUITE_P(, SecondSignalDeathTest,
