@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "longhaul/base/mutex.h"
 #include "longhaul/io/posix_call.h"
 
 namespace longhaul {
@@ -36,9 +37,52 @@ class DirectDescriptor {
   int fd_ = -1;
 };
 
+using Buffer = std::unique_ptr<char, void (*)(char*)>;
+
+void free_memory(char* memory) {
+  std::free(memory);
+}
+
+// Windows of files that are only looked at, as checkpoints are that are read back: kept from one batch to the next, so
+// that they cost no page faults but the first time. Any thread.
+class WindowPool {
+ public:
+  static constexpr size_t kBytes = ReadPlanOptions{}.window_bytes;
+
+  static char* take() {
+    MutexLock lock(mutex());
+    if (free().empty()) return static_cast<char*>(std::aligned_alloc(kBufferAlignment, kBytes));
+    char* const memory = free().back();
+    free().pop_back();
+    return memory;
+  }
+  static void give_back(char* memory) {
+    MutexLock lock(mutex());
+    if (free().size() < kMost) {
+      free().push_back(memory);
+    } else {
+      std::free(memory);
+    }
+  }
+
+ private:
+  static constexpr size_t kMost = 16;
+
+  static Mutex& mutex() {
+    static auto* const mutex = new Mutex;
+    return *mutex;
+  }
+  static std::vector<char*>& free() {
+    static auto* const free = new std::vector<char*>;
+    return *free;
+  }
+};
+
 // A place for one read that is under way: what the kernel needs until it is over.
 class Slot {
  public:
+  explicit Slot(bool is_only_shown) : is_only_shown_(is_only_shown) {}
+
   // Where the bytes of `read` go, of which the first lie at `straight`.
   std::span<const iovec> aim(const PlannedRead& read, char* straight) {
     read_ = &read;
@@ -56,20 +100,21 @@ class Slot {
   char* buffered(size_t at) { return buffer_.get() + (at - read_->straight); }
 
  private:
-  struct Free {
-    void operator()(char* memory) const { std::free(memory); }
-  };
-
   void enlarge(size_t bytes) {
-    const size_t rounded = (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
-    buffer_.reset(static_cast<char*>(std::aligned_alloc(kBufferAlignment, rounded)));
+    const bool is_pooled = is_only_shown_ && bytes <= WindowPool::kBytes;
+    const size_t rounded =
+        is_pooled ? WindowPool::kBytes : (bytes + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
+    char* const memory =
+        is_pooled ? WindowPool::take() : static_cast<char*>(std::aligned_alloc(kBufferAlignment, rounded));
+    buffer_ = Buffer(memory, is_pooled ? &WindowPool::give_back : &free_memory);
     if (buffer_ == nullptr) throw ResourceExhaustedError(fmt::format("a buffer of {} bytes: no memory", rounded));
     buffer_bytes_ = rounded;
   }
 
+  bool is_only_shown_;
   const PlannedRead* read_ = nullptr;
   std::vector<iovec> pieces_;
-  std::unique_ptr<char, Free> buffer_;
+  Buffer buffer_{nullptr, &free_memory};
   size_t buffer_bytes_ = 0;
 };
 
@@ -78,8 +123,12 @@ class BatchRead {
   BatchRead(const ReadableFile& file, int fd, std::span<const ReadRequest> requests, const ReadableFile::UsePart& use,
             std::vector<PlannedRead> plan, const DirectReaderOptions& options)
       : file_(file), fd_(fd), requests_(requests), use_(use), plan_(std::move(plan)) {
-    slots_.resize(std::min(options.in_flight, plan_.size()));
-    for (size_t i = 0; i < slots_.size(); ++i) free_.push_back(i);
+    const bool is_only_shown = std::ranges::all_of(requests, [](auto& request) { return request.out == nullptr; });
+    const size_t slots = std::min(options.in_flight, plan_.size());
+    for (size_t i = 0; i < slots; ++i) {
+      slots_.emplace_back(is_only_shown);
+      free_.push_back(i);
+    }
     queue_ = options.queue(slots_.size());
   }
   ~BatchRead() { drain(); }

@@ -24,6 +24,9 @@ struct DirectReaderOptions {
 // descriptor of `file`, open for reading. What such a read did not bring (the file system refused it, a part of the
 // disk cannot be read, the file ended) is asked of file.read(), part by part, and its errors are the ones that are
 // told.
+//
+// The windows of a batch that is only shown (a checkpoint that is read back) are kept for the next such one, up to 64
+// MiB, since the page faults of new memory cost the processor as much again as the reading.
 void read_directly(const ReadableFile& file, int fd, std::span<const ReadRequest> requests,
                    const ReadableFile::UsePart& use, const DirectReaderOptions& options = {});
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -280,6 +281,29 @@ TEST_F(DirectReaderFaults, ASmallBatchAsksForNoQueue) {
   Reading large(*file_, fd_, options);
   large.want(0, kMiB);
   EXPECT_THROW(large.run(), InternalError);
+}
+
+int64_t page_faults() {
+  rusage usage;
+  EXPECT_EQ(::getrusage(RUSAGE_SELF, &usage), 0);
+  return usage.ru_minflt;
+}
+
+TEST(DirectReader, WhatIsOnlyShownCostsPageFaultsTheFirstTimeAlone) {
+  const testing::TemporaryDirectory directory;
+  const std::string path = directory.file("f"), bytes(size_t{16} << 20, 'x');
+  write_file_atomically(FileSystem::real(), path, bytes);
+  const auto file = FileSystem::real().open(path);
+  const ReadRequest all{.count = bytes.size()};
+  const auto faults_of_a_reading = [&] {
+    const int64_t before = page_faults();
+    size_t seen = 0;
+    file->read_batch({&all, 1}, [&](const ReadPart& part) { seen += part.bytes.size(); });
+    EXPECT_EQ(seen, bytes.size());
+    return page_faults() - before;
+  };
+  faults_of_a_reading();
+  EXPECT_LT(faults_of_a_reading(), 1000) << "of 4096 pages";
 }
 
 TEST(ReadPlan, NeighboursComeInOneReadAndLargeOnesInBlocks) {
