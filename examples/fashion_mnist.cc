@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <csignal>
 #include <cstdio>
 #include <optional>
 #include <thread>
@@ -20,8 +19,6 @@ namespace lh = longhaul;
 using namespace longhaul::examples;
 
 namespace {
-
-constexpr int kTryAgain = 75;  // EX_TEMPFAIL of sysexits.h: a scheduler starts the program again
 
 struct Data {
   ImageDataset train, test;
@@ -90,6 +87,7 @@ int threads_for(const std::string& model) {
 }
 
 int run(const TrainingOptions& options) {
+  lh::Preemption preemption;  // SIGTERM, SIGUSR1: save, end with 75; SIGINT: save, end; SIGUSR2: save, go on
   auto loading_train = load_images_in_background(options.data_dir, "train");
   auto loading_test = load_images_in_background(options.data_dir, "t10k");
   lh::set_intra_op_threads(options.threads > 0 ? options.threads : threads_for(options.model));
@@ -102,8 +100,8 @@ int run(const TrainingOptions& options) {
                      .logdir = options.logdir,
                      .save_summaries_secs = lh::Seconds{options.save_summaries_secs},
                      .save_model_secs = lh::Seconds{options.save_model_secs},
+                     .preemption = &preemption,
                      .digest_every_n_steps = options.digest_steps});
-  lh::StopSignals signals(sv.coord(), {SIGINT, SIGTERM});
   const Data data{loading_train.get(), loading_test.get()};
 
   Outcome outcome;
@@ -117,7 +115,7 @@ int run(const TrainingOptions& options) {
     outcome.accuracy = test_accuracy(session, net, data.test);
   });
   report(sv, outcome);
-  return signals.signal_received() == SIGTERM ? kTryAgain : 0;
+  return preemption.exit_status();
 }
 
 }  // namespace

@@ -177,7 +177,8 @@ TEST_P(ExampleSignalTest, EndsAfterTheStepWithACheckpointOfThatStep) {
   EXPECT_EQ(saved_step(done.checkpoint), done.step);
 }
 
-INSTANTIATE_TEST_SUITE_P(, ExampleSignalTest, ::testing::Values(std::pair(SIGINT, 0), std::pair(SIGTERM, 75)));
+INSTANTIATE_TEST_SUITE_P(, ExampleSignalTest,
+                         ::testing::Values(std::pair(SIGINT, 0), std::pair(SIGTERM, 75), std::pair(SIGUSR1, 75)));
 
 TEST_F(ExampleTest, WrongUsageIsExitStatusTwo) {
   for (const char* flag :
