@@ -110,9 +110,9 @@ TEST_F(SafetensorsCommit, ADamagedTensorIsNotExported) {
 class StolenWhileWriting : public FaultyFileSystem {
  public:
   StolenWhileWriting(const std::string& directory, const OwnerRecord& thief) : directory_(directory), thief_(thief) {}
-  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+  std::unique_ptr<WritableFile> create_large(const std::string& path, const LargeFileOptions& options) override {
     write_owner(FileSystem::real(), directory_, thief_);
-    return FaultyFileSystem::create(path, if_exists);
+    return FaultyFileSystem::create_large(path, options);
   }
 
  private:
