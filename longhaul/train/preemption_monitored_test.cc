@@ -2,6 +2,7 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/checkpoint_saver_hook.h"
+#include "longhaul/train/hook_fixture.h"
 #include "longhaul/train/monitored_fixture.h"
 #include "longhaul/train/monitored_training_session.h"
 #include "longhaul/train/preemption.h"
@@ -78,6 +79,35 @@ TEST_F(PreemptedTrainingTest, SavesWhenItIsAskedToAndGoesOn) {
 TEST_F(PreemptedTrainingTest, AStopThatCameBeforeItIsHeeded) {
   preemption.preempt();
   EXPECT_EQ(train_until_stopped([](int64_t) {}), 0);
+}
+
+// Counts the checkpoints that it is told of.
+class Listener : public CheckpointSaverListener {
+ public:
+  bool after_save(Session&, int64_t) override {
+    ++saves;
+    return false;
+  }
+  int saves = 0;
+};
+
+TEST_F(HookTest, ListenersAreNotToldOfALastCheckpointThatIsLeftOut) {
+  Preemption preemption({.clock = &clock});
+  const auto listener = std::make_shared<Listener>();
+  CheckpointSaverHook hook({.checkpoint_dir = directory.path(),
+                            .save_steps = 100,
+                            .saver = std::make_shared<Saver>(SaverOptions{.graph = &graph, .clock = &clock}),
+                            .listeners = {listener},
+                            .summary_writer = writer,
+                            .preemption = &preemption,
+                            .clock = &clock});
+  set_step(0);
+  start(hook);
+  train(hook);
+  preemption.preempt(Seconds{1});
+  clock.advance(Seconds{2});
+  hook.end(*session);
+  EXPECT_EQ(listener->saves, 1);
 }
 
 }  // namespace
