@@ -20,8 +20,8 @@ struct JournalHookOptions {
 
 // For monitored sessions what JournalService is for a Supervisor's, on the thread that runs the session: opens the
 // journal when the hooks begin, notes the first step, every five seconds how far the training has come, and that it is
-// to stop, and closes it at a good end. The end by an error is for the caller of the session to note. It comes after
-// the hook that saves.
+// to stop, and closes it at a good end. The end by an error is told it by MonitoredSessionOptions::ended. It comes
+// after the hook that saves.
 class JournalHook : public SessionRunHook {
  public:
   explicit JournalHook(JournalHookOptions options) : options_(std::move(options)) {}

@@ -121,6 +121,27 @@ TEST_F(MonitoredJournalTest, AnErrorWhileSavesFailIsNotTheCheckpoints) {
   EXPECT_EQ(history().sums().interruptions, 1);
 }
 
+TEST_F(MonitoredJournalTest, TheEndOfASessionThatTheProgramMakesIsNotedToo) {
+  train_for(3);
+  {
+    MonitoredSession session(monitored_session_options(training));
+    const auto fail = [&] {
+      session.run(train);
+      throw InternalError("the loss is no number");
+    };
+    EXPECT_THROW(session.monitor(fail), InternalError);
+  }
+  EXPECT_EQ(history().sums().phase, RunHistory::Phase::kStopped);
+  EXPECT_EQ(history().deaths_after("model.ckpt-3"), 1);
+  {
+    MonitoredSession never_closed(monitored_session_options(training));
+    never_closed.run(train);
+  }
+  EXPECT_EQ(history().sums().phase, RunHistory::Phase::kStopped);
+  EXPECT_EQ(history().deaths_after("model.ckpt-3"), 1);
+  EXPECT_EQ(history().sums().interruptions, 2);
+}
+
 TEST_F(MonitoredJournalTest, WritesTheGoodputAsAScalar) {
   train_for(130);
   EXPECT_THAT(describe(events_in_directory(directory.path())), Contains(StartsWith("summary longhaul/goodput=")));

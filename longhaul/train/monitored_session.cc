@@ -67,6 +67,7 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
     if (const std::exception_ptr error = try_to_create()) replace(error);
   } catch (...) {
     shut_down();
+    tell_end(std::current_exception());
     throw;
   }
 }
@@ -76,6 +77,11 @@ MonitoredSession::~MonitoredSession() {
   if (const std::exception_ptr error = shut_down()) {
     log_error("a monitored session that was not closed had an error: {}", message_of(error));
   }
+  tell_end(std::make_exception_ptr(AbortedError("a monitored session was not closed")));
+}
+
+void MonitoredSession::tell_end(const std::exception_ptr& error) const {
+  if (options_.ended) options_.ended(error);
 }
 
 void MonitoredSession::lock_directory() {
@@ -229,6 +235,7 @@ void MonitoredSession::finish(std::exception_ptr error) {
     if (error) log_error("beside the error that comes out there was another one: {}", message_of(error));
     error = stronger;
   }
+  tell_end(error);
   if (error) std::rethrow_exception(error);
 }
 

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <concepts>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,6 +36,9 @@ struct MonitoredSessionOptions {
   // out.
   std::string locked_directory;
   DirectoryLockOptions lock{};
+  // Called once, when all has ended: with the error that comes out, or null; with an AbortedError where nobody has
+  // closed the session. Does not throw.
+  std::function<void(const std::exception_ptr& error)> ended = {};
 };
 
 // A session that is made ready by itself, whose runs hooks extend, and which is replaced when it is lost.
@@ -124,6 +128,7 @@ class MonitoredSession {
   void do_step(const std::function<void(StepContext&)>& step_fn);
   void finish(std::exception_ptr error);
   std::exception_ptr shut_down();
+  void tell_end(const std::exception_ptr& error) const;
 
   const MonitoredSessionOptions options_;
   const Coordinator stops_;  // a child of the program's, the parent of each session's; its error: of a lost directory

@@ -176,24 +176,24 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
 }  // namespace
 
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
-  return session_options(options, make_journal(options));
-}
-
-void monitored_training_session(const MonitoredTrainingSessionOptions& options,
-                                const std::function<void(MonitoredSession&)>& body) {
   MonitoredTrainingSessionOptions used = options;
   if (!used.saves) {
     used.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &options.coordinator.clock()});
   }
   const std::shared_ptr<RunJournal> journal = make_journal(used);
-  try {
-    MonitoredSession session(session_options(used, journal));
-    session.monitor([&] { body(session); });
-    if (journal) journal->ended();
-  } catch (...) {
-    if (journal) journal->ended(std::current_exception(), used.saves->status().consecutive_failures > 0);
-    throw;
+  MonitoredSessionOptions made = session_options(used, journal);
+  if (journal) {
+    made.ended = [journal, saves = used.saves](const std::exception_ptr& error) {
+      journal->ended(error, error && saves->status().consecutive_failures > 0);
+    };
   }
+  return made;
+}
+
+void monitored_training_session(const MonitoredTrainingSessionOptions& options,
+                                const std::function<void(MonitoredSession&)>& body) {
+  MonitoredSession session(monitored_session_options(options));
+  session.monitor([&] { body(session); });
 }
 
 }  // namespace longhaul
