@@ -14,6 +14,7 @@ namespace longhaul {
 struct DirectReaderOptions {
   size_t smallest_batch = size_t{1} << 20;  // what is less is read in turn, through the kernel's cache
   size_t in_flight = 16;                    // reads under way at a time
+  size_t in_flight_buffered = 4;            // where all go through buffers: each buffer's pages are new, and cost time
   bool direct = true;                       // false: through the kernel's cache even where O_DIRECT can be had
   ReadPlanOptions plan;                     // with O_DIRECT; without it, any alignment will do
   std::function<std::unique_ptr<IoQueue>(size_t depth)> queue = make_io_queue;
@@ -25,8 +26,8 @@ struct DirectReaderOptions {
 // disk cannot be read, the file ended) is asked of file.read(), part by part, and its errors are the ones that are
 // told.
 //
-// The windows of a batch that is only shown (a checkpoint that is read back) are kept for the next such one, up to 64
-// MiB, since the page faults of new memory cost the processor as much again as the reading.
+// The windows of a batch that is only shown (a checkpoint that is read back) are kept for the next such one, up to 16,
+// since the page faults of new memory cost the processor as much again as the reading.
 void read_directly(const ReadableFile& file, int fd, std::span<const ReadRequest> requests,
                    const ReadableFile::UsePart& use, const DirectReaderOptions& options = {});
 
