@@ -14,7 +14,6 @@ namespace longhaul {
 struct DirectReaderOptions {
   size_t smallest_batch = size_t{1} << 20;  // what is less is read in turn, through the kernel's cache
   size_t in_flight = 16;                    // reads under way at a time
-  size_t in_flight_buffered = 4;            // where all go through buffers: each buffer's pages are new, and cost time
   bool direct = true;                       // false: through the kernel's cache even where O_DIRECT can be had
   ReadPlanOptions plan;                     // with O_DIRECT; without it, any alignment will do
   std::function<std::unique_ptr<IoQueue>(size_t depth)> queue = make_io_queue;
