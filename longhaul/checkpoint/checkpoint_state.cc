@@ -5,6 +5,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <filesystem>
+#include <sstream>
 
 #include "longhaul/proto/checkpoint_state.pb.h"
 
@@ -13,6 +14,9 @@ namespace {
 
 constexpr uint64_t kMostStateBytes = uint64_t{1} << 26;
 constexpr int kMostNestedMessages = 100;  // in fields that are skipped: the stack is finite
+
+// TensorFlow's readers refuse fields that they do not know, and skip comments.
+constexpr std::string_view kDoomed = "# being deleted: ";
 
 bool is_absolute(const std::string& path) {
   return std::filesystem::path(path).is_absolute();
@@ -27,6 +31,7 @@ template <typename Change>
 void change_paths(CheckpointState& state, Change change) {
   state.model_checkpoint_path = change(state.model_checkpoint_path);
   for (std::string& path : state.all_model_checkpoint_paths) path = change(path);
+  for (std::string& path : state.doomed_checkpoint_paths) path = change(path);
 }
 
 void check_timestamps(const CheckpointState& state) {
@@ -44,7 +49,19 @@ std::string to_text(const CheckpointState& state) {
   message.set_last_preserved_timestamp(state.last_preserved_timestamp);
   std::string text;
   google::protobuf::TextFormat::PrintToString(message, &text);
+  for (const auto& path : state.doomed_checkpoint_paths) {
+    if (path.find('\n') == path.npos) text += fmt::format("{}{}\n", kDoomed, path);
+  }
   return text;
+}
+
+std::vector<std::string> parse_doomed(const std::string& text) {
+  std::vector<std::string> paths;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with(kDoomed) && line.size() > kDoomed.size()) paths.push_back(line.substr(kDoomed.size()));
+  }
+  return paths;
 }
 
 class KeptErrors : public google::protobuf::io::ErrorCollector {
@@ -74,6 +91,7 @@ bool parse(const std::string& text, CheckpointState& state, std::string& why) {
   state.all_model_checkpoint_timestamps.assign(message.all_model_checkpoint_timestamps().begin(),
                                                message.all_model_checkpoint_timestamps().end());
   state.last_preserved_timestamp = message.last_preserved_timestamp();
+  state.doomed_checkpoint_paths = parse_doomed(text);
   why = "it names no checkpoint";
   return !state.model_checkpoint_path.empty();
 }

@@ -14,6 +14,7 @@ struct CheckpointState {
   std::vector<std::string> all_model_checkpoint_paths;  // oldest first; the last one is the latest
   std::vector<double> all_model_checkpoint_timestamps;  // empty, or one for each path: seconds since 1970
   double last_preserved_timestamp = 0;                  // 0: none
+  std::vector<std::string> doomed_checkpoint_paths;     // being deleted: what a crash leaves of them is nobody's
   bool operator==(const CheckpointState&) const = default;
 };
 

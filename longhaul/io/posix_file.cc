@@ -184,10 +184,16 @@ class PosixFileSystem : public FileSystem {
     return names;
   }
 
+  // Or a power cut might take all that is in them: each new one's parent is synced, where this user may open it.
   void make_directories(const std::string& path) override {
+    std::vector<std::string> parents;
+    for (std::string each = path; !each.empty() && !exists(each); each = parents.back()) {
+      parents.push_back(directory_name(each));
+    }
     std::error_code error;
     if (!path.empty()) std::filesystem::create_directories(path, error);
     if (error) throw_errno(error.value(), "make directory " + path);
+    for (const std::string& parent : parents) sync_if_possible(parent);
   }
 
   void rename(const std::string& from, const std::string& to) override {
@@ -217,6 +223,14 @@ class PosixFileSystem : public FileSystem {
   }
 
   FileLock::Attempt try_lock(const std::string& path) override { return try_flock(path); }
+
+ private:
+  void sync_if_possible(const std::string& directory) {
+    try {
+      sync_directory(directory);
+    } catch (const Error&) {
+    }
+  }
 };
 
 }  // namespace

@@ -39,6 +39,11 @@ void CheckpointList::retire(const Entry& entry) {
   }
 }
 
+void CheckpointList::doom(const std::string& prefix) {
+  if (retention_.max_to_keep == 0 || is_listed(prefix) || kept_.contains(prefix)) return;
+  if (std::find(doomed_.begin(), doomed_.end(), prefix) == doomed_.end()) doomed_.push_back(prefix);
+}
+
 void CheckpointList::doom_what_is_held_no_more() {
   const std::vector<std::string> best = this->best();
   std::erase_if(kept_, [&](const auto& item) {
@@ -134,7 +139,8 @@ std::vector<std::string> CheckpointList::prefixes() const {
 }
 
 CheckpointState CheckpointList::state(const std::string& latest, double time) const {
-  CheckpointState state{.model_checkpoint_path = latest, .last_preserved_timestamp = last_preserved_};
+  CheckpointState state{
+      .model_checkpoint_path = latest, .last_preserved_timestamp = last_preserved_, .doomed_checkpoint_paths = doomed_};
   for (const Entry& entry : entries_) {
     state.all_model_checkpoint_paths.push_back(entry.prefix);
     state.all_model_checkpoint_timestamps.push_back(entry.time);

@@ -52,6 +52,9 @@ class CheckpointList {
   void adopt(const KeptCheckpoints& kept, const KeptCheckpoints& before = {});
   const KeptCheckpoints& kept() const { return kept_; }
 
+  // That it was being deleted when a crash came. Nothing is done for one that is listed or held.
+  void doom(const std::string& prefix);
+
   // Dooms what fell out and is held no more; add() does so, too.
   void doom_what_is_held_no_more();
 

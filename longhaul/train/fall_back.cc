@@ -6,6 +6,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/corrupt_set.h"
+#include "longhaul/checkpoint/crash_leftovers.h"
 #include "longhaul/io/directory_claims.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/recovery_search.h"
@@ -145,6 +146,7 @@ class FallingBack {
 FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOptions& options) {
   if (is_held(options.directory)) {
     tidy(options.directory, [&] { complete_corrupt_sets(*options.files, options.directory); });
+    tidy(options.directory, [&] { remove_crash_leftovers(*options.files, options.directory, options.basename); });
   }
   return FallingBack(saver, session, options).run();
 }

@@ -20,6 +20,11 @@ KeptCheckpoints with_canonical_prefixes(const KeptCheckpoints& kept) {
   return result;
 }
 
+bool has_files(FileSystem& files, const std::string& prefix) {
+  return checkpoint_exists(files, prefix) || !data_files_of(files, prefix).empty() ||
+         files.exists(meta_graph_filename(prefix));
+}
+
 }  // namespace
 
 void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& options) {
@@ -36,6 +41,7 @@ void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& 
     state = list_.state(key, now);
     state.model_checkpoint_path = spelled(key);
     state.all_model_checkpoint_paths = spelled(state.all_model_checkpoint_paths);
+    state.doomed_checkpoint_paths = spelled(state.doomed_checkpoint_paths);
   }
   store_retention(prefix, options.latest_filename);
   check_directory_owner(files_, prefix);
@@ -151,6 +157,11 @@ void ManagedCheckpoints::recover(const CheckpointState& state) {
   std::set<std::string> seen;
   for (const std::string& prefix : existing) {
     if (seen.insert(directory_name(prefix)).second) adopt_retention(prefix, kDefaultStateFile);
+  }
+  for (const std::string& prefix : state.doomed_checkpoint_paths) {
+    if (!has_files(files_, prefix)) continue;
+    MutexLock lock(mutex_);
+    list_.doom(key_of(prefix));
   }
 }
 

@@ -49,6 +49,10 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
   move_before_restored(canonical(recovery.passed_over), restored, managed);
 
   CheckpointState state{.last_preserved_timestamp = listed.last_preserved_timestamp};
+  for (const std::string& prefix : listed.doomed_checkpoint_paths) {
+    if (directory_name(canonical_prefix(prefix)) != canonical_prefix(directory)) continue;
+    state.doomed_checkpoint_paths.push_back(prefix);
+  }
   for (const auto& [prefix, time] : managed) {
     if (directory_name(canonical_prefix(prefix)) != canonical_prefix(directory)) continue;
     state.all_model_checkpoint_paths.push_back(prefix);

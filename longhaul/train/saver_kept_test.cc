@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <filesystem>
 
 #include "longhaul/checkpoint/retention_file.h"
@@ -47,6 +48,24 @@ TEST_F(KeptCheckpointsTest, APinnedOneStaysUntilItIsUnpinned) {
   saver.unpin(at(1));
   EXPECT_THAT(saver.pinned_checkpoints(), IsEmpty());
   save(saver, 5);
+  EXPECT_THAT(there(), ElementsAre(4, 5));
+}
+
+TEST_F(KeptCheckpointsTest, ADeletionThatAKillCutOffIsMadeAfterTheRestart) {
+  Saver saver(options);
+  for (int n = 1; n <= 2; ++n) save(saver, n);
+  const size_t before = files.operations().size();
+  save(saver, 3);
+  const auto operations = files.operations();
+  const auto deletion =
+      std::find(operations.begin() + static_cast<ptrdiff_t>(before), operations.end(), "remove model-1.index");
+  ASSERT_NE(deletion, operations.end());
+  files.fail_operation(static_cast<int>(deletion - operations.begin()) - static_cast<int>(before),
+                       testing::FaultyFileSystem::Fault::kForGood);
+  save(saver, 4);
+  files.heal();
+  EXPECT_THAT(there(), ElementsAre(2, 3, 4));
+  save(*restarted(), 5);
   EXPECT_THAT(there(), ElementsAre(4, 5));
 }
 

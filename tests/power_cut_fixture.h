@@ -1,0 +1,163 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/power_cut_file_system.h"
+#include "longhaul/train/run_journal.h"
+#include "longhaul/train/session_manager.h"
+#include "longhaul/train/train_fixture.h"
+
+namespace longhaul {
+
+inline const std::string kRun = "/disk/run";
+
+// One process of a training, on files that may be a dying machine's: it locks its directory, keeps its journal, and
+// restores the newest whole checkpoint. At each step all variables have values that follow from the step.
+class DoomedTraining {
+ public:
+  DoomedTraining(FileSystem& files, bool is_sharded) : files_(files), saver_(saver_options(is_sharded)) {
+    files_.make_directories(kRun);
+    lock_ = std::make_unique<DirectoryLock>(
+        kRun, DirectoryLockOptions{.files = &files_, .clock = &clock_, .use_flock = false});
+    journal_.begin();
+    start();
+  }
+
+  // The step of the checkpoint that it went on from; nullopt: there was none.
+  std::optional<int64_t> restored() const { return restored_; }
+  bool has_values_of(int64_t step) {
+    const auto same = [&](const Variable& v) { return identical(session_->run(v), values_of(step, v)); };
+    return same(small_) && same(large_) && same(step_);
+  }
+  void go_to(int64_t step) {
+    for (const Variable& v : {small_, large_, step_}) {
+      session_->run(v.initializer(), {{v.initial_value(), values_of(step, v)}});
+    }
+    journal_.mark(step);
+  }
+  void save(const SaveOptions& options = {}) {
+    const std::string prefix = saver_.save(*session_, kRun + "/model", step_, options);
+    if (const auto report = saver_.last_report()) {
+      journal_.saved(prefix, report->step, {report->snapshot, report->total, report->snapshot});
+    }
+  }
+  void save_at(int64_t step) {
+    go_to(step);
+    save();
+  }
+  // As a training without steps in its checkpoints' names does: each one replaces the one before.
+  void save_in_place() { saver_.save(*session_, kRun + "/model"); }
+
+  Saver& saver() { return saver_; }
+  RunHistory history() const { return journal_.history(); }
+
+ private:
+  SaverOptions saver_options(bool is_sharded) {
+    return {.graph = &graph_, .sharded = is_sharded, .max_to_keep = 2, .files = &files_, .clock = &clock_};
+  }
+  static Tensor values_of(int64_t step, const Variable& variable) {
+    if (variable.dtype() == kInt64) return Tensor::scalar<int64_t>(step);
+    Tensor values(kFloat, variable.shape());
+    int64_t i = 0;
+    for (float& value : values.mutable_flat<float>()) value = static_cast<float>((step * 37 + ++i) % 1009) / 7.0f;
+    return values;
+  }
+  void start() {
+    auto owned = std::make_unique<testing::ScriptedSession>(graph_);
+    owned->on("RestoreV2", [this](const Operation&, const std::vector<Tensor>& inputs) {
+      const BundleReader reader(files_, inputs[0].item<std::string>());
+      std::vector<Tensor> values;
+      for (const std::string& name : inputs[1].flat<std::string>()) values.push_back(reader.read(name));
+      return values;
+    });
+    SessionManager manager({.graph = &graph_,
+                            .files = &files_,
+                            .session_factory = [&](const auto&...) { return std::move(owned); },
+                            .pass_over = [&](const std::string& prefix) { return journal_.pass_over(prefix); }});
+    session_ = manager.prepare_session({.init_op = ops::global_variables_initializer(root_),
+                                        .saver = &saver_,
+                                        .checkpoint_dir = kRun,
+                                        .checkpoint_basename = "model"});
+    if (manager.restored_from().empty()) return journal_.initialised(0);
+    restored_ = session_->run(step_).item<int64_t>();
+    journal_.restored(manager.restored_from(), restored_);
+  }
+
+  FileSystem& files_;
+  testing::FakeClock clock_;
+  Graph graph_;
+  Scope root_{graph_};
+  Variable small_ = ops::variable(root_.with_device("/cpu:0"), "small", Tensor::scalar(0.0f));
+  Variable large_ = ops::variable(root_.with_device("/cpu:1"), "large", Tensor(kFloat, Shape({1500})));
+  Variable step_ = ops::create_global_step(root_);
+  Saver saver_;
+  std::unique_ptr<DirectoryLock> lock_;
+  // Here all runs are of one boot: that the machine died would be held against the checkpoint.
+  RunJournal journal_{kRun, {.pass_over_crashing_checkpoints = false, .files = &files_, .clock = &clock_}};
+  std::shared_ptr<Session> session_;
+  std::optional<int64_t> restored_;
+};
+
+// Runs a training on a machine whose power fails at each operation on its files in turn, and shows what a restart finds
+// in each way in which the disk may be left.
+class PowerCutTest : public ::testing::Test {
+ protected:
+  using Disk = testing::PowerCutFileSystem;
+  using Machine = testing::FaultyFileSystem;
+
+  // `before` is done with power, which fails while `during` runs, or when it has just run. What is left of the disk is
+  // shown to `look`, in each way.
+  template <typename AMachine = Machine>
+  void cut_everywhere(const std::function<void(Machine&)>& before, const std::function<void(Machine&)>& during,
+                      const std::function<void(Disk& disk)>& look) {
+    bool is_done = false;
+    for (int n = 0; !is_done; ++n, ++operations_) {
+      Disk disk;
+      AMachine machine(disk);
+      committed_.reset();
+      before(machine);
+      machine.fail_operation(n, Machine::Fault::kForGood);
+      const size_t operations = machine.operations().size();
+      try {
+        during(machine);
+      } catch (const Error&) {
+      }
+      is_done = machine.operations().size() <= operations + static_cast<size_t>(n);
+      for (const testing::PowerCut& cut : testing::PowerCut::all(kSamples)) {
+        SCOPED_TRACE(fmt::format("power cut {} of \"{}\", leaving {} with seed {}",
+                                 is_done ? "after the last" : "instead", machine.operations().back(),
+                                 static_cast<int>(cut.leaves), cut.seed));
+        const auto found = disk.after(cut);
+        orphan_temporaries(*found);
+        look(*found);
+        ++cuts_;
+        if (HasFailure()) return;
+      }
+    }
+  }
+
+  // Those of this process are another's, since it is another that starts.
+  static void orphan_temporaries(Disk& disk) {
+    if (!disk.is_directory(kRun)) return;
+    for (const std::string& name : disk.list(kRun)) {
+      const size_t at = name.find(".tempstate");
+      if (at == std::string::npos) continue;
+      const std::string other = name.substr(0, at) + ".tempstate1" + name.substr(name.rfind('.'));
+      disk.rename(kRun + "/" + name, kRun + "/" + other);
+    }
+  }
+
+  static constexpr int kSamples = 2;
+  LogRecorder log_;
+  std::optional<int64_t> committed_;  // the step of the last save that has returned
+  int operations_ = 0, cuts_ = 0;
+};
+
+}  // namespace longhaul
