@@ -125,6 +125,8 @@ void wait(Clock& clock, Seconds time) {
 void check_claim(FileSystem& files, const std::string& directory, const OwnerRecord& owner, bool is_held) {
   const auto now = read_patiently(files, directory);
   if (now ? now->token == owner.token : !is_held) return;
+  const bool is_taken_anew_here = now && !is_held && now->process == this_process();
+  if (is_taken_anew_here) return;
   if (!now && !files.is_directory(directory)) {
     throw NotFoundError(directory +
                         ": the directory is gone, unmounted perhaps: nothing is written there until it is back");

@@ -80,8 +80,8 @@ class DirectoryLock {
 };
 
 // To be called before a file of the directory of `path` is renamed or removed. Throws as DirectoryLock::check() does if
-// this process has a lock on that directory; and DirectoryTakenError if it has given one back, and another owner is
-// there now. Nothing is asked of a process that never had one. Who has one, and names a directory whose links cannot be
+// this process has a lock on that directory; and DirectoryTakenError if it has given one back, and another process owns
+// it now. Nothing is asked of a process that never had one. Who has one, and names a directory whose links cannot be
 // followed, gets the system's error: it may be that one.
 void check_directory_owner(FileSystem& files, const std::string& path);
 

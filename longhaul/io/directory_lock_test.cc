@@ -310,6 +310,13 @@ TEST_F(DirectoryLockTest, ADirectoryThatCannotBeToldFromItsOwnIsNotTakenForAnoth
   EXPECT_THROW(check_directory_owner(files_, links.file("circle/model.ckpt-1")), Error);
 }
 
+TEST_F(DirectoryLockTest, WhatWritesWhileThisProcessTakesItAnewIsNotRefused) {
+  OwnerRecord anew = take()->owner();
+  anew.token = std::string(32, 'a');
+  write_owner(files_, directory_.path(), anew);  // as a lock does, the moment before it is one
+  EXPECT_NO_THROW(check_directory_owner(files_, directory_.file("model.ckpt-1")));
+}
+
 TEST_F(DirectoryLockTest, WhoHasGivenItBackMayWriteUntilAnotherHasIt) {
   const std::string path = directory_.file("model.ckpt-1");
   take();
