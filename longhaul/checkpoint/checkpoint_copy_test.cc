@@ -162,6 +162,7 @@ TEST_F(CheckpointCopy, WhoIsAskedBeforeAPieceCanEndIt) {
   options_.before_piece = [] { throw CancelledError("enough"); };
   EXPECT_THROW(copy(), CancelledError);
   EXPECT_THAT(names(), IsEmpty());
+  for (const std::string& operation : files_.operations()) EXPECT_FALSE(operation.starts_with("append")) << operation;
 }
 
 TEST_F(CheckpointCopy, WhoIsAskedBeforeAChangeKeepsItFromRenamingAndRemoving) {

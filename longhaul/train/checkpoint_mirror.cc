@@ -9,6 +9,7 @@
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/checkpoint_copy.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/crash_leftovers.h"
 #include "longhaul/io/bucket_files.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/chief_lock.h"
@@ -214,6 +215,7 @@ void CheckpointMirror::Worker::leave_if_lost() {
 // Those that the mirror's state file lists: what else is there is left alone.
 void CheckpointMirror::Worker::take_over_list() {
   clear_incoming(mirror_files_, options_.directory);
+  if (lock_) remove_crash_leftovers(mirror_files_, options_.directory, "");
   CheckpointState state = read_checkpoint_state(mirror_files_, options_.directory).state;
   for (std::string& path : state.all_model_checkpoint_paths) path = in_mirror(path);
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);

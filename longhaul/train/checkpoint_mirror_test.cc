@@ -317,6 +317,13 @@ TEST_F(MirrorTest, WhatAKilledProcessLeftOfACopyGoesWithTheNextOne) {
   EXPECT_FALSE(FileSystem::real().exists(left));
 }
 
+TEST_F(MirrorTest, WhatACrashLeftBetweenDataAndIndexGoesToo) {
+  std::filesystem::create_directory(options.directory);
+  write_file_atomically(FileSystem::real(), data_path(mirrored(7), 0, 1), "of no checkpoint");
+  mirror_one(1);
+  EXPECT_FALSE(FileSystem::real().exists(data_path(mirrored(7), 0, 1)));
+}
+
 TEST_F(MirrorTest, OfTheMirrorItselfNothingIsCopied) {
   mirror_one(1);
   const auto mirror = this->mirror();
