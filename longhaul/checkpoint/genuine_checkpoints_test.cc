@@ -11,6 +11,7 @@
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/checkpoint/safetensors.h"
 #include "longhaul/checkpoint/wire.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -114,6 +115,22 @@ TEST_F(GenuineCheckpoints, WrittenAgainHoldTheSame) {
     EXPECT_EQ(copy.keys(), original.keys());
     for (const std::string& name : original.keys())
       EXPECT_TRUE(identical(copy.read(name), original.read(name))) << name;
+  });
+}
+
+TEST_F(GenuineCheckpoints, ComeBackFromSafetensorsAsTheyWere) {
+  for_each([&](const std::string& prefix, const json&) {
+    const testing::TemporaryDirectory directory;
+    const std::string file = directory.file("m.safetensors");
+    const auto exported = export_safetensors(prefix, file, {.skip_unsupported = true});
+    const auto imported = import_safetensors(file, directory.file("copy"));
+    EXPECT_EQ(imported.names, exported.names);
+    const BundleReader original(files_, prefix), copy(files_, directory.file("copy"));
+    EXPECT_EQ(exported.names.size() + exported.skipped.size(), original.keys().size());
+    for (const std::string& name : exported.names) {
+      EXPECT_TRUE(identical(copy.read(name), original.read(name))) << name;
+    }
+    for (const std::string& name : exported.skipped) EXPECT_EQ(original.entry(name).dtype, kString) << name;
   });
 }
 

@@ -36,14 +36,15 @@ struct SafetensorsReport {
 //
 //   export_safetensors("runs/demo", "demo.safetensors", {.rename = [](const std::string& name) { ... }});
 //
-// Each tensor is read with its checksum verified; one that is stored in slices is written whole. About 64 MiB are in
-// memory at a time, or the largest tensor. The metadata are those of the file that the checkpoint was imported from,
-// and "format" ("pt": readers ask for it), "source" (the base name of the prefix) and "global_step" (of the variable,
-// else of the prefix). The same checkpoint gives the same bytes.
+// Each tensor is read with its checksum verified; one that is stored in slices is written whole. In memory are tensors
+// of 64 MiB together, or a single larger one, and those before them that are still on their way to the disk. The
+// metadata are those of the file that the checkpoint was imported from, and "format" ("pt": readers ask for it),
+// "source" (the base name of the prefix) and "global_step" (of the variable, else of the prefix). The same checkpoint
+// gives the same bytes.
 //
 // The file is written under a temporary name beside `path`, synced, renamed, and the directory synced: after a crash at
-// any moment there is the old file, or none, or the new one, whole. After an error there is the old one, or none. A
-// kill may leave the temporary file, `<path>.tempstate...`. Where this process has locked the directory, it asks before
+// any moment there is the old file, or none, or the new one, whole. An error leaves the same, and no temporary file; a
+// kill may leave one, `<path>.tempstate...`. Where this process has locked the directory, it asks before
 // the first byte and before the rename whether it is still its own: DirectoryTakenError.
 //
 // InvalidArgumentError: two tensors get one name, one gets no name or "__metadata__", a text is not UTF-8, the header

@@ -221,15 +221,15 @@ TEST_F(Safetensors, ATensorInSlicesIsExportedWhole) {
 
 TEST_F(Safetensors, TensorsLargerThanABatchComeThroughWhole) {
   Tensors tensors;
-  for (const int megabytes : {70, 40, 40, 1}) {
+  for (const int megabytes : {65, 1, 1}) {
     Tensor tensor(kInt32, Shape{megabytes << 18});
     const auto flat = tensor.mutable_flat<int32_t>();
     for (size_t i = 0; i < flat.size(); ++i) flat[i] = static_cast<int32_t>(i * 2654435761u) ^ megabytes;
     tensors["w" + std::to_string(tensors.size())] = tensor;
   }
   save(tensors);
-  EXPECT_EQ(export_safetensors(prefix(), path()).bytes, uint64_t{151} << 20);
-  import_safetensors(path(), prefix(), {.rename = [](const std::string& name) { return name; }});
+  EXPECT_EQ(export_safetensors(prefix(), path()).bytes, uint64_t{67} << 20);
+  import_safetensors(path(), prefix());
   const BundleReader reader(files_, prefix());
   for (const auto& [name, tensor] : tensors) EXPECT_TRUE(identical(reader.read(name), tensor)) << name;
 }
