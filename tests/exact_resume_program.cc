@@ -1,12 +1,18 @@
-// A training with random numbers of every kind in each step, which exact_resume_test.cc kills and starts again:
+// A training with random numbers of every kind in each step, which exact_resume_test.cc kills and starts again, and the
+// soak disturbs in every way:
 //
-//   exact_resume_program DIRECTORY STEPS
+//   exact_resume_program DIRECTORY STEPS [WIDTH]
+//
+// Its files are under the faults of LONGHAUL_FAULTS. It prints the step that it begins with, and every tenth. WIDTH is
+// that of its hidden layer.
 #include <fmt/format.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 
 #include "longhaul/longhaul.h"
+#include "longhaul/testing/planned_faults.h"
 
 namespace lh = longhaul;
 namespace ops = longhaul::ops;
@@ -26,10 +32,10 @@ lh::Example example(int64_t index, int64_t position) {
   return {features, lh::Tensor::scalar<int64_t>(index % kClasses)};
 }
 
-lh::Operation build(const lh::Scope& root, lh::DataLoader* loader) {
+lh::Operation build(const lh::Scope& root, lh::DataLoader* loader, int64_t width) {
   const ops::LoadedBatch input = ops::load_batch(root, loader);
   const lh::Output noisy = input.components[0] + ops::randn(root, {kBatch, kFeatures}, lh::kFloat, "noise") * 0.05;
-  const lh::Output hidden = ops::dropout(root, ops::relu(root, ops::dense(root, noisy, 48, "hidden")), 0.3);
+  const lh::Output hidden = ops::dropout(root, ops::relu(root, ops::dense(root, noisy, width, "hidden")), 0.3);
   const lh::Output logits = ops::dense(root, hidden, kClasses, "logits");
   const lh::Output loss = ops::cross_entropy_loss(root, logits, input.components[1]);
   lh::summary::scalar(root, "loss", loss);
@@ -42,13 +48,18 @@ int64_t step_now(const lh::StepContext& context) {
   return context.session().run("global_step:0").item<int64_t>();
 }
 
-void train(const std::string& directory, int64_t steps) {
+void print(int64_t step) {
+  fmt::print("{}\n", step);
+  std::fflush(stdout);
+}
+
+void train(const std::string& directory, int64_t steps, int64_t width) {
   lh::set_intra_op_threads(1);
   lh::Graph graph;
   graph.set_seed(3);
   lh::DataLoader loader(lh::make_dataset(kExamples, example),
                         {.batch_size = kBatch, .seed = 7, .num_threads = 2, .prefetch = 4});
-  const lh::Operation step = build(lh::Scope(graph), &loader);
+  const lh::Operation step = build(lh::Scope(graph), &loader, width);
   const auto digests =
       std::make_shared<lh::WeightDigestHook>(lh::WeightDigestHookOptions{.every_n_steps = 20, .output_dir = directory});
   lh::monitored_training_session({.graph = &graph,
@@ -56,19 +67,24 @@ void train(const std::string& directory, int64_t steps) {
                                   .hooks = {digests},
                                   .save_checkpoint_steps = 100,
                                   .save_summaries_steps = 10,
-                                  .log_step_count_steps = 0},
+                                  .log_step_count_steps = 0,
+                                  .files = &lh::testing::file_system_from_environment()},
                                  [&](lh::MonitoredSession& session) {
                                    int64_t at = session.run_step_fn(step_now);
-                                   for (; at < steps && !session.should_stop(); ++at) session.run(step);
+                                   print(at);
+                                   for (; at < steps && !session.should_stop(); ++at) {
+                                     session.run(step);
+                                     if ((at + 1) % 10 == 0) print(at + 1);
+                                   }
                                  });
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  if (argc < 3 || argc > 4) return 2;
   try {
-    train(argv[1], std::atoll(argv[2]));
+    train(argv[1], std::atoll(argv[2]), argc == 4 ? std::atoll(argv[3]) : 48);
     return 0;
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
