@@ -45,9 +45,9 @@ TEST_F(CheckpointStateTest, EverythingComesBack) {  // PR-1
 TEST_F(CheckpointStateTest, WhatIsBeingDeletedStandsInComments) {
   const CheckpointState state{.model_checkpoint_path = directory_.file("m-3"),
                               .all_model_checkpoint_paths = {directory_.file("m-3")},
-                              .doomed_checkpoint_paths = {directory_.file("m-1"), "/elsewhere/m 2"}};
+                              .doomed_checkpoint_paths = {directory_.file("m-1"), directory_.file("m 2")}};
   write_checkpoint_state(files_, directory_.path(), state, true);
-  EXPECT_THAT(text(), ::testing::EndsWith("\"m-3\"\n# being deleted: m-1\n# being deleted: /elsewhere/m 2\n"));
+  EXPECT_THAT(text(), ::testing::EndsWith("\"m-3\"\n# being deleted: m-1\n# being deleted: m 2\n"));
   EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).state, state);
   EXPECT_THAT(read_text("model_checkpoint_path: \"m\"\n# being deleted: \n# being\n").state.doomed_checkpoint_paths,
               ::testing::IsEmpty());
