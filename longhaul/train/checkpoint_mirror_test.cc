@@ -151,6 +151,8 @@ TEST_F(MirrorTest, GoesOnWithItsRuleAfterARestart) {
 
 TEST_F(MirrorTest, MayBeMovedWithItsStateFile) {
   mirror_one(1);
+  const std::string state = read_file(FileSystem::real(), options.directory + "/checkpoint");
+  EXPECT_THAT(state, AllOf(HasSubstr("\"m-1\""), Not(HasSubstr(options.directory))));
   const std::string moved = place.file("moved");
   std::filesystem::rename(options.directory, moved);
   EXPECT_EQ(latest_checkpoint(FileSystem::real(), moved), moved + "/m-1");
