@@ -176,6 +176,9 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
 }  // namespace
 
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
+  if (options.is_chief && options.checkpoint_dir.empty() && !options.mirror.directory.empty()) {
+    throw InvalidArgumentError("a mirror has nothing to mirror without a checkpoint_dir: " + options.mirror.directory);
+  }
   MonitoredTrainingSessionOptions used = options;
   if (!used.saves) {
     used.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &options.coordinator.clock()});

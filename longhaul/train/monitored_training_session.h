@@ -40,8 +40,7 @@ struct MonitoredTrainingSessionOptions {
   bool pass_over_crashing_checkpoints = true;
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   RestartOptions restart;
-  Preemption* preemption =
-      nullptr;  // ends the training and takes checkpoints as schedulers ask for it; nullptr: without
+  Preemption* preemption = nullptr;  // ends the training and saves as schedulers ask for it; nullptr: without
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // a stop of it ends the training (StopSignals); its clock measures all times
 };
@@ -50,6 +49,7 @@ struct MonitoredTrainingSessionOptions {
 // initialises the model, with the chief's hooks, then those that count steps, write summaries and take checkpoints,
 // then the program's; for the others one that waits for the chief, with the program's hooks. The graph has a global
 // step, as these hooks need it. The journal is told how the session ends (MonitoredSessionOptions::ended).
+// InvalidArgumentError: the chief has a mirror, but no checkpoint_dir.
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options);
 
 // Calls `body` in such a session, and closes it: MonitoredSession::monitor().

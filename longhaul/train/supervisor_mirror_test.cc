@@ -125,5 +125,10 @@ TEST_F(MirroredTraining, TheMirrorIsKeptByItsOwnRule) {
   EXPECT_EQ(latest_checkpoint(FileSystem::real(), options.mirror.directory), mirrored(3));
 }
 
+TEST_F(MirroredTraining, AMonitoredTrainingWithoutADirectoryIsRefusedAMirror) {
+  EXPECT_THAT([&] { monitored_session_options({.graph = &graph, .mirror = options.mirror}); },
+              ::testing::ThrowsMessage<InvalidArgumentError>(HasSubstr("without a checkpoint_dir")));
+}
+
 }  // namespace
 }  // namespace longhaul
