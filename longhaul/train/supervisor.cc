@@ -3,7 +3,6 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
-#include "longhaul/graph/graph_files.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/journal_service.h"
 #include "longhaul/train/last_save.h"
@@ -154,44 +153,6 @@ std::shared_ptr<Session> Supervisor::prepare_locked(const PrepareSessionOptions&
   return session;
 }
 
-void Supervisor::lock_logdir() {
-  if (lock_ || !options_.lock_logdir || options_.logdir.empty()) return;
-  is_refused_ = true;
-  lock_ = std::make_unique<ChiefLock>(options_.logdir,
-                                      DirectoryLockOptions{.files = options_.files,
-                                                           .clock = options_.clock,
-                                                           .limit = options_.lock_limit_secs,
-                                                           .use_flock = options_.lock_with_flock},
-                                      [coord = coord_](const std::exception_ptr& error) { coord.request_stop(error); });
-  is_refused_ = false;
-  begin_journal();
-}
-
-void Supervisor::begin_journal() {
-  if (!options_.keep_journal) return;
-  journal_ = std::make_shared<RunJournal>(
-      options_.logdir, RunJournalOptions{.pass_over_crashing_checkpoints = options_.pass_over_crashing_checkpoints,
-                                         .files = options_.files,
-                                         .clock = options_.clock});
-  journal_->begin();
-}
-
-// Without services nobody looks for the first step.
-void Supervisor::note_start(bool has_services) {
-  if (!journal_) return;
-  if (restored_from().empty()) {
-    journal_->initialised(std::nullopt);
-  } else {
-    journal_->restored(restored_from(), split_step(restored_from()).step);
-  }
-  if (!has_services) journal_->training(std::nullopt);
-}
-
-void Supervisor::end_journal(const std::exception_ptr& error) {
-  const auto journal = std::exchange(journal_, nullptr);
-  if (journal) journal->ended(error, save_status().consecutive_failures > 0);
-}
-
 std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOptions& options) {
   if (saver() != nullptr && !options_.logdir.empty()) report_checkpoint_costs(*saver(), options_.logdir);
   return session_manager_->prepare_session({.master = options.master,
@@ -206,17 +167,6 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
                                             .config = options.config,
                                             .init_feed_dict = options_.init_feed_dict,
                                             .init_fn = options_.init_fn});
-}
-
-void Supervisor::write_graph() {
-  if (!options_.logdir.empty()) {
-    longhaul::write_graph(to_graph_def(graph_, /*add_shapes=*/true), options_.logdir, "graph.pbtxt",
-                          {.files = options_.files});
-  }
-  if (!writer_ || graph_is_in_events_) return;
-  writer_->add_graph(graph_bytes_);
-  writer_->add_meta_graph(meta_graph_bytes_);
-  graph_is_in_events_ = true;
 }
 
 std::shared_ptr<const ServiceContext> Supervisor::make_context(std::shared_ptr<Session> session) const {
@@ -294,18 +244,6 @@ std::shared_ptr<LooperThread> Supervisor::loop(std::optional<Seconds> interval, 
   return LooperThread::loop(coord_, interval, std::move(target), "lh-loop");
 }
 
-// Begins with the checkpoint that the model was restored from: it may have been committed shortly before a kill.
-void Supervisor::start_mirror() {
-  if (mirror_ || options_.mirror.directory.empty()) return;
-  mirror_ = std::make_shared<CheckpointMirror>(options_.logdir, options_.mirror, *options_.files, *options_.clock);
-  mirror_->add(restored_from());
-}
-
-void Supervisor::close_mirror() {
-  const auto mirror = std::exchange(mirror_, nullptr);
-  if (mirror) mirror->close(options_.preemption != nullptr ? options_.preemption->time_left() : std::nullopt);
-}
-
 void Supervisor::join(const StopOptions& options) {
   request_stop();
   coord_.join({.stop_grace = options_.stop_grace_secs, .ignore_live_threads = options.ignore_live_threads},
@@ -333,18 +271,6 @@ void Supervisor::start_digests(const std::shared_ptr<Session>& session) {
   if (options_.digest_every_n_steps == 0) return;
   digests_ = std::make_unique<WeightDigestService>(session, graph_defaults_.global_step, writer_,
                                                    options_.digest_every_n_steps);
-}
-
-void Supervisor::close_writer() {
-  digests_.reset();
-  if (!writer_) return;
-  if (!is_refused_) write_stop(*writer_, saver() != nullptr ? saver()->last_saved() : "");
-  try {
-    writer_->close();
-  } catch (const Error& error) {
-    log_error("the event file in {} is not complete: {}", writer_->logdir(), error.what());
-  }
-  graph_is_in_events_ = false;
 }
 
 void Supervisor::save_last(const std::shared_ptr<Session>& session) {

@@ -1,0 +1,85 @@
+// What a Supervisor does with its logdir: the lock, the journal, the graph, the end of the event file, the mirror.
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_files.h"
+#include "longhaul/train/preemption.h"
+#include "longhaul/train/run_events.h"
+#include "longhaul/train/supervisor.h"
+
+namespace longhaul {
+
+void Supervisor::lock_logdir() {
+  if (lock_ || !options_.lock_logdir || options_.logdir.empty()) return;
+  is_refused_ = true;
+  lock_ = std::make_unique<ChiefLock>(options_.logdir,
+                                      DirectoryLockOptions{.files = options_.files,
+                                                           .clock = options_.clock,
+                                                           .limit = options_.lock_limit_secs,
+                                                           .use_flock = options_.lock_with_flock},
+                                      [coord = coord_](const std::exception_ptr& error) { coord.request_stop(error); });
+  is_refused_ = false;
+  begin_journal();
+}
+
+void Supervisor::begin_journal() {
+  if (!options_.keep_journal) return;
+  journal_ = std::make_shared<RunJournal>(
+      options_.logdir, RunJournalOptions{.pass_over_crashing_checkpoints = options_.pass_over_crashing_checkpoints,
+                                         .files = options_.files,
+                                         .clock = options_.clock});
+  journal_->begin();
+}
+
+// Without services nobody looks for the first step.
+void Supervisor::note_start(bool has_services) {
+  if (!journal_) return;
+  if (restored_from().empty()) {
+    journal_->initialised(std::nullopt);
+  } else {
+    journal_->restored(restored_from(), split_step(restored_from()).step);
+  }
+  if (!has_services) journal_->training(std::nullopt);
+}
+
+void Supervisor::end_journal(const std::exception_ptr& error) {
+  const auto journal = std::exchange(journal_, nullptr);
+  if (journal) journal->ended(error, save_status().consecutive_failures > 0);
+}
+
+void Supervisor::write_graph() {
+  if (!options_.logdir.empty()) {
+    longhaul::write_graph(to_graph_def(graph_, /*add_shapes=*/true), options_.logdir, "graph.pbtxt",
+                          {.files = options_.files});
+  }
+  if (!writer_ || graph_is_in_events_) return;
+  writer_->add_graph(graph_bytes_);
+  writer_->add_meta_graph(meta_graph_bytes_);
+  graph_is_in_events_ = true;
+}
+
+// Begins with the checkpoint that the model was restored from: it may have been committed shortly before a kill.
+void Supervisor::start_mirror() {
+  if (mirror_ || options_.mirror.directory.empty()) return;
+  mirror_ = std::make_shared<CheckpointMirror>(options_.logdir, options_.mirror, *options_.files, *options_.clock);
+  mirror_->add(restored_from());
+}
+
+void Supervisor::close_mirror() {
+  const auto mirror = std::exchange(mirror_, nullptr);
+  if (mirror) mirror->close(options_.preemption != nullptr ? options_.preemption->time_left() : std::nullopt);
+}
+
+void Supervisor::close_writer() {
+  digests_.reset();
+  if (!writer_) return;
+  if (!is_refused_) write_stop(*writer_, saver() != nullptr ? saver()->last_saved() : "");
+  try {
+    writer_->close();
+  } catch (const Error& error) {
+    log_error("the event file in {} is not complete: {}", writer_->logdir(), error.what());
+  }
+  graph_is_in_events_ = false;
+}
+
+}  // namespace longhaul
