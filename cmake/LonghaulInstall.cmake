@@ -1,14 +1,13 @@
-# cmake --install: the layers, their public headers and a package for find_package(longhaul). The testing layer stays at home.
+# cmake --install: the layers, their public headers and a package for find_package(longhaul).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(layers GLOBAL PROPERTY LONGHAUL_LAYERS)
-list(REMOVE_ITEM layers testing)
 list(TRANSFORM layers PREPEND longhaul_ OUTPUT_VARIABLE targets)
 install(TARGETS longhaul_torch EXPORT longhaulTargets)
 install(TARGETS ${targets} EXPORT longhaulTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY longhaul DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "*_fixture.h" EXCLUDE PATTERN testing EXCLUDE)
+  FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "*_fixture.h" EXCLUDE)
 get_target_property(generated longhaul_proto LONGHAUL_GENERATED_HEADERS)
 install(FILES ${generated} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/longhaul/proto)
 
