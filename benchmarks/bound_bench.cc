@@ -2,11 +2,10 @@
 // the same loop without us, in turns.
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
 #include <stdexcept>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/files.h"
 #include "benchmarks/torch_peers.h"
 #include "longhaul/longhaul.h"
 
@@ -24,14 +23,13 @@ double steps_per_second(const std::function<void()>& step, int steps) {
 
 Pair sample_bound(const MlpShape& shape, int steps) {
   set_intra_op_threads(1);
-  std::string directory = (std::filesystem::temp_directory_path() / "longhaul_bench.XXXXXX").string();
-  if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("cannot make " + directory);
+  const ScratchDirectory directory;
   const auto bound = module_mlp(shape), unbound = module_mlp(shape);
   Graph graph;
   const Scope root(graph);
   const TorchTraining training = bound->bind(root);
   summary::scalar(root, "loss", training.loss);
-  Supervisor sv({.graph = &graph, .logdir = directory, .save_at_end = false});
+  Supervisor sv({.graph = &graph, .logdir = directory.path(), .save_at_end = false});
   Pair pair;
   sv.managed_session([&](Session& session) {
     const Callable train = session.make_callable(training.train_op);
@@ -40,7 +38,6 @@ Pair sample_bound(const MlpShape& shape, int steps) {
       pair.beside += steps_per_second([&] { unbound->step(); }, steps / kTurns) / kTurns;
     }
   });
-  std::filesystem::remove_all(directory);
   if (!std::isfinite(bound->loss()) || !std::isfinite(unbound->loss())) throw std::runtime_error("a training diverged");
   return pair;
 }

@@ -1,11 +1,9 @@
 // What do a MonitoredSession and its hooks cost a training? Steps per second with them beside the bare session's, in
 // turns: on the example's network, and on a step so small that everything beside it shows.
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
-#include <stdexcept>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/files.h"
 #include "examples/classifier.h"
 #include "longhaul/longhaul.h"
 
@@ -99,13 +97,11 @@ Pair run_in_turns(MonitoredTraining& monitored, BareTraining& bare, int steps) {
 }
 
 Pair sample_with_hooks(Size size, int steps) {
-  std::string directory = (std::filesystem::temp_directory_path() / "longhaul_bench.XXXXXX").string();
-  if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("cannot make " + directory);
+  const ScratchDirectory directory;
   BareTraining bare(size);
-  auto monitored = std::make_unique<MonitoredTraining>(size, directory);
+  auto monitored = std::make_unique<MonitoredTraining>(size, directory.path());
   const Pair pair = run_in_turns(*monitored, bare, steps);
   monitored.reset();
-  std::filesystem::remove_all(directory);
   return pair;
 }
 

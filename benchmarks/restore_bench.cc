@@ -6,7 +6,6 @@
 #include <liburing.h>
 #include <malloc.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include <stdexcept>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/files.h"
 #include "benchmarks/torch_files.h"
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
@@ -24,29 +24,6 @@ namespace {
 
 constexpr int kVariables = 200;
 constexpr double kGiga = 1e9;
-
-// A descriptor that is closed at the end.
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC)) {
-    if (fd_ < 0) throw std::runtime_error("cannot open " + path);
-  }
-  ~Descriptor() { ::close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
-// Nothing of the file is in the kernel's cache afterwards.
-void make_cold(const std::string& path) {
-  const Descriptor file(path, O_RDONLY);
-  if (::fsync(file.fd()) != 0 || ::posix_fadvise(file.fd(), 0, 0, POSIX_FADV_DONTNEED) != 0) {
-    throw std::runtime_error("cannot drop " + path + " from the cache");
-  }
-}
 
 // New pages of the system's.
 class FreshMemory {
@@ -108,7 +85,6 @@ std::vector<int64_t> mixed_sizes(double bytes) {
 class Saved {
  public:
   explicit Saved(double bytes) : sizes_(mixed_sizes(bytes)) {
-    if (mkdtemp(directory_.data()) == nullptr) throw std::runtime_error("cannot make " + directory_);
     const Scope root(graph_);
     BundleWriter writer(FileSystem::real(), prefix());
     for (size_t i = 0; i < sizes_.size(); ++i) {
@@ -125,7 +101,6 @@ class Saved {
     write_again(torch_path());
     sum_ = tensors.sum();
   }
-  ~Saved() { std::filesystem::remove_all(directory_); }
   Saved(const Saved&) = delete;
   Saved& operator=(const Saved&) = delete;
 
@@ -180,11 +155,11 @@ class Saved {
     }
     return tensor;
   }
-  std::string prefix() const { return directory_ + "/model.ckpt-1"; }
-  std::string torch_path() const { return directory_ + "/model.pt"; }
+  std::string prefix() const { return directory_.path() + "/model.ckpt-1"; }
+  std::string torch_path() const { return directory_.path() + "/model.pt"; }
 
   const std::vector<int64_t> sizes_;
-  std::string directory_ = (std::filesystem::temp_directory_path() / "longhaul_bench.XXXXXX").string();
+  ScratchDirectory directory_;
   Graph graph_;
   std::vector<Variable> variables_;
   std::unique_ptr<Saver> saver_;

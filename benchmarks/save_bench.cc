@@ -9,9 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <stdexcept>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/files.h"
 #include "benchmarks/torch_files.h"
 #include "longhaul/longhaul.h"
 
@@ -20,29 +20,6 @@ namespace {
 
 constexpr size_t kPage = 4096;
 constexpr int64_t kMiB = 1 << 20;
-
-void check(bool holds, const std::string& what) {
-  if (!holds) throw std::runtime_error("cannot " + what);
-}
-
-class Descriptor {
- public:
-  Descriptor(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
-    check(fd_ >= 0, "open " + path);
-  }
-  ~Descriptor() { ::close(fd_); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  const int fd_;
-};
-
-void sync_file(const std::string& path) {
-  const Descriptor file(path, O_RDONLY);
-  check(::fsync(file.fd()) == 0, "sync " + path);
-}
 
 // A file's name and its bytes, in whole pages.
 struct Contents {
@@ -114,7 +91,6 @@ std::vector<int64_t> mixed_sizes(int64_t bytes, int count) {
 class Model {
  public:
   Model(int64_t bytes, int variables) : sizes_(mixed_sizes(bytes, variables)) {
-    check(mkdtemp(directory_.data()) != nullptr, "make " + directory_);
     const Scope root(graph_);
     for (size_t i = 0; i < sizes_.size(); ++i) {
       ops::variable(root, fmt::format("v{:03}", i), ops::uniform(root, {sizes_[i]}, -1, 1));
@@ -123,7 +99,6 @@ class Model {
     session_ = new_session("", graph_);
     session_->run(ops::global_variables_initializer(root));
   }
-  ~Model() { std::filesystem::remove_all(directory_); }
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
@@ -131,23 +106,24 @@ class Model {
 
   double save_seconds() {
     clear();
-    return time_seconds([&] { saver_->save(*session_, directory_ + "/model.ckpt", ++step_); });
+    return time_seconds([&] { saver_->save(*session_, directory_.path() + "/model.ckpt", ++step_); });
   }
 
   // The same files, each written, synced and renamed, by a program that knows their bytes.
   double bare_seconds() {
     if (files_.empty()) {
       save_seconds();
-      for (const auto& entry : std::filesystem::directory_iterator(directory_)) files_.emplace_back(entry.path());
+      for (const auto& entry : std::filesystem::directory_iterator(directory_.path()))
+        files_.emplace_back(entry.path());
     }
     clear();
     return time_seconds([&] {
       for (const Contents& file : files_) {
-        const std::string path = directory_ + "/" + file.name, temporary = path + ".new";
+        const std::string path = directory_.path() + "/" + file.name, temporary = path + ".new";
         (file.size >= kMiB ? write_directly : write_plainly)(file, temporary);
         std::filesystem::rename(temporary, path);
       }
-      sync_file(directory_);
+      sync_file(directory_.path());
     });
   }
 
@@ -155,19 +131,20 @@ class Model {
     if (!tensors_) tensors_ = std::make_unique<TorchTensors>(sizes_);
     clear();
     return time_seconds([&] {
-      tensors_->save(directory_ + "/model.pt");
-      sync_file(directory_ + "/model.pt");
+      tensors_->save(directory_.path() + "/model.pt");
+      sync_file(directory_.path() + "/model.pt");
     });
   }
 
  private:
   void clear() {
-    for (const auto& entry : std::filesystem::directory_iterator(directory_)) std::filesystem::remove(entry.path());
+    for (const auto& entry : std::filesystem::directory_iterator(directory_.path()))
+      std::filesystem::remove(entry.path());
     ::sync();
   }
 
   const std::vector<int64_t> sizes_;
-  std::string directory_ = (std::filesystem::temp_directory_path() / "longhaul_bench.XXXXXX").string();
+  ScratchDirectory directory_;
   Graph graph_;
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<Session> session_;

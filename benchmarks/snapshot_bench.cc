@@ -8,15 +8,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <optional>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/files.h"
 #include "longhaul/longhaul.h"
 
 namespace longhaul::bench {
@@ -24,19 +23,6 @@ namespace {
 
 constexpr int kLayers = 100;
 constexpr int64_t kBatch = 8;
-
-class Directory {
- public:
-  Directory() {
-    if (mkdtemp(path_.data()) == nullptr) throw std::runtime_error("cannot make " + path_);
-  }
-  ~Directory() { std::filesystem::remove_all(path_); }
-  Directory(const Directory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_ = (std::filesystem::temp_directory_path() / "longhaul_bench.XXXXXX").string();
-};
 
 // Dense layers of very different sizes beside each other, each with weights and a bias; a step trains all of them.
 class Model {
@@ -80,7 +66,7 @@ class Model {
  private:
   static constexpr int64_t kMeanRows = 64;
 
-  Directory directory_;
+  ScratchDirectory directory_;
   Graph graph_;
   Operation train_, count_;
   std::unique_ptr<Saver> saver_;

@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/files.h"
 #include "examples/idx_dataset.h"
 
 extern char** environ;
@@ -79,16 +80,10 @@ double seconds_until(const std::vector<std::string>& command, const std::string&
   });
 }
 
-// A directory for one run of the benchmark.
-std::string new_directory() {
-  std::string name = (std::filesystem::temp_directory_path() / "longhaul_bench.XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("cannot make " + name);
-  return name;
-}
-
 Pair sample_start(bool with_checkpoint) {
-  const std::string directory = new_directory();
-  const std::vector<std::string> train = {FASHION_MNIST_PROGRAM, "--logdir=" + directory + "/run", "--threads=1"};
+  const ScratchDirectory directory;
+  const std::vector<std::string> train = {FASHION_MNIST_PROGRAM, "--logdir=" + directory.path() + "/run",
+                                          "--threads=1"};
   if (with_checkpoint) {
     std::vector<std::string> short_run = train;
     short_run.push_back("--steps=10");
@@ -97,7 +92,6 @@ Pair sample_start(bool with_checkpoint) {
   Pair pair;
   pair.ours = seconds_until(train, with_checkpoint ? "step 10 of" : "step 0 of");
   pair.beside = seconds_until({EMPTY_TORCH_PROGRAM}, "");
-  std::filesystem::remove_all(directory);
   return pair;
 }
 
@@ -111,9 +105,8 @@ double direct_read_seconds(const std::string& directory, const std::string& star
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
     if (!entry.path().filename().string().starts_with(start)) continue;
     seconds += time_seconds([&] {
-      const int file = ::open(entry.path().c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC);
-      while (::read(file, memory.get(), kBlock) > 0) continue;
-      ::close(file);
+      const Descriptor file(entry.path(), O_RDONLY | O_DIRECT);
+      while (::read(file.fd(), memory.get(), kBlock) > 0) continue;
     });
   }
   return seconds;
@@ -132,7 +125,8 @@ double data_seconds() {
 // for: the start of a process with libtorch, and the data that the example reads before its first step; and the disk's
 // read of the checkpoint.
 Pair sample_kill_to_step() {
-  const std::string directory = new_directory(), logdir = directory + "/run";
+  const ScratchDirectory directory;
+  const std::string logdir = directory.path() + "/run";
   const std::vector<std::string> train = {FASHION_MNIST_PROGRAM, "--logdir=" + logdir, "--threads=1"};
   std::vector<std::string> short_run = train;
   short_run.push_back("--steps=10");
@@ -154,7 +148,6 @@ Pair sample_kill_to_step() {
       "  kill to first new step {:.3f} s: process start {:.3f} (an empty program's), data {:.3f}, graph, lock and "
       "restore {:.3f} (its direct read {:.4f}), first step {:.3f}\n",
       restored + first_step, process, data, restored - process - data, disk, first_step);
-  std::filesystem::remove_all(directory);
   return {restored + first_step, process + data + disk};
 }
 

@@ -1,12 +1,10 @@
 // What do the Supervisor's services cost the training? Steps per second with them beside the bare loop, in turns. And
 // how long does a snapshot wait while threads train?
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
 #include <thread>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/files.h"
 #include "examples/classifier.h"
 #include "longhaul/longhaul.h"
 
@@ -63,12 +61,10 @@ double train_for(double seconds, const std::string& logdir, const Services& serv
 
 Pair sample_services(double seconds, const Services& services) {
   set_intra_op_threads(1);
-  std::string directory = (std::filesystem::temp_directory_path() / "longhaul_bench.XXXXXX").string();
-  if (mkdtemp(directory.data()) == nullptr) throw std::runtime_error("cannot make " + directory);
+  const ScratchDirectory directory;
   Pair pair;
   pair.beside = train_for(seconds, "", {0, 0});
-  pair.ours = train_for(seconds, directory, services);
-  std::filesystem::remove_all(directory);
+  pair.ours = train_for(seconds, directory.path(), services);
   return pair;
 }
 

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <string>
+
+namespace longhaul::bench {
+
+// A directory for one row, in the place for temporary files; removed with all that is in it.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+// A file that is open until the end of its scope. Errors are std::runtime_error, in all of this.
+class Descriptor {
+ public:
+  Descriptor(const std::string& path, int flags);
+  ~Descriptor();
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  int fd() const { return fd_; }
+
+ private:
+  const int fd_;
+};
+
+void check(bool holds, const std::string& what);  // "cannot ..."
+void sync_file(const std::string& path);
+void make_cold(const std::string& path);  // nothing of the file is in the kernel's cache afterwards
+
+}  // namespace longhaul::bench
