@@ -1,5 +1,6 @@
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "longhaul/checkpoint/checkpoint_copy.h"
@@ -24,25 +25,33 @@ class LameMirror : public testing::FaultyFileSystem {
  public:
   explicit LameMirror(std::string mirror) : mirror_(std::move(mirror)) {}
   bool is_directory(const std::string& path) override {
-    while (hangs && path == mirror_) std::this_thread::yield();
+    while (hangs && path == mirror_) std::this_thread::sleep_for(Seconds{0.001});
     if (fails && path == mirror_) throw UnknownError("stat " + path + ": Stale file handle");
     return FaultyFileSystem::is_directory(path);
   }
   bool exists(const std::string& path) override {
-    while (hangs && path.starts_with(mirror_)) std::this_thread::yield();
+    while (hangs && path.starts_with(mirror_)) std::this_thread::sleep_for(Seconds{0.001});
     return FaultyFileSystem::exists(path);
   }
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
-    while (hangs && path.starts_with(mirror_)) std::this_thread::yield();
-    ++opened;
+    while (hangs && path.starts_with(mirror_)) std::this_thread::sleep_for(Seconds{0.001});
     return FaultyFileSystem::open(path);
   }
   std::atomic<bool> hangs{false}, fails{false};
-  std::atomic<int> opened{0};
 
  private:
   const std::string mirror_;
 };
+
+// Whether this process has a thread of this name.
+bool has_thread(const std::string& name) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "comm");
+    std::string its;
+    if (std::getline(file, its) && its == name) return true;
+  }
+  return false;
+}
 
 // A chief that restarts with checkpoints of v = 1, 2 and 3 in its directory and in the mirror.
 class MirrorRecovery : public SessionManagerTest {
@@ -175,10 +184,11 @@ TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForAsLongAsThePatience) {
   EXPECT_EQ(restored(), 3);
   EXPECT_LT(Clock::real().now() - start, Seconds{20});
   EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("no answer within 0.05 s"));
-  const int before = files.opened;
+  EXPECT_TRUE(has_thread("lh-look"));
   files.hangs = false;
-  const Seconds deadline = Clock::real().now() + Seconds{20};  // until the thread that was left behind is through
-  while (files.opened == before && Clock::real().now() < deadline) std::this_thread::yield();
+  const Seconds deadline = Clock::real().now() + Seconds{20};
+  while (has_thread("lh-look") && Clock::real().now() < deadline) std::this_thread::sleep_for(Seconds{0.001});
+  EXPECT_FALSE(has_thread("lh-look")) << "which uses the files of this test";
 }
 
 TEST_F(MirrorRecovery, AMirrorThatIsNotThereYetHasNothing) {
