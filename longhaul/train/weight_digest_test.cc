@@ -126,8 +126,12 @@ class HangingFiles : public testing::FaultyFileSystem {
 TEST_F(WeightDigestHookTest, EventFilesThatHangHoldUpNobodyForEver) {
   set_step(0);
   HangingFiles hanging;
-  auto hung = std::make_shared<FileWriter>(directory.path(), FileWriterOptions{.max_queue = 1, .files = &hanging});
-  const std::weak_ptr<FileWriter> user = hung;
+  std::atomic<bool> is_gone = false;  // with its own thread
+  std::shared_ptr<FileWriter> hung(new FileWriter(directory.path(), {.max_queue = 1, .files = &hanging}),
+                                   [&](FileWriter* used) {
+                                     delete used;
+                                     is_gone = true;
+                                   });
   const LogRecorder log;
   {
     WeightDigests digests(graph, step, std::move(hung), Seconds{0.05});
@@ -136,10 +140,10 @@ TEST_F(WeightDigestHookTest, EventFilesThatHangHoldUpNobodyForEver) {
   }
   EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("there is no digest of the weights at step 0"));
   EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("are given up: do the event files hang?"));
-  EXPECT_FALSE(user.expired());
+  EXPECT_FALSE(is_gone);
   hanging.hangs = false;
-  for (int i = 0; i < 10'000 && !user.expired(); ++i) ::usleep(1000);
-  EXPECT_TRUE(user.expired()) << "the thread ends when it can";
+  for (int i = 0; i < 10'000 && !is_gone; ++i) ::usleep(1000);
+  EXPECT_TRUE(is_gone) << "the thread ends when it can";
 }
 
 TEST_F(WeightDigestHookTest, WrongOptionsAreRefused) {
