@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <stdexcept>
 
@@ -24,6 +26,23 @@ Descriptor::Descriptor(const std::string& path, int flags) : fd_(::open(path.c_s
 
 Descriptor::~Descriptor() {
   ::close(fd_);
+}
+
+namespace {
+constexpr size_t kHugePage = size_t{2} << 20;
+}
+
+FreshMemory::FreshMemory(size_t bytes)
+    : mapped_(bytes + kHugePage),
+      map_(mmap(nullptr, mapped_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+  check(map_ != MAP_FAILED, "get memory");
+  const size_t over = reinterpret_cast<uintptr_t>(map_) % kHugePage;
+  data_ = static_cast<char*>(map_) + (kHugePage - over) % kHugePage;
+  madvise(data_, bytes, MADV_HUGEPAGE);
+}
+
+FreshMemory::~FreshMemory() {
+  munmap(map_, mapped_);
 }
 
 void check(bool holds, const std::string& what) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace longhaul::bench {
@@ -30,6 +31,21 @@ class Descriptor {
 
  private:
   const int fd_;
+};
+
+// New memory of the system's, in huge pages where it has them: direct reads and writes are fastest with those.
+class FreshMemory {
+ public:
+  explicit FreshMemory(size_t bytes);
+  ~FreshMemory();
+  FreshMemory(const FreshMemory&) = delete;
+  FreshMemory& operator=(const FreshMemory&) = delete;
+  char* data() const { return data_; }
+
+ private:
+  const size_t mapped_;
+  void* const map_;
+  char* data_;
 };
 
 void check(bool holds, const std::string& what);  // "cannot ..."

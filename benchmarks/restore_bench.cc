@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <liburing.h>
 #include <malloc.h>
-#include <sys/mman.h>
 
 #include <cmath>
 #include <cstdlib>
@@ -24,23 +23,6 @@ namespace {
 
 constexpr int kVariables = 200;
 constexpr double kGiga = 1e9;
-
-// New pages of the system's.
-class FreshMemory {
- public:
-  explicit FreshMemory(size_t bytes)
-      : bytes_(bytes), data_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-    if (data_ == MAP_FAILED) throw std::runtime_error("no memory");
-  }
-  ~FreshMemory() { munmap(data_, bytes_); }
-  FreshMemory(const FreshMemory&) = delete;
-  FreshMemory& operator=(const FreshMemory&) = delete;
-  char* data() const { return static_cast<char*>(data_); }
-
- private:
-  const size_t bytes_;
-  void* const data_;
-};
 
 // Seconds to read the file into new memory past the kernel's cache, 16 reads of 16 MiB at a time: what the disk and the
 // kernel can do, without a look at the bytes.

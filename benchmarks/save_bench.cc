@@ -24,23 +24,21 @@ constexpr int64_t kMiB = 1 << 20;
 // A file's name and its bytes, in whole pages.
 struct Contents {
   explicit Contents(const std::filesystem::path& path)
-      : name(path.filename()),
-        size(std::filesystem::file_size(path)),
-        pages(static_cast<char*>(std::aligned_alloc(kPage, padded())), &std::free) {
+      : name(path.filename()), size(std::filesystem::file_size(path)), pages(std::make_unique<FreshMemory>(padded())) {
     const std::string bytes = read_file(FileSystem::real(), path);
-    std::memset(pages.get(), 0, padded());
-    std::memcpy(pages.get(), bytes.data(), bytes.size());
+    std::memset(pages->data(), 0, padded());
+    std::memcpy(pages->data(), bytes.data(), bytes.size());
   }
   size_t padded() const { return (size + kPage) / kPage * kPage; }
 
   std::string name;
   size_t size;
-  std::shared_ptr<char> pages;
+  std::unique_ptr<FreshMemory> pages;
 };
 
 void write_plainly(const Contents& contents, const std::string& path) {
   const Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  check(::write(file.fd(), contents.pages.get(), contents.size) == static_cast<ssize_t>(contents.size),
+  check(::write(file.fd(), contents.pages->data(), contents.size) == static_cast<ssize_t>(contents.size),
         "write " + path);
   check(::fsync(file.fd()) == 0, "sync " + path);
 }
@@ -58,8 +56,8 @@ void write_directly(const Contents& contents, const std::string& path) {
   for (size_t under_way = 0; next < contents.size || under_way > 0; --under_way) {
     for (; next < contents.size && under_way < kInFlight; ++under_way, next += kBlock) {
       const size_t count = std::min(kBlock, contents.padded() - next);
-      io_uring_prep_write(io_uring_get_sqe(&ring), file.fd(), contents.pages.get() + next, static_cast<unsigned>(count),
-                          next);
+      io_uring_prep_write(io_uring_get_sqe(&ring), file.fd(), contents.pages->data() + next,
+                          static_cast<unsigned>(count), next);
       io_uring_submit(&ring);
     }
     io_uring_cqe* cqe = nullptr;

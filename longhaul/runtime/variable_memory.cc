@@ -1,7 +1,6 @@
 #include "longhaul/runtime/variable_memory.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
 #include <optional>
@@ -10,6 +9,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/mutex.h"
+#include "longhaul/runtime/memory_region.h"
 
 namespace longhaul {
 namespace {
@@ -18,41 +18,6 @@ constexpr uint64_t kKeptWithoutSavers = 64 << 20;
 
 size_t whole_pages(size_t bytes) {
   return (bytes + VariableMemory::kAlignment - 1) / VariableMemory::kAlignment * VariableMemory::kAlignment;
-}
-
-// Pages of the system's, until the end of this object. Empty if there was no memory.
-class Region {
- public:
-  explicit Region(size_t bytes) : bytes_(bytes) {
-    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    data_ = data == MAP_FAILED ? nullptr : data;
-  }
-  Region(Region&& other) noexcept : data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
-  Region& operator=(Region&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~Region() {
-    if (data_ != nullptr) munmap(data_, bytes_);
-  }
-  void* data() const { return data_; }
-  size_t bytes() const { return bytes_; }
-
- private:
-  void* data_;
-  size_t bytes_;
-};
-
-// False: told to stop before the end. Page by page, so that nobody waits long for the process's memory map.
-bool touch(const Region& region, const std::function<bool()>& stop) {
-  constexpr size_t kPagesBetweenLooks = 256;
-  volatile char* data = static_cast<char*>(region.data());
-  for (size_t page = 0; page * VariableMemory::kAlignment < region.bytes(); ++page) {
-    if (page % kPagesBetweenLooks == 0 && stop()) return false;
-    data[page * VariableMemory::kAlignment] = 0;
-  }
-  return true;
 }
 
 }  // namespace
@@ -69,7 +34,7 @@ class VariableMemory::Pool {
   // What a tensor's storage has for a context.
   struct Block {
     std::shared_ptr<Pool> pool;
-    Region region;
+    MemoryRegion region;
   };
   static void let_go(void* context) {
     const std::unique_ptr<Block> block(static_cast<Block*>(context));
@@ -83,11 +48,11 @@ class VariableMemory::Pool {
     return data.get_deleter() == &let_go ? static_cast<const Block*>(data.get_context()) : nullptr;
   }
 
-  Region take(size_t bytes) EXCLUDES(mutex_) {
-    std::optional<Region> region = take_free(bytes);
+  MemoryRegion take(size_t bytes) EXCLUDES(mutex_) {
+    std::optional<MemoryRegion> region = take_free(bytes);
     if (!region) region.emplace(bytes);
     if (region->data() == nullptr) throw ResourceExhaustedError(fmt::format("a buffer of {} bytes: no memory", bytes));
-    std::vector<Region> surplus;  // unmapped after the lock
+    std::vector<MemoryRegion> surplus;  // unmapped after the lock
     const MutexLock lock(mutex_);
     in_tensors_ += bytes;
     if (free_ > most_free()) trim(&surplus);
@@ -95,7 +60,7 @@ class VariableMemory::Pool {
   }
 
   void replaced(size_t before, size_t now) EXCLUDES(mutex_) {
-    std::vector<Region> surplus;
+    std::vector<MemoryRegion> surplus;
     const MutexLock lock(mutex_);
     variables_ += now - before;
     if (now > 0) ++of_size_[now].variables;
@@ -104,7 +69,7 @@ class VariableMemory::Pool {
   }
 
   void add_keepers(int count) EXCLUDES(mutex_) {
-    std::vector<Region> surplus;
+    std::vector<MemoryRegion> surplus;
     const MutexLock lock(mutex_);
     keepers_ += count;
     trim(&surplus);
@@ -119,8 +84,8 @@ class VariableMemory::Pool {
     return std::nullopt;
   }
 
-  void add_free(Region region) EXCLUDES(mutex_) {
-    std::vector<Region> surplus;
+  void add_free(MemoryRegion region) EXCLUDES(mutex_) {
+    std::vector<MemoryRegion> surplus;
     const MutexLock lock(mutex_);
     keep(std::move(region), &surplus);
   }
@@ -141,27 +106,27 @@ class VariableMemory::Pool {
  private:
   struct OfSize {
     size_t variables = 0;
-    std::vector<Region> free;
+    std::vector<MemoryRegion> free;
   };
 
-  std::optional<Region> take_free(size_t bytes) EXCLUDES(mutex_) {
+  std::optional<MemoryRegion> take_free(size_t bytes) EXCLUDES(mutex_) {
     const MutexLock lock(mutex_);
     const auto found = of_size_.find(bytes);
     if (found == of_size_.end() || found->second.free.empty()) return std::nullopt;
-    Region region = std::move(found->second.free.back());
+    MemoryRegion region = std::move(found->second.free.back());
     found->second.free.pop_back();
     free_ -= bytes;
     return region;
   }
 
-  void take_back(Region region) EXCLUDES(mutex_) {
-    std::vector<Region> surplus;
+  void take_back(MemoryRegion region) EXCLUDES(mutex_) {
+    std::vector<MemoryRegion> surplus;
     const MutexLock lock(mutex_);
     in_tensors_ -= region.bytes();
     keep(std::move(region), &surplus);
   }
 
-  void keep(Region region, std::vector<Region>* surplus) REQUIRES(mutex_) {
+  void keep(MemoryRegion region, std::vector<MemoryRegion>* surplus) REQUIRES(mutex_) {
     OfSize& size = of_size_[region.bytes()];
     if (size.free.size() >= size.variables || free_ + region.bytes() > most_free()) {
       surplus->push_back(std::move(region));
@@ -176,7 +141,7 @@ class VariableMemory::Pool {
     return std::min(limit_ - std::min(limit_, beyond), keepers_ > 0 ? UINT64_MAX : kKeptWithoutSavers);
   }
 
-  void trim(std::vector<Region>* surplus) REQUIRES(mutex_) {
+  void trim(std::vector<MemoryRegion>* surplus) REQUIRES(mutex_) {
     for (auto it = of_size_.begin(); it != of_size_.end();) {
       auto& [bytes, size] = *it;
       while (!size.free.empty() && (size.free.size() > size.variables || free_ > most_free())) {
@@ -238,8 +203,8 @@ void VariableMemory::remove_keeper() const {
 
 void VariableMemory::prepare(const std::function<bool()>& stop) const {
   while (const std::optional<size_t> bytes = pool_->wanted()) {
-    Region region(*bytes);
-    if (region.data() == nullptr || !touch(region, stop)) return;
+    MemoryRegion region(*bytes);
+    if (region.data() == nullptr || !region.touch(stop)) return;
     pool_->add_free(std::move(region));
   }
 }

@@ -6,19 +6,20 @@
 #include <functional>
 #include <memory>
 
+#include "longhaul/runtime/huge_pages.h"
+
 namespace longhaul {
 
 // The buffers of a session's variables. They begin at a page, so that a checkpoint can be written straight from them
 // with O_DIRECT, and a buffer that the last of its tensors and views lets go of may be kept for the next variable of
 // its size: memory that comes from the system costs a page fault for every 4 KiB.
 //
-// Small tensors are libtorch's as ever. The pages are plain ones, not huge ones: a fresh huge page costs more than the
-// small ones that it stands for, and a step would wait for it.
+// Small tensors are libtorch's as ever; the others are MemoryRegions.
 //
 // A handle: copies share the memory, and a buffer may outlive them all. Any thread.
 class VariableMemory {
  public:
-  static constexpr size_t kAlignment = 4096;
+  static constexpr size_t kAlignment = kPage;
   static constexpr size_t kSmallest = 16 << 10;  // what is smaller is libtorch's
 
   // `limit`: of the bytes that are kept, and held by others, beyond the variables'.

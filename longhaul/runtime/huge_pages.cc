@@ -1,0 +1,34 @@
+#include "longhaul/runtime/huge_pages.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+
+namespace longhaul {
+namespace {
+
+char* map(size_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return data == MAP_FAILED ? nullptr : static_cast<char*>(data);
+}
+
+}  // namespace
+
+char* map_pages(size_t bytes) {
+  if (bytes < kHugePage) return map(bytes);
+  const size_t mapped = bytes + kHugePage - kPage;
+  char* const all = map(mapped);
+  if (all == nullptr) return nullptr;
+  const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(all) % kHugePage) % kHugePage;
+  const size_t after = mapped - before - bytes;
+  if (before > 0) munmap(all, before);
+  if (after > 0) munmap(all + before + bytes, after);
+  madvise(all + before, bytes, MADV_HUGEPAGE);  // a wish
+  return all + before;
+}
+
+void unmap_pages(char* data, size_t bytes) {
+  munmap(data, bytes);
+}
+
+}  // namespace longhaul
