@@ -51,6 +51,11 @@ StoredBytes write_bytes(std::string_view bytes, const std::function<void(std::st
   return stored;
 }
 
+void sync_and_close(WritableFile& file) {
+  file.sync();
+  file.close();
+}
+
 }  // namespace
 
 void BundleWriterOptions::add_expected(int shard, const Tensor& tensor) {
@@ -199,21 +204,18 @@ void BundleWriter::pad(uint64_t offset) {
 
 void BundleWriter::add_file(const std::string& path, std::string_view contents) {
   advance(State::kAdding, State::kAdding, [&] {
-    const OtherFile& other = others_.emplace_back(OtherFile{path, temporary_path(path)});
-    const auto file = files_.create(other.temporary, FileSystem::IfExists::kFail);
-    file->append(contents);
-    file->sync();
-    file->close();
+    OtherFile& other = others_.emplace_back(OtherFile{path, temporary_path(path), nullptr});
+    other.file = files_.create(other.temporary, FileSystem::IfExists::kFail);
+    other.file->append(contents);
   });
 }
 
 void BundleWriter::finish_data() {
   advance(State::kAdding, State::kDataFinished, [&] {
-    write_index();
-    for (Shard& shard : shards_) {
-      shard.file->sync();
-      shard.file->close();
-    }
+    const auto index = write_index();
+    for (const OtherFile& other : others_) sync_and_close(*other.file);
+    sync_and_close(*index);
+    for (const Shard& shard : shards_) shard.file->sync();
     check_directory_owner(files_, prefix_);
     prefix_touched_ = true;
     if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
@@ -233,6 +235,7 @@ void BundleWriter::commit() {
     index_in_place_ = true;
     files_.sync_directory(directory_);
   });
+  for (Shard& shard : shards_) shard.file.reset();
   remove_leftovers();
 }
 
@@ -241,14 +244,13 @@ void BundleWriter::rename_as_owner(const std::string& from, const std::string& t
   files_.rename(from, to);
 }
 
-void BundleWriter::write_index() {
-  const auto file = files_.create(index_temporary_, FileSystem::IfExists::kFail);
+std::unique_ptr<WritableFile> BundleWriter::write_index() {
+  auto file = files_.create(index_temporary_, FileSystem::IfExists::kFail);
   TableWriter table(*file);
   table.add("", header(shards_.size()));
   for (const auto& [key, entry] : entries_) table.add(key, entry.SerializeAsString());
   table.finish();
-  file->sync();
-  file->close();
+  return file;
 }
 
 // The checkpoint is committed: what fails here costs room on the disk, and no more.
@@ -270,7 +272,10 @@ void BundleWriter::remove_temporaries() {
     shard.file.reset();
     remove_if_exists(files_, shard.temporary);
   }
-  for (const OtherFile& other : others_) remove_if_exists(files_, other.temporary);
+  for (OtherFile& other : others_) {
+    other.file.reset();
+    remove_if_exists(files_, other.temporary);
+  }
   remove_if_exists(files_, index_temporary_);
 }
 

@@ -45,14 +45,14 @@ struct BundleWriterOptions {
 // whole:
 //   1. The tensors go to temporary data files as they are added. The old one is untouched.
 //   2. While the last of them are on their way to the disk, add_file() and finish_data() write the files beside them
-//      and the index under temporary names, and sync and close each.
-//   3. The data files are synced and closed. No file gets its name before the bytes of all are durable.
+//      and the index under temporary names, and then sync and close each.
+//   3. The data files are synced. No file gets its name before the bytes of all are durable.
 //   4. Is the name taken by a committed checkpoint, that one is set aside by hard links, durably; then its index is
 //      removed. From here on readers find the old one aside (checkpoint_files.h).
 //   5. The data files get their names, and those that add_file() was given.
 //   6. commit(): the directory is synced, so that no index is ever without its data.
 //   7. The index gets its name: this is the commit. The directory is synced.
-//   8. What was set aside is removed, and data files of other shard counts.
+//   8. The data files are closed. What was set aside is removed, and data files of other shard counts.
 // Destroyed before 7, the writer removes what it wrote and puts back what it had set aside. Temporary files of a dead
 // process are removed by the next writer with the same basename, whatever its step.
 //
@@ -108,6 +108,7 @@ class BundleWriter {
   };
   struct OtherFile {
     std::string path, temporary;
+    std::unique_ptr<WritableFile> file;
   };
   enum class State { kAdding, kDataFinished, kCommitted, kFailed };
 
@@ -120,7 +121,7 @@ class BundleWriter {
   proto::BundleEntryProto& whole_entry(const std::string& name, const Shape& full_shape, DType dtype);
   void give_names();
   void rename_as_owner(const std::string& from, const std::string& to);
-  void write_index();
+  std::unique_ptr<WritableFile> write_index();
   void remove_leftovers();
   void remove_temporaries();
   bool is_aside(const std::string& path) const;
