@@ -87,6 +87,7 @@ class Copy {
   void remove_at_destination() {
     call(options_.before_change);
     remove_checkpoint(files_, to_, options_.meta_suffix);
+    files_.sync_directory(directory_);  // or an old index might come back to the new data
   }
 
   void write() {

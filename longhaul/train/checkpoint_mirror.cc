@@ -63,6 +63,7 @@ class CheckpointMirror::Worker {
   void copy(const std::string& from);
   void take_mirror();
   void leave_if_lost();
+  CheckpointState read_list() const;
   void take_over_list();
   void check_wanted() const;
   void check_directory() const;
@@ -97,7 +98,7 @@ class CheckpointMirror::Worker {
 
 void CheckpointMirror::Worker::add(const std::string& prefix) {
   const std::string path = strip_file_scheme(prefix);
-  if (path.empty() || canonical_prefix(in_mirror(path)) == canonical_prefix(path)) return;
+  if (path.empty() || directory_name(canonical_prefix(path)) != canonical_prefix(directory_)) return;
   MutexLock lock(mutex_);
   wanted_ = path;
   changed_.notify_all();
@@ -212,11 +213,23 @@ void CheckpointMirror::Worker::leave_if_lost() {
   }
 }
 
-// Those that the mirror's state file lists: what else is there is left alone.
+// Those that the mirror's state file lists: what else is there is left alone. Where a crash has left a part of that
+// file, which can be without renames, it is all that have a step.
+CheckpointState CheckpointMirror::Worker::read_list() const {
+  ReadCheckpointState read = read_checkpoint_state(mirror_files_, options_.directory);
+  if (read.status != ReadCheckpointState::Status::kUnusable) return read.state;
+  log_warning("the list of what is kept in the mirror {} is made anew: {}", options_.directory, read.why);
+  CheckpointState state;
+  for (const FoundCheckpoint& found : find_checkpoints(mirror_files_, options_.directory, "")) {
+    if (found.step) state.all_model_checkpoint_paths.push_back(found.prefix);
+  }
+  return state;
+}
+
 void CheckpointMirror::Worker::take_over_list() {
   clear_incoming(mirror_files_, options_.directory);
   if (lock_) remove_crash_leftovers(mirror_files_, options_.directory, "");
-  CheckpointState state = read_checkpoint_state(mirror_files_, options_.directory).state;
+  CheckpointState state = read_list();
   for (std::string& path : state.all_model_checkpoint_paths) path = in_mirror(path);
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);
   managed->recover(state);
@@ -285,8 +298,7 @@ void CheckpointMirror::Worker::failed(const std::string& from) {
   if (failures > 1) return log_debug("the mirror {} still fails: {}", options_.directory, message_of(error));
   log_error(
       "checkpoint {} could not be mirrored to {}, and is tried again while the training goes on; what fails next is "
-      "not "
-      "logged until it works: {}",
+      "not logged until it works: {}",
       from, options_.directory, message_of(error));
 }
 

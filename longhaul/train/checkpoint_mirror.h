@@ -64,8 +64,8 @@ class CheckpointMirror {
   CheckpointMirror(const CheckpointMirror&) = delete;
   CheckpointMirror& operator=(const CheckpointMirror&) = delete;
 
-  // There is a new checkpoint, or one that may not be there yet. Costs no file operation. One of the mirror itself is
-  // left out.
+  // There is a new checkpoint, or one that may not be there yet. Costs no file operation. One of another directory is
+  // left out, as of the mirror itself.
   void add(const std::string& prefix);
 
   // How it goes: of copies, what SaveStatus says of saves. last_prefix is the one in the mirror.
