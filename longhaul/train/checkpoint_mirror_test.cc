@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "longhaul/checkpoint/bundle_writer.h"
+#include "longhaul/checkpoint/checkpoint_copy.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
@@ -196,6 +197,15 @@ TEST_F(MirrorTest, AFailureOfAnyOperationIsMadeGoodByTheNextAttempt) {
     EXPECT_TRUE(checkpoint_exists(FileSystem::real(), prefix)) << n;
     files.heal();
   }
+}
+
+TEST_F(MirrorTest, OneOfAnotherDirectoryIsLeftOut) {
+  const std::string elsewhere = place.file("m-7");
+  copy_checkpoint(save(7), elsewhere, {});
+  const auto mirror = this->mirror();
+  mirror->add(elsewhere);
+  mirror->close();
+  EXPECT_THAT(steps(), IsEmpty());
 }
 
 TEST_F(MirrorTest, OneThatWasDeletedIsLeftOutAndIsNoFailure) {

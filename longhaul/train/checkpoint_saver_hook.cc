@@ -35,6 +35,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
   step_.find(graph, "CheckpointSaverHook");
   writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
   saver_.reset();
+  mirrors_.reset();
   timer_.reset();
   graph_is_written_ = stop_wanted_ = last_save_failed_ = false;
   for (const auto& listener : options_.listeners) listener->begin();
@@ -56,12 +57,18 @@ void CheckpointSaverHook::write_graph(Graph& graph) {
 }
 
 Saver& CheckpointSaverHook::saver(Graph& graph) {
-  if (saver_ == nullptr) saver_ = find_saver_for(graph);
   if (saver_ != nullptr) return *saver_;
-  throw FailedPreconditionError(
-      options_.scaffold != nullptr
-          ? "CheckpointSaverHook: its scaffold has no saver"
-          : "CheckpointSaverHook: there is no saver in the graph's collection savers; pass one");
+  saver_ = find_saver_for(graph);
+  if (saver_ == nullptr) {
+    throw FailedPreconditionError(
+        options_.scaffold != nullptr
+            ? "CheckpointSaverHook: its scaffold has no saver"
+            : "CheckpointSaverHook: there is no saver in the graph's collection savers; pass one");
+  }
+  if (options_.mirror != nullptr) {
+    mirrors_ = saver_->on_saved([mirror = options_.mirror](const std::string& prefix) { mirror->add(prefix); });
+  }
+  return *saver_;
 }
 
 std::shared_ptr<Saver> CheckpointSaverHook::find_saver_for(Graph& graph) const {
@@ -115,8 +122,7 @@ SaveTarget CheckpointSaverHook::target(Graph& graph) {
           step_.tensor(),
           writer_.get(),
           options_.journal.get(),
-          [this](const SaveReport& report) { return costs_of(report); },
-          options_.mirror.get()};
+          [this](const SaveReport& report) { return costs_of(report); }};
 }
 
 SaveCosts CheckpointSaverHook::costs_of(const SaveReport& report) {

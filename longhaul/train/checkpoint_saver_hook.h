@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "longhaul/events/file_writer.h"
+#include "longhaul/train/checkpoint_mirror.h"
 #include "longhaul/train/hook_step.h"
 #include "longhaul/train/save_interval.h"
 #include "longhaul/train/save_once.h"
@@ -99,7 +100,8 @@ class CheckpointSaverHook : public SessionRunHook {
   SecondOrStepTimer timer_;
   SaveCostMeter meter_;
   std::shared_ptr<FileWriter> writer_;
-  std::shared_ptr<Saver> saver_;  // once it is found
+  std::shared_ptr<Saver> saver_;                  // once it is found
+  std::shared_ptr<const SavedCallback> mirrors_;  // has the mirror learn of what it saves; null: there is none
   HookStep step_;
   bool graph_is_written_ = false;
   bool stop_wanted_ = false;  // by a listener

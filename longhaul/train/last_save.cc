@@ -25,24 +25,32 @@ std::string lost_steps(const std::string& newest, std::optional<int64_t> now) {
   return fmt::format("the newest is {}, and {}", newest, what);
 }
 
+// Why a save does not fit; empty: it does, as far as is known.
+std::string too_long(const Saver& saver, Seconds left) {
+  const std::optional<SaveReport> last = saver.last_report();
+  if (!last || last->total <= left) return "";
+  return fmt::format("the one before took {:.1f} s", last->total.count());
+}
+
 }  // namespace
 
 bool save_last_in_time(const SaveTarget& target, Session& session, const Preemption* preemption) {
-  const std::optional<Seconds> left = preemption != nullptr ? preemption->time_left() : std::nullopt;
-  if (!left) {
+  if (preemption == nullptr || !preemption->time_left()) {
     save_last(target, session);
     return true;
   }
+  const bool is_idle = target.saver.wait_until_idle(*preemption->time_left());
+  const Seconds left = *preemption->time_left();
   const std::string newest = target.saver.last_saved();
   const std::optional<int64_t> step = step_of(target, session);
   const bool is_saved = step && !newest.empty() && split_step(newest).step == step;
-  const std::optional<SaveReport> last = target.saver.last_report();
-  if (!is_saved && last && last->total > *left) {
-    log_warning("preempted, with {:.1f} s left: no last checkpoint is taken, which took {:.1f} s before; {}",
-                left->count(), last->total.count(), lost_steps(newest, step));
+  const std::string why_not = is_idle ? too_long(target.saver, left) : "another save is still under way";
+  if (!is_saved && !why_not.empty()) {
+    log_warning("preempted, with {:.1f} s left: no last checkpoint is taken, as {}; {}", left.count(), why_not,
+                lost_steps(newest, step));
     return false;
   }
-  save_last(target, session, std::clamp(*left, Seconds{0}, target.attempts.last_save_patience()));
+  if (is_idle) save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_patience()));
   return true;
 }
 

@@ -37,7 +37,6 @@ void report_success(const SaveTarget& target, std::optional<int64_t> step, const
   const int failures = target.attempts.succeeded(prefix);
   if (failures > 0) log_info("checkpoint {} is saved, after {} saves that failed", prefix, failures);
   if (is_new) note_in_journal(target);
-  if (target.mirror != nullptr) target.mirror->add(prefix);
   if (target.writer == nullptr) return;
   if (failures > 0) write_saves_work_again(*target.writer, step.value_or(0));
   if (is_new && step) write_checkpoint_taken(*target.writer, target.save_path, prefix);

@@ -5,7 +5,6 @@
 #include <string>
 
 #include "longhaul/events/file_writer.h"
-#include "longhaul/train/checkpoint_mirror.h"
 #include "longhaul/train/run_journal.h"
 #include "longhaul/train/save_attempts.h"
 #include "longhaul/train/saver.h"
@@ -22,7 +21,6 @@ struct SaveTarget {
   RunJournal* journal = nullptr;  // as above
   // What a save has cost the training; empty: as long as it may have waited for the snapshot.
   std::function<SaveCosts(const SaveReport&)> costs = {};
-  CheckpointMirror* mirror = nullptr;  // gets what is saved, in the background
 };
 
 // Takes a checkpoint and returns its prefix. The step that the saver has saved or restored last is not written again.

@@ -71,6 +71,7 @@ void check_options(const SaverOptions& options) {
 Saver::Saver(SaverOptions options)
     : options_(with_definition(std::move(options))),
       graph_(&graph_of(options_)),
+      saves_(*options_.clock),
       managed_(retention_of(options_), *options_.files, *options_.clock) {
   check_options(options_);
   if (!options_.defer_build) build();
@@ -160,13 +161,17 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
                         const SaveOptions& options) {
   const std::string path = strip_file_scheme(save_path);
   check_arguments(path, global_step, options);
+  const SavesSoFar::UnderWay under_way(saves_);
   MutexLock one_at_a_time(saving_);
   const Seconds start = options_.clock->now();
   Snapshot snapshot = take_snapshot(session, global_step);
   const Seconds snapshot_time = options_.clock->now() - start;
   if (options.after_snapshot) options.after_snapshot(snapshot.step);
   const std::string prefix = prefix_for(path, snapshot.step);
-  if (can_be_skipped(prefix, global_step, options)) return prefix;
+  if (can_be_skipped(prefix, global_step, options)) {
+    if (options.write_state) saves_.tell(prefix);
+    return prefix;
+  }
   make_parent(path);
   if (nodes_.tensors.empty()) {
     write_meta_graph(prefix, options);
@@ -175,11 +180,12 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
   const auto committed = committed_bytes(prefix, global_step, options);
   SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = snapshot_time};
   report.bytes = committed ? *committed : write(prefix, std::move(snapshot.values), options);
-  note_committed(report);
+  saves_.note_committed(report);
   if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
   if (options.write_state) managed_.record(prefix, record_options(prefix, options));
   report.total = options_.clock->now() - start;
-  note(report, options.write_state);
+  saves_.note_saved(report, options.write_state);
+  if (options.write_state) saves_.tell(prefix);
   return prefix;
 }
 
@@ -187,37 +193,14 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
 std::optional<uint64_t> Saver::committed_bytes(const std::string& prefix, const StepSource& step,
                                                const SaveOptions& options) const {
   if (!options.skip_if_saved || step.tensor() == nullptr) return std::nullopt;
-  std::optional<SaveReport> report;
-  {
-    MutexLock lock(mutex_);
-    report = unrecorded_;
-  }
+  const std::optional<SaveReport> report = saves_.unfinished();
   if (!report || report->prefix != prefix || !checkpoint_exists(*options_.files, prefix)) return std::nullopt;
   return report->bytes;
 }
 
-void Saver::note_committed(const SaveReport& report) {
-  MutexLock lock(mutex_);
-  unrecorded_ = report;
-}
-
-void Saver::note(SaveReport report, bool is_listed) {
-  MutexLock lock(mutex_);
-  last_saved_ = report.prefix;
-  last_is_listed_ = is_listed;
-  last_report_ = std::move(report);
-  unrecorded_.reset();
-}
-
-std::optional<SaveReport> Saver::last_report() const {
-  MutexLock lock(mutex_);
-  return last_report_;
-}
-
 bool Saver::can_be_skipped(const std::string& prefix, const StepSource& step, const SaveOptions& options) const {
   if (!options.skip_if_saved || step.tensor() == nullptr || options.metric) return false;
-  MutexLock lock(mutex_);
-  return prefix == last_saved_ && (last_is_listed_ || !options.write_state);
+  return prefix == saves_.last() && (saves_.last_is_listed() || !options.write_state);
 }
 
 uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) {
@@ -306,24 +289,11 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   warn_of_differences(*options_.files, prefix, environment_of(graph_fingerprint_));
   forget_last_saved();
   session.run(nodes_.restore, feeds);
-  MutexLock lock(mutex_);
-  last_saved_ = prefix;
-  last_is_listed_ = true;
+  saves_.note_restored(prefix);
 }
 
 void Saver::recover_last_checkpoints(const std::vector<std::string>& prefixes) {
   recover_last_checkpoints(CheckpointState{.all_model_checkpoint_paths = prefixes});
-}
-
-std::string Saver::last_saved() const {
-  MutexLock lock(mutex_);
-  return last_saved_;
-}
-
-void Saver::forget_last_saved() {
-  MutexLock lock(mutex_);
-  last_saved_.clear();
-  unrecorded_.reset();
 }
 
 proto::SaverDef Saver::to_proto() const {

@@ -17,6 +17,7 @@
 #include "longhaul/train/read_back.h"
 #include "longhaul/train/save_entry.h"
 #include "longhaul/train/saver_graph.h"
+#include "longhaul/train/saves_so_far.h"
 
 namespace longhaul {
 
@@ -79,15 +80,6 @@ struct SaveOptions {
   bool skip_if_saved = false;
   // Called with the step as soon as the variables are read: what fails after it, are the files.
   std::function<void(std::optional<int64_t> step)> after_snapshot;
-};
-
-// A save that wrote something.
-struct SaveReport {
-  std::string prefix;
-  std::optional<int64_t> step;
-  uint64_t bytes = 0;   // of its data files
-  Seconds snapshot{0};  // until the variables were read: training may have waited so long, not longer
-  Seconds total{0};     // until all was done, the deletion of old checkpoints too
 };
 
 // Saves the variables of a graph, and what else keeps a state (ops/saveable.h), as checkpoints, keeps the last few of
@@ -169,11 +161,20 @@ class Saver {
 
   // The prefix of the checkpoint that was saved or restored last, as long as nobody says that the variables now hold
   // something else.
-  std::string last_saved() const;
-  void forget_last_saved();
+  std::string last_saved() const { return saves_.last(); }
+  void forget_last_saved() { saves_.forget(); }
 
   // The last save of this saver that wrote a checkpoint; nullopt: none so far.
-  std::optional<SaveReport> last_report() const;
+  std::optional<SaveReport> last_report() const { return saves_.last_report(); }
+
+  // For as long as the caller keeps what is returned, `callback` is called whenever a save() has listed its checkpoint
+  // (SaveOptions::write_state), or found it listed already. On the thread of that save; it neither throws nor saves.
+  [[nodiscard]] std::shared_ptr<const SavedCallback> on_saved(SavedCallback callback) {
+    return saves_.on_saved(std::move(callback));
+  }
+
+  // Waits until no save() is under way, at most for `timeout`. Whether none is.
+  bool wait_until_idle(Seconds timeout) const { return saves_.wait_until_idle(timeout); }
 
   proto::SaverDef to_proto() const;
   proto::SaverDef as_saver_def() const { return to_proto(); }
@@ -207,8 +208,6 @@ class Saver {
   std::string serialized_meta_graph() const;
   void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
   ManagedCheckpoints::RecordOptions record_options(const std::string& prefix, const SaveOptions& options) const;
-  void note_committed(const SaveReport& report);
-  void note(SaveReport report, bool is_listed);
 
   const SaverOptions options_;
   Graph* graph_;
@@ -216,15 +215,10 @@ class Saver {
   bool built_ = false;
   std::string graph_fingerprint_;  // when it was built
 
-  Mutex saving_;  // held through a save, by nothing else; taken before mutex_
+  SavesSoFar saves_;
+  Mutex saving_;                                              // held through a save, by nothing else
   std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps buffers for the next
   ManagedCheckpoints managed_;
-
-  mutable Mutex mutex_;
-  std::string last_saved_ GUARDED_BY(mutex_);  // or restored
-  bool last_is_listed_ GUARDED_BY(mutex_) = false;
-  std::optional<SaveReport> last_report_ GUARDED_BY(mutex_);
-  std::optional<SaveReport> unrecorded_ GUARDED_BY(mutex_);  // of a save that got as far as its commit
 };
 
 }  // namespace longhaul

@@ -27,6 +27,28 @@ TEST_F(SaverTest, WhatIsSavedIsRestored) {  // SA-20, SA-40
   EXPECT_EQ(get(a), 1);
 }
 
+TEST_F(SaverTest, TellsWhatIsListedToWhoListens) {
+  Saver saver(options);
+  std::vector<std::string> told;
+  auto listening = saver.on_saved([&](const std::string& prefix) { told.push_back(prefix); });
+  saver.save(*session, path, 1);
+  saver.save(*session, path, 2, {.write_state = false});
+  saver.save(*session, path, step);
+  saver.save(*session, path, step, {.skip_if_saved = true});
+  listening.reset();
+  saver.save(*session, path, 3);
+  EXPECT_THAT(told, ElementsAre(path + "-1", path + "-0", path + "-0"));
+}
+
+TEST_F(SaverTest, IsIdleOnceItsSavesHaveEnded) {
+  Saver saver(options);
+  bool is_idle_meanwhile = true;
+  saver.save(*session, path, 1,
+             {.after_snapshot = [&](auto) { is_idle_meanwhile = saver.wait_until_idle(Seconds{0}); }});
+  EXPECT_FALSE(is_idle_meanwhile);
+  EXPECT_TRUE(saver.wait_until_idle(Seconds{0}));
+}
+
 TEST_F(SaverTest, ItsNodesHaveTheNamesOfTheOriginal) {  // SA-6, SA-7, SA-9
   const int before = graph.num_operations();
   const Saver saver(options);

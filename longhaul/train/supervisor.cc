@@ -1,11 +1,14 @@
 #include "longhaul/train/supervisor.h"
 
+#include <algorithm>
+
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/journal_service.h"
 #include "longhaul/train/last_save.h"
+#include "longhaul/train/preemption.h"
 #include "longhaul/train/preemption_service.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/startup_report.h"
@@ -181,8 +184,7 @@ std::shared_ptr<const ServiceContext> Supervisor::make_context(std::shared_ptr<S
                                                          .save_model_secs = first_interval(options_.save_model_secs),
                                                          .saves = saves_,
                                                          .chooses_interval = options_.save_model_secs.is_auto(),
-                                                         .journal = journal_,
-                                                         .mirror = mirror_});
+                                                         .journal = journal_});
 }
 
 std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
@@ -246,8 +248,19 @@ std::shared_ptr<LooperThread> Supervisor::loop(std::optional<Seconds> interval, 
 
 void Supervisor::join(const StopOptions& options) {
   request_stop();
-  coord_.join({.stop_grace = options_.stop_grace_secs, .ignore_live_threads = options.ignore_live_threads},
-              options.threads);
+  coord_.join(join_options(options.ignore_live_threads), options.threads);
+}
+
+// Where a preemption ends the training, threads that do not end have half of what is left; the last checkpoint gets the
+// rest.
+JoinOptions Supervisor::join_options(bool ignore_live_threads) const {
+  const std::optional<Seconds> left = preemption_time_left();
+  if (!left) return {.stop_grace = options_.stop_grace_secs, .ignore_live_threads = ignore_live_threads};
+  return {.stop_grace = std::min(options_.stop_grace_secs, *left / 2), .ignore_live_threads = true};
+}
+
+std::optional<Seconds> Supervisor::preemption_time_left() const {
+  return options_.preemption != nullptr ? options_.preemption->time_left() : std::nullopt;
 }
 
 void Supervisor::stop(const StopOptions& options) {

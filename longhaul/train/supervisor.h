@@ -140,6 +140,8 @@ class Supervisor {
   void start_mirror();
   void close_mirror();
   void join(const StopOptions& options);
+  JoinOptions join_options(bool ignore_live_threads) const;
+  std::optional<Seconds> preemption_time_left() const;  // nullopt: none ends this training
   void save_last(const std::shared_ptr<Session>& session);
   void close_writer();
 
@@ -159,6 +161,7 @@ class Supervisor {
   std::shared_ptr<RunJournal> journal_;           // null: without
   std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
   std::shared_ptr<CheckpointMirror> mirror_;      // null: without, or not training
+  std::shared_ptr<const SavedCallback> mirrors_;  // has mirror_ learn of what the saver saves
   bool is_refused_ = false;                       // logdir is another's, and nothing is written there
 };
 

@@ -58,16 +58,20 @@ void Supervisor::write_graph() {
   graph_is_in_events_ = true;
 }
 
-// Begins with the checkpoint that the model was restored from: it may have been committed shortly before a kill.
+// It gets what the saver saves, whoever asks for that. Begins with the checkpoint that the model was restored from: it
+// may have been committed shortly before a kill.
 void Supervisor::start_mirror() {
   if (mirror_ || options_.mirror.directory.empty()) return;
   mirror_ = std::make_shared<CheckpointMirror>(options_.logdir, options_.mirror, *options_.files, *options_.clock);
   mirror_->add(restored_from());
+  if (saver() == nullptr) return;
+  mirrors_ = saver()->on_saved([mirror = mirror_](const std::string& prefix) { mirror->add(prefix); });
 }
 
 void Supervisor::close_mirror() {
+  mirrors_.reset();
   const auto mirror = std::exchange(mirror_, nullptr);
-  if (mirror) mirror->close(options_.preemption != nullptr ? options_.preemption->time_left() : std::nullopt);
+  if (mirror) mirror->close(preemption_time_left());
 }
 
 void Supervisor::close_writer() {

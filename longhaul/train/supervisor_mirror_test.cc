@@ -80,6 +80,16 @@ TEST_F(MirroredTraining, ItsDirectoryGetsTheCheckpointThatOnlyTheMirrorHad) {
   });
 }
 
+TEST_F(MirroredTraining, WhatTheProgramSavesItselfIsMirroredToo) {
+  options.save_at_end = false;
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) {
+    session.run(train);
+    sv.saver()->save(session, sv.save_path(), sv.global_step());
+    eventually([&] { return exists(mirrored(1)); });
+  });
+}
+
 TEST_F(MirroredTraining, WhatAKillKeptFromTheMirrorIsThereAfterTheRestart) {
   SupervisorOptions without = options;
   without.mirror.directory.clear();

@@ -40,8 +40,7 @@ SaveTarget save_target(const ServiceContext& context) {
           .save_path = context.save_path,
           .global_step = context.global_step,
           .writer = context.writer.get(),
-          .journal = context.journal.get(),
-          .mirror = context.mirror.get()};
+          .journal = context.journal.get()};
 }
 
 bool save_checkpoint(const ServiceContext& context) {

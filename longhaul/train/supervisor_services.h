@@ -24,10 +24,9 @@ struct ServiceContext {
   Output global_step;
   std::string save_path;
   Seconds save_summaries_secs, save_model_secs;
-  std::shared_ptr<SaveAttempts> saves;       // of the training; not null where there is a saver
-  bool chooses_interval = false;             // kAuto: save_model_secs is only what it begins with
-  std::shared_ptr<RunJournal> journal;       // may be null
-  std::shared_ptr<CheckpointMirror> mirror;  // may be null
+  std::shared_ptr<SaveAttempts> saves;  // of the training; not null where there is a saver
+  bool chooses_interval = false;        // kAuto: save_model_secs is only what it begins with
+  std::shared_ptr<RunJournal> journal;  // may be null
 };
 
 int64_t read_global_step(Session& session, const Output& global_step);

@@ -1,0 +1,88 @@
+#include "longhaul/train/saves_so_far.h"
+
+#include <utility>
+
+namespace longhaul {
+
+SavesSoFar::UnderWay::UnderWay(SavesSoFar& saves) : saves_(saves) {
+  MutexLock lock(saves_.mutex_);
+  ++saves_.under_way_;
+}
+
+SavesSoFar::UnderWay::~UnderWay() {
+  MutexLock lock(saves_.mutex_);
+  if (--saves_.under_way_ == 0) saves_.idle_.notify_all();
+}
+
+bool SavesSoFar::wait_until_idle(Seconds timeout) const {
+  MutexLock lock(mutex_);
+  const Seconds deadline = clock_.now() + timeout;
+  while (under_way_ > 0 && clock_.now() < deadline) clock_.wait_for(idle_, mutex_, deadline - clock_.now());
+  return under_way_ == 0;
+}
+
+void SavesSoFar::note_restored(const std::string& prefix) {
+  MutexLock lock(mutex_);
+  last_ = prefix;
+  last_is_listed_ = true;
+}
+
+void SavesSoFar::note_committed(const SaveReport& report) {
+  MutexLock lock(mutex_);
+  unfinished_ = report;
+}
+
+void SavesSoFar::note_saved(SaveReport report, bool is_listed) {
+  MutexLock lock(mutex_);
+  last_ = report.prefix;
+  last_is_listed_ = is_listed;
+  last_report_ = std::move(report);
+  unfinished_.reset();
+}
+
+void SavesSoFar::forget() {
+  MutexLock lock(mutex_);
+  last_.clear();
+  unfinished_.reset();
+}
+
+std::shared_ptr<const SavedCallback> SavesSoFar::on_saved(SavedCallback callback) {
+  auto kept = std::make_shared<const SavedCallback>(std::move(callback));
+  MutexLock lock(mutex_);
+  std::erase_if(callbacks_, [](const auto& other) { return other.expired(); });
+  callbacks_.push_back(kept);
+  return kept;
+}
+
+void SavesSoFar::tell(const std::string& prefix) const {
+  std::vector<std::weak_ptr<const SavedCallback>> callbacks;
+  {
+    MutexLock lock(mutex_);
+    callbacks = callbacks_;
+  }
+  for (const auto& callback : callbacks) {
+    if (const auto kept = callback.lock()) (*kept)(prefix);
+  }
+}
+
+std::string SavesSoFar::last() const {
+  MutexLock lock(mutex_);
+  return last_;
+}
+
+bool SavesSoFar::last_is_listed() const {
+  MutexLock lock(mutex_);
+  return last_is_listed_;
+}
+
+std::optional<SaveReport> SavesSoFar::last_report() const {
+  MutexLock lock(mutex_);
+  return last_report_;
+}
+
+std::optional<SaveReport> SavesSoFar::unfinished() const {
+  MutexLock lock(mutex_);
+  return unfinished_;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/base/mutex.h"
+
+namespace longhaul {
+
+// A save that wrote something.
+struct SaveReport {
+  std::string prefix;
+  std::optional<int64_t> step;
+  uint64_t bytes = 0;   // of its data files
+  Seconds snapshot{0};  // until the variables were read: training may have waited so long, not longer
+  Seconds total{0};     // until all was done, the deletion of old checkpoints too
+};
+
+using SavedCallback = std::function<void(const std::string& prefix)>;
+
+// What a Saver remembers of its saves, and whom it tells of them. Any thread.
+class SavesSoFar {
+ public:
+  explicit SavesSoFar(Clock& clock) : clock_(clock) {}
+
+  // A save, from its call until its return.
+  class UnderWay {
+   public:
+    explicit UnderWay(SavesSoFar& saves);
+    ~UnderWay();
+    UnderWay(const UnderWay&) = delete;
+    UnderWay& operator=(const UnderWay&) = delete;
+
+   private:
+    SavesSoFar& saves_;
+  };
+  bool wait_until_idle(Seconds timeout) const;  // whether none is under way
+
+  void note_restored(const std::string& prefix);
+  void note_committed(const SaveReport& report);       // it has got as far as that
+  void note_saved(SaveReport report, bool is_listed);  // all is done
+  void forget();                                       // the variables hold something else now
+  void tell(const std::string& prefix) const;          // whom on_saved() knows
+  std::shared_ptr<const SavedCallback> on_saved(SavedCallback callback);
+
+  std::string last() const;  // the prefix that was saved or restored last; empty: forgotten
+  bool last_is_listed() const;
+  std::optional<SaveReport> last_report() const;
+  std::optional<SaveReport> unfinished() const;  // committed, and nothing after it
+
+ private:
+  Clock& clock_;
+  mutable Mutex mutex_;
+  mutable CondVar idle_;
+  std::string last_ GUARDED_BY(mutex_);
+  bool last_is_listed_ GUARDED_BY(mutex_) = false;
+  std::optional<SaveReport> last_report_ GUARDED_BY(mutex_);
+  std::optional<SaveReport> unfinished_ GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<const SavedCallback>> callbacks_ GUARDED_BY(mutex_);
+  int under_way_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace longhaul
