@@ -1,20 +1,13 @@
 #include "longhaul/io/directory_lock.h"
 
-#include <gmock/gmock.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <thread>
-#include <vector>
 
-#include "longhaul/base/log.h"
-#include "longhaul/testing/fake_clock.h"
-#include "longhaul/testing/faulty_file_system.h"
-#include "longhaul/testing/temporary_directory.h"
+#include "longhaul/io/directory_lock_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -24,69 +17,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-class DirectoryLockTest : public ::testing::Test {
- protected:
-  DirectoryLockTest() {
-    log_before_ = set_log_sink([this](LogLevel, const std::string& line) { log_ += line + "\n"; });
-  }
-  ~DirectoryLockTest() override { set_log_sink(log_before_); }
-
-  std::unique_ptr<DirectoryLock> take(bool use_flock = true) {
-    return std::make_unique<DirectoryLock>(
-        directory_.path(), DirectoryLockOptions{.files = &files_, .clock = &clock_, .use_flock = use_flock});
-  }
-  std::string refusal(bool use_flock = true) {
-    try {
-      take(use_flock);
-    } catch (const DirectoryTakenError& error) {
-      return error.what();
-    }
-    ADD_FAILURE() << "the directory was taken";
-    return "";
-  }
-  // The record of an owner that is not known here.
-  void leave_record(const ProcessIdentity& process, Seconds age = Seconds{0}, bool has_flock = true) {
-    OwnerRecord owner = stranger();
-    owner.process = process;
-    owner.has_flock = has_flock;
-    leave(owner, age);
-  }
-  void leave(const OwnerRecord& owner, Seconds age) {
-    write_owner(files_, directory_.path(), owner);
-    make_older(record(), age);
-  }
-  static void make_older(const std::string& path, Seconds age) {
-    const auto now = std::filesystem::last_write_time(path);
-    std::filesystem::last_write_time(path,
-                                     now - std::chrono::duration_cast<std::filesystem::file_time_type::duration>(age));
-  }
-  static OwnerRecord stranger() {
-    return {
-        .token = std::string(32, 'e'),
-        .process = {.host = "far-away", .boot_id = "another", .pid_namespace = "pid:[1]", .pid = 42, .start_time = 7},
-        .since = 1763721934,
-        .heartbeat = 1763722264};
-  }
-  static ProcessIdentity of_a_dead_process() {
-    ProcessIdentity dead = this_process();
-    dead.start_time -= 1;
-    return dead;
-  }
-  static ProcessIdentity of_another_container() {
-    ProcessIdentity other = this_process();
-    other.pid_namespace = "pid:[1]";
-    return other;
-  }
-  std::string record() const { return directory_.file("chief.owner"); }
-  std::string lock_file() const { return directory_.file("chief.lock"); }
-
-  testing::FaultyFileSystem files_;
-  testing::TemporaryDirectory directory_;
-  testing::FakeClock clock_{testing::FakeClock::Waits::kPassTime};
-  std::string log_;
-  LogSink log_before_;
-};
 
 TEST_F(DirectoryLockTest, SaysWhoHasTheDirectoryAndLeavesNothingBehind) {
   {
@@ -360,115 +290,6 @@ TEST_F(DirectoryLockTest, ARecordThatCannotBeReadIsNotADamagedOne) {
   ReadsFail files;
   EXPECT_THROW(DirectoryLock(directory_.path(), {.files = &files}), DataLossError);
   EXPECT_EQ(read_owner(files_, directory_.path())->token, stranger().token);
-}
-
-TEST_F(DirectoryLockTest, AFlockIsRespectedWithoutARecordAndWithThatOfADeadProcess) {
-  const FileLock::Attempt other = files_.try_lock(lock_file());
-  EXPECT_THAT(refusal(), HasSubstr("has not yet said who it is"));
-  leave_record(of_a_dead_process());
-  EXPECT_THAT(refusal(), HasSubstr("a child of it still has " + lock_file() + " open"));
-}
-
-TEST_F(DirectoryLockTest, TheFlockOfAMachineThatDiedIsNoObstacle) {
-  const FileLock::Attempt other = files_.try_lock(lock_file());
-  leave_record(stranger().process, Seconds{20});
-  EXPECT_THAT(refusal(), HasSubstr("host far-away, process 42"));
-  leave_record(stranger().process, Seconds{61});
-  const auto lock = take();
-  EXPECT_FALSE(lock->owner().has_flock);
-  EXPECT_NO_THROW(lock->check());
-  EXPECT_THAT(log_, HasSubstr("is still locked, for a machine that is dead"));
-  EXPECT_THAT(refusal(), HasSubstr("It is this process"));
-}
-
-TEST_F(DirectoryLockTest, AFileThatCannotBeWrittenLeavesTheDirectoryFree) {
-  take();
-  const int operations = static_cast<int>(files_.operations().size());
-  for (int n = 0; n < operations - 1; ++n) {  // the last one removes the record
-    files_.fail_operation(n);
-    EXPECT_THROW(take(), UnavailableError) << n;
-    files_.heal();
-    EXPECT_NO_THROW(take()) << n;
-  }
-}
-
-TEST_F(DirectoryLockTest, ABeatThatFailsIsNoLoss) {
-  const auto lock = take();
-  files_.fail_writes_after(10);
-  EXPECT_THROW(lock->beat(), ResourceExhaustedError);
-  EXPECT_NO_THROW(lock->check());
-  files_.heal();
-  EXPECT_NO_THROW(lock->beat());
-}
-
-TEST_F(DirectoryLockTest, WhereTheFileSystemHasNoFlockTheRecordDecides) {
-  EXPECT_EQ(outcome_of_flock(EWOULDBLOCK, "p"), FileLock::Outcome::kTaken);
-  for (const int error : {ENOLCK, ENOSYS, EOPNOTSUPP, EINVAL}) {
-    EXPECT_EQ(outcome_of_flock(error, "p"), FileLock::Outcome::kUnsupported);
-  }
-  EXPECT_THROW(outcome_of_flock(EIO, "p"), DataLossError);
-}
-
-TEST_F(DirectoryLockTest, WithoutFlockNoLockFileStays) {
-  const auto unsupported = [](int, int) {
-    errno = ENOLCK;
-    return -1;
-  };
-  EXPECT_EQ(try_flock(lock_file(), unsupported).outcome, FileLock::Outcome::kUnsupported);
-  EXPECT_FALSE(files_.exists(lock_file()));
-  write_file_atomically(files_, lock_file(), "");
-  EXPECT_EQ(try_flock(lock_file(), unsupported).outcome, FileLock::Outcome::kUnsupported);
-  EXPECT_TRUE(files_.exists(lock_file()));  // of somebody else
-}
-
-TEST_F(DirectoryLockTest, ALockFileThatCannotBeOpenedIsAnError) {
-  std::filesystem::create_symlink(directory_.file("nowhere"), lock_file());
-  EXPECT_THROW(files_.try_lock(lock_file()), NotFoundError);
-}
-
-TEST_F(DirectoryLockTest, AFileSystemOfTheProgramsOwnIsAskedForItsLocks) {
-  class WithoutLocks : public testing::FaultyFileSystem {
-   public:
-    FileLock::Attempt try_lock(const std::string& path) override { return FileSystem::try_lock(path); }
-  };
-  WithoutLocks files;
-  const DirectoryLock lock(directory_.path(), {.files = &files});
-  EXPECT_FALSE(lock.owner().has_flock);
-  EXPECT_FALSE(files.exists(lock_file()));
-}
-
-TEST_F(DirectoryLockTest, ALockFileThatWasRemovedIsMadeAnewAndIsNotTheOldOnesToRemove) {
-  FileLock::Attempt first = files_.try_lock(lock_file());
-  EXPECT_EQ(files_.try_lock(lock_file()).outcome, FileLock::Outcome::kTaken);
-  files_.remove(lock_file());
-  const FileLock::Attempt second = files_.try_lock(lock_file());
-  EXPECT_EQ(second.outcome, FileLock::Outcome::kHeld);
-  first.lock.reset();
-  EXPECT_EQ(files_.try_lock(lock_file()).outcome, FileLock::Outcome::kTaken);
-}
-
-TEST_F(DirectoryLockTest, ALockFileThatComesAndGoesHasOneHolderAtATime) {
-  std::atomic<int> holders{0}, most{0}, held{0};
-  const auto contend = [&] {
-    for (int i = 0; i < 2000; ++i) {
-      const FileLock::Attempt attempt = files_.try_lock(lock_file());
-      if (attempt.lock == nullptr) continue;
-      const int now = ++holders;
-      if (now > most) most = now;
-      ++held;
-      std::this_thread::yield();
-      --holders;
-    }
-  };
-  std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) threads.emplace_back(contend);
-  for (std::thread& thread : threads) thread.join();
-  EXPECT_EQ(most, 1);
-  EXPECT_GT(held, 0);
-}
-
-TEST_F(DirectoryLockTest, ADirectoryThatIsNotThereIsTheFileSystemsError) {
-  EXPECT_THROW(DirectoryLock(directory_.file("none")), NotFoundError);
 }
 
 }  // namespace
