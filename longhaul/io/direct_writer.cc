@@ -141,8 +141,14 @@ void DirectWriter::borrow(std::string_view data, const std::shared_ptr<const voi
 
 void DirectWriter::grow(size_t bytes) {
   position_ += bytes;
-  blocks_[open_].size += bytes;
-  if (blocks_[open_].size == options_.block_bytes) submit();
+  Block& block = blocks_[open_];
+  block.size += bytes;
+  if (block.size == options_.block_bytes || (under_way_ == 0 && is_worth_a_write(block))) submit();
+}
+
+// The device has nothing to do meanwhile.
+bool DirectWriter::is_worth_a_write(const Block& block) {
+  return block.size >= kDirectFrom && block.size % kAlignment == 0;
 }
 
 void DirectWriter::submit() {

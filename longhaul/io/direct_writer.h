@@ -29,6 +29,8 @@ struct DirectWriterOptions {
 //   put together --full--> under way --written--> free        blocks; what lent bytes to one is let go when it is free,
 //                                                             which each append looks for
 //
+// While no block is under way, one of 1 MiB is full: the device gets something to do.
+//
 // What is appended is put together to blocks that begin at multiples of 4096. Bytes are borrowed where their place in
 // the file and in memory allows it, and copied into the block's own buffer where not: edges, small pieces, memory that
 // is not aligned as the device wants it. The end of the file that fills no 4096 bytes goes through the kernel's cache.
@@ -38,8 +40,8 @@ struct DirectWriterOptions {
 // A file of less than 1 MiB is one ordinary write. Where the file system refuses O_DIRECT, when the file is opened or
 // later, the blocks are ordinary writes too. The same appends give the same bytes on every path.
 //
-// One thread at a time. Errors name the operation and the path, and come out of the call that meets them: a later
-// append, flush(), sync() or close(). After any error nothing is under way, and nothing more goes into the file
+// One thread at a time. Errors name the operation and the path, and come out of the call that meets them: an append,
+// flush(), sync() or close(). After any error nothing is under way, and nothing more goes into the file
 // (FailedPreconditionError).
 class DirectWriter : public WritableFile {
  public:
@@ -81,6 +83,7 @@ class DirectWriter : public WritableFile {
   void borrow(std::string_view data, const std::shared_ptr<const void>& owner);
   bool can_borrow(const char* data);
   void grow(size_t bytes);
+  static bool is_worth_a_write(const Block& block);
   void submit();
   void start();
   bool set_direct(bool on);

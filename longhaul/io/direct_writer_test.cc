@@ -317,6 +317,23 @@ TEST_F(DirectWriterQueueTest, WritesThatAreRefusedGoThroughTheCache) {
   EXPECT_TRUE(contents() == memory.bytes());
 }
 
+TEST_F(DirectWriterQueueTest, ADeviceWithNothingToDoGetsABlockThatIsNotFullYet) {
+  const auto file = create_scripted(8 * kMiB);
+  const Memory memory(kMiB);
+  file->append(memory.bytes().substr(1));
+  EXPECT_EQ(script_.submitted, 0u) << "less than 1 MiB";
+  file->append(memory.bytes().substr(0, 1));
+  EXPECT_EQ(script_.submitted, 1u);
+  for (int i = 0; i < 3; ++i) file->append(memory.bytes());
+  EXPECT_EQ(script_.submitted, 1u) << "the device has something to do";
+  script_.over = 1;
+  file->append(memory.bytes());
+  EXPECT_EQ(script_.submitted, 2u);
+  file->close();
+  const std::string whole(memory.bytes());
+  EXPECT_TRUE(contents() == whole.substr(1) + whole.substr(0, 1) + whole + whole + whole + whole);
+}
+
 TEST_F(DirectWriterQueueTest, ASmallFileIsWrittenWithoutAQueue) {
   const auto file = create_scripted(kMiB);
   const Memory memory(900 * 1024);
@@ -333,8 +350,8 @@ TEST_F(DirectWriterQueueTest, ASmallFileIsWrittenWithoutAQueue) {
 TEST(DirectWriter, AFullDiskIsAnErrorWithItsName) {
   DirectWriter file(::open("/dev/full", O_WRONLY | O_CLOEXEC), "/dev/full");
   const Memory memory(kMiB);
-  file.append_borrowed(memory.bytes());
   try {
+    file.append_borrowed(memory.bytes());
     file.sync();
     ADD_FAILURE() << "no error";
   } catch (const ResourceExhaustedError& error) {
