@@ -215,7 +215,7 @@ void BundleWriter::finish_data() {
     const auto index = write_index();
     for (const OtherFile& other : others_) sync_and_close(*other.file);
     sync_and_close(*index);
-    for (const Shard& shard : shards_) shard.file->sync();
+    for (const Shard& shard : shards_) sync_and_close(*shard.file);
     check_directory_owner(files_, prefix_);
     prefix_touched_ = true;
     if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
@@ -235,7 +235,6 @@ void BundleWriter::commit() {
     index_in_place_ = true;
     files_.sync_directory(directory_);
   });
-  for (Shard& shard : shards_) shard.file.reset();
   remove_leftovers();
 }
 

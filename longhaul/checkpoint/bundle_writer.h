@@ -46,13 +46,13 @@ struct BundleWriterOptions {
 //   1. The tensors go to temporary data files as they are added. The old one is untouched.
 //   2. While the last of them are on their way to the disk, add_file() and finish_data() write the files beside them
 //      and the index under temporary names, and then sync and close each.
-//   3. The data files are synced. No file gets its name before the bytes of all are durable.
+//   3. The data files are synced and closed. No file gets its name before the bytes of all are durable.
 //   4. Is the name taken by a committed checkpoint, that one is set aside by hard links, durably; then its index is
 //      removed. From here on readers find the old one aside (checkpoint_files.h).
 //   5. The data files get their names, and those that add_file() was given.
 //   6. commit(): the directory is synced, so that no index is ever without its data.
 //   7. The index gets its name: this is the commit. The directory is synced.
-//   8. The data files are closed. What was set aside is removed, and data files of other shard counts.
+//   8. What was set aside is removed, and data files of other shard counts.
 // Destroyed before 7, the writer removes what it wrote and puts back what it had set aside. Temporary files of a dead
 // process are removed by the next writer with the same basename, whatever its step.
 //

@@ -70,6 +70,7 @@ class Copy {
     if (options_.before_first_byte) options_.before_first_byte(source_.bytes);
     if (options_.in_place) {
       remove_at_destination();
+      files_.sync_directory(directory_);
     } else {
       files_.make_directories(directory_name(place_));
     }
@@ -87,7 +88,6 @@ class Copy {
   void remove_at_destination() {
     call(options_.before_change);
     remove_checkpoint(files_, to_, options_.meta_suffix);
-    files_.sync_directory(directory_);  // or an old index might come back to the new data
   }
 
   void write() {
@@ -131,6 +131,7 @@ class Copy {
 
   void commit() {
     if (committed_prefix(files_, to_)) remove_at_destination();
+    files_.sync_directory(directory_);  // an old index must not come back to the new data
     for (const OpenPart& part : source_.parts) rename(part.ending);
     files_.sync_directory(directory_);
     rename(index_path(""));

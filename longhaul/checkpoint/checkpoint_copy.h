@@ -28,7 +28,7 @@ struct CheckpointCopyOptions {
 //   2. Data files, meta graph and index are written to the folder kIncoming beside `to`, and synced.
 //   3. There all of it is read back, and its checksums are compared: DataLossError. So damage is not copied, wherever
 //      it comes from, and a checkpoint that is replaced while it is read is noticed.
-//   4. Another checkpoint that has the name `to` is removed, and the directory is synced.
+//   4. Another checkpoint that has the name `to` is removed. The directory is synced.
 //   5. Data files and meta graph are renamed, and the directory is synced.
 //   6. The index is renamed, and the directory is synced.
 // In place, 4 comes first, 2 writes to `to`, and 5 and 6 are left out: the index, the commit record, is written last,

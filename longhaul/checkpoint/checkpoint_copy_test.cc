@@ -77,7 +77,7 @@ TEST_F(CheckpointCopy, TheIndexComesLastAfterAllIsSynced) {
     if (says_when) order.push_back(operation);
   }
   const std::string data = "m-1.data-00000-of-00001", there = "sync_directory " + to_.path();
-  EXPECT_THAT(order, ElementsAre("sync " + data, "sync m-1.meta", "sync m-1.index", there + "/.incoming",
+  EXPECT_THAT(order, ElementsAre("sync " + data, "sync m-1.meta", "sync m-1.index", there + "/.incoming", there,
                                  "rename " + data + " " + data, "rename m-1.meta m-1.meta", there,
                                  "rename m-1.index m-1.index", there));
 }

@@ -1,6 +1,7 @@
 #include "longhaul/runtime/huge_pages.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 
@@ -16,19 +17,25 @@ char* map(size_t bytes) {
 
 char* map_pages(size_t bytes) {
   if (bytes < kHugePage) return map(bytes);
-  const size_t mapped = bytes + kHugePage - kPage;
+  const auto system_page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const size_t kept = (bytes + system_page - 1) / system_page * system_page;
+  const size_t mapped = kept + kHugePage - kPage;
   char* const all = map(mapped);
   if (all == nullptr) return nullptr;
   const size_t before = (kHugePage - reinterpret_cast<uintptr_t>(all) % kHugePage) % kHugePage;
-  const size_t after = mapped - before - bytes;
+  const size_t after = mapped - before - kept;
   if (before > 0) munmap(all, before);
-  if (after > 0) munmap(all + before + bytes, after);
+  if (after > 0) munmap(all + before + kept, after);
   madvise(all + before, bytes, MADV_HUGEPAGE);  // a wish
   return all + before;
 }
 
 void unmap_pages(char* data, size_t bytes) {
   munmap(data, bytes);
+}
+
+void empty_pages(char* data, size_t bytes) {
+  madvise(data, bytes, MADV_DONTNEED);
 }
 
 }  // namespace longhaul

@@ -12,4 +12,7 @@ inline constexpr size_t kHugePage = size_t{2} << 20;  // of x86-64, and of ARM w
 char* map_pages(size_t bytes);
 void unmap_pages(char* data, size_t bytes);
 
+// The pages stay mapped, and are the system's to give to others; when they are used again, they are new, and of kPage.
+void empty_pages(char* data, size_t bytes);
+
 }  // namespace longhaul

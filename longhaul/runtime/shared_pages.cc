@@ -1,6 +1,7 @@
 #include "longhaul/runtime/shared_pages.h"
 
 #include <iterator>
+#include <new>
 
 #include "longhaul/runtime/huge_pages.h"
 
@@ -19,7 +20,7 @@ void* SharedPages::take(size_t bytes) {
   const MutexLock lock(mutex_);
   char* piece = take_free(bytes);
   if (piece == nullptr) piece = take_new(bytes);
-  if (piece != nullptr) chunk_of(piece)->second.taken += bytes;
+  if (piece != nullptr) chunk_of(piece)->second.live += bytes;
   return piece;
 }
 
@@ -33,15 +34,15 @@ char* SharedPages::take_free(size_t bytes) {
 }
 
 char* SharedPages::take_new(size_t bytes) {
-  if (newest_ == nullptr || chunks_[newest_].begun + bytes > kChunk) {
+  if (newest_ == nullptr || chunks_[newest_].used + bytes > kChunk) {
     char* const data = map_pages(kChunk);
     if (data == nullptr) return nullptr;
     newest_ = data;
     chunks_[data] = {};
   }
-  size_t& begun = chunks_[newest_].begun;
-  char* const piece = newest_ + begun;
-  begun += bytes;
+  size_t& used = chunks_[newest_].used;
+  char* const piece = newest_ + used;
+  used += bytes;
   return piece;
 }
 
@@ -50,24 +51,35 @@ SharedPages::Chunks::iterator SharedPages::chunk_of(char* piece) {
 }
 
 void SharedPages::give_back(void* data, size_t bytes) {
-  const MutexLock lock(mutex_);
   char* const piece = static_cast<char*>(data);
-  const auto chunk = chunk_of(piece);
-  chunk->second.taken -= bytes;
-  free_[bytes].push_back(piece);
-  if (chunk->second.taken == 0) drop(chunk);
+  empty_pages(piece, bytes);
+  if (char* const chunk = free_piece(piece, bytes)) unmap_pages(chunk, kChunk);
 }
 
-void SharedPages::drop(Chunks::iterator chunk) {
+// Returns the chunk if nothing of it is in use any more: nobody knows of it then.
+char* SharedPages::free_piece(char* piece, size_t bytes) {
+  const MutexLock lock(mutex_);
+  const auto chunk = chunk_of(piece);
   char* const begin = chunk->first;
-  const auto is_inside = [&](char* piece) { return begin <= piece && piece < begin + kChunk; };
+  chunk->second.live -= bytes;
+  if (chunk->second.live > 0) {
+    keep(piece, bytes);
+    return nullptr;
+  }
   for (auto it = free_.begin(); it != free_.end();) {
-    std::erase_if(it->second, is_inside);
+    std::erase_if(it->second, [&](char* other) { return begin <= other && other < begin + kChunk; });
     it = it->second.empty() ? free_.erase(it) : std::next(it);
   }
   if (newest_ == begin) newest_ = nullptr;
   chunks_.erase(chunk);
-  unmap_pages(begin, kChunk);
+  return begin;
+}
+
+void SharedPages::keep(char* piece, size_t bytes) {
+  try {
+    free_[bytes].push_back(piece);
+  } catch (const std::bad_alloc&) {  // its addresses are not used again while the chunk is there
+  }
 }
 
 size_t SharedPages::chunks() const {

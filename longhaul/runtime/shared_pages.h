@@ -8,8 +8,9 @@
 
 namespace longhaul {
 
-// Memory in pieces that are smaller than a huge page and lie side by side in such. What is given back is kept for the
-// next piece of its size; once nothing of a chunk is taken, all of it goes back to the system. Any thread.
+// Memory in pieces that are smaller than a huge page and lie side by side in such. The pages of what is given back go
+// to the system at once, its addresses to the next piece of its size; once nothing of a chunk is in use, the chunk is
+// unmapped. Any thread.
 class SharedPages {
  public:
   static constexpr size_t kChunk = size_t{16} << 20;  // address space: its huge pages are used one after another
@@ -19,7 +20,7 @@ class SharedPages {
   SharedPages(const SharedPages&) = delete;
   SharedPages& operator=(const SharedPages&) = delete;
 
-  // A multiple of MemoryRegion::kPage, at most kChunk. nullptr: there is no memory.
+  // `bytes`: a multiple of kPage, at most kChunk. nullptr: there is no memory.
   void* take(size_t bytes) EXCLUDES(mutex_);
   void give_back(void* piece, size_t bytes) EXCLUDES(mutex_);
 
@@ -29,15 +30,16 @@ class SharedPages {
 
  private:
   struct Chunk {
-    size_t begun = 0;  // bytes at its beginning that were handed out at some time
-    size_t taken = 0;  // bytes that are now
+    size_t used = 0;  // bytes at its beginning that were handed out at some time
+    size_t live = 0;  // bytes that are now
   };
   using Chunks = std::map<char*, Chunk>;
 
   Chunks::iterator chunk_of(char* piece) REQUIRES(mutex_);
   char* take_free(size_t bytes) REQUIRES(mutex_);
   char* take_new(size_t bytes) REQUIRES(mutex_);
-  void drop(Chunks::iterator chunk) REQUIRES(mutex_);
+  char* free_piece(char* piece, size_t bytes) EXCLUDES(mutex_);
+  void keep(char* piece, size_t bytes) REQUIRES(mutex_);
 
   mutable Mutex mutex_;
   Chunks chunks_ GUARDED_BY(mutex_);                              // by where they begin

@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <random>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "longhaul/runtime/huge_pages.h"
 #include "longhaul/runtime/memory_region.h"
@@ -87,6 +92,40 @@ TEST(MemoryRegion, LargeOnesBeginAtAHugePageAndSmallOnesAtAPage) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(region.data()) % alignment, 0u) << bytes;
     std::memset(region.data(), 1, bytes);
   }
+}
+
+// Of the mapping that begins there, as the system describes it.
+std::string flags_of_mapping(const void* data) {
+  std::ifstream maps("/proc/self/smaps");
+  bool is_found = false;
+  for (std::string line; std::getline(maps, line);) {
+    char* end = nullptr;
+    const uintptr_t begin = std::strtoull(line.c_str(), &end, 16);
+    if (end != line.c_str() && *end == '-') {
+      const uintptr_t last = std::strtoull(end + 1, nullptr, 16);
+      is_found = begin <= reinterpret_cast<uintptr_t>(data) && reinterpret_cast<uintptr_t>(data) < last;
+    }
+    if (is_found && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return "";
+}
+
+TEST(MemoryRegion, AsksForHugePages) {
+  for (const size_t bytes : {kPage, 3 * kHugePage}) {
+    const MemoryRegion region(bytes);
+    EXPECT_NE(flags_of_mapping(region.data()).find(" hg "), std::string::npos) << bytes;
+  }
+}
+
+TEST(SharedPages, WhatIsGivenBackIsNoMemoryOfTheProcess) {
+  SharedPages pages;
+  char* const kept = static_cast<char*>(pages.take(kPage));
+  char* const piece = static_cast<char*>(pages.take(kPage));
+  *kept = *piece = 1;
+  pages.give_back(piece, kPage);
+  EXPECT_EQ(pages.take(kPage), piece);
+  EXPECT_EQ(*piece, 0) << "it is a new page";
+  EXPECT_EQ(*kept, 1);
 }
 
 TEST(MemoryRegion, IsTouchedUntilSomebodyStopsIt) {

@@ -12,7 +12,7 @@ namespace longhaul {
 
 // The buffers of a session's variables. They begin at a page, so that a checkpoint can be written straight from them
 // with O_DIRECT, and a buffer that the last of its tensors and views lets go of may be kept for the next variable of
-// its size: memory that comes from the system costs a page fault for every 4 KiB.
+// its size: memory that comes from the system costs page faults.
 //
 // Small tensors are libtorch's as ever; the others are MemoryRegions.
 //

@@ -116,6 +116,9 @@ TEST(VariableMemory, WhatIsHeldOfOneSizeLeavesLessForAnother) {
 }
 
 TEST(VariableMemory, IsPreparedWithoutPageFaultsLater) {
+#ifdef __SANITIZE_THREAD__
+  GTEST_SKIP() << "the sanitizer has page faults of its own";
+#endif
   constexpr int64_t kMany = 64 << 20;
   const auto faults = [] {
     rusage usage;
