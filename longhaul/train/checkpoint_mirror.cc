@@ -214,15 +214,21 @@ void CheckpointMirror::Worker::leave_if_lost() {
 }
 
 // Those that the mirror's state file lists: what else is there is left alone. Where a crash has left a part of that
-// file, which can be without renames, it is all that have a step.
+// file, which can be without renames, it is the newest that have a step: none that the rule drops at once, as an older
+// one may be there for good.
 CheckpointState CheckpointMirror::Worker::read_list() const {
+  const std::string path = join_path(options_.directory, kDefaultStateFile);
+  if (mirror_files_.exists(path)) read_file(mirror_files_, path);  // what throws is not damage
   ReadCheckpointState read = read_checkpoint_state(mirror_files_, options_.directory);
-  if (read.status != ReadCheckpointState::Status::kUnusable) return read.state;
+  if (options_.renames || read.status != ReadCheckpointState::Status::kUnusable) return read.state;
   log_warning("the list of what is kept in the mirror {} is made anew: {}", options_.directory, read.why);
   CheckpointState state;
+  std::vector<std::string>& paths = state.all_model_checkpoint_paths;
   for (const FoundCheckpoint& found : find_checkpoints(mirror_files_, options_.directory, "")) {
-    if (found.step) state.all_model_checkpoint_paths.push_back(found.prefix);
+    if (found.step) paths.push_back(found.prefix);
   }
+  const auto most = static_cast<size_t>(options_.max_to_keep);
+  if (most > 0 && paths.size() > most) paths.erase(paths.begin(), paths.end() - options_.max_to_keep);
   return state;
 }
 

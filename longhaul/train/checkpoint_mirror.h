@@ -34,8 +34,8 @@ struct MirrorOptions {
 // After 5 s, after each further failure twice as long, after 5 minutes at most.
 std::shared_ptr<SaveAttempts> default_mirror_attempts(Clock& clock);
 
-// Copies the checkpoints of a training to a second place, on a thread of its own, lh-mirror: always the newest that
-// was committed. Those that are overtaken while it copies are left out; they do not queue up.
+// Copies the checkpoints of a training to a second place, on a thread of its own, lh-mirror: always the one that was
+// committed last, whatever its name. Those that are overtaken while it copies are left out; they do not queue up.
 //
 //   idle --add--> copying --committed there--> idle
 //                         --failed--> waiting (back-off) --> copying the newest

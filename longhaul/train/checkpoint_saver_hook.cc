@@ -35,7 +35,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
   step_.find(graph, "CheckpointSaverHook");
   writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
   saver_.reset();
-  mirrors_.reset();
+  mirroring_.reset();
   timer_.reset();
   graph_is_written_ = stop_wanted_ = last_save_failed_ = false;
   for (const auto& listener : options_.listeners) listener->begin();
@@ -66,7 +66,7 @@ Saver& CheckpointSaverHook::saver(Graph& graph) {
             : "CheckpointSaverHook: there is no saver in the graph's collection savers; pass one");
   }
   if (options_.mirror != nullptr) {
-    mirrors_ = saver_->on_saved([mirror = options_.mirror](const std::string& prefix) { mirror->add(prefix); });
+    mirroring_ = saver_->on_saved([mirror = options_.mirror](const std::string& prefix) { mirror->add(prefix); });
   }
   return *saver_;
 }

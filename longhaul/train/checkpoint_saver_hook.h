@@ -100,8 +100,8 @@ class CheckpointSaverHook : public SessionRunHook {
   SecondOrStepTimer timer_;
   SaveCostMeter meter_;
   std::shared_ptr<FileWriter> writer_;
-  std::shared_ptr<Saver> saver_;                  // once it is found
-  std::shared_ptr<const SavedCallback> mirrors_;  // has the mirror learn of what it saves; null: there is none
+  std::shared_ptr<Saver> saver_;                    // once it is found
+  std::shared_ptr<const SavedCallback> mirroring_;  // has the mirror learn of what it saves; null: there is none
   HookStep step_;
   bool graph_is_written_ = false;
   bool stop_wanted_ = false;  // by a listener

@@ -9,6 +9,14 @@
 #include "longhaul/base/log.h"
 
 namespace longhaul {
+namespace {
+
+template <typename Container, typename T>
+bool contains(const Container& values, const T& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+}  // namespace
 
 CoordinatedThread::CoordinatedThread(std::string name, std::shared_ptr<Signal> signal)
     : name_(std::move(name)), signal_(std::move(signal)) {}
@@ -162,16 +170,18 @@ void Coordinator::refuse_own_threads(const Threads& threads) const {
   }
 }
 
-// Returns those that still run after the grace period.
-Coordinator::Threads Coordinator::wait_for_threads(const Threads& threads, Seconds stop_grace) const {
+// Returns those that still run after the grace period, or when it was given up.
+Coordinator::Threads Coordinator::wait_for_threads(const Threads& threads, const JoinOptions& options,
+                                                   bool* gave_up) const {
   constexpr Seconds kLook{0.5};  // for threads of other coordinators, which wake theirs
   std::optional<Seconds> deadline;
   while (true) {
     Threads running;
     std::copy_if(threads.begin(), threads.end(), std::back_inserter(running), [](auto& t) { return !t->finished(); });
     const Seconds now = state_->clock->now();
-    if (should_stop() && !deadline) deadline = now + stop_grace;
-    if (running.empty() || (deadline && now >= *deadline)) return running;
+    if (should_stop() && !deadline) deadline = now + options.stop_grace;
+    *gave_up = !running.empty() && deadline && options.give_up && options.give_up();
+    if (running.empty() || *gave_up || (deadline && now >= *deadline)) return running;
     MutexLock lock(state_->signal->mutex);
     // Of one signal is of one mutex, which is more than the analysis can see.
     const auto ended = [this](auto& t)
@@ -191,7 +201,8 @@ void Coordinator::join(const JoinOptions& options, const Threads& also) const {
     threads.insert(threads.end(), state_->threads.begin(), state_->threads.end());
   }
   refuse_own_threads(threads);
-  const Threads stragglers = wait_for_threads(threads, options.stop_grace);
+  bool gave_up = false;
+  const Threads stragglers = wait_for_threads(threads, options, &gave_up);
   for (const auto& thread : threads) {
     NamedThread done;  // joins when the lock is gone
     MutexLock lock(thread->signal_->mutex);
@@ -202,13 +213,13 @@ void Coordinator::join(const JoinOptions& options, const Threads& also) const {
   {
     MutexLock lock(state_->signal->mutex);
     state_->joined = true;
-    std::erase_if(state_->threads,
-                  [&](auto& t) { return std::find(threads.begin(), threads.end(), t) != threads.end(); });
+    const Threads& kept = gave_up ? stragglers : Threads();
+    std::erase_if(state_->threads, [&](auto& t) { return contains(threads, t) && !contains(kept, t); });
     if (state_->error) std::rethrow_exception(state_->error);
   }
   if (names.empty()) return;
   const std::string message = fmt::format("Coordinator stopped with threads still running: {}", fmt::join(names, " "));
-  if (!options.ignore_live_threads) throw DeadlineExceededError(message);
+  if (!options.ignore_live_threads && !gave_up) throw DeadlineExceededError(message);
   log_info("{}", message);
 }
 

@@ -27,6 +27,9 @@ struct CoordinatorOptions {
 struct JoinOptions {
   Seconds stop_grace{120};  // how long threads may take to end once a stop is requested; negative: no time at all
   bool ignore_live_threads = false;  // whether threads that are still running then are no error
+  // Asked at least twice a second while there is a stop: true ends the wait. Threads that are still running are no
+  // error then, and the next join() waits for them again.
+  std::function<bool()> give_up;
 };
 
 // One thread as its coordinator sees it. Any thread.
@@ -114,7 +117,7 @@ class Coordinator {
  private:
   using Threads = std::vector<std::shared_ptr<CoordinatedThread>>;
   void refuse_own_threads(const Threads& threads) const;
-  Threads wait_for_threads(const Threads& threads, Seconds stop_grace) const;
+  Threads wait_for_threads(const Threads& threads, const JoinOptions& options, bool* gave_up) const;
   void log_reported(const std::exception_ptr& error) const;
 
   struct State;

@@ -48,6 +48,7 @@ bool save_last_in_time(const SaveTarget& target, Session& session, const Preempt
   if (!is_saved && !why_not.empty()) {
     log_warning("preempted, with {:.1f} s left: no last checkpoint is taken, as {}; {}", left.count(), why_not,
                 lost_steps(newest, step));
+    if (!is_idle) target.saver.wait_until_idle(target.attempts.last_save_patience());  // the kill may be late
     return false;
   }
   if (is_idle) save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_patience()));

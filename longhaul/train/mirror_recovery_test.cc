@@ -25,21 +25,42 @@ class LameMirror : public testing::FaultyFileSystem {
  public:
   explicit LameMirror(std::string mirror) : mirror_(std::move(mirror)) {}
   bool is_directory(const std::string& path) override {
+    const Call call(*this);
     while (hangs && path == mirror_) std::this_thread::sleep_for(Seconds{0.001});
     if (fails && path == mirror_) throw UnknownError("stat " + path + ": Stale file handle");
     return FaultyFileSystem::is_directory(path);
   }
   bool exists(const std::string& path) override {
+    const Call call(*this);
     while (hangs && path.starts_with(mirror_)) std::this_thread::sleep_for(Seconds{0.001});
     return FaultyFileSystem::exists(path);
   }
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    const Call call(*this);
     while (hangs && path.starts_with(mirror_)) std::this_thread::sleep_for(Seconds{0.001});
     return FaultyFileSystem::open(path);
   }
+  std::vector<std::string> list(const std::string& path) override {
+    const Call call(*this);
+    return FaultyFileSystem::list(path);
+  }
+  // Who asks comes after all calls that are counted, also those of a thread that was left behind and has ended.
+  int calls_done() const { return done_; }
   std::atomic<bool> hangs{false}, fails{false};
 
  private:
+  class Call {
+   public:
+    explicit Call(LameMirror& mirror) : mirror_(mirror) {}
+    ~Call() { ++mirror_.done_; }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+   private:
+    LameMirror& mirror_;
+  };
+
+  std::atomic<int> done_{0};
   const std::string mirror_;
 };
 
@@ -189,6 +210,7 @@ TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForAsLongAsThePatience) {
   const Seconds deadline = Clock::real().now() + Seconds{20};
   while (has_thread("lh-look") && Clock::real().now() < deadline) std::this_thread::sleep_for(Seconds{0.001});
   EXPECT_FALSE(has_thread("lh-look")) << "which uses the files of this test";
+  EXPECT_GT(files.calls_done(), 0);
 }
 
 TEST_F(MirrorRecovery, AMirrorThatIsNotThereYetHasNothing) {

@@ -142,35 +142,24 @@ TEST_F(SnapshotUnderWayTest, IsFinishedBeforeASaveThatFits) {
   EXPECT_TRUE(has_checkpoint(sv, 3));
 }
 
-// A thread of the training that does not end when it is asked to, but keeps who waits for it until its time is over.
-class StuckThreadTest : public PreemptionTest {
- protected:
-  ~StuckThreadTest() override {
-    is_released = true;
-    eventually([&] { return stuck->finished(); });
-  }
-  void be_preempted_with_it(Supervisor& sv, Seconds grace) {
-    sv.managed_session([&](Session& session) {
-      stuck = sv.coord().start_thread("stuck", [this, coord = sv.coord()] {
-        while (!is_released) {
-          if (coord.should_stop()) clock.advance(Seconds{0.01});
-          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-          if (preemption.time_left() <= left_at_least) is_released = true;
-        }
-      });
-      session.run(train);
-      preemption.preempt(grace);
-    });
-  }
-  Seconds left_at_least{-1};
-  std::atomic<bool> is_released{false};
-  std::shared_ptr<CoordinatedThread> stuck;
-};
-
-TEST_F(StuckThreadTest, LeavesHalfOfThePeriodToTheLastCheckpoint) {
+// The time passes until nobody waits for it any more; then it waits for the checkpoint.
+TEST_F(PreemptionTest, AThreadThatDoesNotEndLeavesHalfOfThePeriodToTheLastCheckpoint) {
   const LogRecorder log;
+  options.save_model_secs = Seconds{0};
   Supervisor sv(options);
-  be_preempted_with_it(sv, Seconds{4});
+  const Seconds deadline = Clock::real().now() + Seconds{20};
+  sv.managed_session([&](Session& session) {
+    sv.coord().start_thread("stuck", [&] {
+      while (!has_checkpoint(sv, 1) && Clock::real().now() < deadline) {
+        const bool is_left = log.text().find("threads still running: stuck") != std::string::npos;
+        if (preemption.is_preempted() && !is_left) clock.advance(Seconds{0.01});
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    session.run(train);
+    preemption.preempt(Seconds{4});
+  });
+  EXPECT_LT(Clock::real().now(), deadline);
   EXPECT_THAT(log.text(), HasSubstr("threads still running: stuck"));
   EXPECT_TRUE(has_checkpoint(sv, 1));
 }

@@ -168,7 +168,8 @@ class Saver {
   std::optional<SaveReport> last_report() const { return saves_.last_report(); }
 
   // For as long as the caller keeps what is returned, `callback` is called whenever a save() has listed its checkpoint
-  // (SaveOptions::write_state), or found it listed already. On the thread of that save; it neither throws nor saves.
+  // (SaveOptions::write_state), or found it listed already. On the thread of that save, which is still under way: it
+  // throws nothing, and calls no save(), which would wait for itself.
   [[nodiscard]] std::shared_ptr<const SavedCallback> on_saved(SavedCallback callback) {
     return saves_.on_saved(std::move(callback));
   }

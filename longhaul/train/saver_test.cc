@@ -1,5 +1,8 @@
 #include "longhaul/train/saver.h"
 
+#include <atomic>
+#include <thread>
+
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/saver_fixture.h"
 
@@ -47,6 +50,23 @@ TEST_F(SaverTest, IsIdleOnceItsSavesHaveEnded) {
              {.after_snapshot = [&](auto) { is_idle_meanwhile = saver.wait_until_idle(Seconds{0}); }});
   EXPECT_FALSE(is_idle_meanwhile);
   EXPECT_TRUE(saver.wait_until_idle(Seconds{0}));
+}
+
+TEST_F(SaverTest, ASaveOnAnotherThreadIsWaitedFor) {
+  Saver saver(options);
+  std::atomic<bool> is_saving{false}, may_end{false};
+  std::thread other([&] {
+    saver.save(*session, path, 1, {.after_snapshot = [&](auto) {
+      is_saving = true;
+      while (!may_end) std::this_thread::yield();
+    }});
+  });
+  while (!is_saving) std::this_thread::yield();
+  EXPECT_FALSE(saver.wait_until_idle(Seconds{0}));
+  may_end = true;
+  EXPECT_TRUE(saver.wait_until_idle(Seconds{1})) << "time stands still here";
+  EXPECT_TRUE(exists(path + "-1"));
+  other.join();
 }
 
 TEST_F(SaverTest, ItsNodesHaveTheNamesOfTheOriginal) {  // SA-6, SA-7, SA-9

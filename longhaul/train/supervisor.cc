@@ -1,7 +1,5 @@
 #include "longhaul/train/supervisor.h"
 
-#include <algorithm>
-
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
@@ -248,15 +246,21 @@ std::shared_ptr<LooperThread> Supervisor::loop(std::optional<Seconds> interval, 
 
 void Supervisor::join(const StopOptions& options) {
   request_stop();
-  coord_.join(join_options(options.ignore_live_threads), options.threads);
+  coord_.join({.stop_grace = options_.stop_grace_secs, .ignore_live_threads = options.ignore_live_threads},
+              options.threads);
 }
 
-// Where a preemption ends the training, threads that do not end have half of what is left; the last checkpoint gets the
-// rest.
-JoinOptions Supervisor::join_options(bool ignore_live_threads) const {
-  const std::optional<Seconds> left = preemption_time_left();
-  if (!left) return {.stop_grace = options_.stop_grace_secs, .ignore_live_threads = ignore_live_threads};
-  return {.stop_grace = std::min(options_.stop_grace_secs, *left / 2), .ignore_live_threads = true};
+// Threads that do not end have half of what a preemption leaves.
+void Supervisor::join_in_time() {
+  request_stop();
+  std::optional<Seconds> preempted_since;
+  coord_.join({.stop_grace = options_.stop_grace_secs, .give_up = [&] {
+                 const std::optional<Seconds> left = preemption_time_left();
+                 if (!left) return false;
+                 const Seconds now = coord_.clock().now();
+                 if (!preempted_since) preempted_since = now;
+                 return now - *preempted_since >= *left;
+               }});
 }
 
 std::optional<Seconds> Supervisor::preemption_time_left() const {
@@ -304,8 +308,9 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
   });
   std::exception_ptr error;
   try {
-    join({});
+    join_in_time();
     if (session) save_last(session);
+    if (preemption_time_left()) join_in_time();  // the checkpoint comes first; then the others may have what is left
   } catch (...) {
     error = std::current_exception();
   }

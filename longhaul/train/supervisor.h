@@ -140,7 +140,7 @@ class Supervisor {
   void start_mirror();
   void close_mirror();
   void join(const StopOptions& options);
-  JoinOptions join_options(bool ignore_live_threads) const;
+  void join_in_time();
   std::optional<Seconds> preemption_time_left() const;  // nullopt: none ends this training
   void save_last(const std::shared_ptr<Session>& session);
   void close_writer();
@@ -157,12 +157,12 @@ class Supervisor {
   std::unique_ptr<SessionManager> own_session_manager_;
   SessionManager* session_manager_;
   bool graph_is_in_events_ = false;
-  std::unique_ptr<ChiefLock> lock_;               // null: not training, or without
-  std::shared_ptr<RunJournal> journal_;           // null: without
-  std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
-  std::shared_ptr<CheckpointMirror> mirror_;      // null: without, or not training
-  std::shared_ptr<const SavedCallback> mirrors_;  // has mirror_ learn of what the saver saves
-  bool is_refused_ = false;                       // logdir is another's, and nothing is written there
+  std::unique_ptr<ChiefLock> lock_;                 // null: not training, or without
+  std::shared_ptr<RunJournal> journal_;             // null: without
+  std::shared_ptr<const Coordinator> preempted_;    // keeps the stops of a preemption coming; null: without one
+  std::shared_ptr<CheckpointMirror> mirror_;        // null: without, or not training
+  std::shared_ptr<const SavedCallback> mirroring_;  // has mirror_ learn of what the saver saves
+  bool is_refused_ = false;                         // logdir is another's, and nothing is written there
 };
 
 }  // namespace longhaul

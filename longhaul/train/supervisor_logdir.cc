@@ -65,11 +65,11 @@ void Supervisor::start_mirror() {
   mirror_ = std::make_shared<CheckpointMirror>(options_.logdir, options_.mirror, *options_.files, *options_.clock);
   mirror_->add(restored_from());
   if (saver() == nullptr) return;
-  mirrors_ = saver()->on_saved([mirror = mirror_](const std::string& prefix) { mirror->add(prefix); });
+  mirroring_ = saver()->on_saved([mirror = mirror_](const std::string& prefix) { mirror->add(prefix); });
 }
 
 void Supervisor::close_mirror() {
-  mirrors_.reset();
+  mirroring_.reset();
   const auto mirror = std::exchange(mirror_, nullptr);
   if (mirror) mirror->close(preemption_time_left());
 }

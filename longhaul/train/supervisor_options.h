@@ -18,7 +18,8 @@ class Preemption;
 // collection is empty, the operation described here is made and put there. kNone switches the thing off.
 //
 // What is passed by a plain pointer outlives the Supervisor and all its threads, also those that outlive
-// stop_grace_secs (which stop() names). A saver or a writer that is shared is kept by the threads that use it.
+// stop_grace_secs (which stop() names) or, under a preemption, the time that is left (which the log names). A saver or
+// a writer that is shared is kept by the threads that use it.
 struct SupervisorOptions {
   Graph* graph = nullptr;                      // nullptr: the default graph
   Setting<Output> ready_op;                    // names of all variables that are not initialised; none: not checked
