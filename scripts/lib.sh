@@ -37,10 +37,11 @@ duration() {
   if [ "$1" -lt 60 ]; then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi
 }
 
-# The last "[12/300]" that ninja, or "12/30 Test", that ctest has written to a log.
+# progress_of NAME LOG: the last "[12/300]" that ninja, "12/30 Test", that ctest, or "NAME: so far", that the program has
+# written to its log.
 progress_of() {
-  tail -c 8192 "$1" 2>/dev/null | grep -aoE '^\[[0-9]+/[0-9]+\]|^ *[0-9]+/[0-9]+ Test' | tail -n 1 |
-    sed -E 's|[^0-9/]||g; s|/| of |' || true
+  tail -c 8192 "$2" 2>/dev/null | grep -aoE "^\[[0-9]+/[0-9]+\]|^ *[0-9]+/[0-9]+ Test|^$1: .*" | tail -n 1 |
+    sed -E "s|^$1: ||; t; s|[^0-9/]||g; s|/| of |" || true
 }
 
 watch_stage() {
@@ -49,7 +50,7 @@ watch_stage() {
   exec {never}<> <(:)  # waiting on it is a sleep that leaves no process behind
   while true; do
     read -r -t "$pause" -u "$never" || true
-    line=$(progress_of "$log")
+    line=$(progress_of "$name" "$log")
     line="$name: ${line:+$line, }$(duration $((SECONDS - start)))"
     if [ -n "$show_progress" ]; then printf '\r\033[K%s' "$line"; else echo "$line"; fi
   done
