@@ -116,7 +116,7 @@ TEST(VariableMemory, WhatIsHeldOfOneSizeLeavesLessForAnother) {
 }
 
 TEST(VariableMemory, IsPreparedWithoutPageFaultsLater) {
-#ifdef __SANITIZE_THREAD__
+#ifdef _GLIBCXX_TSAN
   GTEST_SKIP() << "the sanitizer has page faults of its own";
 #endif
   constexpr int64_t kMany = 64 << 20;
