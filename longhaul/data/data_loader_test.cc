@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -202,12 +203,12 @@ TEST(DataLoader, EachThreadPreparesABatch) {
   std::mutex mutex;
   std::condition_variable changed;
   int inside = 0;
-  bool met = false;
+  std::atomic<bool> met{false};
   const auto dataset = make_dataset(100, [&](int64_t i) {
     std::unique_lock<std::mutex> lock(mutex);
-    met |= ++inside == 3;
+    if (++inside == 3) met = true;
     changed.notify_all();
-    changed.wait_for(lock, std::chrono::seconds(10), [&] { return met; });
+    changed.wait_for(lock, std::chrono::seconds(10), [&] { return met.load(); });
     --inside;
     return Example{Tensor::scalar(i)};
   });
