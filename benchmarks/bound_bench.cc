@@ -8,6 +8,7 @@
 #include "benchmarks/files.h"
 #include "benchmarks/torch_peers.h"
 #include "longhaul/longhaul.h"
+#include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::bench {
 namespace {
@@ -23,7 +24,7 @@ double steps_per_second(const std::function<void()>& step, int steps) {
 
 Pair sample_bound(const MlpShape& shape, int steps) {
   set_intra_op_threads(1);
-  const ScratchDirectory directory;
+  const testing::TemporaryDirectory directory;
   const auto bound = module_mlp(shape), unbound = module_mlp(shape);
   Graph graph;
   const Scope root(graph);

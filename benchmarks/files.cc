@@ -1,24 +1,13 @@
 #include "benchmarks/files.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdint>
-#include <filesystem>
 #include <stdexcept>
 
 namespace longhaul::bench {
-
-ScratchDirectory::ScratchDirectory() : path_(std::filesystem::temp_directory_path() / "longhaul_bench.XXXXXX") {
-  check(mkdtemp(path_.data()) != nullptr, "make " + path_);
-}
-
-ScratchDirectory::~ScratchDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 Descriptor::Descriptor(const std::string& path, int flags) : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0666)) {
   check(fd_ >= 0, "open " + path);

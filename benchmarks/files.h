@@ -5,20 +5,6 @@
 
 namespace longhaul::bench {
 
-// A directory for one row, in the place for temporary files; removed with all that is in it.
-class ScratchDirectory {
- public:
-  ScratchDirectory();
-  ~ScratchDirectory();
-  ScratchDirectory(const ScratchDirectory&) = delete;
-  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 // A file that is open until the end of its scope. Errors are std::runtime_error, in all of this.
 class Descriptor {
  public:

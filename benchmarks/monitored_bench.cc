@@ -6,6 +6,7 @@
 #include "benchmarks/files.h"
 #include "examples/classifier.h"
 #include "longhaul/longhaul.h"
+#include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::bench {
 namespace {
@@ -97,7 +98,7 @@ Pair run_in_turns(MonitoredTraining& monitored, BareTraining& bare, int steps) {
 }
 
 Pair sample_with_hooks(Size size, int steps) {
-  const ScratchDirectory directory;
+  const testing::TemporaryDirectory directory;
   BareTraining bare(size);
   auto monitored = std::make_unique<MonitoredTraining>(size, directory.path());
   const Pair pair = run_in_turns(*monitored, bare, steps);

@@ -7,7 +7,6 @@
 #include <malloc.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <filesystem>
 #include <stdexcept>
 
@@ -17,6 +16,7 @@
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/longhaul.h"
+#include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::bench {
 namespace {
@@ -141,7 +141,7 @@ class Saved {
   std::string torch_path() const { return directory_.path() + "/model.pt"; }
 
   const std::vector<int64_t> sizes_;
-  ScratchDirectory directory_;
+  testing::TemporaryDirectory directory_;
   Graph graph_;
   std::vector<Variable> variables_;
   std::unique_ptr<Saver> saver_;

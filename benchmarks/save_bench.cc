@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -14,6 +13,7 @@
 #include "benchmarks/files.h"
 #include "benchmarks/torch_files.h"
 #include "longhaul/longhaul.h"
+#include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::bench {
 namespace {
@@ -142,7 +142,7 @@ class Model {
   }
 
   const std::vector<int64_t> sizes_;
-  ScratchDirectory directory_;
+  testing::TemporaryDirectory directory_;
   Graph graph_;
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<Session> session_;

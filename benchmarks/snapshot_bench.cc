@@ -17,6 +17,7 @@
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/files.h"
 #include "longhaul/longhaul.h"
+#include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::bench {
 namespace {
@@ -66,7 +67,7 @@ class Model {
  private:
   static constexpr int64_t kMeanRows = 64;
 
-  ScratchDirectory directory_;
+  testing::TemporaryDirectory directory_;
   Graph graph_;
   Operation train_, count_;
   std::unique_ptr<Saver> saver_;

@@ -18,6 +18,7 @@
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/files.h"
 #include "examples/idx_dataset.h"
+#include "longhaul/testing/temporary_directory.h"
 
 extern char** environ;
 
@@ -81,7 +82,7 @@ double seconds_until(const std::vector<std::string>& command, const std::string&
 }
 
 Pair sample_start(bool with_checkpoint) {
-  const ScratchDirectory directory;
+  const testing::TemporaryDirectory directory;
   const std::vector<std::string> train = {FASHION_MNIST_PROGRAM, "--logdir=" + directory.path() + "/run",
                                           "--threads=1"};
   if (with_checkpoint) {
@@ -125,7 +126,7 @@ double data_seconds() {
 // for: the start of a process with libtorch, and the data that the example reads before its first step; and the disk's
 // read of the checkpoint.
 Pair sample_kill_to_step() {
-  const ScratchDirectory directory;
+  const testing::TemporaryDirectory directory;
   const std::string logdir = directory.path() + "/run";
   const std::vector<std::string> train = {FASHION_MNIST_PROGRAM, "--logdir=" + logdir, "--threads=1"};
   std::vector<std::string> short_run = train;

@@ -7,6 +7,7 @@
 #include "benchmarks/files.h"
 #include "examples/classifier.h"
 #include "longhaul/longhaul.h"
+#include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::bench {
 namespace {
@@ -61,7 +62,7 @@ double train_for(double seconds, const std::string& logdir, const Services& serv
 
 Pair sample_services(double seconds, const Services& services) {
   set_intra_op_threads(1);
-  const ScratchDirectory directory;
+  const testing::TemporaryDirectory directory;
   Pair pair;
   pair.beside = train_for(seconds, "", {0, 0});
   pair.ours = train_for(seconds, directory.path(), services);
