@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "longhaul/base/huge_pages.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/io/posix_call.h"
 
@@ -43,15 +44,16 @@ void free_memory(char* memory) {
   std::free(memory);
 }
 
-// Windows of files that are only looked at, as checkpoints are that are read back: kept from one batch to the next, so
-// that they cost no page faults but the first time. Any thread.
+// Windows of files that are only looked at, as checkpoints are that are read back: of huge pages, of which a device is
+// told more in one piece, and kept from one batch to the next, so that they cost page faults the first time alone. Any
+// thread.
 class WindowPool {
  public:
   static constexpr size_t kBytes = ReadPlanOptions{}.window_bytes;
 
   static char* take() {
     MutexLock lock(mutex());
-    if (free().empty()) return static_cast<char*>(std::aligned_alloc(kBufferAlignment, kBytes));
+    if (free().empty()) return map_pages(kBytes);
     char* const memory = free().back();
     free().pop_back();
     return memory;
@@ -61,7 +63,7 @@ class WindowPool {
     if (free().size() < kMost) {
       free().push_back(memory);
     } else {
-      std::free(memory);
+      unmap_pages(memory, kBytes);
     }
   }
 

@@ -10,6 +10,7 @@
 #include <map>
 #include <random>
 
+#include "longhaul/base/huge_pages.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -289,21 +290,39 @@ int64_t page_faults() {
   return usage.ru_minflt;
 }
 
-TEST(DirectReader, WhatIsOnlyShownCostsPageFaultsTheFirstTimeAlone) {
-  const testing::TemporaryDirectory directory;
-  const std::string path = directory.file("f"), bytes(size_t{16} << 20, 'x');
-  write_file_atomically(FileSystem::real(), path, bytes);
-  const auto file = FileSystem::real().open(path);
-  const ReadRequest all{.count = bytes.size()};
-  const auto faults_of_a_reading = [&] {
+// 16 MiB that are only shown.
+class DirectReader : public ::testing::Test {
+ protected:
+  DirectReader() {
+    const std::string path = directory_.file("f"), bytes(16 * kMiB, 'x');
+    write_file_atomically(FileSystem::real(), path, bytes);
+    file_ = FileSystem::real().open(path);
+  }
+
+  void read(const ReadableFile::UsePart& use) const {
+    const ReadRequest all{.count = 16 * kMiB};
+    file_->read_batch({&all, 1}, use);
+  }
+
+ private:
+  testing::TemporaryDirectory directory_;
+  std::unique_ptr<ReadableFile> file_;
+};
+
+TEST_F(DirectReader, WhatIsOnlyShownCostsPageFaultsTheFirstTimeAlone) {
+  const auto faults_of_a_reading = [this] {
     const int64_t before = page_faults();
     size_t seen = 0;
-    file->read_batch({&all, 1}, [&](const ReadPart& part) { seen += part.bytes.size(); });
-    EXPECT_EQ(seen, bytes.size());
+    read([&](const ReadPart& part) { seen += part.bytes.size(); });
+    EXPECT_EQ(seen, 16 * kMiB);
     return page_faults() - before;
   };
   faults_of_a_reading();
   EXPECT_LT(faults_of_a_reading(), 1000) << "of 4096 pages";
+}
+
+TEST_F(DirectReader, WhatIsOnlyShownBeginsAtAHugePage) {
+  read([](const ReadPart& part) { EXPECT_EQ(reinterpret_cast<uintptr_t>(part.bytes.data()) % kHugePage, 0u); });
 }
 
 TEST(ReadPlan, NeighboursComeInOneReadAndLargeOnesInBlocks) {

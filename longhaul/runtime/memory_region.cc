@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "longhaul/runtime/huge_pages.h"
+#include "longhaul/base/huge_pages.h"
 #include "longhaul/runtime/shared_pages.h"
 
 namespace longhaul {

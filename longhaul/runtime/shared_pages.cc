@@ -3,7 +3,7 @@
 #include <iterator>
 #include <new>
 
-#include "longhaul/runtime/huge_pages.h"
+#include "longhaul/base/huge_pages.h"
 
 namespace longhaul {
 

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "longhaul/runtime/huge_pages.h"
+#include "longhaul/base/huge_pages.h"
 #include "longhaul/runtime/memory_region.h"
 
 namespace longhaul {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "longhaul/runtime/huge_pages.h"
+#include "longhaul/base/huge_pages.h"
 
 namespace longhaul {
 

@@ -1,4 +1,4 @@
-#include "longhaul/runtime/huge_pages.h"
+#include "longhaul/base/huge_pages.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
