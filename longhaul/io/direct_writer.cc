@@ -85,19 +85,25 @@ void DirectWriter::append(std::string_view data) {
   guarded("append", [&] {
     reap_what_is_written();
     copy(data);
+    if (position_ == options_.expected_bytes) submit_what_is_left();
   });
 }
 
 void DirectWriter::append_borrowed(std::string_view data, std::shared_ptr<const void> owner) {
   guarded("append", [&] {
     reap_what_is_written();
-    const size_t head = std::min<size_t>(data.size(), aligned_up(position_) - position_);
-    if (data.size() - head < kLeastBorrowed || !can_borrow(data.data() + head)) return copy(data);
-    copy(data.substr(0, head));
-    const size_t body = aligned_down(data.size() - head);
-    borrow(data.substr(head, body), owner);
-    copy(data.substr(head + body));
+    copy_or_borrow(data, owner);
+    if (position_ == options_.expected_bytes) submit_what_is_left();
   });
+}
+
+void DirectWriter::copy_or_borrow(std::string_view data, const std::shared_ptr<const void>& owner) {
+  const size_t head = std::min<size_t>(data.size(), aligned_up(position_) - position_);
+  if (data.size() - head < kLeastBorrowed || !can_borrow(data.data() + head)) return copy(data);
+  copy(data.substr(0, head));
+  const size_t body = aligned_down(data.size() - head);
+  borrow(data.substr(head, body), owner);
+  copy(data.substr(head + body));
 }
 
 bool DirectWriter::can_borrow(const char* data) {
@@ -271,6 +277,14 @@ void DirectWriter::write_plainly(std::string_view data, uint64_t offset) {
 
 void DirectWriter::flush() {
   guarded("flush", [&] { flush_blocks(); });
+}
+
+// All that was foretold is here: why should the device wait until somebody syncs?
+void DirectWriter::submit_what_is_left() {
+  if (!queue_) return;
+  const std::string tail = take_tail();
+  if (blocks_[open_].size > 0) submit();
+  copy(tail);
 }
 
 // The bytes after the last multiple of 4096 are written through the cache, and stay in the open block, to be written

@@ -29,7 +29,8 @@ struct DirectWriterOptions {
 //   put together --full--> under way --written--> free        blocks; what lent bytes to one is let go when it is free,
 //                                                             which each append looks for
 //
-// While no block is under way, one of 1 MiB is full: the device gets something to do.
+// While no block is under way, one of 1 MiB is full: the device gets something to do. So is the last one of what was
+// expected, once that is all there.
 //
 // What is appended is put together to blocks that begin at multiples of 4096. Bytes are borrowed where their place in
 // the file and in memory allows it, and copied into the block's own buffer where not: edges, small pieces, memory that
@@ -79,6 +80,7 @@ class DirectWriter : public WritableFile {
   void guarded(const char* operation, Work work);
   [[noreturn]] void throw_failed(const char* operation, int error) const;
 
+  void copy_or_borrow(std::string_view data, const std::shared_ptr<const void>& owner);
   void copy(std::string_view data);
   void borrow(std::string_view data, const std::shared_ptr<const void>& owner);
   bool can_borrow(const char* data);
@@ -95,6 +97,7 @@ class DirectWriter : public WritableFile {
   static bool is_refusal(int error);
   void finish_plainly(const Block& block, size_t done);
   void write_plainly(std::string_view data, uint64_t offset);
+  void submit_what_is_left();
   void flush_blocks();
   std::string take_tail();
   void cut();

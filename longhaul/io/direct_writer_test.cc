@@ -197,10 +197,11 @@ class ScriptedQueue : public IoQueue {
 
 class DirectWriterQueueTest : public DirectWriterTest {
  protected:
-  std::unique_ptr<DirectWriter> create_scripted(size_t block_bytes = 256 * 1024) {
-    return create({.block_bytes = block_bytes, .in_flight = 3, .queue = [this](size_t) {
-                     return std::make_unique<ScriptedQueue>(script_);
-                   }});
+  std::unique_ptr<DirectWriter> create_scripted(size_t block_bytes = 256 * 1024, uint64_t expected_bytes = 0) {
+    return create(
+        {.expected_bytes = expected_bytes, .block_bytes = block_bytes, .in_flight = 3, .queue = [this](size_t) {
+           return std::make_unique<ScriptedQueue>(script_);
+         }});
   }
 
   Script script_;
@@ -332,6 +333,21 @@ TEST_F(DirectWriterQueueTest, ADeviceWithNothingToDoGetsABlockThatIsNotFullYet) 
   file->close();
   const std::string whole(memory.bytes());
   EXPECT_TRUE(contents() == whole.substr(1) + whole.substr(0, 1) + whole + whole + whole + whole);
+}
+
+TEST_F(DirectWriterQueueTest, WhatWasForetoldIsUnderWayOnceItIsAllThere) {
+  const Memory memory(3 * kMiB);
+  const std::string_view first = memory.bytes().substr(0, kMiB), second = memory.bytes().substr(kMiB, kMiB + 5000);
+  const auto file = create_scripted(8 * kMiB, first.size() + second.size());
+  file->append_borrowed(first);
+  EXPECT_EQ(script_.submitted, 1u);
+  file->append_borrowed(second.substr(0, kMiB));
+  EXPECT_EQ(script_.submitted, 1u) << "the device has something to do";
+  file->append(second.substr(kMiB));
+  EXPECT_EQ(script_.submitted, 2u);
+  file->append("and more");
+  file->sync();
+  EXPECT_TRUE(contents() == std::string(first) + std::string(second) + "and more");
 }
 
 TEST_F(DirectWriterQueueTest, ASmallFileIsWrittenWithoutAQueue) {
