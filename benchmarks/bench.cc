@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace longhaul::bench {
 namespace {
@@ -62,6 +63,17 @@ double time_seconds(const std::function<void()>& body) {
   const auto start = std::chrono::steady_clock::now();
   body();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::function<Pair()> in_turns(std::function<double()> ours, std::function<double()> beside) {
+  return [ours = std::move(ours), beside = std::move(beside), ours_first = false]() mutable {
+    ours_first = !ours_first;
+    Pair pair;
+    if (ours_first) pair.ours = ours();
+    pair.beside = beside();
+    if (!ours_first) pair.ours = ours();
+    return pair;
+  };
 }
 
 Result measure(const Row& row) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <string>
 #include <utility>
 
 namespace longhaul::bench {
@@ -35,6 +37,23 @@ TEST(Bench, TheFirstSampleOnlyWarmsUp) {
   EXPECT_EQ(result.ours, 3);
   EXPECT_EQ(result.beside, 1);
   EXPECT_EQ(result.ratio, 3);
+}
+
+TEST(Bench, InTurnsEachSideGoesFirstEverySecondTime) {
+  std::string order;
+  const auto goes = [&order](char side, double figure) {
+    return [&order, side, figure] {
+      order += side;
+      return figure;
+    };
+  };
+  const std::function<Pair()> sample = in_turns(goes('o', 3), goes('b', 2));
+  for (int i = 0; i < 3; ++i) {
+    const Pair pair = sample();
+    EXPECT_EQ(pair.ours, 3);
+    EXPECT_EQ(pair.beside, 2);
+  }
+  EXPECT_EQ(order, "obboob");
 }
 
 TEST(Bench, AGoalHoldsFromItsValueOn) {

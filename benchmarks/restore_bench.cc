@@ -161,29 +161,20 @@ void add_restore_rows(std::vector<Row>& rows) {
                   .what = "restore of 200 variables, verified, nothing cached, beside O_DIRECT reads of the file",
                   .unit = "GB/s",
                   .goal = 0.95,
-                  .sample =
-                      [] {
-                        return Pair{saved().restore(), saved().read_directly()};
-                      },
-                  .samples = 7});
+                  .sample = in_turns([] { return saved().restore(); }, [] { return saved().read_directly(); }),
+                  .samples = 30});
   rows.push_back({.name = "restore/1GiB_cold_vs_torch",
                   .what = "the same, beside torch::load of the same tensors to new memory, which verifies nothing",
                   .unit = "GB/s",
                   .goal = 1.1,
-                  .sample =
-                      [] {
-                        return Pair{saved().restore(), saved().load_with_torch()};
-                      },
-                  .samples = 7});
+                  .sample = in_turns([] { return saved().restore(); }, [] { return saved().load_with_torch(); }),
+                  .samples = 30});
   rows.push_back({.name = "restore/1GiB_verify",
                   .what = "every checksum of a checkpoint, nothing cached, beside O_DIRECT reads of the file",
                   .unit = "GB/s",
                   .goal = 0.95,
-                  .sample =
-                      [] {
-                        return Pair{saved().verify(), saved().read_directly()};
-                      },
-                  .samples = 7});
+                  .sample = in_turns([] { return saved().verify(); }, [] { return saved().read_directly(); }),
+                  .samples = 30});
 }
 
 }  // namespace longhaul::bench

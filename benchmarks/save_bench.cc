@@ -163,19 +163,18 @@ Model& model_of(int64_t bytes, int variables) {
   return *model;
 }
 
-Pair sample_beside_disk(int64_t bytes) {
-  Model& model = model_of(bytes, 200);
-  return {model.gigabytes() / model.save_seconds(), model.gigabytes() / model.bare_seconds()};
+using Seconds = double (Model::*)();
+
+// GB/s of what takes so many seconds.
+std::function<double()> speed(int64_t bytes, Seconds seconds) {
+  return [=] {
+    Model& model = model_of(bytes, 200);
+    return model.gigabytes() / (model.*seconds)();
+  };
 }
 
-Pair sample_beside_torch(int64_t bytes) {
-  Model& model = model_of(bytes, 200);
-  return {model.gigabytes() / model.save_seconds(), model.gigabytes() / model.torch_seconds()};
-}
-
-Pair sample_small() {
-  Model& model = model_of(64 * 1024, 2);
-  return {1e3 * model.save_seconds(), 1e3 * model.bare_seconds()};
+std::function<double()> milliseconds_of_64KiB(Seconds seconds) {
+  return [=] { return 1e3 * (model_of(64 * 1024, 2).*seconds)(); };
 }
 
 }  // namespace
@@ -186,24 +185,25 @@ void add_save_rows(std::vector<Row>& rows) {
                     .what = "a save of 200 variables until durable, beside O_DIRECT writes of the same files",
                     .unit = "GB/s",
                     .goal = 0.9,
-                    .sample = [=] { return sample_beside_disk(bytes); },
+                    .sample = in_turns(speed(bytes, &Model::save_seconds), speed(bytes, &Model::bare_seconds)),
                     .samples = samples});
     rows.push_back({.name = fmt::format("save/{}_durable_vs_torch", size),
                     .what = "the same, beside torch::save and fsync of the same tensors",
                     .unit = "GB/s",
                     .goal = 2.5,
-                    .sample = [=] { return sample_beside_torch(bytes); },
+                    .sample = in_turns(speed(bytes, &Model::save_seconds), speed(bytes, &Model::torch_seconds)),
                     .samples = samples});
   };
-  add("64MiB", 64 * kMiB, 15);
-  add("1GiB", 1024 * kMiB, 7);
-  rows.push_back({.name = "save/64KiB_durable",
-                  .what = "a save of 2 variables until durable, beside write, fsync and rename of the same files",
-                  .unit = "ms",
-                  .goal = 4,
-                  .bound = Bound::kAtMost,
-                  .sample = sample_small,
-                  .samples = 15});
+  add("64MiB", 64 * kMiB, 30);
+  add("1GiB", 1024 * kMiB, 20);
+  rows.push_back(
+      {.name = "save/64KiB_durable",
+       .what = "a save of 2 variables until durable, beside write, fsync and rename of the same files",
+       .unit = "ms",
+       .goal = 4,
+       .bound = Bound::kAtMost,
+       .sample = in_turns(milliseconds_of_64KiB(&Model::save_seconds), milliseconds_of_64KiB(&Model::bare_seconds)),
+       .samples = 30});
 }
 
 }  // namespace longhaul::bench

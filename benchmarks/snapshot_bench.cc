@@ -28,7 +28,7 @@ constexpr int64_t kBatch = 8;
 // Dense layers of very different sizes beside each other, each with weights and a bias; a step trains all of them.
 class Model {
  public:
-  explicit Model(int64_t bytes) {
+  explicit Model(int64_t bytes, Verification verify = Verification::kBeforeDeletion) {
     const Scope root(graph_);
     const int64_t columns = bytes / (kLayers * kMeanRows * static_cast<int64_t>(sizeof(float)));
     Output loss;
@@ -43,7 +43,7 @@ class Model {
     train_ = GradientDescentOptimizer(1e-3).minimize(root, loss);
     const Variable count = ops::variable(root, "count", Tensor::scalar<int64_t>(0));
     count_ = ops::assign_add(root, count, ops::constant(root, Tensor::scalar<int64_t>(1))).op();
-    saver_ = std::make_unique<Saver>(SaverOptions{.graph = &graph_, .max_to_keep = 1});
+    saver_ = std::make_unique<Saver>(SaverOptions{.graph = &graph_, .max_to_keep = 1, .verify = verify});
     session_ = new_session("", graph_);
     session_->run(ops::global_variables_initializer(root));
   }
@@ -77,13 +77,13 @@ class Model {
 };
 
 // The model of the row that is measured; that of the row before goes. It was saved once, so that its buffers are there.
-Model& model_of(int64_t bytes) {
+Model& model_of(int64_t bytes, Verification verify = Verification::kBeforeDeletion) {
   static std::unique_ptr<Model> model;
-  static int64_t bytes_of_model = 0;
-  if (bytes_of_model != bytes) {
+  static auto of_which = std::pair(int64_t{0}, verify);
+  if (of_which != std::pair(bytes, verify)) {
     model.reset();
-    model = std::make_unique<Model>(bytes);
-    bytes_of_model = bytes;
+    model = std::make_unique<Model>(bytes, verify);
+    of_which = {bytes, verify};
     model->keep_buffers();
     model->save();
   }
@@ -276,9 +276,8 @@ Pair training_lost(Model& model) {
   return {lost, time_seconds([&] { model.save(); })};
 }
 
-// `first`: of a model that was never saved, whose buffers were touched in the background.
-Pair sample_training_lost(int64_t bytes, bool first) {
-  if (!first) return training_lost(model_of(bytes));
+// The first save of a model, whose buffers were touched in the background.
+Pair sample_first_save(int64_t bytes) {
   Model model(bytes);
   model.keep_buffers();
   return training_lost(model);
@@ -299,22 +298,24 @@ void add_snapshot_rows(std::vector<Row>& rows) {
                     .sample = [=] { return sample_held_up(bytes, most); },
                     .goal_ours = most ? 5.0 : 1.0});
   };
-  const auto add_lost = [&](const std::string& which, int64_t bytes, bool first) {
+  const auto add_lost = [&](const std::string& which, std::function<Pair()> sample) {
     rows.push_back({.name = "snapshot/training_lost_" + which,
                     .what = "training lost by a save beside it, both cores training, beside one that it waits for",
                     .unit = "s",
                     .goal = 0.5,
                     .bound = Bound::kAtMost,
-                    .sample = [=] { return sample_training_lost(bytes, first); },
+                    .sample = std::move(sample),
+                    .samples = 11,  // a step of 1 GiB takes longer than what is lost
                     .goal_ours = 0.2});
   };
   add("64MiB", 64 * kMiB, false, 0.2);
   add("64MiB", 64 * kMiB, true, 1);
-  add_lost("64MiB", 64 * kMiB, false);
+  add_lost("64MiB", [] { return training_lost(model_of(64 * kMiB)); });
   add("1GiB", 1024 * kMiB, false, 0.02);
   add("1GiB", 1024 * kMiB, true, 0.1);
-  add_lost("1GiB", 1024 * kMiB, false);
-  add_lost("first_1GiB", 1024 * kMiB, true);
+  add_lost("1GiB", [] { return training_lost(model_of(1024 * kMiB)); });
+  add_lost("written_1GiB", [] { return training_lost(model_of(1024 * kMiB, Verification::kNever)); });
+  add_lost("first_1GiB", [] { return sample_first_save(1024 * kMiB); });
 }
 
 }  // namespace longhaul::bench
