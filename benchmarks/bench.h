@@ -51,8 +51,8 @@ struct Result {
   bool holds = false;
 };
 
-// A row's sample where each side leaves the machine to the next as it was not before: the memory that it gave back, a
-// disk that has cleaning up to do. So from one sample to the next the other side goes first.
+// A row's sample of two sides that each change the machine for the one after it: by the memory that they give back, by
+// what the disk has to clean up. So from one sample to the next the other side goes first.
 std::function<Pair()> in_turns(std::function<double()> ours, std::function<double()> beside);
 
 // Errors are whatever `row.sample` throws.

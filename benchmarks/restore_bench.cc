@@ -24,13 +24,18 @@ namespace {
 constexpr int kVariables = 200;
 constexpr double kGiga = 1e9;
 
-// Seconds to read the file into new memory past the kernel's cache, 16 reads of 16 MiB at a time: what the disk and the
-// kernel can do, without a look at the bytes.
-double direct_read_seconds(const std::string& path) {
-  constexpr size_t kBlock = size_t{16} << 20, kPage = 4096;
+constexpr size_t kBlock = size_t{16} << 20;
+
+std::unique_ptr<FreshMemory> memory_for(const std::string& path) {
+  return std::make_unique<FreshMemory>((std::filesystem::file_size(path) + kBlock - 1) / kBlock * kBlock);
+}
+
+// Seconds to read the file past the kernel's cache, 16 reads of 16 MiB at a time: what the disk and the kernel can do,
+// without a look at the bytes.
+double direct_read_seconds(const std::string& path, const FreshMemory& memory) {
+  constexpr size_t kPage = 4096;
   constexpr unsigned kInFlight = 16;
   const size_t size = std::filesystem::file_size(path);
-  const FreshMemory memory((size + kBlock - 1) / kBlock * kBlock);  // given back after the measurement, as ours is
   return time_seconds([&] {
     const Descriptor file(path, O_RDONLY | O_DIRECT);
     io_uring ring;
@@ -104,9 +109,19 @@ class Saved {
     if (!damages.empty()) throw std::runtime_error(damages[0]);
     return bytes_ / kGiga / seconds;
   }
+  // Into new memory, as variables have that are restored.
   double read_directly() {
-    make_cold(data_path(prefix(), 0, 1));
-    return bytes_ / kGiga / direct_read_seconds(data_path(prefix(), 0, 1));
+    const std::string path = data_path(prefix(), 0, 1);
+    const auto memory = memory_for(path);  // given back after the measurement, as ours is
+    make_cold(path);
+    return bytes_ / kGiga / direct_read_seconds(path, *memory);
+  }
+  // Into memory that was used before, as what is only verified is read.
+  double read_directly_again() {
+    const std::string path = data_path(prefix(), 0, 1);
+    if (!kept_) kept_ = memory_for(path);
+    make_cold(path);
+    return bytes_ / kGiga / direct_read_seconds(path, *kept_);
   }
   double load_with_torch() {
     make_cold(torch_path());
@@ -145,6 +160,7 @@ class Saved {
   Graph graph_;
   std::vector<Variable> variables_;
   std::unique_ptr<Saver> saver_;
+  std::unique_ptr<FreshMemory> kept_;
   double bytes_ = 0, sum_ = 0;
 };
 
@@ -170,10 +186,10 @@ void add_restore_rows(std::vector<Row>& rows) {
                   .sample = in_turns([] { return saved().restore(); }, [] { return saved().load_with_torch(); }),
                   .samples = 30});
   rows.push_back({.name = "restore/1GiB_verify",
-                  .what = "every checksum of a checkpoint, nothing cached, beside O_DIRECT reads of the file",
+                  .what = "every checksum of a checkpoint, nothing cached, beside O_DIRECT reads into used memory",
                   .unit = "GB/s",
                   .goal = 0.95,
-                  .sample = in_turns([] { return saved().verify(); }, [] { return saved().read_directly(); }),
+                  .sample = in_turns([] { return saved().verify(); }, [] { return saved().read_directly_again(); }),
                   .samples = 30});
 }
 

@@ -298,24 +298,26 @@ void add_snapshot_rows(std::vector<Row>& rows) {
                     .sample = [=] { return sample_held_up(bytes, most); },
                     .goal_ours = most ? 5.0 : 1.0});
   };
-  const auto add_lost = [&](const std::string& which, std::function<Pair()> sample) {
+  const auto add_lost = [&](const std::string& which, const std::string& of_what, std::function<Pair()> sample) {
     rows.push_back({.name = "snapshot/training_lost_" + which,
-                    .what = "training lost by a save beside it, both cores training, beside one that it waits for",
+                    .what = fmt::format(
+                        "training lost by {} beside it, both cores training, beside one that it waits for", of_what),
                     .unit = "s",
                     .goal = 0.5,
                     .bound = Bound::kAtMost,
                     .sample = std::move(sample),
-                    .samples = 11,  // a step of 1 GiB takes longer than what is lost
+                    .samples = 11,  // a step of the large model takes longer than what is lost
                     .goal_ours = 0.2});
   };
   add("64MiB", 64 * kMiB, false, 0.2);
   add("64MiB", 64 * kMiB, true, 1);
-  add_lost("64MiB", [] { return training_lost(model_of(64 * kMiB)); });
+  add_lost("64MiB", "a save", [] { return training_lost(model_of(64 * kMiB)); });
   add("1GiB", 1024 * kMiB, false, 0.02);
   add("1GiB", 1024 * kMiB, true, 0.1);
-  add_lost("1GiB", [] { return training_lost(model_of(1024 * kMiB)); });
-  add_lost("written_1GiB", [] { return training_lost(model_of(1024 * kMiB, Verification::kNever)); });
-  add_lost("first_1GiB", [] { return sample_first_save(1024 * kMiB); });
+  add_lost("1GiB", "a save", [] { return training_lost(model_of(1024 * kMiB)); });
+  add_lost("written_1GiB", "a save that is not read back",
+           [] { return training_lost(model_of(1024 * kMiB, Verification::kNever)); });
+  add_lost("first_1GiB", "a process's first save", [] { return sample_first_save(1024 * kMiB); });
 }
 
 }  // namespace longhaul::bench

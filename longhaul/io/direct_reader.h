@@ -26,7 +26,7 @@ struct DirectReaderOptions {
 // told.
 //
 // The windows of a batch that is only shown (a checkpoint that is read back) are kept for the next such one, up to 16,
-// since the page faults of new memory cost the processor as much again as the reading.
+// since the page faults of new memory, if it is of small pages, cost the processor as much again as the reading.
 void read_directly(const ReadableFile& file, int fd, std::span<const ReadRequest> requests,
                    const ReadableFile::UsePart& use, const DirectReaderOptions& options = {});
 

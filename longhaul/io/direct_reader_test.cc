@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -309,7 +310,9 @@ class DirectReader : public ::testing::Test {
   std::unique_ptr<ReadableFile> file_;
 };
 
+// In small pages, of which faults can be counted.
 TEST_F(DirectReader, WhatIsOnlyShownCostsPageFaultsTheFirstTimeAlone) {
+  ASSERT_EQ(::prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), 0);
   const auto faults_of_a_reading = [this] {
     const int64_t before = page_faults();
     size_t seen = 0;
@@ -319,10 +322,16 @@ TEST_F(DirectReader, WhatIsOnlyShownCostsPageFaultsTheFirstTimeAlone) {
   };
   faults_of_a_reading();
   EXPECT_LT(faults_of_a_reading(), 1000) << "of 4096 pages";
+  ASSERT_EQ(::prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), 0);
 }
 
 TEST_F(DirectReader, WhatIsOnlyShownBeginsAtAHugePage) {
-  read([](const ReadPart& part) { EXPECT_EQ(reinterpret_cast<uintptr_t>(part.bytes.data()) % kHugePage, 0u); });
+  int windows = 0;
+  read([&](const ReadPart& part) {
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(part.bytes.data()) % kHugePage, 0u);
+    ++windows;
+  });
+  EXPECT_EQ(windows, 4);
 }
 
 TEST(ReadPlan, NeighboursComeInOneReadAndLargeOnesInBlocks) {

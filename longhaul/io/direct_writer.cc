@@ -281,7 +281,7 @@ void DirectWriter::flush() {
 
 // All that was foretold is here: why should the device wait until somebody syncs?
 void DirectWriter::submit_what_is_left() {
-  if (!queue_) return;
+  if (!queue_ && blocks_[open_].size < kDirectFrom) return;
   const std::string tail = take_tail();
   if (blocks_[open_].size > 0) submit();
   copy(tail);

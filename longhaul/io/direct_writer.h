@@ -29,8 +29,8 @@ struct DirectWriterOptions {
 //   put together --full--> under way --written--> free        blocks; what lent bytes to one is let go when it is free,
 //                                                             which each append looks for
 //
-// While no block is under way, one of 1 MiB is full: the device gets something to do. So is the last one of what was
-// expected, once that is all there.
+// While no block is under way, one of 1 MiB is full: the device gets something to do. So is the last one, once
+// exactly as many bytes are there as were expected.
 //
 // What is appended is put together to blocks that begin at multiples of 4096. Bytes are borrowed where their place in
 // the file and in memory allows it, and copied into the block's own buffer where not: edges, small pieces, memory that

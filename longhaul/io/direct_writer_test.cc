@@ -53,9 +53,13 @@ class DirectWriterTest : public ::testing::TestWithParam<Path> {
   }
 
   // Small blocks, so that a few megabytes are many.
-  std::unique_ptr<DirectWriter> create_on_path() {
+  std::unique_ptr<DirectWriter> create_on_path(uint64_t expected_bytes = 0) {
     if (GetParam().queue == make_uring_queue && !make_uring_queue(1)) return nullptr;
-    return create({.block_bytes = 256 * 1024, .in_flight = 3, .direct = GetParam().direct, .queue = GetParam().queue});
+    return create({.expected_bytes = expected_bytes,
+                   .block_bytes = 256 * 1024,
+                   .in_flight = 3,
+                   .direct = GetParam().direct,
+                   .queue = GetParam().queue});
   }
 
   std::string contents() const { return read_file(FileSystem::real(), path_); }
@@ -107,6 +111,22 @@ TEST_P(DirectWriterTest, WhatIsAppendedIsTheFile) {
   file->append("the end");
   file->close();
   EXPECT_TRUE(contents() == wanted + "the end");
+}
+
+TEST_P(DirectWriterTest, WhatWasForetoldIsTheFileAndMoreMayFollow) {
+  const Memory memory(3 * kMiB + 5000);
+  const std::string wanted(memory.bytes());
+  for (const size_t last : {size_t{5}, size_t{4096}, size_t{100'000}, wanted.size()}) {
+    const auto file = create_on_path(wanted.size());
+    if (!file) GTEST_SKIP() << "io_uring is refused here";
+    file->append_borrowed(memory.bytes().substr(0, wanted.size() - last), memory.owner());
+    file->append_borrowed(memory.bytes().substr(wanted.size() - last), memory.owner());
+    file->append("");
+    if (last == 4096) file->sync();
+    file->append("and more");
+    file->close();
+    EXPECT_TRUE(contents() == wanted + "and more") << last;
+  }
 }
 
 TEST_P(DirectWriterTest, AFileTooLargeIsAnErrorWithItsName) {
@@ -336,18 +356,29 @@ TEST_F(DirectWriterQueueTest, ADeviceWithNothingToDoGetsABlockThatIsNotFullYet) 
 }
 
 TEST_F(DirectWriterQueueTest, WhatWasForetoldIsUnderWayOnceItIsAllThere) {
-  const Memory memory(3 * kMiB);
-  const std::string_view first = memory.bytes().substr(0, kMiB), second = memory.bytes().substr(kMiB, kMiB + 5000);
-  const auto file = create_scripted(8 * kMiB, first.size() + second.size());
-  file->append_borrowed(first);
+  const Memory memory(2 * kMiB + 5000);
+  for (const bool lends : {false, true}) {
+    const auto file = create_scripted(8 * kMiB, memory.bytes().size());
+    file->append_borrowed(memory.bytes().substr(0, kMiB));
+    EXPECT_EQ(script_.submitted, 1u);
+    file->append_borrowed(memory.bytes().substr(kMiB, kMiB - 4096));
+    EXPECT_EQ(script_.submitted, 1u) << "the device has something to do";
+    const std::string_view last = memory.bytes().substr(2 * kMiB - 4096);
+    lends ? file->append_borrowed(last) : file->append(last);
+    EXPECT_EQ(script_.submitted, 2u) << lends;
+    file->close();
+    EXPECT_TRUE(contents() == memory.bytes());
+    script_.submitted = 0;
+  }
+}
+
+TEST_F(DirectWriterQueueTest, WhatWasForetoldIsUnderWayThoughItCameAtOnce) {
+  const Memory memory(kMiB + 5000);
+  const auto file = create_scripted(8 * kMiB, memory.bytes().size());
+  file->append(memory.bytes());
   EXPECT_EQ(script_.submitted, 1u);
-  file->append_borrowed(second.substr(0, kMiB));
-  EXPECT_EQ(script_.submitted, 1u) << "the device has something to do";
-  file->append(second.substr(kMiB));
-  EXPECT_EQ(script_.submitted, 2u);
-  file->append("and more");
-  file->sync();
-  EXPECT_TRUE(contents() == std::string(first) + std::string(second) + "and more");
+  file->close();
+  EXPECT_TRUE(contents() == memory.bytes());
 }
 
 TEST_F(DirectWriterQueueTest, ASmallFileIsWrittenWithoutAQueue) {

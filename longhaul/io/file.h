@@ -83,7 +83,8 @@ class FileSystem {
   // none of its bytes.
   struct LargeFileOptions {
     IfExists if_exists = IfExists::kTruncate;
-    uint64_t expected_bytes = 0;  // that will be appended, as far as is known: room for them is asked for; 0: unknown
+    uint64_t expected_bytes = 0;  // that will be appended, as far as is known: room for them is asked for, and
+                                  // once so many are there, none waits for more; 0: unknown
   };
   virtual std::unique_ptr<WritableFile> create_large(const std::string& path, const LargeFileOptions& options) {
     return create(path, options.if_exists);
