@@ -163,17 +163,17 @@ Model& model_of(int64_t bytes, int variables) {
   return *model;
 }
 
-using Seconds = double (Model::*)();
+using Measurement = double (Model::*)();  // in seconds
 
 // GB/s of what takes so many seconds.
-std::function<double()> speed(int64_t bytes, Seconds seconds) {
+std::function<double()> speed(int64_t bytes, Measurement seconds) {
   return [=] {
     Model& model = model_of(bytes, 200);
     return model.gigabytes() / (model.*seconds)();
   };
 }
 
-std::function<double()> milliseconds_of_64KiB(Seconds seconds) {
+std::function<double()> milliseconds_of_64KiB(Measurement seconds) {
   return [=] { return 1e3 * (model_of(64 * 1024, 2).*seconds)(); };
 }
 
