@@ -27,16 +27,46 @@ void CheckpointList::add(const std::string& prefix, double time, std::optional<d
 void CheckpointList::retire(const Entry& entry) {
   if (const auto kept = kept_.find(entry.prefix); kept != kept_.end()) {
     kept->second.fallen_out = true;
-    const std::vector<std::string> best = this->best();
-    if (kept->second.pinned || std::find(best.begin(), best.end(), entry.prefix) != best.end()) return;
+    if (is_held(entry.prefix)) return;
     kept_.erase(kept);
   }
-  const double interval = retention_.keep_checkpoint_every_n_hours * 3600;
-  if (interval > 0 && entry.time - interval >= last_preserved_) {
+  if (is_to_be_preserved(entry, last_preserved_)) {
     last_preserved_ = entry.time;
   } else {
     doomed_.push_back(entry.prefix);
   }
+}
+
+bool CheckpointList::is_held(const std::string& prefix) const {
+  const auto kept = kept_.find(prefix);
+  if (kept == kept_.end()) return false;
+  const std::vector<std::string> best = this->best();
+  return kept->second.pinned || std::find(best.begin(), best.end(), prefix) != best.end();
+}
+
+bool CheckpointList::is_to_be_preserved(const Entry& entry, double last_preserved) const {
+  const double interval = retention_.keep_checkpoint_every_n_hours * 3600;
+  return interval > 0 && entry.time - interval >= last_preserved;
+}
+
+std::vector<std::string> CheckpointList::droppable() const {
+  std::vector<std::string> prefixes;
+  double last_preserved = last_preserved_;
+  for (size_t i = 0; i + 1 < entries_.size(); ++i) {
+    if (is_held(entries_[i].prefix)) continue;
+    if (is_to_be_preserved(entries_[i], last_preserved)) {
+      last_preserved = entries_[i].time;
+    } else {
+      prefixes.push_back(entries_[i].prefix);
+    }
+  }
+  return prefixes;
+}
+
+void CheckpointList::drop(const std::string& prefix) {
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.prefix == prefix; });
+  kept_.erase(prefix);
+  doomed_.push_back(prefix);
 }
 
 void CheckpointList::doom(const std::string& prefix) {

@@ -58,6 +58,11 @@ class CheckpointList {
   // Dooms what fell out and is held no more; add() does so, too.
   void doom_what_is_held_no_more();
 
+  // Those that newer ones will push out to be deleted, the oldest first: without the newest, the held, and those that
+  // will be preserved. For want of room one may go before its turn: it is listed no more, and doomed.
+  std::vector<std::string> droppable() const;
+  void drop(const std::string& prefix);
+
   // Checkpoints to delete; they stay here until they are, so that a failed deletion is tried again.
   const std::vector<std::string>& doomed() const { return doomed_; }
   void forget_doomed(const std::string& prefix) { std::erase(doomed_, prefix); }
@@ -68,6 +73,8 @@ class CheckpointList {
     double time;
   };
   bool is_listed(const std::string& prefix) const;
+  bool is_held(const std::string& prefix) const;
+  bool is_to_be_preserved(const Entry& entry, double last_preserved) const;
   void retire(const Entry& entry);
 
   const Retention retention_;

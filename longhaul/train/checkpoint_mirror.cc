@@ -76,6 +76,7 @@ class CheckpointMirror::Worker {
   void drop(const std::string& prefix);
   void abandon();
   ManagedCheckpoints::RecordOptions record_options() const;
+  Dispensable dispensable_for(const std::string& to) const;
 
   std::string in_mirror(const std::string& prefix) const { return join_path(options_.directory, base_name(prefix)); }
 
@@ -91,7 +92,8 @@ class CheckpointMirror::Worker {
 
   mutable Mutex mutex_;
   CondVar changed_;
-  std::string wanted_ GUARDED_BY(mutex_);  // the newest that is not there yet
+  std::string wanted_ GUARDED_BY(mutex_);        // the newest that is not there yet
+  bool is_replaced_ GUARDED_BY(mutex_) = false;  // since it was last looked at: by another one of its name, perhaps
   bool is_finishing_ GUARDED_BY(mutex_) = false;
   bool is_abandoned_ GUARDED_BY(mutex_) = false;
 };
@@ -101,6 +103,7 @@ void CheckpointMirror::Worker::add(const std::string& prefix) {
   if (path.empty() || directory_name(canonical_prefix(path)) != canonical_prefix(directory_)) return;
   MutexLock lock(mutex_);
   wanted_ = path;
+  is_replaced_ = true;
   changed_.notify_all();
 }
 
@@ -116,7 +119,10 @@ std::string CheckpointMirror::Worker::next() {
   while (!is_abandoned_) {
     const Seconds pause = wanted_.empty() ? kLong : options_.attempts->time_to_retry();
     if (wanted_.empty() && is_finishing_) break;
-    if (pause <= Seconds{0}) return wanted_;
+    if (pause <= Seconds{0}) {
+      is_replaced_ = false;
+      return wanted_;
+    }
     clock_.wait_for(changed_, mutex_, pause);
   }
   return "";
@@ -171,8 +177,7 @@ void CheckpointMirror::Worker::copy(const std::string& from) {
                                        .before_first_byte =
                                            [&](uint64_t all) {
                                              bytes = all;
-                                             make_room(mirror_files_, to, all,
-                                                       [&] { managed_->remove_what_fell_out(to, record_options()); });
+                                             make_room(mirror_files_, to, all, dispensable_for(to));
                                            },
                                        .before_piece = [this] { check_wanted(); },
                                        .before_change = [this] { check_owners(); },
@@ -183,6 +188,13 @@ void CheckpointMirror::Worker::copy(const std::string& from) {
     log_info("checkpoint {} is mirrored as {}: {} bytes in {:.1f} s", from, to, bytes, (clock_.now() - start).count());
   }
   succeeded(to);
+}
+
+Dispensable CheckpointMirror::Worker::dispensable_for(const std::string& to) const {
+  return {[this, to] { managed_->remove_what_fell_out(to, record_options()); },
+          [this, to](uint64_t missing, const std::function<bool()>& fits) {
+            managed_->remove_oldest(to, record_options(), missing, fits);
+          }};
 }
 
 ManagedCheckpoints::RecordOptions CheckpointMirror::Worker::record_options() const {
@@ -311,7 +323,7 @@ void CheckpointMirror::Worker::failed(const std::string& from) {
 // It needs no copy any more, unless a newer one has come.
 void CheckpointMirror::Worker::drop(const std::string& prefix) {
   MutexLock lock(mutex_);
-  if (wanted_ == prefix) wanted_.clear();
+  if (wanted_ == prefix && !is_replaced_) wanted_.clear();
   changed_.notify_all();
 }
 

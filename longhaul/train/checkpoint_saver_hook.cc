@@ -38,6 +38,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
   mirroring_.reset();
   timer_.reset();
   graph_is_written_ = stop_wanted_ = last_save_failed_ = false;
+  runs_at_step_ = 0;
   for (const auto& listener : options_.listeners) listener->begin();
 }
 
@@ -46,7 +47,16 @@ void CheckpointSaverHook::after_create_session(Session& session, const Coordinat
   if (!graph_is_written_) write_graph(session.graph());
   graph_is_written_ = true;
   if (options_.saver == nullptr && options_.scaffold == nullptr) take_over_checkpoints(step);
-  save(session, step);
+  const bool is_there = is_as_restored(session.graph(), step);
+  last_save_failed_ = true;  // until it is known better: the listeners are told of each session's first
+  save(session, step, [&] { return is_there || save_once(target(session.graph()), session).has_value(); });
+}
+
+// A training that dies soon after a restart is to find the checkpoint again that it was restored from.
+bool CheckpointSaverHook::is_as_restored(Graph& graph, int64_t step) {
+  const Saver& saver = this->saver(graph);
+  const BaseAndStep last = split_step(saver.last_saved());
+  return saver.is_as_restored() && last.step == step && canonical_prefix(last.base) == canonical_prefix(save_path_);
 }
 
 void CheckpointSaverHook::write_graph(Graph& graph) {
@@ -95,9 +105,12 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const bool is_wanted = options_.preemption != nullptr && options_.preemption->take_save_request();
   const bool is_asked_for = is_retry_due() || is_wanted;
+  ++runs_at_step_;
   if (is_asked_for || may_be_due(values)) {
     const int64_t step = step_.now(context.session());
-    if (is_asked_for || timer_.should_trigger_for_step(step)) save(context.session(), step);
+    const bool has_moved = step != timer_.last_triggered_step();
+    if (is_asked_for || is_due(step)) save(context.session(), step);
+    if (has_moved || has_waited_for_steps()) runs_at_step_ = 0;
   }
   if (stop_wanted_) context.request_stop();
 }
@@ -110,19 +123,38 @@ bool CheckpointSaverHook::is_retry_due() const {
 
 // Judges by the step that the run began with. Where only the time counts, runs are spared the reading of it.
 bool CheckpointSaverHook::may_be_due(const SessionRunValues& values) const {
+  if (has_waited_for_steps()) return true;
   const int64_t before =
       options_.save_steps ? HookStep::before_the_run(values) : timer_.last_triggered_step().value_or(0);
   return timer_.should_trigger_for_step(before + options_.steps_per_run);
 }
 
+// A program that forgets to count its steps is not to lose all for it: where the step stands still, what has changed is
+// saved as time passes, or after so many runs as would have been steps.
+bool CheckpointSaverHook::is_due(int64_t step) const {
+  const bool stands_still = step == timer_.last_triggered_step();
+  return timer_.should_trigger_for_step(step) || (stands_still && (options_.save_secs || has_waited_for_steps()));
+}
+
+bool CheckpointSaverHook::has_waited_for_steps() const {
+  constexpr int64_t kFewestRuns = 1000;  // others than steps, a validation's above all, are not to be looked at each
+  return options_.save_steps && runs_at_step_ >= std::max(*options_.save_steps, kFewestRuns);
+}
+
 SaveTarget CheckpointSaverHook::target(Graph& graph) {
-  return {saver(graph),
-          *saves_,
-          save_path_,
-          step_.tensor(),
-          writer_.get(),
-          options_.journal.get(),
-          [this](const SaveReport& report) { return costs_of(report); }};
+  return {.saver = saver(graph),
+          .attempts = *saves_,
+          .save_path = save_path_,
+          .global_step = step_.tensor(),
+          .writer = writer_.get(),
+          .journal = options_.journal.get(),
+          .costs = [this](const SaveReport& report) { return costs_of(report); },
+          .before_write = [this](std::optional<int64_t> step) { announce(step); }};
+}
+
+void CheckpointSaverHook::announce(std::optional<int64_t> step) {
+  is_writing_ = true;
+  log_info("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
 }
 
 SaveCosts CheckpointSaverHook::costs_of(const SaveReport& report) {
@@ -132,23 +164,23 @@ SaveCosts CheckpointSaverHook::costs_of(const SaveReport& report) {
 }
 
 void CheckpointSaverHook::save(Session& session, int64_t step) {
+  save(session, step, [&] { return save_once(target(session.graph()), session).has_value(); });
+}
+
+// Of a step that is saved already the listeners know, unless its checkpoint is replaced.
+void CheckpointSaverHook::save(Session& session, int64_t step, const std::function<bool()>& attempt) {
+  const bool is_known = step == timer_.last_triggered_step() && !last_save_failed_;
   timer_.update_last_triggered_step(step);
-  log_info("Saving checkpoints for {} into {}.", step, save_path_);
-  tell_before(session, step);
-  last_save_failed_ = !save_once(target(session.graph()), session).has_value();
-  if (!last_save_failed_) tell_after(session, step);
+  is_writing_ = false;
+  if (!is_known) tell_before(session, step);
+  last_save_failed_ = !attempt();
+  if (!last_save_failed_ && (is_writing_ || !is_known)) tell_after(session, step);
   if (options_.chooses_interval) choose_interval();
 }
 
 void CheckpointSaverHook::choose_interval() {
   const RunHistory history = options_.journal ? options_.journal->history() : RunHistory{};
   timer_.set_every_secs(best_save_interval(history, meter_.cost()));
-}
-
-void CheckpointSaverHook::save_at_end(Session& session, int64_t step) {
-  log_info("Saving checkpoints for {} into {}.", step, save_path_);
-  tell_before(session, step);
-  if (save_last_in_time(target(session.graph()), session, options_.preemption)) tell_after(session, step);
 }
 
 void CheckpointSaverHook::tell_before(Session& session, int64_t step) {
@@ -165,8 +197,7 @@ void CheckpointSaverHook::tell_after(Session& session, int64_t step) {
 
 void CheckpointSaverHook::end(Session& session) {
   const int64_t step = step_.now(session);
-  const bool is_saved = step == timer_.last_triggered_step() && !last_save_failed_;
-  if (!is_saved) save_at_end(session, step);
+  save(session, step, [&] { return save_last_in_time(target(session.graph()), session, options_.preemption); });
   for (const auto& listener : options_.listeners) listener->end(session, step);
   flush_or_log(*writer_);
   if (options_.mirror == nullptr) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,8 +55,10 @@ struct CheckpointSaverHookOptions {
   Clock* clock = &Clock::real();
 };
 
-// Takes a checkpoint when a session was created, then every so often, and at the end if there were more steps. A step
-// that the saver has saved or restored last is not written again.
+// Takes a checkpoint when a session was created, unless it was restored from the one of that name; then every so often,
+// and at the end. What is on the disk already, byte for byte, is not written again (save_once.h): the end saves what
+// was assigned after the last checkpoint, though the step be the same. Where the step stands still though runs are
+// made, it looks every save_secs, or every save_steps (1000 at least) runs, whether there is something to save.
 //
 // A save whose files cannot be written does not end the training (save_once.h): it is tried again after a run, when
 // SaveAttempts says so, and by the next one that is due. At the end it is insisted on (last_save.h).
@@ -86,9 +89,13 @@ class CheckpointSaverHook : public SessionRunHook {
   void take_over_checkpoints(int64_t step);
   bool is_retry_due() const;
   bool may_be_due(const SessionRunValues& values) const;
+  bool is_due(int64_t step) const;
+  bool has_waited_for_steps() const;
   void save(Session& session, int64_t step);
-  void save_at_end(Session& session, int64_t step);
+  void save(Session& session, int64_t step, const std::function<bool()>& attempt);
+  bool is_as_restored(Graph& graph, int64_t step);
   SaveTarget target(Graph& graph);
+  void announce(std::optional<int64_t> step);
   SaveCosts costs_of(const SaveReport& report);
   void choose_interval();
   void tell_before(Session& session, int64_t step);
@@ -106,6 +113,8 @@ class CheckpointSaverHook : public SessionRunHook {
   bool graph_is_written_ = false;
   bool stop_wanted_ = false;  // by a listener
   bool last_save_failed_ = false;
+  int64_t runs_at_step_ = 0;  // since the step moved, as far as is known
+  bool is_writing_ = false;   // the save under way, or the last one, is of something new
 };
 
 }  // namespace longhaul

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <system_error>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
@@ -44,16 +46,28 @@ uint64_t stored_bytes(const std::vector<Tensor>& values) {
   return bytes;
 }
 
-void make_room(FileSystem& files, const std::string& prefix, uint64_t data_bytes,
-               const std::function<void()>& remove_old) {
+bool is_disk_full(const Error& error) {
+  const std::string_view text = error.what();
+  const auto says = [&](int error_number) {
+    return text.find(std::generic_category().message(error_number)) != text.npos;
+  };
+  return error.code() == Code::kResourceExhausted && (says(ENOSPC) || says(EDQUOT));
+}
+
+void make_room(FileSystem& files, const std::string& prefix, uint64_t data_bytes, const Dispensable& dispensable) {
   const std::string directory = directory_name(prefix);
   const uint64_t need = data_bytes + data_bytes / 64 + (uint64_t{1} << 20);
-  uint64_t room = free_bytes_if_known(files, directory);
-  if (room >= need) return;
+  uint64_t room = 0;
+  const auto fits = [&] {
+    room = free_bytes_if_known(files, directory);
+    return room >= need;
+  };
+  if (fits()) return;
   log_warning("{} needs {} bytes, and the disk has {} free: what nobody needs is removed first", prefix, need, room);
-  remove_what_nobody_needs(files, prefix, remove_old);
-  room = free_bytes_if_known(files, directory);
-  if (room >= need) return;
+  remove_what_nobody_needs(files, prefix, dispensable.remove_old);
+  if (fits()) return;
+  dispensable.remove_oldest(need - room, fits);
+  if (fits()) return;
   throw ResourceExhaustedError(
       fmt::format("{} needs {} bytes, and the disk has {} free: nothing was written. Make room, or keep fewer "
                   "checkpoints (max_to_keep)",

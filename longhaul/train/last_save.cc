@@ -43,15 +43,21 @@ bool save_last_in_time(const SaveTarget& target, Session& session, const Preempt
   const Seconds left = *preemption->time_left();
   const std::string newest = target.saver.last_saved();
   const std::optional<int64_t> step = step_of(target, session);
-  const bool is_saved = step && !newest.empty() && split_step(newest).step == step;
+  // What was assigned since then is saved if there is time: until it is, the one before stays.
+  const bool is_step_saved = step && !newest.empty() && split_step(newest).step == step;
   const std::string why_not = is_idle ? too_long(target.saver, left) : "another save is still under way";
-  if (!is_saved && !why_not.empty()) {
+  if (!is_step_saved && !why_not.empty()) {
     log_warning("preempted, with {:.1f} s left: no last checkpoint is taken, as {}; {}", left.count(), why_not,
                 lost_steps(newest, step));
     if (!is_idle) target.saver.wait_until_idle(target.attempts.last_save_patience());  // the kill may be late
     return false;
   }
-  if (is_idle) save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_patience()));
+  if (is_idle) {
+    save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_patience()));
+  } else {
+    log_warning("preempted, with {:.1f} s left: what was assigned since {}, if anything, is not saved, as {}",
+                left.count(), newest, why_not);
+  }
   return true;
 }
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/io/directory_lock.h"
 
@@ -25,29 +26,53 @@ bool has_files(FileSystem& files, const std::string& prefix) {
          files.exists(meta_graph_filename(prefix));
 }
 
+uint64_t bytes_of(FileSystem& files, const std::vector<std::string>& prefixes) {
+  uint64_t bytes = 0;
+  for (const std::string& prefix : prefixes) {
+    for (const std::string& path : data_files_of(files, prefix)) bytes += files.open(path)->size();
+  }
+  return bytes;
+}
+
+bool is_whole(FileSystem& files, const std::string& prefix) {
+  try {
+    return BundleReader(files, prefix).verify().empty();
+  } catch (const Error& error) {
+    log_warning("checkpoint {} cannot be read: {}", prefix, error.what());
+    return false;
+  }
+}
+
 }  // namespace
 
 void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& options) {
-  const std::string directory = directory_name(prefix);
   MutexLock one_at_a_time(changing_files_);
   adopt_retention(prefix, options.latest_filename);
   const double now = clock_.wall_time();
   if (options.before_deletion && would_delete(prefix, now, options.metric)) options.before_deletion();
+  {
+    MutexLock lock(mutex_);
+    list_.add(key_of(prefix), now, options.metric);
+  }
+  store_retention(prefix, options.latest_filename);
+  write_state(prefix, now, options);
+  check_directory_owner(files_, prefix);
+  remove_doomed(prefix, options);
+}
+
+// With `prefix` as the newest.
+void ManagedCheckpoints::write_state(const std::string& prefix, double now, const RecordOptions& options) {
   CheckpointState state;
   {
     MutexLock lock(mutex_);
     const std::string key = key_of(prefix);
-    list_.add(key, now, options.metric);
     state = list_.state(key, now);
     state.model_checkpoint_path = spelled(key);
     state.all_model_checkpoint_paths = spelled(state.all_model_checkpoint_paths);
     state.doomed_checkpoint_paths = spelled(state.doomed_checkpoint_paths);
   }
-  store_retention(prefix, options.latest_filename);
   check_directory_owner(files_, prefix);
-  write_checkpoint_state(files_, directory, state, options.relative_paths, options.latest_filename);
-  check_directory_owner(files_, prefix);
-  remove_doomed(prefix, options);
+  write_checkpoint_state(files_, directory_name(prefix), state, options.relative_paths, options.latest_filename);
 }
 
 bool ManagedCheckpoints::would_delete(const std::string& prefix, double now, std::optional<double> metric) {
@@ -68,6 +93,63 @@ void ManagedCheckpoints::remove_what_fell_out(const std::string& prefix, const R
   }
   check_directory_owner(files_, prefix);
   remove_doomed(prefix, options);
+}
+
+bool ManagedCheckpoints::remove_oldest(const std::string& prefix, const RecordOptions& options, uint64_t missing,
+                                       const std::function<bool()>& fits) {
+  MutexLock one_at_a_time(changing_files_);
+  adopt_retention(prefix, options.latest_filename);
+  check_directory_owner(files_, prefix);
+  const std::vector<std::string> removable = removable_before(prefix);
+  if (bytes_of(files_, removable) < missing) return false;
+  bool is_one_removed = false;
+  for (const std::string& oldest : removable) {
+    if (is_one_removed && fits()) break;
+    log_warning("there is no room for {}: checkpoint {} is deleted before its turn", prefix, oldest);
+    drop(oldest, prefix, options);
+    is_one_removed = true;
+  }
+  return is_one_removed;
+}
+
+// The oldest first.
+std::vector<std::string> ManagedCheckpoints::removable_before(const std::string& prefix) const {
+  std::vector<std::string> listed, droppable;
+  {
+    MutexLock lock(mutex_);
+    listed = spelled(list_.prefixes());
+    droppable = spelled(list_.droppable());
+  }
+  if (droppable.empty()) return {};
+  const auto newest_whole =
+      std::find_if(listed.rbegin(), listed.rend(), [&](const std::string& one) { return is_whole(files_, one); });
+  const std::set<std::string> older(newest_whole == listed.rend() ? listed.rend() : newest_whole + 1, listed.rend());
+  const std::string directory = directory_name(canonical_prefix(prefix));
+  std::erase_if(droppable, [&](const std::string& one) {
+    const std::string key = canonical_prefix(one);
+    return !older.contains(one) || key == canonical_prefix(prefix) || directory_name(key) != directory;
+  });
+  return droppable;
+}
+
+// It is taken from the state file first, as in any save. A disk on which not even that fits gets it the other way
+// round.
+void ManagedCheckpoints::drop(const std::string& dropped, const std::string& prefix, const RecordOptions& options) {
+  std::string newest;
+  {
+    MutexLock lock(mutex_);
+    list_.drop(canonical_prefix(dropped));
+    newest = spelled(list_.prefixes().back());
+  }
+  try {
+    write_state(newest, clock_.wall_time(), options);
+  } catch (const DirectoryTakenError&) {
+    throw;
+  } catch (const Error& error) {
+    log_warning("checkpoint {} is deleted, though the state file still names it: {}", dropped, error.what());
+  }
+  check_directory_owner(files_, prefix);
+  remove_old(dropped, options.meta_graph_suffix);
 }
 
 void ManagedCheckpoints::remove_doomed(const std::string& prefix, const RecordOptions& options) {

@@ -37,6 +37,13 @@ class ManagedCheckpoints {
   // checkpoint that is listed does not exist. `prefix` is the checkpoint that is to be written.
   void remove_what_fell_out(const std::string& prefix, const RecordOptions& options);
 
+  // For want of room, too: deletes listed checkpoints before their turn, the oldest first, one after another until
+  // `fits()`. Only those that newer ones would push out to be deleted (CheckpointList::droppable()), that lie beside
+  // `prefix`, and that are older than the newest one that is whole: it is read for that. None, if all of them together
+  // have less than `missing` bytes. Whether one was deleted.
+  bool remove_oldest(const std::string& prefix, const RecordOptions& options, uint64_t missing,
+                     const std::function<bool()>& fits);
+
   std::vector<std::string> prefixes() const;
   void reset(const std::vector<std::string>& prefixes);
   // Those of the state that exist, with the pins and metrics that stand beside the state file.
@@ -58,6 +65,9 @@ class ManagedCheckpoints {
   bool would_delete(const std::string& prefix, double now, std::optional<double> metric);
   void remove_doomed(const std::string& prefix, const RecordOptions& options);
   bool remove_old(const std::string& prefix, const std::string& meta_graph_suffix);
+  std::vector<std::string> removable_before(const std::string& prefix) const;
+  void drop(const std::string& dropped, const std::string& prefix, const RecordOptions& options);
+  void write_state(const std::string& prefix, double now, const RecordOptions& options);
 
   std::string key_of(const std::string& prefix) REQUIRES(mutex_);
   std::string spelled(const std::string& key) const REQUIRES(mutex_);

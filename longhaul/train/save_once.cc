@@ -25,34 +25,38 @@ void report_failure(const SaveTarget& target, std::optional<int64_t> step, const
   target.attempts.raise_if_too_many();
 }
 
-void note_in_journal(const SaveTarget& target) {
-  const std::optional<SaveReport> report = target.saver.last_report();
-  if (!report) return;
+void note_in_journal(const SaveTarget& target, const SaveReport& report) {
   const SaveCosts costs =
-      target.costs ? target.costs(*report) : SaveCosts{report->snapshot, report->total, report->snapshot};
-  if (target.journal != nullptr) target.journal->saved(report->prefix, report->step, costs);
+      target.costs ? target.costs(report) : SaveCosts{report.snapshot, report.total, report.snapshot};
+  if (target.journal != nullptr) target.journal->saved(report.prefix, report.step, costs);
 }
 
-void report_success(const SaveTarget& target, std::optional<int64_t> step, const std::string& prefix, bool is_new) {
+// `report`: absent if there was nothing to do.
+void report_success(const SaveTarget& target, std::optional<int64_t> step, const std::string& prefix,
+                    const std::optional<SaveReport>& report) {
   const int failures = target.attempts.succeeded(prefix);
   if (failures > 0) log_info("checkpoint {} is saved, after {} saves that failed", prefix, failures);
-  if (is_new) note_in_journal(target);
+  if (report) note_in_journal(target, *report);
   if (target.writer == nullptr) return;
   if (failures > 0) write_saves_work_again(*target.writer, step.value_or(0));
-  if (is_new && step) write_checkpoint_taken(*target.writer, target.save_path, prefix);
+  if (report && step) write_checkpoint_taken(*target.writer, target.save_path, prefix);
 }
 
 }  // namespace
 
 std::optional<std::string> save_once(const SaveTarget& target, Session& session) {
-  const std::string before = target.saver.last_saved();
   const StepSource step = target.global_step.valid() ? StepSource(target.global_step) : StepSource();
   SnapshotNote snapshot;
-  const SaveOptions options{.skip_if_saved = true, .after_snapshot = [&](std::optional<int64_t> at) {
-                              snapshot = {true, at};
-                              // A restart does not write again what is of steps before the checkpoint.
-                              if (target.writer != nullptr) flush_or_log(*target.writer);
-                            }};
+  std::optional<SaveReport> report;
+  const SaveOptions options{.skip_if_saved = true,
+                            .after_snapshot =
+                                [&](std::optional<int64_t> at) {
+                                  snapshot = {true, at};
+                                  // A restart does not write again what is of steps before the checkpoint.
+                                  if (target.writer != nullptr) flush_or_log(*target.writer);
+                                },
+                            .before_write = target.before_write,
+                            .after_save = [&](const SaveReport& done) { report = done; }};
   std::string prefix;
   try {
     prefix = target.saver.save(session, target.save_path, step, options);
@@ -63,8 +67,7 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
     report_failure(target, snapshot.step, std::current_exception());
     return std::nullopt;
   }
-  const bool is_new = prefix != before || !target.global_step.valid();
-  report_success(target, snapshot.step, prefix, is_new);
+  report_success(target, snapshot.step, prefix, report);
   return prefix;
 }
 

@@ -21,9 +21,12 @@ struct SaveTarget {
   RunJournal* journal = nullptr;  // as above
   // What a save has cost the training; empty: as long as it may have waited for the snapshot.
   std::function<SaveCosts(const SaveReport&)> costs = {};
+  // Called if a checkpoint is written, before its first byte: to say so.
+  std::function<void(std::optional<int64_t> step)> before_write = {};
 };
 
-// Takes a checkpoint and returns its prefix. The step that the saver has saved or restored last is not written again.
+// Takes a checkpoint and returns its prefix. What is on the disk already, byte for byte, is not written again
+// (SaveOptions::skip_if_saved).
 //
 // nullopt: the files could not be written. That is counted, logged, and told to the event file (a message, and the
 // scalar checkpoint/failed_saves), and what was written of it is gone. Thrown is what ends a training: what the session

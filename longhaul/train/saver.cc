@@ -6,6 +6,7 @@
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/same_contents.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/ops/random_state.h"
@@ -163,49 +164,100 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
   check_arguments(path, global_step, options);
   const SavesSoFar::UnderWay under_way(saves_);
   MutexLock one_at_a_time(saving_);
+  while (true) {
+    if (const auto prefix = try_to_save(session, path, global_step, options)) return *prefix;
+  }
+}
+
+// nullopt: the disk was full, and has more room now.
+std::optional<std::string> Saver::try_to_save(Session& session, const std::string& path, const StepSource& global_step,
+                                              const SaveOptions& options) {
   const Seconds start = options_.clock->now();
   Snapshot snapshot = take_snapshot(session, global_step);
   const Seconds snapshot_time = options_.clock->now() - start;
   if (options.after_snapshot) options.after_snapshot(snapshot.step);
   const std::string prefix = prefix_for(path, snapshot.step);
-  if (can_be_skipped(prefix, global_step, options)) {
+  const bool may_skip = options.skip_if_saved && global_step.tensor() != nullptr;
+  const bool is_there = may_skip && is_on_disk(prefix, snapshot, options);
+  if (is_there && !is_news(prefix, options)) {
     if (options.write_state) saves_.tell(prefix);
     return prefix;
   }
   make_parent(path);
   if (nodes_.tensors.empty()) {
     write_meta_graph(prefix, options);
-    return "";
+    return std::string();
   }
-  const auto committed = committed_bytes(prefix, global_step, options);
+  if (!is_there) announce(prefix, global_step.tensor() != nullptr ? snapshot.step : std::nullopt, options);
   SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = snapshot_time};
-  report.bytes = committed ? *committed : write(prefix, std::move(snapshot.values), options);
-  saves_.note_committed(report);
+  const auto bytes = is_there ? bytes_on_disk(prefix) : write_or_make_room(prefix, std::move(snapshot.values), options);
+  if (!bytes) return std::nullopt;
+  report.bytes = *bytes;
   if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
   if (options.write_state) managed_.record(prefix, record_options(prefix, options));
   report.total = options_.clock->now() - start;
   saves_.note_saved(report, options.write_state);
   if (options.write_state) saves_.tell(prefix);
+  if (options.after_save) options.after_save(report);
   return prefix;
 }
 
-// The size of the checkpoint, if it was written by a save that failed only then.
-std::optional<uint64_t> Saver::committed_bytes(const std::string& prefix, const StepSource& step,
-                                               const SaveOptions& options) const {
-  if (!options.skip_if_saved || step.tensor() == nullptr) return std::nullopt;
-  const std::optional<SaveReport> report = saves_.unfinished();
-  if (!report || report->prefix != prefix || !checkpoint_exists(*options_.files, prefix)) return std::nullopt;
-  return report->bytes;
+bool Saver::is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const {
+  FileSystem& files = *options_.files;
+  if (snapshot.values.empty() || !files.exists(index_path(prefix))) return false;
+  const std::string meta_graph = meta_graph_filename(prefix, options.meta_graph_suffix);
+  if (options.write_meta_graph && !files.exists(meta_graph)) return false;
+  std::vector<ExpectedTensor> tensors;
+  for (size_t i = 0; i < snapshot.values.size(); ++i) {
+    tensors.push_back({nodes_.tensors[i].name, nodes_.tensors[i].slice, snapshot.values[i]});
+  }
+  return has_exactly(files, prefix, tensors);
 }
 
-bool Saver::can_be_skipped(const std::string& prefix, const StepSource& step, const SaveOptions& options) const {
-  if (!options.skip_if_saved || step.tensor() == nullptr || options.metric) return false;
-  return prefix == saves_.last() && (saves_.last_is_listed() || !options.write_state);
+// Whether there is something to tell of a checkpoint that is on the disk.
+bool Saver::is_news(const std::string& prefix, const SaveOptions& options) const {
+  return options.metric || prefix != saves_.last() || (options.write_state && !saves_.last_is_listed());
+}
+
+// `step`: as the session has it; none if the caller gave the number.
+void Saver::announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options) {
+  if (options.before_write) options.before_write(step);
+  const bool is_replaced = prefix == saves_.last() && checkpoint_exists(*options_.files, prefix);
+  if (!step || !is_replaced || !saves_.shall_warn_of_step(*step)) return;
+  log_warning(
+      "the global step is still {} although variables have changed, so {} is overwritten and no other checkpoint is "
+      "kept: pass the step to minimize(), or run assign_add on it in each step",
+      *step, prefix);
+}
+
+uint64_t Saver::bytes_on_disk(const std::string& prefix) const {
+  uint64_t bytes = 0;
+  for (const std::string& path : data_files_of(*options_.files, prefix)) {
+    bytes += options_.files->open(path)->size();
+  }
+  return bytes;
+}
+
+// nullopt: the disk was full though it had said otherwise, as with a quota, or filled up meanwhile; and an old
+// checkpoint was deleted.
+std::optional<uint64_t> Saver::write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
+                                                  const SaveOptions& options) {
+  const Dispensable dispensable{[&] { managed_.remove_what_fell_out(prefix, record_options(prefix, options)); },
+                                [&](uint64_t missing, const auto& fits) {
+                                  managed_.remove_oldest(prefix, record_options(prefix, options), missing, fits);
+                                }};
+  make_room(*options_.files, prefix, stored_bytes(values), dispensable);
+  try {
+    return write(prefix, std::move(values), options);
+  } catch (const ResourceExhaustedError& error) {
+    if (!is_disk_full(error)) throw;
+    const bool has_room = managed_.remove_oldest(prefix, record_options(prefix, options), 0, [] { return true; });
+    if (!has_room) throw;
+    return std::nullopt;
+  }
 }
 
 uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) {
-  make_room(*options_.files, prefix, stored_bytes(values),
-            [&] { managed_.remove_what_fell_out(prefix, record_options(prefix, options)); });
   BundleWriter writer(*options_.files, prefix, writer_options(values));
   for (size_t i = 0; i < values.size(); ++i) {
     const SaverNodes::SavedTensor& tensor = nodes_.tensors[i];

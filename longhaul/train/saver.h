@@ -74,12 +74,17 @@ struct SaveOptions {
   bool write_meta_graph = true;
   bool write_state = true;       // false: neither the state file nor the list of checkpoints learns of this one
   std::optional<double> metric;  // how good this one is (SaverOptions::keep_best); NaN: not known
-  // Writes nothing if the step, read from a tensor, is that of this saver's last checkpoint, and there is nothing new
-  // to tell of it: no metric, and it is listed already where it is to be. For callers that know that nothing else
-  // changes.
+  // With a step that is read from a tensor: writes nothing if the checkpoint of that name is on the disk and has
+  // exactly what would be written, byte for byte (checkpoint/same_contents.h), whoever wrote it. If it is the one that
+  // this saver has saved or restored last, listed where it is to be, and without a metric to tell of it, the save is
+  // over then; else what stands beside it is written, as after any save.
   bool skip_if_saved = false;
   // Called with the step as soon as the variables are read: what fails after it, are the files.
   std::function<void(std::optional<int64_t> step)> after_snapshot;
+  // Called, later, if a checkpoint is written.
+  std::function<void(std::optional<int64_t> step)> before_write;
+  // Called at the end, unless there was nothing to do.
+  std::function<void(const SaveReport&)> after_save;
 };
 
 // Saves the variables of a graph, and what else keeps a state (ops/saveable.h), as checkpoints, keeps the last few of
@@ -91,8 +96,12 @@ struct SaveOptions {
 //
 // A save, step by step. A crash between any two, and an error, leave the checkpoint before or the new one, whole:
 //   1. All variables and the step are read in one run, as they are at one moment between two steps. Training goes on.
-//   2. The step that this saver has saved or restored last is not saved again (SaveOptions::skip_if_saved).
-//   3. The disk must have room for all of it (disk_room.h), or nothing is written: ResourceExhaustedError.
+//   2. What is on the disk already, with the same name and the same bytes, is not written again
+//      (SaveOptions::skip_if_saved). If the step is the same and the bytes are not, the checkpoint is replaced.
+//   3. The disk must have room for all of it (disk_room.h). Where it has not, the oldest checkpoints are deleted before
+//      their turn, as few as will do: none that is pinned, one of the best or to be preserved, and not the newest that
+//      is whole. If that is not enough, nothing is written: ResourceExhaustedError. Is the disk full nevertheless while
+//      4 or 5 write, the same is done, and the save begins anew.
 //   4. The data, the meta graph and the index go to temporary names and are synced, all of them before the first
 //      rename (BundleWriter). A committed checkpoint of the same name is then set aside, and is found there until 6.
 //   5. The data and the meta graph get their names, and the directory is synced.
@@ -103,8 +112,7 @@ struct SaveOptions {
 //   8. The list of what is kept, if it has pins or metrics, and the state file are replaced, each at once and whole.
 //   9. Old checkpoints are deleted, each one's index first. A deletion that fails is written down, and tried again
 //      after each later save, also after a restart.
-// After an error in 8, the next save of the same step with skip_if_saved begins there: a step that is committed is not
-// written again.
+// After an error in 8, the next save of the same values with skip_if_saved begins there.
 //
 // Kept are the newest `max_to_keep`; beside them those that were pinned, the `keep_best` with the best metric, and one
 // in n hours. Pins and metrics survive restarts (docs/formats/checkpoint_retention.md).
@@ -162,6 +170,8 @@ class Saver {
   // The prefix of the checkpoint that was saved or restored last, as long as nobody says that the variables now hold
   // something else.
   std::string last_saved() const { return saves_.last(); }
+  // It was restored, and nothing was saved since.
+  bool is_as_restored() const { return saves_.is_as_restored(); }
   void forget_last_saved() { saves_.forget(); }
 
   // The last save of this saver that wrote a checkpoint; nullopt: none so far.
@@ -198,12 +208,17 @@ class Saver {
   std::vector<SaveEntry> entries() const;
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
-  bool can_be_skipped(const std::string& prefix, const StepSource& step, const SaveOptions& options) const;
+  bool is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const;
+  bool is_news(const std::string& prefix, const SaveOptions& options) const;
+  void announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options);
   Snapshot take_snapshot(Session& session, const StepSource& step) REQUIRES(saving_);
   std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
   void make_parent(const std::string& path) const;
-  std::optional<uint64_t> committed_bytes(const std::string& prefix, const StepSource& step,
-                                          const SaveOptions& options) const;
+  uint64_t bytes_on_disk(const std::string& prefix) const;
+  std::optional<std::string> try_to_save(Session& session, const std::string& path, const StepSource& step,
+                                         const SaveOptions& options) REQUIRES(saving_);
+  std::optional<uint64_t> write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
+                                             const SaveOptions& options);
   uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
   BundleWriterOptions writer_options(const std::vector<Tensor>& values) const;
   std::string serialized_meta_graph() const;

@@ -65,12 +65,13 @@ TEST_F(CommitProtocol, ASaveForWhichThereIsNoRoomIsRefusedBeforeItsFirstByte) {
 
 TEST_F(CommitProtocol, TheRoomIsThatOfTheTensorsAndSomethingToSpare) {
   const Tensor numbers(kFloat, Shape({1 << 20}));
+  const Dispensable nothing{[] {}, [](uint64_t, const std::function<bool()>&) {}};
   EXPECT_EQ(stored_bytes({numbers, Tensor::scalar(1.0f)}), (4u << 20) + 4);
   EXPECT_GE(stored_bytes({Tensor::scalar<std::string>(std::string(300, 'x'))}), 300u);
   disk.room = [] { return (4 << 20) + (1 << 20); };
-  EXPECT_THROW(make_room(disk, path, 4 << 20, [] {}), ResourceExhaustedError) << "a 64th of the data is missing";
+  EXPECT_THROW(make_room(disk, path, 4 << 20, nothing), ResourceExhaustedError) << "a 64th of the data is missing";
   disk.room = [] { return (4 << 20) + (1 << 16) + (1 << 20); };
-  EXPECT_NO_THROW(make_room(disk, path, 4 << 20, [] {}));
+  EXPECT_NO_THROW(make_room(disk, path, 4 << 20, nothing));
 }
 
 TEST_F(CommitProtocol, ADiskThatDoesNotTellItsRoomIsWrittenTo) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "longhaul/checkpoint/checkpoint_files.h"
+
 namespace longhaul {
 
 SavesSoFar::UnderWay::UnderWay(SavesSoFar& saves) : saves_(saves) {
@@ -24,26 +26,35 @@ bool SavesSoFar::wait_until_idle(Seconds timeout) const {
 void SavesSoFar::note_restored(const std::string& prefix) {
   MutexLock lock(mutex_);
   last_ = prefix;
-  last_is_listed_ = true;
-}
-
-void SavesSoFar::note_committed(const SaveReport& report) {
-  MutexLock lock(mutex_);
-  unfinished_ = report;
+  last_is_listed_ = is_as_restored_ = true;
+  note_step(split_step(prefix).step);
 }
 
 void SavesSoFar::note_saved(SaveReport report, bool is_listed) {
   MutexLock lock(mutex_);
   last_ = report.prefix;
   last_is_listed_ = is_listed;
+  is_as_restored_ = false;
+  note_step(report.step);
   last_report_ = std::move(report);
-  unfinished_.reset();
 }
 
 void SavesSoFar::forget() {
   MutexLock lock(mutex_);
   last_.clear();
-  unfinished_.reset();
+  is_as_restored_ = step_has_moved_ = false;
+  first_step_.reset();
+}
+
+void SavesSoFar::note_step(std::optional<int64_t> step) {
+  if (!first_step_) first_step_ = step;
+  if (step != first_step_) step_has_moved_ = true;
+}
+
+bool SavesSoFar::shall_warn_of_step(int64_t step) {
+  MutexLock lock(mutex_);
+  if (step != first_step_ || step_has_moved_) return false;
+  return !std::exchange(has_warned_, true);
 }
 
 std::shared_ptr<const SavedCallback> SavesSoFar::on_saved(SavedCallback callback) {
@@ -80,9 +91,9 @@ std::optional<SaveReport> SavesSoFar::last_report() const {
   return last_report_;
 }
 
-std::optional<SaveReport> SavesSoFar::unfinished() const {
+bool SavesSoFar::is_as_restored() const {
   MutexLock lock(mutex_);
-  return unfinished_;
+  return is_as_restored_;
 }
 
 }  // namespace longhaul

@@ -41,7 +41,6 @@ class SavesSoFar {
   bool wait_until_idle(Seconds timeout) const;  // whether none is under way
 
   void note_restored(const std::string& prefix);
-  void note_committed(const SaveReport& report);       // it has got as far as that
   void note_saved(SaveReport report, bool is_listed);  // all is done
   void forget();                                       // the variables hold something else now
   void tell(const std::string& prefix) const;          // whom on_saved() knows
@@ -49,17 +48,26 @@ class SavesSoFar {
 
   std::string last() const;  // the prefix that was saved or restored last; empty: forgotten
   bool last_is_listed() const;
+  bool is_as_restored() const;  // nothing was saved since it was restored
   std::optional<SaveReport> last_report() const;
-  std::optional<SaveReport> unfinished() const;  // committed, and nothing after it
+
+  // Whether to say that a step's checkpoint is replaced by another of the same step: true once, and only if since the
+  // first that was restored or saved after forget(), none of another step was.
+  bool shall_warn_of_step(int64_t step);
 
  private:
   Clock& clock_;
+  void note_step(std::optional<int64_t> step) REQUIRES(mutex_);
+
   mutable Mutex mutex_;
   mutable CondVar idle_;
   std::string last_ GUARDED_BY(mutex_);
   bool last_is_listed_ GUARDED_BY(mutex_) = false;
+  bool is_as_restored_ GUARDED_BY(mutex_) = false;
+  std::optional<int64_t> first_step_ GUARDED_BY(mutex_);  // since forget()
+  bool step_has_moved_ GUARDED_BY(mutex_) = false;        // since then
+  bool has_warned_ GUARDED_BY(mutex_) = false;
   std::optional<SaveReport> last_report_ GUARDED_BY(mutex_);
-  std::optional<SaveReport> unfinished_ GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<const SavedCallback>> callbacks_ GUARDED_BY(mutex_);
   int under_way_ GUARDED_BY(mutex_) = 0;
 };

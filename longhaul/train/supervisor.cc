@@ -293,7 +293,6 @@ void Supervisor::start_digests(const std::shared_ptr<Session>& session) {
 void Supervisor::save_last(const std::shared_ptr<Session>& session) {
   const bool can_save = saver() != nullptr && !save_path_.empty();
   if (!options_.save_at_end || !can_save) return;
-  log_info("Saving checkpoint to path {}", save_path_);
   save_last_in_time(save_target(*make_context(session)), *session, options_.preemption);
 }
 

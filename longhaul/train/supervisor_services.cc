@@ -40,11 +40,11 @@ SaveTarget save_target(const ServiceContext& context) {
           .save_path = context.save_path,
           .global_step = context.global_step,
           .writer = context.writer.get(),
-          .journal = context.journal.get()};
+          .journal = context.journal.get(),
+          .before_write = [path = context.save_path](auto) { log_info("Saving checkpoint to path {}", path); }};
 }
 
 bool save_checkpoint(const ServiceContext& context) {
-  log_info("Saving checkpoint to path {}", context.save_path);
   return save_once(save_target(context), *context.session).has_value();
 }
 
@@ -59,7 +59,6 @@ bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter) {
     meter.ends(clock.now(), step(), report.snapshot);
     return SaveCosts{report.snapshot, report.total, meter.last()};
   };
-  log_info("Saving checkpoint to path {}", context.save_path);
   meter.begins(clock.now(), step());
   return save_once(target, *context.session).has_value();
 }
@@ -114,7 +113,7 @@ TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceCont
       snapshots_(context_->session->snapshots()),
       meter_(context_->journal ? context_->journal->history().sums().save_cost : std::nullopt),
       interval_(context_->save_model_secs),
-      is_saved_(lies_beside(context_->saver->last_saved(), context_->save_path)) {}
+      is_saved_(context_->saver->is_as_restored() && lies_beside(context_->saver->last_saved(), context_->save_path)) {}
 
 void TimerCheckpointService::start_loop() {
   snapshots_->prepare([this] { return coord().should_stop(); });
