@@ -21,6 +21,7 @@ struct ScaffoldOptions {
   Setting<OpList> local_init_op;                           // initialises local variables and tables
   Setting<Output> summary_op;                              // all summaries of the graph, merged
   Setting<Lent<Saver>> saver;                              // of all global variables, sharded
+  bool initialize_missing = false;                         // as SupervisorOptions::initialize_missing
   const Scaffold* copy_from = nullptr;                     // has what is left open here, if it has it
   FileSystem* files = &FileSystem::real();                 // of a saver that is made
   Clock* clock = &Clock::real();
@@ -48,6 +49,7 @@ class Scaffold {
   Output ready_op() const;
   Output ready_for_local_init_op() const;
   OpList local_init_op() const;
+  bool initialize_missing() const { return options_.initialize_missing; }
   Output summary_op() const;
   std::shared_ptr<Saver> saver() const;
 

@@ -18,6 +18,7 @@ SessionManagerOptions manager_options(Graph& graph, const Scaffold& scaffold, co
           .local_init_op = scaffold.local_init_op(),
           .ready_op = scaffold.ready_op(),
           .ready_for_local_init_op = scaffold.ready_for_local_init_op(),
+          .initialize_missing = scaffold.initialize_missing(),
           .coordinator = coordinator};
 }
 

@@ -27,6 +27,9 @@ void close_quietly(Session& session) {
   }
 }
 
+constexpr const char* kNotInCheckpoint =
+    ". They are not in {}: have the saver save them, or set initialize_missing to have their initializers run";
+
 std::string init_text(const PrepareOptions& options, const OpList& local_init_op) {
   return fmt::format("init_op: {}, init_fn: {}, local_init_op: {}", options.init_op.names(),
                      options.init_fn ? "given" : "none", local_init_op.names());
@@ -58,6 +61,7 @@ std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& o
   std::shared_ptr<Session> session = make_session(options.master, options.config);
   try {
     if (!take_or_restore(*session, options)) initialize(*session, options);
+    initialize_missing(*session, options.init_feed_dict);
     check_initialized(*session, options);
   } catch (...) {
     close_quietly(*session);
@@ -70,6 +74,7 @@ RecoveredSession SessionManager::recover_session(const PrepareOptions& options) 
   check_checkpoint_arguments(options);
   RecoveredSession recovered{make_session(options.master, options.config)};
   const bool has_model = take_or_restore(*recovered.session, options);
+  initialize_missing(*recovered.session, options.init_feed_dict);
   const Readiness local = try_local_init(*recovered.session);
   if (!has_model) return recovered;
   const Readiness ready = local.ready ? check_ready(*recovered.session, options_.ready_op) : local;
@@ -169,19 +174,36 @@ void SessionManager::initialize(Session& session, const PrepareOptions& options)
   }
   run_all(session, options.init_op, options.init_feed_dict);
   if (options.init_fn) options.init_fn(session);
+  warn_of_missing(options);
+}
+
+void SessionManager::initialize_missing(Session& session, const Feeds& feeds) const {
+  if (!options_.initialize_missing || restored_from_.empty()) return;
+  const std::vector<std::string> names = longhaul::initialize_missing(session, readiness_ops(), feeds);
+  if (!names.empty()) log_info("{} does not have, and initialised are: {}", restored_from_, first_names(names));
+}
+
+void SessionManager::warn_of_missing(const PrepareOptions& options) const {
+  if (options.saver == nullptr || options.checkpoint_dir.empty() || options_.initialize_missing) return;
+  warn_of_missing_after_restore(missing_after_restore(graph_, *options.saver, readiness_ops()));
+}
+
+ReadinessOps SessionManager::readiness_ops() const {
+  return {options_.ready_op, options_.ready_for_local_init_op, options_.local_init_op.operations()};
 }
 
 void SessionManager::check_initialized(Session& session, const PrepareOptions& options) const {
   const std::string what = init_text(options, options_.local_init_op);
+  const std::string hint = restored_from_.empty() ? "" : fmt::format(kNotInCheckpoint, restored_from_);
   const Readiness local = try_local_init(session);
   if (!local.ready) {
     throw FailedPreconditionError(
-        fmt::format("Init operations did not make model ready for local_init. {}, error: {}", what, local.why));
+        fmt::format("Init operations did not make model ready for local_init. {}, error: {}{}", what, local.why, hint));
   }
   const Readiness ready = check_ready(session, options_.ready_op);
   if (!ready.ready) {
     throw FailedPreconditionError(
-        fmt::format("Init operations did not make model ready. {}, error: {}", what, ready.why));
+        fmt::format("Init operations did not make model ready. {}, error: {}{}", what, ready.why, hint));
   }
 }
 

@@ -9,6 +9,7 @@
 #include "longhaul/session/session.h"
 #include "longhaul/train/coordinator.h"
 #include "longhaul/train/fall_back.h"
+#include "longhaul/train/missing_variables.h"
 #include "longhaul/train/readiness.h"
 #include "longhaul/train/saver.h"
 
@@ -39,6 +40,9 @@ struct SessionManagerOptions {
   // is ready for local_init_op. Invalid: always ready.
   Output ready_op;
   Output ready_for_local_init_op;
+  // Whether, after a restore, the initializers are run of those global variables that the ready operations name as not
+  // initialised: for a saver that leaves some out.
+  bool initialize_missing = false;
   Seconds recovery_wait_secs{30};  // between two looks, where something is waited for
   RunOptions local_init_run_options;
   FileSystem* files = &FileSystem::real();
@@ -78,6 +82,9 @@ struct RecoveredSession {
 //
 // Of a directory the newest checkpoint is restored that is whole; damaged ones are renamed (fall_back.h).
 //
+// A model that is initialised with a saver from whose checkpoints it could not be made ready is warned of
+// (missing_variables.h).
+//
 // One thread at a time.
 class SessionManager {
  public:
@@ -113,6 +120,9 @@ class SessionManager {
   FallBackOptions fall_back_options(const PrepareOptions& options) const;
   void wait_for_checkpoint(const PrepareOptions& options) const;
   void initialize(Session& session, const PrepareOptions& options) const;
+  void initialize_missing(Session& session, const Feeds& feeds) const;
+  void warn_of_missing(const PrepareOptions& options) const;
+  ReadinessOps readiness_ops() const;
   Readiness try_local_init(Session& session) const;
   void check_initialized(Session& session, const PrepareOptions& options) const;
   Seconds next_wait(std::optional<Seconds> max_wait_secs, Seconds waited) const;

@@ -109,6 +109,7 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
                             .local_init_op = graph_defaults_.local_init_op,
                             .ready_op = graph_defaults_.ready_op,
                             .ready_for_local_init_op = graph_defaults_.ready_for_local_init_op,
+                            .initialize_missing = options_.initialize_missing,
                             .recovery_wait_secs = options_.recovery_wait_secs,
                             .local_init_run_options = options_.local_init_run_options,
                             .files = options_.files,

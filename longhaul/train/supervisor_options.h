@@ -41,6 +41,9 @@ struct SupervisorOptions {
   Setting<Lent<FileWriter>> summary_writer;   // one for logdir
   InitFn init_fn;                             // called after init_op, not when the model is recovered
   RunOptions local_init_run_options;
+  // For a saver that leaves out global variables: when the model is recovered, the initializers of those that are not
+  // initialised then are run, as ready_op names them.
+  bool initialize_missing = false;
 
   // Whether the chief locks logdir while it trains, so that a second one is refused (io/directory_lock.h).
   bool lock_logdir = true;
