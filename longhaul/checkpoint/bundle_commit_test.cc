@@ -143,8 +143,8 @@ TEST_F(BundleCommit, NamesAreGivenToWhatIsDurable) {  // unlike CB-2
                                                                           : " meta"));
     if (kind == "sync_directory") order.push_back(kind);
   }
-  EXPECT_THAT(order, ElementsAre("sync meta", "sync index", "sync data", "rename data", "rename meta", "sync_directory",
-                                 "rename index", "sync_directory"));
+  EXPECT_THAT(order, ElementsAre("sync meta", "sync index", "sync_directory", "sync data", "rename data", "rename meta",
+                                 "sync_directory", "rename index", "sync_directory"));
 }
 
 TEST_F(BundleCommit, AFileBesideTheTensorsStaysAndGoesWithItsCheckpoint) {

@@ -9,6 +9,7 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/set_aside.h"
 #include "longhaul/checkpoint/table.h"
+#include "longhaul/checkpoint/v1_checkpoint.h"
 #include "longhaul/io/crc32c.h"
 
 namespace longhaul {
@@ -35,16 +36,6 @@ void check_version(const proto::VersionDef& version, const std::string& path) {
   if (std::find(bad.begin(), bad.end(), kOurs) != bad.end()) {
     throw InvalidArgumentError(fmt::format("{}: Checkpoint disallows consumer version {}", path, kOurs));
   }
-}
-
-[[noreturn]] void throw_no_index(FileSystem& files, const std::string& prefix) {
-  if (files.exists(prefix) && !files.is_directory(prefix) && Table::is_table(*files.open(prefix))) {
-    throw UnimplementedError(fmt::format(
-        "{} is a V1 checkpoint (a single file), which is not supported: restore it with TensorFlow and save it "
-        "again with write_version=V2",
-        prefix));
-  }
-  throw NotFoundError(fmt::format("Not found: there is no checkpoint {} (no file {})", prefix, index_path(prefix)));
 }
 
 }  // namespace
@@ -77,7 +68,8 @@ std::unique_ptr<const ReadableFile> BundleIndex::open(FileSystem& files) {
     } catch (const NotFoundError&) {
     }
   }
-  throw_no_index(files, prefix_);
+  throw_no_checkpoint(files, prefix_,
+                      fmt::format("there is no checkpoint {} (no file {})", prefix_, index_path(prefix_)));
 }
 
 void BundleIndex::read_header(std::string_view bytes, const std::string& path) {

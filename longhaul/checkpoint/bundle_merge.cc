@@ -46,12 +46,13 @@ class Merge {
   void commit() {
     files_.make_directories(directory_name(prefix_));
     check_directory_owner(files_, prefix_);
+    write_index();
+    files_.sync_directory(directory_name(prefix_));  // from now on it announces the data files (bundle_writer.h)
     if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
     for (size_t i = 0; i < sources_.size(); ++i) {
       remove_if_exists(files_, target(i));
       files_.link(sources_[i], target(i));
     }
-    write_index();
     files_.sync_directory(directory_name(prefix_));
     check_directory_owner(files_, prefix_);
     files_.rename(index_temporary_, index_path(prefix_));
@@ -62,13 +63,9 @@ class Merge {
   void undo() {
     if (committed_) return;
     check_directory_owner(files_, prefix_);
+    take_names_back();
+    files_.sync_directory(directory_name(prefix_));
     remove_if_exists(files_, index_temporary_);
-    if (files_.exists(index_path(prefix_))) {  // the old one was not set aside yet
-      drop_aside(files_, prefix_);
-      return;
-    }
-    for (size_t i = 0; i < sources_.size(); ++i) remove_if_exists(files_, target(i));
-    if (files_.exists(index_path(aside_prefix(prefix_)))) put_back(files_, prefix_);
   }
 
   void remove_leftovers(bool remove_directories) {
@@ -89,6 +86,12 @@ class Merge {
   }
 
  private:
+  void take_names_back() {
+    if (files_.exists(index_path(prefix_))) return drop_aside(files_, prefix_);  // it was not set aside yet
+    for (size_t i = 0; i < sources_.size(); ++i) remove_if_exists(files_, target(i));
+    if (files_.exists(index_path(aside_prefix(prefix_)))) put_back(files_, prefix_);
+  }
+
   std::string target(size_t i) const {
     return data_path(prefix_, static_cast<int>(i), static_cast<int>(sources_.size()));
   }

@@ -162,7 +162,7 @@ TEST_F(BundleTest, NamesWhatIsMissing) {  // CB-28
     reader("absent");
     FAIL();
   } catch (const NotFoundError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("Not found"));
+    EXPECT_THAT(error.what(), HasSubstr("there is no checkpoint"));
   }
   EXPECT_THROW(BundleReader(files_, directory_.path()), NotFoundError);
   save({{"a", Tensor::scalar(1.0f)}});

@@ -215,6 +215,7 @@ void BundleWriter::finish_data() {
     const auto index = write_index();
     for (const OtherFile& other : others_) sync_and_close(*other.file);
     sync_and_close(*index);
+    files_.sync_directory(directory_);
     for (const Shard& shard : shards_) sync_and_close(*shard.file);
     check_directory_owner(files_, prefix_);
     prefix_touched_ = true;
@@ -267,6 +268,12 @@ void BundleWriter::remove_leftovers() {
 }
 
 void BundleWriter::remove_temporaries() {
+  remove_temporary_files();
+  remove_if_exists(files_, index_temporary_);
+}
+
+// Without the index.
+void BundleWriter::remove_temporary_files() {
   for (Shard& shard : shards_) {
     shard.file.reset();
     remove_if_exists(files_, shard.temporary);
@@ -275,7 +282,6 @@ void BundleWriter::remove_temporaries() {
     other.file.reset();
     remove_if_exists(files_, other.temporary);
   }
-  remove_if_exists(files_, index_temporary_);
 }
 
 // Whether the checkpoint that was set aside has the file of that path.
@@ -285,13 +291,16 @@ bool BundleWriter::is_aside(const std::string& path) const {
 }
 
 void BundleWriter::undo() {
-  remove_temporaries();
-  if (!prefix_touched_) return;
+  if (!prefix_touched_) return remove_temporaries();
+  remove_temporary_files();
   check_directory_owner(files_, prefix_);
-  if (files_.exists(index_path(prefix_))) {
-    drop_aside(files_, prefix_);
-    return;
-  }
+  take_names_back();
+  files_.sync_directory(directory_);
+  remove_if_exists(files_, index_temporary_);
+}
+
+void BundleWriter::take_names_back() {
+  if (files_.exists(index_path(prefix_))) return drop_aside(files_, prefix_);
   for (const Shard& shard : shards_) {
     if (!is_aside(shard.path)) remove_if_exists(files_, shard.path);
   }

@@ -45,7 +45,8 @@ struct BundleWriterOptions {
 // whole:
 //   1. The tensors go to temporary data files as they are added. The old one is untouched.
 //   2. While the last of them are on their way to the disk, add_file() and finish_data() write the files beside them
-//      and the index under temporary names, and then sync and close each.
+//      and the index under temporary names, sync and close each, and sync the directory: from now on the index says,
+//      whatever happens, that files of this name may be there which are not committed (crash_leftovers.h).
 //   3. The data files are synced and closed. No file gets its name before the bytes of all are durable.
 //   4. Is the name taken by a committed checkpoint, that one is set aside by hard links, durably; then its index is
 //      removed. From here on readers find the old one aside (checkpoint_files.h).
@@ -53,12 +54,12 @@ struct BundleWriterOptions {
 //   6. commit(): the directory is synced, so that no index is ever without its data.
 //   7. The index gets its name: this is the commit. The directory is synced.
 //   8. What was set aside is removed, and data files of other shard counts.
-// Destroyed before 7, the writer removes what it wrote and puts back what it had set aside. Temporary files of a dead
-// process are removed by the next writer with the same basename, whatever its step.
+// Destroyed before 7, the writer removes what it wrote and puts back what it had set aside, the temporary index last.
+// Temporary files of a dead process are removed by the next writer with the same basename, whatever its step.
 //
 // Where this process has locked the directory (io/directory_lock.h), it asks before the first byte, before each rename
 // and before anything is removed whether the directory is still its own: DirectoryTakenError. Of a directory that it
-// has lost, it removes its temporary files and no more.
+// has lost, it removes its temporary files and no more, and from step 4 on not the index.
 //
 // The same calls give the same bytes, however the file system writes them. Tensors are written in the order of the
 // calls and, where they are aligned, from where they are, without a copy: a large one may be on its way to the disk
@@ -124,8 +125,10 @@ class BundleWriter {
   std::unique_ptr<WritableFile> write_index();
   void remove_leftovers();
   void remove_temporaries();
+  void remove_temporary_files();
   bool is_aside(const std::string& path) const;
   void undo();
+  void take_names_back();
 
   FileSystem& files_;
   const std::string prefix_;

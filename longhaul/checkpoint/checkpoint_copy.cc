@@ -56,7 +56,7 @@ class Copy {
       : source_(source),
         to_(to),
         directory_(directory_name(to)),
-        place_(options.in_place ? to : join_path(join_path(directory_, kIncoming), base_name(to))),
+        place_(options.in_place ? to : join_path(incoming(), base_name(to))),
         options_(options),
         files_(*options.to_files),
         rate_(options.max_bytes_per_second, *options.clock) {}
@@ -68,16 +68,17 @@ class Copy {
 
   void make() {
     if (options_.before_first_byte) options_.before_first_byte(source_.bytes);
-    if (options_.in_place) {
-      remove_at_destination();
-      files_.sync_directory(directory_);
-    } else {
-      files_.make_directories(directory_name(place_));
-    }
+    files_.make_directories(incoming());
     try {
+      if (options_.in_place) {
+        announce();
+        remove_at_destination();
+        files_.sync_directory(directory_);
+      }
       write();
       verify();
       if (!options_.in_place) commit();
+      if (options_.in_place) clear_incoming(files_, directory_);
     } catch (...) {
       clean_up();
       throw;
@@ -85,6 +86,17 @@ class Copy {
   }
 
  private:
+  std::string incoming() const { return join_path(directory_, kIncoming); }
+
+  // An index there says that files of its name may be in the directory which are not committed.
+  void announce() {
+    const auto index = files_.create(index_path(join_path(incoming(), base_name(to_))));
+    index->append(source_.index);
+    index->sync();
+    index->close();
+    files_.sync_directory(incoming());
+  }
+
   void remove_at_destination() {
     call(options_.before_change);
     remove_checkpoint(files_, to_, options_.meta_suffix);
@@ -147,8 +159,9 @@ class Copy {
   void clean_up() {
     try {
       call(options_.before_change);
-      clear_incoming(files_, directory_);
       if (options_.in_place || !committed_prefix(files_, to_)) remove_checkpoint(files_, to_, options_.meta_suffix);
+      files_.sync_directory(directory_);
+      clear_incoming(files_, directory_);
     } catch (const std::exception& error) {
       log_debug("what is left of {} stays for now: {}", to_, error.what());
     }

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "longhaul/checkpoint/set_aside.h"
+#include "longhaul/checkpoint/v1_checkpoint.h"
 
 namespace longhaul {
 namespace {
@@ -40,22 +41,12 @@ std::optional<ShardOfShards> parse_shard(std::string_view text) {
   return result;
 }
 
-// The base names of a directory's files, sorted; none where there is no directory.
-std::vector<std::string> names_in(FileSystem& files, const std::string& directory) {
-  const std::string place = directory.empty() ? "." : directory;
-  if (!files.is_directory(place)) return {};
-  return files.list(place);
-}
-
 // Whether the data files of `base` among the sorted `names` make up a whole set.
 bool has_all_shards(const std::vector<std::string>& names, const std::string& base) {
-  const std::string start = base + std::string(kData);
   std::map<int, std::set<int>> shards;
-  for (auto it = std::lower_bound(names.begin(), names.end(), start); it != names.end() && it->starts_with(start);
-       ++it) {
-    if (const auto part = parse_shard(std::string_view(*it).substr(start.size()))) {
-      shards[part->num_shards].insert(part->shard);
-    }
+  for (const std::string& name : data_names_of(names, base)) {
+    const auto part = parse_shard(std::string_view(name).substr(base.size() + kData.size()));
+    shards[part->num_shards].insert(part->shard);
   }
   return std::any_of(shards.begin(), shards.end(), [](const auto& set) {
     return static_cast<int>(set.second.size()) == set.first && *set.second.rbegin() == set.first - 1;
@@ -122,6 +113,12 @@ bool before(const FoundCheckpoint& a, const FoundCheckpoint& b) {
 
 }  // namespace
 
+std::vector<std::string> names_in(FileSystem& files, const std::string& directory) {
+  const std::string place = directory.empty() ? "." : directory;
+  if (!files.is_directory(place)) return {};
+  return files.list(place);
+}
+
 std::string index_path(const std::string& prefix) {
   return prefix + std::string(kIndex);
 }
@@ -173,9 +170,10 @@ std::string prefix_in(FileSystem& files, const std::string& directory, const std
 
 bool checkpoint_exists(FileSystem& files, const std::string& prefix) {
   if (const auto committed = committed_prefix(files, prefix)) {
-    return has_all_shards(names_in(files, directory_name(prefix)), base_name(*committed));
+    return files.exists(data_path(*committed, 0, 1)) ||
+           has_all_shards(names_in(files, directory_name(prefix)), base_name(*committed));
   }
-  return files.exists(prefix) && !files.is_directory(prefix);
+  return is_v1_file(files, prefix);
 }
 
 std::vector<double> checkpoint_mtimes(FileSystem& files, const std::vector<std::string>& prefixes) {
@@ -195,26 +193,40 @@ void remove_if_exists(FileSystem& files, const std::string& path) {
   }
 }
 
+std::vector<std::string> data_names_of(const std::vector<std::string>& names, const std::string& base) {
+  const std::string start = base + std::string(kData);
+  std::vector<std::string> found;
+  for (auto it = std::lower_bound(names.begin(), names.end(), start); it != names.end() && it->starts_with(start);
+       ++it) {
+    if (parse_shard(std::string_view(*it).substr(start.size()))) found.push_back(*it);
+  }
+  return found;
+}
+
+std::optional<std::string> base_of_data_name(const std::string& name) {
+  const size_t at = name.rfind(kData);
+  if (at == name.npos || !parse_shard(std::string_view(name).substr(at + kData.size()))) return std::nullopt;
+  return name.substr(0, at);
+}
+
 std::vector<std::string> data_files_of(FileSystem& files, const std::string& prefix) {
   const std::string base = base_name(prefix);
-  const std::string start = base + std::string(kData);
   std::vector<std::string> paths;
-  for (const std::string& name : names_in(files, directory_name(prefix))) {
-    if (name.starts_with(start) && parse_shard(std::string_view(name).substr(start.size()))) {
-      paths.push_back(prefix + name.substr(base.size()));
-    }
+  for (const std::string& name : data_names_of(names_in(files, directory_name(prefix)), base)) {
+    paths.push_back(prefix + name.substr(base.size()));
   }
   return paths;
 }
 
 void remove_checkpoint(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
-  const bool is_v1 = !committed_prefix(files, prefix) && files.exists(prefix) && !files.is_directory(prefix);
+  const std::vector<std::string> v1 =
+      committed_prefix(files, prefix) ? std::vector<std::string>{} : v1_files(files, prefix);
   for (const std::string& part : {aside_prefix(prefix), prefix}) {
     remove_if_exists(files, index_path(part));
     for (const std::string& path : data_files_of(files, part)) remove_if_exists(files, path);
     remove_if_exists(files, meta_graph_filename(part, meta_suffix));
   }
-  if (is_v1) remove_if_exists(files, prefix);
+  for (const std::string& path : v1) remove_if_exists(files, path);
 }
 
 std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::string& directory,
@@ -244,6 +256,14 @@ std::vector<std::string> incomplete_checkpoints(FileSystem& files, const std::st
 std::string temporary_path(const std::string& path) {
   static std::atomic<uint64_t> count{0};
   return fmt::format("{}{}{}.{}", path, kTemporary, process_token(), ++count);
+}
+
+std::optional<std::string> base_of_temporary_index(const std::string& name) {
+  const size_t at = name.rfind(kTemporary);
+  if (at == name.npos || at < kIndex.size() || !std::string_view(name).substr(0, at).ends_with(kIndex)) return {};
+  const std::string_view token = std::string_view(name).substr(at + kTemporary.size());
+  if (token.empty() || token.find_first_not_of("0123456789.") != token.npos) return {};
+  return name.substr(0, at - kIndex.size());
 }
 
 void remove_stale_temporaries(FileSystem& files, const std::string& prefix) {

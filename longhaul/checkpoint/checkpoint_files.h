@@ -42,14 +42,16 @@ std::string canonical_prefix(const std::string& prefix);
 // original's checkpoints: then it is the copy of the same base name in `directory`, if there is one.
 std::string prefix_in(FileSystem& files, const std::string& directory, const std::string& prefix);
 
-// Whether there is a checkpoint of that name, with all its data files; a V1 checkpoint (one file) counts too.
+// Whether there is a checkpoint of that name, with all its data files; a V1 checkpoint in one file (v1_checkpoint.h)
+// counts too.
 bool checkpoint_exists(FileSystem& files, const std::string& prefix);
 
 // When each was committed, in seconds since 1970; those that do not exist (any more) are left out.
 std::vector<double> checkpoint_mtimes(FileSystem& files, const std::vector<std::string>& prefixes);
 
-// Removes all files of the checkpoint, the index first, so that half a checkpoint is never taken for a whole one. Files
-// that are gone already are no error.
+// Removes all files of the checkpoint, the index first, so that half a checkpoint is never taken for a whole one; where
+// it has none, and nothing is aside, those of a V1 checkpoint, and no file that is not recognised as one of these.
+// Files that are gone already are no error.
 void remove_checkpoint(FileSystem& files, const std::string& prefix, const std::string& meta_suffix = "meta");
 
 struct FoundCheckpoint {
@@ -72,12 +74,22 @@ std::vector<std::string> incomplete_checkpoints(FileSystem& files, const std::st
 // The name of a temporary file for `path`, used by no other file, in this process or another.
 std::string temporary_path(const std::string& path);
 
+// "m-1", if that is the name of a temporary file of "m-1.index".
+std::optional<std::string> base_of_temporary_index(const std::string& name);
+
 // Removes the temporary files that dead processes left of checkpoints with the basename of `prefix`, whatever their
 // step. Those of this process stay. The caller is the only process that saves under this basename.
 void remove_stale_temporaries(FileSystem& files, const std::string& prefix);
 
 // The paths of the data files of `prefix`, those set aside left out.
 std::vector<std::string> data_files_of(FileSystem& files, const std::string& prefix);
+
+// The same among the sorted `names` of a directory, by base names: "m-1.data-00000-of-00001" is one of "m-1".
+std::vector<std::string> data_names_of(const std::vector<std::string>& names, const std::string& base);
+std::optional<std::string> base_of_data_name(const std::string& name);  // nullopt: it is no data file's
+
+// The base names in a directory, sorted; none where there is no directory.
+std::vector<std::string> names_in(FileSystem& files, const std::string& directory);
 
 // Removes a file that may be gone already.
 void remove_if_exists(FileSystem& files, const std::string& path);

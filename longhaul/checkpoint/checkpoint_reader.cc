@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/checkpoint/v1_checkpoint.h"
 #include "longhaul/proto/types.pb.h"
 
 namespace longhaul {
@@ -12,10 +15,12 @@ namespace {
 
 std::string existing_prefix(const std::string& prefix_or_directory, FileSystem& files) {
   const std::string prefix = checkpoint_prefix(files, strip_file_scheme(prefix_or_directory));
-  if (checkpoint_exists(files, prefix)) return prefix;
-  throw NotFoundError(fmt::format(
-      "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {} (no such checkpoint)",
-      prefix));
+  if (committed_prefix(files, prefix)) return prefix;
+  throw_no_checkpoint(
+      files, prefix,
+      fmt::format(
+          "Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {} (no such checkpoint)",
+          prefix));
 }
 
 }  // namespace
@@ -24,6 +29,11 @@ std::string checkpoint_prefix(FileSystem& files, const std::string& prefix_or_di
   if (!files.is_directory(prefix_or_directory)) return prefix_or_directory;
   const auto latest = latest_checkpoint(files, prefix_or_directory);
   if (latest) return *latest;
+  const auto incomplete = incomplete_checkpoints(files, prefix_or_directory, "");
+  const auto step = [](const std::string& prefix) { return split_step(base_name(prefix)).step; };
+  const auto newest = std::max_element(incomplete.begin(), incomplete.end(),
+                                       [&](const auto& a, const auto& b) { return step(a) < step(b); });
+  if (newest != incomplete.end()) return *newest;
   throw NotFoundError(
       fmt::format("Couldn't find 'checkpoint' file or checkpoints in given directory {}", prefix_or_directory));
 }

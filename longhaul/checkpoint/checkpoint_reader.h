@@ -16,7 +16,8 @@ namespace longhaul {
 //   for (const CheckpointVariable& v : list_variables("runs/demo")) fmt::print("{} {}\n", v.name, v.shape.to_string());
 //   const Tensor w = load_variable("runs/demo/model.ckpt-100", "w");
 //
-// A tensor that is stored in slices is given whole. Any thread.
+// A tensor that is stored in slices is given whole. What there is stands in the index: a data file that is missing is
+// found missing when its bytes are asked for (DataLossError, which names it). Any thread.
 class CheckpointReader {
  public:
   // NotFoundError: no such checkpoint ("Unsuccessful TensorSliceReader constructor"), or none in the directory. Others:
@@ -52,7 +53,8 @@ inline CheckpointReader load_checkpoint(const std::string& prefix_or_directory,
   return CheckpointReader(prefix_or_directory, files);
 }
 
-// The prefix itself, or that of the latest checkpoint in a directory. NotFoundError: there is none in it.
+// The prefix itself, or that of the latest checkpoint in a directory; where data files of all are missing, one of
+// those. NotFoundError: there is none in it.
 std::string checkpoint_prefix(FileSystem& files, const std::string& prefix_or_directory);
 
 // "DT_FLOAT"; of an unknown number "DT_77".

@@ -92,8 +92,22 @@ TEST_F(CheckpointReaderTest, RemovingACheckpointNamedLikeTheStateFileLeavesThat)
   write_file_atomically(files_, directory_.file("checkpoint"), "the state");
   remove_checkpoint(directory_.file("checkpoint"));
   EXPECT_TRUE(files_.exists(directory_.file("checkpoint")));
-  remove_checkpoint(directory_.file("checkpoint"));  // now it cannot be told from a V1 checkpoint
-  EXPECT_FALSE(files_.exists(directory_.file("checkpoint")));
+  remove_checkpoint(directory_.file("checkpoint"));  // it is no V1 checkpoint either
+  EXPECT_TRUE(files_.exists(directory_.file("checkpoint")));
+}
+
+TEST_F(CheckpointReaderTest, WithoutADataFileItListsWhatTheIndexHasAndNamesTheFileWhenItsBytesAreWanted) {
+  const std::string data = data_path(prefix_, 0, 1);
+  files_.remove(data);
+  EXPECT_TRUE(CheckpointReader(prefix_).has_tensor("v0"));
+  EXPECT_EQ(list_variables(prefix_).size(), 3u);
+  EXPECT_EQ(list_variables(directory_.path()).size(), 3u);
+  EXPECT_THAT([&] { load_variable(prefix_, "v0"); }, ThrowsMessage<DataLossError>(HasSubstr(data)));
+}
+
+TEST_F(CheckpointReaderTest, OneThatIsCalledByItsIndexSaysByWhichNameItIs) {
+  EXPECT_THAT([&] { CheckpointReader(prefix_ + ".index"); },
+              ThrowsMessage<NotFoundError>(HasSubstr("its prefix, " + prefix_)));
 }
 
 }  // namespace

@@ -4,15 +4,20 @@
 #include <google/protobuf/io/tokenizer.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <sstream>
 
+#include "longhaul/base/excerpt.h"
+#include "longhaul/base/log.h"
 #include "longhaul/proto/checkpoint_state.pb.h"
 
 namespace longhaul {
 namespace {
 
-constexpr uint64_t kMostStateBytes = uint64_t{1} << 26;
+constexpr uint64_t kMostStateBytes = uint64_t{1} << 22;
+constexpr size_t kMostPathBytes = 4096;
 constexpr int kMostNestedMessages = 100;  // in fields that are skipped: the stack is finite
 
 // TensorFlow's readers refuse fields that they do not know, and skip comments.
@@ -64,6 +69,37 @@ std::vector<std::string> parse_doomed(const std::string& text) {
   return paths;
 }
 
+// What is longer names no file, and what has a NUL in it another one than it seems to.
+bool is_path(const std::string& path) {
+  return path.size() <= kMostPathBytes && path.find('\0') == path.npos;
+}
+
+// Without the lines of names that are none.
+CheckpointState state_of(const proto::CheckpointState& message, const std::vector<std::string>& doomed) {
+  CheckpointState state{.last_preserved_timestamp = message.last_preserved_timestamp()};
+  if (is_path(message.model_checkpoint_path())) state.model_checkpoint_path = message.model_checkpoint_path();
+  const auto& paths = message.all_model_checkpoint_paths();
+  const auto& times = message.all_model_checkpoint_timestamps();
+  const bool timed = times.size() == paths.size();
+  if (!timed) state.all_model_checkpoint_timestamps.assign(times.begin(), times.end());
+  for (int i = 0; i < paths.size(); ++i) {
+    if (!is_path(paths[i])) continue;
+    state.all_model_checkpoint_paths.push_back(paths[i]);
+    if (timed) state.all_model_checkpoint_timestamps.push_back(times[i]);
+  }
+  std::copy_if(doomed.begin(), doomed.end(), std::back_inserter(state.doomed_checkpoint_paths), is_path);
+  return state;
+}
+
+void warn_of_refused(const proto::CheckpointState& message, const CheckpointState& state, const std::string& path) {
+  const int refused =
+      message.all_model_checkpoint_paths_size() - static_cast<int>(state.all_model_checkpoint_paths.size());
+  if (refused == 0) return;
+  const auto& paths = message.all_model_checkpoint_paths();
+  log_warning("{}: {} lines with names that can be no checkpoint's are passed over, the first of them \"{}\"", path,
+              refused, excerpt(*std::find_if_not(paths.begin(), paths.end(), is_path)));
+}
+
 class KeptErrors : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber, const std::string& message) override {
@@ -74,7 +110,7 @@ class KeptErrors : public google::protobuf::io::ErrorCollector {
 };
 
 // Fields of newer writers are skipped.
-bool parse(const std::string& text, CheckpointState& state, std::string& why) {
+bool parse(const std::string& text, const std::string& path, CheckpointState& state, std::string& why) {
   proto::CheckpointState message;
   KeptErrors errors;
   google::protobuf::TextFormat::Parser parser;
@@ -85,13 +121,8 @@ bool parse(const std::string& text, CheckpointState& state, std::string& why) {
     why = errors.first;
     return false;
   }
-  state.model_checkpoint_path = message.model_checkpoint_path();
-  state.all_model_checkpoint_paths.assign(message.all_model_checkpoint_paths().begin(),
-                                          message.all_model_checkpoint_paths().end());
-  state.all_model_checkpoint_timestamps.assign(message.all_model_checkpoint_timestamps().begin(),
-                                               message.all_model_checkpoint_timestamps().end());
-  state.last_preserved_timestamp = message.last_preserved_timestamp();
-  state.doomed_checkpoint_paths = parse_doomed(text);
+  state = state_of(message, parse_doomed(text));
+  warn_of_refused(message, state, path);
   why = "it names no checkpoint";
   return !state.model_checkpoint_path.empty();
 }
@@ -122,7 +153,17 @@ void write_checkpoint_state(FileSystem& files, const std::string& directory, con
                     "different save path.",
                     state.model_checkpoint_path));
   }
+  check_state_file(files, directory, latest_filename);
   write_file_atomically(files, path, to_text(written));
+}
+
+void check_state_file(FileSystem& files, const std::string& directory, const std::string& latest_filename) {
+  const std::string path = join_path(directory, latest_filename);
+  if (!files.is_directory(path)) return;
+  throw FailedPreconditionError(fmt::format(
+      "{} is a directory, but must be the file that names the latest checkpoint: move it away, or give another "
+      "latest_filename",
+      path));
 }
 
 ReadCheckpointState read_checkpoint_state(FileSystem& files, const std::string& directory,
@@ -134,7 +175,7 @@ ReadCheckpointState read_checkpoint_state(FileSystem& files, const std::string& 
   try {
     if (!files.exists(path)) return result;
     result.status =
-        parse(read_file(files, path, kMostStateBytes), result.state, why) ? Status::kRead : Status::kUnusable;
+        parse(read_file(files, path, kMostStateBytes), path, result.state, why) ? Status::kRead : Status::kUnusable;
   } catch (const NotFoundError&) {
     return result;
   } catch (const Error& error) {
@@ -142,7 +183,8 @@ ReadCheckpointState read_checkpoint_state(FileSystem& files, const std::string& 
     why = error.what();
   }
   if (result.status == Status::kUnusable) {
-    return {Status::kUnusable, {}, fmt::format("Invalid checkpoint state loaded from {}: {}", path, why)};
+    return {
+        Status::kUnusable, {}, fmt::format("Invalid checkpoint state loaded from {}: {}", path, excerpt(why, 1000))};
   }
   change_paths(result.state, [&](const std::string& p) { return join_path(directory, p); });
   return result;

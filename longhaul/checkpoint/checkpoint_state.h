@@ -26,21 +26,26 @@ CheckpointState make_checkpoint_state(const std::string& directory, CheckpointSt
 
 // Replaces the state file: after a crash at any moment there is the old state or the new one. With `relative_paths` the
 // absolute paths are written relative to the directory too, so that it can be moved. InvalidArgumentError: as above;
-// the latest checkpoint has the state file's own name ("conflicts with").
+// the latest checkpoint has the state file's own name ("conflicts with"). Others: check_state_file()'s.
 void write_checkpoint_state(FileSystem& files, const std::string& directory, const CheckpointState& state,
                             bool relative_paths = false, const std::string& latest_filename = kDefaultStateFile);
+
+// Before a checkpoint is written that the state file could not name. FailedPreconditionError: it is a directory.
+void check_state_file(FileSystem& files, const std::string& directory,
+                      const std::string& latest_filename = kDefaultStateFile);
 
 struct ReadCheckpointState {
   enum class Status {
     kRead,
     kMissing,   // no such file: a fresh directory, or one whose checkpoints were copied without it
-    kUnusable,  // there is one, but it is empty, damaged or cannot be read: look for checkpoints yourself
+    kUnusable,  // there is one, but it is empty, damaged, too large or cannot be read: look for checkpoints yourself
   };
   Status status = Status::kMissing;
   CheckpointState state;  // relative paths are completed with the directory
   std::string why;        // kUnusable: for a message
 };
 
+// Names with a NUL, or longer than any path, are passed over with a warning.
 ReadCheckpointState read_checkpoint_state(FileSystem& files, const std::string& directory,
                                           const std::string& latest_filename = kDefaultStateFile);
 

@@ -1,7 +1,10 @@
 #include "longhaul/checkpoint/checkpoint_state.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
+#include "longhaul/base/log.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -51,6 +54,38 @@ TEST_F(CheckpointStateTest, WhatIsBeingDeletedStandsInComments) {
   EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).state, state);
   EXPECT_THAT(read_text("model_checkpoint_path: \"m\"\n# being deleted: \n# being\n").state.doomed_checkpoint_paths,
               ::testing::IsEmpty());
+}
+
+TEST_F(CheckpointStateTest, NamesThatCanBeNoFilesArePassedOver) {
+  std::string log;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& message) { log += message; });
+  const auto read = read_text("model_checkpoint_path: \"m-2\"\nall_model_checkpoint_paths: \"m-1\\000x\"\n" +
+                              fmt::format("all_model_checkpoint_paths: \"{}\"\n", std::string(5000, 'm')) +
+                              "all_model_checkpoint_paths: \"m-2\"\nall_model_checkpoint_timestamps: 1\n"
+                              "all_model_checkpoint_timestamps: 2\nall_model_checkpoint_timestamps: 3\n");
+  EXPECT_THAT(read.state.all_model_checkpoint_paths, ElementsAre(directory_.file("m-2")));
+  EXPECT_THAT(read.state.all_model_checkpoint_timestamps, ElementsAre(3));
+  EXPECT_THAT(log, HasSubstr("2 lines with names that can be no checkpoint's are passed over"));
+  EXPECT_LT(log.size(), 1000u);
+  EXPECT_EQ(read_text("model_checkpoint_path: \"m\\000\"\n").status, Status::kUnusable);
+  set_log_sink(before);
+}
+
+TEST_F(CheckpointStateTest, ATooLargeOneIsOfNoUse) {
+  const auto read = read_text("model_checkpoint_path: \"m\"\n" + std::string(size_t{4} << 20, '#'));
+  EXPECT_EQ(read.status, Status::kUnusable);
+  EXPECT_THAT(read.why, HasSubstr("at most 4194304 are read"));
+}
+
+TEST_F(CheckpointStateTest, APipeInItsPlaceIsOfNoUseAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(directory_.file("checkpoint").c_str(), 0600), 0);
+  EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).status, Status::kUnusable);
+}
+
+TEST_F(CheckpointStateTest, ADirectoryInItsPlaceIsNamed) {
+  files_.make_directories(directory_.file("checkpoint"));
+  EXPECT_THAT([&] { write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = "m"}); },
+              ::testing::ThrowsMessage<FailedPreconditionError>(HasSubstr("checkpoint is a directory")));
 }
 
 TEST_F(CheckpointStateTest, TheLatestIsTheLastOfAllPaths) {  // CS-3

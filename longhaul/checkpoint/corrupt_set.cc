@@ -47,13 +47,17 @@ std::vector<std::string> all_but_index(FileSystem& files, const std::string& pre
 
 std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
   const std::string committed = committed_prefix(files, prefix).value_or(prefix);
-  if (!files.exists(index_path(committed))) throw NotFoundError("there is no checkpoint " + prefix);
+  const std::vector<std::string> paths = all_but_index(files, committed, meta_suffix);
+  const bool has_index = files.exists(index_path(committed));
+  if (!has_index && data_files_of(files, committed).empty()) throw NotFoundError("there is no checkpoint " + prefix);
   if (files.exists(corrupt_path(index_path(committed)))) remove_corrupt_set(files, committed);
-  rename_corrupt(files, index_path(committed));
+  if (has_index) {
+    rename_corrupt(files, index_path(committed));
+    files.sync_directory(directory_name(committed));
+  }
+  for (const std::string& path : paths) rename_corrupt(files, path);
   files.sync_directory(directory_name(committed));
-  for (const std::string& path : all_but_index(files, committed, meta_suffix)) rename_corrupt(files, path);
-  files.sync_directory(directory_name(committed));
-  return corrupt_path(index_path(committed));
+  return corrupt_path(has_index ? index_path(committed) : paths.front());
 }
 
 // A file whose new name is taken is of a later save, which did not come to its end.

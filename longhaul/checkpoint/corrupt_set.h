@@ -19,6 +19,9 @@ constexpr size_t kCorruptSetsKept = 2;
 // from then on it counts no more; durably. What was renamed of an earlier checkpoint of that name goes before. Returns
 // the new path of the index. NotFoundError: there is no such checkpoint. After another error, from the index on,
 // complete_corrupt_sets() does the rest.
+//
+// One that has lost its index is renamed too, and gives the new path of a data file. It may be made whole again by its
+// index, so it counts as none of the sets below: nothing removes it.
 std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std::string& meta_suffix = "meta");
 
 // Renames what a crash kept mark_corrupt() from renaming, and replaces nothing that it has renamed. No checkpoint is

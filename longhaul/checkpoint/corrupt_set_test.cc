@@ -65,6 +65,18 @@ TEST_F(CorruptSet, WhatWasSetAsideCanBeMarkedToo) {
   EXPECT_FALSE(checkpoint_exists(files_, prefix));
 }
 
+TEST_F(CorruptSet, WhatHasLostItsIndexIsRenamedAndStaysForItsIndexMayComeBack) {
+  const std::string prefix = save("m-1");
+  files_.remove(index_path(prefix));
+  EXPECT_EQ(mark_corrupt(files_, prefix), data_path(prefix, 0, 2) + ".corrupt");
+  const std::vector<std::string> marked{"m-1.data-00000-of-00002.corrupt", "m-1.data-00001-of-00002.corrupt",
+                                        "m-1.meta.corrupt"};
+  EXPECT_EQ(names("m-1"), marked);
+  complete_corrupt_sets(files_, directory_.path());
+  remove_corrupt_sets(files_, directory_.path(), 0);
+  EXPECT_EQ(names("m-1"), marked);
+}
+
 TEST_F(CorruptSet, WhatIsNotThereCannotBeMarked) {
   EXPECT_THROW(mark_corrupt(files_, directory_.file("m-1")), NotFoundError);
 }

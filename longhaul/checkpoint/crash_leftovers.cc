@@ -1,13 +1,19 @@
 #include "longhaul/checkpoint/crash_leftovers.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_copy.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/checkpoint/named_checkpoints.h"
 #include "longhaul/checkpoint/retention_file.h"
 #include "longhaul/checkpoint/set_aside.h"
 #include "longhaul/io/directory_lock.h"
@@ -15,47 +21,59 @@
 namespace longhaul {
 namespace {
 
-constexpr std::string_view kData = ".data-", kMeta = ".meta", kTemporary = ".tmp";
+constexpr std::string_view kIndex = ".index", kMeta = ".meta", kTemporary = ".tmp";
 constexpr size_t kTokenDigits = 16;
+constexpr size_t kMostShown = 2000;  // bytes of names in a message
 
 class Sweep {
  public:
   Sweep(FileSystem& files, const std::string& directory, const std::string& basename)
-      : files_(files), directory_(directory), basename_(basename), names_(files.list(directory)) {}
+      : files_(files),
+        directory_(directory),
+        basename_(basename),
+        names_(files.list(directory)),
+        named_(named_checkpoints(files, directory)) {}
 
-  // What has lost a data file already looks damaged.
+  // What has lost a file already is damaged, or cannot be seen at all.
   void finish_deletions() {
-    const CheckpointState state = read_checkpoint_state(files_, directory_).state;
-    for (const std::string& doomed : state.doomed_checkpoint_paths) {
-      const std::string prefix = join_path(directory_, base_name(doomed));
-      if (!committed_prefix(files_, prefix) || checkpoint_exists(files_, prefix)) continue;
+    for (const std::string& base : named_.doomed) {
+      const std::string prefix = join_path(directory_, base);
+      if (!has_files(base) || checkpoint_exists(files_, prefix)) continue;
       check_directory_owner(files_, prefix);
       remove_checkpoint(files_, prefix);
     }
   }
 
   void remove_uncommitted() {
+    for (const std::string& base : announced_bases()) {
+      if (!is_ours(base) || has_index(base) || is_lost(base)) continue;
+      remove_files_of(base, "was never committed");
+    }
     for (const std::string& base : bases_of_data()) {
-      if (!is_ours(without_aside(base)) || has_index(base)) continue;
-      log_info("{} was never committed, or was being deleted: its files are removed", join_path(directory_, base));
-      remove(meta_graph_filename(base));
-      for (const std::string& name : names_) {
-        if (name.starts_with(base + std::string(kData))) remove(name);
-      }
+      const std::string plain = without_aside(base);
+      if (base == plain || !is_ours(plain) || has_index(base) || !has(index_path(plain))) continue;
+      remove_files_of(base, "is left over of a checkpoint that was replaced");
     }
   }
 
-  void remove_meta_graphs_of_the_future() {
-    const std::vector<FoundCheckpoint> committed = find_checkpoints(files_, directory_, basename_);
-    if (committed.empty() || !committed.back().step) return;
-    for (const std::string& name : names_) {
-      if (!name.ends_with(kMeta)) continue;
-      const std::string base = name.substr(0, name.size() - kMeta.size());
-      if (is_ours(base) && !has_index(base) && split_step(base).step > committed.back().step) remove(name);
+  void name_what_nobody_knows() const {
+    std::vector<std::string> unknown;
+    for (const std::string& name : files_.list(directory_)) {
+      const auto base = base_of_data_name(name);
+      if (!base || !is_ours(without_aside(*base)) || has_index(*base) || named_.kept.contains(*base)) continue;
+      unknown.push_back(name);
     }
+    if (unknown.empty()) return;
+    log_warning(
+        "{} data files in {} have no index, and no save has announced them: they are kept, but are no checkpoint; "
+        "bring "
+        "their index files, or remove them by hand: {}",
+        unknown.size(), directory_, excerpt(fmt::format("{}", fmt::join(unknown, ", ")), kMostShown));
   }
 
+  // What they announce is removed durably before them.
   void remove_temporaries() {
+    if (has_removed_) files_.sync_directory(directory_);
     for (const std::string& name : names_) {
       if (is_temporary(name)) remove(name);
     }
@@ -66,13 +84,42 @@ class Sweep {
   std::set<std::string> bases_of_data() const {
     std::set<std::string> bases;
     for (const std::string& name : names_) {
-      const size_t at = name.find(kData);
-      if (at == name.npos) continue;
-      const std::string base = name.substr(0, at);
-      const auto paths = data_files_of(files_, join_path(directory_, base));
-      if (std::find(paths.begin(), paths.end(), join_path(directory_, name)) != paths.end()) bases.insert(base);
+      if (const auto base = base_of_data_name(name)) bases.insert(*base);
     }
     return bases;
+  }
+
+  // Of those whose index has been written, but has not got its name.
+  std::set<std::string> announced_bases() const {
+    std::set<std::string> bases;
+    for (const std::string& name : names_) {
+      if (const auto base = base_of_temporary_index(name)) bases.insert(*base);
+    }
+    for (const std::string& base : incoming_) bases.insert(base);
+    return bases;
+  }
+
+  std::vector<std::string> bases_of_incoming() const {
+    std::vector<std::string> bases;
+    for (const std::string& name : names_in(files_, join_path(directory_, kIncoming))) {
+      if (name.ends_with(kIndex)) bases.push_back(name.substr(0, name.size() - kIndex.size()));
+    }
+    return bases;
+  }
+
+  // Committed once, and by no save that is known to have taken its place.
+  bool is_lost(const std::string& base) const {
+    const bool is_replaced = std::find(incoming_.begin(), incoming_.end(), base) != incoming_.end();
+    return named_.kept.contains(base) && !has_index(aside_prefix(base)) && !is_replaced;
+  }
+
+  void remove_files_of(const std::string& base, std::string_view why) {
+    std::vector<std::string> found = data_names_of(names_, base);
+    if (has(meta_graph_filename(base))) found.push_back(meta_graph_filename(base));
+    if (found.empty()) return;
+    log_info("{} {}: its files are removed", join_path(directory_, base), why);
+    for (const std::string& name : found) remove(name);
+    has_removed_ = true;
   }
 
   bool is_ours(const std::string& base) const {
@@ -80,11 +127,14 @@ class Sweep {
     return basename_.empty() ? parts.step.has_value() : base == basename_ || (parts.step && parts.base == basename_);
   }
 
-  bool has_index(const std::string& base) const {
-    const std::string index = index_path(base);
-    return std::any_of(names_.begin(), names_.end(),
-                       [&](const std::string& name) { return name == index || name == index + ".corrupt"; });
+  // That are a checkpoint's: a meta graph alone may be anybody's.
+  bool has_files(const std::string& base) const {
+    return has(index_path(base)) || has(index_path(aside_prefix(base))) || !data_names_of(names_, base).empty() ||
+           (is_ours(base) && has(meta_graph_filename(base)));
   }
+
+  bool has(const std::string& name) const { return std::binary_search(names_.begin(), names_.end(), name); }
+  bool has_index(const std::string& base) const { return has(index_path(base)) || has(index_path(base) + ".corrupt"); }
 
   // What write_file_atomically() makes.
   bool is_temporary(const std::string& name) const {
@@ -106,6 +156,9 @@ class Sweep {
   FileSystem& files_;
   const std::string directory_, basename_;
   const std::vector<std::string> names_;
+  const NamedCheckpoints named_;
+  const std::vector<std::string> incoming_ = bases_of_incoming();
+  bool has_removed_ = false;
 };
 
 }  // namespace
@@ -115,7 +168,7 @@ void remove_crash_leftovers(FileSystem& files, const std::string& directory, con
   Sweep sweep(files, directory, basename);
   sweep.finish_deletions();
   sweep.remove_uncommitted();
-  sweep.remove_meta_graphs_of_the_future();
+  sweep.name_what_nobody_knows();
   sweep.remove_temporaries();
 }
 

@@ -2,17 +2,28 @@
 
 #include <gmock/gmock.h>
 
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_copy.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/checkpoint/retention_file.h"
+#include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class CrashLeftovers : public ::testing::Test {
  protected:
+  CrashLeftovers()
+      : old_sink_(set_log_sink([this](LogLevel level, const std::string& message) {
+          if (level >= LogLevel::kWarning) warnings_ += message;
+        })) {}
+  ~CrashLeftovers() override { set_log_sink(old_sink_); }
+
   void put(const std::vector<std::string>& names) {
     for (const std::string& name : names) FileSystem::real().create(directory.file(name))->close();
   }
@@ -22,11 +33,45 @@ class CrashLeftovers : public ::testing::Test {
   }
 
   testing::TemporaryDirectory directory;
+  std::string warnings_;
+  LogSink old_sink_;
 };
 
-TEST_F(CrashLeftovers, DataWithoutAnIndexGoes) {
-  put({"m-1.data-00000-of-00002", "m-1.data-00001-of-00002", "m-1.meta", "m.data-00000-of-00001"});
+TEST_F(CrashLeftovers, DataGoesWhoseIndexDidNotGetItsName) {
+  put({"m-1.data-00000-of-00002", "m-1.data-00001-of-00002", "m-1.meta", "m-1.index.tempstate1.1"});
+  put({"m.data-00000-of-00001", "m.index.tempstate1.2", "m-2.meta", "m-2.index.tempstate1.3"});
   EXPECT_THAT(left_by("m"), IsEmpty());
+}
+
+TEST_F(CrashLeftovers, DataWithoutAnIndexThatNoSaveHasAnnouncedStaysAndIsNamed) {
+  put({"m-1.data-00000-of-00001", "m-1.meta", "m-7.meta", "m-2.aside.data-00000-of-00001"});
+  const auto before = FileSystem::real().list(directory.path());
+  EXPECT_EQ(left_by("m"), before);
+  EXPECT_THAT(warnings_, HasSubstr("m-1.data-00000-of-00001, m-2.aside.data-00000-of-00001"));
+}
+
+TEST_F(CrashLeftovers, WhatWasCommittedIsNoLeftoverThoughItsIndexIsLost) {
+  put({"m-1.data-00000-of-00001", "m-1.meta", "m-2.data-00000-of-00001", "m-3.data-00000-of-00001"});
+  put({"m-2.index.tempstate1.1"});  // whose it is: of a save under the same name, after the loss
+  write_checkpoint_state(FileSystem::real(), directory.path(),
+                         {.model_checkpoint_path = directory.file("m-2"),
+                          .all_model_checkpoint_paths = {directory.file("m-1"), directory.file("m-2")}});
+  write_retention(FileSystem::real(), directory.path(), {{directory.file("m-3"), {.pinned = true}}});
+  EXPECT_THAT(left_by("m"), ElementsAre("checkpoint", "checkpoint.retention", "m-1.data-00000-of-00001", "m-1.meta",
+                                        "m-2.data-00000-of-00001", "m-3.data-00000-of-00001"));
+}
+
+TEST_F(CrashLeftovers, OfASaveThatWasToReplaceACheckpointThatOneStays) {
+  put({"m-1.data-00000-of-00001", "m-1.index.tempstate1.1", "m-1.aside.data-00000-of-00001", "m-1.aside.index"});
+  write_checkpoint_state(FileSystem::real(), directory.path(), {.model_checkpoint_path = directory.file("m-1")});
+  EXPECT_THAT(left_by("m"), ElementsAre("checkpoint", "m-1.aside.data-00000-of-00001", "m-1.aside.index"));
+}
+
+TEST_F(CrashLeftovers, OfACopyThatDidNotEndNothingStays) {
+  FileSystem::real().make_directories(directory.file(kIncoming));
+  put({"m-1.data-00000-of-00001", "m-1.meta", ".incoming/m-1.index"});
+  write_checkpoint_state(FileSystem::real(), directory.path(), {.model_checkpoint_path = directory.file("m-1")});
+  EXPECT_THAT(left_by("m"), ElementsAre(kIncoming, "checkpoint"));
 }
 
 TEST_F(CrashLeftovers, WhatHasAnIndexStaysWhereverItLies) {
@@ -54,11 +99,25 @@ TEST_F(CrashLeftovers, ADeletionThatHadBegunIsFinished) {
       << "m-2 is whole, and m-3 is damaged";
 }
 
-TEST_F(CrashLeftovers, AMetaGraphIsOfAnUncommittedSaveWhereItIsLaterThanAllOthers) {
-  put({"m-4.meta", "m-6.meta"});
-  EXPECT_THAT(left_by("m"), ElementsAre("m-4.meta", "m-6.meta")) << "perhaps there is nothing else to save";
-  put({"m-5.data-00000-of-00001", "m-5.index"});
-  EXPECT_THAT(left_by("m"), ElementsAre("m-4.meta", "m-5.data-00000-of-00001", "m-5.index"));
+TEST_F(CrashLeftovers, ADeletionThatHasTakenTheIndexIsFinished) {
+  put({"m-1.data-00000-of-00002", "m-1.meta", "m-2.meta", "n-3.data-00000-of-00001", "notes.meta", "m-4.meta"});
+  write_checkpoint_state(FileSystem::real(), directory.path(),
+                         {.model_checkpoint_path = directory.file("m-9"),
+                          .doomed_checkpoint_paths = {directory.file("m-1"), directory.file("m-2"),
+                                                      directory.file("n-3"), directory.file("notes")}});
+  write_retention(FileSystem::real(), directory.path(), {{directory.file("m-4"), {.fallen_out = true}}});
+  EXPECT_THAT(left_by("m"), ElementsAre("checkpoint", "checkpoint.retention", "notes.meta"))
+      << "of another name, only what is recognised as a checkpoint's";
+}
+
+TEST_F(CrashLeftovers, WhatIsAnnouncedIsRemovedDurablyBeforeTheAnnouncement) {
+  put({"m-1.data-00000-of-00001", "m-1.index.tempstate1.1"});
+  testing::FaultyFileSystem files;
+  remove_crash_leftovers(files, directory.path(), "m");
+  std::vector<std::string> done;
+  for (const std::string& operation : files.operations()) done.push_back(base_name(operation));
+  EXPECT_THAT(done, ElementsAre("remove m-1.data-00000-of-00001", base_name(directory.path()),
+                                "remove m-1.index.tempstate1.1"));
 }
 
 TEST_F(CrashLeftovers, OthersAreLeftAlone) {
@@ -69,7 +128,9 @@ TEST_F(CrashLeftovers, OthersAreLeftAlone) {
 
 TEST_F(CrashLeftovers, WithoutABasenameItIsWhateverHasAStep) {
   put({"a-1.data-00000-of-00001", "b-2.data-00000-of-00001", "c.data-00000-of-00001"});
-  EXPECT_THAT(left_by(""), ElementsAre("c.data-00000-of-00001"));
+  put({"a-1.index.tempstate1.1", "b-2.index.tempstate1.1"});
+  EXPECT_THAT(left_by(""), ::testing::Not(::testing::Contains("a-1.data-00000-of-00001")));
+  EXPECT_THAT(left_by(""), ::testing::Contains("c.data-00000-of-00001"));
 }
 
 TEST_F(CrashLeftovers, TemporaryFilesGo) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
@@ -31,12 +32,24 @@ std::vector<FoundCheckpoint> found_in(FileSystem& files, const std::string& dire
   return found;
 }
 
-// What the state names, the latest first.
+// What the state names, the latest first, each once.
 std::vector<std::string> named_by(const CheckpointState& state) {
   std::vector<std::string> prefixes{state.model_checkpoint_path};
   const auto& all = state.all_model_checkpoint_paths;
   prefixes.insert(prefixes.end(), all.rbegin(), all.rend());
+  std::set<std::string> seen;
+  std::erase_if(prefixes, [&](const std::string& prefix) { return !seen.insert(prefix).second; });
   return prefixes;
+}
+
+// A place where this user may not look is another's, of which the directory is a copy.
+bool is_there(FileSystem& files, const std::string& prefix) {
+  try {
+    return checkpoint_exists(files, prefix);
+  } catch (const PermissionDeniedError& error) {
+    log_warning("checkpoint {} is left out: {}", excerpt(prefix), error.what());
+    return false;
+  }
 }
 
 bool committed_after(const FoundCheckpoint& checkpoint, const std::string& latest, double state_written_at) {
@@ -74,7 +87,7 @@ std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::str
     }
     for (const std::string& named : named_by(read.state)) {
       const std::string prefix = prefix_in(files, directory, named);
-      if (checkpoint_exists(files, prefix)) candidates.add(prefix);
+      if (is_there(files, prefix)) candidates.add(prefix);
     }
   }
   for (const auto& checkpoint : found) candidates.add(checkpoint.prefix);

@@ -1,7 +1,9 @@
 #include "longhaul/checkpoint/latest_checkpoint.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <chrono>
 #include <filesystem>
 
 #include "longhaul/base/log.h"
@@ -155,6 +157,18 @@ TEST_F(LatestCheckpoint, WhatIsDeletedMeanwhileIsLeftOut) {
   EXPECT_EQ(checkpoint_mtimes(files, {path("m-2"), path("m-1")}).size(), 1u);
 }
 
+TEST_F(LatestCheckpoint, IsFoundAtOnceBesideAStateOfManyLines) {
+  save("m-1");
+  std::string text = "model_checkpoint_path: \"m-1\"\n";
+  for (int i = 0; i < 90'000; ++i) text += fmt::format("all_model_checkpoint_paths: \"m-{}\"\n", i % 2 == 0 ? 1 : i);
+  write_file_atomically(files_, path("checkpoint"), text);
+  const auto start = std::chrono::steady_clock::now();
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-1"));
+  write_file_atomically(files_, path("checkpoint"), text + text);  // over the limit
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-1"));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(8)) << "and a second or less, undisturbed";
+}
+
 TEST_F(LatestCheckpoint, IsNoneInAnEmptyOrAbsentDirectory) {
   EXPECT_EQ(latest_checkpoint(files_, directory_.path()), std::nullopt);
   EXPECT_EQ(latest_checkpoint(files_, path("absent")), std::nullopt);
@@ -204,8 +218,8 @@ TEST_F(LatestCheckpoint, ExistsWithAllItsFiles) {  // CS-10
   EXPECT_FALSE(checkpoint_exists(files_, path("m-1")));
   write_file_atomically(files_, data_path(path("m-1"), 1, 2), "");
   EXPECT_TRUE(checkpoint_exists(files_, path("m-1")));
-  write_file_atomically(files_, path("v1"), "");
-  EXPECT_TRUE(checkpoint_exists(files_, path("v1")));
+  write_file_atomically(files_, path("notes"), "of an ordinary file, and a long one, which is no table of V1");
+  EXPECT_FALSE(checkpoint_exists(files_, path("notes")));
 }
 
 TEST_F(LatestCheckpoint, TimesOfThoseThatExist) {  // CS-10

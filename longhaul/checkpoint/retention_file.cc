@@ -6,12 +6,14 @@
 #include <cmath>
 #include <sstream>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
 
 namespace longhaul {
 namespace {
 
-constexpr uint64_t kMostBytes = uint64_t{1} << 26;
+constexpr uint64_t kMostBytes = uint64_t{1} << 22;
+constexpr size_t kMostNameBytes = 255;  // as file systems have it
 constexpr std::string_view kFirstLine = "longhaul retention 1";
 
 std::string line_of(const std::string& name, const KeptCheckpoint& kept) {
@@ -55,6 +57,12 @@ bool parse_line(std::string_view line, std::string& name, KeptCheckpoint& kept) 
   return false;
 }
 
+// Of a file in this very directory.
+bool is_base_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMostNameBytes && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\n\0", 3)) == name.npos;
+}
+
 KeptCheckpoints parse(const std::string& text, const std::string& path, const std::string& directory) {
   std::istringstream lines(text);
   std::string line;
@@ -62,11 +70,21 @@ KeptCheckpoints parse(const std::string& text, const std::string& path, const st
     throw DataLossError(fmt::format("{}: the first line is not \"{}\"", path, kFirstLine));
   }
   KeptCheckpoints kept;
+  size_t refused = 0;
+  std::string first_refused;
   while (std::getline(lines, line)) {
     std::string name;
     KeptCheckpoint checkpoint;
-    if (!parse_line(line, name, checkpoint)) throw DataLossError(fmt::format("{}: \"{}\"", path, line));
-    kept[join_path(directory, name)] = checkpoint;
+    if (!parse_line(line, name, checkpoint)) throw DataLossError(fmt::format("{}: \"{}\"", path, excerpt(line)));
+    if (is_base_name(name)) {
+      kept[join_path(directory, name)] = checkpoint;
+    } else if (refused++ == 0) {
+      first_refused = excerpt(line);
+    }
+  }
+  if (refused > 0) {
+    log_warning("{}: {} lines are refused, since they name no file of the directory, the first of them \"{}\"", path,
+                refused, first_refused);
   }
   return kept;
 }
@@ -82,7 +100,12 @@ void write_retention(FileSystem& files, const std::string& directory, const Kept
   std::string text = std::string(kFirstLine) + '\n';
   for (const auto& [prefix, checkpoint] : kept) {
     const std::string name = base_name(prefix);
-    if (name.find('\n') != name.npos) throw InvalidArgumentError("a checkpoint with a line break in its name: " + name);
+    if (!is_base_name(name)) {
+      throw InvalidArgumentError(fmt::format(
+          "{}: a checkpoint that is pinned or has a metric cannot be called \"{}\": that is too long, or has "
+          "a line break",
+          retention_path(directory, latest_filename), excerpt(name)));
+    }
     text += line_of(name, checkpoint) + '\n';
   }
   write_file_atomically(files, retention_path(directory, latest_filename), text);

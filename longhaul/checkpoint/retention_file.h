@@ -23,11 +23,12 @@ using KeptCheckpoints = std::map<std::string, KeptCheckpoint>;  // by prefix
 std::string retention_path(const std::string& directory, const std::string& latest_filename = kDefaultStateFile);
 
 // The prefixes in `kept` lie in `directory`; they are written relative to it. Replaces the file whole.
-// InvalidArgumentError: a name with a line break in it.
+// InvalidArgumentError: a name with a line break in it, or a longer one than files have.
 void write_retention(FileSystem& files, const std::string& directory, const KeptCheckpoints& kept,
                      const std::string& latest_filename = kDefaultStateFile);
 
-// nullopt where there is no such file. One that cannot be used is reported in the log and counts as none.
+// nullopt where there is no such file. One that cannot be used is reported in the log and counts as none. A line with a
+// name that is none of a file in the directory ("../m-1") is refused, with a warning.
 std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::string& directory,
                                               const std::string& latest_filename = kDefaultStateFile);
 

@@ -1,6 +1,7 @@
 #include "longhaul/checkpoint/retention_file.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "longhaul/base/log.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -8,6 +9,7 @@
 namespace longhaul {
 namespace {
 
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 class RetentionFile : public ::testing::Test {
@@ -15,7 +17,8 @@ class RetentionFile : public ::testing::Test {
   std::string path() { return retention_path(directory_.path()); }
   KeptCheckpoints read_text(const std::string& text) {
     write_file_atomically(files_, path(), text);
-    const LogSink before = set_log_sink([](LogLevel, const std::string&) {});
+    log_.clear();
+    const LogSink before = set_log_sink([this](LogLevel, const std::string& message) { log_ += message; });
     KeptCheckpoints kept = read_retention(files_, directory_.path());
     set_log_sink(before);
     return kept;
@@ -23,6 +26,7 @@ class RetentionFile : public ::testing::Test {
 
   FileSystem& files_ = FileSystem::real();
   testing::TemporaryDirectory directory_;
+  std::string log_;
 };
 
 TEST_F(RetentionFile, EverythingComesBack) {
@@ -55,6 +59,31 @@ TEST_F(RetentionFile, OneThatCannotBeUsedIsNone) {
         "longhaul retention 1\nmetric 1 checkpoint \n", "longhaul retention 1\npinned\n"}) {
     EXPECT_THAT(read_text(bad), IsEmpty()) << bad;
   }
+}
+
+TEST_F(RetentionFile, ALineThatNamesAFileElsewhereIsRefusedAndTheOthersCount) {
+  const std::string start = "longhaul retention 1\n";
+  for (const std::string& bad : {std::string("../victim/thesis.tex"), std::string("/etc/passwd"), std::string(".."),
+                                 std::string("a/b"), std::string("m\0n", 3), std::string(256, 'm')}) {
+    const KeptCheckpoints kept = read_text(start + "fallen_out checkpoint " + bad + "\npinned checkpoint m-1\n");
+    ASSERT_EQ(kept.size(), 1u) << bad;
+    EXPECT_TRUE(kept.at(directory_.file("m-1")).pinned) << bad;
+    EXPECT_THAT(log_, HasSubstr("1 lines are refused")) << bad;
+  }
+}
+
+TEST_F(RetentionFile, WhatIsLoggedOfItIsShort) {
+  read_text("longhaul retention 1\npinned checkpoint " + std::string(3'000'000, 'x') + "\n");
+  EXPECT_LT(log_.size(), 1000u);
+  read_text("longhaul retention 1\n" + std::string(3'000'000, 'x') + "\n");
+  EXPECT_LT(log_.size(), 1000u);
+  read_text("longhaul retention 1\n" + std::string(size_t{5} << 20, 'x') + "\n");
+  EXPECT_THAT(log_, HasSubstr("at most 4194304 are read"));
+}
+
+TEST_F(RetentionFile, APipeInItsPlaceIsNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path().c_str(), 0600), 0);
+  EXPECT_THAT(read_retention(files_, directory_.path()), IsEmpty());
 }
 
 TEST_F(RetentionFile, OneThatSaysNothingIsNotNone) {

@@ -47,6 +47,22 @@ Seconds silence(FileSystem& files, const std::string& directory) {
   }
 }
 
+// What to do about an owner of another machine that may be dead.
+std::string advice_to_wait(const std::string& directory, Seconds limit, Seconds silent) {
+  constexpr Seconds kToCome{-1};  // a beat in this very moment is no reason for it
+  if (silent < kToCome) {
+    return fmt::format(
+        "Stop it there first; if it is dead, remove {} by hand: that file is of a time that is still to come, in "
+        "{:.0f} "
+        "s, as a clock that was wrong leaves it, and waiting may be in vain",
+        owner_path(directory), -silent.count());
+  }
+  return fmt::format(
+      "Stop it there first; if it is dead, wait: the directory is free {:g} s after its last heartbeat, which is in "
+      "{:.0f} s",
+      limit.count(), std::max((limit - silent).count(), 1.0));
+}
+
 // What was to become a record, or asked for the time, when its process was killed. Younger ones may be in use.
 void sweep(FileSystem& files, const std::string& directory, Seconds limit) {
   const std::string record = owner_path(directory);
@@ -217,10 +233,7 @@ void DirectoryLock::refuse_unless_dead() const {
                 describe(*owner));
     return;
   }
-  refuse(directory_, describe(*owner),
-         fmt::format("Stop it there first; if it is dead, wait: the directory is free {:g} s after its last heartbeat, "
-                     "which is in {:.0f} s",
-                     limit.count(), std::max((limit - silent).count(), 1.0)));
+  refuse(directory_, describe(*owner), advice_to_wait(directory_, limit, silent));
 }
 
 DirectoryLock::~DirectoryLock() {

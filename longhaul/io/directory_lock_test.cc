@@ -1,5 +1,6 @@
 #include "longhaul/io/directory_lock.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -81,6 +82,20 @@ TEST_F(DirectoryLockTest, AnOwnerOnAnotherMachineIsDeadWhenItsHeartbeatIsOlderTh
   leave_record(far_away, Seconds{61});
   EXPECT_NO_THROW(take()->check());
   EXPECT_THAT(log_, HasSubstr("taken for dead, silent for over 60 s: host far-away"));
+}
+
+TEST_F(DirectoryLockTest, ARecordFromTheFutureMayBeRemovedByHand) {
+  leave_record(stranger().process, Seconds{-86400});
+  const std::string record = owner_path(directory_.path());
+  EXPECT_THAT(refusal(), AllOf(HasSubstr("remove " + record + " by hand"), HasSubstr("still to come, in 86400 s")));
+  files_.remove(record);
+  EXPECT_NO_THROW(take());
+}
+
+TEST_F(DirectoryLockTest, APipeInPlaceOfTheRecordIsRefusedAndNotWaitedFor) {
+  const std::string record = owner_path(directory_.path());
+  ASSERT_EQ(::mkfifo(record.c_str(), 0600), 0);
+  EXPECT_THROW(take(), InvalidArgumentError);
 }
 
 TEST_F(DirectoryLockTest, AnOwnersOwnLimitCountsIfItIsLonger) {

@@ -1,7 +1,12 @@
 #include "longhaul/io/file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -99,6 +104,45 @@ TEST_F(Files, ErrorsNameTheOperationAndThePath) {
   EXPECT_THAT(message_of_error<Error>([&] { files_.open(directory_.path()); }), HasSubstr("open " + directory_.path()));
   put("f", "");
   EXPECT_THAT(message_of_error<Error>([&] { files_.make_directories(path("f/g")); }), HasSubstr(path("f/g")));
+}
+
+TEST_F(Files, APipeIsRefusedAndNotWaitedFor) {
+  ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
+  EXPECT_THAT(message_of_error<InvalidArgumentError>([&] { files_.open(path("pipe")); }),
+              HasSubstr("open " + path("pipe") + ": it is no regular file"));
+  EXPECT_THROW(contents("pipe"), InvalidArgumentError);
+  EXPECT_THAT(message_of_error<Error>([&] { files_.create(path("pipe")); }), HasSubstr("create " + path("pipe")));
+  const int other_end = ::open(path("pipe").c_str(), O_RDWR | O_NONBLOCK);
+  EXPECT_THROW(files_.create(path("pipe")), InvalidArgumentError);
+  EXPECT_THROW(files_.create_large(path("pipe"), {}), InvalidArgumentError);
+  ::close(other_end);
+}
+
+TEST_F(Files, WhatIsOpenedWaitsForItsBytes) {
+  put("f", "text");
+  for (const char* name : {"f", "g"}) {
+    const auto reader = *name == 'f' ? files_.open(path("f")) : nullptr;
+    const auto writer = *name == 'g' ? files_.create(path("g")) : nullptr;
+    for (const std::string& fd : files_.list("/proc/self/fd")) {
+      std::error_code error;
+      if (std::filesystem::read_symlink("/proc/self/fd/" + fd, error) != path(name)) continue;
+      EXPECT_EQ(::fcntl(std::stoi(fd), F_GETFL) & O_NONBLOCK, 0);
+    }
+  }
+}
+
+// As the superuser one may look everywhere: then it is another user who looks.
+TEST_F(Files, WhatMayNotBeSeenIsNotMissing) {
+  put("f", "");
+  const uid_t nobody = 65534;
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms::none);
+  const bool is_superuser = ::geteuid() == 0;
+  ASSERT_TRUE(!is_superuser || ::seteuid(nobody) == 0);
+  EXPECT_THAT(message_of_error<PermissionDeniedError>([&] { files_.exists(path("f")); }), HasSubstr(path("f")));
+  EXPECT_THROW(files_.is_directory(path("f")), PermissionDeniedError);
+  ASSERT_TRUE(!is_superuser || ::seteuid(0) == 0);
+  std::filesystem::permissions(directory_.path(), std::filesystem::perms::owner_all);
+  EXPECT_TRUE(files_.exists(path("f")));
 }
 
 TEST_F(Files, AnExistingFileIsTruncatedOrRefused) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "longhaul/io/direct_reader.h"
@@ -29,15 +30,42 @@ int open_or_throw(const char* operation, const std::string& path, int flags, mod
   return fd;
 }
 
+// Opens without waiting for who has the other end, as one of a pipe would, and refuses what is not of a kind that
+// `is_right` takes. From then on it is as any other descriptor.
+int open_of_kind(const char* operation, const std::string& path, int flags, bool (*is_right)(mode_t)) {
+  const int fd = open_or_throw(operation, path, flags | O_NONBLOCK | O_NOCTTY, 0666);
+  struct stat info;
+  int error = ::fstat(fd, &info) == 0 ? 0 : errno;
+  if (error == 0 && S_ISDIR(info.st_mode)) error = EISDIR;
+  const bool is_of_kind = error != 0 || is_right(info.st_mode);
+  if (error == 0 && is_of_kind && ::fcntl(fd, F_SETFL, flags & O_ACCMODE) != 0) error = errno;
+  if (error == 0 && is_of_kind) return fd;
+  ::close(fd);
+  if (error != 0) throw_errno(error, std::string(operation) + " " + path);
+  throw InvalidArgumentError(std::string(operation) + " " + path + ": it is no regular file, but a pipe or a device");
+}
+
 int create_or_throw(const std::string& path, FileSystem::IfExists if_exists) {
   const int flags = O_WRONLY | O_CREAT | (if_exists == FileSystem::IfExists::kFail ? O_EXCL : O_TRUNC);
-  return open_or_throw("create", path, flags, 0666);
+  return open_of_kind("create", path, flags, [](mode_t mode) { return S_ISREG(mode) || S_ISCHR(mode); });
+}
+
+int open_to_read(const std::string& path) {
+  return open_of_kind("open", path, O_RDONLY, [](mode_t mode) { return S_ISREG(mode); });
 }
 
 struct stat stat_or_throw(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) != 0) throw_last_errno("stat", path);
   return info;
+}
+
+// nullopt: there is nothing of that name. What the system does not let us see is something else.
+std::optional<struct stat> find_stat(const std::string& path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0) return info;
+  if (errno == EACCES) throw_last_errno("stat", path);
+  return std::nullopt;
 }
 
 // After a failed write the file holds a part of the data, so nothing more goes into it.
@@ -154,19 +182,14 @@ class PosixFileSystem : public FileSystem {
   }
 
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
-    auto file = std::make_unique<PosixReadableFile>(open_or_throw("open", path, O_RDONLY), path);
-    if (is_directory(path)) throw_errno(EISDIR, "open " + path);
-    return file;
+    return std::make_unique<PosixReadableFile>(open_to_read(path), path);
   }
 
-  bool exists(const std::string& path) override {
-    struct stat info;
-    return ::stat(path.c_str(), &info) == 0;
-  }
+  bool exists(const std::string& path) override { return find_stat(path).has_value(); }
 
   bool is_directory(const std::string& path) override {
-    struct stat info;
-    return ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+    const auto info = find_stat(path);
+    return info && S_ISDIR(info->st_mode);
   }
 
   double modified_at(const std::string& path) override {

@@ -245,8 +245,8 @@ CheckpointState CheckpointMirror::Worker::read_list() const {
 }
 
 void CheckpointMirror::Worker::take_over_list() {
-  clear_incoming(mirror_files_, options_.directory);
   if (lock_) remove_crash_leftovers(mirror_files_, options_.directory, "");
+  clear_incoming(mirror_files_, options_.directory);
   CheckpointState state = read_list();
   for (std::string& path : state.all_model_checkpoint_paths) path = in_mirror(path);
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);

@@ -330,10 +330,14 @@ TEST_F(MirrorTest, WhatAKilledProcessLeftOfACopyGoesWithTheNextOne) {
 }
 
 TEST_F(MirrorTest, WhatACrashLeftBetweenDataAndIndexGoesToo) {
-  std::filesystem::create_directory(options.directory);
-  write_file_atomically(FileSystem::real(), data_path(mirrored(7), 0, 1), "of no checkpoint");
+  const std::string incoming = options.directory + "/.incoming/m-7.index";
+  std::filesystem::create_directories(directory_name(incoming));
+  write_file_atomically(FileSystem::real(), incoming, "what was to be renamed last");
+  for (const int step : {6, 7}) write_file_atomically(FileSystem::real(), data_path(mirrored(step), 0, 1), "data");
   mirror_one(1);
+  EXPECT_FALSE(FileSystem::real().exists(incoming));
   EXPECT_FALSE(FileSystem::real().exists(data_path(mirrored(7), 0, 1)));
+  EXPECT_TRUE(FileSystem::real().exists(data_path(mirrored(6), 0, 1))) << "nobody has announced it as unfinished";
 }
 
 TEST_F(MirrorTest, OfTheMirrorItselfNothingIsCopied) {

@@ -1,14 +1,17 @@
 #include "longhaul/train/fall_back.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
+
+#include <new>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/checkpoint/corrupt_set.h"
 #include "longhaul/checkpoint/crash_leftovers.h"
 #include "longhaul/io/directory_claims.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/train/nothing_restored.h"
 #include "longhaul/train/recovery_search.h"
 
 namespace longhaul {
@@ -52,17 +55,31 @@ void tidy(const std::string& what, const std::function<void()>& work) {
   }
 }
 
+bool is_in(const std::string& prefix, const std::string& directory) {
+  return directory_name(canonical_prefix(prefix)) == canonical_prefix(directory);
+}
+
+// The directory and its mirror are this process's, no other is, whatever a state file names there.
+void mark_in(const FallBackOptions& options, const std::string& directory, const std::string& prefix) {
+  const std::string here = join_path(directory, base_name(prefix));
+  log_warning("{} is not tried again: it is now {}", prefix, mark_corrupt(*options.files, here));
+  remove_corrupt_sets(*options.files, directory, kCorruptSetsKept);
+}
+
 // Those of the mirror belong to who has the directory. A mirror that fails, or is another's, is no obstacle.
 void mark_damaged(const FallBackOptions& options, const std::string& prefix) {
   if (!is_held(options.directory)) {
     log_info("{} stays as it is: this process has not locked {}", prefix, options.directory);
     return;
   }
+  const bool is_here = is_in(prefix, options.directory);
+  if (!is_here && !is_mirrored(options, prefix)) {
+    log_warning("{} stays as it is: it does not lie in {}, which is all that this process has locked", prefix,
+                options.directory);
+    return;
+  }
   try {
-    tidy(prefix, [&] {
-      log_warning("{} is not tried again: it is now {}", prefix, mark_corrupt(*options.files, prefix));
-      remove_corrupt_sets(*options.files, directory_name(prefix), kCorruptSetsKept);
-    });
+    tidy(prefix, [&] { mark_in(options, is_here ? options.directory : options.mirror, prefix); });
   } catch (const DirectoryTakenError& error) {
     if (!is_mirrored(options, prefix)) throw;
     log_warning("{} stays as it is: {}", prefix, error.what());
@@ -77,18 +94,28 @@ class FallingBack {
 
   FallBack run() {
     const RecoverySearch found = search_for_recovery(options_);
-    for (const std::string& prefix : found.incomplete) {
-      log_error("checkpoint {} is damaged: data files are missing", prefix);
-    }
+    report_incomplete(found);
     result_.damaged = found.incomplete;
     out_of_reach_ = found.mirror_failure;
     try_all(found.candidates);
-    if (!result_.restored) raise_if_there_is_something();
+    if (!result_.restored) raise_if_there_is_something(found.without_index);
+    result_.damaged.insert(result_.damaged.end(), found.without_index.begin(), found.without_index.end());
+    result_.passed_over.insert(result_.passed_over.end(), failed_.begin(), failed_.end());
     for (const std::string& prefix : result_.damaged) mark_damaged(options_, prefix);
     return std::move(result_);
   }
 
  private:
+  static void report_incomplete(const RecoverySearch& found) {
+    for (const std::string& prefix : found.incomplete) {
+      log_error("checkpoint {} is damaged: data files are missing", prefix);
+    }
+    for (const std::string& prefix : found.without_index) {
+      log_error("checkpoint {} cannot be restored: its data files are there, but its index {} is missing", prefix,
+                index_path(prefix));
+    }
+  }
+
   void try_all(const std::vector<std::string>& candidates) {
     for (const std::string& prefix : candidates) {
       if (result_.restored) return;
@@ -115,36 +142,52 @@ class FallingBack {
       } else if (is_mirrored(options_, prefix) && is_out_of_reach(error)) {
         log_error("checkpoint {} cannot be read and is left out: {}", prefix, error.what());
         out_of_reach_ = error.what();
+      } else if (error.code() == Code::kResourceExhausted) {
+        fail(prefix, error.code(), error.what());
       } else {
         throw;
       }
+    } catch (const std::bad_alloc& error) {
+      fail(prefix, Code::kResourceExhausted, error.what());
+    } catch (const std::exception& error) {
+      fail(prefix, Code::kUnknown, error.what());
     }
   }
 
-  void raise_if_there_is_something() const {
+  // What may be damage, and may be none.
+  void fail(const std::string& prefix, Code code, const std::string& why) {
+    log_error("checkpoint {} could not be restored, and is passed over for the one before it: {}", prefix, why);
+    failed_.push_back(prefix);
+    if (failure_.empty()) failure_ = fmt::format("checkpoint {} could not be restored: {}", prefix, why);
+    if (failed_.size() == 1) failure_code_ = code;
+  }
+
+  void raise_if_there_is_something(const std::vector<std::string>& without_index) const {
+    if (!failure_.empty()) throw_error(failure_code_, failure_);
     if (!out_of_reach_.empty()) {
       throw UnavailableError(fmt::format(
           "there is no whole checkpoint in {}, and it is not known whether there is one in its mirror {}: {}. Make the "
           "mirror reachable, or train without one to start afresh",
           options_.directory, options_.mirror, out_of_reach_));
     }
-    if (result_.damaged.empty()) return;
-    throw DataLossError(
-        fmt::format("all checkpoints in {} are damaged ({}); to start afresh, move them away or use another directory",
-                    options_.directory, fmt::join(result_.damaged, ", ")));
+    explain_nothing_restored(options_, result_.damaged, without_index);
   }
 
   Saver& saver_;
   Session& session_;
   const FallBackOptions& options_;
   FallBack result_;
-  std::string out_of_reach_;  // what kept the mirror from being searched or read; empty: nothing
+  std::vector<std::string> failed_;  // which could not be restored, though they are not known to be damaged
+  Code failure_code_ = Code::kOk;    // of the first of them
+  std::string failure_;              // why; empty: there is none
+  std::string out_of_reach_;         // what kept the mirror from being searched or read; empty: nothing
 };
 
 }  // namespace
 
 FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOptions& options) {
   if (is_held(options.directory)) {
+    check_state_file(*options.files, options.directory);
     tidy(options.directory, [&] { complete_corrupt_sets(*options.files, options.directory); });
     tidy(options.directory, [&] { remove_crash_leftovers(*options.files, options.directory, options.basename); });
   }

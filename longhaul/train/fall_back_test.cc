@@ -162,6 +162,199 @@ TEST_F(FallBackTest, ThoseRenamedAreManagedNoMore) {
   EXPECT_THAT(restarted.last_checkpoints(), ElementsAre(prefixes[0], prefixes[1]));
 }
 
+class LostIndexTest : public FallBackTest {
+ protected:
+  void lose_index(const std::string& prefix) { std::filesystem::remove(index_path(prefix)); }
+  std::vector<std::string> names() { return FileSystem::real().list(directory.path()); }
+};
+
+TEST_F(LostIndexTest, WhereAllAreLostTheStartIsAnErrorThatNamesThemAndNothingIsRemoved) {
+  for (const std::string& prefix : prefixes) lose_index(prefix);
+  for (const bool is_locked : {false, true}) {
+    if (is_locked) lock();
+    const auto before = names();
+    EXPECT_THAT(error_of([&] { restored(); }), AllOf(HasSubstr(index_path(prefixes[0])),
+                                                     HasSubstr(index_path(prefixes[2])), HasSubstr("Bring these")));
+    EXPECT_THROW(manager().prepare_session(prepare), DataLossError);
+    EXPECT_EQ(names(), before);
+  }
+}
+
+TEST_F(LostIndexTest, WhereTheNewestIsLostTheOneBeforeIsRestoredAndTheDataKeptAside) {
+  lock();
+  lose_index(prefixes[2]);
+  const LogRecorder log;
+  EXPECT_EQ(restored(), 2);
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("its index " + index_path(prefixes[2]) + " is missing"));
+  const std::string aside = data_path(prefixes[2], 0, 1) + ".corrupt";
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("it is now " + aside));
+  restart();
+  EXPECT_EQ(restored(), 2);
+  remove_corrupt_sets(FileSystem::real(), directory.path(), 0);
+  EXPECT_TRUE(std::filesystem::exists(aside)) << "its index may come back";
+}
+
+TEST_F(LostIndexTest, WhoHasNotLockedTheDirectoryLeavesTheDataWhereItIs) {
+  lose_index(prefixes[2]);
+  EXPECT_EQ(restored(), 2);
+  EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[2], 0, 1)));
+}
+
+TEST_F(LostIndexTest, OneThatOnlyTheFileOfPinsNamesIsLostToo) {
+  saver.pin(prefixes[0]);
+  for (const std::string& prefix : prefixes) lose_index(prefix);
+  std::filesystem::remove(directory.file("checkpoint"));
+  EXPECT_THAT(error_of([&] { restored(); }),
+              AllOf(HasSubstr(index_path(prefixes[0])), Not(HasSubstr(index_path(prefixes[1])))));
+}
+
+TEST_F(LostIndexTest, DataThatNobodyNamesIsKeptWithAWarning) {
+  lock();
+  std::filesystem::remove(directory.file("checkpoint"));
+  lose_index(prefixes[2]);
+  const LogRecorder log;
+  EXPECT_EQ(restored(), 2);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model-3.data-00000-of-00001"));
+  EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[2], 0, 1)));
+}
+
+TEST_F(FallBackTest, AStateFileWhoseCheckpointsAreAllGoneIsWarnedOf) {
+  for (const std::string& prefix : prefixes) remove_checkpoint(FileSystem::real(), prefix);
+  const LogRecorder log;
+  EXPECT_EQ(restored(), 2) << "the initial value";
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              AllOf(HasSubstr(directory.file("checkpoint") + " names 3 checkpoints, and none of them is there"),
+                    HasSubstr("model-3"), HasSubstr("bring them back")));
+}
+
+TEST_F(FallBackTest, AFreshDirectoryIsNotWarnedOf) {
+  for (const std::string& name : FileSystem::real().list(directory.path())) {
+    std::filesystem::remove(directory.file(name));
+  }
+  const LogRecorder log;
+  restored();
+  EXPECT_EQ(log.text(LogLevel::kWarning), "");
+}
+
+TEST_F(FallBackTest, CheckpointsOfV1AreRefusedAlsoInShards) {
+  const std::string table = read_file(FileSystem::real(), index_path(prefixes[0]));
+  for (const std::string& prefix : prefixes) remove_checkpoint(FileSystem::real(), prefix);
+  const auto refuses = [&](const std::string& file) {
+    write_file_atomically(FileSystem::real(), directory.file(file), table);
+    EXPECT_THROW(restored(), UnimplementedError) << file;
+    restart();
+  };
+  write_state("model_checkpoint_path: \"model-3000-?\?\?\?\?-of-00001\"\n");
+  refuses("model-3000-00000-of-00001");
+  write_state("model_checkpoint_path: \"model-3000\"\n");
+  EXPECT_THROW(restored(), UnimplementedError);
+  std::filesystem::remove(directory.file("checkpoint"));
+  restart();
+  refuses("model-3000-00000-of-00001");
+  std::filesystem::remove(directory.file("model-3000-00000-of-00001"));
+  refuses("model-3000");
+}
+
+TEST_F(FallBackTest, WhatIsDamagedElsewhereStaysAsItIs) {
+  lock();
+  const testing::TemporaryDirectory elsewhere;
+  for (const char* name : {"model-7.data-00000-of-00001", "model-7.index", "model-8.data-00000-of-00001",
+                           "model-6.index.corrupt", "model-5.index.corrupt", "model-4.index.corrupt"}) {
+    write_file_atomically(FileSystem::real(), elsewhere.file(name), "damaged");
+  }
+  const auto before = FileSystem::real().list(elsewhere.path());
+  for (const std::string& place : {elsewhere.path(), directory.path() + "/../" + base_name(elsewhere.path())}) {
+    write_state("model_checkpoint_path: \"" + place + "/model-7\"\nall_model_checkpoint_paths: \"" + place +
+                "/model-8\"\n# being deleted: " + place + "/model-8\n");
+    const LogRecorder log;
+    EXPECT_EQ(restored(), 3);
+    EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("stays as it is: it does not lie in"));
+    EXPECT_EQ(FileSystem::real().list(elsewhere.path()), before);
+    restart();
+  }
+}
+
+TEST_F(FallBackTest, OrdinaryFilesThatAStateFileNamesAreNoCheckpoints) {
+  lock();
+  for (const char* name : {"notes.txt", "run.journal"}) {
+    write_file_atomically(FileSystem::real(), directory.file(name),
+                          "what took days to write, and nobody has a copy of");
+  }
+  write_state(
+      "model_checkpoint_path: \"model-3\"\nall_model_checkpoint_paths: \"notes.txt\"\n"
+      "all_model_checkpoint_paths: \"run.journal\"\nall_model_checkpoint_paths: \"model-3\"\n"
+      "# being deleted: notes.txt\n");
+  Saver restarted({.graph = &graph, .max_to_keep = 1, .name = "restarted"});
+  prepare.saver = &restarted;
+  const auto session = manager().prepare_session(prepare);
+  EXPECT_THAT(restarted.last_checkpoints(), ElementsAre(prefixes[2]));
+  restarted.save(*session, directory.file("model"), 4);
+  EXPECT_TRUE(std::filesystem::exists(directory.file("notes.txt")));
+  EXPECT_TRUE(std::filesystem::exists(directory.file("run.journal")));
+}
+
+TEST_F(FallBackTest, AFileOfPinsRemovesNothingElsewhere) {
+  lock();
+  const testing::TemporaryDirectory elsewhere;
+  write_file_atomically(FileSystem::real(), elsewhere.file("thesis.tex"),
+                        read_file(FileSystem::real(), index_path(prefixes[0])));
+  write_file_atomically(FileSystem::real(), directory.file("checkpoint.retention"),
+                        "longhaul retention 1\nfallen_out checkpoint ../" + base_name(elsewhere.path()) +
+                            "/thesis.tex\nfallen_out checkpoint " + elsewhere.file("thesis.tex") + "\n");
+  const auto session = manager().prepare_session(prepare);
+  saver.save(*session, directory.file("model"), 4);
+  EXPECT_TRUE(std::filesystem::exists(elsewhere.file("thesis.tex")));
+}
+
+// One whose newest checkpoint cannot be restored, as `error` says.
+class FailingRestoreTest : public FallBackTest {
+ protected:
+  template <typename Error>
+  void fail_restores_of(const std::string& checkpoint, Error error) {
+    options.session_factory = [this, checkpoint, error](const std::string&, Graph& made_for, const SessionOptions&) {
+      auto session = make_scripted_session(made_for, server);
+      session->on("RestoreV2", [=](const Operation& op, const std::vector<Tensor>& inputs) {
+        if (inputs[0].item<std::string>().ends_with(checkpoint)) throw error;
+        return restore_tensors(op, inputs);
+      });
+      return session;
+    };
+  }
+};
+
+TEST_F(FailingRestoreTest, TheNewestIsPassedOverWhateverItThrowsAndNotRenamed) {
+  lock();
+  const auto falls_back = [&](auto error) {
+    fail_restores_of("model-3", error);
+    const LogRecorder log;
+    EXPECT_EQ(restored(), 2);
+    EXPECT_THAT(log.text(LogLevel::kError), AllOf(HasSubstr("model-3"), HasSubstr(error.what())));
+    EXPECT_TRUE(checkpoint_exists(FileSystem::real(), prefixes[2])) << "it may be whole";
+    restart();
+  };
+  falls_back(std::bad_alloc());
+  falls_back(std::length_error("vector::reserve"));
+  falls_back(ResourceExhaustedError("out of memory"));
+}
+
+TEST_F(FailingRestoreTest, WhereAllFailTheFirstOnesErrorIsThrown) {
+  fail_restores_of("", std::bad_alloc());
+  EXPECT_THAT(error_of([&] { restored(); }), AllOf(HasSubstr("model-3"), HasSubstr("bad_alloc")));
+  EXPECT_THROW(restored(), ResourceExhaustedError);
+}
+
+TEST_F(FallBackTest, ADirectoryInPlaceOfTheStateFileIsNamedAtTheStart) {
+  lock();
+  std::filesystem::remove(directory.file("checkpoint"));
+  std::filesystem::create_directory(directory.file("checkpoint"));
+  EXPECT_THROW(restored(), FailedPreconditionError);
+  const auto before = FileSystem::real().list(directory.path());
+  const auto session = make_scripted_session(graph, server);
+  session->run(v.initializer());
+  EXPECT_THROW(saver.save(*session, directory.file("model"), 4), FailedPreconditionError);
+  EXPECT_EQ(FileSystem::real().list(directory.path()), before) << "no checkpoint that nobody manages";
+}
+
 // The chiefs of whole trainings, which lock their directories.
 class ChiefsFallBack : public SupervisorFixture {
  protected:

@@ -13,6 +13,16 @@ struct Managed {
   double time = 0;
 };
 
+// What lies in it is called by its name there: a spelling with ".." may lead elsewhere, past a symbolic link.
+bool is_in(const std::string& prefix, const std::string& directory) {
+  return directory_name(canonical_prefix(prefix)) == canonical_prefix(directory);
+}
+
+bool has_files(const std::vector<std::string>& names, const std::string& base) {
+  const auto at = std::lower_bound(names.begin(), names.end(), base);
+  return at != names.end() && at->starts_with(base);
+}
+
 std::set<std::string> canonical(const std::vector<std::string>& prefixes) {
   std::set<std::string> names;
   for (const std::string& prefix : prefixes) names.insert(canonical_prefix(prefix));
@@ -38,7 +48,9 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
   const bool timed = listed.all_model_checkpoint_timestamps.size() == listed.all_model_checkpoint_paths.size();
   std::vector<Managed> managed;
   bool has_restored = false;
+  std::set<std::string> seen;
   for (size_t i = 0; i < listed.all_model_checkpoint_paths.size(); ++i) {
+    if (!seen.insert(listed.all_model_checkpoint_paths[i]).second) continue;
     const std::string prefix = prefix_in(files, directory, listed.all_model_checkpoint_paths[i]);
     if (left_out.contains(canonical_prefix(prefix))) continue;
     has_restored = has_restored || canonical_prefix(prefix) == restored;
@@ -49,13 +61,14 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
   move_before_restored(canonical(recovery.passed_over), restored, managed);
 
   CheckpointState state{.last_preserved_timestamp = listed.last_preserved_timestamp};
+  const std::vector<std::string> names = names_in(files, directory);
   for (const std::string& prefix : listed.doomed_checkpoint_paths) {
-    if (directory_name(canonical_prefix(prefix)) != canonical_prefix(directory)) continue;
-    state.doomed_checkpoint_paths.push_back(prefix);
+    if (!is_in(prefix, directory) || !has_files(names, base_name(prefix))) continue;
+    state.doomed_checkpoint_paths.push_back(join_path(directory, base_name(prefix)));
   }
   for (const auto& [prefix, time] : managed) {
-    if (directory_name(canonical_prefix(prefix)) != canonical_prefix(directory)) continue;
-    state.all_model_checkpoint_paths.push_back(prefix);
+    if (!is_in(prefix, directory)) continue;
+    state.all_model_checkpoint_paths.push_back(join_path(directory, base_name(prefix)));
     if (timed) state.all_model_checkpoint_timestamps.push_back(time);
   }
   saver.recover_last_checkpoints(state);

@@ -9,21 +9,28 @@
 #include "longhaul/base/thread.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/checkpoint/named_checkpoints.h"
 
 namespace longhaul {
 namespace {
 
 RecoverySearch search_directory(const FallBackOptions& options) {
   return {.candidates = checkpoint_candidates(*options.files, options.directory, options.basename),
-          .incomplete = incomplete_checkpoints(*options.files, options.directory, options.basename)};
+          .incomplete = incomplete_checkpoints(*options.files, options.directory, options.basename),
+          .without_index = checkpoints_without_index(*options.files, options.directory)};
+}
+
+void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
+  all.insert(all.end(), more.begin(), more.end());
 }
 
 RecoverySearch search_both(FileSystem& files, const std::string& directory, const std::string& mirror,
                            const std::string& basename) {
-  RecoverySearch found{.candidates = mirrored_candidates(files, directory, mirror, basename),
-                       .incomplete = incomplete_checkpoints(files, directory, basename)};
-  const std::vector<std::string> mirrored = incomplete_checkpoints(files, mirror, basename);
-  found.incomplete.insert(found.incomplete.end(), mirrored.begin(), mirrored.end());
+  RecoverySearch found{.candidates = mirrored_candidates(files, directory, mirror, basename)};
+  for (const std::string& place : {directory, mirror}) {
+    append(found.incomplete, incomplete_checkpoints(files, place, basename));
+    append(found.without_index, checkpoints_without_index(files, place));
+  }
   return found;
 }
 

@@ -10,8 +10,9 @@ namespace longhaul {
 // What there is to recover from, in the order in which it is to be tried.
 struct RecoverySearch {
   std::vector<std::string> candidates;
-  std::vector<std::string> incomplete;  // damaged: data files are missing
-  std::string mirror_failure;           // why the mirror is left out; empty: it is not
+  std::vector<std::string> incomplete;     // damaged: data files are missing
+  std::vector<std::string> without_index;  // damaged: they were committed, and their index is missing
+  std::string mirror_failure;              // why the mirror is left out; empty: it is not
 };
 
 // Searches the directory and its mirror; the mirror on a thread of its own, lh-look, which is left to itself when the

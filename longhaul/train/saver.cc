@@ -7,6 +7,7 @@
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/same_contents.h"
+#include "longhaul/checkpoint/v1_checkpoint.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/ops/random_state.h"
@@ -125,6 +126,7 @@ void Saver::check_arguments(const std::string& path, const StepSource& step, con
   if (step.is_none() && !nodes_.sharded && base_name(path) == options.latest_filename) {
     throw InvalidArgumentError(fmt::format("{}: the checkpoint's name collides with the state file's", path));
   }
+  if (options.write_state) check_state_file(*options_.files, directory_name(path), options.latest_filename);
 }
 
 Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
@@ -325,8 +327,8 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   if (prefix_or_url.empty()) throw InvalidArgumentError("Can't load save_path when it is None.");
   if (nodes_.tensors.empty()) return;
   const std::string prefix = strip_file_scheme(prefix_or_url);
-  if (!checkpoint_exists(*options_.files, prefix)) {
-    throw NotFoundError("The passed save_path is not a valid checkpoint: " + prefix);
+  if (!committed_prefix(*options_.files, prefix)) {
+    throw_no_checkpoint(*options_.files, prefix, "The passed save_path is not a valid checkpoint: " + prefix);
   }
   log_info("Restoring parameters from {}", prefix);
   const BundleReader reader(*options_.files, prefix);

@@ -1,6 +1,7 @@
-// The text of a `checkpoint` state file.
+// The text of a `checkpoint` state file, and what it says of the checkpoints in its directory.
 #include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/checkpoint/named_checkpoints.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/quiet.h"
 
@@ -13,6 +14,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     if (read.status == ReadCheckpointState::Status::kRead) make_checkpoint_state("d", read.state);
     latest_checkpoint(files, "d");
+    const NamedCheckpoints named = named_checkpoints(files, "d");
+    for (const auto* names : {&named.kept, &named.doomed}) {
+      for (const std::string& name : *names) {
+        if (name.find_first_of(std::string_view("/\0", 2)) != name.npos) __builtin_trap();
+      }
+    }
+    checkpoints_without_index(files, "d");
   } catch (const Error&) {
   }
   return 0;

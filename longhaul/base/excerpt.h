@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace longhaul {
+
+// Text of unknown origin as it may stand in a message: on one line, control characters as "\x0a", and cut where it is
+// longer than `most` bytes: "aaaa... (10485760 bytes)".
+std::string excerpt(std::string_view text, size_t most = 200);
+
+}  // namespace longhaul

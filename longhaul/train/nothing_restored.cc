@@ -1,0 +1,78 @@
+#include "longhaul/train/nothing_restored.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "longhaul/base/excerpt.h"
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/named_checkpoints.h"
+#include "longhaul/checkpoint/v1_checkpoint.h"
+
+namespace longhaul {
+namespace {
+
+constexpr size_t kMostShown = 20;
+constexpr size_t kMostLookedFor = 100;
+
+template <typename Names>
+std::string listed(const Names& names) {
+  std::vector<std::string> shown;
+  for (const std::string& name : names) {
+    if (shown.size() < kMostShown) shown.push_back(excerpt(name, 300));
+  }
+  const size_t left = names.size() - shown.size();
+  return fmt::format("{}{}", fmt::join(shown, ", "), left == 0 ? "" : fmt::format(" and {} more", left));
+}
+
+[[noreturn]] void throw_damaged(const std::string& directory, const std::vector<std::string>& damaged,
+                                const std::vector<std::string>& without_index) {
+  std::vector<std::string> missing;
+  for (const std::string& prefix : without_index) missing.push_back(index_path(prefix));
+  if (missing.empty()) {
+    throw DataLossError(
+        fmt::format("all checkpoints in {} are damaged ({}); to start afresh, move them away or use another directory",
+                    directory, listed(damaged)));
+  }
+  throw DataLossError(fmt::format(
+      "the checkpoints in {} have lost their index files: {} are missing, though their data files are there{}. Bring "
+      "these files back (finish the copy, or take them from where they were left out); to start afresh, move all files "
+      "of these checkpoints away or use another directory",
+      directory, listed(missing), damaged.empty() ? "" : fmt::format("; others are damaged ({})", listed(damaged))));
+}
+
+void refuse_v1(const FallBackOptions& options, const NamedCheckpoints& named) {
+  FileSystem& files = *options.files;
+  std::vector<std::string> prefixes = find_v1_checkpoints(files, options.directory, options.basename);
+  for (const std::string& base : named.kept) {
+    if (prefixes.size() < kMostLookedFor) prefixes.push_back(join_path(options.directory, base));
+  }
+  for (const std::string& prefix : prefixes) {
+    if (!v1_files(files, prefix).empty()) throw_no_checkpoint(files, prefix, "there is no checkpoint " + prefix);
+  }
+}
+
+void warn_of_gone(const FallBackOptions& options, const NamedCheckpoints& named) {
+  if (named.kept.empty()) return;
+  const std::string state = join_path(options.directory, kDefaultStateFile);
+  log_warning(
+      "{} names {} checkpoints, and none of them is there, so nothing is restored: {}. Should they be there (a copy "
+      "that "
+      "is not complete, a disk that is not mounted), stop this run and bring them back, before it writes its own; to "
+      "start afresh without this warning, remove {} and {}.retention",
+      state, named.kept.size(), listed(named.kept), state, state);
+}
+
+}  // namespace
+
+void explain_nothing_restored(const FallBackOptions& options, const std::vector<std::string>& damaged,
+                              const std::vector<std::string>& without_index) {
+  if (!damaged.empty() || !without_index.empty()) throw_damaged(options.directory, damaged, without_index);
+  const NamedCheckpoints named = named_checkpoints(*options.files, options.directory);
+  refuse_v1(options, named);
+  warn_of_gone(options, named);
+}
+
+}  // namespace longhaul
