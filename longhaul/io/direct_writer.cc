@@ -324,7 +324,7 @@ void DirectWriter::sync() {
   guarded("sync", [&] {
     flush_blocks();
     cut();
-    if (retried([&] { return ::fdatasync(fd_); }) != 0) throw_failed("sync", errno);
+    if (const int error = sync_data(fd_)) throw_failed("sync", error);
   });
 }
 

@@ -14,4 +14,11 @@ auto retried(Call call) {
   return result;
 }
 
+// fsync(2), where the file system has it. 0, or errno.
+int sync_all(int fd);
+
+// fdatasync(2); where the file system has none (EINVAL of some FUSE), fsync(2); where it has neither, nothing, with one
+// warning in the process. 0, or errno.
+int sync_data(int fd);
+
 }  // namespace longhaul

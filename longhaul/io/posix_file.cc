@@ -98,9 +98,10 @@ class PosixWritableFile : public WritableFile {
 
   void sync() override {
     flush();
-    if (retried([&] { return ::fdatasync(fd_); }) == 0) return;
+    const int error = sync_data(fd_);
+    if (error == 0) return;
     failed_ = true;  // the kernel may have dropped the pages that it could not write
-    throw_last_errno("sync", path_);
+    throw_errno(error, "sync " + path_);
   }
 
   void close() override {
@@ -233,10 +234,9 @@ class PosixFileSystem : public FileSystem {
 
   void sync_directory(const std::string& path) override {
     int fd = open_or_throw("sync directory", path, O_RDONLY | O_DIRECTORY);
-    int error = retried([&] { return ::fsync(fd); }) == 0 ? 0 : errno;
+    const int error = sync_all(fd);
     ::close(fd);
-    bool unsupported = error == EINVAL || error == ENOTSUP;
-    if (error != 0 && !unsupported) throw_errno(error, "sync directory " + path);
+    if (error != 0) throw_errno(error, "sync directory " + path);
   }
 
   uint64_t free_bytes(const std::string& path) override {

@@ -1,6 +1,7 @@
 #include <liburing.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <vector>
 
 #include "longhaul/base/error.h"
@@ -9,6 +10,16 @@
 
 namespace longhaul {
 namespace {
+
+// Repeats a call of the library's, which returns errors as negative numbers, that a signal interrupted.
+template <typename Call>
+int retried_enter(Call call) {
+  int result;
+  do {
+    result = call();
+  } while (result == -EINTR);
+  return result;
+}
 
 class UringQueue : public IoQueue {
  public:
@@ -31,14 +42,11 @@ class UringQueue : public IoQueue {
       io_uring_prep_writev(sqe, transfer.fd, transfer.pieces.data(), pieces, transfer.offset);
     }
     io_uring_sqe_set_data64(sqe, tag);
-    int submitted;
-    do {
-      submitted = io_uring_submit(&ring_);
-    } while (submitted == -EINTR);
+    const int submitted = retried_enter([&] { return io_uring_submit(&ring_); });
     if (submitted > 0) in_kernel_ += static_cast<size_t>(submitted);
     if (io_uring_sq_ready(&ring_) == 0) return;
-    refused_.push_back({tag, submitted < 0 ? submitted : -EAGAIN});
-    io_uring_prep_nop(sqe);  // it goes with the next one
+    refused_.push_back({tag, -EAGAIN});  // whatever the reason, nothing was begun: an ordinary call may do
+    io_uring_prep_nop(sqe);              // it goes with the next one
     io_uring_sqe_set_data64(sqe, kNothing);
   }
 
@@ -95,12 +103,26 @@ class UringQueue : public IoQueue {
   std::vector<Finished> refused_;
 };
 
+// Whether the kernel does what it is asked: filters of containers may let a ring be made, and refuse its use.
+bool works(io_uring& ring) {
+  io_uring_sqe* sqe = io_uring_get_sqe(&ring);
+  if (sqe == nullptr) return false;
+  io_uring_prep_nop(sqe);
+  if (retried_enter([&] { return io_uring_submit_and_wait(&ring, 1); }) != 1) return false;
+  io_uring_cqe* cqe = nullptr;
+  if (io_uring_peek_cqe(&ring, &cqe) != 0) return false;
+  io_uring_cqe_seen(&ring, cqe);
+  return true;
+}
+
 }  // namespace
 
 std::unique_ptr<IoQueue> make_uring_queue(size_t depth) {
   io_uring ring;
   if (io_uring_queue_init(static_cast<unsigned>(depth), &ring, 0) != 0) return nullptr;
-  return std::make_unique<UringQueue>(ring);
+  if (works(ring)) return std::make_unique<UringQueue>(ring);
+  io_uring_queue_exit(&ring);
+  return nullptr;
 }
 
 }  // namespace longhaul

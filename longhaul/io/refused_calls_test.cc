@@ -1,0 +1,109 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "longhaul/io/direct_writer.h"
+#include "longhaul/io/file.h"
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul {
+namespace {
+
+struct RefusedCall {
+  unsigned number;
+  unsigned error;
+};
+
+// The filter of system calls that a container may have, for this thread from now on. Whether the kernel takes it.
+bool refuse(const std::vector<RefusedCall>& calls) {
+  std::vector<sock_filter> program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr))};
+  for (const RefusedCall& call : calls) {
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call.number, 0, 1));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | call.error));
+  }
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+  const sock_fprog filter{static_cast<unsigned short>(program.size()), program.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0;
+}
+
+// On a thread of its own: a filter ends with its thread.
+void where_they_are_refused(const std::vector<RefusedCall>& calls, const std::function<void()>& body) {
+  bool is_filtered = false;
+  std::thread([&] {
+    is_filtered = refuse(calls);
+    if (is_filtered) body();
+  }).join();
+  if (!is_filtered) GTEST_SKIP() << "the kernel has no filters of system calls";
+}
+
+TEST(RefusedCalls, ARingThatMayBeMadeAndNotUsedIsNone) {
+  for (const unsigned error : {EPERM, ENOSYS, EACCES}) {
+    where_they_are_refused({{__NR_io_uring_enter, error}}, [&] { EXPECT_EQ(make_uring_queue(4), nullptr) << error; });
+  }
+}
+
+TEST(RefusedCalls, ALargeFileIsWrittenWithoutTheRing) {
+  const testing::TemporaryDirectory directory;
+  const std::string bytes(size_t{5} << 20, 'x');
+  where_they_are_refused({{__NR_io_uring_enter, EPERM}}, [&] {
+    const auto file = FileSystem::real().create_large(directory.file("large"), {.expected_bytes = bytes.size()});
+    file->append(bytes);
+    file->sync();
+    file->close();
+  });
+  EXPECT_EQ(read_file(FileSystem::real(), directory.file("large")), bytes);
+}
+
+TEST(RefusedCalls, ARingThatIsRefusedLaterLeavesTheWritesToOrdinaryCalls) {
+  const testing::TemporaryDirectory directory;
+  const std::string path = directory.file("large"), bytes(size_t{5} << 20, 'x');
+  std::unique_ptr<IoQueue> early = make_uring_queue(8);
+  if (!early) GTEST_SKIP() << "io_uring is refused here";
+  where_they_are_refused({{__NR_io_uring_enter, EPERM}}, [&] {
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    DirectWriter file(fd, path, {.queue = [&](size_t) { return std::move(early); }});
+    file.append(bytes);
+    file.sync();
+    file.close();
+  });
+  EXPECT_EQ(read_file(FileSystem::real(), path), bytes);
+}
+
+TEST(RefusedCalls, AFileSystemWithoutFdatasyncIsSyncedByFsync) {
+  const testing::TemporaryDirectory directory;
+  for (const unsigned error : {EINVAL, EOPNOTSUPP, ENOSYS}) {
+    where_they_are_refused({{__NR_fdatasync, error}}, [&] {
+      EXPECT_NO_THROW(write_file_atomically(FileSystem::real(), directory.file("small"), "x")) << error;
+      const auto large = FileSystem::real().create_large(directory.file("large"), {});
+      large->append("x");
+      EXPECT_NO_THROW(large->sync()) << error;
+    });
+  }
+}
+
+TEST(RefusedCalls, AFileSystemWithoutAnySyncIsWrittenToAllTheSame) {
+  const testing::TemporaryDirectory directory;
+  where_they_are_refused({{__NR_fdatasync, EINVAL}, {__NR_fsync, EINVAL}}, [&] {
+    EXPECT_NO_THROW(write_file_atomically(FileSystem::real(), directory.file("small"), "x"));
+  });
+  EXPECT_EQ(read_file(FileSystem::real(), directory.file("small")), "x");
+}
+
+TEST(RefusedCalls, ASyncThatFailsIsAnError) {
+  const testing::TemporaryDirectory directory;
+  where_they_are_refused({{__NR_fdatasync, EINVAL}, {__NR_fsync, EIO}}, [&] {
+    EXPECT_THROW(write_file_atomically(FileSystem::real(), directory.file("small"), "x"), DataLossError);
+  });
+}
+
+}  // namespace
+}  // namespace longhaul
