@@ -52,7 +52,7 @@ function(longhaul_precompile name)
 endfunction()
 
 # longhaul_test(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [ON_TORCH]): a test program, with the precompiled headers
-# of all tests, or of those that include libtorch's.
+# of all tests, or of those that include libtorch's. One that starts programs (tests/process.cc) has the label "processes".
 function(longhaul_test name)
   cmake_parse_arguments(ARG "ON_TORCH" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
@@ -66,6 +66,9 @@ function(longhaul_test name)
   endif()
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  if(process.cc IN_LIST ARG_SOURCES)
+    set_tests_properties(${name} PROPERTIES LABELS processes)
+  endif()
 endfunction()
 
 function(longhaul_layer name)

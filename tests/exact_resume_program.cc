@@ -3,13 +3,22 @@
 //
 //   exact_resume_program DIRECTORY STEPS [WIDTH]
 //
-// Its files are under the faults of LONGHAUL_FAULTS. It prints the step that it begins with, and every tenth. WIDTH is
-// that of its hidden layer.
+// It prints the step that it begins with, and every tenth. WIDTH is that of its hidden layer. A stop signal ends it
+// with status 75. What it does to itself:
+//
+//   LONGHAUL_FAULTS=PLAN        its files are under these faults
+//   EXACT_RESUME_PAUSE=MS       it sleeps so long before its first step
+//   EXACT_RESUME_CRASH=write:N  after N of its steps it writes where no memory is; abort:N: it aborts
+//   EXACT_RESUME_OUTPUT=N       what it prints goes to this descriptor, too
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <string>
+#include <thread>
 
 #include "longhaul/longhaul.h"
 #include "longhaul/testing/planned_faults.h"
@@ -48,12 +57,33 @@ int64_t step_now(const lh::StepContext& context) {
   return context.session().run("global_step:0").item<int64_t>();
 }
 
-void print(int64_t step) {
-  fmt::print("{}\n", step);
-  std::fflush(stdout);
+std::string environment(const char* name) {
+  const char* const text = std::getenv(name);
+  return text == nullptr ? "" : text;
 }
 
-void train(const std::string& directory, int64_t steps, int64_t width) {
+void print(int64_t step) {
+  static const int another = std::atoi(environment("EXACT_RESUME_OUTPUT").c_str());
+  const std::string line = fmt::format("{}\n", step);
+  std::fputs(line.c_str(), stdout);
+  std::fflush(stdout);
+  if (another > 0 && ::write(another, line.data(), line.size()) < 0) throw lh::UnknownError("it cannot tell its step");
+}
+
+void pause() {
+  const int milliseconds = std::atoi(environment("EXACT_RESUME_PAUSE").c_str());
+  std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+}
+
+// `steps`: how many this process has made.
+void crash_if_due(int64_t steps) {
+  static const std::string plan = environment("EXACT_RESUME_CRASH");
+  if (plan == fmt::format("abort:{}", steps)) std::abort();
+  volatile int* volatile nowhere = nullptr;
+  if (plan == fmt::format("write:{}", steps)) *nowhere = 1;
+}
+
+void train(const std::string& directory, int64_t steps, int64_t width, lh::Preemption* preemption) {
   lh::set_intra_op_threads(1);
   lh::Graph graph;
   graph.set_seed(3);
@@ -68,13 +98,16 @@ void train(const std::string& directory, int64_t steps, int64_t width) {
                                   .save_checkpoint_steps = 100,
                                   .save_summaries_steps = 10,
                                   .log_step_count_steps = 0,
+                                  .preemption = preemption,
                                   .files = &lh::testing::file_system_from_environment()},
                                  [&](lh::MonitoredSession& session) {
-                                   int64_t at = session.run_step_fn(step_now);
-                                   print(at);
-                                   for (; at < steps && !session.should_stop(); ++at) {
+                                   const int64_t begin = session.run_step_fn(step_now);
+                                   print(begin);
+                                   pause();
+                                   for (int64_t at = begin; at < steps && !session.should_stop();) {
                                      session.run(step);
-                                     if ((at + 1) % 10 == 0) print(at + 1);
+                                     if (++at % 10 == 0) print(at);
+                                     crash_if_due(at - begin);
                                    }
                                  });
 }
@@ -84,8 +117,9 @@ void train(const std::string& directory, int64_t steps, int64_t width) {
 int main(int argc, char** argv) {
   if (argc < 3 || argc > 4) return 2;
   try {
-    train(argv[1], std::atoll(argv[2]), argc == 4 ? std::atoll(argv[3]) : 48);
-    return 0;
+    lh::Preemption preemption;
+    train(argv[1], std::atoll(argv[2]), argc == 4 ? std::atoll(argv[3]) : 48, &preemption);
+    return preemption.exit_status();
   } catch (const std::exception& error) {
     fmt::print(stderr, "{}\n", error.what());
     return 1;

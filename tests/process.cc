@@ -25,18 +25,25 @@ std::string contents_of(const std::string& path) {
   return text.str();
 }
 
+void open_for_writing(posix_spawn_file_actions_t* actions, int descriptor, const std::string& path) {
+  posix_spawn_file_actions_addopen(actions, descriptor, path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+}
+
 }  // namespace
 
-Process::Process(const std::vector<std::string>& command, std::string output_path)
+Process::Process(const std::vector<std::string>& command, std::string output_path, Stdio stdio)
     : output_path_(std::move(output_path)) {
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_addopen(&actions, 1, output_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-  const std::string errors_path = output_path_ + ".err";
-  posix_spawn_file_actions_addopen(&actions, 2, errors_path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+  const bool is_open = stdio == Stdio::kOpen;
+  open_for_writing(&actions, is_open ? 1 : 3, output_path_);
+  open_for_writing(&actions, 2, output_path_ + ".err");
+  for (int descriptor = 0; !is_open && descriptor < 3; ++descriptor) {
+    posix_spawn_file_actions_addclose(&actions, descriptor);
+  }
   EXPECT_EQ(posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ), 0) << command[0];
   posix_spawn_file_actions_destroy(&actions);
 }

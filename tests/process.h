@@ -8,11 +8,15 @@
 
 namespace longhaul::testing {
 
+enum class Stdio {
+  kOpen,    // what it writes goes to `output_path`, its errors to `output_path`.err
+  kClosed,  // descriptors 0 to 2 are closed; what it writes to descriptor 3 goes to `output_path`
+};
+
 // A program started by a test, its output in files. Killed, if it still runs, when the object goes.
 class Process {
  public:
-  // What it writes goes to `output_path`, its errors to `output_path`.err.
-  Process(const std::vector<std::string>& command, std::string output_path);
+  Process(const std::vector<std::string>& command, std::string output_path, Stdio stdio = Stdio::kOpen);
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;

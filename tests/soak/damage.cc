@@ -1,25 +1,16 @@
 #include "tests/soak/damage.h"
 
 #include <filesystem>
-#include <vector>
+#include <sstream>
 
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/checkpoint_state.h"
 
 namespace longhaul::soak {
 namespace {
 
 namespace fs = std::filesystem;
-
-size_t below(Random& random, size_t limit) {
-  return static_cast<size_t>(random() % limit);
-}
-
-void overwrite(const std::string& path, const std::string& bytes) {
-  const auto file = FileSystem::real().create(path);
-  file->append(bytes);
-  file->close();
-}
 
 void flip_a_bit(const std::string& path, Random& random) {
   std::string bytes = read_file(FileSystem::real(), path);
@@ -34,13 +25,13 @@ void cut(const std::string& path, Random& random) {
 }
 
 // The newest one, most of the time.
-std::string victim(const std::map<int64_t, std::string>& whole, Random& random) {
+std::string victim(const Checkpoints& whole, Random& random) {
   auto chosen = std::prev(whole.end());
   if (below(random, 4) == 0) chosen = std::next(whole.begin(), static_cast<ptrdiff_t>(below(random, whole.size())));
   return chosen->second;
 }
 
-std::string damage_checkpoint(const std::string& prefix, Random& random) {
+std::string damage_files_of(const std::string& prefix, Random& random) {
   const std::string data = data_path(prefix, 0, 1), index = index_path(prefix);
   switch (below(random, 6)) {
     case 0: return flip_a_bit(data, random), "bit flipped in data";
@@ -61,19 +52,48 @@ std::string damage_neighbour(const std::string& path, const std::string& name, R
   }
 }
 
-std::string damage_journal(const std::string& path, Random& random) {
-  if (!fs::exists(path) || fs::file_size(path) == 0) return "";
+Damage damage_journal(const std::string& directory, const Bystanders&, Random& random) {
+  const std::string path = directory + "/run.journal";
+  if (!fs::exists(path) || fs::file_size(path) == 0) return {};
   switch (below(random, 3)) {
-    case 0: return flip_a_bit(path, random), "bit flipped in the journal";
-    case 1: return cut(path, random), "journal cut short";
-    default: return fs::remove(path), "journal removed";
+    case 0: return flip_a_bit(path, random), Damage{"bit flipped in the journal"};
+    case 1: return cut(path, random), Damage{"journal cut short"};
+    default: return fs::remove(path), Damage{"journal removed"};
   }
+}
+
+Damage damage_state_file(const std::string& directory, const Bystanders&, Random& random) {
+  return {damage_neighbour(directory + "/checkpoint", "state file", random)};
+}
+
+Damage damage_checkpoint(const std::string& directory, const Bystanders&, Random& random) {
+  const Checkpoints whole = whole_checkpoints(directory);
+  if (whole.size() < 2) return {};
+  return {.kind = damage_files_of(victim(whole, random), random), .is_checkpoint = true};
+}
+
+// Only of one that the state file names: another one without its index may be what a save has left.
+Damage lose_newest_index(const std::string& directory, const Bystanders&, Random&) {
+  const Checkpoints whole = whole_checkpoints(directory);
+  if (whole.size() < 2) return {};
+  const std::string newest = whole.rbegin()->second;
+  if (!fs::exists(index_path(newest)) || !is_named_by_state_file(directory, newest)) return {};
+  fs::remove(index_path(newest));
+  return {.kind = "index of the newest lost", .is_checkpoint = true, .lost_index = newest};
+}
+
+Damage damage_retention_file(const std::string& directory, const Bystanders& bystanders, Random& random) {
+  return {bystanders.name_in_retention_file(directory, random)};
+}
+
+Damage name_bystanders(const std::string& directory, const Bystanders& bystanders, Random& random) {
+  return {bystanders.name_in_state_file(directory, random)};
 }
 
 }  // namespace
 
-std::map<int64_t, std::string> whole_checkpoints(const std::string& directory) {
-  std::map<int64_t, std::string> whole;
+Checkpoints whole_checkpoints(const std::string& directory) {
+  Checkpoints whole;
   for (const FoundCheckpoint& found : find_checkpoints(FileSystem::real(), directory, "model.ckpt")) {
     try {
       const BundleReader reader(FileSystem::real(), found.prefix);
@@ -84,17 +104,39 @@ std::map<int64_t, std::string> whole_checkpoints(const std::string& directory) {
   return whole;
 }
 
-std::string damage_something(const std::string& directory, Random& random, bool& is_checkpoint) {
-  is_checkpoint = false;
-  switch (below(random, 5)) {
-    case 0: return damage_neighbour(directory + "/checkpoint", "state file", random);
-    case 1: return damage_journal(directory + "/run.journal", random);
-    default: break;
+bool is_named_by_state_file(const std::string& directory, const std::string& prefix) {
+  const CheckpointState state = read_checkpoint_state(FileSystem::real(), directory).state;
+  for (const std::string& named : state.all_model_checkpoint_paths) {
+    if (canonical_prefix(named) == canonical_prefix(prefix)) return true;
   }
-  const std::map<int64_t, std::string> whole = whole_checkpoints(directory);
-  if (whole.size() < 2) return "";
-  is_checkpoint = true;
-  return damage_checkpoint(victim(whole, random), random);
+  return false;
+}
+
+bool has_line_with(const std::string& log, const std::string& one, const std::string& other) {
+  std::istringstream lines(log);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(one) != line.npos && line.find(other) != line.npos) return true;
+  }
+  return false;
+}
+
+void overwrite(const std::string& path, const std::string& bytes) {
+  const auto file = FileSystem::real().create(path);
+  file->append(bytes);
+  file->close();
+}
+
+const std::vector<DamageCase>& damage_cases() {
+  static const std::vector<DamageCase> cases{
+      {"checkpoint", 6, "bits flipped, files cut short, removed or emptied", damage_checkpoint},
+      {"state_file", 2, "the state file removed, overwritten or emptied", damage_state_file},
+      {"journal", 2, "the journal damaged or removed", damage_journal},
+      {"lost_index", 2, "the newest checkpoint's index lost", lose_newest_index},
+      {"retention", 2, "checkpoint.retention names files that are not its own, in long lines too",
+       damage_retention_file},
+      {"state_names", 2, "the state file names files that are not its own", name_bystanders},
+  };
+  return cases;
 }
 
 }  // namespace longhaul::soak

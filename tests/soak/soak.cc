@@ -1,18 +1,29 @@
 // Trains, disturbs the training and its files in every way, and looks after each restart whether anything was lost:
 //
-//   soak PROGRAM [--seconds=S] [--seed=N] [--steps=N] [--width=N] [--directory=PATH]
+//   soak PROGRAM [--seconds=S] [--seed=N] [--steps=N] [--width=N] [--directory=PATH] [--only=CASE,...]
+//   [--without=CASE,...]
 //
 // PROGRAM is exact_resume_program. The first thing that is not as it should be ends it with status 1; the directory
 // stays, and is named.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
 
-#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <optional>
+#include <set>
 
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
-#include "tests/soak/faulty_run.h"
+#include "tests/soak/counts.h"
+#include "tests/soak/damage.h"
+#include "tests/soak/expected_start.h"
+#include "tests/soak/hostile_files.h"
+#include "tests/soak/options.h"
+#include "tests/soak/run_cases.h"
 
 namespace longhaul::soak {
 namespace {
@@ -20,18 +31,18 @@ namespace {
 namespace fs = std::filesystem;
 using SteadyClock = std::chrono::steady_clock;
 
-struct Options {
-  std::string program, directory;
-  double seconds = 60;
-  uint64_t seed = 1;
-  int64_t steps = 3000, width = 6000;
-};
+constexpr size_t kLongestLog = 1 << 20;
+constexpr int kPreemptedStatus = 75;  // docs/errors.md
 
-struct Counts {
-  std::map<std::string, int> faults;
-  int restarts = 0, trainings = 0, damaged_checkpoints = 0, passed_over = 0, failed_runs = 0;
-  int64_t steps_redone = 0;
-};
+// nullptr: none of them was chosen on the command line.
+template <typename Case>
+const Case* some_case(const std::vector<Case>& cases, const Options& options, Random& random) {
+  std::vector<const Case*> tickets;
+  for (const Case& one : cases) {
+    if (is_chosen(options, one.name)) tickets.insert(tickets.end(), one.weight, &one);
+  }
+  return tickets.empty() ? nullptr : tickets[below(random, tickets.size())];
+}
 
 std::map<std::string, Tensor> tensors_of(const std::string& prefix) {
   const BundleReader reader(FileSystem::real(), prefix);
@@ -49,7 +60,7 @@ class Soak {
     deadline_ = begin + std::chrono::duration_cast<SteadyClock::duration>(Seconds(options_.seconds));
     make_reference();
     while (SteadyClock::now() < deadline_) disturbed_training();
-    print_table(Seconds(SteadyClock::now() - begin));
+    counts_.print_table(Seconds(SteadyClock::now() - begin), options_.seed);
   }
 
   std::string directory() const { return training_.directory; }
@@ -60,68 +71,129 @@ class Soak {
   }
 
   void make_reference() {
-    const auto begin = SteadyClock::now();
     training_ = training_in("undisturbed");
-    check_ended_well(run_undisturbed(training_));
-    length_ = std::chrono::duration_cast<std::chrono::milliseconds>(SteadyClock::now() - begin);
-    const auto whole = whole_checkpoints(training_.directory);
+    const auto begin = SteadyClock::now();
+    const auto since = [begin] { return std::chrono::duration_cast<milliseconds>(SteadyClock::now() - begin); };
+    const auto process = start(training_);
+    has_begun(*process);
+    start_ = since();
+    check_ended_well(finished(*process, "none", {0}));
+    length_ = since();
+    const Checkpoints whole = whole_checkpoints(training_.directory);
     if (whole.empty() || whole.rbegin()->first != options_.steps) fail("the undisturbed run has no last checkpoint");
     expected_ = tensors_of(whole.rbegin()->second);
+    bystanders_.emplace(options_.directory + "/bystanders", whole.rbegin()->second);
   }
 
   // One training, disturbed until it has come to its end in spite of it, or the time is over; then it is let go on.
   void disturbed_training() {
     training_ = training_in(fmt::format("disturbed{}", counts_.trainings++));
+    training_.start = start_;
+    training_.length = length_;
+    bystanders_->join(training_.directory);
+    expected_start_ = {};
     reached_ = 0;
     bool is_done = false;
     while (!is_done && SteadyClock::now() < deadline_) {
-      const int64_t newest = newest_whole();
-      const FaultyRun run = run_under_a_fault(training_, length_, random_);
-      ++counts_.faults[run.fault];
-      check(run, newest);
-      is_done = run.status == 0;
-      if (!is_done) damage();
-      print_progress();
+      is_done = disturb();
+      if (!is_done && below(random_, 2) == 0) damage();
+      counts_.print_progress();
     }
-    const int64_t newest = newest_whole();
-    const FaultyRun last = run_undisturbed(training_);
-    check(last, newest);
-    check_ended_well(last);
+    check_ended_well(checked([&] { return run_undisturbed(training_); }));
     check_end();
-    fs::remove_all(training_.directory);
+    for (const char* const ending : {"", ".output", ".output.err"}) fs::remove_all(training_.directory + ending);
   }
 
-  int64_t newest_whole() const {
-    const auto whole = whole_checkpoints(training_.directory);
-    return whole.empty() ? -1 : whole.rbegin()->first;
+  // True: a run came to the end of the training.
+  bool disturb() {
+    const RunCase* const chosen = some_case(run_cases(), options_, random_);
+    const uint64_t times = chosen == nullptr ? 1 : 1 + below(random_, chosen->most_in_a_row);
+    for (uint64_t i = 0; i < times; ++i) {
+      FaultyRun run = checked([&] { return chosen == nullptr ? FaultyRun{} : chosen->run(training_, random_); });
+      if (run.fault.empty()) run = checked([&] { return run_and_kill(training_, random_); });
+      if (run.status == 0) return true;
+    }
+    return false;
   }
 
   void damage() {
-    bool is_checkpoint = false;
-    const std::string kind = random_() % 2 == 0 ? damage_something(training_.directory, random_, is_checkpoint) : "";
-    if (kind.empty()) return;
-    ++counts_.faults[kind];
-    if (is_checkpoint) ++counts_.damaged_checkpoints;
+    const DamageCase* const chosen = some_case(damage_cases(), options_, random_);
+    if (chosen == nullptr) return;
+    const Damage damage = chosen->damage(training_.directory, *bystanders_, random_);
+    if (damage.kind.empty()) return;
+    ++counts_.faults[damage.kind];
+    if (damage.is_checkpoint) ++counts_.damaged_checkpoints;
+    expected_start_.damaged();
+    if (!damage.lost_index.empty()) run_without(damage.lost_index);
   }
 
-  // `newest`: the newest whole checkpoint as it started; -1: none.
-  void check(const FaultyRun& run, int64_t newest) {
-    ++counts_.restarts;
-    const bool may_fail = run.fault != "none";
-    const bool is_expected = run.status == 0 || run.status == 128 + 9 || (may_fail && run.status == 1);
-    if (!is_expected) fail(fmt::format("a run ended with status {}:\n{}", run.status, run.log));
-    if (run.status == 1) ++counts_.failed_runs;
-    if (run.restored) check_restored(run, newest);
-    if (newest_whole() < newest) fail(fmt::format("the newest whole checkpoint, of step {}, is gone", newest));
-    reached_ = std::max(reached_, run.reached);
-  }
-
-  void check_restored(const FaultyRun& run, int64_t newest) {
-    if (run.passed_over) ++counts_.passed_over;
-    if (*run.restored != std::max<int64_t>(newest, 0) && !run.passed_over) {
-      fail(fmt::format("it went on from step {}, and not from {}:\n{}", *run.restored, newest, run.log));
+  // The next run goes on from the checkpoint before, says so, and keeps what there is of this one.
+  void run_without(const std::string& lost_index) {
+    const FaultyRun run = checked([&] { return run_and_kill(training_, random_); });
+    const std::string kept = data_path(lost_index, 0, 1) + ".corrupt";
+    if (!fs::exists(kept)) fail(fmt::format("{} lost its index, and {} is not there:\n{}", lost_index, kept, run.log));
+    if (!has_line_with(run.log, base_name(lost_index), "index")) {
+      fail(fmt::format("it does not say that {} has lost its index:\n{}", lost_index, run.log));
     }
+  }
+
+  // Has a run made, and looks whether all is as it should be.
+  FaultyRun checked(const std::function<FaultyRun()>& make_run) {
+    const std::set<int64_t> before = whole_steps();
+    const FaultyRun run = make_run();
+    if (run.fault.empty()) return run;
+    ++counts_.restarts;
+    if (run.fault != "none") ++counts_.faults[run.fault];
+    if (run.status == 1) ++counts_.failed_runs;
+    if (run.restored) check_restored(run, before);
+    if (run.log.size() > kLongestLog) fail(fmt::format("{} bytes of log: {}", run.log.size(), run.log.substr(0, 2000)));
+    check_end_of(run, before);
+    bystanders_->check(training_.directory);
+    reached_ = std::max(reached_, run.reached);
+    return run;
+  }
+
+  std::set<int64_t> whole_steps() const {
+    std::set<int64_t> steps;
+    for (const auto& [step, prefix] : whole_checkpoints(training_.directory)) steps.insert(step);
+    return steps;
+  }
+  static int64_t newest(const std::set<int64_t>& steps) { return steps.empty() ? -1 : *steps.rbegin(); }
+
+  void check_restored(const FaultyRun& run, const std::set<int64_t>& before) {
+    std::vector<int64_t> expected = expected_start_.of(before);
+    if (expected.empty()) expected = {0};
+    if (std::find(expected.begin(), expected.end(), *run.restored) == expected.end()) {
+      fail(fmt::format("it went on from step {}, and not from {}:\n{}", *run.restored, fmt::join(expected, " or "),
+                       run.log));
+    }
+    if (*run.restored < newest(before)) ++counts_.passed_over;
     counts_.steps_redone += std::max<int64_t>(0, reached_ - *run.restored);
+  }
+
+  void check_end_of(const FaultyRun& run, const std::set<int64_t>& before) {
+    if (std::find(run.may_end_with.begin(), run.may_end_with.end(), run.status) == run.may_end_with.end()) {
+      fail(fmt::format("a run ended with status {} ({}):\n{}", run.status, run.fault, run.log));
+    }
+    const int64_t now = newest(whole_steps());
+    if (now < newest(before)) fail(fmt::format("the newest whole checkpoint, of step {}, is gone", newest(before)));
+    if (run.status == kPreemptedStatus && now < run.reached) {
+      fail(fmt::format("it was stopped at step {}, and its last checkpoint is of step {}", run.reached, now));
+    }
+    note_end(run, before, now);
+  }
+
+  // An error before the first step may have come after the restore.
+  void note_end(const FaultyRun& run, const std::set<int64_t>& before, int64_t now) {
+    const bool by_signal = run.status > 128 && run.status != 128 + SIGKILL;
+    const std::vector<int64_t> tried = expected_start_.of(before);
+    std::optional<int64_t> restored = run.restored;
+    if (!restored && run.status == 1 && !tried.empty()) restored = tried.front();
+    if (before.empty()) restored.reset();
+    expected_start_.ended({.restored = restored,
+                           .saved_another = now > newest(before),
+                           .died = by_signal || run.status == 1,
+                           .by_signal = by_signal});
   }
 
   void check_ended_well(const FaultyRun& run) const {
@@ -130,7 +202,7 @@ class Soak {
 
   // The bytes of every variable, and what lies about.
   void check_end() const {
-    const auto whole = whole_checkpoints(training_.directory);
+    const Checkpoints whole = whole_checkpoints(training_.directory);
     if (whole.empty() || whole.rbegin()->first != options_.steps) fail("there is no checkpoint of the last step");
     const auto found = tensors_of(whole.rbegin()->second);
     if (found.size() != expected_.size()) fail("the last checkpoint has other variables");
@@ -145,60 +217,17 @@ class Soak {
     }
   }
 
-  [[noreturn]] static void fail(const std::string& what) { throw DataLossError(what); }
-
-  void print_progress() const {
-    fmt::print("soak: {} restarts, {} trainings, {} checkpoints damaged, nothing lost\n", counts_.restarts,
-               counts_.trainings, counts_.damaged_checkpoints);
-    std::fflush(stdout);
-  }
-
-  void print_table(Seconds lasted) const {
-    int faults = 0;
-    fmt::print("\n| fault | times |\n| --- | ---: |\n");
-    for (const auto& [kind, times] : counts_.faults) {
-      fmt::print("| {} | {} |\n", kind, times);
-      faults += times;
-    }
-    fmt::print(
-        "\n| | |\n| --- | ---: |\n| faults tried | {} |\n| restarts | {} |\n| trainings brought to their end | {} |\n",
-        faults, counts_.restarts, counts_.trainings);
-    fmt::print("| runs that an injected fault ended with an error | {} |\n", counts_.failed_runs);
-    fmt::print("| checkpoints damaged | {} |\n", counts_.damaged_checkpoints);
-    fmt::print("| checkpoints passed over for two deaths | {} |\n", counts_.passed_over);
-    fmt::print("| steps made again | {} |\n| bytes lost | none |\n", counts_.steps_redone);
-    fmt::print("\n{:.0f} s; to repeat the choices: --seed={}\n", lasted.count(), options_.seed);
-  }
-
   const Options options_;
   Random random_;
   SteadyClock::time_point deadline_;
-  std::chrono::milliseconds length_{0};
+  milliseconds start_{0}, length_{0};  // of a run that nobody disturbs
+  std::optional<Bystanders> bystanders_;
   std::map<std::string, Tensor> expected_;
   Training training_;
+  ExpectedStart expected_start_;
   int64_t reached_ = 0;  // by the runs of this training
   Counts counts_;
 };
-
-Options parse(int argc, char** argv) {
-  Options options;
-  CLI::App app{"Disturbs a training in every way and looks whether anything is lost."};
-  app.add_option("program", options.program, "exact_resume_program")->required();
-  app.add_option("--seconds", options.seconds, "How long");
-  app.add_option("--seed", options.seed, "Of all choices");
-  app.add_option("--steps", options.steps, "Of each training");
-  app.add_option("--width", options.width, "Of the model's layer: its checkpoints have 360 bytes for each");
-  app.add_option("--directory", options.directory, "A new one; it stays if something is wrong");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    std::exit(app.exit(error));
-  }
-  if (options.directory.empty()) {
-    options.directory = fs::temp_directory_path() / fmt::format("longhaul-soak-{}", ::getpid());
-  }
-  return options;
-}
 
 }  // namespace
 }  // namespace longhaul::soak
