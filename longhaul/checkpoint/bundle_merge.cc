@@ -44,8 +44,8 @@ class Merge {
   }
 
   void commit() {
-    files_.make_directories(directory_name(prefix_));
     check_directory_owner(files_, prefix_);
+    files_.make_directories(directory_name(prefix_));
     write_index();
     files_.sync_directory(directory_name(prefix_));  // from now on it announces the data files (bundle_writer.h)
     if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);

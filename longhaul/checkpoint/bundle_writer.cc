@@ -75,8 +75,8 @@ BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, const B
       limit_(options.max_bytes_per_second, *options.clock) {
   const int num_shards = options.num_shards;
   if (num_shards < 1) throw InvalidArgumentError(fmt::format("saving {} in {} data files", prefix_, num_shards));
-  files_.make_directories(directory_);
   check_directory_owner(files_, prefix_);
+  files_.make_directories(directory_);
   remove_stale_temporaries(files_, prefix_);
   for (int i = 0; i < num_shards; ++i) {
     const std::string path = data_path(prefix_, i, num_shards);

@@ -68,6 +68,7 @@ class Copy {
 
   void make() {
     if (options_.before_first_byte) options_.before_first_byte(source_.bytes);
+    call(options_.before_change);
     files_.make_directories(incoming());
     try {
       if (options_.in_place) {

@@ -111,8 +111,8 @@ void remove_temporary(FileSystem& files, const std::string& temporary) {
 // is the commit. 4. The directory is synced, and the name is durable.
 void write_file(FileSystem& files, const std::string& path, uint64_t size,
                 const std::function<void(WritableFile&)>& write) {
-  files.make_directories(directory_name(path));
   check_directory_owner(files, path);
+  files.make_directories(directory_name(path));
   const std::string temporary = temporary_path(path);
   try {
     const auto file = files.create_large(temporary, {.if_exists = FileSystem::IfExists::kFail, .expected_bytes = size});

@@ -7,6 +7,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/io/directory_lock.h"
 
 namespace longhaul {
 
@@ -57,12 +58,18 @@ void AsyncEventWriter::wake_writer() {
 
 // False: there is none, and nobody is to wait for it, so one record was counted as dropped.
 bool AsyncEventWriter::wait_for_space(IfFull if_full) {
-  MutexLock lock(mutex_);
-  const bool may_wait = if_full == IfFull::kWait;
-  while (may_wait && queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
-  const bool drop = queue_.is_open() && queue_.is_full();
-  if (drop) ++dropped_;
-  return !drop;
+  bool is_first = false;
+  {
+    MutexLock lock(mutex_);
+    const bool may_wait = if_full == IfFull::kWait;
+    while (may_wait && queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
+    const bool drop = queue_.is_open() && queue_.is_full();
+    if (!drop) return true;
+    ++dropped_;
+    is_first = failing_ && ++dropped_while_failing_ == 1;
+  }
+  if (is_first) log_error("event files in {}: no more events fit into memory, and new ones are dropped", directory_);
+  return false;
 }
 
 bool AsyncEventWriter::flush() {
@@ -97,12 +104,14 @@ void AsyncEventWriter::reopen() {
   MutexLock lifecycle(lifecycle_);
   if (!is_closed()) return;
   flush_due_.reset();
+  failures_ = 0;
   if (!options_.filename_suffix.empty()) open_file();
   {
     MutexLock lock(mutex_);
     queue_.open();
     failing_ = false;
     dropped_before_ = dropped_;
+    dropped_while_failing_ = 0;
   }
   thread_ = NamedThread("lh-events", [this] { run(); });
 }
@@ -172,13 +181,13 @@ void AsyncEventWriter::take_queue() {
 
 void AsyncEventWriter::write_batch() {
   if (batch_.events == 0) return;
+  check_directory_owner(files_, join_path(directory_, "events"));
   if (!file_) open_file();
   file_->append(batch_.records);
   batch_.clear();
 }
 
 void AsyncEventWriter::open_file() {
-  files_.make_directories(directory_);
   file_ = std::make_unique<EventWriter>(files_, clock_, directory_, options_.filename_suffix);
 }
 
@@ -186,27 +195,31 @@ void AsyncEventWriter::note_failure(const std::string& message) {
   if (file_) file_->abandon();
   file_.reset();
   next_attempt_ = clock_.now() + options_.retry_secs;
+  ++failures_;
   bool is_news;
   {
     MutexLock lock(mutex_);
-    is_news = !std::exchange(failing_, true) || last_error_ != message;
+    is_news = !std::exchange(failing_, true);
     last_error_ = message;
   }
   ++disruptions_;
   space_.notify_all();
   if (is_news)
-    log_error("event files in {}: {}; trying a new file in {} s", directory_, message, options_.retry_secs.count());
+    log_error("event files in {}: {}; trying a new file every {} s, and what fails next is not logged until it works",
+              directory_, message, options_.retry_secs.count());
 }
 
 void AsyncEventWriter::note_success() {
+  const int failures = std::exchange(failures_, 0);
   uint64_t dropped;
   {
     MutexLock lock(mutex_);
     if (!std::exchange(failing_, false)) return;
-    dropped = dropped_ - dropped_before_;
+    dropped = std::exchange(dropped_while_failing_, 0);
   }
   ++disruptions_;
-  log_warning("event files in {}: writing again; {} events were dropped", directory_, dropped);
+  log_warning("event files in {}: writing again, after {} attempts that failed; {} events were dropped meanwhile",
+              directory_, failures, dropped);
 }
 
 // Gets what is left to the disk, with a second try where the first failed, and returns what stood in the way.

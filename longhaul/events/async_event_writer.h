@@ -37,7 +37,11 @@ struct FileWriterOptions {
 //
 // The thread starts a file when the first record comes. When a write fails (a full disk, a deleted file), it logs the
 // error, leaves the file for good, and after retry_secs writes the same records to a new one: some of them may then be
-// in both. Until that succeeds nobody blocks: records beyond the limits are dropped and counted. Any thread may call.
+// in both. Until that succeeds nobody blocks: records beyond the limits are dropped and counted. The log has the first
+// error, the first drop, and that it works again, with both counts. Any thread may call.
+//
+// The directory is never made here, so that one that was unmounted is not made anew on another disk; and where this
+// process has it locked, or one above it, each write asks check_directory_owner() first.
 class AsyncEventWriter {
  public:
   // The directory must exist.
@@ -105,6 +109,7 @@ class AsyncEventWriter {
   Batch batch_;  // what is being written; it stays here until that has succeeded
   std::optional<Seconds> flush_due_;
   Seconds next_attempt_{0};
+  int failures_ = 0;  // since it worked
 
   Mutex lifecycle_;  // one close() or reopen() at a time; taken before mutex_
   NamedThread thread_ GUARDED_BY(lifecycle_);
@@ -119,6 +124,7 @@ class AsyncEventWriter {
   std::exception_ptr flush_error_ GUARDED_BY(mutex_);
   uint64_t dropped_ GUARDED_BY(mutex_) = 0;
   uint64_t dropped_before_ GUARDED_BY(mutex_) = 0;  // the count at reopen()
+  uint64_t dropped_while_failing_ GUARDED_BY(mutex_) = 0;
   std::string last_error_ GUARDED_BY(mutex_);
 };
 

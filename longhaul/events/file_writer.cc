@@ -7,6 +7,8 @@
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/events/summary.h"
+#include "longhaul/io/canonical_directory.h"
+#include "longhaul/io/directory_lock.h"
 
 namespace longhaul {
 
@@ -16,10 +18,19 @@ FileSystem& files_of(const FileWriterOptions& options) {
   return options.files ? *options.files : FileSystem::real();
 }
 
+// In the course of a training nothing is made in the place of what it lost. One that is another's is refused by writes.
+void refuse_if_away(FileSystem& files, const std::string& directory) {
+  try {
+    check_directory_owner(files, join_path(directory, "events"));
+  } catch (const DirectoryTakenError&) {
+  }
+}
+
 // Makes the directory, since what comes after it in the constructor needs it.
 std::string made_directory(std::string_view logdir, const FileWriterOptions& options) {
-  std::string path = strip_file_scheme(logdir);
-  if (path.empty()) throw InvalidArgumentError("a FileWriter needs a logdir");
+  if (strip_file_scheme(logdir).empty()) throw InvalidArgumentError("a FileWriter needs a logdir");
+  const std::string path = absolute_directory(logdir);
+  refuse_if_away(files_of(options), path);
   files_of(options).make_directories(path);
   return path;
 }
@@ -113,6 +124,8 @@ void FileWriter::add_plugin_asset(const std::string& plugin, const std::string& 
   check_file_name("an asset", asset);
   if (is_closed()) return warn_closed("add an asset");
   const std::string directory = join_path(join_path(logdir_, "plugins"), plugin);
+  check_directory_owner(files_, join_path(directory, asset));
+  if (!files_.is_directory(logdir_)) throw NotFoundError(fmt::format("{}: the directory is gone", logdir_));
   files_.make_directories(directory);
   write_file_atomically(files_, join_path(directory, asset), contents);
 }

@@ -29,10 +29,11 @@ namespace longhaul {
 // After close() all add methods, and flush(), log a warning and do nothing more, until reopen().
 class FileWriter {
  public:
-  // Creates the directory with its parents; throws where that fails. "file://" before it is dropped.
+  // Creates the directory with its parents, now and never again; throws where that fails. "file://" before it is
+  // dropped. A relative one is of the working directory of this moment.
   explicit FileWriter(std::string_view logdir, FileWriterOptions options = {});
 
-  const std::string& logdir() const { return logdir_; }
+  const std::string& logdir() const { return logdir_; }  // absolute
 
   // A summary, or one in serialised form (InvalidArgumentError: it is none). The metadata of a value is kept with the
   // first value of its tag since the last (re)opening, or since a file was lost to an error, and dropped afterwards:

@@ -3,11 +3,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <thread>
 
 #include "longhaul/base/log.h"
 #include "longhaul/events/event_reader.h"
 #include "longhaul/events/file_writer.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/working_directory_fixture.h"
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -27,6 +30,7 @@ class FailingWrites : public ::testing::Test {
     before_ = set_log_sink([this](LogLevel level, const std::string& message) {
       MutexLock lock(messages_mutex_);
       if (level == LogLevel::kError) errors_.push_back(message);
+      if (level == LogLevel::kWarning) warnings_.push_back(message);
     });
   }
   ~FailingWrites() override { set_log_sink(before_); }
@@ -36,6 +40,11 @@ class FailingWrites : public ::testing::Test {
   std::vector<std::string> errors() {
     MutexLock lock(messages_mutex_);
     return errors_;
+  }
+
+  std::vector<std::string> warnings() {
+    MutexLock lock(messages_mutex_);
+    return warnings_;
   }
 
   // The steps of all events, in the order of the files; one that is in two files counts once.
@@ -60,7 +69,7 @@ class FailingWrites : public ::testing::Test {
   testing::FakeClock clock_;
   LogSink before_;
   Mutex messages_mutex_;
-  std::vector<std::string> errors_;
+  std::vector<std::string> errors_, warnings_;
 };
 
 TEST_F(FailingWrites, AFullDiskIsReportedAndTheEventsAreTriedAgain) {  // unlike EV-7
@@ -138,25 +147,51 @@ TEST_F(FailingWrites, AnErrorThatRepeatsIsLoggedOnce) {
   FileWriter writer(logdir(), options());
   files_.fail_writes_after(0);
   writer.add_scalar("t", 1, 1);
-  for (int i = 0; i < 3; ++i) EXPECT_THROW(writer.flush(), ResourceExhaustedError);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_THROW(writer.flush(), ResourceExhaustedError);
+    clock_.advance(Seconds{60});  // the next file has another name
+  }
   EXPECT_THAT(errors(), SizeIs(1));
   EXPECT_THROW(writer.close(), ResourceExhaustedError);
 }
 
-TEST_F(FailingWrites, ADeletedDirectoryIsNoticedAndMadeAgain) {  // EV-5
+TEST_F(FailingWrites, ThatItWorksAgainIsSaidWithWhatFailedMeanwhile) {
+  auto small = options();
+  small.max_queue = 2;
+  FileWriter writer(logdir(), small);
+  for (const int full : {1, 2}) {
+    files_.fail_writes_after(0);
+    writer.add_scalar("t", 1, 1);
+    EXPECT_THROW(writer.flush(), ResourceExhaustedError);
+    for (int i = 0; i < 5; ++i) writer.add_scalar("t", 1, 1);
+    EXPECT_THROW(writer.flush(), ResourceExhaustedError);
+    files_.heal();
+    EXPECT_NO_THROW(writer.flush());
+    EXPECT_THAT(warnings(), SizeIs(full));
+    EXPECT_THAT(warnings().back(), HasSubstr("writing again, after 2 attempts that failed; 3 events were dropped"));
+    EXPECT_THAT(errors(), SizeIs(2 * full)) << "the failure, and that no more fit into memory";
+  }
+  EXPECT_THROW(writer.close(), DataLossError);
+}
+
+// What is made again may be on another disk, where one was unmounted.
+TEST_F(FailingWrites, ADeletedDirectoryIsReportedOnceAndNotMadeAgain) {  // unlike EV-5
   FileWriter writer(logdir(), options());
   writer.add_scalar("t", 1, 1);
   writer.flush();
   files_.remove(event_files(logdir())[0]);
   files_.remove(logdir());
   writer.add_scalar("t", 1, 2);
-  EXPECT_THROW(writer.flush(), NotFoundError);
+  for (int i = 0; i < 3; ++i) EXPECT_THROW(writer.flush(), NotFoundError);
+  EXPECT_FALSE(files_.exists(logdir()));
+  EXPECT_THAT(errors(), ElementsAre(HasSubstr("was deleted")));
+  files_.make_directories(logdir());
   writer.flush();
   writer.close();
   EXPECT_THAT(steps(), ElementsAre(2));
 }
 
-TEST_F(FailingWrites, ADeletedDirectoryIsReportedOnceAndLoggingGoesOnByItself) {
+TEST_F(FailingWrites, OnceADeletedDirectoryIsThereAgainLoggingGoesOnByItself) {
   FileWriter writer(logdir(), options());
   writer.add_scalar("t", 1, 1);
   writer.flush();
@@ -165,11 +200,90 @@ TEST_F(FailingWrites, ADeletedDirectoryIsReportedOnceAndLoggingGoesOnByItself) {
   writer.add_scalar("t", 1, 2);
   wait_until([&] {
     clock_.advance(Seconds(60));
-    return files_.is_directory(logdir()) && !steps().empty();
+    return !writer.last_error().empty();
+  });
+  files_.make_directories(logdir());
+  wait_until([&] {
+    clock_.advance(Seconds(60));
+    return !steps().empty();
   });
   EXPECT_THAT(steps(), ElementsAre(2));
-  EXPECT_THAT(errors(), ElementsAre(HasSubstr("was deleted")));
   EXPECT_EQ(writer.dropped_events(), 0u);
+}
+
+TEST_F(FailingWrites, APluginsFileMakesNoDirectoryThatWasDeleted) {
+  FileWriter writer(logdir(), options());
+  files_.remove(logdir());
+  EXPECT_THROW(writer.add_plugin_asset("projector", "config", "x"), NotFoundError);
+  EXPECT_FALSE(files_.exists(logdir()));
+}
+
+// The logdir of a chief, which another one may have by now, or which may have been unmounted.
+class LockedLogdir : public FailingWrites {
+ protected:
+  LockedLogdir() {
+    files_.make_directories(locked_);
+    lock_ = std::make_unique<DirectoryLock>(locked_, DirectoryLockOptions{.files = &files_, .clock = &clock_});
+  }
+  std::vector<std::string> names(const std::string& directory) {
+    std::vector<std::string> all = files_.list(directory);
+    std::erase_if(all, [](const std::string& name) { return name.find("tfevents") == name.npos; });
+    return all;
+  }
+
+  const std::string locked_ = directory_.file("locked"), elsewhere_ = directory_.file("elsewhere");
+  std::unique_ptr<DirectoryLock> lock_;
+};
+
+TEST_F(LockedLogdir, NothingIsWrittenIntoAnotherOneOfItsName) {
+  FileWriter writer(locked_, options()), below(join_path(locked_, "eval"), options());
+  std::filesystem::rename(locked_, elsewhere_);
+  files_.make_directories(locked_);
+  for (FileWriter* each : {&writer, &below}) {
+    each->add_scalar("t", 1, 1);
+    EXPECT_THROW(each->flush(), DirectoryAwayError);
+    EXPECT_THROW(each->add_plugin_asset("projector", "config", "x"), DirectoryAwayError);
+  }
+  EXPECT_THROW(FileWriter(join_path(locked_, "late"), options()), DirectoryAwayError);
+  EXPECT_THAT(files_.list(locked_), IsEmpty());
+  files_.remove(locked_);
+  std::filesystem::rename(elsewhere_, locked_);
+  for (FileWriter* each : {&writer, &below}) EXPECT_NO_THROW(each->close());
+  EXPECT_THAT(names(locked_), SizeIs(1));
+  EXPECT_THAT(names(join_path(locked_, "eval")), SizeIs(1));
+}
+
+TEST_F(LockedLogdir, WhoHasLostItWritesNothingMoreThere) {
+  FileWriter lazy(locked_, options()), open(locked_, options());
+  open.add_scalar("t", 1, 1);
+  open.flush();
+  OwnerRecord other = lock_->owner();
+  other.token = std::string(32, 'e');
+  other.process.host = "far-away";
+  write_owner(files_, locked_, other);
+  const std::string only = join_path(locked_, names(locked_).at(0));
+  const std::string before = read_file(files_, only);
+  for (FileWriter* each : {&lazy, &open}) {
+    each->add_scalar("t", 1, 2);
+    EXPECT_THROW(each->flush(), FailedPreconditionError);
+    EXPECT_THROW(each->close(), FailedPreconditionError);
+  }
+  EXPECT_THAT(names(locked_), SizeIs(1));
+  EXPECT_EQ(read_file(files_, only), before);
+}
+
+TEST_F(FailingWrites, ARelativeDirectoryIsThatOfTheWorkingDirectoryOfTheBeginning) {
+  const testing::TemporaryDirectory home, other;
+  std::unique_ptr<FileWriter> writer;
+  {
+    const WorkingDirectory there(home.path());
+    writer = std::make_unique<FileWriter>("runs", options());
+  }
+  const WorkingDirectory there(other.path());
+  writer->add_scalar("t", 1, 1);
+  writer->close();
+  EXPECT_THAT(event_files(home.file("runs")), SizeIs(1));
+  EXPECT_THAT(files_.list(other.path()), IsEmpty());
 }
 
 // Writes three events while the n-th operation fails, and returns how many operations there were.
@@ -198,7 +312,7 @@ TEST_F(FailingWrites, WhateverOperationFailsNothingIsLostAndItIsReported) {
   bool reported = false;
   const size_t operations = write_three(logdir(), clock_, 1000, &reported);
   EXPECT_FALSE(reported);
-  EXPECT_GE(operations, 11u);
+  EXPECT_GE(operations, 10u);
   for (size_t n = 0; n < operations; ++n) {
     for (const auto& path : event_files(logdir())) files_.remove(path);
     const size_t errors_before = errors().size();

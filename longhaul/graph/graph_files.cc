@@ -7,6 +7,7 @@
 
 #include "longhaul/graph/field_count.h"
 #include "longhaul/graph/graph_def.h"
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/proto/serialize.h"
 
 namespace longhaul {
@@ -89,6 +90,7 @@ std::string to_text(const Message& message) {
 }
 
 void write(const Message& message, const std::string& path, const WriteGraphOptions& options) {
+  check_directory_owner(*options.files, path);
   options.files->make_directories(directory_name(path));
   write_file_atomically(*options.files, path, options.as_text ? to_text(message) : proto::serialize(message));
 }

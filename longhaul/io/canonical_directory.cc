@@ -21,6 +21,13 @@ std::string without_last_slash(std::string name) {
 
 }  // namespace
 
+std::string absolute_directory(std::string_view directory) {
+  std::string path = strip_file_scheme(directory);
+  if (path.empty() || path.starts_with('/')) return path;
+  const bool may_leave_links = path.find("..") != path.npos;
+  return may_leave_links ? absolute_path(path).string() : spelled_directory(path);
+}
+
 std::string canonical_directory(const std::string& directory) {
   std::error_code error;
   const std::filesystem::path resolved = std::filesystem::weakly_canonical(absolute_path(directory), error);

@@ -5,22 +5,11 @@
 #include <filesystem>
 
 #include "longhaul/base/error.h"
+#include "longhaul/io/working_directory_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
 namespace {
-
-// A working directory for one test.
-class WorkingDirectory {
- public:
-  explicit WorkingDirectory(const std::string& path) : before_(std::filesystem::current_path()) {
-    std::filesystem::current_path(path);
-  }
-  ~WorkingDirectory() { std::filesystem::current_path(before_); }
-
- private:
-  const std::filesystem::path before_;
-};
 
 TEST(CanonicalDirectory, HasOneNameHoweverItIsSpelled) {
   const testing::TemporaryDirectory home;
@@ -46,6 +35,21 @@ TEST(CanonicalDirectory, ALinkThatLeadsInACircleKeepsItsName) {
   const testing::TemporaryDirectory home;
   std::filesystem::create_directory_symlink("circle", home.file("circle"));
   EXPECT_EQ(canonical_directory(home.file("circle/")), home.file("circle"));
+}
+
+TEST(AbsoluteDirectory, IsThatOfTheWorkingDirectoryOfTheMoment) {
+  const testing::TemporaryDirectory home;
+  std::string name;
+  {
+    const WorkingDirectory there(home.path());
+    name = std::filesystem::current_path().string();
+    EXPECT_EQ(absolute_directory("a/./b/"), name + "/a/b");
+    EXPECT_EQ(absolute_directory("."), name);
+    EXPECT_EQ(absolute_directory("../a"), name + "/../a") << "a link may be among them";
+  }
+  EXPECT_EQ(absolute_directory("/a/./b/"), "/a/./b/");
+  EXPECT_EQ(absolute_directory("file:///a"), "/a");
+  EXPECT_EQ(absolute_directory(""), "");
 }
 
 TEST(CanonicalDirectory, WithoutAWorkingDirectoryARelativeOneIsAnError) {

@@ -12,10 +12,11 @@ DirectoryClaims& DirectoryClaims::of_this_process() {
   return *claims;
 }
 
-void DirectoryClaims::take(const std::string& directory, const OwnerRecord& owner) {
+void DirectoryClaims::take(const std::string& directory, const OwnerRecord& owner,
+                           const std::optional<DirectoryId>& place) {
   const std::string key = canonical_directory(directory), spelled = spelled_directory(directory);
   MutexLock lock(mutex_);
-  claims_[key] = {owner, true};
+  claims_[key] = {owner, true, place};
   spellings_[spelled] = key;
 }
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "longhaul/base/mutex.h"
+#include "longhaul/io/directory_id.h"
 #include "longhaul/io/owner_record.h"
 
 namespace longhaul {
@@ -17,11 +18,12 @@ class DirectoryClaims {
   struct Claim {
     OwnerRecord owner;  // this process, as it last took the directory
     bool is_held = false;
+    std::optional<DirectoryId> place = std::nullopt;  // which one that is; nullopt: not known
   };
 
   static DirectoryClaims& of_this_process();  // lives for ever
 
-  void take(const std::string& directory, const OwnerRecord& owner);
+  void take(const std::string& directory, const OwnerRecord& owner, const std::optional<DirectoryId>& place);
   void give_back(const OwnerRecord& owner);  // nothing is done where a later one has the directory
 
   // What the system throws where it cannot be told which directory this is: it may be one of them.

@@ -6,8 +6,10 @@
 #include <atomic>
 #include <limits>
 #include <random>
+#include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/io/canonical_directory.h"
 #include "longhaul/io/directory_claims.h"
 
 namespace longhaul {
@@ -133,21 +135,70 @@ void wait(Clock& clock, Seconds time) {
           : fmt::format("has lost {}: another chief has come and ended since, or somebody has removed the file",
                         owner_path(directory));
   throw DirectoryTakenError(fmt::format(
-      "{} {}. Nothing more is written there by process {} of host {}, which had it: it was silent for too long. To go "
-      "on, start it anew when the directory is free.",
-      directory, who, before.process.pid, before.process.host));
+      "{} {}. Nothing more is written there by process {} of host {}, which had it{}. To go on, start it anew when the "
+      "directory is free.",
+      directory, who, before.process.pid, before.process.host, now ? ": it was silent for too long" : ""));
 }
 
-void check_claim(FileSystem& files, const std::string& directory, const OwnerRecord& owner, bool is_held) {
-  const auto now = read_patiently(files, directory);
-  if (now ? now->token == owner.token : !is_held) return;
-  const bool is_taken_anew_here = now && !is_held && now->process == this_process();
-  if (is_taken_anew_here) return;
-  if (!now && !files.is_directory(directory)) {
-    throw NotFoundError(directory +
-                        ": the directory is gone, unmounted perhaps: nothing is written there until it is back");
+[[noreturn]] void report_away(const std::string& directory, const std::string& what) {
+  throw DirectoryAwayError(fmt::format("{}: {}. Nothing is written there until it is back", directory, what));
+}
+
+[[noreturn]] void report_another(const std::string& directory, const DirectoryId& expected,
+                                 const std::string& its_record) {
+  const auto found = directory_id(directory);
+  report_away(directory, fmt::format("another directory has that name now, unmounted or moved as it seems: expected {} "
+                                     "with the {} of this chief, there is {} {}",
+                                     describe(expected), owner_path(""), found ? describe(*found) : "one", its_record));
+}
+
+// In the directory that was locked the record is not there: lost, or about to be removed.
+class RecordGoneError : public DirectoryAwayError {
+ public:
+  explicit RecordGoneError(const std::string& directory)
+      : DirectoryAwayError(fmt::format(
+            "{} is not there any more: the directory is being removed, or another chief has come and ended. Nothing is "
+            "written there until it is back",
+            owner_path(directory))) {}
+};
+
+bool has_another_place(const std::string& directory, const DirectoryClaims::Claim& claim) {
+  if (!claim.place) return false;
+  const auto now = directory_id(directory);
+  return now && *now != *claim.place;
+}
+
+// Of a directory that is held.
+std::optional<OwnerRecord> read_held(FileSystem& files, const std::string& directory,
+                                     const DirectoryClaims::Claim& claim) {
+  try {
+    return read_patiently(files, directory);
+  } catch (const DamagedOwnerError&) {
+    if (has_another_place(directory, claim)) report_another(directory, *claim.place, "with a damaged one");
+    throw;
+  } catch (const Error& error) {
+    report_away(directory, fmt::format("who has it cannot be told: {}", error.what()));
   }
-  report_loss(directory, owner, now);
+}
+
+void check_held(FileSystem& files, const std::string& directory, const DirectoryClaims::Claim& claim) {
+  const auto now = read_held(files, directory, claim);
+  if (now && now->token == claim.owner.token) return;
+  if (!now && !files.is_directory(directory))
+    report_away(directory, "the directory is gone, unmounted or moved perhaps");
+  if (has_another_place(directory, claim)) {
+    report_another(directory, *claim.place, now ? "with that of " + describe(*now) : "without one");
+  }
+  if (!now) throw RecordGoneError(directory);
+  report_loss(directory, claim.owner, now);
+}
+
+void check_claim(FileSystem& files, const std::string& directory, const DirectoryClaims::Claim& claim) {
+  if (claim.is_held) return check_held(files, directory, claim);
+  const auto now = read_patiently(files, directory);
+  const bool is_taken_anew_here = now && now->process == this_process();
+  if (!now || now->token == claim.owner.token || is_taken_anew_here) return;
+  report_loss(directory, claim.owner, now);
 }
 
 void warn_once_of_no_flock(const std::string& directory) {
@@ -178,7 +229,8 @@ DirectoryLock::DirectoryLock(const std::string& directory, const DirectoryLockOp
             .since = now};
   write_record(now);
   owner_.heartbeat = now;
-  claims().take(directory_, owner_);
+  place_ = directory_id(directory_);
+  claims().take(directory_, owner_, place_);
   sweep(*options_.files, directory_, options_.limit);
 }
 
@@ -248,12 +300,19 @@ DirectoryLock::~DirectoryLock() {
 }
 
 void DirectoryLock::check() const {
-  check_claim(*options_.files, directory_, owner_, true);
+  check_held(*options_.files, directory_, {owner_, true, place_});
 }
 
 void DirectoryLock::beat() {
   try {
     check();
+    is_record_gone_ = false;
+  } catch (const RecordGoneError&) {
+    if (std::exchange(is_record_gone_, true)) report_loss(directory_, owner_, std::nullopt);
+    throw;
+  } catch (const DirectoryAwayError&) {
+    is_record_gone_ = false;
+    throw;
   } catch (const DamagedOwnerError& error) {
     log_warning("the record of this chief is damaged, and is written anew: {}", error.what());
   }
@@ -262,7 +321,21 @@ void DirectoryLock::beat() {
 
 void check_directory_owner(FileSystem& files, const std::string& path) {
   const std::string directory = directory_name(strip_file_scheme(path));
-  if (const auto claim = claims().find(directory)) check_claim(files, directory, claim->owner, claim->is_held);
+  if (const auto claim = claims().find(directory)) return check_claim(files, directory, *claim);
+  std::string below = spelled_directory(directory);
+  for (std::string above = directory_name(below); above != below; above = directory_name(below)) {
+    const auto claim = claims().find(above);
+    if (claim && claim->is_held) return check_held(files, above, *claim);
+    below = above;
+  }
+}
+
+void check_directory_is_there(FileSystem& files, const std::string& directory) {
+  const std::string path = strip_file_scheme(directory);
+  const auto claim = claims().find(path);
+  if (!claim) return;
+  if (!files.is_directory(path)) report_away(path, "the directory is gone, unmounted or moved perhaps");
+  if (has_another_place(path, *claim)) report_another(path, *claim->place, "instead");
 }
 
 }  // namespace longhaul

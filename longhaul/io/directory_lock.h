@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
+#include "longhaul/io/directory_id.h"
 #include "longhaul/io/file.h"
 #include "longhaul/io/file_lock.h"
 #include "longhaul/io/owner_record.h"
@@ -16,6 +18,14 @@ namespace longhaul {
 class DirectoryTakenError : public FailedPreconditionError {
  public:
   using FailedPreconditionError::FailedPreconditionError;
+};
+
+// A directory that this process has locked is not there: it was unmounted, moved or removed, cannot be read, or another
+// one has its name now. The message says which was expected and what is there. Nothing is written meanwhile, nor made
+// anew. It is not lost: when it is back, what was refused works again.
+class DirectoryAwayError : public UnavailableError {
+ public:
+  using UnavailableError::UnavailableError;
 };
 
 struct DirectoryLockOptions {
@@ -31,6 +41,12 @@ struct DirectoryLockOptions {
 // those that take it, and what calls check_directory_owner().
 //
 //   taken --beat--> taken --destroyed--> free        taken --another has it--> lost: check() and beat() throw
+//   taken --it is gone, or another has its name--> away --it is back--> taken, or lost
+//
+// The directory is the one that was taken if the record in it is this owner's, whatever device it is on by now, as
+// after a remount. Without that record it is another one if its device, its inode or its time of birth is another. One
+// that is the same, and has another's record, is lost. One that is the same and has none is lost at the second beat
+// that finds it so, and not written to from the first look on: it may be that it is just being removed.
 //
 // Two things say that it is taken. The file `chief.lock` is locked by flock(2), which ends with the process. The file
 // `chief.owner` says who the owner is and when its heart beat last (docs/formats/owner_record.md), for messages and
@@ -57,11 +73,11 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  // DirectoryTakenError: it is another's, or the record is gone. NotFoundError: the directory itself is gone. Otherwise
-  // what the file system throws: not known.
+  // DirectoryTakenError: it is another's. DirectoryAwayError: it is not there, or its record is not. DamagedOwnerError.
   void check() const;
 
-  // check(), then a new heartbeat in the record. A record that is damaged is nobody's, and is written anew.
+  // check(), then a new heartbeat in the record. A record that is damaged is nobody's, and is written anew. Throws as
+  // check() does, and what the file system throws. DirectoryTakenError: also where the record was gone before, too.
   void beat();
 
   const OwnerRecord& owner() const { return owner_; }
@@ -77,12 +93,19 @@ class DirectoryLock {
   const DirectoryLockOptions options_;
   std::unique_ptr<FileLock> flock_;  // null: not supported here
   OwnerRecord owner_;                // this one
+  std::optional<DirectoryId> place_;
+  bool is_record_gone_ = false;  // at the last beat
 };
 
-// To be called before a file of the directory of `path` is renamed or removed. Throws as DirectoryLock::check() does if
-// this process has a lock on that directory; and DirectoryTakenError if it has given one back, and another process owns
-// it now. Nothing is asked of a process that never had one. Who has one, and names a directory whose links cannot be
-// followed, gets the system's error: it may be that one.
+// To be called before a file of the directory of `path` is made, renamed or removed, and before that directory is made.
+// Throws as DirectoryLock::check() does if this process has a lock on that directory, or on one above it; and
+// DirectoryTakenError if it has given one on that directory back, and another process owns it now. Nothing is asked of
+// a process that never had one. Who has one, and names a directory whose links cannot be followed, gets the system's
+// error: it may be that one.
 void check_directory_owner(FileSystem& files, const std::string& path);
+
+// Where this process has had a lock on the directory: DirectoryAwayError, if that is gone or another has its name. For
+// who takes it again in the course of one training, and must not begin another one in its place.
+void check_directory_is_there(FileSystem& files, const std::string& directory);
 
 }  // namespace longhaul
