@@ -7,6 +7,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/io/canonical_directory.h"
 
 namespace longhaul {
 namespace {
@@ -18,7 +19,7 @@ CheckpointManagerOptions checked(CheckpointManagerOptions options) {
   if (options.max_to_keep && *options.max_to_keep <= 0) {
     throw InvalidArgumentError(fmt::format("max_to_keep must be positive or absent, not {}", *options.max_to_keep));
   }
-  options.directory = strip_file_scheme(options.directory);
+  options.directory = absolute_directory(options.directory);
   if (options.saver.graph == nullptr) options.saver.graph = &Graph::default_graph();
   return options;
 }

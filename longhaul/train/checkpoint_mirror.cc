@@ -11,6 +11,7 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/crash_leftovers.h"
 #include "longhaul/io/bucket_files.h"
+#include "longhaul/io/canonical_directory.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/chief_lock.h"
 #include "longhaul/train/disk_room.h"
@@ -20,7 +21,7 @@ namespace longhaul {
 namespace {
 
 MirrorOptions completed(MirrorOptions options, const std::string& directory, Clock& clock) {
-  options.directory = strip_file_scheme(options.directory);
+  options.directory = absolute_directory(options.directory);
   if (canonical_prefix(options.directory) == canonical_prefix(directory)) {
     throw InvalidArgumentError(
         fmt::format("the mirror of {} is to be {}, which is the same directory: it needs another, on another disk",
@@ -45,7 +46,7 @@ std::shared_ptr<SaveAttempts> default_mirror_attempts(Clock& clock) {
 class CheckpointMirror::Worker {
  public:
   Worker(const std::string& directory, MirrorOptions options, FileSystem& files, Clock& clock)
-      : directory_(strip_file_scheme(directory)),
+      : directory_(absolute_directory(directory)),
         options_(completed(std::move(options), directory_, clock)),
         files_(files),
         clock_(clock),
@@ -62,6 +63,7 @@ class CheckpointMirror::Worker {
   void try_to_copy(const std::string& from);
   void copy(const std::string& from);
   void take_mirror();
+  void make_mirror();
   void leave_if_lost();
   CheckpointState read_list() const;
   void take_over_list();
@@ -69,6 +71,7 @@ class CheckpointMirror::Worker {
   void check_directory() const;
   void check_owners() const;
   bool has_lost_directory() const;
+  bool is_away() const;
   bool is_gone(const std::string& prefix) const;
   bool is_damaged(const std::string& prefix) const;
   void succeeded(const std::string& to);
@@ -89,6 +92,8 @@ class CheckpointMirror::Worker {
   // The thread's.
   std::unique_ptr<ChiefLock> lock_;
   std::unique_ptr<ManagedCheckpoints> managed_;  // null: not known yet
+  bool has_been_made_ = false;
+  bool has_list_ = false;  // written by this process
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -99,7 +104,7 @@ class CheckpointMirror::Worker {
 };
 
 void CheckpointMirror::Worker::add(const std::string& prefix) {
-  const std::string path = strip_file_scheme(prefix);
+  const std::string path = absolute_directory(prefix);
   if (path.empty() || directory_name(canonical_prefix(path)) != canonical_prefix(directory_)) return;
   MutexLock lock(mutex_);
   wanted_ = path;
@@ -184,6 +189,7 @@ void CheckpointMirror::Worker::copy(const std::string& from) {
                                        .clock = &clock_});
   check_owners();
   managed_->record(to, record_options());
+  has_list_ = true;
   if (is_new) {
     log_info("checkpoint {} is mirrored as {}: {} bytes in {:.1f} s", from, to, bytes, (clock_.now() - start).count());
   }
@@ -204,7 +210,7 @@ ManagedCheckpoints::RecordOptions CheckpointMirror::Worker::record_options() con
 void CheckpointMirror::Worker::take_mirror() {
   check_directory();
   leave_if_lost();
-  mirror_files_.make_directories(options_.directory);
+  make_mirror();
   if (!lock_ && options_.lock) {
     lock_ =
         std::make_unique<ChiefLock>(options_.directory, DirectoryLockOptions{.files = &mirror_files_,
@@ -213,6 +219,22 @@ void CheckpointMirror::Worker::take_mirror() {
                                                                              .use_flock = options_.lock_with_flock});
   }
   if (!managed_) take_over_list();
+}
+
+// Once. What is not there later was unmounted: on the disk below it a mirror would be none, and fill that up. Where no
+// lock tells which directory it is, the list does that was written there.
+void CheckpointMirror::Worker::make_mirror() {
+  if (!has_been_made_) {
+    mirror_files_.make_directories(options_.directory);
+    has_been_made_ = true;
+  }
+  if (lock_) return check_directory_owner(mirror_files_, join_path(options_.directory, kDefaultStateFile));
+  const bool is_there = mirror_files_.is_directory(options_.directory) &&
+                        (!has_list_ || mirror_files_.exists(join_path(options_.directory, kDefaultStateFile)));
+  if (is_there) return;
+  throw DirectoryAwayError(
+      fmt::format("{}: the mirror is not there, unmounted or moved perhaps. Nothing is written there until it is back",
+                  options_.directory));
 }
 
 void CheckpointMirror::Worker::leave_if_lost() {
@@ -278,6 +300,15 @@ bool CheckpointMirror::Worker::has_lost_directory() const {
   return false;
 }
 
+bool CheckpointMirror::Worker::is_away() const {
+  try {
+    check_directory();
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
 bool CheckpointMirror::Worker::is_gone(const std::string& prefix) const {
   try {
     return !checkpoint_exists(files_, prefix);
@@ -304,7 +335,7 @@ void CheckpointMirror::Worker::succeeded(const std::string& to) {
 // Of the exception that is being handled.
 void CheckpointMirror::Worker::failed(const std::string& from) {
   const std::exception_ptr error = std::current_exception();
-  if (is_gone(from)) {
+  if (!is_away() && is_gone(from)) {
     log_info("checkpoint {} was deleted before it was mirrored", from);
     return drop(from);
   }

@@ -7,6 +7,7 @@
 #include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/graph_files.h"
+#include "longhaul/io/canonical_directory.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/graph_defaults.h"
 #include "longhaul/train/hook_writer.h"
@@ -20,7 +21,7 @@ namespace longhaul {
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
     : options_(std::move(options)),
-      directory_(strip_file_scheme(options_.checkpoint_dir)),
+      directory_(absolute_directory(options_.checkpoint_dir)),
       save_path_(join_path(directory_, options_.checkpoint_basename)),
       saves_(options_.saves ? options_.saves
                             : std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = options_.clock})),
@@ -149,7 +150,8 @@ SaveTarget CheckpointSaverHook::target(Graph& graph) {
           .writer = writer_.get(),
           .journal = options_.journal.get(),
           .costs = [this](const SaveReport& report) { return costs_of(report); },
-          .before_write = [this](std::optional<int64_t> step) { announce(step); }};
+          .before_write = [this](std::optional<int64_t> step) { announce(step); },
+          .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/')};
 }
 
 void CheckpointSaverHook::announce(std::optional<int64_t> step) {

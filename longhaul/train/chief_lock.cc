@@ -29,7 +29,7 @@ class ChiefLock::Heart : public LooperThread {
     if (!std::exchange(has_begun_, true)) return;  // the record is new
     try {
       lock_.beat();
-      is_failing_ = false;
+      if (std::exchange(is_failing_, false)) log_warning("the heartbeat works again");
     } catch (const DirectoryTakenError&) {
       lose(std::current_exception());
       throw;

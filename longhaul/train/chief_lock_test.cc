@@ -240,7 +240,7 @@ TEST_F(ChiefLockTest, ASaveFindsOutBeforeTheNextHeartbeat) {
     EXPECT_FALSE(exists(directory.file("model.ckpt-7")));
     EXPECT_EQ(read_file(FileSystem::real(), directory.file("checkpoint")), state);
     FileSystem::real().remove(owner_path(directory.path()));
-    EXPECT_THROW(sv.saver()->save(session, sv.save_path(), int64_t{7}), DirectoryTakenError);
+    EXPECT_THROW(sv.saver()->save(session, sv.save_path(), int64_t{7}), DirectoryAwayError);
     steal();
   }),
                DirectoryTakenError);

@@ -4,6 +4,7 @@
 #include "longhaul/train/hook_call.h"
 #include "longhaul/train/lost_session.h"
 #include "longhaul/train/queue_runner.h"
+#include "longhaul/train/teardown.h"
 
 namespace longhaul {
 namespace {
@@ -42,7 +43,11 @@ std::exception_ptr CoordinatedSession::cause_of(std::exception_ptr error) const 
 }
 
 void CoordinatedSession::end_hooks() {
-  for (const auto& hook : hooks_) call_hook(*hook, "end", [&] { hook->end(*session_); });
+  Teardown end;
+  for (const auto& hook : hooks_) {
+    end.step("the hooks", [&] { call_hook(*hook, "end", [&] { hook->end(*session_); }); });
+  }
+  end.raise_error();
 }
 
 std::exception_ptr CoordinatedSession::close() {

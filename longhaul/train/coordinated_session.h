@@ -39,7 +39,7 @@ class CoordinatedSession {
   // What is behind an error of a run: that of a thread, if that says that the session is lost.
   std::exception_ptr cause_of(std::exception_ptr error) const;
 
-  void end_hooks();  // throws what they throw
+  void end_hooks();  // all of them; throws what the first throws that does
 
   // Stops the threads and waits for them, for stop_grace, then closes the session. Returns the error that a thread
   // reported, if one did; one of closing is logged.

@@ -52,8 +52,4 @@ void JournalHook::mark(int64_t step) {
   writer_->add_scalar(kGoodputTag, static_cast<float>(options_.journal->history().ledger().goodput()), step);
 }
 
-void JournalHook::end(Session&) {
-  options_.journal->ended();
-}
-
 }  // namespace longhaul

@@ -20,8 +20,8 @@ struct JournalHookOptions {
 
 // For monitored sessions what JournalService is for a Supervisor's, on the thread that runs the session: opens the
 // journal when the hooks begin, notes the first step, every five seconds how far the training has come, and that it is
-// to stop, and closes it at a good end. The end by an error is told it by MonitoredSessionOptions::ended. It comes
-// after the hook that saves.
+// to stop. How it ends is known only when all has ended, so MonitoredSessionOptions::ended tells the journal: no hook
+// does. It comes after the hook that saves.
 class JournalHook : public SessionRunHook {
  public:
   explicit JournalHook(JournalHookOptions options) : options_(std::move(options)) {}
@@ -29,7 +29,6 @@ class JournalHook : public SessionRunHook {
   void begin(Graph& graph) override;  // FailedPreconditionError: the graph has no global step
   void after_create_session(Session& session, const Coordinator& coord) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
-  void end(Session& session) override;
 
  private:
   Seconds now() const { return options_.coordinator.clock().now(); }

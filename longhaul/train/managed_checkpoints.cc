@@ -112,33 +112,32 @@ bool ManagedCheckpoints::remove_oldest(const std::string& prefix, const RecordOp
   return is_one_removed;
 }
 
-// The oldest first.
+// Their keys, the oldest first.
 std::vector<std::string> ManagedCheckpoints::removable_before(const std::string& prefix) const {
   std::vector<std::string> listed, droppable;
   {
     MutexLock lock(mutex_);
-    listed = spelled(list_.prefixes());
-    droppable = spelled(list_.droppable());
+    listed = list_.prefixes();
+    droppable = list_.droppable();
   }
   if (droppable.empty()) return {};
   const auto newest_whole =
       std::find_if(listed.rbegin(), listed.rend(), [&](const std::string& one) { return is_whole(files_, one); });
   const std::set<std::string> older(newest_whole == listed.rend() ? listed.rend() : newest_whole + 1, listed.rend());
-  const std::string directory = directory_name(canonical_prefix(prefix));
-  std::erase_if(droppable, [&](const std::string& one) {
-    const std::string key = canonical_prefix(one);
-    return !older.contains(one) || key == canonical_prefix(prefix) || directory_name(key) != directory;
+  const std::string replaced = canonical_prefix(prefix);
+  std::erase_if(droppable, [&](const std::string& key) {
+    return !older.contains(key) || key == replaced || directory_name(key) != directory_name(replaced);
   });
   return droppable;
 }
 
 // It is taken from the state file first, as in any save. A disk on which not even that fits gets it the other way
 // round.
-void ManagedCheckpoints::drop(const std::string& dropped, const std::string& prefix, const RecordOptions& options) {
+void ManagedCheckpoints::drop(const std::string& key, const std::string& prefix, const RecordOptions& options) {
   std::string newest;
   {
     MutexLock lock(mutex_);
-    list_.drop(canonical_prefix(dropped));
+    list_.drop(key);
     newest = spelled(list_.prefixes().back());
   }
   try {
@@ -146,20 +145,20 @@ void ManagedCheckpoints::drop(const std::string& dropped, const std::string& pre
   } catch (const DirectoryTakenError&) {
     throw;
   } catch (const Error& error) {
-    log_warning("checkpoint {} is deleted, though the state file still names it: {}", dropped, error.what());
+    log_warning("checkpoint {} is deleted, though the state file still names it: {}", key, error.what());
   }
   check_directory_owner(files_, prefix);
-  remove_old(dropped, options.meta_graph_suffix);
+  remove_old(key, options.meta_graph_suffix);
 }
 
 void ManagedCheckpoints::remove_doomed(const std::string& prefix, const RecordOptions& options) {
   std::vector<std::string> doomed;
   {
     MutexLock lock(mutex_);
-    doomed = spelled(list_.doomed());
+    doomed = list_.doomed();
   }
   bool all_removed = true;
-  for (const std::string& old : doomed) all_removed = remove_old(old, options.meta_graph_suffix) && all_removed;
+  for (const std::string& key : doomed) all_removed = remove_old(key, options.meta_graph_suffix) && all_removed;
   if (all_removed) return;
   try {
     replace_retention(prefix, options.latest_filename);
@@ -168,15 +167,16 @@ void ManagedCheckpoints::remove_doomed(const std::string& prefix, const RecordOp
   }
 }
 
-bool ManagedCheckpoints::remove_old(const std::string& prefix, const std::string& meta_graph_suffix) {
+// By its key, which no change of the working directory makes another file's.
+bool ManagedCheckpoints::remove_old(const std::string& key, const std::string& meta_graph_suffix) {
   try {
-    remove_checkpoint(files_, prefix, meta_graph_suffix);
+    remove_checkpoint(files_, key, meta_graph_suffix);
   } catch (const Error& error) {
-    log_warning("checkpoint {} could not be deleted, and will be tried again: {}", prefix, error.what());
+    log_warning("checkpoint {} could not be deleted, and will be tried again: {}", key, error.what());
     return false;
   }
   MutexLock lock(mutex_);
-  list_.forget_doomed(canonical_prefix(prefix));
+  list_.forget_doomed(key);
   return true;
 }
 

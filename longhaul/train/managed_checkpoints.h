@@ -64,10 +64,10 @@ class ManagedCheckpoints {
   KeptCheckpoints retention_in(const std::string& directory) const;
   bool would_delete(const std::string& prefix, double now, std::optional<double> metric);
   void remove_doomed(const std::string& prefix, const RecordOptions& options);
-  bool remove_old(const std::string& prefix, const std::string& meta_graph_suffix);
   std::vector<std::string> removable_before(const std::string& prefix) const;
-  void drop(const std::string& dropped, const std::string& prefix, const RecordOptions& options);
+  void drop(const std::string& key, const std::string& prefix, const RecordOptions& options);
   void write_state(const std::string& prefix, double now, const RecordOptions& options);
+  bool remove_old(const std::string& key, const std::string& meta_graph_suffix);
 
   std::string key_of(const std::string& prefix) REQUIRES(mutex_);
   std::string spelled(const std::string& key) const REQUIRES(mutex_);

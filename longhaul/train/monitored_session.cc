@@ -6,6 +6,7 @@
 #include "longhaul/train/hook_call.h"
 #include "longhaul/train/lost_session.h"
 #include "longhaul/train/preemption.h"
+#include "longhaul/train/teardown.h"
 
 namespace longhaul {
 namespace {
@@ -66,22 +67,16 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
     begin_hooks();
     if (const std::exception_ptr error = try_to_create()) replace(error);
   } catch (...) {
-    shut_down();
-    tell_end(std::current_exception());
-    throw;
+    std::rethrow_exception(shut_down(std::current_exception()));
   }
 }
 
 MonitoredSession::~MonitoredSession() {
   if (closed_) return;
-  if (const std::exception_ptr error = shut_down()) {
-    log_error("a monitored session that was not closed had an error: {}", message_of(error));
-  }
-  tell_end(std::make_exception_ptr(AbortedError("a monitored session was not closed")));
-}
-
-void MonitoredSession::tell_end(const std::exception_ptr& error) const {
-  if (options_.ended) options_.ended(error);
+  const auto not_closed = std::make_exception_ptr(AbortedError("a monitored session was not closed"));
+  const std::exception_ptr error = shut_down(not_closed);
+  if (error == not_closed) return;
+  log_error("a monitored session that was not closed had an error: {}", message_of(error));
 }
 
 void MonitoredSession::lock_directory() {
@@ -222,30 +217,36 @@ void MonitoredSession::close() {
 }
 
 void MonitoredSession::finish(std::exception_ptr error) {
-  const std::exception_ptr loss = stops_.reported_error();
-  if (!error && !loss && current_) {
-    try {
-      current_->end_hooks();
-    } catch (...) {
-      error = std::current_exception();
-    }
+  Teardown end(error);
+  if (!error && !stops_.reported_error() && current_) end.step("the hooks", [&] { current_->end_hooks(); });
+  if (const std::exception_ptr first = shut_down(end.error())) std::rethrow_exception(first);
+}
+
+// Returns the error that is to come out. What a thread has reported outranks `error`, which may be what followed from
+// it, and the loss of the directory all. The lock comes last: until then nobody else writes there.
+std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) {
+  closed_ = true;
+  std::exception_ptr of_thread;
+  Teardown closing;
+  closing.step("the session", [&] { of_thread = close_current(); });
+  Teardown end(stops_.reported_error());
+  for (const std::exception_ptr& each : {of_thread, error, closing.error()}) {
+    if (each) end.step("the training", [&] { std::rethrow_exception(each); });
   }
-  for (const std::exception_ptr& stronger : {shut_down(), loss}) {
-    if (!stronger) continue;
-    if (error) log_error("beside the error that comes out there was another one: {}", message_of(error));
-    error = stronger;
-  }
-  tell_end(error);
-  if (error) std::rethrow_exception(error);
+  end.step("the graph", [&] {
+    if (!graph_was_finalized_) graph_.unfinalize();
+  });
+  end.step("the training", [&] {
+    if (options_.ended) options_.ended(end.error());
+  });
+  end.step("the lock", [&] { lock_.reset(); });
+  return end.error();
 }
 
 // Returns the error that a thread has reported and that somebody should know.
-std::exception_ptr MonitoredSession::shut_down() {
-  closed_ = true;
+std::exception_ptr MonitoredSession::close_current() {
   const auto session = std::move(current_);
   const std::exception_ptr error = session ? session->close() : nullptr;
-  if (!graph_was_finalized_) graph_.unfinalize();
-  lock_.reset();
   if (!may_replace(error)) return error;
   log_warning("a thread has reported that the session was lost, which is closed now: {}", message_of(error));
   return nullptr;

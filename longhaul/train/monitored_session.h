@@ -36,8 +36,8 @@ struct MonitoredSessionOptions {
   // out.
   std::string locked_directory;
   DirectoryLockOptions lock{};
-  // Called once, when all has ended: with the error that comes out, or null; with an AbortedError where nobody has
-  // closed the session. Does not throw.
+  // Called once, when all has ended but the lock: with the error that comes out, or null; with an AbortedError where
+  // nobody has closed the session.
   std::function<void(const std::exception_ptr& error)> ended = {};
 };
 
@@ -98,9 +98,9 @@ class MonitoredSession {
   // lost, it is replaced first; throws what run() does then.
   bool should_stop();
 
-  // The hooks' end(); then stops the session's threads, closes the session, and lets the graph be changed again, if it
-  // could be before. Throws what the hooks throw, and the error that a thread has reported, except that the session is
-  // lost, which only SingularMonitoredSession minds. Twice is fine.
+  // The hooks' end(), each whatever the others threw; then stops the session's threads, closes the session, and lets
+  // the graph be changed again, if it could be before. Throws what the hooks throw, and the error that a thread has
+  // reported, except that the session is lost, which only SingularMonitoredSession minds. Twice is fine.
   void close();
 
   Graph& graph() const { return graph_; }
@@ -127,8 +127,8 @@ class MonitoredSession {
   std::vector<Tensor> run_fetches(const Feeds& feeds, const RunOptions& options, proto::RunMetadata* metadata);
   void do_step(const std::function<void(StepContext&)>& step_fn);
   void finish(std::exception_ptr error);
-  std::exception_ptr shut_down();
-  void tell_end(const std::exception_ptr& error) const;
+  std::exception_ptr shut_down(const std::exception_ptr& error);
+  std::exception_ptr close_current();
 
   const MonitoredSessionOptions options_;
   const Coordinator stops_;  // a child of the program's, the parent of each session's; its error: of a lost directory

@@ -1,9 +1,12 @@
 #include "longhaul/train/monitored_training_session.h"
 
+#include "longhaul/io/canonical_directory.h"
 #include "longhaul/train/checkpoint_saver_hook.h"
 #include "longhaul/train/journal_hook.h"
+#include "longhaul/train/preemption.h"
 #include "longhaul/train/step_counter_hook.h"
 #include "longhaul/train/summary_saver_hook.h"
+#include "longhaul/train/teardown.h"
 
 namespace longhaul {
 namespace {
@@ -37,25 +40,28 @@ bool is_on(const TimerInterval& interval) {
   return interval.every_secs || interval.every_steps;
 }
 
+bool takes_checkpoints(const MonitoredTrainingSessionOptions& options) {
+  return options.is_chief && !options.checkpoint_dir.empty() && is_on(checkpoint_interval(options));
+}
+
 // Lists the hooks of the chief, in the order in which they are called.
 class ChiefHooks {
  public:
   ChiefHooks(const MonitoredTrainingSessionOptions& options, std::shared_ptr<Scaffold> scaffold,
-             std::shared_ptr<RunJournal> journal)
+             std::shared_ptr<RunJournal> journal, std::shared_ptr<CheckpointMirror> mirror)
       : options_(options),
         scaffold_(std::move(scaffold)),
         journal_(std::move(journal)),
-        summary_dir_(options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir),
+        mirror_(std::move(mirror)),
+        summary_dir_(absolute_directory(options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir)),
         summaries_(interval_of(options.save_summaries_secs, options.save_summaries_steps, {.every_steps = 100})),
         checkpoints_(checkpoint_interval(options)) {}
-
-  bool takes_checkpoints() const { return !options_.checkpoint_dir.empty() && is_on(checkpoints_); }
 
   SessionRunHooks list() const {
     SessionRunHooks hooks = options_.chief_only_hooks;
     if (!summary_dir_.empty() && options_.log_step_count_steps > 0) hooks.push_back(step_counter());
     if (!summary_dir_.empty() && is_on(summaries_)) hooks.push_back(summary_saver());
-    if (takes_checkpoints()) hooks.push_back(checkpoint_saver());
+    if (takes_checkpoints(options_)) hooks.push_back(checkpoint_saver());
     if (journal_) hooks.push_back(journal_hook());
     hooks.insert(hooks.end(), options_.hooks.begin(), options_.hooks.end());
     return hooks;
@@ -85,17 +91,11 @@ class ChiefHooks {
                                    .scaffold = scaffold_,
                                    .saves = options_.saves,
                                    .journal = journal_,
-                                   .mirror = mirror(),
+                                   .mirror = mirror_,
                                    .chooses_interval = is_auto(options_.save_checkpoint_secs),
                                    .preemption = options_.preemption,
                                    .files = options_.files,
                                    .clock = &options_.coordinator.clock()});
-  }
-
-  std::shared_ptr<CheckpointMirror> mirror() const {
-    if (options_.mirror.directory.empty()) return nullptr;
-    return std::make_shared<CheckpointMirror>(options_.checkpoint_dir, options_.mirror, *options_.files,
-                                              options_.coordinator.clock());
   }
 
   std::shared_ptr<SessionRunHook> journal_hook() const {
@@ -108,6 +108,7 @@ class ChiefHooks {
   const MonitoredTrainingSessionOptions& options_;
   const std::shared_ptr<Scaffold> scaffold_;
   const std::shared_ptr<RunJournal> journal_;  // nullptr: none
+  const std::shared_ptr<CheckpointMirror> mirror_;
   const std::string summary_dir_;
   const TimerInterval summaries_, checkpoints_;
 };
@@ -138,18 +139,40 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
 
 // nullptr: there is to be none. It is for a chief that has the directory locked.
 std::shared_ptr<RunJournal> make_journal(const MonitoredTrainingSessionOptions& options) {
-  const bool has_lock = options.is_chief && !options.checkpoint_dir.empty() && options.lock_checkpoint_dir &&
-                        is_on(checkpoint_interval(options));
+  const bool has_lock = takes_checkpoints(options) && options.lock_checkpoint_dir;
   if (!has_lock || !options.keep_journal) return nullptr;
   return std::make_shared<RunJournal>(
-      strip_file_scheme(options.checkpoint_dir),
+      absolute_directory(options.checkpoint_dir),
       RunJournalOptions{.pass_over_crashing_checkpoints = options.pass_over_crashing_checkpoints,
                         .files = options.files,
                         .clock = &options.coordinator.clock()});
 }
 
+// nullptr: there is to be none.
+std::shared_ptr<CheckpointMirror> make_mirror(const MonitoredTrainingSessionOptions& options) {
+  if (!takes_checkpoints(options) || options.mirror.directory.empty()) return nullptr;
+  return std::make_shared<CheckpointMirror>(options.checkpoint_dir, options.mirror, *options.files,
+                                            options.coordinator.clock());
+}
+
+// Closes both, whatever fails: the mirror waits for its last checkpoint no longer than a preemption leaves. The hook
+// that saves has closed it already if it has come to its end.
+void end_training(CheckpointMirror* mirror, RunJournal* journal, const SaveAttempts& saves,
+                  const Preemption* preemption, const std::exception_ptr& error) {
+  Teardown end(error);
+  end.step("the mirror", [&] {
+    if (mirror != nullptr) mirror->close(preemption != nullptr ? preemption->time_left() : std::nullopt);
+  });
+  end.step("the journal", [&] {
+    const bool is_disturbed = end.error() && saves.status().consecutive_failures > 0;
+    if (journal != nullptr) journal->ended(end.error(), is_disturbed);
+  });
+  if (!error) end.raise_error();
+}
+
 MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& options,
-                                        const std::shared_ptr<RunJournal>& journal) {
+                                        const std::shared_ptr<RunJournal>& journal,
+                                        const std::shared_ptr<CheckpointMirror>& mirror) {
   const auto scaffold =
       options.scaffold
           ? options.scaffold
@@ -161,10 +184,9 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
                                .coordinator = options.coordinator,
                                .preemption = options.preemption};
   if (!options.is_chief) return made;
-  const ChiefHooks chief(options, scaffold, journal);
-  made.hooks = chief.list();
-  if (options.lock_checkpoint_dir && chief.takes_checkpoints()) {
-    made.locked_directory = options.checkpoint_dir;
+  made.hooks = ChiefHooks(options, scaffold, journal, mirror).list();
+  if (options.lock_checkpoint_dir && takes_checkpoints(options)) {
+    made.locked_directory = absolute_directory(options.checkpoint_dir);
     made.lock = {.files = options.files,
                  .clock = &options.coordinator.clock(),
                  .limit = options.lock_limit_secs,
@@ -184,12 +206,11 @@ MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSession
     used.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &options.coordinator.clock()});
   }
   const std::shared_ptr<RunJournal> journal = make_journal(used);
-  MonitoredSessionOptions made = session_options(used, journal);
-  if (journal) {
-    made.ended = [journal, saves = used.saves](const std::exception_ptr& error) {
-      journal->ended(error, error && saves->status().consecutive_failures > 0);
-    };
-  }
+  const std::shared_ptr<CheckpointMirror> mirror = make_mirror(used);
+  MonitoredSessionOptions made = session_options(used, journal, mirror);
+  made.ended = [journal, mirror, saves = used.saves, preemption = used.preemption](const std::exception_ptr& error) {
+    end_training(mirror.get(), journal.get(), *saves, preemption, error);
+  };
   return made;
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/log.h"
+#include "longhaul/io/canonical_directory.h"
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/train/hook_writer.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/timeline.h"
@@ -11,13 +13,14 @@ namespace longhaul {
 
 ProfilerHook::ProfilerHook(ProfilerHookOptions options)
     : options_(std::move(options)),
-      directory_(options_.output_dir.empty() ? "." : strip_file_scheme(options_.output_dir)),
+      directory_(absolute_directory(options_.output_dir.empty() ? "." : options_.output_dir)),
       timer_({options_.save_secs, options_.save_steps}, options_.clock, "ProfilerHook") {}
 
 void ProfilerHook::begin(Graph& graph) {
   step_.find(graph, "ProfilerHook");
   traced_ = step_.args();
   traced_.options.trace_level = TraceLevel::kFullTrace;
+  check_directory_owner(*options_.files, join_path(directory_, "events"));
   options_.files->make_directories(directory_);
   writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
 }
@@ -53,6 +56,7 @@ void ProfilerHook::write(const proto::RunMetadata& metadata, int64_t step) {
   const std::string path = join_path(directory_, fmt::format("timeline-{}.json", step));
   log_info("Saving timeline for {} into '{}'.", step, path);
   try {
+    check_directory_owner(*options_.files, path);
     write_file_atomically(*options_.files, path, generate_chrome_trace_format(metadata.step_stats()));
     writer_->add_run_metadata(metadata, new_tag(step), step);
   } catch (const Error& error) {

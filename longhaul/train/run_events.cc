@@ -44,7 +44,7 @@ void flush_or_log(FileWriter& writer) {
   try {
     writer.flush();
   } catch (const Error& error) {
-    log_error("the event file in {} is not complete: {}", writer.logdir(), error.what());
+    log_debug("events wait until {} can be written to: {}", writer.logdir(), error.what());
   }
 }
 

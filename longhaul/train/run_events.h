@@ -21,8 +21,8 @@ void write_saves_work_again(FileWriter& writer, int64_t step);  // the scalar: 0
 
 void write_stop(FileWriter& writer, const std::string& last_checkpoint);
 
-// For the end of a training: what was written before is in the file. Where it cannot be, that is logged: events are
-// nothing that a training fails for.
+// What was written before is in the file. Where it cannot be, the writer has logged that: events are nothing that a
+// training fails for.
 void flush_or_log(FileWriter& writer);
 
 }  // namespace longhaul

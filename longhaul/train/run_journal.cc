@@ -298,13 +298,15 @@ void RunJournal::write(const Work& work) {
   file_->flush();
 }
 
+// 0. The directory is there, and this chief's.
 // 1. The sums of all that happened go to a temporary file, and to the disk: a journal is never seen half.
-// 2. The directory is still this chief's.
+// 2. The directory is still that.
 // 3. The file takes its name. A crash of the machine may undo that: the journal before it is whole, too.
 // 4. It stays open, and what happens from now on is appended.
 void RunJournal::replace_file(const std::string& text) {
   file_.reset();
   const std::string temporary = path_ + ".new";
+  check_directory_owner(*options_.files, path_);
   try {
     auto file = options_.files->create(temporary);
     file->append(text);

@@ -56,7 +56,8 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
                                   if (target.writer != nullptr) flush_or_log(*target.writer);
                                 },
                             .before_write = target.before_write,
-                            .after_save = [&](const SaveReport& done) { report = done; }};
+                            .after_save = [&](const SaveReport& done) { report = done; },
+                            .relative_paths = target.relative_paths};
   std::string prefix;
   try {
     prefix = target.saver.save(session, target.save_path, step, options);

@@ -23,6 +23,7 @@ struct SaveTarget {
   std::function<SaveCosts(const SaveReport&)> costs = {};
   // Called if a checkpoint is written, before its first byte: to say so.
   std::function<void(std::optional<int64_t> step)> before_write = {};
+  bool relative_paths = false;  // SaveOptions::relative_paths
 };
 
 // Takes a checkpoint and returns its prefix. What is on the disk already, byte for byte, is not written again

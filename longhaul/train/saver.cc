@@ -302,10 +302,11 @@ void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& optio
 
 ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {
   const bool collides = base_name(prefix) == options.latest_filename;  // only the text of the paths: see save()
-  ManagedCheckpoints::RecordOptions result{.latest_filename = options.latest_filename,
-                                           .meta_graph_suffix = options.meta_graph_suffix,
-                                           .relative_paths = options_.save_relative_paths || collides,
-                                           .metric = options.metric};
+  ManagedCheckpoints::RecordOptions result{
+      .latest_filename = options.latest_filename,
+      .meta_graph_suffix = options.meta_graph_suffix,
+      .relative_paths = options_.save_relative_paths || options.relative_paths || collides,
+      .metric = options.metric};
   if (options_.verify == Verification::kBeforeDeletion) {
     result.before_deletion = [this, prefix, suffix = options.meta_graph_suffix] {
       read_back(*options_.files, prefix, suffix);

@@ -85,6 +85,9 @@ struct SaveOptions {
   std::function<void(std::optional<int64_t> step)> before_write;
   // Called at the end, unless there was nothing to do.
   std::function<void(const SaveReport&)> after_save;
+  // In the state file, as SaverOptions::save_relative_paths: for who was given a relative path and has made it
+  // absolute.
+  bool relative_paths = false;
 };
 
 // Saves the variables of a graph, and what else keeps a state (ops/saveable.h), as checkpoints, keeps the last few of

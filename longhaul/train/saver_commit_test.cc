@@ -237,7 +237,7 @@ TEST_F(CommitProtocol, ALockedDirectoryThatIsGoneIsNotMadeAnew) {
   const DirectoryLock lock(mounted);
   std::filesystem::rename(mounted, directory.file("elsewhere"));
   Saver saver(options);
-  EXPECT_THROW(saver.save(*session, mounted + "/model", 1), NotFoundError);
+  EXPECT_THROW(saver.save(*session, mounted + "/model", 1), DirectoryAwayError);
   EXPECT_FALSE(std::filesystem::exists(mounted));
   std::filesystem::rename(directory.file("elsewhere"), mounted);
   EXPECT_NO_THROW(saver.save(*session, mounted + "/model", 1));

@@ -1,6 +1,7 @@
 #include "longhaul/train/session_creator.h"
 
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/io/canonical_directory.h"
 
 namespace longhaul {
 namespace {
@@ -11,6 +12,14 @@ Graph& graph_or_default(Graph* graph) {
 
 std::shared_ptr<Scaffold> scaffold_or_default(const std::shared_ptr<Scaffold>& scaffold) {
   return scaffold ? scaffold : std::make_shared<Scaffold>();
+}
+
+// The program may change its working directory before a session is replaced.
+ChiefSessionCreatorOptions with_absolute_paths(ChiefSessionCreatorOptions options) {
+  for (std::string* path : {&options.checkpoint_dir, &options.checkpoint_filename_with_path, &options.mirror_dir}) {
+    *path = absolute_directory(*path);
+  }
+  return options;
 }
 
 SessionManagerOptions manager_options(Graph& graph, const Scaffold& scaffold, const Coordinator& coordinator) {
@@ -25,7 +34,7 @@ SessionManagerOptions manager_options(Graph& graph, const Scaffold& scaffold, co
 }  // namespace
 
 ChiefSessionCreator::ChiefSessionCreator(ChiefSessionCreatorOptions options)
-    : options_(std::move(options)),
+    : options_(with_absolute_paths(std::move(options))),
       graph_(graph_or_default(options_.graph)),
       scaffold_(scaffold_or_default(options_.scaffold)) {}
 

@@ -6,6 +6,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/train/fall_back.h"
 #include "longhaul/train/recovered_list.h"
 #include "longhaul/train/recovery_search.h"
@@ -119,7 +120,11 @@ void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& optio
 
 bool SessionManager::restore(Session& session, const PrepareOptions& options) {
   if (options.saver == nullptr) return false;
-  if (!options.checkpoint_dir.empty()) return restore_newest(session, options);
+  if (!options.checkpoint_dir.empty()) {
+    // One that is locked and not there has no checkpoint to tell: nothing is initialised in its place.
+    check_directory_owner(*options_.files, join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile));
+    return restore_newest(session, options);
+  }
   if (options.checkpoint_filename_with_path.empty()) return false;
   options.saver->restore(session, options.checkpoint_filename_with_path);
   restored_from_ = options.checkpoint_filename_with_path;

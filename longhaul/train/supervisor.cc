@@ -3,6 +3,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
+#include "longhaul/io/canonical_directory.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/journal_service.h"
 #include "longhaul/train/last_save.h"
@@ -63,13 +64,13 @@ Supervisor::Supervisor(SupervisorOptions options)
 
 Supervisor::~Supervisor() {
   if (coord_.joined()) return;
-  try {
-    request_stop();
-    coord_.join({.stop_grace = options_.stop_grace_secs, .ignore_live_threads = true});
-    if (std::uncaught_exceptions() == 0) end_journal(nullptr);
-  } catch (const std::exception& error) {
-    log_error("a supervisor that was not stopped had an error: {}", error.what());
-  }
+  Teardown end;
+  end.step("the threads", [&] { join({.ignore_live_threads = true}); });
+  end.step("the mirror", [&] { close_mirror(); });
+  end.step("the journal", [&] {
+    if (std::uncaught_exceptions() == 0) end_journal(end.error());
+  });
+  if (end.error()) log_error("a supervisor that was not stopped had an error: {}", message_of(end.error()));
 }
 
 void Supervisor::heed_preemption() {
@@ -86,7 +87,10 @@ void Supervisor::check_devices() const {
 }
 
 void Supervisor::set_up_chief() {
-  options_.logdir = strip_file_scheme(options_.logdir);
+  const std::string given = strip_file_scheme(options_.logdir);
+  writes_relative_paths_ = !given.empty() && !given.starts_with('/');
+  options_.logdir = absolute_directory(given);
+  options_.mirror.directory = absolute_directory(options_.mirror.directory);
   if (!options_.logdir.empty()) {
     check_writable(*options_.files, options_.logdir);
     save_path_ = join_path(options_.logdir, options_.checkpoint_basename);
@@ -120,11 +124,14 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
 }
 
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
-  end_journal(std::make_exception_ptr(AbortedError("another session is prepared")));
-  close_mirror();
+  Teardown before;
+  before.step("the mirror", [&] { close_mirror(); });
+  before.step("the journal",
+              [&] { end_journal(std::make_exception_ptr(AbortedError("another session is prepared"))); });
+  before.step("the lock", [&] { lock_.reset(); });
+  before.raise_error();
   coord_.clear_stop();
   heed_preemption();
-  lock_.reset();
   try {
     return prepare_locked(options);
   } catch (...) {
@@ -179,6 +186,7 @@ std::shared_ptr<const ServiceContext> Supervisor::make_context(std::shared_ptr<S
                                                          .summary_op = graph_defaults_.summary_op,
                                                          .global_step = graph_defaults_.global_step,
                                                          .save_path = save_path_,
+                                                         .relative_paths = writes_relative_paths_,
                                                          .save_summaries_secs = options_.save_summaries_secs,
                                                          .save_model_secs = first_interval(options_.save_model_secs),
                                                          .saves = saves_,
@@ -245,23 +253,21 @@ std::shared_ptr<LooperThread> Supervisor::loop(std::optional<Seconds> interval, 
   return LooperThread::loop(coord_, interval, std::move(target), "lh-loop");
 }
 
+// Threads that do not end have half of what a preemption leaves.
 void Supervisor::join(const StopOptions& options) {
   request_stop();
-  coord_.join({.stop_grace = options_.stop_grace_secs, .ignore_live_threads = options.ignore_live_threads},
-              options.threads);
-}
-
-// Threads that do not end have half of what a preemption leaves.
-void Supervisor::join_in_time() {
-  request_stop();
   std::optional<Seconds> preempted_since;
-  coord_.join({.stop_grace = options_.stop_grace_secs, .give_up = [&] {
-                 const std::optional<Seconds> left = preemption_time_left();
-                 if (!left) return false;
-                 const Seconds now = coord_.clock().now();
-                 if (!preempted_since) preempted_since = now;
-                 return now - *preempted_since >= *left;
-               }});
+  coord_.join({.stop_grace = options_.stop_grace_secs,
+               .ignore_live_threads = options.ignore_live_threads,
+               .give_up =
+                   [&] {
+                     const std::optional<Seconds> left = preemption_time_left();
+                     if (!left) return false;
+                     const Seconds now = coord_.clock().now();
+                     if (!preempted_since) preempted_since = now;
+                     return now - *preempted_since >= *left;
+                   }},
+              options.threads);
 }
 
 std::optional<Seconds> Supervisor::preemption_time_left() const {
@@ -269,19 +275,27 @@ std::optional<Seconds> Supervisor::preemption_time_left() const {
 }
 
 void Supervisor::stop(const StopOptions& options) {
+  Teardown end;
+  end.step("the threads", [&] { join(options); });
+  end_tenure(end, options.close_summary_writer);
+  end.raise_error();
+}
+
+// The lock comes last: until then nobody else writes there.
+void Supervisor::end_tenure(Teardown& end, bool close_summary_writer, const std::shared_ptr<Session>& session) {
+  if (close_summary_writer) end.step("the event file", [&] { close_writer(); });
+  end.step("the mirror", [&] { close_mirror(); });
+  end.step("the session", [&] { close_session(session); });
+  end.step("the journal", [&] { end_journal(end.error()); });
+  end.step("the lock", [&] { lock_.reset(); });
+}
+
+void Supervisor::close_session(const std::shared_ptr<Session>& session) const {
   try {
-    join(options);
-  } catch (...) {
-    close_mirror();
-    if (options.close_summary_writer) close_writer();
-    end_journal(std::current_exception());
-    lock_.reset();
-    throw;
+    if (session) session->close();
+  } catch (const std::exception& error) {
+    log_debug("closing the session: {}", error.what());
   }
-  close_mirror();
-  if (options.close_summary_writer) close_writer();
-  end_journal(nullptr);
-  lock_.reset();
 }
 
 void Supervisor::start_digests(const std::shared_ptr<Session>& session) {
@@ -306,24 +320,13 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
                                            .start_standard_services = options.start_standard_services});
     body(*session);
   });
-  std::exception_ptr error;
-  try {
-    join_in_time();
-    if (session) save_last(session);
-    if (preemption_time_left()) join_in_time();  // the checkpoint comes first; then the others may have what is left
-  } catch (...) {
-    error = std::current_exception();
-  }
-  if (options.close_summary_writer) close_writer();
-  close_mirror();
-  try {
-    if (session) session->close();
-  } catch (const std::exception& close_error) {
-    log_debug("closing the session: {}", close_error.what());
-  }
-  end_journal(error);
-  lock_.reset();
-  if (error) std::rethrow_exception(error);
+  Teardown end;
+  end.step("the threads", [&] { join(); });
+  if (!end.error() && session) end.step("the last checkpoint", [&] { save_last(session); });
+  // The checkpoint comes first; then the others may have what is left.
+  if (!end.error() && preemption_time_left()) end.step("the threads", [&] { join(); });
+  end_tenure(end, options.close_summary_writer, session);
+  end.raise_error();
 }
 
 void Supervisor::wait_for_stop() const {

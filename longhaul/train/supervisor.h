@@ -14,6 +14,7 @@
 #include "longhaul/train/run_journal.h"
 #include "longhaul/train/supervisor_options.h"
 #include "longhaul/train/supervisor_services.h"
+#include "longhaul/train/teardown.h"
 #include "longhaul/train/weight_digest_service.h"
 
 namespace longhaul {
@@ -49,10 +50,15 @@ struct StopOptions {
 //     while (!sv.should_stop()) session.run(train_op);
 //   });
 //
+// A relative logdir, and a relative mirror, are of the working directory that there is at the construction: the program
+// may change it afterwards.
+//
 // While it trains, from the preparation of a session to the end of managed_session() or stop(), or to its destruction,
 // the chief has its logdir locked (SupervisorOptions::lock_logdir). A second chief is refused with a
 // DirectoryTakenError that says whose it is. A chief whose logdir was taken over, because it was silent for too long,
-// stops with that error and writes no more checkpoints there.
+// stops with that error and writes no more checkpoints there. One whose logdir is not there (unmounted, moved, removed)
+// trains on: saves and events fail, are counted and tried again until it is back (DirectoryAwayError), and nothing is
+// made in its place.
 //
 // The constructor adds to the graph what is missing and finalizes it. prepare_or_wait_for_session() and stop() are the
 // parts of managed_session(), for programs that need them apart; those and managed_session() are for one thread at a
@@ -73,7 +79,7 @@ class Supervisor {
   void managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options = {});
 
   // A session with an initialised model, services running. Throws what SessionManager does; DirectoryTakenError: logdir
-  // has another chief.
+  // has another chief. DirectoryAwayError: it was locked for an earlier session, and is not there now.
   std::shared_ptr<Session> prepare_or_wait_for_session(const PrepareSessionOptions& options = {});
 
   // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief;
@@ -88,8 +94,9 @@ class Supervisor {
   // Calls `target` on a thread, every `interval` or without pause, until the stop.
   std::shared_ptr<LooperThread> loop(std::optional<Seconds> interval, std::function<void()> target);
 
-  // Stops the threads and waits for them, then closes the event file. Throws the first error reported. The session
-  // stays open.
+  // Stops the threads and waits for them, under a preemption for half of what that leaves; then closes the event file,
+  // the mirror and the journal, and gives logdir back: all of it, whatever fails. Throws the first error reported. The
+  // session stays open.
   void stop(const StopOptions& options = {});
 
   void request_stop(std::exception_ptr error = nullptr) { coord_.request_stop(std::move(error)); }
@@ -117,8 +124,9 @@ class Supervisor {
   const Output& global_step() const { return graph_defaults_.global_step; }
   Saver* saver() const { return graph_defaults_.saver.get(); }  // nullptr: none
   const SaveInterval& save_model_secs() const { return options_.save_model_secs; }
-  const std::string& save_path() const { return save_path_; }  // logdir/checkpoint_basename; empty: no logdir
-  SaveStatus save_status() const { return saves_->status(); }  // how its saves went so far
+  // logdir/checkpoint_basename, absolute; empty: no logdir
+  const std::string& save_path() const { return save_path_; }
+  SaveStatus save_status() const { return saves_->status(); }                      // how its saves went so far
   SaveStatus mirror_status() const { return options_.mirror.attempts->status(); }  // the same of its mirror
   const std::string& restored_from() const { return session_manager_->restored_from(); }
 
@@ -139,8 +147,9 @@ class Supervisor {
   void end_journal(const std::exception_ptr& error);
   void start_mirror();
   void close_mirror();
-  void join(const StopOptions& options);
-  void join_in_time();
+  void join(const StopOptions& options = {});
+  void close_session(const std::shared_ptr<Session>& session) const;
+  void end_tenure(Teardown& end, bool close_summary_writer, const std::shared_ptr<Session>& session = nullptr);
   std::optional<Seconds> preemption_time_left() const;  // nullopt: none ends this training
   void save_last(const std::shared_ptr<Session>& session);
   void close_writer();
@@ -152,6 +161,8 @@ class Supervisor {
   GraphDefaults graph_defaults_;
   std::string graph_bytes_, meta_graph_bytes_;  // as they were at the end of the constructor
   std::string save_path_;
+  bool writes_relative_paths_ = false;  // into the state file: logdir was given as a relative path
+  bool had_logdir_ = false;             // locked it before
   std::unique_ptr<WeightDigestService> digests_;
   std::shared_ptr<FileWriter> writer_;
   std::unique_ptr<SessionManager> own_session_manager_;

@@ -3,6 +3,7 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/graph_files.h"
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/train/preemption.h"
 #include "longhaul/train/run_events.h"
 #include "longhaul/train/supervisor.h"
@@ -12,6 +13,7 @@ namespace longhaul {
 void Supervisor::lock_logdir() {
   if (lock_ || !options_.lock_logdir || options_.logdir.empty()) return;
   is_refused_ = true;
+  if (had_logdir_) check_directory_is_there(*options_.files, options_.logdir);
   lock_ = std::make_unique<ChiefLock>(options_.logdir,
                                       DirectoryLockOptions{.files = options_.files,
                                                            .clock = options_.clock,
@@ -19,6 +21,7 @@ void Supervisor::lock_logdir() {
                                                            .use_flock = options_.lock_with_flock},
                                       [coord = coord_](const std::exception_ptr& error) { coord.request_stop(error); });
   is_refused_ = false;
+  had_logdir_ = true;
   begin_journal();
 }
 
@@ -76,6 +79,7 @@ void Supervisor::close_mirror() {
 
 void Supervisor::close_writer() {
   digests_.reset();
+  graph_is_in_events_ = false;
   if (!writer_) return;
   if (!is_refused_) write_stop(*writer_, saver() != nullptr ? saver()->last_saved() : "");
   try {
@@ -83,7 +87,6 @@ void Supervisor::close_writer() {
   } catch (const Error& error) {
     log_error("the event file in {} is not complete: {}", writer_->logdir(), error.what());
   }
-  graph_is_in_events_ = false;
 }
 
 }  // namespace longhaul

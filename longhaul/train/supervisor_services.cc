@@ -41,7 +41,8 @@ SaveTarget save_target(const ServiceContext& context) {
           .global_step = context.global_step,
           .writer = context.writer.get(),
           .journal = context.journal.get(),
-          .before_write = [path = context.save_path](auto) { log_info("Saving checkpoint to path {}", path); }};
+          .before_write = [path = context.save_path](auto) { log_info("Saving checkpoint to path {}", path); },
+          .relative_paths = context.relative_paths};
 }
 
 bool save_checkpoint(const ServiceContext& context) {

@@ -23,6 +23,7 @@ struct ServiceContext {
   Output summary_op;                   // may be invalid, and so may global_step
   Output global_step;
   std::string save_path;
+  bool relative_paths = false;  // SaveOptions::relative_paths
   Seconds save_summaries_secs, save_model_secs;
   std::shared_ptr<SaveAttempts> saves;  // of the training; not null where there is a saver
   bool chooses_interval = false;        // kAuto: save_model_secs is only what it begins with

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <string>
+
+namespace longhaul {
+
+// The end of a training, in steps that each let go of something: every step is run, whatever the ones before it threw.
+// The first error is kept, later ones are logged.
+//
+//   Teardown end;
+//   end.step("the event file", [&] { writer.close(); });
+//   end.step("the lock", [&] { lock.reset(); });
+//   end.raise_error();
+//
+// One thread at a time.
+class Teardown {
+ public:
+  explicit Teardown(std::exception_ptr error = nullptr) : error_(std::move(error)) {}
+
+  void step(const std::string& what, const std::function<void()>& body);
+
+  const std::exception_ptr& error() const { return error_; }  // the first; null: none so far
+  void raise_error() const;                                   // throws it, if there is one
+
+ private:
+  std::exception_ptr error_;
+};
+
+}  // namespace longhaul
