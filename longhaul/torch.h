@@ -1,6 +1,8 @@
 #pragma once
 
-// For programs that use libtorch themselves: torch_training() puts their own training under supervision, to_tensor()
-// and to_aten() turn tensors into each other, sharing the bytes.
+// For programs that use libtorch themselves: torch_training() puts their own training under supervision, with
+// KeepRandomState for what they do beside it; to_tensor() and to_aten() turn tensors into each other, sharing the
+// bytes.
+#include "longhaul/binding/keep_random_state.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/runtime/aten_tensor.h"

@@ -18,6 +18,7 @@ class BoundTensors {
 
   // The same tensor may come again under another name. AlreadyExistsError: another binding has it.
   void add(const std::string& name, const at::Tensor& tensor);
+  bool contains(const c10::TensorImpl* tensor) const { return own_.contains(tensor); }
 
  private:
   std::unordered_set<const c10::TensorImpl*> own_;

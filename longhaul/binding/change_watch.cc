@@ -39,13 +39,8 @@ bool is_zero(const at::Tensor& gradient) {
 
 }  // namespace
 
-void ChangeWatch::add(const at::Tensor& tensor) {
-  tensors_.push_back(tensor);
-  before_.emplace_back();
-}
-
-ChangeWatch::Look ChangeWatch::look_at(const at::Tensor& tensor) {
-  Look look{.version = version_of(tensor), .elements = some_elements(tensor)};
+TensorLook TensorLook::of(const at::Tensor& tensor) {
+  TensorLook look{.version = version_of(tensor), .elements = some_elements(tensor)};
   if (const at::Tensor& gradient = tensor.grad(); gradient.defined()) {
     look.gradient = memory_of(gradient);
     look.gradient_version = version_of(gradient);
@@ -53,13 +48,33 @@ ChangeWatch::Look ChangeWatch::look_at(const at::Tensor& tensor) {
   return look;
 }
 
+void ChangeWatch::add(const at::Tensor& tensor) {
+  tensors_.push_back(tensor);
+  before_.emplace_back();
+  after_.emplace_back();
+}
+
 void ChangeWatch::begin() {
-  for (size_t i = 0; i < tensors_.size(); ++i) before_[i] = look_at(tensors_[i]);
+  written_between_.reset();
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    before_[i] = TensorLook::of(tensors_[i]);
+    if (has_ended_ && !written_between_ && !before_[i].same_value(after_[i])) written_between_ = i;
+  }
+  has_ended_ = false;
+}
+
+void ChangeWatch::end() {
+  for (size_t i = 0; i < tensors_.size(); ++i) after_[i] = TensorLook::of(tensors_[i]);
+  has_ended_ = true;
+}
+
+void ChangeWatch::forget() {
+  has_ended_ = false;
 }
 
 // One write that leaves zeros is that of zero_grad(); by a backward and a zero_grad() there are more.
-bool ChangeWatch::has_new_gradient(const at::Tensor& tensor, const Look& before, const Look& now) {
-  if (now.gradient == nullptr) return false;
+bool ChangeWatch::has_new_gradient(const at::Tensor& tensor, const TensorLook& before, const TensorLook& now) {
+  if (now.gradient == nullptr || !tensor.grad().defined()) return false;
   if (now.gradient != before.gradient) return true;
   if (now.gradient_version == before.gradient_version) return false;
   return now.gradient_version != before.gradient_version + 1 || !is_zero(tensor.grad());
@@ -67,10 +82,8 @@ bool ChangeWatch::has_new_gradient(const at::Tensor& tensor, const Look& before,
 
 bool ChangeWatch::changed() const {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    const Look& before = before_[i];
-    const Look now = look_at(tensors_[i]);
-    if (now.version != before.version || now.elements != before.elements) return true;
-    if (has_new_gradient(tensors_[i], before, now)) return true;
+    const TensorLook now = TensorLook::of(tensors_[i]);
+    if (!now.same_value(before_[i]) || has_new_gradient(tensors_[i], before_[i], now)) return true;
   }
   return false;
 }

@@ -1,9 +1,9 @@
-#include <ATen/CPUGeneratorImpl.h>
 #include <fmt/format.h>
 #include <torch/nn/module.h>
 
 #include <algorithm>
 
+#include "longhaul/binding/generator_watch.h"
 #include "longhaul/binding/torch_values.h"
 #include "longhaul/runtime/aten_tensor.h"
 #include "longhaul/runtime/variable_store.h"
@@ -98,22 +98,68 @@ std::vector<TorchValue> module_values(torch::nn::Module& module) {
   std::vector<TorchValue> values;
   for (const auto& parameter : module.named_parameters()) {
     values.push_back(tensor_value(parameter.key(), parameter.value()));
+    values.back().is_parameter = true;
     values.back().trainable = parameter.value().requires_grad();
   }
   for (const auto& buffer : module.named_buffers()) values.push_back(tensor_value(buffer.key(), buffer.value()));
   return values;
 }
 
-TorchValue generator_value(std::string name, at::Generator generator) {
-  auto read = [generator]() mutable {
-    const std::lock_guard<std::mutex> lock(generator.mutex());
-    return generator.get_state();
-  };
-  auto assign = [generator](const at::Tensor& state) mutable {
-    const std::lock_guard<std::mutex> lock(generator.mutex());
-    generator.set_state(state.clone());
-  };
+TorchValue generator_value(std::string name, std::shared_ptr<GeneratorWatch> generator) {
+  const auto read = [generator] { return generator->state(); };
+  const auto assign = [generator](const at::Tensor& state) { generator->restore(state); };
   return {.name = std::move(name), .dtype = kUInt8, .shape = shape_of(read()), .read = read, .assign = assign};
+}
+
+void check_like(const std::string& name, const at::Tensor& value, const at::Tensor& parameter) {
+  if (value.sizes() == parameter.sizes()) return;
+  throw InvalidArgumentError(fmt::format("{} is {}, and its parameter {}", name, shape_of(value).to_string(),
+                                         shape_of(parameter).to_string()));
+}
+
+bool is_absent(const at::Tensor& value, const at::Tensor& like) {
+  return value.dim() == 1 && value.numel() == 0 && like.numel() > 0;
+}
+
+TorchValue state_value(std::string name, at::Tensor* state) {
+  if (!state->defined()) {
+    throw InvalidArgumentError(fmt::format("{} is undefined: make it what it is before the first step", name));
+  }
+  check_can_be_kept(name, *state);
+  TorchValue value{.name = std::move(name), .dtype = dtype_of(state->scalar_type()), .shape = Shape::unknown_rank()};
+  value.read = [state, name = value.name, dtype = value.dtype, buffer = CopyBuffer()]() mutable {
+    if (!state->defined() || dtype_of(state->scalar_type()) != dtype) {
+      throw FailedPreconditionError(fmt::format("{} was {} when it was bound and is {} now", name, dtype_name(dtype),
+                                                state->defined() ? at::toString(state->scalar_type()) : "undefined"));
+    }
+    return buffer.copy(*state);
+  };
+  value.assign = [state](const at::Tensor& assigned) {
+    if (state->defined() && is_absent(assigned, *state)) return;
+    const at::TensorOptions like = state->defined() ? state->options() : assigned.options();
+    const bool requires_grad = state->defined() && state->requires_grad();
+    *state = assigned.to(like, /*non_blocking=*/false, /*copy=*/true).requires_grad_(requires_grad);
+  };
+  return value;
+}
+
+TorchValue gradient_value(std::string name, const at::Tensor& parameter) {
+  TorchValue value{.name = std::move(name), .dtype = dtype_of(parameter.scalar_type()), .shape = Shape::unknown_rank()};
+  value.read = [parameter, name = value.name, buffer = CopyBuffer()]() mutable {
+    const at::Tensor& gradient = parameter.grad();
+    if (!gradient.defined()) return at::empty({0}, at::TensorOptions(parameter.scalar_type()));
+    check_can_be_kept(name, gradient);
+    return buffer.copy(gradient);
+  };
+  value.assign = [parameter, name = value.name](const at::Tensor& assigned) {
+    if (is_absent(assigned, parameter)) {
+      parameter.mutable_grad() = at::Tensor();
+    } else {
+      check_like(name, assigned, parameter);
+      parameter.mutable_grad() = at::empty_like(parameter).copy_(assigned);
+    }
+  };
+  return value;
 }
 
 }  // namespace longhaul

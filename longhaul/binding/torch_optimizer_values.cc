@@ -56,16 +56,6 @@ class StateOf {
   std::string key_;
 };
 
-bool is_absent(const at::Tensor& value, const at::Tensor& parameter) {
-  return value.dim() == 1 && value.numel() == 0 && parameter.numel() > 0;
-}
-
-void check_like(const std::string& name, const at::Tensor& value, const at::Tensor& parameter) {
-  if (value.sizes() == parameter.sizes()) return;
-  throw InvalidArgumentError(fmt::format("{} is {}, and its parameter {}", name, shape_of(value).to_string(),
-                                         shape_of(parameter).to_string()));
-}
-
 template <typename State>
 TorchValue state_tensor(std::string name, const StateOf<State>& state, at::Tensor& (*field)(State&), bool is_first) {
   const at::Tensor& parameter = state.parameter();
@@ -264,14 +254,20 @@ bool has_groups(const Optimizer& optimizer, const std::vector<size_t>& sizes) {
                     [](const auto& group, size_t size) { return group.params().size() == size; });
 }
 
+std::string parameter_name(const at::Tensor& parameter, const torch::nn::Module& module) {
+  return name_of(parameter, module.named_parameters());
+}
+
+int64_t step_count(torch::optim::LRScheduler& scheduler) {
+  return StepCount::of(scheduler);
+}
+
 TorchValue scheduler_value(std::string name, torch::optim::LRScheduler& scheduler) {
-  const auto read = [&scheduler] {
-    return at::scalar_tensor(static_cast<int64_t>(StepCount::of(scheduler)), at::kLong);
-  };
+  const auto read = [&scheduler] { return at::scalar_tensor(step_count(scheduler), at::kLong); };
   const auto assign = [&scheduler](const at::Tensor& count) {
-    StepCount::of(scheduler) = static_cast<unsigned>(count.item<int64_t>());
+    if (count.numel() == 1) StepCount::of(scheduler) = static_cast<unsigned>(count.item<int64_t>());
   };
-  return {.name = std::move(name), .dtype = kInt64, .shape = {}, .read = read, .assign = assign};
+  return {.name = std::move(name), .dtype = kInt64, .shape = Shape::unknown_rank(), .read = read, .assign = assign};
 }
 
 }  // namespace longhaul

@@ -158,7 +158,7 @@ TEST_F(TorchRestoreTest, AStateThatDoesNotFitItsParameterIsRefused) {
   const Scope root(program.graph);
   const Variable moment(ops::global_variables(program.graph)[program.training.model.size() + 6]);
   ASSERT_EQ(moment.name(), "Adam/0.weight/exp_avg");
-  const Operation assign = ops::assign(root, moment, ops::constant(root, Tensor(kFloat, {3}))).op();
+  const Operation assign = ops::assign(root, moment, ops::constant(root, Tensor::of<float>({1, 2, 3}))).op();
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { program.session->run(assign); }),
               HasSubstr("0.weight/exp_avg is [3], and its parameter [8,4]"));
 }

@@ -45,12 +45,20 @@ class Optimizer;
 //   Adam/0.weight/exp_avg            what an optimizer keeps for a parameter; without elements where it has nothing
 //   Adam/group_0/lr                  its options, which change while it trains
 //   schedulers/0                     how often a scheduler has stepped
-//   generators/cpu                   the state of libtorch's default generator
+//   generators/cpu                   the state of libtorch's default generator, as the last step left it
+//   state/KEY, gradients/0.weight    where TorchTrainingOptions say so
+//   longhaul/optimizer/Adam          its groups of parameters, and what options the program gave them (text)
 //
 // All of it comes back bit for bit, so a training that starts again goes on as if it had not been interrupted, if what
-// a step works on follows from its number. Of options the checkpoint's count, not those of the constructor: a rate that
-// is to change on a restart is set in the step function. Of a checkpoint of another module, or of an optimizer of
-// another kind, a restore lists the names and shapes that do not fit and changes nothing.
+// a step works on follows from its number. Of options the checkpoint's count, not those of the constructor, and a
+// warning says so where they differ (TorchTrainingOptions::restore_optimizer_options). Of a checkpoint of another
+// module, or of an optimizer of another kind or with other groups, a restore says what does not fit and changes
+// nothing.
+//
+// What a program leaves out, or does between steps so that a restart does not repeat it, is seen by counters that are
+// compared before and after each step, and said once in the log, with the remedy (docs/guide.md, "What a restart cannot
+// know"). Not seen is state of the program's own that is no part of the module: bind it (TorchTrainingOptions::state,
+// ops::program_variable).
 //
 // Initialising keeps what the program has made. Once the step function has run, nobody has that any more: then a
 // session that finds no checkpoint is refused (FailedPreconditionError).
@@ -97,20 +105,36 @@ struct TorchTrainingOptions {
   std::vector<Output> inputs;  // computed before the step and handed to its function: placeholders, a batch of a queue
   std::vector<torch::optim::LRScheduler*> schedulers;  // that the step function steps
   std::map<std::string, at::Generator> generators;     // of the program's own, beside the default one: "generators/KEY"
+  // Tensors of the program's own that steps hand on to each other: a recurrent network's state, a buffer of
+  // experience. The step function may write into them and replace them; the dtype stays. Borrowed. "state/KEY"
+  std::map<std::string, at::Tensor*> state;
+  // Saves each parameter's gradient, for step functions that gather gradients over several steps: "gradients/NAME".
+  bool gradients = false;
+  // false: a restart goes on with the rates and other options that the program has made its optimizers with.
+  bool restore_optimizer_options = true;
+  // The step function, or the loop, sets the learning rates by the step's number: their changes are no sign of a
+  // scheduler that was forgotten.
+  bool rates_follow_step = false;
+  // The step function updates parameters itself, and keeps nothing for that: no sign of an optimizer that was
+  // forgotten.
+  bool updates_without_optimizer = false;
+  // false: the steps are counted in a variable of their own. For a second training in a graph.
+  bool counts_global_step = true;
 };
 
 struct TorchTraining {
-  Operation train_op;  // runs the step function, then adds one to the global step
-  Output loss;         // of the step made in the same run: a float scalar
-  Variable global_step;
+  Operation train_op;           // runs the step function, then adds one to the global step
+  Output loss;                  // of the step made in the same run: a float scalar
+  Variable global_step;         // or what counts the steps instead
   std::vector<Variable> model;  // the module's parameters and buffers
 };
 
 // InvalidArgumentError: a tensor that checkpoints have no dtype for; an optimizer of an unknown kind (known are SGD,
 // Adam, AdamW, RMSprop and Adagrad), or with a parameter that is none of the module's. AlreadyExistsError: something in
-// the scope has a name that is needed: give each training a scope of its own; or a tensor of the module is bound in a
-// graph that is still there. A parameter or buffer that is registered, replaced or removed afterwards is noticed when
-// the model is initialised or saved: FailedPreconditionError.
+// the scope has a name that is needed: give each training a scope of its own; a training of the graph counts the global
+// step already; or a tensor of the module is bound in a graph that is still there. A parameter or buffer that is
+// registered, replaced or removed afterwards is noticed when the model is initialised or saved:
+// FailedPreconditionError.
 TorchTraining torch_training(const Scope& scope, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
                              TorchStepFunction step, const TorchTrainingOptions& options = {});
 // With several optimizers, or with none.

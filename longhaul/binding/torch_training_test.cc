@@ -232,11 +232,12 @@ TEST(TorchTraining, OnlyAssignMayWriteItsVariables) {
   const Variable bias = program.training.model[1];
   const Scope root(program.graph);
   const Operation add = ops::assign_add(root, bias, bias).op();
-  const Operation zero = ops::assign(root, bias, ops::constant(root, Tensor(kFloat, {8}))).op();
+  const Operation zero = ops::assign(root, bias, ops::constant(root, Tensor::of(std::vector<float>(8, 0)))).op();
   program.initialize();
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { program.session->run(add); }),
               HasSubstr("0.bias is kept by the program"));
   program.session->run(zero);
+  EXPECT_TRUE(at::equal(program.net->parameters()[1], at::zeros({8})));
   EXPECT_TRUE(at::equal(program.net->parameters()[1], to_aten(program.get("0.bias"))));
   EXPECT_TRUE(program.net->parameters()[1].requires_grad());
 }

@@ -1,9 +1,9 @@
 #pragma once
 
-#include <ATen/core/Generator.h>
 #include <ATen/core/Tensor.h>
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +27,7 @@ struct TorchValue {
   std::string name;
   DType dtype = kFloat;
   Shape shape;  // unknown: of something that need not be there; if it is not, its value is a tensor of no elements
+  bool is_parameter = false;
   bool trainable = false;
   at::Tensor tensor;                 // of a parameter or a buffer: itself
   std::function<at::Tensor()> read;  // a copy; its memory is used again when nobody holds it any more
@@ -62,10 +63,28 @@ std::string optimizer_kind(const torch::optim::Optimizer& optimizer);
 std::vector<size_t> group_sizes(const torch::optim::Optimizer& optimizer);
 bool has_groups(const torch::optim::Optimizer& optimizer, const std::vector<size_t>& sizes);
 
-// How often step() was called, which is all that a scheduler of libtorch's has beside the learning rates.
-TorchValue scheduler_value(std::string name, torch::optim::LRScheduler& scheduler);
+// The name in `module` of one of the optimizer's parameters. InvalidArgumentError: it is none of the module's.
+std::string parameter_name(const at::Tensor& parameter, const torch::nn::Module& module);
 
-TorchValue generator_value(std::string name, at::Generator generator);
+// How often step() was called, which is all that a scheduler of libtorch's has beside the learning rates. Assigned
+// nothing, it stays.
+TorchValue scheduler_value(std::string name, torch::optim::LRScheduler& scheduler);
+int64_t step_count(torch::optim::LRScheduler& scheduler);
+
+// Of the program's own, borrowed, of any shape. Assigned nothing, it stays. InvalidArgumentError: it is undefined, or
+// see module_values.
+TorchValue state_value(std::string name, at::Tensor* state);
+
+// A parameter's gradient; without elements where there is none. InvalidArgumentError of `read`: it is sparse.
+TorchValue gradient_value(std::string name, const at::Tensor& parameter);
+
+class GeneratorWatch;
+TorchValue generator_value(std::string name, std::shared_ptr<GeneratorWatch> generator);
+
+// Whether a value that was read says that there is nothing where `like` would be.
+bool is_absent(const at::Tensor& value, const at::Tensor& like);
+// InvalidArgumentError: the shapes differ.
+void check_like(const std::string& name, const at::Tensor& value, const at::Tensor& parameter);
 
 // A value like `tensor` as it is now, which is read and assigned by copying. InvalidArgumentError: see module_values.
 // FailedPreconditionError of `read`: the tensor's dtype or shape have changed since.

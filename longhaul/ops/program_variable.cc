@@ -1,5 +1,6 @@
 #include "longhaul/ops/program_variable.h"
 
+#include "longhaul/ops/saveable.h"
 #include "longhaul/ops/variable_name.h"
 
 namespace longhaul::ops {
@@ -40,6 +41,29 @@ Variable program_variable(const Scope& scope, std::string_view name, ProgramValu
   scope.graph().add_to_collection(collections::kGlobalVariables, info);
   if (trainable) scope.graph().add_to_collection(collections::kTrainableVariables, info);
   return Variable(std::move(info));
+}
+
+void optional_program_value(const Scope& scope, std::string_view name, ProgramValue value, std::string key,
+                            std::function<void(const Tensor&)> check) {
+  check_variable_name(scope, name);
+  const Operation variable = scope.add("VariableV2", name, {},
+                                       {{"dtype", value.dtype},
+                                        {"shape", value.shape},
+                                        {"program_value", access_to(value)},
+                                        {"always_initialized", true}});
+  const Output read = scope.within(name).add("Identity", "read", {variable.output()}).output();
+  const auto restore = [variable, check = std::move(check), dtype = value.dtype](const Scope& into,
+                                                                                 const std::vector<Output>& restored) {
+    const auto checked = [check](const std::vector<Tensor>& values) {
+      if (check) check(values[0]);
+      return values;
+    };
+    const Output value = host_function(into, {restored[0]}, {dtype}, checked, "checked").output();
+    return into.add("Assign", "Assign", {variable.output(), value}, {{"validate_shape", true}});
+  };
+  if (key.empty()) key = variable.name();
+  add_saveable(scope.graph(),
+               {.name = key, .op = variable, .parts = {{key, read}}, .restore = restore, .optional = true});
 }
 
 Operation program_step(const Scope& scope, const Variable& global_step, const std::vector<Output>& inputs,

@@ -24,7 +24,8 @@ bool runs_on_host(const Operation& op) {
 VariableSlot& variable_slot(const Operation& variable, SessionResources& resources) {
   VariableSlot& slot = resources.variables().slot(variable.name());
   const auto* access = variable.find_attr<std::shared_ptr<HostFunction>>("program_value");
-  if (access != nullptr) slot.set_program_value(*access);
+  const bool* initialized = variable.find_attr<bool>("always_initialized");
+  if (access != nullptr) slot.set_program_value(*access, initialized != nullptr && *initialized);
   return slot;
 }
 

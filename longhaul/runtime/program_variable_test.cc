@@ -94,6 +94,39 @@ TEST_F(ProgramVariableTest, IsNotAddedTo) {
   EXPECT_EQ(epochs_, 1);
 }
 
+TEST_F(ProgramVariableTest, WhatACheckpointMayLackNeedsNoInitializer) {
+  const testing::TemporaryDirectory directory;
+  session_.run(init_);
+  const std::string without = Saver({.graph = &graph_}).save(session_, directory.file("without"));
+  int64_t taken = 3;
+  std::vector<int64_t> checked;
+  ops::optional_program_value(
+      root_, "taken",
+      {.dtype = kInt64,
+       .shape = Shape::unknown_rank(),
+       .read = [&] { return Tensor::scalar(taken); },
+       .assign = [&](const Tensor& value) { taken = value.num_elements() == 1 ? value.item<int64_t>() : -1; }},
+      "kept/taken", [&](const Tensor& value) {
+        checked.push_back(value.num_elements());
+        if (value.num_elements() == 1 && value.item<int64_t>() == 4) throw InvalidArgumentError("it is four");
+      });
+  EXPECT_EQ(ops::global_variables(graph_).size(), 2u);
+  DirectSession session(graph_, {});
+  session.run(init_);
+  Saver saver({.graph = &graph_});
+  const std::string three = saver.save(session, directory.file("three"));
+  taken = 4;
+  const std::string four = saver.save(session, directory.file("four"));
+  saver.restore(session, three);
+  EXPECT_EQ(taken, 3);
+  epochs_ = 77;
+  EXPECT_THROW(saver.restore(session, four), InvalidArgumentError);
+  EXPECT_EQ(epochs_, 77) << "the check comes before all writes";
+  saver.restore(session, without);
+  EXPECT_EQ(taken, -1);
+  EXPECT_THAT(checked, ElementsAre(1, 1, 0));
+}
+
 TEST_F(ProgramVariableTest, ANameIsTakenOnce) {
   EXPECT_THROW(ops::program_variable(root_, "epoch", {.read = [] { return Tensor::scalar(1.0f); }}),
                AlreadyExistsError);

@@ -38,9 +38,11 @@ VariableSlot::~VariableSlot() {
   memory_.replaced(value_.tensor, {});
 }
 
-void VariableSlot::set_program_value(const std::shared_ptr<HostFunction>& access) {
+void VariableSlot::set_program_value(const std::shared_ptr<HostFunction>& access, bool initialized) {
   std::lock_guard<std::mutex> lock(mutex_);
-  if (!program_value_) program_value_ = access;
+  if (program_value_) return;
+  program_value_ = access;
+  program_value_assigned_ = initialized;
 }
 
 bool VariableSlot::initialized() const {

@@ -31,8 +31,8 @@ class VariableSlot {
   const std::string& name() const { return name_; }
 
   // From now on the value is the program's (ops/program_variable.h): read() calls the function with nothing, assign()
-  // with the new value, and update() is refused. Only the first call counts.
-  void set_program_value(const std::shared_ptr<HostFunction>& access);
+  // with the new value, and update() is refused. Only the first call counts. `initialized`: it can be read at once.
+  void set_program_value(const std::shared_ptr<HostFunction>& access, bool initialized);
 
   bool initialized() const;
   // FailedPreconditionError: "Attempting to use uninitialized value NAME".

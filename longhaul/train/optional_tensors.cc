@@ -2,19 +2,38 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "longhaul/base/log.h"
+#include "longhaul/ops/random_state.h"
 
 namespace longhaul {
 namespace {
 
-void warn_of(std::vector<std::string> missing, const BundleReader& reader) {
+std::string list_of(std::vector<std::string> names) {
   constexpr size_t kMostNames = 5;
-  const size_t count = missing.size();
-  missing.resize(std::min(count, kMostNames));
+  const bool cut = names.size() > kMostNames;
+  names.resize(std::min(names.size(), kMostNames));
+  return fmt::format("{}{}", fmt::join(names, ", "), cut ? ", ..." : "");
+}
+
+void warn_of_random_numbers(const std::vector<std::string>& missing, const BundleReader& reader) {
   log_warning(
-      "{} has no random numbers of {} operation{} of the graph ({}{}): they start from their seeds, so the training "
+      "{} has no random numbers of {} operation{} of the graph ({}): they start from their seeds, so the training "
       "does not go on to the bit as it would have",
-      reader.prefix(), count, count == 1 ? "" : "s", fmt::join(missing, ", "), count > kMostNames ? ", ..." : "");
+      reader.prefix(), missing.size(), missing.size() == 1 ? "" : "s", list_of(missing));
+}
+
+// What a library keeps for itself, below "longhaul/", can only be compared where it is there.
+void warn_of(std::vector<std::string> missing, const BundleReader& reader) {
+  const auto random = std::stable_partition(missing.begin(), missing.end(),
+                                            [](auto& name) { return !name.starts_with(ops::kRandomStatePrefix); });
+  if (random != missing.end()) warn_of_random_numbers({random, missing.end()}, reader);
+  missing.erase(random, missing.end());
+  std::erase_if(missing, [](const std::string& name) { return name.starts_with("longhaul/"); });
+  if (missing.empty()) return;
+  log_warning("{} lacks {}, which this program saves: it goes on with what the program has made there", reader.prefix(),
+              list_of(missing));
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "longhaul/train/parameter_groups.h"
+
 namespace longhaul {
 namespace {
 
@@ -45,6 +47,7 @@ std::string unused_text(const BundleReader& reader, const std::vector<SaverNodes
 }  // namespace
 
 void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors) {
+  check_parameter_groups(reader, tensors);
   std::vector<std::string> missing, different;
   for (const auto& tensor : tensors) {
     const BundleReader::Entry* entry = reader.find(tensor.name);

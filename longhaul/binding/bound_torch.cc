@@ -1,0 +1,226 @@
+#include "longhaul/binding/bound_torch.h"
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/runtime/aten_tensor.h"
+
+namespace longhaul {
+
+BoundTorch::Bound& BoundTorch::add(TorchValue value) {
+  if (value.tensor.defined()) {
+    tensors_.add(value.name, value.tensor);
+    if (value.is_parameter) {
+      watch_.add_parameter(value.name, value.tensor);
+    } else {
+      watch_.add_buffer(value.name, value.tensor);
+    }
+  }
+  return values_.emplace_back(Bound{std::move(value)});
+}
+
+ProgramValue BoundTorch::access_to(Bound& bound) {
+  const auto self = shared_from_this();
+  return {.dtype = bound.value.dtype,
+          .shape = bound.value.shape,
+          .read = [self, &bound] { return self->read(bound); },
+          .assign = [self, &bound](const Tensor& assigned) { self->assign(bound, assigned); },
+          .initial = [self, &bound] { return self->read_initial(bound); }};
+}
+
+std::vector<Variable> BoundTorch::add_variables(const Scope& scope, std::vector<TorchValue> values) {
+  std::vector<Variable> variables;
+  for (TorchValue& value : values) {
+    Bound& bound = add(std::move(value));
+    variables.push_back(ops::program_variable(scope, bound.value.name, access_to(bound), bound.value.trainable));
+  }
+  return variables;
+}
+
+void BoundTorch::add_optional(const Scope& scope, TorchValue value) {
+  Bound& bound = add(std::move(value));
+  ops::optional_program_value(scope, bound.value.name, access_to(bound));
+}
+
+void BoundTorch::set_step(TorchStepFunction function, const TorchTrainingOptions& options) {
+  function_.emplace(std::move(function));
+  restores_options_ = options.restore_optimizer_options;
+  watch_.declare({.gradients = options.gradients,
+                  .rates_follow_step = options.rates_follow_step,
+                  .updates_without_optimizer = options.updates_without_optimizer});
+}
+
+void BoundTorch::add_optimizer(const Scope& scope, torch::optim::Optimizer& optimizer) {
+  std::vector<TorchValue> values = optimizer_values(optimizer, *module_);
+  for (const TorchValue& value : values) {
+    if (value.name.starts_with("group_")) program_options_.push_back({value, value.read().clone()});
+  }
+  add_variables(scope, std::move(values));
+  watch_.add_optimizer(optimizer);
+  const OptimizerRecord made(optimizer, *module_);
+  add_record(scope, optimizers_.emplace_back(BoundOptimizer{.name = scope.prefix(),
+                                                            .optimizer = &optimizer,
+                                                            .group_sizes = group_sizes(optimizer),
+                                                            .made = made,
+                                                            .recorded = made}));
+}
+
+void BoundTorch::add_record(const Scope& scope, BoundOptimizer& optimizer) {
+  if (optimizer.name.ends_with('/')) optimizer.name.pop_back();
+  const auto self = shared_from_this();
+  const auto read = [self, &optimizer] {
+    const Turn turn(self->turn_);
+    return to_tensor(optimizer.recorded.to_text());
+  };
+  const auto assign = [self, &optimizer](const Tensor& value) {
+    const std::string changes = self->take_record(optimizer, OptimizerRecord(to_aten(value)));
+    if (!changes.empty()) log_warning("{}: {}", optimizer.name, changes);
+  };
+  const auto check = [&optimizer, self](const Tensor& value) {
+    const OptimizerRecord stored(to_aten(value));
+    if (!stored.empty()) optimizer.made.check_groups(optimizer.name, stored);
+  };
+  ops::optional_program_value(scope, "groups",
+                              {.dtype = kUInt8, .shape = Shape::unknown_rank(), .read = read, .assign = assign},
+                              "longhaul/optimizer/" + optimizer.name, check);
+}
+
+// What is to be said of the options.
+std::string BoundTorch::take_record(BoundOptimizer& optimizer, const OptimizerRecord& stored) {
+  const Turn turn(turn_);
+  options_are_restored_ = true;
+  if (stored.empty()) return "";
+  const std::string changes = optimizer.made.changes_since(stored);
+  optimizer.recorded = restores_options_ ? stored : optimizer.made;
+  if (changes.empty() || !restores_options_) return "";
+  return changes +
+         ". The checkpoint's options count, and what schedulers made of them: to go on with this program's, "
+         "set TorchTrainingOptions::restore_optimizer_options to false";
+}
+
+void BoundTorch::add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler) {
+  add_optional(scope, scheduler_value(name, scheduler));
+  watch_.add_scheduler(scheduler);
+}
+
+void BoundTorch::add_generator(const Scope& scope, const std::string& name, const at::Generator& generator) {
+  const std::shared_ptr<GeneratorWatch> watch = GeneratorWatch::of(generator);
+  add_variables(scope, {generator_value(name, watch)});
+  values_.back().generator = watch;
+  watch_.add_generator("generators/" + name, watch);
+}
+
+void BoundTorch::add_state(const Scope& scope, const std::string& name, at::Tensor* tensor) {
+  add_optional(scope, state_value(name, tensor));
+  state_.add(tensor);
+}
+
+Tensor BoundTorch::read(Bound& bound) {
+  std::unique_lock<std::recursive_mutex> turn(turn_);
+  if (bound.torn) {
+    throw FailedPreconditionError(fmt::format(
+        "{}: a step failed when it had changed some of the module, so there is no state to save; restore a checkpoint",
+        bound.value.name));
+  }
+  const at::NoGradGuard no_grad;
+  if (&bound != &values_.front()) return to_tensor(bound.value.read());
+  form_.check();  // once in a snapshot
+  if (!stepping_) watch_.snapshot();
+  Tensor value = to_tensor(bound.value.read());
+  turn.unlock();
+  say_findings();
+  return value;
+}
+
+Tensor BoundTorch::read_initial(Bound& bound) {
+  const Turn turn(turn_);
+  if (has_stepped_) {
+    throw FailedPreconditionError(fmt::format(
+        "{} cannot be initialised: its module has been trained since it was made, and its first value is gone. Restore "
+        "a checkpoint, or start the program again",
+        bound.value.name));
+  }
+  if (bound.generator) bound.generator->forget();
+  return read(bound);
+}
+
+void BoundTorch::assign(Bound& bound, const Tensor& value) {
+  const Turn turn(turn_);
+  const at::NoGradGuard no_grad;
+  bound.value.assign(to_aten(value));
+  bound.torn = false;
+  watch_.forget();
+}
+
+void BoundTorch::check_callable() const {
+  if (stepping_) throw FailedPreconditionError("a step function must not run the operation that it is called by");
+  for (const BoundOptimizer& bound : optimizers_) {
+    if (has_groups(*bound.optimizer, bound.group_sizes)) continue;
+    throw FailedPreconditionError(fmt::format(
+        "the optimizer ({}) was given parameters after it was bound, and they would not be saved: bind it in "
+        "its final form",
+        optimizer_kind(*bound.optimizer)));
+  }
+}
+
+void BoundTorch::mark_torn() {
+  has_stepped_ = true;
+  for (Bound& bound : values_) bound.torn = true;
+}
+
+void BoundTorch::take_program_options() {
+  if (!std::exchange(options_are_restored_, false) || restores_options_) return;
+  for (const ProgramOption& option : program_options_) option.value.assign(option.made);
+}
+
+void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
+  {
+    const Turn turn(turn_);
+    check_callable();
+    take_program_options();
+    run_step(number, inputs);
+  }
+  say_findings();
+}
+
+void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
+  std::vector<at::Tensor> tensors;
+  for (const Tensor& input : inputs) tensors.push_back(to_aten(input));
+  watch_.begin(number);
+  state_.begin();
+  stepping_ = true;
+  at::Tensor loss;
+  try {
+    loss = (*function_)({number, tensors});
+    loss_ = loss.defined() ? loss.variable_data() : loss;  // without what made it
+  } catch (...) {
+    stepping_ = false;
+    if (watch_.changed() || state_.changed()) mark_torn();
+    watch_.abandon();
+    throw;
+  }
+  stepping_ = false;
+  has_stepped_ = true;
+  watch_.end(loss);
+}
+
+void BoundTorch::say_findings() {
+  std::vector<std::string> findings;
+  {
+    const Turn turn(turn_);
+    findings = watch_.take_findings();
+  }
+  for (const std::string& finding : findings) log_warning("{}", finding);
+}
+
+Tensor BoundTorch::loss() {
+  const Turn turn(turn_);
+  if (loss_.defined() && loss_.numel() == 1) return to_tensor(loss_.to(at::kFloat).reshape({}));
+  throw InvalidArgumentError(
+      fmt::format("the loss was fetched, and the step function returned {}, not one element",
+                  loss_.defined() ? "a tensor of shape " + shape_of(loss_).to_string() : "an undefined tensor"));
+}
+
+}  // namespace longhaul

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/core/Generator.h>
+#include <ATen/core/Tensor.h>
+
+#include <mutex>
+
+namespace longhaul {
+
+// Random numbers that are drawn while this lives are the training's no more: at its end the generator is as it was. For
+// what a program does between some steps and not between others, and what the training does not depend on: an
+// evaluation whose loader draws a sample.
+//
+//   if (step % 1000 == 0) {
+//     const lh::KeepRandomState keep;
+//     evaluate(net, *test_loader);
+//   }
+//
+// Meanwhile no other thread draws from the generator.
+class KeepRandomState {
+ public:
+  explicit KeepRandomState(at::Generator generator = at::detail::getDefaultCPUGenerator())
+      : generator_(std::move(generator)) {
+    const std::lock_guard<std::mutex> lock(generator_.mutex());
+    state_ = generator_.get_state();
+  }
+  ~KeepRandomState() {
+    const std::lock_guard<std::mutex> lock(generator_.mutex());
+    generator_.set_state(state_);
+  }
+  KeepRandomState(const KeepRandomState&) = delete;
+  KeepRandomState& operator=(const KeepRandomState&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,165 @@
+#include "longhaul/binding/resume_watch.h"
+
+#include <ATen/ops/count_nonzero.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <torch/optim/optimizer.h>
+
+#include <algorithm>
+
+namespace longhaul {
+
+void ResumeWatch::add_parameter(const std::string& name, const at::Tensor& tensor) {
+  names_.push_back({.name = name, .is_parameter = true});
+  tensors_.add(tensor);
+}
+
+void ResumeWatch::add_buffer(const std::string& name, const at::Tensor& tensor) {
+  names_.push_back({.name = name});
+  tensors_.add(tensor);
+}
+
+void ResumeWatch::add_optimizer(torch::optim::Optimizer& optimizer) {
+  rates_.add(optimizer);
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    for (const auto& group : optimizer.param_groups()) {
+      names_[i].has_optimizer |= std::any_of(group.params().begin(), group.params().end(),
+                                             [&](auto& tensor) { return tensor.is_same(tensors_.tensor(i)); });
+    }
+  }
+}
+
+void ResumeWatch::add_generator(const std::string& name, std::shared_ptr<GeneratorWatch> generator) {
+  generators_.push_back({name, std::move(generator)});
+}
+
+void ResumeWatch::begin(int64_t number) {
+  tensors_.begin();
+  rates_.begin();
+  for (const NamedGenerator& generator : generators_) generator.watch->begin_step(number);
+  look_between();
+}
+
+void ResumeWatch::end(const at::Tensor& loss) {
+  tensors_.end();
+  rates_.end();
+  for (const NamedGenerator& generator : generators_) generator.watch->end_step();
+  has_stepped_ = true;
+  look_at_updates();
+  look_at_generators();
+  if (const auto sizes = leaves_.look_at(loss)) {
+    find(Kind::kLeaf,
+         fmt::format("the step function trains a tensor of shape [{}] that is neither a parameter of the "
+                     "bound module nor in TorchTrainingOptions::state, so it is in no checkpoint. Register "
+                     "the module that has it in the bound one, and bind its optimizer",
+                     fmt::join(*sizes, ",")));
+  }
+}
+
+void ResumeWatch::abandon() {
+  for (const NamedGenerator& generator : generators_) generator.watch->abandon_step();
+  forget();
+}
+
+void ResumeWatch::forget() {
+  tensors_.forget();
+  rates_.forget();
+  has_stepped_ = false;
+}
+
+void ResumeWatch::find(Kind kind, std::string text) {
+  if (found_.insert(kind).second) findings_.push_back(std::move(text));
+}
+
+std::vector<std::string> ResumeWatch::take_findings() {
+  return std::exchange(findings_, {});
+}
+
+void ResumeWatch::look_between() {
+  if (const auto written = tensors_.written_between()) {
+    find(
+        Kind::kBetween,
+        fmt::format("{} was changed between two steps, outside of the step function (an optimizer that steps after the "
+                    "run, averages that are swapped in, a forward pass that writes statistics): a checkpoint may be of "
+                    "before or after it, and a restart does not repeat it. Do it in the step function; evaluate with "
+                    "a copy of the module, or with eval()",
+                    names_[*written].name));
+  }
+  if (rates_.scheduler_stepped_between()) {
+    find(Kind::kScheduler,
+         "a scheduler stepped between two steps, outside of the step function: a checkpoint may be of before or after "
+         "it, and a restart does not repeat it. Step it in the step function");
+  }
+  if (rates_.rate_changed_between() && !declared_.rates_follow_step) {
+    find(Kind::kScheduler,
+         "a learning rate was changed between two steps by nothing that is bound: a scheduler's count is in no "
+         "checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
+         "(TorchTrainingOptions::schedulers) and step it in the step function, or, where the program sets the rate "
+         "itself by the step's number, say so (TorchTrainingOptions::rates_follow_step)");
+  }
+}
+
+void ResumeWatch::look_at_updates() {
+  has_updated_ = false;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (!names_[i].is_parameter || !tensors_.changed_in_step(i)) continue;
+    has_updated_ = true;
+    if (names_[i].has_optimizer || declared_.updates_without_optimizer || !tensors_.has_gradient(i)) continue;
+    find(Kind::kOptimizer,
+         fmt::format("{} is trained by the step function, and no optimizer is bound that has it: what an optimizer "
+                     "keeps (its moments, its counts, the learning rate) is in no checkpoint. Pass the optimizer to "
+                     "torch_training(), or, where the program updates it itself and keeps nothing for that, say so "
+                     "(TorchTrainingOptions::updates_without_optimizer)",
+                     names_[i].name));
+  }
+  if (rates_.rate_changed_in_step() && !declared_.rates_follow_step) {
+    find(Kind::kScheduler,
+         "the step function changed a learning rate, and no scheduler that is bound has stepped: a scheduler's count "
+         "is in no checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
+         "(TorchTrainingOptions::schedulers), or, where the program sets the rate itself by the step's number, say so "
+         "(TorchTrainingOptions::rates_follow_step)");
+  }
+}
+
+void ResumeWatch::look_at_generators() {
+  for (const NamedGenerator& generator : generators_) {
+    if (generator.watch->drawn_between_some_steps()) {
+      find(Kind::kDrawn,
+           fmt::format("{}: random numbers are drawn between some steps and not between others, outside of the step "
+                       "function (a loader that shuffles, a sampler, randperm in the loop): a restart does not draw "
+                       "the same ones at the same steps, so the training does not go on to the bit. Draw inside the "
+                       "step function, or under a KeepRandomState where the training does not depend on them; for "
+                       "batches use a longhaul::DataLoader",
+                       generator.name));
+    }
+    if (generator.watch->seeded_between_some_steps()) {
+      find(
+          Kind::kSeeded,
+          fmt::format("{}: it was seeded between two steps, or after a restore, and not between others: a restart "
+                      "does not go on to the bit with the random numbers that an undisturbed training has. Seed before "
+                      "the session, or before each step by the step's number",
+                      generator.name));
+    }
+  }
+}
+
+// Only where no parameter was updated: what is left behind an update is set to zero before it is used.
+bool ResumeWatch::carries_gradients() const {
+  if (!has_stepped_ || has_updated_ || rates_.some_rate_is_zero()) return false;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (!names_[i].is_parameter || !tensors_.left_new_gradient(i)) continue;
+    const at::Tensor& gradient = tensors_.tensor(i).grad();
+    if (gradient.layout() != at::kStrided || at::count_nonzero(gradient).item<int64_t>() > 0) return true;
+  }
+  return false;
+}
+
+void ResumeWatch::snapshot() {
+  if (declared_.gradients || found_.contains(Kind::kGradients) || !carries_gradients()) return;
+  find(Kind::kGradients,
+       "a checkpoint was taken between two steps while gradients were gathered for a later update: they are not in it, "
+       "so a restart from it makes that update with a part of them. Set TorchTrainingOptions::gradients, and they are "
+       "saved");
+}
+
+}  // namespace longhaul

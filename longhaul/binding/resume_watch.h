@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "longhaul/binding/change_watch.h"
+#include "longhaul/binding/generator_watch.h"
+#include "longhaul/binding/leaf_watch.h"
+#include "longhaul/binding/rate_watch.h"
+
+namespace torch::optim {
+class LRScheduler;
+class Optimizer;
+}  // namespace torch::optim
+
+namespace longhaul {
+
+// Sees what a bound program does that is in no checkpoint, and that a restart would not repeat: what is done between
+// two steps, and what an optimizer, a scheduler or a tensor does that is not bound. It compares counters and a few
+// elements, and says each kind of thing once. Knows nothing of threads, but the generators' watches do.
+class ResumeWatch {
+ public:
+  struct Declared {  // by the program, so no signs of what was forgotten
+    bool gradients = false;
+    bool rates_follow_step = false;
+    bool updates_without_optimizer = false;
+  };
+  explicit ResumeWatch(LeafWatch::IsBound is_bound) : leaves_(std::move(is_bound)) {}
+
+  void declare(const Declared& declared) { declared_ = declared; }
+  void add_parameter(const std::string& name, const at::Tensor& tensor);
+  void add_buffer(const std::string& name, const at::Tensor& tensor);
+  void add_optimizer(torch::optim::Optimizer& optimizer);
+  void add_scheduler(torch::optim::LRScheduler& scheduler) { rates_.add(scheduler); }
+  void add_generator(const std::string& name, std::shared_ptr<GeneratorWatch> generator);
+
+  // Of a step. After begin() either end() or abandon() is called: it threw.
+  void begin(int64_t number);
+  void end(const at::Tensor& loss);
+  void abandon();
+  bool changed() const { return tensors_.changed(); }  // by the step under way
+
+  void forget();    // a value was assigned: what is as it is now, is known
+  void snapshot();  // it takes no time to speak of
+
+  // What was seen since the last call, in words; each kind only once.
+  std::vector<std::string> take_findings();
+
+ private:
+  enum class Kind { kBetween, kOptimizer, kScheduler, kDrawn, kSeeded, kLeaf, kGradients };
+  struct Named {
+    std::string name;
+    bool is_parameter = false;
+    bool has_optimizer = false;
+  };
+  struct NamedGenerator {
+    std::string name;
+    std::shared_ptr<GeneratorWatch> watch;
+  };
+
+  void find(Kind kind, std::string text);
+  void look_between();
+  void look_at_updates();
+  void look_at_generators();
+  bool carries_gradients() const;
+
+  Declared declared_;
+  std::vector<Named> names_;  // of tensors_
+  ChangeWatch tensors_;
+  RateWatch rates_;
+  LeafWatch leaves_;
+  std::vector<NamedGenerator> generators_;
+  bool has_stepped_ = false;  // since a value was assigned
+  bool has_updated_ = false;  // in the last step: a parameter
+  std::set<Kind> found_;
+  std::vector<std::string> findings_;
+};
+
+}  // namespace longhaul
