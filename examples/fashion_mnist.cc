@@ -75,10 +75,9 @@ double test_accuracy(lh::Session& session, const Classifier& net, const ImageDat
 
 // What went on, in one line for scripts.
 void report(const lh::Supervisor& sv, const Outcome& outcome) {
-  const auto checkpoints = sv.saver()->last_checkpoints();
   fmt::print("done step={} restored_from={} test_accuracy={:.4f} steps_per_sec={:.1f} checkpoint={}\n", outcome.step,
              outcome.first_step, outcome.accuracy, outcome.steps_per_second,
-             checkpoints.empty() ? "none" : checkpoints.back());
+             sv.saver()->last_checkpoint().value_or("none"));
 }
 
 // The matrices of the mlp are so small that a second thread costs more than it does.
@@ -121,7 +120,7 @@ int run(const TrainingOptions& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const ParsedOptions parsed = parse_options(argc, argv);
+  const auto parsed = parse_options(argc, argv);
   if (parsed.exit_status >= 0) return parsed.exit_status;
   try {
     return run(parsed.options);

@@ -1,19 +1,18 @@
 // A training on Fashion-MNIST in plain libtorch, under a Supervisor: the lines that end in "// +" are all that this
 // takes. Kill it at any moment and start it again: it ends with the weights of a run that was never disturbed.
 //
-//   plain_libtorch [LOGDIR [STEPS [SECONDS_BETWEEN_CHECKPOINTS]]]
+//   plain_libtorch --logdir=runs/plain_libtorch --steps=4000 --save_model_secs=30
 
 #include <fmt/format.h>
 #include <torch/nn.h>
 #include <torch/optim.h>
 #include <torch/utils.h>
 
-#include <csignal>
-#include <cstdlib>
 #include <string>
 
 #include "examples/batches.h"
 #include "examples/idx_dataset.h"
+#include "examples/training_options.h"
 #include "longhaul/longhaul.h"  // +
 #include "longhaul/torch.h"     // +
 
@@ -23,20 +22,6 @@ using namespace longhaul::examples;
 namespace {
 
 constexpr int64_t kBatch = 64, kPixels = 28 * 28, kClasses = 10;
-
-struct Arguments {
-  std::string logdir = "runs/plain_libtorch";
-  int64_t steps = 4000;
-  double save_model_secs = 30;
-};
-
-Arguments parse(int argc, char** argv) {
-  Arguments arguments;
-  if (argc > 1) arguments.logdir = argv[1];
-  if (argc > 2) arguments.steps = std::stoll(argv[2]);
-  if (argc > 3) arguments.save_model_secs = std::stod(argv[3]);
-  return arguments;
-}
 
 torch::nn::Sequential make_net() {
   return torch::nn::Sequential(torch::nn::Linear(kPixels, 128), torch::nn::BatchNorm1d(128), torch::nn::ReLU(),
@@ -51,9 +36,10 @@ double test_accuracy(torch::nn::Sequential& net, const ImageDataset& test) {
   return net->forward(images).argmax(1).eq(labels).to(torch::kDouble).mean().item<double>();
 }
 
-void run(const Arguments& arguments) {
-  const ImageDataset data = load_images(kFashionMnistDirectory, "train");
-  const ImageDataset test = load_images(kFashionMnistDirectory, "t10k");
+int run(const PlainOptions& options) {
+  lh::Preemption preemption;  // +  SIGTERM, SIGUSR1: save, end with 75; SIGINT: save, end; SIGUSR2: save, go on
+  const ImageDataset data = load_images(options.data_dir, "train");
+  const ImageDataset test = load_images(options.data_dir, "t10k");
   const Batches batches(data, /*seed=*/1, kBatch);
   const torch::Tensor images = torch::empty({kBatch, kPixels}), labels = torch::empty({kBatch}, torch::kLong);
 
@@ -74,28 +60,31 @@ void run(const Arguments& arguments) {
   const auto training = lh::torch_training(lh::Scope(graph), *net, optimizer, train_step);  // +
   lh::summary::scalar(lh::Scope(graph), "loss", training.loss);                             // +
   lh::Supervisor sv({.graph = &graph,                                                       // +
-                     .logdir = arguments.logdir,                                            // +
-                     .save_model_secs = lh::Seconds{arguments.save_model_secs}});           // +
-  const lh::StopSignals signals(sv.coord(), {SIGINT, SIGTERM});                             // +
+                     .logdir = options.logdir,                                              // +
+                     .save_model_secs = lh::Seconds{options.save_model_secs},               // +
+                     .preemption = &preemption});                                           // +
   sv.managed_session([&](lh::Session& session) {                                            // +
     const lh::Callable train = session.make_callable(training.train_op);                    // +
     int64_t step = session.run(training.global_step).item<int64_t>();                       // +
     fmt::print("starts at step {}\n", step);
     std::fflush(stdout);
-    for (; step < arguments.steps && !sv.should_stop(); ++step) train();
+    for (; step < options.steps && !sv.should_stop(); ++step) train();
   });  // +
-  fmt::print("done checkpoint={} test_accuracy={:.4f}\n", sv.saver()->last_checkpoints().back(),
+  fmt::print("done checkpoint={} test_accuracy={:.4f}\n", sv.saver()->last_checkpoint().value_or("none"),
              test_accuracy(net, test));
+  return preemption.exit_status();  // +
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  const auto parsed = parse_plain_options(argc, argv);
+  if (parsed.exit_status >= 0) return parsed.exit_status;
   try {
     lh::set_intra_op_threads(1);  // the matrices are small, and the result the same on any machine
-    run(parse(argc, argv));
-    return 0;
+    return run(parsed.options);
   } catch (const std::exception& error) {
+    std::fflush(stdout);
     fmt::print(stderr, "plain_libtorch: {}\n", error.what());
     return 1;
   }

@@ -21,11 +21,21 @@ struct TrainingOptions {
   int threads = 0;  // 0: what suits the model
 };
 
+// What that of the training in plain libtorch says.
+struct PlainOptions {
+  std::string data_dir;
+  std::string logdir = "runs/plain_libtorch";
+  int64_t steps = 4000;  // the global step at which to stop
+  double save_model_secs = 30;
+};
+
 // The options, or the status to exit with at once: 0 after --help, 2 after wrong usage, which is told on stderr.
-struct ParsedOptions {
-  TrainingOptions options;
+template <typename Options>
+struct Parsed {
+  Options options;
   int exit_status = -1;  // -1: go on
 };
-ParsedOptions parse_options(int argc, char** argv);
+Parsed<TrainingOptions> parse_options(int argc, char** argv);
+Parsed<PlainOptions> parse_plain_options(int argc, char** argv);
 
 }  // namespace longhaul::examples

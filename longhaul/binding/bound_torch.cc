@@ -25,6 +25,7 @@ ProgramValue BoundTorch::access_to(Bound& bound) {
   const auto self = shared_from_this();
   return {.dtype = bound.value.dtype,
           .shape = bound.value.shape,
+          .expected = bound.value.expected,
           .read = [self, &bound] { return self->read(bound); },
           .assign = [self, &bound](const Tensor& assigned) { self->assign(bound, assigned); },
           .initial = [self, &bound] { return self->read_initial(bound); }};

@@ -19,13 +19,21 @@ namespace {
 
 using torch::optim::Optimizer;
 
+// A tensor that an optimizer has for a parameter, from the first step on if its options ask for it.
+template <typename Options, typename State>
+struct KeptTensor {
+  const char* name;
+  at::Tensor& (*field)(State&);
+  bool (*is_kept)(Options&) = [](Options&) { return true; };
+};
+
 // What a kind of optimizer keeps: the fields of its options, and those of what it has for a parameter from the first
 // step on. That exists where its first tensor does.
 template <typename Options, typename State>
 struct Kind {
   std::vector<std::pair<const char*, double& (*)(Options&)>> numbers;
   std::vector<std::pair<const char*, bool& (*)(Options&)>> switches;
-  std::vector<std::pair<const char*, at::Tensor& (*)(State&)>> tensors;
+  std::vector<KeptTensor<Options, State>> tensors;
   int64_t& (*step)(State&) = nullptr;
 };
 
@@ -57,9 +65,11 @@ class StateOf {
 };
 
 template <typename State>
-TorchValue state_tensor(std::string name, const StateOf<State>& state, at::Tensor& (*field)(State&), bool is_first) {
+TorchValue state_tensor(std::string name, const StateOf<State>& state, at::Tensor& (*field)(State&), bool is_first,
+                        bool is_kept) {
   const at::Tensor& parameter = state.parameter();
   TorchValue value{.name = std::move(name), .dtype = dtype_of(parameter.scalar_type()), .shape = Shape::unknown_rank()};
+  value.expected = is_kept ? shape_of(parameter) : Shape{0};
   value.read = [state, field, buffer = CopyBuffer()]() mutable {
     State* found = state.find();
     if (found != nullptr && field(*found).defined()) return buffer.copy(field(*found));
@@ -126,6 +136,7 @@ std::vector<TorchValue> values_of(const Kind<Options, State>& kind, Optimizer& o
   std::unordered_set<const c10::TensorImpl*> seen;
   for (size_t group = 0; group < optimizer.param_groups().size(); ++group) {
     const std::string prefix = fmt::format("group_{}/", group);
+    Options& options = static_cast<Options&>(optimizer.param_groups()[group].options());
     for (const auto& [name, field] : kind.numbers)
       values.push_back(option_value(prefix + name, optimizer, group, field));
     for (const auto& [name, field] : kind.switches)
@@ -134,8 +145,10 @@ std::vector<TorchValue> values_of(const Kind<Options, State>& kind, Optimizer& o
       if (!seen.insert(parameter.unsafeGetTensorImpl()).second) continue;
       const StateOf<State> state(optimizer, parameter);
       const std::string of = name_of(parameter, named_parameters) + "/";
-      for (size_t i = 0; i < kind.tensors.size(); ++i)
-        values.push_back(state_tensor(of + kind.tensors[i].first, state, kind.tensors[i].second, /*is_first=*/i == 0));
+      for (const auto& kept : kind.tensors) {
+        values.push_back(state_tensor(of + kept.name, state, kept.field, /*is_first=*/&kept == &kind.tensors.front(),
+                                      kept.is_kept(options)));
+      }
       if (kind.step != nullptr) values.push_back(step_value(of + "step", state, kind.step));
     }
   }
@@ -150,7 +163,8 @@ Kind<torch::optim::SGDOptions, torch::optim::SGDParamState> sgd() {
                       {"dampening", [](Options& o) -> double& { return o.dampening(); }},
                       {"weight_decay", [](Options& o) -> double& { return o.weight_decay(); }}},
           .switches = {{"nesterov", [](Options& o) -> bool& { return o.nesterov(); }}},
-          .tensors = {{"momentum_buffer", [](State& s) -> at::Tensor& { return s.momentum_buffer(); }}}};
+          .tensors = {{"momentum_buffer", [](State& s) -> at::Tensor& { return s.momentum_buffer(); },
+                       [](Options& o) { return o.momentum() != 0; }}}};
 }
 
 // Adam, and AdamW, which has types of its own that say the same.
@@ -164,7 +178,8 @@ Kind<Options, State> adam() {
           .switches = {{"amsgrad", [](Options& o) -> bool& { return o.amsgrad(); }}},
           .tensors = {{"exp_avg", [](State& s) -> at::Tensor& { return s.exp_avg(); }},
                       {"exp_avg_sq", [](State& s) -> at::Tensor& { return s.exp_avg_sq(); }},
-                      {"max_exp_avg_sq", [](State& s) -> at::Tensor& { return s.max_exp_avg_sq(); }}},
+                      {"max_exp_avg_sq", [](State& s) -> at::Tensor& { return s.max_exp_avg_sq(); },
+                       [](Options& o) { return o.amsgrad(); }}},
           .step = [](State& s) -> int64_t& { return s.step(); }};
 }
 
@@ -178,8 +193,10 @@ Kind<torch::optim::RMSpropOptions, torch::optim::RMSpropParamState> rmsprop() {
                       {"momentum", [](Options& o) -> double& { return o.momentum(); }}},
           .switches = {{"centered", [](Options& o) -> bool& { return o.centered(); }}},
           .tensors = {{"square_avg", [](State& s) -> at::Tensor& { return s.square_avg(); }},
-                      {"momentum_buffer", [](State& s) -> at::Tensor& { return s.momentum_buffer(); }},
-                      {"grad_avg", [](State& s) -> at::Tensor& { return s.grad_avg(); }}},
+                      {"momentum_buffer", [](State& s) -> at::Tensor& { return s.momentum_buffer(); },
+                       [](Options& o) { return o.momentum() > 0; }},
+                      {"grad_avg", [](State& s) -> at::Tensor& { return s.grad_avg(); },
+                       [](Options& o) { return o.centered(); }}},
           .step = [](State& s) -> int64_t& { return s.step(); }};
 }
 

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,7 @@ struct TorchValue {
   DType dtype = kFloat;
   Shape shape;  // unknown: of something that need not be there; if it is not, its value is a tensor of no elements
   bool is_parameter = false;
+  std::optional<Shape> expected = {};  // of an unknown one, the shape that it is going to have
   bool trainable = false;
   at::Tensor tensor;                 // of a parameter or a buffer: itself
   std::function<at::Tensor()> read;  // a copy; its memory is used again when nobody holds it any more

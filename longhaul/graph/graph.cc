@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "longhaul/graph/device_spec.h"
+#include "longhaul/graph/missing_name.h"
 #include "longhaul/graph/node_input.h"
 
 namespace longhaul {
@@ -33,6 +34,25 @@ void check_spec(const Graph* graph, const OperationSpec& spec) {
   }
   DeviceSpec::parse(spec.device);
 }
+
+// The graphs that there are: by them an option is told that was forgotten. They may go at the very end of the program,
+// so this stays.
+struct AllGraphs {
+  Mutex mutex;
+  std::set<const Graph*> graphs GUARDED_BY(mutex);
+
+  static AllGraphs& get() {
+    static auto* all = new AllGraphs;
+    return *all;
+  }
+
+  int most_operations() {
+    MutexLock lock(mutex);
+    int most = 0;
+    for (const Graph* graph : graphs) most = std::max(most, graph->num_operations());
+    return most;
+  }
+};
 
 // Handles go only where a resource is taken.
 void check_handles(const OperationSpec& spec, const OpInfo& info) {
@@ -99,12 +119,34 @@ const Shape& Output::shape() const {
   return op_.node()->info.outputs[static_cast<size_t>(index_)].shape;
 }
 
-Graph::Graph() = default;
-Graph::~Graph() = default;
+Graph::Graph() {
+  AllGraphs& all = AllGraphs::get();
+  MutexLock lock(all.mutex);
+  all.graphs.insert(this);
+}
+
+Graph::~Graph() {
+  AllGraphs& all = AllGraphs::get();
+  MutexLock lock(all.mutex);
+  all.graphs.erase(this);
+}
 
 Graph& Graph::default_graph() {
   static Graph* graph = new Graph;
   return *graph;
+}
+
+Graph& Graph::or_default(Graph* graph, std::string_view option) {
+  if (graph != nullptr) return *graph;
+  Graph& chosen = default_graph();
+  if (chosen.num_operations() > 0) return chosen;
+  if (const int most = AllGraphs::get().most_operations(); most > 0) {
+    throw InvalidArgumentError(
+        fmt::format("{} was left out, so the default graph is meant, which is empty; the program has another graph, of "
+                    "{} operations: pass a pointer to that one, or to Graph::default_graph() where it is to be empty",
+                    option, most));
+  }
+  return chosen;
 }
 
 Operation Graph::add_operation(OperationSpec spec) {
@@ -157,7 +199,7 @@ Operation Graph::find_operation(std::string_view name) const {
 
 Operation Graph::operation(std::string_view name) const {
   const Operation found = find_operation(name);
-  if (!found) throw NotFoundError(fmt::format("The name '{}' refers to an operation that is not in the graph", name));
+  if (!found) throw NotFoundError(missing_operation_text(*this, name));
   return found;
 }
 
@@ -170,10 +212,7 @@ Output Graph::find_output(std::string_view name) const {
 
 Output Graph::output(std::string_view name) const {
   const Output found = find_output(name);
-  if (!found.valid()) {
-    throw NotFoundError(
-        fmt::format("The name '{}' refers to a tensor that is not in the graph (want NAME:INDEX)", name));
-  }
+  if (!found.valid()) throw NotFoundError(missing_tensor_text(*this, name));
   return found;
 }
 

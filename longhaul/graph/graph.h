@@ -84,6 +84,9 @@ class Graph {
 
   // The graph that is used where none is named. Lives for ever.
   static Graph& default_graph();
+  // What an option for a graph means: `graph`, or the default graph where it is nullptr. InvalidArgumentError: that one
+  // is empty, and the program has another graph which is not, so the option was forgotten; the message names it.
+  static Graph& or_default(Graph* graph, std::string_view option);
 
   // Adds an operation. Its name gets a suffix (_1, _2, ...) if it is taken; its outputs' dtypes and shapes come from
   // the op catalogs. FailedPreconditionError: finalized ("Graph is finalized and cannot be modified."). NotFoundError:

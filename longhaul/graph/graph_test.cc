@@ -47,6 +47,44 @@ TEST_F(GraphTest, NamesAreMadeUniqueBySuffixes) {  // SG-8
   EXPECT_EQ(root_.sub("layer").prefix(), "layer_1/");
 }
 
+TEST_F(GraphTest, AMisspeltNameGetsTheNearest) {
+  variable("hidden/weights", {4, 2});
+  root_.add("NoOp", "train");
+  const auto of_operation = [&](const char* name) { return message_thrown_by([&] { graph_.operation(name); }); };
+  const auto of_tensor = [&](const char* name) { return message_thrown_by([&] { graph_.output(name); }); };
+  EXPECT_EQ(of_operation("trian"),
+            "The name 'trian' refers to an operation that is not in the graph; did you mean 'train'?");
+  EXPECT_THAT(of_operation("weights"), HasSubstr("; did you mean 'hidden/weights'?"));
+  EXPECT_EQ(of_operation("accuracy"), "The name 'accuracy' refers to an operation that is not in the graph");
+  EXPECT_EQ(of_tensor("hiden/weights:0"),
+            "The name 'hiden/weights:0' refers to a tensor that is not in the graph; did you mean 'hidden/weights:0'?");
+  EXPECT_THAT(of_tensor("accuracy"), HasSubstr("(want NAME:INDEX, as 'loss:0')"));
+}
+
+TEST_F(GraphTest, ATensorThatAnOperationHasNotGetsThoseThatItHas) {
+  variable("w", {});
+  root_.add("NoOp", "train");
+  const auto of_tensor = [&](const char* name) { return message_thrown_by([&] { graph_.output(name); }); };
+  EXPECT_THAT(of_tensor("w"), HasSubstr("the tensors of operation 'w' (VariableV2) are 'w:0'"));
+  EXPECT_THAT(of_tensor("w:1"), HasSubstr("the tensors of operation 'w' (VariableV2) are 'w:0'"));
+  EXPECT_THAT(of_tensor("train:0"), HasSubstr("the tensors of operation 'train' (NoOp) are none"));
+}
+
+TEST(Graph, AnEmptyOneSaysThatItIsWhenItIsSearched) {
+  const Graph empty;
+  EXPECT_THAT(message_thrown_by([&] { empty.operation("train"); }), HasSubstr("not in the graph, which is empty"));
+}
+
+TEST_F(GraphTest, AGraphThatWasForgottenIsToldWhereTheDefaultOneIsEmpty) {
+  EXPECT_EQ(&Graph::or_default(nullptr, "SupervisorOptions::graph"), &Graph::default_graph()) << "there is no other";
+  root_.add("NoOp", "train");
+  EXPECT_THAT(message_thrown_by([] { Graph::or_default(nullptr, "SupervisorOptions::graph"); }),
+              HasSubstr("SupervisorOptions::graph was left out, so the default graph is meant, which is empty; the "
+                        "program has another graph, of 1 operations"));
+  EXPECT_EQ(&Graph::or_default(&graph_, "SupervisorOptions::graph"), &graph_);
+  EXPECT_EQ(&Graph::or_default(&Graph::default_graph(), "SupervisorOptions::graph"), &Graph::default_graph());
+}
+
 TEST_F(GraphTest, AFinalizedGraphRefusesMore) {  // SG-7
   graph_.finalize();
   EXPECT_THAT(message_thrown_by([&] { root_.add("NoOp", "n"); }),

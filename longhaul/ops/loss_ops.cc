@@ -1,5 +1,7 @@
 #include "longhaul/ops/loss_ops.h"
 
+#include <fmt/format.h>
+
 #include "longhaul/ops/aten_op.h"
 #include "longhaul/ops/math_ops.h"
 #include "longhaul/ops/nn_ops.h"
@@ -9,8 +11,19 @@ namespace {
 
 constexpr int64_t kIgnoredTarget = -100;  // as PyTorch's default
 
+// libtorch would broadcast the one against the other, and the loss would be of all pairs of their numbers.
+void check_same_shape(const Scope& scope, std::string_view name, const Output& prediction, const Output& target) {
+  if (prediction.shape().compatible_with(target.shape())) return;
+  throw InvalidArgumentError(
+      fmt::format("{}{}: the prediction {} is {} and the target {} is {}: they must have the same shape; ops::reshape, "
+                  "ops::squeeze or ops::unsqueeze gives it to one of them",
+                  scope.prefix(), name, prediction.name(), prediction.shape().to_string(), target.name(),
+                  target.shape().to_string()));
+}
+
 Output of_pair(const Scope& scope, const char* type, const Output& prediction, const Output& target,
                Reduction reduction, std::string_view name) {
+  check_same_shape(scope, name, prediction, target);
   return aten(scope, type, name,
               {{"self", prediction}, {"target", target}, {"reduction", static_cast<int64_t>(reduction)}})
       .output();

@@ -15,6 +15,8 @@ Output nll_loss(const Scope& scope, const Output& log_probabilities, const Outpu
 // log_softmax and nll_loss: `logits` [batch, classes], `target` [batch] int64.
 Output cross_entropy_loss(const Scope& scope, const Output& logits, const Output& target,
                           Reduction reduction = Reduction::kMean, std::string_view name = "cross_entropy_loss");
+// The losses below take a prediction and a target of the same shape, and broadcast neither. InvalidArgumentError, with
+// both tensors' names: the shapes differ as far as they are known; or, when it runs, they turn out to.
 Output mse_loss(const Scope& scope, const Output& prediction, const Output& target,
                 Reduction reduction = Reduction::kMean, std::string_view name = "mse_loss");
 Output smooth_l1_loss(const Scope& scope, const Output& prediction, const Output& target,

@@ -29,10 +29,9 @@ Variable program_variable(const Scope& scope, std::string_view name, ProgramValu
   const Scope inner = scope.within(name);
   VariableInfo info;
   info.trainable = trainable;
-  info.ref = scope
-                 .add("VariableV2", name, {},
-                      {{"dtype", value.dtype}, {"shape", value.shape}, {"program_value", access_to(value)}})
-                 .output();
+  Attrs attrs = {{"dtype", value.dtype}, {"shape", value.shape}, {"program_value", access_to(value)}};
+  if (value.expected) attrs[kExpectedShapeAttr] = *value.expected;
+  info.ref = scope.add("VariableV2", name, {}, std::move(attrs)).output();
   const auto initial = value.initial ? value.initial : value.read;
   const auto read_initial = [initial](const std::vector<Tensor>&) { return std::vector<Tensor>{initial()}; };
   info.initial_value = host_function(inner, {}, {value.dtype}, read_initial, "initial_value").output();

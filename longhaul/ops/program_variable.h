@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "longhaul/ops/state_ops.h"
@@ -13,6 +14,9 @@ namespace longhaul {
 struct ProgramValue {
   DType dtype = kFloat;
   Shape shape;  // what is known of it
+  // Where `shape` leaves it open, the shape that the value is going to have: for the size of checkpoints
+  // (Saver::bytes()), and for nothing else.
+  std::optional<Shape> expected = {};
 
   // The value as it is. What is returned must not change afterwards: a copy, where the program goes on writing.
   std::function<Tensor()> read;
@@ -21,6 +25,9 @@ struct ProgramValue {
   // What the initializer assigns. Left out: what `read` returns, so the value stays as the program has made it.
   std::function<Tensor()> initial;
 };
+
+// The attribute of the variable that says it.
+inline constexpr const char* kExpectedShapeAttr = "_expected_shape";
 
 namespace ops {
 

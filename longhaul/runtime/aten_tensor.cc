@@ -56,6 +56,7 @@ Tensor to_tensor(const at::Tensor& tensor) {
 
 at::Tensor to_aten(const Tensor& tensor) {
   if (tensor.owner_kind() == &kAtenOwner) return *static_cast<const at::Tensor*>(tensor.owner().get());
+  if (!tensor.defined()) throw InvalidArgumentError("an undefined Tensor for libtorch: " + tensor.why_undefined());
   const auto type = find_scalar_type(tensor.dtype());
   if (!type) throw InvalidArgumentError(fmt::format("libtorch has no {} tensors", dtype_name(tensor.dtype())));
   void* data = const_cast<void*>(tensor.data());

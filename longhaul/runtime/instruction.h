@@ -36,6 +36,8 @@ class Instruction {
   virtual void check(Frame&, SessionResources&) const {}
   // This is the slot's last use: its value may be moved from.
   virtual void allow_move(int) {}
+  // Whether a trace tells of it: it does what its operation does.
+  virtual bool is_traced() const { return true; }
 
   const Operation& op() const { return op_; }
   int first_output() const { return first_output_; }

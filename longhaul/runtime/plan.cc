@@ -1,11 +1,12 @@
 #include "longhaul/runtime/plan.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <optional>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/runtime/loss_shapes.h"
 #include "longhaul/runtime/plan_builder.h"
 #include "longhaul/runtime/tracer.h"
 
@@ -18,20 +19,34 @@ void with_our_errors(const Operation& op, const Body& body) {
   try {
     body();
   } catch (const c10::Error& error) {
-    const std::string text = aten_error_text(op.name(), op.type(), error);
+    const std::string text = operation_error_text(op, error.what_without_backtrace());
     if (text.find("t allocate memory") != std::string::npos) throw ResourceExhaustedError(text);
     throw InvalidArgumentError(text);
   } catch (const Error&) {
     throw;
   } catch (const std::runtime_error& error) {  // libtorch's, of a size that cannot be inferred
     if (!op.type().starts_with("aten::")) throw;
-    throw InvalidArgumentError(fmt::format("{} ({}): {}", op.name(), op.type(), error.what()));
+    throw InvalidArgumentError(operation_error_text(op, error.what()));
   } catch (const std::bad_alloc&) {
-    throw ResourceExhaustedError(fmt::format("{} ({}): out of memory", op.name(), op.type()));
+    throw ResourceExhaustedError(operation_error_text(op, "out of memory"));
   }
 }
 
+void check_count(size_t given, const std::vector<Output>& feeds) {
+  if (given == feeds.size()) return;
+  std::vector<std::string> names;
+  for (const Output& feed : feeds) names.push_back(feed.name());
+  throw InvalidArgumentError(fmt::format("{} value{} given for {} feed{}{}{}: give one for each, in this order", given,
+                                         given == 1 ? "" : "s", feeds.size(), feeds.size() == 1 ? "" : "s",
+                                         names.empty() ? "" : ": ", fmt::join(names, ", ")));
+}
+
 void check_feed(const Output& target, const Tensor& value) {
+  if (!value.defined()) {
+    throw InvalidArgumentError(fmt::format("Cannot feed an undefined Tensor for tensor '{}', which is {}{}: {}",
+                                           target.name(), dtype_name(target.dtype()), target.shape().to_string(),
+                                           value.why_undefined()));
+  }
   if (value.dtype() != target.dtype()) {
     throw InvalidArgumentError(fmt::format("Cannot feed a {} value for tensor '{}', which is {}",
                                            dtype_name(value.dtype()), target.name(), dtype_name(target.dtype())));
@@ -82,9 +97,7 @@ void Plan::give_back(std::unique_ptr<Frame> frame) {
 }
 
 void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace) {
-  if (feeds.size() != feeds_.size()) {
-    throw InvalidArgumentError(fmt::format("{} values for {} feeds", feeds.size(), feeds_.size()));
-  }
+  check_count(feeds.size(), feeds_);
   for (size_t i = 0; i < feeds.size(); ++i) check_feed(feeds_[i], *feeds[i]);
   if (single_call_ && trace == nullptr) return call_single(feeds, deadline, results);
   std::unique_ptr<Frame> frame = take_frame();

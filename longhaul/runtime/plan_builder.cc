@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "longhaul/graph/builtin/random_state.h"
+#include "longhaul/runtime/loss_shapes.h"
 #include "longhaul/session/needed_operations.h"
 
 namespace longhaul {
@@ -238,7 +239,19 @@ void PlanBuilder::add(const Operation& op) {
   }
 }
 
+// Before a loss of a prediction and a target, or what comes first of its gradient, if their shapes may differ.
+void PlanBuilder::add_loss_check(const Operation& op) {
+  const Operation forward = forward_of(op);
+  const std::optional<LossOfPair> pair = loss_of_pair(forward ? forward : op);
+  if (!pair || (pair->prediction.shape().num_elements() >= 0 && pair->target.shape().num_elements() >= 0)) return;
+  const auto prediction = slots_.find(pair->prediction), target = slots_.find(pair->target);
+  if (prediction == slots_.end() || target == slots_.end() || !checked_losses_.insert(pair->loss).second) return;
+  place(std::make_unique<LossShapeCheck>(*pair, prediction->second, target->second, plan_.num_slots_),
+        {prediction->second, target->second});
+}
+
 void PlanBuilder::add_aten(const Operation& op) {
+  add_loss_check(op);
   auto call = bind_aten_call({op.type(), op.name(), op.inputs(), op.attrs(), {}, {}});
   if (!call) throw NotFoundError(fmt::format("{}: this libtorch has no operator {}", op.name(), op.type()));
   const std::vector<int> inputs = input_slots(op);
@@ -256,6 +269,7 @@ void PlanBuilder::add_kernel(const Operation& op) {
   const Kernel* kernel = find_kernel(op.type());
   if (kernel == nullptr)
     throw UnimplementedError(fmt::format("{}: operations of type {} cannot run here", op.name(), op.type()));
+  add_loss_check(op);
   std::vector<VariableSlot*> variables;
   for (int i = 0; i < op.ref_inputs(); ++i) {
     variables.push_back(&variable_slot(op.inputs()[static_cast<size_t>(i)].op(), resources_));

@@ -36,6 +36,7 @@ class PlanBuilder {
   void add_feeds();
   void add_reads();
   void add(const Operation& op);
+  void add_loss_check(const Operation& op);
   void add_aten(const Operation& op);
   void add_kernel(const Operation& op);
   void add_host(const Operation& op);
@@ -57,6 +58,7 @@ class PlanBuilder {
   std::unordered_set<Output, OutputHash> for_libtorch_;  // values that an operation of libtorch takes
   std::unordered_map<Output, int, OutputHash> slots_;
   std::unordered_map<Output, int, OutputHash> early_reads_;
+  OperationSet checked_losses_;
   std::vector<std::vector<int>> uses_;  // of each instruction: the slots that it takes
   std::vector<int> num_results_;        // ... and how many it fills
 };

@@ -64,6 +64,53 @@ TEST_F(SessionTest, FetchesTensorsOperationsAndNames) {  // SG-2
               HasSubstr("Cannot feed value of shape []"));
 }
 
+TEST_F(SessionTest, AnOperationThatWasRunForAValueSaysWhatToFetch) {
+  const Variable v = ops::variable(root_, "hidden/weights", Tensor::scalar(3.f));
+  const Output add = ops::assign_add(root_, v, v);
+  auto sess = session();
+  sess->run(v.initializer());
+  EXPECT_EQ(sess->run("hidden/weights:0").item<float>(), 3);
+  const char* const remedy =
+      "'hidden/weights' was run as an operation, which returns no tensor: fetch 'hidden/weights:0'";
+  EXPECT_THAT(message_thrown_by([&] { sess->run("hidden/weights").item<float>(); }), HasSubstr(remedy));
+  EXPECT_THAT(message_thrown_by([&] { sess->run("hidden/weights").flat<float>(); }), HasSubstr(remedy));
+  EXPECT_THAT(message_thrown_by([&] {
+                sess->run(add, {{v.ref(), sess->run("hidden/weights")}});
+              }),
+              HasSubstr(remedy));
+  EXPECT_THAT(message_thrown_by([&] { sess->run(add.op()).item<float>(); }),
+              HasSubstr("an undefined Tensor was read: it was never assigned, or it is what running an operation"));
+}
+
+TEST_F(SessionTest, FeedsThatDoNotFitAreNamed) {
+  const Output x = ops::placeholder(root_, kFloat, {-1, 4}, "images");
+  const Output y = ops::placeholder(root_, kFloat, {-1, 4}, "labels");
+  auto sess = session();
+  const Callable call = sess->make_callable(add(x, y), {x, y});
+  const Tensor value(kFloat, {2, 4});
+  EXPECT_THAT(message_thrown_by([&] { call(value); }),
+              HasSubstr("1 value given for 2 feeds: images:0, labels:0: give one for each, in this order"));
+  EXPECT_THAT(message_thrown_by([&] { call(value, Tensor()); }),
+              HasSubstr("Cannot feed an undefined Tensor for tensor 'labels:0', which is float[-1,4]: it was never"));
+  EXPECT_THAT(message_thrown_by([&] { call(value, Tensor(kFloat, {2, 3})); }),
+              HasSubstr("Cannot feed value of shape [2,3] for tensor 'labels:0', which has shape [-1,4]"));
+  EXPECT_THAT(message_thrown_by([&] { sess->make_callable(x, {ops::group(root_, {}, "nothing")}); }),
+              HasSubstr("nothing (NoOp) cannot be fed: it is an operation, and its tensors are none"));
+}
+
+TEST_F(SessionTest, AFetchThatIsNotThereGetsTheNearestName) {
+  ops::variable(root_, "hidden/weights", Tensor::scalar(3.f));
+  auto sess = session();
+  EXPECT_THAT(message_thrown_by([&] { sess->run("hiden/weights"); }), HasSubstr("; did you mean 'hidden/weights'?"));
+  EXPECT_THAT(message_thrown_by([&] { sess->run("hiden/weights:0"); }),
+              HasSubstr("; did you mean 'hidden/weights:0'?"));
+  EXPECT_THAT(message_thrown_by([&] { sess->run(Output()); }), HasSubstr("an empty Operation or Output"));
+  Graph other;
+  const Output elsewhere = ops::constant(Scope(other), 1.f, "elsewhere");
+  EXPECT_THAT(message_thrown_by([&] { sess->run(elsewhere); }),
+              HasSubstr("elsewhere is of another graph than this session (1 operations, and this one's has"));
+}
+
 TEST_F(SessionTest, VariablesLiveInTheirSession) {  // SG-1, SG-3, SG-4
   const Variable v = ops::variable(root_, "v", Tensor::of<float>({1, 2}));
   const Output doubled = ops::assign_add(root_, v, v);

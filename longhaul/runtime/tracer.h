@@ -19,6 +19,7 @@ class Tracer {
   explicit Tracer(StepTrace& trace) : trace_(trace) { trace_.wall_time = Clock::real().wall_time(); }
 
   void run(const Instruction& instruction, Frame& frame, SessionResources& resources) const {
+    if (!instruction.is_traced()) return instruction.run(frame, resources);
     const Seconds start = since_beginning();
     instruction.run(frame, resources);
     const Seconds end = since_beginning();

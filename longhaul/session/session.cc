@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "longhaul/graph/missing_name.h"
 #include "longhaul/session/needed_operations.h"
 #include "longhaul/session/snapshots.h"
 
@@ -12,18 +13,38 @@ namespace longhaul {
 
 Fetch::Target Fetch::resolve(const Graph& graph) const {
   if (name_.empty()) {
-    if (!op_) throw InvalidArgumentError("a fetch or feed that is no operation and no tensor");
+    if (!op_) {
+      throw InvalidArgumentError(
+          "a fetch or feed is an empty Operation or Output: it was never assigned, or what gave it found nothing");
+    }
     if (&op_.graph() != &graph) {
-      throw InvalidArgumentError(fmt::format("{} is not an element of this session's graph", op_.name()));
+      throw InvalidArgumentError(
+          fmt::format("{} is of another graph than this session ({} operations, and this one's has {}): make the "
+                      "session, or the Supervisor, with its graph",
+                      op_.name(), op_.graph().num_operations(), graph.num_operations()));
     }
     return {op_, index_};
   }
   if (const Output output = graph.find_output(name_); output.valid()) return {output.op(), output.index()};
   const Operation op = graph.find_operation(name_);
-  if (!op)
-    throw NotFoundError(fmt::format("The name '{}' refers to a tensor or operation that is not in the graph", name_));
-  return {op, -1};
+  if (op) return {op, -1};
+  const bool is_tensor = name_.find(':') != std::string::npos;
+  throw NotFoundError(is_tensor ? missing_tensor_text(graph, name_) : missing_operation_text(graph, name_));
 }
+
+namespace {
+
+// Running an operation gives no tensor. Of one that does nothing but compute some, these were probably wanted.
+void explain_nothing(const Fetch::Target& fetch, Tensor* result) {
+  if (!fetch.is_operation() || result->defined() || fetch.op.num_outputs() == 0) return;
+  if ((fetch.op.traits() & kWritesVariable) != 0) return;
+  *result =
+      Tensor::none(fmt::format("'{0}' was run as an operation, which returns no tensor: fetch '{0}:0' for its "
+                               "value",
+                               fetch.op.name()));
+}
+
+}  // namespace
 
 std::vector<Tensor> Callable::call(const std::vector<Tensor>& feeds) const {
   std::vector<const Tensor*> pointers;
@@ -45,7 +66,10 @@ std::vector<Tensor> Session::run(const std::vector<Fetch>& fetches, const Feeds&
     keys.push_back(key);
     values.push_back(&value);
   }
-  return do_run(make_request(fetches, keys, options), values, metadata);
+  const Request request = make_request(fetches, keys, options);
+  std::vector<Tensor> results = do_run(request, values, metadata);
+  for (size_t i = 0; i < results.size(); ++i) explain_nothing(request.fetches[i], &results[i]);
+  return results;
 }
 
 Callable Session::make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds) {
@@ -68,8 +92,10 @@ Session::Request Session::make_request(const std::vector<Fetch>& fetches, const 
   for (const Fetch& feed : feeds) {
     Fetch::Target target = feed.resolve(graph_);
     if (target.is_operation() && target.op.num_outputs() == 1) target.index = 0;
-    if (target.is_operation())
-      throw InvalidArgumentError(fmt::format("{} cannot be fed: it is an operation", target.op.name()));
+    if (target.is_operation()) {
+      throw InvalidArgumentError(fmt::format("{} ({}) cannot be fed: it is an operation, and its tensors are {}",
+                                             target.op.name(), target.op.type(), tensors_text(target.op)));
+    }
     if (!seen.insert(target.output()).second) {
       throw InvalidArgumentError(fmt::format("{} is fed twice in one run", target.output().name()));
     }

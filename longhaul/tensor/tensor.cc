@@ -96,8 +96,25 @@ Tensor Tensor::reshaped(Shape shape) const {
   return tensor;
 }
 
+Tensor Tensor::none(std::string why) {
+  Tensor tensor;
+  tensor.owner_ = std::make_shared<const std::string>(std::move(why));
+  return tensor;
+}
+
+std::string Tensor::why_undefined() const {
+  if (owner_) return *static_cast<const std::string*>(owner_.get());
+  return "it was never assigned, or it is what running an operation returned, which is no tensor: fetch NAME:0 for a "
+         "value";
+}
+
+void Tensor::check_defined() const {
+  if (!defined()) throw InvalidArgumentError("an undefined Tensor was read: " + why_undefined());
+}
+
 void Tensor::check_dtype(DType wanted) const {
   if (dtype_ != wanted) {
+    check_defined();
     throw InvalidArgumentError(fmt::format("a {} tensor was read as {}", dtype_name(dtype_), dtype_name(wanted)));
   }
 }
@@ -110,6 +127,7 @@ void Tensor::check_count(size_t count) const {
 
 void Tensor::check_single() const {
   if (num_elements_ != 1) {
+    check_defined();
     throw InvalidArgumentError(
         fmt::format("item() of a tensor of shape {}: it must have one element", shape_.to_string()));
   }

@@ -20,7 +20,8 @@ namespace longhaul {
 // Handles may be copied and read from any thread. Bytes are written by whoever made the tensor, before it is handed on.
 class Tensor {
  public:
-  Tensor() = default;  // no tensor: kInvalid dtype
+  Tensor() = default;                   // no tensor: kInvalid dtype
+  static Tensor none(std::string why);  // neither, and who reads or feeds it is told why
 
   // New bytes, not initialised (strings: empty), aligned to 64.
   // InvalidArgumentError: the shape is not fully defined, or its size does not fit in memory.
@@ -95,9 +96,12 @@ class Tensor {
   // Same bytes, another shape. InvalidArgumentError: another number of elements.
   Tensor reshaped(Shape shape) const;
 
+  std::string why_undefined() const;  // a clause for messages, of one that is not defined()
+
   std::string to_string(int64_t max_elements = 10) const;  // "float[2,3] {1, 2, ...}": for messages
 
  private:
+  void check_defined() const;
   void check_dtype(DType wanted) const;
   void check_count(size_t count) const;
   void check_single() const;

@@ -20,7 +20,7 @@ CheckpointManagerOptions checked(CheckpointManagerOptions options) {
     throw InvalidArgumentError(fmt::format("max_to_keep must be positive or absent, not {}", *options.max_to_keep));
   }
   options.directory = absolute_directory(options.directory);
-  if (options.saver.graph == nullptr) options.saver.graph = &Graph::default_graph();
+  options.saver.graph = &Graph::or_default(options.saver.graph, "CheckpointManagerOptions::saver.graph");
   return options;
 }
 

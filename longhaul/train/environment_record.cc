@@ -4,12 +4,17 @@
 #include <google/protobuf/wrappers.pb.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <set>
+#include <unordered_set>
+#include <utility>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/io/crc64.h"
+#include "longhaul/ops/program_variable.h"
 #include "longhaul/proto/serialize.h"
 
 namespace longhaul {
@@ -49,7 +54,7 @@ Environment environment_from_text(std::string_view text) {
   return environment;
 }
 
-std::optional<Environment> read_environment(FileSystem& files, const std::string& path) {
+std::optional<proto::MetaGraphDef> read_meta_graph(FileSystem& files, const std::string& path) {
   proto::MetaGraphDef meta_graph;
   try {
     if (!files.exists(path) || !meta_graph.ParseFromString(read_file(files, path))) return std::nullopt;
@@ -57,22 +62,87 @@ std::optional<Environment> read_environment(FileSystem& files, const std::string
     log_debug("what {} was made with is not known: {}", path, error.what());
     return std::nullopt;
   }
-  return recorded_environment(meta_graph);
+  return meta_graph;
+}
+
+// Calls `take` with the name and the bytes of each node that says what is computed, in order.
+void for_each_that_counts(const proto::GraphDef& graph_def,
+                          const std::function<void(const std::string& name, std::string bytes)>& take) {
+  const std::set<std::string> savers = scopes_of_savers(graph_def);
+  for (const proto::NodeDef& node : graph_def.node()) {
+    const bool is_for_saving =
+        node.op() == "RandomState" ||
+        std::any_of(savers.begin(), savers.end(), [&](auto& scope) { return node.name().starts_with(scope); });
+    if (is_for_saving || is_string_constant(node)) continue;
+    proto::NodeDef counted = node;
+    counted.mutable_attr()->erase(kExpectedShapeAttr);
+    take(node.name(), proto::serialize(counted));
+  }
+}
+
+std::map<std::string, std::string> nodes_of(const proto::GraphDef& graph_def) {
+  std::map<std::string, std::string> nodes;
+  for_each_that_counts(graph_def, [&](const std::string& name, std::string bytes) { nodes[name] = std::move(bytes); });
+  return nodes;
+}
+
+std::string some_of(const char* what, const std::vector<std::string>& names) {
+  constexpr size_t kMostNames = 5;
+  if (names.empty()) return "";
+  const std::vector<std::string> first(names.begin(), names.begin() + std::min(names.size(), kMostNames));
+  const size_t more = names.size() - first.size();
+  return fmt::format("; {}: {}{}", what, fmt::join(first, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+}
+
+// What is not the same in two graphs whose fingerprints differ.
+std::string graph_difference(const proto::GraphDef& then, const proto::GraphDef& now) {
+  const std::map<std::string, std::string> before = nodes_of(then), after = nodes_of(now);
+  std::vector<std::string> gone, fresh, changed;
+  for (const auto& [name, bytes] : before) {
+    const auto found = after.find(name);
+    if (found == after.end()) gone.push_back(name);
+    if (found != after.end() && found->second != bytes) changed.push_back(name);
+  }
+  for (const auto& [name, bytes] : after) {
+    if (!before.contains(name)) fresh.push_back(name);
+  }
+  if (gone.empty() && fresh.empty() && changed.empty()) {
+    return "it was made with another seed of the graph, or with the same operations in another order";
+  }
+  return "it was made with another graph" + some_of("operations that are gone", gone) + some_of("that are new", fresh) +
+         some_of("with other values, types or inputs", changed);
+}
+
+// The operation of the variable that a saver reads.
+Operation variable_of(const Output& read) {
+  const Operation op = read.op();
+  return op.type() == "Identity" && op.inputs()[0].op().type() == "VariableV2" ? op.inputs()[0].op() : op;
 }
 
 }  // namespace
 
 std::string graph_fingerprint(const Graph& graph) {
   uint64_t crc = crc64(std::to_string(graph.seed()));
-  const proto::GraphDef graph_def = to_graph_def(graph);
-  const std::set<std::string> savers = scopes_of_savers(graph_def);
-  for (const proto::NodeDef& node : graph_def.node()) {
-    const bool is_for_saving =
-        node.op() == "RandomState" ||
-        std::any_of(savers.begin(), savers.end(), [&](auto& scope) { return node.name().starts_with(scope); });
-    if (!is_for_saving && !is_string_constant(node)) crc = extend_crc64(crc, proto::serialize(node));
-  }
+  for_each_that_counts(to_graph_def(graph),
+                       [&](const std::string&, const std::string& bytes) { crc = extend_crc64(crc, bytes); });
   return fmt::format("{:016x}", crc);
+}
+
+bool goes_on_training(const Graph& graph, const std::vector<SaverNodes::SavedTensor>& restored) {
+  std::unordered_set<Operation, OperationHash> is_restored, is_local;
+  for (const auto& tensor : restored) is_restored.insert(variable_of(tensor.read));
+  for (const VariableInfo& variable : ops::local_variables(graph)) is_local.insert(variable.ref.op());
+  bool trains = false;
+  for (const Operation& op : graph.operations()) {
+    if ((op.traits() & kWritesVariable) == 0 || op.type() == "Assign") continue;
+    for (int i = 0; i < op.ref_inputs(); ++i) {
+      const Operation variable = op.inputs()[static_cast<size_t>(i)].op();
+      if (variable.type() != "VariableV2" || is_local.contains(variable)) continue;
+      if (!is_restored.contains(variable)) return false;
+      trains = true;
+    }
+  }
+  return trains;
 }
 
 Environment environment_of(const std::string& graph_fingerprint) {
@@ -108,9 +178,13 @@ std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_
   return environment_from_text(text.value());
 }
 
-void warn_of_differences(FileSystem& files, const std::string& prefix, const Environment& now) {
-  const auto then = read_environment(files, meta_graph_filename(prefix));
-  const std::vector<std::string> found = then ? differences(*then, now) : std::vector<std::string>();
+void warn_of_differences(FileSystem& files, const std::string& prefix, Environment now, const Graph& graph) {
+  const auto meta_graph = read_meta_graph(files, meta_graph_filename(prefix));
+  auto then = meta_graph ? recorded_environment(*meta_graph) : std::nullopt;
+  if (!then) return;
+  const bool other_graph = std::exchange((*then)[kGraph], "") != std::exchange(now[kGraph], "");
+  std::vector<std::string> found = differences(*then, now);
+  if (other_graph) found.push_back(graph_difference(meta_graph->graph_def(), to_graph_def(graph)));
   if (found.empty()) return;
   log_warning("{} is restored, but the training will not go on to the bit as it would have: {}", prefix,
               fmt::join(found, "; "));

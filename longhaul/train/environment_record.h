@@ -8,6 +8,7 @@
 #include "longhaul/io/file.h"
 #include "longhaul/proto/meta_graph.pb.h"
 #include "longhaul/session/environment.h"
+#include "longhaul/train/saver_graph.h"
 
 namespace longhaul {
 
@@ -27,8 +28,14 @@ std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_
 // What is not the same, a sentence for each: "it was made with threads 2, this run has 4".
 std::vector<std::string> differences(const Environment& then, const Environment& now);
 
-// Logs one warning if the checkpoint was made with something else. One without a meta graph, or with one that cannot be
-// read or says nothing, is none to warn of.
-void warn_of_differences(FileSystem& files, const std::string& prefix, const Environment& now);
+// Whether a graph into which these tensors are restored goes on with the training that saved them: it has operations
+// that update global variables in other ways than by an Assign, and all the variables that they update are among
+// `restored`. It has none of them where it evaluates, and not all are restored where another training begins with a
+// part of them.
+bool goes_on_training(const Graph& graph, const std::vector<SaverNodes::SavedTensor>& restored);
+
+// Logs one warning if the checkpoint was made with something else, which for a graph names the operations that are not
+// the same. One without a meta graph, or with one that cannot be read or says nothing, is none to warn of.
+void warn_of_differences(FileSystem& files, const std::string& prefix, Environment now, const Graph& graph);
 
 }  // namespace longhaul

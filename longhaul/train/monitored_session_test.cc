@@ -181,6 +181,7 @@ TEST_F(MonitoredSessionTest, AGraphWhoseSessionCouldNotBeMadeCanBeChangedAgain) 
 }
 
 TEST_F(MonitoredSessionTest, WithoutOptionsItIsOneOfTheDefaultGraph) {  // MS-10
+  Scope(Graph::default_graph()).add("NoOp", "something");
   EXPECT_EQ(&MonitoredSession().graph(), &Graph::default_graph());
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "longhaul/base/log.h"
+#include "longhaul/graph/missing_name.h"
 #include "longhaul/ops/state_ops.h"
 
 namespace longhaul {
@@ -34,7 +35,8 @@ class BusyQueues {
 
 void check_in_graph(const Graph& graph, const std::string& name) {
   if (graph.find_output(name).valid() || graph.find_operation(name)) return;
-  throw NotFoundError(fmt::format("{}: Operation not in the graph", name));
+  throw NotFoundError(
+      fmt::format("a queue runner's '{}': Operation not in the graph. {}", name, missing_operation_text(graph, name)));
 }
 
 // What is run to end a queue may fail, above all because the session is closed.

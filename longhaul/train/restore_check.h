@@ -6,8 +6,9 @@
 namespace longhaul {
 
 // Compares what a graph wants restored with what a checkpoint has, before anything is touched. NotFoundError: names are
-// missing there. InvalidArgumentError: dtypes or shapes differ. The message lists everything that does not fit, and
-// where names are missing those that the checkpoint has instead.
+// missing there. InvalidArgumentError: dtypes or shapes differ. The message says whether the model or its
+// optimizer is another one, as far as the names tell, and lists what does not fit and, where names are missing, what
+// the checkpoint has instead: a line for each, twenty of either at most.
 void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors);
 
 }  // namespace longhaul

@@ -18,6 +18,7 @@
 #include "longhaul/train/object_checkpoint.h"
 #include "longhaul/train/optional_tensors.h"
 #include "longhaul/train/restore_check.h"
+#include "longhaul/train/saved_size.h"
 
 namespace longhaul {
 namespace {
@@ -25,7 +26,7 @@ namespace {
 Graph& graph_of(const SaverOptions& options) {
   if (options.graph != nullptr) return *options.graph;
   if (options.var_list && !options.var_list->empty()) return options.var_list->front().graph();
-  return Graph::default_graph();
+  return options.defer_build ? Graph::default_graph() : Graph::or_default(nullptr, "SaverOptions::graph");
 }
 
 // What a definition says about the saver that it is of.
@@ -341,7 +342,9 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   } else {
     check_restorable(reader, tensors);
   }
-  warn_of_differences(*options_.files, prefix, environment_of(graph_fingerprint_));
+  if (goes_on_training(*graph_, nodes_.tensors)) {
+    warn_of_differences(*options_.files, prefix, environment_of(graph_fingerprint_), *graph_);
+  }
   forget_last_saved();
   session.run(nodes_.restore, feeds);
   saves_.note_restored(prefix);
@@ -377,13 +380,13 @@ proto::MetaGraphDef Saver::export_meta_graph(const std::string& path) const {
   return meta;
 }
 
+std::optional<std::string> Saver::last_checkpoint() const {
+  const std::vector<std::string> prefixes = managed_.prefixes();
+  return prefixes.empty() ? std::nullopt : std::optional(prefixes.back());
+}
+
 uint64_t Saver::bytes() const {
-  uint64_t bytes = 0;
-  for (const auto& tensor : nodes_.tensors) {
-    const int64_t count = tensor.read.shape().num_elements();
-    if (count > 0) bytes += static_cast<uint64_t>(count) * dtype_size(tensor.read.dtype());
-  }
-  return bytes;
+  return saved_size(nodes_.tensors).bytes;
 }
 
 }  // namespace longhaul

@@ -157,6 +157,8 @@ class Saver {
 
   // The checkpoints that are managed, oldest first.
   std::vector<std::string> last_checkpoints() const { return managed_.prefixes(); }
+  std::optional<std::string> last_checkpoint()
+      const;  // the newest of them; nullopt: there is none, as without a logdir
   void set_last_checkpoints(const std::vector<std::string>& prefixes) { managed_.reset(prefixes); }
   // As set_..., without those that do not exist. The second form also takes from a state file when each was saved, and
   // when one was last kept for good (SaverOptions::keep_checkpoint_every_n_hours).
@@ -198,7 +200,8 @@ class Saver {
   proto::MetaGraphDef export_meta_graph(const std::string& path) const;
 
   const std::vector<SaverNodes::SavedTensor>& saved_tensors() const { return nodes_.tensors; }
-  uint64_t bytes() const;  // of all variables saved, strings left out
+  // Of all that is saved, as far as the graph knows its size (train/saved_size.h): strings and tables are left out.
+  uint64_t bytes() const;
   Graph& graph() const { return *graph_; }
   FileSystem& files() const { return *options_.files; }
 

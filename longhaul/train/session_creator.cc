@@ -6,10 +6,6 @@
 namespace longhaul {
 namespace {
 
-Graph& graph_or_default(Graph* graph) {
-  return graph != nullptr ? *graph : Graph::default_graph();
-}
-
 std::shared_ptr<Scaffold> scaffold_or_default(const std::shared_ptr<Scaffold>& scaffold) {
   return scaffold ? scaffold : std::make_shared<Scaffold>();
 }
@@ -35,7 +31,7 @@ SessionManagerOptions manager_options(Graph& graph, const Scaffold& scaffold, co
 
 ChiefSessionCreator::ChiefSessionCreator(ChiefSessionCreatorOptions options)
     : options_(with_absolute_paths(std::move(options))),
-      graph_(graph_or_default(options_.graph)),
+      graph_(Graph::or_default(options_.graph, "the option .graph")),
       scaffold_(scaffold_or_default(options_.scaffold)) {}
 
 std::shared_ptr<Session> ChiefSessionCreator::create_session() {
@@ -73,7 +69,7 @@ void ChiefSessionCreator::note_start(const std::string& restored_from) const {
 
 WorkerSessionCreator::WorkerSessionCreator(WorkerSessionCreatorOptions options)
     : options_(std::move(options)),
-      graph_(graph_or_default(options_.graph)),
+      graph_(Graph::or_default(options_.graph, "the option .graph")),
       scaffold_(scaffold_or_default(options_.scaffold)) {}
 
 std::shared_ptr<Session> WorkerSessionCreator::create_session() {

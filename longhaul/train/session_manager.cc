@@ -46,7 +46,7 @@ std::string OpList::names() const {
 }
 
 SessionManager::SessionManager(SessionManagerOptions options)
-    : options_(std::move(options)), graph_(options_.graph != nullptr ? *options_.graph : Graph::default_graph()) {
+    : options_(std::move(options)), graph_(Graph::or_default(options_.graph, "SessionManagerOptions::graph")) {
   if (options_.ready_for_local_init_op.valid() && options_.local_init_op.empty()) {
     throw InvalidArgumentError("If you pass a ready_for_local_init_op you must also pass a local_init_op");
   }

@@ -4,6 +4,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/train/saved_size.h"
 
 namespace longhaul {
 namespace {
@@ -32,12 +33,12 @@ void warn_of_little_room(FileSystem& files, const std::string& directory, uint64
 }  // namespace
 
 void report_checkpoint_costs(const Saver& saver, const std::string& directory) {
-  const uint64_t bytes = saver.bytes();
+  const SavedSize size = saved_size(saver.saved_tensors());
   log_info(
-      "A checkpoint of {} variables takes {} in {}, and up to as much memory again, which is kept from save to save "
+      "A checkpoint of {} variables takes {}{} in {}, and up to as much memory again, which is kept from save to save "
       "(SessionOptions::snapshot_memory bounds it)",
-      saver.saved_tensors().size(), size_text(bytes), directory);
-  warn_of_little_room(saver.files(), directory, 2 * bytes);
+      saver.saved_tensors().size(), size.is_all ? "" : "at least ", size_text(size.bytes), directory);
+  warn_of_little_room(saver.files(), directory, 2 * size.bytes);
 }
 
 void check_writable(FileSystem& files, const std::string& directory) {

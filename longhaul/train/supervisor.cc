@@ -42,7 +42,7 @@ std::shared_ptr<SaveAttempts> make_attempts(const SupervisorOptions& options) {
 
 Supervisor::Supervisor(SupervisorOptions options)
     : options_(std::move(options)),
-      graph_(options_.graph != nullptr ? *options_.graph : Graph::default_graph()),
+      graph_(Graph::or_default(options_.graph, "SupervisorOptions::graph")),
       coord_({.clock = options_.clock}),
       saves_(make_attempts(options_)),
       graph_defaults_(resolve(graph_, options_)) {
@@ -200,7 +200,10 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
         "Only chief supervisor can start standard services. Because only chief supervisors can write events.");
   }
   if (options_.logdir.empty()) {
-    log_warning("Standard services need a 'logdir' passed to the SessionManager");
+    log_warning(
+        "Standard services need a 'logdir', and SupervisorOptions::logdir is empty: no checkpoints, summaries and step "
+        "counts are written, and a restart begins anew. Pass .logdir = \"runs/NAME\", or where that is meant "
+        ".start_standard_services = false");
     return {};
   }
   lock_logdir();

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "longhaul/graph/graph.h"
+
+namespace longhaul {
+
+// What a NotFoundError says of a name that is none of the graph's: that it is none, and which was perhaps meant: the
+// nearest one, or the tensor of the operation that was named ("loss:0" for "loss").
+std::string missing_operation_text(const Graph& graph, std::string_view name);
+std::string missing_tensor_text(const Graph& graph, std::string_view name);
+
+// The tensors that an operation returns: "x:0", "x:0 and x:1", "x:0 to x:7"; "none".
+std::string tensors_text(const Operation& op);
+
+}  // namespace longhaul
