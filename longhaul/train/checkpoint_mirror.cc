@@ -62,6 +62,7 @@ class CheckpointMirror::Worker {
   std::string wait_for_the_last(Seconds patience);
   void try_to_copy(const std::string& from);
   void copy(const std::string& from);
+  std::optional<uint64_t> copy_files(const std::string& from, const std::string& to);
   void take_mirror();
   void make_mirror();
   void leave_if_lost();
@@ -172,28 +173,38 @@ void CheckpointMirror::Worker::try_to_copy(const std::string& from) {
 void CheckpointMirror::Worker::copy(const std::string& from) {
   const std::string to = in_mirror(from);
   const Seconds start = clock_.now();
-  uint64_t bytes = 0;
   take_mirror();
-  const bool is_new = copy_checkpoint(from, to,
-                                      {.from_files = &files_,
-                                       .to_files = &mirror_files_,
-                                       .max_bytes_per_second = options_.max_bytes_per_second,
-                                       .in_place = !options_.renames,
-                                       .before_first_byte =
-                                           [&](uint64_t all) {
-                                             bytes = all;
-                                             make_room(mirror_files_, to, all, dispensable_for(to));
-                                           },
-                                       .before_piece = [this] { check_wanted(); },
-                                       .before_change = [this] { check_owners(); },
-                                       .clock = &clock_});
+  const std::optional<uint64_t> bytes = copy_files(from, to);
   check_owners();
   managed_->record(to, record_options());
   has_list_ = true;
-  if (is_new) {
-    log_info("checkpoint {} is mirrored as {}: {} bytes in {:.1f} s", from, to, bytes, (clock_.now() - start).count());
+  if (bytes) {
+    log_info("checkpoint {} is mirrored as {}: {} bytes in {:.1f} s", from, to, *bytes, (clock_.now() - start).count());
   }
   succeeded(to);
+}
+
+// Returns how many bytes it wrote; nullopt: it was there. A disk that is full although it had said otherwise has room
+// for the next attempt.
+std::optional<uint64_t> CheckpointMirror::Worker::copy_files(const std::string& from, const std::string& to) {
+  uint64_t bytes = 0;
+  CheckpointCopyOptions copying{.from_files = &files_,
+                                .to_files = &mirror_files_,
+                                .max_bytes_per_second = options_.max_bytes_per_second,
+                                .in_place = !options_.renames,
+                                .before_piece = [this] { check_wanted(); },
+                                .before_change = [this] { check_owners(); },
+                                .clock = &clock_};
+  copying.before_first_byte = [&](uint64_t all) {
+    bytes = all;
+    make_room(mirror_files_, to, all, dispensable_for(to));
+  };
+  try {
+    return copy_checkpoint(from, to, copying) ? std::optional(bytes) : std::nullopt;
+  } catch (const ResourceExhaustedError& error) {
+    if (is_disk_full(error)) managed_->remove_oldest(to, record_options(), 0, [] { return true; });
+    throw;
+  }
 }
 
 Dispensable CheckpointMirror::Worker::dispensable_for(const std::string& to) const {

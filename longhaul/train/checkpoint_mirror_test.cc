@@ -51,10 +51,11 @@ class MirrorTest : public ::testing::Test {
   MirrorTest() { options.directory = place.file("mirror"); }
   ~MirrorTest() override { files.let_go(); }
 
-  std::string save(int step) {
+  std::string save(int step) { return save(step, static_cast<float>(step)); }
+  std::string save(int step, float value) {
     const std::string prefix = directory.file(fmt::format("m-{}", step));
     BundleWriter writer(unsynced, prefix);
-    writer.add("v", Tensor::of(Shape({1000}), std::vector<float>(1000, static_cast<float>(step))));
+    writer.add("v", Tensor::of(Shape({1000}), std::vector<float>(1000, value)));
     writer.finish();
     return prefix;
   }
@@ -120,6 +121,17 @@ TEST_F(MirrorTest, WhatComesWhileItCopiesDoesNotQueueUp) {
   files.let_go();
   mirror->close();
   EXPECT_THAT(steps(), ElementsAre("m-1", "m-5"));
+}
+
+TEST_F(MirrorTest, GetsAgainWhatIsReplacedWhileItCopies) {
+  const auto mirror = this->mirror();
+  files.hold();
+  mirror->add(save(1));
+  eventually([&] { return files.has_waiting(); });
+  mirror->add(save(1, 77));
+  files.let_go();
+  mirror->close();
+  EXPECT_EQ(BundleReader(FileSystem::real(), mirrored(1)).read("v").flat<float>()[0], 77);
 }
 
 TEST_F(MirrorTest, IsRetainedByItsOwnRule) {
@@ -372,6 +384,19 @@ TEST_F(MirrorTest, HasNoRoomForMoreThanItsDiskHas) {
   files.heal();
   clock.advance(Seconds{10});
   eventually([&] { return is_there(1); });
+}
+
+TEST_F(MirrorTest, MakesRoomByItsOldest) {
+  for (int step = 1; step <= 3; ++step) mirror_one(step);
+  const auto mirror = this->mirror();
+  files.fail_writes_after(1500);
+  mirror->add(save(4));
+  eventually([&] { return mirror->status().consecutive_failures == 1; });
+  EXPECT_THAT(steps(), ElementsAre("m-2", "m-3"));
+  files.heal();
+  clock.advance(Seconds{10});
+  eventually([&] { return is_there(4); });
+  EXPECT_THAT(steps(), ElementsAre("m-2", "m-3", "m-4"));
 }
 
 }  // namespace

@@ -1,10 +1,6 @@
-#include "longhaul/train/checkpoint_saver_hook.h"
-
-#include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
-#include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/testing/faulty_file_system.h"
-#include "longhaul/train/hook_fixture.h"
+#include "longhaul/train/checkpoint_saver_fixture.h"
 #include "longhaul/train/scaffold.h"
 
 namespace longhaul {
@@ -12,44 +8,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-// Counts what it is told.
-class Counts : public CheckpointSaverListener {
- public:
-  void begin() override { ++begins; }
-  void before_save(Session&, int64_t) override { ++before; }
-  bool after_save(Session&, int64_t step) override {
-    ++after;
-    return step >= stop_from;
-  }
-  void end(Session&, int64_t) override { ++ends; }
-  std::vector<int> all() const { return {begins, before, after, ends}; }
-
-  int begins = 0, before = 0, after = 0, ends = 0;
-  int64_t stop_from = 1000;
-};
-
-class CheckpointSaverTest : public HookTest {
- protected:
-  CheckpointSaverHookOptions every(int64_t steps) {
-    return {.checkpoint_dir = directory.path(),
-            .save_steps = steps,
-            .saver = saver,
-            .summary_writer = writer,
-            .clock = &clock};
-  }
-  // The step of the newest checkpoint; -1: there is none.
-  int64_t saved() {
-    const auto candidates = checkpoint_candidates(FileSystem::real(), directory.path(), "model.ckpt");
-    return candidates.empty() ? -1 : split_step(candidates.front()).step.value();
-  }
-  // A step; the newest checkpoint after it.
-  int64_t train_and_look(SessionRunHook& hook, int64_t by = 1) {
-    train(hook, by);
-    return saved();
-  }
-  const std::shared_ptr<Saver> saver = std::make_shared<Saver>(SaverOptions{.graph = &graph, .clock = &clock});
-};
 
 TEST_F(CheckpointSaverTest, ItWantsSecondsOrSteps) {  // HC-1
   auto none = every(1);

@@ -1,5 +1,7 @@
 // Trainings whose variables change while the global step does not.
-#include "longhaul/train/save_once.h"
+#include "longhaul/train/bad_disk_fixture.h"
+#include "longhaul/train/last_save.h"
+#include "longhaul/train/preemption.h"
 #include "longhaul/train/saver_fixture.h"
 
 namespace longhaul {
@@ -174,6 +176,21 @@ TEST_F(UnmovedStepToldOf, IsAnnouncedOnlyWhenItIsWritten) {
   for (int i = 0; i < 3; ++i) save_once(target, *session);
   EXPECT_THAT(written, ElementsAre(0, 0));
   EXPECT_THAT(costs, ElementsAre(path + "-0", path + "-0"));
+}
+
+TEST_F(UnmovedStepToldOf, IsSavedAtAPreemptionThoughTheTimeMayNotSuffice) {
+  BadDisk disk;
+  disk.before_rename = [&](const std::string&, const std::string& to) {
+    if (to.ends_with(".index")) clock.advance(Seconds{8});
+  };
+  Saver slow({.graph = &graph, .name = "slow", .files = &disk, .clock = &clock});
+  const SaveTarget slowly{slow, attempts, path, step};
+  save_once(slowly, *session);
+  Preemption preemption({.clock = &clock});
+  preemption.preempt(Seconds{5});
+  set(a, 8);
+  EXPECT_TRUE(save_last_in_time(slowly, *session, &preemption));
+  EXPECT_EQ(saved(a), 8);
 }
 
 }  // namespace
