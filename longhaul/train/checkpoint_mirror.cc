@@ -282,6 +282,7 @@ void CheckpointMirror::Worker::take_over_list() {
   clear_incoming(mirror_files_, options_.directory);
   CheckpointState state = read_list();
   for (std::string& path : state.all_model_checkpoint_paths) path = in_mirror(path);
+  for (std::string& path : state.doomed_checkpoint_paths) path = in_mirror(path);
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);
   managed->recover(state);
   managed_ = std::move(managed);

@@ -352,6 +352,17 @@ TEST_F(MirrorTest, WhatACrashLeftBetweenDataAndIndexGoesToo) {
   EXPECT_TRUE(FileSystem::real().exists(data_path(mirrored(6), 0, 1))) << "nobody has announced it as unfinished";
 }
 
+TEST_F(MirrorTest, WhatItsStateFileNamesElsewhereIsNotDeleted) {
+  const std::string precious = save(9);
+  std::filesystem::create_directory(options.directory);
+  write_file_atomically(FileSystem::real(), options.directory + "/checkpoint",
+                        "model_checkpoint_path: \"m-1\"\n# being deleted: " + precious + "\n# being deleted: ../" +
+                            base_name(directory.path()) + "/m-9\n");
+  mirror_one(1);
+  mirror_one(2);
+  EXPECT_TRUE(checkpoint_exists(FileSystem::real(), precious));
+}
+
 TEST_F(MirrorTest, OfTheMirrorItselfNothingIsCopied) {
   mirror_one(1);
   const auto mirror = this->mirror();

@@ -93,6 +93,7 @@ class Soak {
     bystanders_->join(training_.directory);
     expected_start_ = {};
     reached_ = 0;
+    may_stay_.clear();
     bool is_done = false;
     while (!is_done && SteadyClock::now() < deadline_) {
       is_done = disturb();
@@ -124,7 +125,17 @@ class Soak {
     ++counts_.faults[damage.kind];
     if (damage.is_checkpoint) ++counts_.damaged_checkpoints;
     expected_start_.damaged();
+    for (const std::string& name : data_without_index()) may_stay_.insert(name);
     if (!damage.lost_index.empty()) run_without(damage.lost_index);
+  }
+
+  std::vector<std::string> data_without_index() const {
+    std::vector<std::string> names = FileSystem::real().list(training_.directory);
+    std::erase_if(names, [&](const std::string& name) {
+      const auto base = base_of_data_name(name);
+      return !base || fs::exists(training_.directory + "/" + *base + ".index");
+    });
+    return names;
   }
 
   // The next run goes on from the checkpoint before, says so, and keeps what there is of this one.
@@ -209,11 +220,11 @@ class Soak {
     for (const auto& [name, value] : expected_) {
       if (!found.contains(name) || !identical(found.at(name), value)) fail(name + " has other bytes");
     }
+    for (const std::string& name : data_without_index()) {
+      if (!may_stay_.contains(name)) fail(name + " was left");
+    }
     for (const std::string& name : FileSystem::real().list(training_.directory)) {
-      const size_t data = name.find(".data-");
-      const bool is_orphan = data != name.npos && !name.ends_with(".corrupt") &&
-                             !fs::exists(training_.directory + "/" + name.substr(0, data) + ".index");
-      if (is_orphan || name.find(".tempstate") != name.npos) fail(name + " was left");
+      if (name.find(".tempstate") != name.npos) fail(name + " was left");
     }
   }
 
@@ -225,7 +236,8 @@ class Soak {
   std::map<std::string, Tensor> expected_;
   Training training_;
   ExpectedStart expected_start_;
-  int64_t reached_ = 0;  // by the runs of this training
+  int64_t reached_ = 0;             // by the runs of this training
+  std::set<std::string> may_stay_;  // data files whose index, or what announced their deletion, was taken by a damage
   Counts counts_;
 };
 
