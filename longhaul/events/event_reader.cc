@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/error.h"
+#include "longhaul/proto/parsed_size.h"
 
 namespace longhaul {
 
@@ -16,7 +17,7 @@ std::optional<proto::Event> EventReader::next() {
   is_truncated_ = result == RecordReader::Result::kTruncated;
   if (result != RecordReader::Result::kRecord) return std::nullopt;
   proto::Event event;
-  if (!event.ParseFromArray(payload.data(), static_cast<int>(payload.size())))
+  if (!proto::parse_within_limits(payload, &event))
     throw DataLossError(fmt::format("{}: the record at {} is no event", path_, offset));
   return event;
 }

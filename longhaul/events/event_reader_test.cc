@@ -11,6 +11,8 @@
 #include <nlohmann/json.hpp>
 
 #include "longhaul/base/error.h"
+#include "longhaul/io/record.h"
+#include "longhaul/testing/memory_growth.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -58,6 +60,20 @@ TEST_F(Reading, AGenuineFileIsRead) {
   EXPECT_EQ(scalar->summary().value(0).simple_value(), -150);
   EXPECT_FALSE(reader.next());
   EXPECT_FALSE(reader.is_truncated());
+}
+
+// Values of two bytes, each of which would take a hundred in memory.
+TEST_F(Reading, AnEventThatWouldTakeFarMoreThanItsBytesIsNone) {
+  const size_t values = 4 * 1000 * 1000;
+  std::string event("\x2a\x80\xa4\xe8\x03", 5);  // a summary of 8 million bytes
+  for (size_t i = 0; i < values; ++i) event += std::string("\x0a\x00", 2);
+  std::string file;
+  append_record(file, event);
+  const std::string path = write("f", file);
+  EXPECT_THROW(EventReader(path).next(), DataLossError);
+  const auto growth = testing::memory_growth([&] { EventReader(path).next(); });
+  if (!growth) GTEST_SKIP() << "a sanitizer's own memory cannot be told apart";
+  EXPECT_LT(*growth, 24u << 20);
 }
 
 TEST_F(Reading, EveryPrefixGivesTheWholeEventsInIt) {

@@ -7,6 +7,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/graph/variable_def.h"
+#include "longhaul/proto/parsed_size.h"
 #include "longhaul/proto/queue_runner.pb.h"
 #include "longhaul/proto/serialize.h"
 
@@ -38,7 +39,7 @@ template <typename Def>
 std::optional<std::string> map_names_in(const std::string& bytes, const NameMap& names,
                                         std::optional<Def> map(const Def&, const NameMap&)) {
   Def def;
-  if (!def.ParseFromString(bytes)) return bytes;
+  if (!proto::parse_within_limits(bytes, &def)) return bytes;
   const auto mapped = map(def, names);
   return mapped ? std::optional(proto::serialize(*mapped)) : std::nullopt;
 }

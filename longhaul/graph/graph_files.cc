@@ -1,43 +1,71 @@
 #include "longhaul/graph/graph_files.h"
 
 #include <fmt/format.h>
-#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/text_format.h>
 
-#include "longhaul/graph/field_count.h"
+#include <algorithm>
+
 #include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_text.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/proto/parsed_size.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/proto/wire_reader.h"
 
 namespace longhaul {
 namespace {
 
+using google::protobuf::Descriptor;
 using google::protobuf::Message;
 
 constexpr int kDeepest = 100;
-constexpr uint64_t kMostFields = uint64_t{1} << 25;
 constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - 1;  // what a proto can be
 
-class FirstError : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
-    if (text.empty()) text = fmt::format("line {}:{}: {}", line + 1, column + 1, message);
-  }
-  void AddWarning(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
-  std::string text;
-};
+void check_size(uint64_t size, uint64_t file_bytes, const std::string& name) {
+  const uint64_t most = proto::most_parsed_size(file_bytes);
+  if (size <= most) return;
+  throw ResourceExhaustedError(
+      fmt::format("{} has {} bytes, and its graph would take more than {} bytes of memory: no honest one takes so much",
+                  name, file_bytes, most));
+}
 
-void check_field_count(uint64_t fields, const std::string& name) {
-  if (fields > kMostFields) {
-    throw ResourceExhaustedError(fmt::format("{} has more than {} fields", name, kMostFields));
+// What a message in memory may be taken for: damaged bytes are not looked at as text, where that would make a puzzling
+// error.
+bool looks_like_text(std::string_view contents) {
+  constexpr size_t kLookedAt = 4096;
+  const std::string_view beginning = contents.substr(0, kLookedAt);
+  return std::all_of(beginning.begin(), beginning.end(), [](unsigned char c) {
+    return (c >= 0x20 && c != 0x7f) || (c >= '\t' && c <= '\r');  // tab, line feed and what lies between
+  });
+}
+
+// Why bytes cannot be parsed: the first field of the message that cannot be.
+std::string damage_of(const Descriptor& type, std::string_view contents) {
+  for (WireReader reader(contents); !reader.done();) {
+    const size_t at = contents.size() - reader.rest().size();
+    uint32_t number, wire_type;
+    std::string_view inner;
+    if (!reader.take_tag(number, wire_type)) return fmt::format("no field begins at byte {}", at);
+    const auto* field = type.FindFieldByNumber(static_cast<int>(number));
+    const std::string name = field == nullptr ? std::to_string(number) : field->name();
+    if (wire_type == WireReader::kBytes ? !reader.take_bytes(inner) : !reader.skip(wire_type)) {
+      return fmt::format("its field {}, at byte {}, is not all there", name, at);
+    }
+    const auto* message = field == nullptr ? nullptr : field->message_type();
+    if (message != nullptr && !proto::parsed_size(*message, inner, kDeepest - 1)) {
+      return fmt::format("its field {}, at byte {}, is malformed", name, at);
+    }
   }
+  return "a text in it is not UTF-8";
 }
 
 bool parse_binary(std::string_view contents, const std::string& name, Message* message) {
-  const auto fields = count_fields(*message->GetDescriptor(), contents, kDeepest, kMostFields);
-  if (!fields) return false;
-  check_field_count(*fields, name);
+  const uint64_t most = proto::most_parsed_size(contents.size());
+  const auto size = proto::parsed_size(*message->GetDescriptor(), contents, kDeepest, most);
+  if (!size || (*size > most && looks_like_text(contents))) return false;
+  check_size(*size, contents.size(), name);
   google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(contents.data()),
                                             static_cast<int>(contents.size()));
   in.SetRecursionLimit(kDeepest);
@@ -46,13 +74,9 @@ bool parse_binary(std::string_view contents, const std::string& name, Message* m
 
 // Returns the first error, or nothing.
 std::string parse_text(std::string_view contents, const std::string& name, Message* message) {
-  check_field_count(count_text_fields(contents), name);
-  FirstError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.SetRecursionLimit(kDeepest);
-  parser.RecordErrorsTo(&error);
-  google::protobuf::io::ArrayInputStream in(contents.data(), static_cast<int>(contents.size()));
-  return parser.Parse(&in, message) ? "" : error.text;
+  const uint64_t most = proto::most_parsed_size(contents.size());
+  check_size(proto::parsed_text_size(*message->GetDescriptor(), contents, most), contents.size(), name);
+  return parse_graph_text(contents, name, kDeepest, message);
 }
 
 bool has_contents(const proto::GraphDef& graph_def) {
@@ -71,15 +95,33 @@ T parse(std::string_view contents, const std::string& name) {
   if (contents.empty()) refuse("it is empty");
   if (contents.size() > kMostBytes) refuse("it is larger than 2 GiB");
   T message;
-  if (parse_binary(contents, name, &message) && has_contents(message)) return message;
-  const std::string why = parse_text(contents, name, &message);
+  const bool is_binary = parse_binary(contents, name, &message);
+  if (is_binary && has_contents(message)) return message;
+  if (!is_binary && !looks_like_text(contents)) {
+    refuse("it is binary, and damaged: " + damage_of(*message.GetDescriptor(), contents));
+  }
+  const std::string why = looks_like_text(contents) ? parse_text(contents, name, &message) : "";
   if (!why.empty()) refuse("it is not binary, and as text: " + why);
   if (!has_contents(message)) refuse("there is no graph in it");
   return message;
 }
 
+// What a path may have been meant to be, for messages: of a checkpoint's files only one has a graph.
+std::string meta_graph_hint(FileSystem& files, const std::string& path) {
+  std::string prefix = path;
+  if (path.ends_with(".index")) prefix.resize(path.size() - std::string_view(".index").size());
+  if (const size_t data = path.rfind(".data-"); data != std::string::npos) prefix.resize(data);
+  const std::string meta = prefix + ".meta";
+  return meta != path && files.exists(meta) ? fmt::format(" The meta graph of that checkpoint is {}.", meta) : "";
+}
+
 std::string read_existing(FileSystem& files, const std::string& path) {
-  if (!files.exists(path)) throw NotFoundError(fmt::format("File {} does not exist.", path));
+  if (!files.exists(path)) {
+    throw NotFoundError(fmt::format("File {} does not exist.{}", path, meta_graph_hint(files, path)));
+  }
+  if (files.is_directory(path)) {
+    throw InvalidArgumentError(fmt::format("{} is a directory: name the file in it that has the graph", path));
+  }
   return read_file(files, path, kMostBytes);
 }
 
@@ -110,7 +152,14 @@ proto::GraphDef read_graph_def(FileSystem& files, const std::string& path) {
 }
 
 proto::MetaGraphDef read_meta_graph(FileSystem& files, const std::string& path) {
-  return parse_meta_graph(read_existing(files, strip_file_scheme(path)), path);
+  const std::string plain = strip_file_scheme(path);
+  try {
+    return parse_meta_graph(read_existing(files, plain), path);
+  } catch (const DataLossError& error) {
+    const std::string hint = meta_graph_hint(files, plain);
+    if (hint.empty()) throw;
+    throw DataLossError(fmt::format("{}.{}", error.what(), hint));
+  }
 }
 
 std::string write_graph(const proto::GraphDef& graph_def, const std::string& directory, const std::string& name,

@@ -10,13 +10,16 @@
 
 namespace longhaul {
 
-// Graphs in files are protos, binary or as text; readers find out which. `name` is for messages. DataLossError: neither
-// ("Cannot parse file"), or nested deeper than 100 messages. ResourceExhaustedError: more fields than any graph has,
-// counted before they are made.
+// Graphs in files are protos, binary or as text; readers find out which. Fields of the text form that are not known
+// here, of a newer TensorFlow's, are skipped, and one warning names them. `name` is for messages. DataLossError:
+// neither
+// ("Cannot parse file"), or nested deeper than 100 messages. ResourceExhaustedError: it would take more than 64 MiB and
+// 16 times its bytes of memory (proto/parsed_size.h), found before any is taken.
 proto::GraphDef parse_graph_def(std::string_view contents, const std::string& name = "GraphDef");
 proto::MetaGraphDef parse_meta_graph(std::string_view contents, const std::string& name = "MetaGraphDef");
 
-// NotFoundError: there is no such file ("does not exist"). Otherwise as above, and what the file system throws.
+// NotFoundError: there is no such file ("does not exist"); the message names the meta graph if another file of its
+// checkpoint was named. InvalidArgumentError: a directory. Otherwise as above, and what the file system throws.
 proto::GraphDef read_graph_def(FileSystem& files, const std::string& path);
 proto::MetaGraphDef read_meta_graph(FileSystem& files, const std::string& path);
 

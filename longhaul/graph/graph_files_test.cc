@@ -4,14 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <functional>
 #include <regex>
 
-#include "longhaul/graph/field_count.h"
+#include "longhaul/base/log.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/import_graph_def.h"
 #include "longhaul/graph/scope.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/memory_growth.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -19,6 +21,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 template <typename E, typename Function>
 std::string message_of_error(Function&& function) {
@@ -84,7 +87,7 @@ TEST_F(GraphFiles, AGraphIsReplacedWhole) {  // SA-111
 }
 
 TEST_F(GraphFiles, WhatIsNoGraphIsRefused) {  // SA-94
-  const std::string path = file("bad", "node {\n  nme: \"x\"\n}\n");
+  const std::string path = file("bad", "node {\n  name: x\n}\n");
   EXPECT_THAT(message_of_error<DataLossError>([&] { read_graph_def(files_, path); }),
               AllOf(HasSubstr("Cannot parse file " + path), HasSubstr("line 2:")));
   EXPECT_THAT(message_of_error<DataLossError>([&] { read_meta_graph(files_, path); }), HasSubstr("Cannot parse file"));
@@ -134,28 +137,96 @@ TEST_F(GraphFiles, NestingHasALimit) {
   EXPECT_THROW(parse_graph_def(nested(60).DebugString()), DataLossError);
 }
 
-TEST_F(GraphFiles, TooManyFieldsAreRefusedBeforeTheyAreMade) {
-  std::string binary("\x0a\x00", 2);
-  for (int i = 0; i < 25; ++i) binary += binary;
-  binary += binary.substr(0, 2);
-  EXPECT_THAT(message_of_error<ResourceExhaustedError>([&] { parse_graph_def(binary); }), HasSubstr("more than"));
-  const std::string text = "node " + std::string((1 << 25) + 1, '{');
-  EXPECT_THAT(message_of_error<ResourceExhaustedError>([&] { parse_graph_def(text); }), HasSubstr("more than"));
+// 30 million nodes of two bytes, 6.5 GB of memory: refused before any of it is taken.
+TEST_F(GraphFiles, AGraphThatWouldTakeFarMoreThanItsFileIsRefused) {
+  const std::string empty("\x0a\x00", 2);
+  std::string binary, text;
+  for (int i = 0; i < 1000 * 1000; ++i) {
+    binary += empty;
+    text += "node{}";
+  }
+  for (int i = 0; i < 5; ++i) binary += binary;
+  for (const std::string* bytes : {&binary, &text}) {
+    EXPECT_THAT(message_of_error<ResourceExhaustedError>([&] { parse_graph_def(*bytes, "a.pb"); }),
+                AllOf(HasSubstr("a.pb has"), HasSubstr("would take more than")));
+    const auto growth = testing::memory_growth([&] { parse_graph_def(*bytes); });
+    if (!growth) GTEST_SKIP() << "a sanitizer's own memory cannot be told apart";
+    EXPECT_LT(*growth, 16u << 20);
+  }
 }
 
-TEST(FieldCount, CountsWhatParsingMakes) {
+TEST_F(GraphFiles, AGraphOfAHundredThousandOperationsIsRead) {
+  proto::GraphDef graph_def = to_graph_def(graph_);
+  for (int i = 0; i < 100 * 1000; ++i) {
+    proto::NodeDef* node = graph_def.add_node();
+    node->set_name("n" + std::to_string(i));
+    node->set_op("NoOp");
+  }
+  EXPECT_EQ(parse_graph_def(proto::serialize(graph_def)).node_size(), graph_def.node_size());
+  EXPECT_EQ(parse_graph_def(graph_def.DebugString()).node_size(), graph_def.node_size());
+}
+
+std::vector<std::string> warnings_of(const std::function<void()>& work) {
+  std::vector<std::string> warnings;
+  const LogSink before = set_log_sink([&](LogLevel level, const std::string& message) {
+    if (level >= LogLevel::kWarning) warnings.push_back(message);
+  });
+  work();
+  set_log_sink(before);
+  return warnings;
+}
+
+// As TensorFlow 2.8 and later write them.
+TEST_F(GraphFiles, FieldsOfANewerTensorFlowAreSkippedAndNamedOnce) {
+  const std::string node = R"(node {
+    name: "a" op: "NoOp"
+    experimental_type { type_id: TFT_OPTIONAL args { type_id: TFT_PRODUCT args { type_id: TFT_TENSOR } } }
+  })";
+  const std::string text = node + node + "debug_info { files: [\"a.py\", 'b.py'] traces { key: \"k\" } }";
   proto::GraphDef graph_def;
-  EXPECT_EQ(count_fields(*graph_def.GetDescriptor(), "", 10, 100), 0u);
-  for (int i = 0; i < 3; ++i) graph_def.add_node()->add_input("x");
-  graph_def.mutable_versions()->set_producer(1);
-  const std::string bytes = graph_def.SerializeAsString();
-  EXPECT_EQ(count_fields(*graph_def.GetDescriptor(), bytes, 10, 100), 7u);
-  EXPECT_EQ(count_fields(*graph_def.GetDescriptor(), bytes, 10, 4), 5u) << "it stops, and says so";
-  EXPECT_EQ(count_fields(*graph_def.GetDescriptor(), bytes, 1, 100), std::nullopt) << "too deep";
-  EXPECT_EQ(count_fields(*graph_def.GetDescriptor(), bytes.substr(0, bytes.size() - 1), 10, 100), std::nullopt);
-  EXPECT_EQ(count_text_fields(R"(node { name: "{{" } # {{
-                                 node < name: 'a\'{' >)"),
-            4u);
+  const auto warnings = warnings_of([&] { graph_def = parse_graph_def(text, "graph.pbtxt"); });
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0],
+              AllOf(HasSubstr("graph.pbtxt"), HasSubstr("NodeDef.experimental_type, GraphDef.debug_info")));
+  EXPECT_EQ(graph_def.node_size(), 2);
+  EXPECT_EQ(graph_def.node(1).op(), "NoOp");
+  EXPECT_EQ(warnings_of([&] { parse_graph_def(graph_def.DebugString()); }).size(), 0u);
+}
+
+TEST_F(GraphFiles, SkippedFieldsHaveTheSameLimits) {
+  const std::string deep = "new_field " + std::string(5000, '{') + std::string(5000, '}') + " node {}";
+  EXPECT_THROW(parse_graph_def(deep), DataLossError);
+  std::string many = "node {} ";
+  for (int i = 0; i < 1000; ++i) many += "field_" + std::to_string(i) + ": 1 ";
+  const auto warnings = warnings_of([&] { parse_graph_def(many); });
+  ASSERT_EQ(warnings.size(), 1u);
+  EXPECT_THAT(warnings[0], HasSubstr("field_19 and others"));
+}
+
+TEST_F(GraphFiles, ADamagedBinaryGraphIsNotTakenForText) {
+  std::string bytes = proto::serialize(to_meta_graph_def(graph_));
+  const auto message = [&](const std::string& damaged) {
+    return message_of_error<DataLossError>([&] { parse_meta_graph(damaged, "m.meta"); });
+  };
+  EXPECT_THAT(message(bytes.substr(0, bytes.size() - 3)),
+              AllOf(HasSubstr("Cannot parse file m.meta: it is binary, and damaged"), HasSubstr("at byte"),
+                    Not(HasSubstr("as text"))));
+  const size_t graph = bytes.find("Const");
+  bytes[graph - 1] = '\x7f';
+  EXPECT_THAT(message(bytes), HasSubstr("is malformed"));
+}
+
+TEST_F(GraphFiles, AnotherFileOfTheCheckpointIsToldFromItsMetaGraph) {
+  const std::string prefix = directory_.file("model.ckpt-7");
+  write_meta_graph(to_meta_graph_def(graph_), prefix + ".meta");
+  file("model.ckpt-7.index", std::string("\0\1", 2));
+  const std::string hint = "The meta graph of that checkpoint is " + prefix + ".meta";
+  EXPECT_THAT(message_of_error<NotFoundError>([&] { read_meta_graph(files_, prefix); }), HasSubstr(hint));
+  EXPECT_THAT(message_of_error<NotFoundError>([&] { read_meta_graph(files_, prefix + ".data-00000-of-00001"); }),
+              HasSubstr(hint));
+  EXPECT_THAT(message_of_error<DataLossError>([&] { read_meta_graph(files_, prefix + ".index"); }), HasSubstr(hint));
+  EXPECT_THAT(message_of_error<InvalidArgumentError>([&] { read_meta_graph(files_, directory_.path()); }),
+              HasSubstr("is a directory"));
 }
 
 class GenuineGraphs : public GraphFiles {

@@ -43,8 +43,8 @@ std::string missing_types(const proto::GraphDef& graph_def) {
     loops = loops || type == "NextIteration";
   }
   if (missing.empty()) return "";
-  return fmt::format("types of operation that are not known here: {}{}", fmt::join(missing, ", "),
-                     loops ? "; loops (NextIteration) are not supported" : "");
+  return fmt::format("types of operation that are not known here: {}{}{}", fmt::join(missing, ", "),
+                     loops ? "; loops (NextIteration) are not supported" : "", hint_of_missing_catalogs());
 }
 
 std::string library_functions(const proto::GraphDef& graph_def) {
@@ -69,8 +69,14 @@ uint64_t constant_bytes(const proto::TensorProto& tensor) {
   if (count < 0) return 0;  // refused where it is converted
   const auto dtype = static_cast<DType>(tensor.dtype());
   const uint64_t size = dtype == kString ? sizeof(std::string) : dtype_size(dtype);
-  uint64_t bytes = 0;
-  return __builtin_mul_overflow(static_cast<uint64_t>(count), size, &bytes) ? UINT64_MAX : bytes;
+  uint64_t bytes = 0, copies = 0;
+  if (const int given = tensor.string_val_size(); given > 0 && count > given) {  // the last one stands for the others
+    const uint64_t last = tensor.string_val(given - 1).size();
+    if (__builtin_mul_overflow(static_cast<uint64_t>(count - given), last, &copies)) return UINT64_MAX;
+  }
+  const bool fits = !__builtin_mul_overflow(static_cast<uint64_t>(count), size, &bytes) &&
+                    !__builtin_add_overflow(bytes, copies, &bytes);
+  return fits ? bytes : UINT64_MAX;
 }
 
 }  // namespace
@@ -95,6 +101,12 @@ void check_version(const proto::GraphDef& graph_def) {
   for (int bad : versions.bad_consumers()) {
     if (bad == kGraphVersion) throw InvalidArgumentError(fmt::format("the graph refuses readers of version {}", bad));
   }
+}
+
+void check_node_count(const proto::GraphDef& graph_def, int64_t most) {
+  if (graph_def.node_size() <= most) return;
+  throw ResourceExhaustedError(
+      fmt::format("the graph has {} nodes, more than {} (ImportOptions::most_nodes)", graph_def.node_size(), most));
 }
 
 void check_constants(const proto::GraphDef& graph_def, uint64_t most_bytes) {

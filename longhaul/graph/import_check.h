@@ -9,6 +9,7 @@ namespace longhaul {
 // What import_graph_def finds out before it adds anything (see there for the errors).
 void check_supported(const proto::GraphDef& graph_def);
 void check_version(const proto::GraphDef& graph_def);
+void check_node_count(const proto::GraphDef& graph_def, int64_t most);
 void check_constants(const proto::GraphDef& graph_def, uint64_t most_bytes);
 
 }  // namespace longhaul

@@ -26,6 +26,7 @@ class Importer {
   ImportedGraph import() {
     if (graph_.finalized()) throw FailedPreconditionError("Graph is finalized and cannot be modified.");
     check_version(graph_def_);
+    check_node_count(graph_def_, options_.most_nodes);
     check_supported(graph_def_);
     check_constants(graph_def_, options_.most_constant_bytes);
     numbers_ = number_nodes(graph_def_);

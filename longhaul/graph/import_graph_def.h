@@ -20,6 +20,7 @@ struct ImportOptions {
   std::vector<std::string> return_elements;  // operations ("x") and tensors ("x:0") by their names in the file
   bool clear_devices = false;
   uint64_t most_constant_bytes = uint64_t{4} << 30;  // for all constants together
+  int64_t most_nodes = int64_t{1} << 22;             // each takes about a kilobyte once it is imported
 };
 
 using GraphElement = std::variant<Operation, Output>;
@@ -36,11 +37,12 @@ struct ImportedGraph {
 //
 // Before anything is added:
 //   UnimplementedError: valid, but not for us. It lists all that is: the types of operation that no catalog has with
-//     how many nodes each, functions, functions of the program (which no file can hold), loops.
+//     how many nodes each (and which header brings libtorch's, where none are installed), functions, functions of the
+//     program (which no file can hold), loops.
 //   InvalidArgumentError: malformed. A name twice or taken in `graph`; an input that is not there; control inputs
 //   before
 //     others; keys of input_map and return_elements that nobody has; a reader newer than this is wanted.
-//   ResourceExhaustedError: the constants are larger than `most_constant_bytes`.
+//   ResourceExhaustedError: the constants are larger than `most_constant_bytes`, or there are more than `most_nodes`.
 //   FailedPreconditionError: the graph is finalized.
 // Later errors name the node: what its type does not allow, an output that does not exist, a malformed attr. Nodes
 // before it stay in the graph.

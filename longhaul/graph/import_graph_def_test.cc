@@ -266,5 +266,28 @@ TEST_F(ImportTest, ConstantsThatAreTooLargeAreRefusedBeforeMemoryIsTaken) {
   EXPECT_EQ(graph_.output("c:0").shape(), Shape({1000}));
 }
 
+// The last text of a constant stands for all that follow: copies, which count.
+TEST_F(ImportTest, CopiesOfATextCountAsWell) {
+  const std::string text = R"(node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_STRING } }
+      attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { dim { size: 1000 } }
+      string_val: ")" + std::string(10000, 'x') +
+                           R"(" } } } })";
+  EXPECT_THAT(refusal<ResourceExhaustedError>(text, {.most_constant_bytes = 1000 * 1000}), HasSubstr("with c"));
+  import_graph_def(graph_, parsed(text), {.most_constant_bytes = 11 * 1000 * 1000});
+}
+
+TEST_F(ImportTest, NodesHaveALimit) {
+  const std::string text = R"(node { name: "a" op: "NoOp" } node { name: "b" op: "NoOp" })";
+  EXPECT_THAT(refusal<ResourceExhaustedError>(text, {.most_nodes = 1}), HasSubstr("2 nodes, more than 1"));
+  EXPECT_EQ(graph_.num_operations(), 0);
+  import_graph_def(graph_, parsed(text), {.most_nodes = 2});
+}
+
+// This test program has no runtime.
+TEST_F(ImportTest, MissingTypesOfTheRuntimeNameTheHeaderThatBringsThem) {
+  EXPECT_THAT(refusal<UnimplementedError>(R"(node { name: "a" op: "aten::add" })"),
+              HasSubstr("aten::add (1 node); libtorch's operators come with #include <longhaul/longhaul.h>"));
+}
+
 }  // namespace
 }  // namespace longhaul

@@ -35,8 +35,12 @@ OpInfo resolve_operation(const OperationSpec& spec) {
   for (const OpCatalog* catalog : catalogs) {
     if (auto info = catalog->resolve(spec)) return *std::move(info);
   }
-  throw NotFoundError("no operation type '" + spec.type + "' (for " + spec.name + ")" +
-                      (catalogs.empty() ? "; libtorch's operators come with #include <longhaul/longhaul.h>" : ""));
+  throw NotFoundError("no operation type '" + spec.type + "' (for " + spec.name + ")" + hint_of_missing_catalogs());
+}
+
+std::string hint_of_missing_catalogs() {
+  MutexLock lock(installed().mutex);
+  return installed().catalogs.empty() ? "; libtorch's operators come with #include <longhaul/longhaul.h>" : "";
 }
 
 }  // namespace longhaul

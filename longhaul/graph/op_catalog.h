@@ -50,4 +50,8 @@ void install_op_catalog(const OpCatalog* catalog);
 // Asks the built-in catalog, then the installed ones. NotFoundError: no catalog has the type.
 OpInfo resolve_operation(const OperationSpec& spec);
 
+// For messages about types that no catalog has: "; libtorch's operators come with #include <longhaul/longhaul.h>" while
+// no catalog is installed, and then nothing.
+std::string hint_of_missing_catalogs();
+
 }  // namespace longhaul

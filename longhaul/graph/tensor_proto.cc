@@ -134,8 +134,11 @@ proto::TensorProto to_proto(const Tensor& tensor) {
 }
 
 Tensor from_proto(const proto::TensorProto& from) {
-  if (!is_known_dtype(from.dtype()))
-    throw InvalidArgumentError(fmt::format("a tensor proto of dtype {}", static_cast<int>(from.dtype())));
+  if (!is_known_dtype(from.dtype())) {
+    const std::string& name = proto::DataType_Name(from.dtype());
+    throw InvalidArgumentError(fmt::format(
+        "a tensor proto of {}", name.empty() ? fmt::format("dtype {}", static_cast<int>(from.dtype())) : name));
+  }
   const DType dtype = static_cast<DType>(from.dtype());
   const Shape shape = from_proto(from.tensor_shape());
   const bool whole = dtype != kString && !from.tensor_content().empty();

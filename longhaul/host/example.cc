@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "longhaul/host/feature_column.h"
-#include "longhaul/host/wire_reader.h"
+#include "longhaul/proto/wire_reader.h"
 
 namespace longhaul {
 namespace {
@@ -55,25 +55,9 @@ class ExampleParser {
  private:
   // Notes where the wanted features of an Example are.
   bool find_features(std::string_view example) {
-    return for_each_message(example, [&](std::string_view features) {
-      return for_each_message(features, [&](std::string_view entry) { return note(entry); });
+    return for_each_field(example, 1, [&](std::string_view features) {
+      return for_each_field(features, 1, [&](std::string_view entry) { return note(entry); });
     });
-  }
-
-  // Calls `visit` with each message that is field 1.
-  template <typename Visit>
-  static bool for_each_message(std::string_view bytes, const Visit& visit) {
-    uint32_t field, type;
-    for (WireReader reader(bytes); !reader.done();) {
-      std::string_view message;
-      if (!reader.take_tag(field, type)) return false;
-      if (field != 1 || type != WireReader::kBytes) {
-        if (!reader.skip(type)) return false;
-      } else if (!reader.take_bytes(message) || !visit(message)) {
-        return false;
-      }
-    }
-    return true;
   }
 
   // An entry of the map: field 1 is the key, field 2 the feature. The last one of a key counts.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "longhaul/host/wire_reader.h"
+#include "longhaul/proto/wire_reader.h"
 
 namespace longhaul {
 namespace {

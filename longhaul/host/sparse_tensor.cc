@@ -6,6 +6,7 @@
 
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/host/rows.h"
+#include "longhaul/proto/parsed_size.h"
 #include "longhaul/proto/serialize.h"
 
 namespace longhaul {
@@ -16,7 +17,7 @@ constexpr int64_t kMostRows = int64_t{1} << 24;  // of what is taken apart: each
 // In a serialized sparse tensor each element has bytes of its own; elsewhere one value may stand for any number.
 Tensor parse_tensor(const std::string& bytes) {
   proto::TensorProto message;
-  if (!message.ParseFromString(bytes)) throw InvalidArgumentError("a string is no serialized tensor");
+  if (!proto::parse_within_limits(bytes, &message)) throw InvalidArgumentError("a string is no serialized tensor");
   const Shape shape = from_proto(message.tensor_shape());
   if (shape.num_elements() > static_cast<int64_t>(bytes.size())) {
     throw InvalidArgumentError(

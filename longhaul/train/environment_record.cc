@@ -13,6 +13,8 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_files.h"
+#include "longhaul/graph/meta_info.h"
 #include "longhaul/io/crc64.h"
 #include "longhaul/ops/program_variable.h"
 #include "longhaul/proto/serialize.h"
@@ -54,15 +56,20 @@ Environment environment_from_text(std::string_view text) {
   return environment;
 }
 
-std::optional<proto::MetaGraphDef> read_meta_graph(FileSystem& files, const std::string& path) {
-  proto::MetaGraphDef meta_graph;
+std::optional<Environment> environment_from(const google::protobuf::Any& any_info) {
+  google::protobuf::StringValue text;
+  if (!any_info.UnpackTo(&text)) return std::nullopt;
+  return environment_from_text(text.value());
+}
+
+std::optional<Environment> read_environment(FileSystem& files, const std::string& path) {
   try {
-    if (!files.exists(path) || !meta_graph.ParseFromString(read_file(files, path))) return std::nullopt;
+    const auto any_info = read_any_info(files, path);
+    return any_info ? environment_from(*any_info) : std::nullopt;
   } catch (const Error& error) {
     log_debug("what {} was made with is not known: {}", path, error.what());
     return std::nullopt;
   }
-  return meta_graph;
 }
 
 // Calls `take` with the name and the bytes of each node that says what is computed, in order.
@@ -111,6 +118,14 @@ std::string graph_difference(const proto::GraphDef& then, const proto::GraphDef&
   }
   return "it was made with another graph" + some_of("operations that are gone", gone) + some_of("that are new", fresh) +
          some_of("with other values, types or inputs", changed);
+}
+
+std::string graph_difference(FileSystem& files, const std::string& path, const Graph& now) {
+  try {
+    return graph_difference(read_meta_graph(files, path).graph_def(), to_graph_def(now));
+  } catch (const Error& error) {
+    return "it was made with another graph, which cannot be read: " + std::string(error.what());
+  }
 }
 
 // The operation of the variable that a saver reads.
@@ -173,18 +188,16 @@ void record_environment(const Environment& environment, proto::MetaGraphDef* met
 }
 
 std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_graph) {
-  google::protobuf::StringValue text;
-  if (!meta_graph.meta_info_def().any_info().UnpackTo(&text)) return std::nullopt;
-  return environment_from_text(text.value());
+  return environment_from(meta_graph.meta_info_def().any_info());
 }
 
 void warn_of_differences(FileSystem& files, const std::string& prefix, Environment now, const Graph& graph) {
-  const auto meta_graph = read_meta_graph(files, meta_graph_filename(prefix));
-  auto then = meta_graph ? recorded_environment(*meta_graph) : std::nullopt;
+  const std::string path = meta_graph_filename(prefix);
+  auto then = read_environment(files, path);
   if (!then) return;
   const bool other_graph = std::exchange((*then)[kGraph], "") != std::exchange(now[kGraph], "");
   std::vector<std::string> found = differences(*then, now);
-  if (other_graph) found.push_back(graph_difference(meta_graph->graph_def(), to_graph_def(graph)));
+  if (other_graph) found.push_back(graph_difference(files, path, graph));
   if (found.empty()) return;
   log_warning("{} is restored, but the training will not go on to the bit as it would have: {}", prefix,
               fmt::join(found, "; "));

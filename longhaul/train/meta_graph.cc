@@ -1,5 +1,7 @@
 #include "longhaul/train/meta_graph.h"
 
+#include <fmt/format.h>
+
 #include "longhaul/base/log.h"
 #include "longhaul/graph/collection_def.h"
 
@@ -35,7 +37,11 @@ std::unique_ptr<Saver> import_meta_graph(Graph& graph, const proto::MetaGraphDef
 std::unique_ptr<Saver> import_meta_graph(Graph& graph, const std::string& path, const ImportMetaGraphOptions& options,
                                          SaverOptions saver_options) {
   const proto::MetaGraphDef meta = read_meta_graph(*saver_options.files, path);
-  return import_meta_graph(graph, meta, options, std::move(saver_options));
+  try {
+    return import_meta_graph(graph, meta, options, std::move(saver_options));
+  } catch (const Error& error) {
+    throw_error(error.code(), fmt::format("{}: {}", path, error.what()));
+  }
 }
 
 proto::MetaGraphDef export_meta_graph(const Saver& saver, ExportMetaGraphOptions options) {

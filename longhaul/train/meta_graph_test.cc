@@ -46,6 +46,8 @@ TEST_F(MetaGraphFixture, AMetaGraphMayBeText) {  // SA-94
   imported->restore(*there, prefix);
   EXPECT_EQ(get_from(*there, "b:0"), 2);
   EXPECT_THAT(error_of([&] { import_meta_graph(other, prefix + ".index"); }), HasSubstr("Cannot parse file"));
+  EXPECT_THAT(error_of([&] { import_meta_graph(other, prefix + ".index"); }), HasSubstr(prefix + ".meta"));
+  EXPECT_THAT(error_of([&] { import_meta_graph(other, prefix); }), HasSubstr(prefix + ".meta"));
   EXPECT_THAT(error_of([&] { import_meta_graph(other, prefix + ".none"); }), HasSubstr("does not exist"));
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
+#include "longhaul/proto/parsed_size.h"
 #include "longhaul/proto/trackable_object_graph.pb.h"
 #include "longhaul/train/restore_check.h"
 
@@ -16,7 +17,7 @@ constexpr char kObjectGraph[] = "_CHECKPOINTABLE_OBJECT_GRAPH";
 
 ObjectKeys read_keys(const BundleReader& reader) {
   proto::TrackableObjectGraph graph;
-  if (!graph.ParseFromString(reader.read(kObjectGraph).item<std::string>())) {
+  if (!proto::parse_within_limits(reader.read(kObjectGraph).item<std::string>(), &graph)) {
     throw DataLossError(fmt::format("{}: {} cannot be parsed", reader.prefix(), kObjectGraph));
   }
   ObjectKeys keys;

@@ -8,6 +8,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/graph/missing_name.h"
 #include "longhaul/ops/state_ops.h"
+#include "longhaul/proto/parsed_size.h"
 
 namespace longhaul {
 namespace {
@@ -229,7 +230,7 @@ std::vector<QueueRunner> queue_runners(const Graph& graph, const std::string& sc
   for (const CollectionItem& item : graph.collection(collection)) {
     const auto* bytes = std::get_if<std::string>(&item);
     proto::QueueRunnerDef def;
-    if (bytes == nullptr || !def.ParseFromString(*bytes)) {
+    if (bytes == nullptr || !proto::parse_within_limits(*bytes, &def)) {
       throw DataLossError(fmt::format("collection {} holds something that is no QueueRunnerDef", collection));
     }
     if (def.queue_name().starts_with(scope)) runners.emplace_back(std::move(def));

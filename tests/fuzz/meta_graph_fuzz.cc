@@ -1,10 +1,15 @@
-// A MetaGraphDef, binary or as text.
+// A MetaGraphDef, binary or as text: parsed, and looked through in a file for what it was made with.
 #include "longhaul/graph/graph_files.h"
 #include "longhaul/graph/meta_graph.h"
+#include "longhaul/graph/meta_info.h"
+#include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/quiet.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace longhaul;
+  testing::MemoryFileSystem files;
+  files.put("x.meta", {reinterpret_cast<const char*>(data), size});
+  read_any_info(files, "x.meta");
   Graph graph;
   try {
     const auto meta = parse_meta_graph({reinterpret_cast<const char*>(data), size});

@@ -82,4 +82,21 @@ class WireReader {
   std::string_view rest_;
 };
 
+// Calls `visit(bytes)` with each message, text or byte string that is field `number` of a message, in order, until it
+// says false. False: it did, or the bytes are malformed.
+template <typename Visit>
+bool for_each_field(std::string_view message, uint32_t number, const Visit& visit) {
+  uint32_t field, type;
+  for (WireReader reader(message); !reader.done();) {
+    std::string_view bytes;
+    if (!reader.take_tag(field, type)) return false;
+    if (field != number || type != WireReader::kBytes) {
+      if (!reader.skip(type)) return false;
+    } else if (!reader.take_bytes(bytes) || !visit(bytes)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace longhaul
