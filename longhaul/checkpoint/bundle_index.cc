@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "longhaul/checkpoint/bundle_entries.h"
 #include "longhaul/checkpoint/bundle_format.h"
 #include "longhaul/checkpoint/bundle_proto.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
@@ -14,12 +15,6 @@
 
 namespace longhaul {
 namespace {
-
-// Keys share their beginnings in the file; an index of honest names does not grow by more than this when they are spelt
-// out.
-uint64_t most_key_bytes(uint64_t file_size) {
-  return (uint64_t{1} << 20) + 64 * file_size;
-}
 
 void check_version(const proto::VersionDef& version, const std::string& path) {
   constexpr int kOurs = bundle_format::kVersion;
@@ -43,17 +38,9 @@ void check_version(const proto::VersionDef& version, const std::string& path) {
 BundleIndex::BundleIndex(FileSystem& files, const std::string& prefix) : prefix_(strip_file_scheme(prefix)) {
   auto file = open(files);
   const std::string path = index_path(committed_);
-  const Table table(std::move(file), path);
-  auto cursor = table.seek("");
-  if (!cursor.valid() || !cursor.key().empty()) throw DataLossError(path + ": the index has no header");
-  read_header(cursor.value(), path);
-  uint64_t key_bytes = 0;
-  for (cursor.next(); cursor.valid(); cursor.next()) {
-    key_bytes += cursor.key().size();
-    if (key_bytes > most_key_bytes(table.file_size()))
-      throw DataLossError(path + ": the keys take more than is credible");
-    add_entry(cursor.key(), cursor.value(), path);
-  }
+  BundleEntries entries(std::move(file), path);
+  read_header(entries.header(), path);
+  while (entries.next()) add_entry(entries.key(), entries.entry());
   add_up_slices();
 }
 
@@ -72,22 +59,14 @@ std::unique_ptr<const ReadableFile> BundleIndex::open(FileSystem& files) {
                       fmt::format("there is no checkpoint {} (no file {})", prefix_, index_path(prefix_)));
 }
 
-void BundleIndex::read_header(std::string_view bytes, const std::string& path) {
-  proto::BundleHeaderProto header;
-  if (!header.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw DataLossError(path + ": the header cannot be parsed");
-  }
+void BundleIndex::read_header(const proto::BundleHeaderProto& header, const std::string& path) {
   check_version(header.version(), path);
   if (header.num_shards() < 1) throw DataLossError(fmt::format("{}: {} data files", path, header.num_shards()));
   num_shards_ = header.num_shards();
   big_endian_ = header.endianness() == proto::BundleHeaderProto::BIG;
 }
 
-void BundleIndex::add_entry(const std::string& key, std::string_view bytes, const std::string& path) {
-  proto::BundleEntryProto message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw DataLossError(fmt::format("{}: the entry of {} cannot be parsed", path, key));
-  }
+void BundleIndex::add_entry(const std::string& key, const proto::BundleEntryProto& message) {
   StoredPiece piece{.shard = message.shard_id(), .offset = message.offset(), .size = message.size()};
   piece.crc = unmask_crc32c(message.crc32c());
   piece.entry.dtype = message.dtype();
@@ -108,17 +87,18 @@ void BundleIndex::add_up_slices() {
 
 const StoredPiece& BundleIndex::piece(std::string_view key) const {
   const auto it = pieces_.find(key);
-  if (it == pieces_.end()) throw NotFoundError(fmt::format("Key {} not found in checkpoint {}", key, prefix_));
+  if (it == pieces_.end())
+    throw NotFoundError(fmt::format("Key {} not found in checkpoint {}", shown_name(key), prefix_));
   return it->second;
 }
 
 std::string BundleIndex::where(std::string_view name) const {
-  return fmt::format("{}: tensor {}", committed_, name);
+  return fmt::format("{}: tensor {}", committed_, shown_name(name));
 }
 
 std::string BundleIndex::where(std::string_view name, const StoredPiece& piece) const {
   if (piece.shard < 0 || piece.shard >= num_shards_) return where(name);
-  return fmt::format("{}: tensor {}", data_path(committed_, piece.shard, num_shards_), name);
+  return fmt::format("{}: tensor {}", data_path(committed_, piece.shard, num_shards_), shown_name(name));
 }
 
 }  // namespace longhaul

@@ -14,6 +14,11 @@
 
 namespace longhaul {
 
+namespace proto {
+class BundleEntryProto;
+class BundleHeaderProto;
+}  // namespace proto
+
 // What a checkpoint says of a tensor.
 struct BundleEntry {
   int dtype = kInvalid;  // TensorFlow's number: perhaps of a type that we cannot read (is_known_dtype)
@@ -55,8 +60,8 @@ class BundleIndex {
 
  private:
   std::unique_ptr<const ReadableFile> open(FileSystem& files);
-  void read_header(std::string_view bytes, const std::string& path);
-  void add_entry(const std::string& key, std::string_view bytes, const std::string& path);
+  void read_header(const proto::BundleHeaderProto& header, const std::string& path);
+  void add_entry(const std::string& key, const proto::BundleEntryProto& message);
   void add_up_slices();
 
   const std::string prefix_;

@@ -6,24 +6,15 @@
 #include <map>
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle_entries.h"
 #include "longhaul/checkpoint/bundle_proto.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/set_aside.h"
-#include "longhaul/checkpoint/table.h"
 #include "longhaul/checkpoint/table_writer.h"
 #include "longhaul/io/directory_lock.h"
 
 namespace longhaul {
 namespace {
-
-template <typename Message>
-Message parsed(std::string_view bytes, const std::string& path, std::string_view key) {
-  Message message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    throw DataLossError(fmt::format("{}: the entry of \"{}\" cannot be parsed", path, key));
-  }
-  return message;
-}
 
 class Merge {
  public:
@@ -98,24 +89,22 @@ class Merge {
 
   void read_part(const std::string& part) {
     const std::string path = index_path(part);
-    const Table table(files_.open(path), path);
-    auto cursor = table.seek("");
-    if (!cursor.valid() || !cursor.key().empty()) throw DataLossError(path + ": the index has no header");
-    const auto header = parsed<proto::BundleHeaderProto>(cursor.value(), path, "");
+    BundleEntries entries(files_.open(path), path);
+    const proto::BundleHeaderProto& header = entries.header();
     check_header(header, part);
     const auto first_shard = static_cast<int32_t>(sources_.size());
     for (int i = 0; i < header.num_shards(); ++i) {
       sources_.push_back(data_path(part, i, header.num_shards()));
       if (!files_.exists(sources_.back())) throw NotFoundError("there is no data file " + sources_.back());
     }
-    for (cursor.next(); cursor.valid(); cursor.next()) {
-      auto entry = parsed<proto::BundleEntryProto>(cursor.value(), path, cursor.key());
+    while (entries.next()) {
+      proto::BundleEntryProto entry = entries.entry();
       if (entry.shard_id() < 0 || entry.shard_id() >= header.num_shards()) {
-        throw DataLossError(fmt::format("{}: {} is in data file {}", path, cursor.key(), entry.shard_id()));
+        throw DataLossError(fmt::format("{}: {} is in data file {}", path, entries.key(), entry.shard_id()));
       }
       const bool whole_of_slices = entry.slices_size() > 0;
       if (!whole_of_slices) entry.set_shard_id(first_shard + entry.shard_id());
-      add_entry(std::string(cursor.key()), entry, part);
+      add_entry(entries.key(), entry, part);
     }
   }
 

@@ -1,5 +1,7 @@
 #include "longhaul/checkpoint/bundle_proto.h"
 
+#include <fmt/format.h>
+
 namespace longhaul {
 
 void set_shape(proto::TensorShapeProto& out, const Shape& shape) {
@@ -29,6 +31,11 @@ TensorSlice slice_from(const proto::TensorSliceProto& message) {
     slice.extents.push_back({extent.start(), whole ? TensorSlice::kFull : extent.length()});
   }
   return slice;
+}
+
+std::string stored_dtype_name(int number) {
+  return proto::DataType_IsValid(number) ? proto::DataType_Name(static_cast<proto::DataType>(number))
+                                         : fmt::format("dtype {}", number);
 }
 
 }  // namespace longhaul

@@ -2,6 +2,10 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <cstdio>
+#include <cstdlib>
+
+#include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
@@ -265,6 +269,30 @@ TEST_F(SliceTest, TheWriterRefusesSlicesThatDoNotFit) {
   EXPECT_THROW(add("4 6 0,2:-", counting(kFloat, {2, 6})), InvalidArgumentError);
   EXPECT_THROW(add("4 6 2,2:-", counting(kInt32, {2, 6})), InvalidArgumentError);
   EXPECT_THROW(add("5 6 2,2:-", counting(kFloat, {2, 6})), InvalidArgumentError);
+}
+
+// In a process of its own, where nothing has been warned of yet.
+TEST_F(SliceTest, ThatTensorFlowRefusesASliceIsSaidOnce) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto save = [this](DType dtype) {
+    BundleWriter writer(files_, path("m"));
+    for (const char* text : {"4 0,2", "4 2,2"}) {
+      writer.add_slice("p", {4}, parse_shape_and_slice(text).second, Tensor(dtype, {2}));
+    }
+    writer.finish();
+  };
+  const auto save_all_and_tell = [&] {
+    std::vector<std::string> warnings;
+    set_log_sink([&](LogLevel level, const std::string& message) {
+      if (level == LogLevel::kWarning) warnings.push_back(message);
+    });
+    for (const DType dtype : {kFloat, kDouble, kInt32, kBFloat16}) save(dtype);
+    if (!warnings.empty()) std::exit(1);
+    for (const DType dtype : {kUInt16, kHalf, kUInt32, kUInt64}) save(dtype);
+    for (const std::string& warning : warnings) std::fprintf(stderr, "%s", warning.c_str());
+    std::exit(warnings.size() == 1 ? 0 : 2);
+  };
+  EXPECT_EXIT(save_all_and_tell(), ::testing::ExitedWithCode(0), "p is uint16 and is stored in slices.*TensorFlow");
 }
 
 TEST_F(SliceTest, AHoleIsReported) {

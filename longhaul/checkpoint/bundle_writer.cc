@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle_format.h"
@@ -49,6 +50,21 @@ StoredBytes write_bytes(std::string_view bytes, const std::function<void(std::st
     bytes.remove_prefix(piece.size());
   }
   return stored;
+}
+
+// Whether TensorFlow's reader takes slices of that dtype.
+bool tensorflow_reads_slices_of(DType dtype) {
+  return dtype != kHalf && dtype != kUInt16 && dtype != kUInt32 && dtype != kUInt64;
+}
+
+// Once in a process: each checkpoint has them again.
+void warn_of_unreadable_slices(const std::string& name, DType dtype) {
+  static std::atomic<bool> warned{false};
+  if (tensorflow_reads_slices_of(dtype) || warned.exchange(true)) return;
+  log_warning(
+      "{} is {} and is stored in slices: Longhaul restores it, but TensorFlow's reader refuses slices of half, uint16, "
+      "uint32 and uint64. Store it whole, or as another dtype, if TensorFlow is to read these checkpoints",
+      name, dtype_name(dtype));
 }
 
 void sync_and_close(WritableFile& file) {
@@ -148,6 +164,7 @@ void BundleWriter::add_slice(const std::string& name, const Shape& full_shape, c
       throw InvalidArgumentError(fmt::format("saving {}: slices {} and {} of {} overlap", prefix_, other.to_string(),
                                              slice.to_string(), name));
     }
+    warn_of_unreadable_slices(name, tensor.dtype());
     slices_[name].push_back(box);
     set_slice(*entry.add_slices(), slice);
     write_tensor(slice_key(name, slice), tensor);

@@ -83,7 +83,8 @@ class BundleWriter {
   // InvalidArgumentError: the name is empty or taken ("duplicate key"), or there is no tensor.
   void add(const std::string& name, const Tensor& tensor);
 
-  // A part of the tensor `name`, whose whole shape is `full_shape`. Readers put the parts together.
+  // A part of the tensor `name`, whose whole shape is `full_shape`. Readers put the parts together; TensorFlow's refuse
+  // those of half, uint16, uint32 and uint64, which is said once in the log.
   // InvalidArgumentError: the tensor has not the slice's shape, the slice reaches outside, overlaps another, or the
   // parts disagree about the whole.
   void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, const Tensor& tensor);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "longhaul/checkpoint/bundle_proto.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/piece_checksum.h"
 #include "longhaul/checkpoint/string_tensor.h"
@@ -125,7 +126,7 @@ const ReadableFile& PieceReader::file_of(const StoredPiece& piece, const std::st
 
 void PieceReader::check_shape(const BundleEntry& entry, int64_t stored, const std::string& where) {
   if (!is_known_dtype(entry.dtype)) {
-    throw UnimplementedError(fmt::format("{}: dtype {} is not supported", where, entry.dtype));
+    throw UnimplementedError(fmt::format("{}: {} is not supported", where, stored_dtype_name(entry.dtype)));
   }
   const int64_t elements = entry.shape.fully_defined() ? entry.shape.num_elements() : -1;
   if (elements < 0) throw DataLossError(fmt::format("{}: impossible shape {}", where, entry.shape.to_string()));
@@ -149,11 +150,15 @@ void PieceReader::check(const StoredPiece& piece, const std::string& where) cons
 // Strings are of any size, one by one; so they are read in turn.
 void PieceReader::read_strings_of(const ReadableFile& file, WantedPiece& wanted) const {
   const StoredPiece& piece = *wanted.piece;
-  Tensor strings = wanted.out.defined() ? wanted.out : Tensor(kString, piece.entry.shape);
   const StoredBytes stored{static_cast<uint64_t>(piece.size), piece.crc};
   try {
-    read_strings(file, static_cast<uint64_t>(piece.offset), stored, index_.big_endian(), wanted.where,
-                 strings.mutable_flat<std::string>());
+    const auto offset = static_cast<uint64_t>(piece.offset);
+    if (wanted.out.defined()) {
+      read_strings(file, offset, stored, index_.big_endian(), wanted.where, wanted.out.mutable_flat<std::string>());
+    } else {
+      const auto count = static_cast<uint64_t>(piece.entry.shape.num_elements());
+      verify_strings(file, offset, stored, index_.big_endian(), wanted.where, count);
+    }
   } catch (const DataLossError&) {
     throw;
   } catch (const Error&) {

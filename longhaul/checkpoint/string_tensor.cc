@@ -88,20 +88,29 @@ class Section {
   size_t begin_ = 0;
 };
 
-// The lengths of all elements, checked against the bytes that there are, and their checksum.
-std::vector<uint64_t> read_lengths(Section& section, size_t count, const std::string& where) {
-  std::vector<uint64_t> lengths(count);
+// Passes each element's length to `use`. Checks their sum against the bytes that there are, and their checksum; returns
+// the checksum so far.
+template <typename Use>
+uint32_t read_lengths(Section& section, uint64_t count, bool big_endian, const std::string& where, Use use) {
   uint64_t total = kChecksumSize;
-  for (uint64_t& length : lengths) {
-    length = section.read_varint();
+  uint32_t crc = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t length = section.read_varint();
     if (length > section.left() || __builtin_add_overflow(total, length, &total)) total = UINT64_MAX;
+    crc = extend_by_length(crc, length, big_endian);
+    use(length);
   }
   if (total != section.left()) {
     throw DataLossError(fmt::format("{}: Invalid size in bundle entry: the strings take {} bytes, but {} are left",
                                     where, total - kChecksumSize,
                                     section.left() - std::min(section.left(), kChecksumSize)));
   }
-  return lengths;
+  char checksum[kChecksumSize];
+  section.read(checksum, sizeof checksum);
+  uint32_t stored = wire::load<uint32_t>(checksum);
+  if (big_endian) stored = wire::byte_swapped(stored);
+  if (unmask_crc32c(stored) != crc) throw_checksum_mismatch(where, "The length checksum", unmask_crc32c(stored), crc);
+  return extend_crc32c(crc, {checksum, sizeof checksum});
 }
 
 }  // namespace
@@ -134,21 +143,27 @@ StoredBytes write_strings(std::span<const std::string> strings, const std::funct
 void read_strings(const ReadableFile& file, uint64_t offset, const StoredBytes& stored, bool big_endian,
                   const std::string& where, std::span<std::string> strings) {
   Section section(file, offset, stored.size, where);
-  const std::vector<uint64_t> lengths = read_lengths(section, strings.size(), where);
-  uint32_t crc = 0;
-  for (const uint64_t length : lengths) crc = extend_by_length(crc, length, big_endian);
-  char checksum[kChecksumSize];
-  section.read(checksum, sizeof checksum);
-  uint32_t stored_crc = wire::load<uint32_t>(checksum);
-  if (big_endian) stored_crc = wire::byte_swapped(stored_crc);
-  if (unmask_crc32c(stored_crc) != crc) {
-    throw_checksum_mismatch(where, "The length checksum", unmask_crc32c(stored_crc), crc);
-  }
-  crc = extend_crc32c(crc, {checksum, sizeof checksum});
+  std::vector<uint64_t> lengths;
+  lengths.reserve(strings.size());
+  const auto note = [&](uint64_t length) { lengths.push_back(length); };
+  uint32_t crc = read_lengths(section, strings.size(), big_endian, where, note);
   for (size_t i = 0; i < strings.size(); ++i) {
     strings[i].resize(lengths[i]);
     section.read(strings[i].data(), strings[i].size());
     crc = extend_crc32c(crc, strings[i]);
+  }
+  if (crc != stored.crc) throw_checksum_mismatch(where, "Checksum", stored.crc, crc);
+}
+
+void verify_strings(const ReadableFile& file, uint64_t offset, const StoredBytes& stored, bool big_endian,
+                    const std::string& where, uint64_t count) {
+  Section section(file, offset, stored.size, where);
+  uint32_t crc = read_lengths(section, count, big_endian, where, [](uint64_t) {});
+  std::string piece;
+  while (section.left() > 0) {
+    piece.resize(std::min<uint64_t>(section.left(), bundle_format::kChunk));
+    section.read(piece.data(), piece.size());
+    crc = extend_crc32c(crc, piece);
   }
   if (crc != stored.crc) throw_checksum_mismatch(where, "Checksum", stored.crc, crc);
 }

@@ -26,6 +26,10 @@ StoredBytes write_strings(std::span<const std::string> strings, const std::funct
 void read_strings(const ReadableFile& file, uint64_t offset, const StoredBytes& stored, bool big_endian,
                   const std::string& where, std::span<std::string> strings);
 
+// The same checks of `count` elements, without keeping them: takes no memory that grows.
+void verify_strings(const ReadableFile& file, uint64_t offset, const StoredBytes& stored, bool big_endian,
+                    const std::string& where, uint64_t count);
+
 // DataLossError: "<where>: Checksum does not match: stored ... vs. calculated on the restored bytes ...".
 [[noreturn]] void throw_checksum_mismatch(const std::string& where, const char* what, uint32_t stored, uint32_t found);
 

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cstring>
 
+#include "longhaul/checkpoint/bundle_proto.h"
+#include "longhaul/checkpoint/slice_cover.h"
+
 namespace longhaul {
 namespace {
 
@@ -41,7 +44,7 @@ SlicePart stored_part(const BundleIndex& index, const PieceReader& pieces, std::
     throw DataLossError(fmt::format("{}: {}", place, error.what()));
   }
   if (piece.entry.dtype != whole.dtype || piece.entry.shape != shape_of(part.box)) {
-    throw DataLossError(fmt::format("{}: it is stored with dtype {} and shape {}", place, piece.entry.dtype,
+    throw DataLossError(fmt::format("{}: it is stored as {} of shape {}", place, stored_dtype_name(piece.entry.dtype),
                                     piece.entry.shape.to_string()));
   }
   pieces.check(piece, place);
@@ -54,21 +57,15 @@ std::vector<SlicePart> slice_parts(const BundleIndex& index, const PieceReader& 
                                    const BundleEntry& whole, const TensorSlice& slice) {
   const TensorSlice wanted = slice.within(whole.shape);
   std::vector<SlicePart> parts;
-  int64_t found = 0;
+  SliceCover cover(wanted);
   for (const TensorSlice& stored : whole.slices) {
     SlicePart part = stored_part(index, pieces, name, whole, stored);
-    const int64_t common = common_elements(part.box, wanted);
-    if (common == 0) continue;
-    for (const SlicePart& other : parts) {
-      if (common_elements(part.box, other.box) > 0) throw DataLossError(index.where(name) + ": its slices overlap");
-    }
-    found += common;
-    parts.push_back(std::move(part));
+    if (cover.add(part.box)) parts.push_back(std::move(part));
   }
-  const int64_t elements = shape_of(wanted).num_elements();
-  if (found != elements) {
-    throw DataLossError(fmt::format("{}: the stored slices hold {} of the {} elements of {}", index.where(name), found,
-                                    elements, wanted.to_string()));
+  if (cover.overlaps()) throw DataLossError(index.where(name) + ": its slices overlap");
+  if (!cover.is_whole()) {
+    throw DataLossError(fmt::format("{}: the stored slices hold {} of the {} elements of {}", index.where(name),
+                                    cover.found(), shape_of(wanted).num_elements(), wanted.to_string()));
   }
   return parts;
 }
