@@ -9,8 +9,10 @@
 // Images as tensors of [height, width, channels]. Any thread.
 //
 // What cannot be decoded: InvalidArgumentError, it is no such image, or would be larger than 1 GiB as it comes out (of
-// a JPEG image: also as it is in the file, before it is made grey or smaller), or than its bytes can hold (seen before
-// memory is taken); DataLossError, it is damaged or ends too early.
+// a JPEG image: also as it is in the file, before it is made grey or smaller, and together with all coefficients, two
+// bytes for each sample, where it comes in several scans, as progressive ones do), or than its bytes can hold (seen
+// before memory is taken); DataLossError, it is damaged or ends too early, a JPEG image has more than 100 scans, or a
+// PNG image more than 4 MiB behind its last row. Texts in a PNG image are passed over.
 namespace longhaul {
 
 // By the first bytes.

@@ -40,6 +40,17 @@ void on_message(j_common_ptr jpeg, int level) {
 
 void say_nothing(j_common_ptr) {}
 
+// An image that comes in many scans is decoded as a whole in each of them, and a scan can be a few bytes.
+constexpr int kMostScans = 100;
+
+void count_scans(j_common_ptr jpeg) {
+  const auto* decompress = reinterpret_cast<j_decompress_ptr>(jpeg);
+  if (decompress->input_scan_number <= kMostScans) return;
+  auto* errors = reinterpret_cast<Errors*>(jpeg->err);
+  std::snprintf(errors->message, sizeof errors->message, "it has more than %d scans", kMostScans);
+  std::longjmp(errors->jump, 1);
+}
+
 class JpegReader {
  public:
   explicit JpegReader(std::string_view bytes) : bytes_(bytes) {
@@ -47,6 +58,7 @@ class JpegReader {
     errors_.manager.error_exit = on_error;
     errors_.manager.emit_message = on_message;
     errors_.manager.output_message = say_nothing;
+    progress_.progress_monitor = count_scans;
   }
   ~JpegReader() { jpeg_destroy_decompress(&jpeg_); }
   JpegReader(const JpegReader&) = delete;
@@ -64,12 +76,15 @@ class JpegReader {
  private:
   const std::string_view bytes_;
   Errors errors_;
+  jpeg_progress_mgr progress_{};
   jpeg_decompress_struct jpeg_{};
 };
 
 bool JpegReader::read_header() {
   if (setjmp(errors_.jump) != 0) return false;
   jpeg_create_decompress(&jpeg_);
+  jpeg_.progress = &progress_;
+  jpeg_.mem->max_memory_to_use = kMostImageBytes;
   jpeg_mem_src(&jpeg_, reinterpret_cast<const unsigned char*>(bytes_.data()), bytes_.size());
   jpeg_read_header(&jpeg_, TRUE);
   return true;
@@ -97,12 +112,34 @@ int64_t samples_of(const jpeg_decompress_struct& jpeg) {
   return jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3;
 }
 
+// What libjpeg keeps of an image that comes in several scans: all coefficients, 2 bytes each, of whole blocks.
+uint64_t coefficient_bytes(jpeg_decompress_struct& jpeg) {
+  if (!jpeg_has_multiple_scans(&jpeg)) return 0;
+  uint64_t blocks = 0;
+  for (int i = 0; i < jpeg.num_components; ++i) {
+    const jpeg_component_info& component = jpeg.comp_info[i];
+    const auto rounded = [](uint64_t size, int factor) {
+      const auto step = static_cast<uint64_t>(factor);
+      return (size + step - 1) / step * step;
+    };
+    blocks += rounded(component.width_in_blocks, component.h_samp_factor) *
+              rounded(component.height_in_blocks, component.v_samp_factor);
+  }
+  return blocks * sizeof(JBLOCK);
+}
+
 // A block of 8 x 8 pixels takes a bit of the file at least, with much room for arithmetic coding. What comes out may
-// have more components than the file, and libjpeg may keep all of the file's.
-void check_size(const jpeg_decompress_struct& jpeg, size_t file_bytes) {
+// have more components than the file.
+void check_size(jpeg_decompress_struct& jpeg, size_t file_bytes) {
   constexpr uint64_t kMostPixelsPerByte = 64 * 8 * 16;
   const auto samples = static_cast<uint64_t>(std::max<int64_t>(jpeg.num_components, samples_of(jpeg)));
   check_image_size("JPEG", jpeg.image_width, jpeg.image_height, samples, file_bytes * kMostPixelsPerByte);
+  const uint64_t decoded = uint64_t{jpeg.image_width} * jpeg.image_height * samples;
+  const uint64_t kept = coefficient_bytes(jpeg);
+  if (decoded + kept <= static_cast<uint64_t>(kMostImageBytes)) return;
+  throw InvalidArgumentError(
+      fmt::format("the JPEG image is {} x {} in several scans, which takes {} bytes to decode: too large",
+                  jpeg.image_width, jpeg.image_height, decoded + kept));
 }
 
 bool is_cmyk(const jpeg_decompress_struct& jpeg) {

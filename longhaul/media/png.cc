@@ -16,9 +16,28 @@ constexpr size_t kSignatureBytes = 8;
 // As JPEG has it (ITU-R BT.601); the rest is blue's.
 constexpr double kRedOfGrey = 0.299, kGreenOfGrey = 0.587;
 
+// What may stand behind the last row: more is no image's text, and may take long to be passed over.
+constexpr size_t kMostBehindRows = 4 << 20;
+
+// Chunks that say nothing of the pixels. libpng would inflate and keep each text.
+constexpr png_byte kPassedOver[] =
+    "tEXt\0"
+    "zTXt\0"
+    "iTXt\0"
+    "sPLT\0"
+    "eXIf\0"
+    "hIST\0"
+    "tIME\0"
+    "pCAL\0"
+    "sCAL\0"
+    "oFFs\0"
+    "pHYs";
+
 struct Progress {
   std::string_view rest;       // of what is read
   std::string* out = nullptr;  // what is written
+  bool rows_read = false;
+  size_t behind_rows = 0;  // bytes taken since
   char message[128] = "";
 };
 
@@ -33,6 +52,9 @@ void on_warning(png_structp, png_const_charp) {}
 void take_bytes(png_structp png, png_bytep out, size_t count) {
   auto* progress = static_cast<Progress*>(png_get_io_ptr(png));
   if (count > progress->rest.size()) png_error(png, "it ends too early");
+  if (progress->rows_read && (progress->behind_rows += count) > kMostBehindRows) {
+    png_error(png, "too much stands behind its last row");
+  }
   std::memcpy(out, progress->rest.data(), count);
   progress->rest.remove_prefix(count);
 }
@@ -67,6 +89,7 @@ class PngReader {
     }
     png_set_read_fn(png_, &progress_, take_bytes);
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // check_image_size() says what is too large
+    png_set_keep_unknown_chunks(png_, PNG_HANDLE_CHUNK_NEVER, kPassedOver, sizeof kPassedOver / 5);
   }
   ~PngReader() { png_destroy_read_struct(&png_, &info_, nullptr); }
   PngReader(const PngReader&) = delete;
@@ -118,6 +141,7 @@ bool PngReader::prepare(const Header& header, int64_t channels, bool sixteen_bit
 bool PngReader::read_rows(png_bytepp rows) {
   if (setjmp(png_jmpbuf(png_)) != 0) return false;
   png_read_image(png_, rows);
+  progress_.rows_read = true;
   png_read_end(png_, nullptr);
   return true;
 }
