@@ -10,6 +10,9 @@
 namespace longhaul {
 namespace {
 
+constexpr size_t kMostFields =
+    size_t{1} << 20;  // of a record: each takes memory, an empty one takes a byte of the file
+
 bool contains(std::string_view text, char c) {
   return std::memchr(text.data(), c, text.size()) != nullptr;
 }
@@ -158,6 +161,7 @@ std::span<const std::string_view> CsvSplitter::split(std::string_view record) {
   odd_characters_ = contains(record, '\n') || contains(record, '\r') || (quotes_ && contains(record, '"'));
   if (odd_characters_) unquoted_.reserve(record.size());  // so that what points into it stays where it is
   while (true) {
+    if (fields_.size() >= kMostFields) fail("there are too many fields");
     fields_.push_back(take_field(record));
     if (record.empty()) return fields_;
     record.remove_prefix(1);  // the delimiter

@@ -25,7 +25,7 @@ class CsvSplitter {
   // The fields of one record, one more than there are delimiters outside quotes. They are parts of the record, or of
   // this object, and valid until the next call. An end of line behind the record does not count.
   // InvalidArgumentError "column 2: ...": a quote where none may be, one that is never closed, an end of line outside
-  // quotes.
+  // quotes; more than a million fields (2^20).
   std::span<const std::string_view> split(std::string_view record);
 
  private:

@@ -67,8 +67,13 @@ Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSyste
   records.values.reserve(static_cast<size_t>(std::min(limit, kMostReserved)));
   if (keys == Keys::kWanted) records.keys.reserve(records.values.capacity());
   try {
-    while (static_cast<int64_t>(records.values.size()) < limit) {
-      if (!read_one(next_file, files, keys, records)) finish_work();
+    uint64_t bytes = 0;
+    while (static_cast<int64_t>(records.values.size()) < limit && bytes < kMostBytesAtOnce) {
+      if (read_one(next_file, files, keys, records)) {
+        bytes += records.values.back().size();
+      } else {
+        finish_work();
+      }
     }
   } catch (const Error& error) {
     if (records.values.empty()) throw;

@@ -23,6 +23,7 @@ class Reader final : public Resource {
   struct Records {
     std::vector<std::string> keys, values;
   };
+  static constexpr uint64_t kMostBytesAtOnce = kMostRecordBytes;
   enum class Keys { kWanted, kLeftOut };  // left out: Records::keys is empty
   // Gives the name of the next file, waiting for it. OutOfRangeError: there are no more.
   using NextFile = std::function<std::string()>;
@@ -30,7 +31,8 @@ class Reader final : public Resource {
   // `name` is for messages.
   Reader(std::string name, OpenRecords open) : name_(std::move(name)), open_(std::move(open)) {}
 
-  // Up to `limit` records, at least one, from as many files as it takes. An error that comes after some records is left
+  // Up to `limit` records, at least one, from as many files as it takes; no more once they have kMostBytesAtOnce, which
+  // a small compressed file can hold. An error that comes after some records is left
   // to the next call. A file that cannot be opened is an error, and is passed over by the call after that.
   Records read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits = {},
                Keys keys = Keys::kWanted) EXCLUDES(mutex_);

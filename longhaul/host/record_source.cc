@@ -19,8 +19,13 @@ std::string numbered(const std::string& path, int64_t number) {
 
 class TextLines : public RecordSource {
  public:
-  TextLines(std::unique_ptr<ReadableFile> file, std::string path, const RecordPlace& from, int64_t skip_header_lines)
-      : file_(std::move(file)), path_(std::move(path)), offset_(from.offset), line_(from.number) {
+  TextLines(std::unique_ptr<ReadableFile> file, std::string path, const RecordPlace& from, int64_t skip_header_lines,
+            int64_t most_line_bytes)
+      : file_(std::move(file)),
+        path_(std::move(path)),
+        most_line_bytes_(static_cast<size_t>(most_line_bytes)),
+        offset_(from.offset),
+        line_(from.number) {
     std::string skipped;
     while (line_ < skip_header_lines && take_line(skipped)) ++line_;
   }
@@ -46,6 +51,7 @@ class TextLines : public RecordSource {
       const void* end = std::memchr(rest.data(), '\n', rest.size());
       const size_t count =
           end == nullptr ? rest.size() : static_cast<size_t>(static_cast<const char*>(end) - rest.data());
+      if (count > most_line_bytes_ - line.size()) throw_too_long();
       line.append(rest.data(), count);
       at += count + (end == nullptr ? 0 : 1);
       if (end != nullptr) break;
@@ -55,8 +61,14 @@ class TextLines : public RecordSource {
     return any;
   }
 
+  [[noreturn]] void throw_too_long() const {
+    throw ResourceExhaustedError(
+        fmt::format("{}:{}: the line is longer than {} bytes (most_line_bytes)", path_, line_ + 1, most_line_bytes_));
+  }
+
   FileWindow file_;
   const std::string path_;
+  const size_t most_line_bytes_;
   uint64_t offset_;
   int64_t line_;
 };
@@ -131,9 +143,9 @@ class SingleRecord : public RecordSource {
 
 }  // namespace
 
-OpenRecords text_lines(int64_t skip_header_lines) {
+OpenRecords text_lines(int64_t skip_header_lines, int64_t most_line_bytes) {
   return [=](FileSystem& files, const std::string& path, const RecordPlace& from) {
-    return std::make_unique<TextLines>(files.open(path), path, from, skip_header_lines);
+    return std::make_unique<TextLines>(files.open(path), path, from, skip_header_lines, most_line_bytes);
   };
 }
 

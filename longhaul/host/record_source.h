@@ -39,16 +39,21 @@ class RecordSource {
 using OpenRecords =
     std::function<std::unique_ptr<RecordSource>(FileSystem& files, const std::string& path, const RecordPlace& from)>;
 
-// Lines, without \n or \r\n; the last one may lack its end. Keys "path:line", from 1.
-OpenRecords text_lines(int64_t skip_header_lines = 0);
+// What one record may take where no length says it beforehand that the file's size bears out.
+inline constexpr int64_t kMostRecordBytes = int64_t{256} << 20;
+
+// Lines, without \n or \r\n; the last one may lack its end. Keys "path:line", from 1. ResourceExhaustedError: a line is
+// longer than `most_line_bytes`.
+OpenRecords text_lines(int64_t skip_header_lines = 0, int64_t most_line_bytes = kMostRecordBytes);
 
 enum class Compression { kNone, kZlib, kGzip };
 // "", "ZLIB" or "GZIP". InvalidArgumentError.
 Compression compression_of(const std::string& type);
 
 // TFRecord files. Keys "path:offset", offsets before compression. DataLossError "PATH: truncated record at OFFSET", or
-// "corrupted record at".
-OpenRecords tf_records(Compression compression = Compression::kNone);
+// "corrupted record at". ResourceExhaustedError: a record of a compressed file is larger than `most_record_bytes`, of
+// which the thousandth part can stand in the file.
+OpenRecords tf_records(Compression compression = Compression::kNone, int64_t most_record_bytes = kMostRecordBytes);
 
 struct FixedLengthFormat {
   int64_t record_bytes = 1;  // positive

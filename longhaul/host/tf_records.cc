@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <exception>
 
 #include "longhaul/host/record_source.h"
 #include "longhaul/io/crc32c.h"
@@ -48,8 +49,12 @@ class PlainRecords : public RecordSource {
 class CompressedRecords : public RecordSource {
  public:
   CompressedRecords(std::unique_ptr<ReadableFile> file, const std::string& path, const RecordPlace& from,
-                    InflateStream::Format format)
-      : file_(std::move(file)), path_(path), number_(from.number), stream_(*file_, path, format) {
+                    InflateStream::Format format, int64_t most_record_bytes)
+      : file_(std::move(file)),
+        path_(path),
+        most_record_bytes_(static_cast<uint64_t>(most_record_bytes)),
+        number_(from.number),
+        stream_(*file_, path, format) {
     std::string skipped;
     while (offset_ < from.offset) {
       if (take(skipped, std::min(from.offset - offset_, uint64_t{kStepBytes})) == 0) throw_truncated(path_, offset_);
@@ -58,12 +63,14 @@ class CompressedRecords : public RecordSource {
 
   using RecordSource::next;
   bool next(std::string& value) override {
-    if (!failure_.empty()) throw DataLossError(failure_);
+    if (failure_) std::rethrow_exception(failure_);
     begin_ = offset_;
     try {
       if (!take_record(value)) return false;
-    } catch (const DataLossError& error) {
-      failure_ = error.what();
+    } catch (const Error& error) {
+      if (error.code() == Code::kDataLoss || error.code() == Code::kResourceExhausted) {
+        failure_ = std::current_exception();
+      }
       throw;
     }
     ++number_;
@@ -74,6 +81,7 @@ class CompressedRecords : public RecordSource {
 
  private:
   static constexpr size_t kStepBytes = 1 << 20;
+  static constexpr uint64_t kMostExpansion = 1032;  // of deflate
 
   bool take_record(std::string& payload) {
     const size_t got = take(header_, kRecordHeaderBytes);
@@ -82,6 +90,8 @@ class CompressedRecords : public RecordSource {
     check_crc("length", std::string_view(header_).substr(0, 8), std::string_view(header_).substr(8));
     uint64_t length;
     std::memcpy(&length, header_.data(), sizeof length);
+    if (length / kMostExpansion > file_->size()) throw_truncated(path_, begin_);
+    if (length > most_record_bytes_) throw_too_large(length);
     take_payload(payload, length);
     if (take(footer_, kRecordFooterBytes) < kRecordFooterBytes) throw_truncated(path_, begin_);
     check_crc("data", payload, footer_);
@@ -117,13 +127,20 @@ class CompressedRecords : public RecordSource {
           fmt::format("{}: corrupted record at {}: {} crc {:#010x}, want {:#010x}", path_, begin_, part, got, want));
   }
 
+  [[noreturn]] void throw_too_large(uint64_t length) const {
+    throw ResourceExhaustedError(fmt::format("{}: the record at {} has {} bytes, more than {} (most_record_bytes)",
+                                             path_, begin_, length, most_record_bytes_));
+  }
+
   const std::unique_ptr<ReadableFile> file_;
   const std::string path_;
+  const uint64_t most_record_bytes_;
   int64_t number_;
   InflateStream stream_;
   uint64_t offset_ = 0;  // before compression, as is
   uint64_t begin_ = 0;   // of the record that is being read
-  std::string header_, footer_, step_, failure_;
+  std::string header_, footer_, step_;
+  std::exception_ptr failure_;
 };
 
 }  // namespace
@@ -135,11 +152,11 @@ Compression compression_of(const std::string& type) {
   throw InvalidArgumentError(fmt::format("compression must be empty, ZLIB or GZIP, not {}", type));
 }
 
-OpenRecords tf_records(Compression compression) {
+OpenRecords tf_records(Compression compression, int64_t most_record_bytes) {
   return [=](FileSystem& files, const std::string& path, const RecordPlace& from) -> std::unique_ptr<RecordSource> {
     if (compression == Compression::kNone) return std::make_unique<PlainRecords>(files.open(path), path, from);
     const auto format = compression == Compression::kZlib ? InflateStream::Format::kZlib : InflateStream::Format::kGzip;
-    return std::make_unique<CompressedRecords>(files.open(path), path, from, format);
+    return std::make_unique<CompressedRecords>(files.open(path), path, from, format, most_record_bytes);
   };
 }
 

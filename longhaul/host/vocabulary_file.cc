@@ -4,7 +4,6 @@
 
 #include <charconv>
 #include <string_view>
-#include <vector>
 
 #include "longhaul/base/log.h"
 
@@ -21,17 +20,26 @@ struct Line {
   }
 };
 
-std::vector<std::string_view> split_lines(std::string_view text) {
-  std::vector<std::string_view> lines;
-  while (!text.empty()) {
-    const size_t end = text.find('\n');
-    std::string_view line = text.substr(0, end);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    lines.push_back(line);
-    if (end == std::string_view::npos) break;
-    text.remove_prefix(end + 1);
+// Takes a line off the front of a text that is not empty.
+std::string_view take_line(std::string_view& text) {
+  const size_t end = text.find('\n');
+  std::string_view line = text.substr(0, end);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  text.remove_prefix(end == text.npos ? text.size() : end + 1);
+  return line;
+}
+
+struct LineCount {
+  int64_t lines = 0;
+  int64_t first_empty = -1;  // -1: none is
+};
+
+LineCount count_lines(std::string_view text) {
+  LineCount count;
+  for (; !text.empty(); ++count.lines) {
+    if (take_line(text).empty() && count.first_empty < 0) count.first_empty = count.lines;
   }
-  return lines;
+  return count;
 }
 
 std::string_view column(const Line& line, int64_t index, char delimiter) {
@@ -50,7 +58,7 @@ template <typename T>
 void parse(const Line& line, std::string_view text, T* out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *out);
   if (error == std::errc() && end == text.data() + text.size()) return;
-  line.refuse(fmt::format("Field '{}' is not a valid {}", text, dtype_name(kDTypeOf<T>)));
+  line.refuse(fmt::format("Field '{}' is not a valid {}", text.substr(0, 40), dtype_name(kDTypeOf<T>)));
 }
 
 void set_element(Tensor* column, const Line& line, std::string_view text) {
@@ -74,13 +82,17 @@ void set_from(Tensor* column_of_table, const Line& line, int64_t index, char del
   }
 }
 
-size_t lines_to_read(const std::string& path, size_t there, int64_t vocab_size) {
-  if (vocab_size < 0) return there;
-  const auto wanted = static_cast<size_t>(vocab_size);
-  if (there < wanted) {
-    throw InvalidArgumentError(fmt::format("Invalid vocab_size in {}: expected {} but got {}", path, wanted, there));
+// How many lines are read, none of which is empty: each line takes more memory than an empty one has bytes.
+int64_t lines_to_read(const std::string& path, const LineCount& there, int64_t vocab_size) {
+  if (vocab_size >= 0 && there.lines < vocab_size) {
+    throw InvalidArgumentError(
+        fmt::format("Invalid vocab_size in {}: expected {} but got {}", path, vocab_size, there.lines));
   }
-  if (there > wanted) log_warning("{} is read up to line {}; it has {}", path, wanted, there);
+  const int64_t wanted = vocab_size < 0 ? there.lines : vocab_size;
+  if (there.first_empty >= 0 && there.first_empty < wanted) {
+    Line{path, there.first_empty, {}}.refuse("Invalid content: empty line found");
+  }
+  if (there.lines > wanted) log_warning("{} is read up to line {}; it has {}", path, wanted, there.lines);
   return wanted;
 }
 
@@ -89,13 +101,11 @@ size_t lines_to_read(const std::string& path, size_t there, int64_t vocab_size) 
 std::pair<Tensor, Tensor> read_vocabulary(FileSystem& files, const std::string& path, DType keys, DType values,
                                           const VocabularyFormat& format) {
   const std::string text = read_file(files, path);
-  const std::vector<std::string_view> lines = split_lines(text);
-  const size_t count = lines_to_read(path, lines.size(), format.vocab_size);
-  const Shape shape{static_cast<int64_t>(count)};
-  std::pair<Tensor, Tensor> table{Tensor(keys, shape), Tensor(values, shape)};
-  for (size_t i = 0; i < count; ++i) {
-    const Line line{path, static_cast<int64_t>(i), lines[i]};
-    if (line.text.empty()) line.refuse("Invalid content: empty line found");
+  const int64_t count = lines_to_read(path, count_lines(text), format.vocab_size);
+  std::pair<Tensor, Tensor> table{Tensor(keys, {count}), Tensor(values, {count})};
+  std::string_view rest = text;
+  for (int64_t i = 0; i < count; ++i) {
+    const Line line{path, i, take_line(rest)};
     set_from(&table.first, line, format.key_index, format.delimiter);
     set_from(&table.second, line, format.value_index, format.delimiter);
   }

@@ -12,6 +12,12 @@ Output handle(const Scope& scope, const char* type, std::string_view name, const
   return scope.add(type, name, {}, std::move(attrs)).output();
 }
 
+// Attributes that TensorFlow has not are there only where they say something.
+Attrs with_limit(Attrs attrs, const char* name, int64_t most_bytes) {
+  if (most_bytes != 0) attrs[name] = most_bytes;
+  return attrs;
+}
+
 Output look(const Scope& scope, const char* type, std::string_view name, const Output& reader) {
   return scope.add(type, name, {reader}).output();
 }
@@ -25,12 +31,15 @@ Operation add_read_up_to(const Scope& scope, const Output& reader, const QueueBa
 }  // namespace
 
 Output text_line_reader(const Scope& scope, const TextLineReaderOptions& options, std::string_view name) {
-  return handle(scope, "TextLineReaderV2", name, options.shared_name,
-                {{"skip_header_lines", options.skip_header_lines}});
+  return handle(
+      scope, "TextLineReaderV2", name, options.shared_name,
+      with_limit({{"skip_header_lines", options.skip_header_lines}}, "most_line_bytes", options.most_line_bytes));
 }
 
 Output tf_record_reader(const Scope& scope, const TFRecordReaderOptions& options, std::string_view name) {
-  return handle(scope, "TFRecordReaderV2", name, options.shared_name, {{"compression_type", options.compression_type}});
+  return handle(
+      scope, "TFRecordReaderV2", name, options.shared_name,
+      with_limit({{"compression_type", options.compression_type}}, "most_record_bytes", options.most_record_bytes));
 }
 
 Output fixed_length_record_reader(const Scope& scope, int64_t record_bytes,

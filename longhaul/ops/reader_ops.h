@@ -10,13 +10,17 @@
 namespace longhaul {
 
 // `shared_name`: readers of one type with the same one are one reader, also in different graphs of a session.
+// What one record may take at most is bounded where a small or endless file could claim any: ResourceExhaustedError.
+// 0: 256 MiB, and the graph is one that TensorFlow takes.
 struct TextLineReaderOptions {
   int64_t skip_header_lines = 0;  // of each file
   std::string shared_name;
+  int64_t most_line_bytes = 0;
 };
 struct TFRecordReaderOptions {
   std::string compression_type;  // empty, "ZLIB" or "GZIP"
   std::string shared_name;
+  int64_t most_record_bytes = 0;  // of a record in a compressed file
 };
 struct FixedLengthRecordReaderOptions {
   int64_t header_bytes = 0;  // not read at the start and at the end of each file
@@ -54,8 +58,8 @@ struct KeyValue {
 
 // The next record; both are scalars. OutOfRangeError: all is read, and the queue closed.
 KeyValue read(const Scope& scope, const Output& reader, const QueueBase& queue, std::string_view name = "ReaderRead");
-// Up to `num_records` (at least 1), across files; both are vectors. Fewer only before the end or before an error, which
-// the next call throws.
+// Up to `num_records` (at least 1), across files; both are vectors. Fewer only before the end, before an error, which
+// the next call throws, and where they have 256 MiB together.
 KeyValue read_up_to(const Scope& scope, const Output& reader, const QueueBase& queue, int64_t num_records,
                     std::string_view name = "ReaderReadUpTo");
 // The values alone, which costs less.

@@ -16,12 +16,14 @@ T attr_or(const Operation& op, const std::string& name, T otherwise) {
 }
 
 std::shared_ptr<Resource> make_text_line_reader(const Operation& op) {
-  return std::make_shared<Reader>(op.name(), text_lines(attr_or<int64_t>(op, "skip_header_lines", 0)));
+  return std::make_shared<Reader>(op.name(), text_lines(attr_or<int64_t>(op, "skip_header_lines", 0),
+                                                        attr_or(op, "most_line_bytes", kMostRecordBytes)));
 }
 
 std::shared_ptr<Resource> make_record_reader(const Operation& op) {
   return std::make_shared<Reader>(op.name(),
-                                  tf_records(compression_of(attr_or<std::string>(op, "compression_type", ""))));
+                                  tf_records(compression_of(attr_or<std::string>(op, "compression_type", "")),
+                                             attr_or(op, "most_record_bytes", kMostRecordBytes)));
 }
 
 std::shared_ptr<Resource> make_fixed_length_reader(const Operation& op) {
