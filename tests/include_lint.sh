@@ -64,7 +64,7 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       in_header("cstdint atomic " containers, "int64_t")
       in_header("cstddef " containers, "std::size_t std::nullptr_t std::byte")
       in_header("new memory", "std::align_val_t std::nothrow")
-      in_header("google/protobuf/message_lite.h google/protobuf/descriptor.h google/protobuf/io/coded_stream.h longhaul/proto", "google::protobuf")
+      in_header("google/protobuf/message.h google/protobuf/message_lite.h google/protobuf/descriptor.h google/protobuf/io/coded_stream.h longhaul/proto", "google::protobuf")
       in_header("fmt/format.h fmt/core.h fmt/ranges.h", "fmt::format fmt::formatter fmt::format_to fmt::print fmt::format_string fmt::string_view fmt::appender")
     }
     FNR == 1 { files[++n_files] = FILENAME }
