@@ -189,6 +189,14 @@ TEST_F(ExampleTest, WrongUsageIsExitStatusTwo) {
   }
 }
 
+TEST_F(ExampleTest, HelpSaysWhatThereIsAndTrainsNothing) {
+  auto help = start({"--help"});
+  EXPECT_EQ(help->wait(), 0) << help->errors();
+  for (const char* text : {"--logdir", "--digest_steps", "75 stopped by SIGTERM"}) {
+    EXPECT_THAT(help->output(), HasSubstr(text));
+  }
+}
+
 TEST_F(ExampleTest, MissingAndTruncatedDataAreNamedWithARemedy) {
   auto missing = start({"--logdir=" + logdir(), "--data_dir=" + directory_});
   EXPECT_EQ(missing->wait(), 1);

@@ -5,6 +5,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <fstream>
 #include <random>
 
 #include "examples/idx_dataset.h"
@@ -26,10 +27,12 @@ class PlainLibtorchTest : public ::testing::Test {
     if (!fs::exists(examples::kFashionMnistDirectory)) GTEST_SKIP() << "no data: apt-get install dataset-fashion-mnist";
   }
 
+  std::unique_ptr<Process> start_with(std::vector<std::string> flags) {
+    flags.insert(flags.begin(), PLAIN_LIBTORCH_PROGRAM);
+    return std::make_unique<Process>(flags, directory_.file("output"));
+  }
   std::unique_ptr<Process> start(const std::string& logdir, int steps) {
-    return std::make_unique<Process>(
-        std::vector<std::string>{PLAIN_LIBTORCH_PROGRAM, logdir, std::to_string(steps), "0.2"},
-        directory_.file("output"));
+    return start_with({"--logdir=" + logdir, "--steps=" + std::to_string(steps), "--save_model_secs=0.2"});
   }
 
   static std::string newest_checkpoint(const std::string& logdir) {
@@ -67,6 +70,50 @@ TEST_F(PlainLibtorchTest, GoesOnAfterKillsAndEndsWhereAnUndisturbedRunEnds) {
   EXPECT_THAT(last->output(), HasSubstr("starts at step " + newest.substr(newest.rfind('-') + 1) + "\n"));
   expect_same_tensors(newest_checkpoint(killed), newest_checkpoint(undisturbed));
   EXPECT_EQ(BundleReader(FileSystem::real(), newest_checkpoint(killed)).read("global_step").item<int64_t>(), kSteps);
+}
+
+class PlainLibtorchSignalTest : public PlainLibtorchTest, public ::testing::WithParamInterface<std::pair<int, int>> {};
+
+TEST_P(PlainLibtorchSignalTest, EndsAfterTheStepWithACheckpointAndItsStatus) {
+  const auto [signal, status] = GetParam();
+  const std::string logdir = directory_.file("run");
+  auto training = start(logdir, 1000000);
+  ASSERT_TRUE(training->prints("starts at step 0\n")) << training->errors();
+  training->runs_for(std::chrono::milliseconds(300));
+  training->send(signal);
+  EXPECT_EQ(training->wait(), status) << training->errors();
+  const std::string newest = newest_checkpoint(logdir);
+  EXPECT_THAT(training->output(), HasSubstr("done checkpoint=" + newest + " test_accuracy="));
+  auto again = start(logdir, 0);
+  EXPECT_EQ(again->wait(), 0) << again->errors();
+  EXPECT_THAT(again->output(), HasSubstr("starts at step " + newest.substr(newest.rfind('-') + 1) + "\n"));
+}
+
+INSTANTIATE_TEST_SUITE_P(, PlainLibtorchSignalTest,
+                         ::testing::Values(std::pair(SIGINT, 0), std::pair(SIGTERM, 75), std::pair(SIGUSR1, 75)));
+
+TEST_F(PlainLibtorchTest, HelpSaysWhatThereIsAndTrainsNothing) {
+  auto help = start_with({"--help"});
+  EXPECT_EQ(help->wait(), 0) << help->errors();
+  for (const char* text : {"--logdir", "--steps", "--save_model_secs", "75 stopped by SIGTERM"}) {
+    EXPECT_THAT(help->output(), HasSubstr(text));
+  }
+  EXPECT_FALSE(fs::exists("--help")) << "it was taken for a directory";
+}
+
+TEST_F(PlainLibtorchTest, WrongUsageIsExitStatusTwo) {
+  for (const char* flag : {"--no_such_flag=1", "--steps=many", "--save_model_secs=-1", "runs/somewhere"}) {
+    auto training = start_with({flag});
+    EXPECT_EQ(training->wait(), 2) << flag;
+    EXPECT_THAT(training->errors(), HasSubstr(std::string(flag).substr(0, std::string(flag).find('=')))) << flag;
+  }
+}
+
+TEST_F(PlainLibtorchTest, ADirectoryThatCannotBeMadeIsExitStatusOneWithItsName) {
+  std::ofstream(directory_.file("file")) << "not a directory";
+  auto training = start(directory_.file("file") + "/run", 10);
+  EXPECT_EQ(training->wait(), 1);
+  EXPECT_THAT(training->errors(), HasSubstr(directory_.file("file") + "/run cannot be written to"));
 }
 
 }  // namespace

@@ -36,6 +36,18 @@ TEST(TorchTraining, HasTheNamesOfTheModule) {
   EXPECT_EQ(ops::trainable_variables(program.graph).size(), 6u) << "statistics and the optimizer's are not trained";
 }
 
+TEST(TorchTraining, TheSizeOfItsCheckpointsIsKnownBeforeTheFirstStep) {
+  for (const OptimizerCase& kind : optimizer_cases()) {
+    BoundProgram program(kind.make);
+    program.initialize();
+    const uint64_t before = program.saver->bytes();
+    program.train(1);
+    uint64_t kept = 0;
+    for (const auto& tensor : program.saver->saved_tensors()) kept += program.session->run(tensor.read).size_bytes();
+    EXPECT_EQ(before, kept) << kind.name;
+  }
+}
+
 TEST(TorchTraining, InitialisingKeepsWhatTheProgramHasMade) {
   BoundProgram program;
   const at::Tensor before = program.net->parameters()[0].detach().clone();

@@ -83,8 +83,8 @@ TEST_F(LossShapes, ABatchOfAnotherSizeIsRefusedByTheCrossEntropy) {
 TEST_F(LossShapes, ATargetThatWouldBeBroadcastIsRefusedWhenTheGraphIsBuilt) {
   const Output flat = ops::placeholder(root, kFloat, {-1}, "flat");
   EXPECT_THAT(message_thrown_by([&] { ops::mse_loss(root.sub("net"), prediction, flat); }),
-              AllOf(StartsWith("net/mse_loss: the prediction model/"), HasSubstr("is [-1,1]"),
-                    HasSubstr("the target flat:0 is [-1]"), HasSubstr("ops::reshape")));
+              AllOf(StartsWith("net/mse_loss: the prediction model/"), HasSubstr("is [?,1]"),
+                    HasSubstr("the target flat:0 is [?]"), HasSubstr("ops::reshape")));
   EXPECT_THROW(ops::smooth_l1_loss(root, prediction, flat), InvalidArgumentError);
   EXPECT_THROW(ops::binary_cross_entropy_with_logits(root, prediction, flat), InvalidArgumentError);
 }
@@ -108,7 +108,7 @@ TEST_F(LossShapes, AnErrorInAGradientNamesWhatWasDifferentiated) {
   const std::string message = message_thrown_by([&] {
     session->run(gradient, {{x, zeros({2, 4})}, {y, zeros({3, 1})}, {grad, zeros({2, 1})}});
   });
-  EXPECT_THAT(message, AllOf(StartsWith(scaled.op().name() + " (aten::mul"), HasSubstr("y:0 float[-1,1]"),
+  EXPECT_THAT(message, AllOf(StartsWith(scaled.op().name() + " (aten::mul"), HasSubstr("y:0 float[?,1]"),
                              HasSubstr("its gradient cannot be computed: gradients/")));
 }
 

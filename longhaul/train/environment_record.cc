@@ -116,8 +116,8 @@ std::string graph_difference(const proto::GraphDef& then, const proto::GraphDef&
   if (gone.empty() && fresh.empty() && changed.empty()) {
     return "it was made with another seed of the graph, or with the same operations in another order";
   }
-  return "it was made with another graph" + some_of("operations that are gone", gone) + some_of("that are new", fresh) +
-         some_of("with other values, types or inputs", changed);
+  return "it was made with another graph" + some_of("operations that are gone", gone) +
+         some_of("operations that are new", fresh) + some_of("operations with other values, types or inputs", changed);
 }
 
 std::string graph_difference(FileSystem& files, const std::string& path, const Graph& now) {

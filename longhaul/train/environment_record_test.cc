@@ -8,6 +8,7 @@
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -86,7 +87,22 @@ TEST_F(GraphFingerprint, SaversAreNoPartOf) {
   EXPECT_NE(graph_fingerprint(graph), before);
 }
 
-class EnvironmentOfCheckpoints : public SaverFixture {};
+class EnvironmentOfCheckpoints : public SaverFixture {
+ protected:
+  // What is logged when a checkpoint that was made with 2 threads is restored by `saver` with 4.
+  std::string warning_of(Saver& saver, Session& in, const std::string& prefix) {
+    const Facts facts(Environment{{"threads", "4"}});
+    const LogRecorder log;
+    saver.restore(in, prefix);
+    return log.text(LogLevel::kWarning);
+  }
+  std::string save(Saver& saver) {
+    const Facts facts(Environment{{"threads", "2"}});
+    return saver.save(*session, path);
+  }
+
+  const Output training = ops::assign_add(root, step, ops::constant(root, int64_t{1}), "train");
+};
 
 TEST_F(EnvironmentOfCheckpoints, ADifferenceIsWarnedOfOnceAndRestored) {
   Saver saver(options);
@@ -103,6 +119,55 @@ TEST_F(EnvironmentOfCheckpoints, ADifferenceIsWarnedOfOnceAndRestored) {
   EXPECT_THAT(text, HasSubstr(path + " is restored, but"));
   EXPECT_THAT(text, HasSubstr("it was made with threads 2, this run has 4"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+}
+
+TEST_F(EnvironmentOfCheckpoints, AnotherGraphIsNamedByWhatIsNotTheSame) {
+  Saver saver(options);
+  const std::string saved = save(saver);
+  Graph other;
+  const Scope scope(other);
+  ops::variable(scope, "b", Tensor::scalar(2.0f));
+  ops::variable(scope, "a", Tensor::scalar(7.0f));  // another initial value
+  const Variable other_step = ops::create_global_step(scope);
+  ops::assign_add(scope, other_step, ops::constant(scope, int64_t{1}), "advance");
+  Saver reader({.graph = &other, .files = &files});
+  const auto fresh = make_scripted_session(other);
+  EXPECT_THAT(
+      warning_of(reader, *fresh, saved),
+      AllOf(HasSubstr("it was made with another graph; operations that are gone: train; operations that are new: "
+                      "advance; operations with other values, types or inputs: a/"),
+            HasSubstr("threads 2, this run has 4")));
+}
+
+TEST_F(EnvironmentOfCheckpoints, AnotherSeedIsCalledThat) {
+  Saver saver(options);
+  const std::string saved = save(saver);
+  graph.set_seed(17);
+  Saver reseeded({.graph = &graph, .name = "again", .files = &files});
+  EXPECT_THAT(warning_of(reseeded, *session, saved), HasSubstr("it was made with another seed of the graph"));
+}
+
+TEST_F(EnvironmentOfCheckpoints, APartOfATrainingIsNoneToGoOnWith) {
+  Saver saver(options);
+  const std::string saved = save(saver);
+  Saver part({.graph = &graph, .var_list = {{a}, {b}}, .name = "pretrained", .files = &files});
+  EXPECT_EQ(warning_of(part, *session, saved), "") << "the step that the training advances is not restored";
+  EXPECT_NE(warning_of(saver, *session, saved), "");
+}
+
+TEST_F(EnvironmentOfCheckpoints, AnEvaluationIsNoneToGoOnWith) {
+  Saver saver(options);
+  const std::string saved = save(saver);
+  Graph evaluation;
+  const Scope scope(evaluation);
+  const Variable weights = ops::variable(scope, "a", Tensor::scalar(0.0f));
+  ops::variable(scope, "b", Tensor::scalar(0.0f));
+  ops::create_global_step(scope);
+  const Variable seen = ops::local_variable(scope, "seen", ops::constant(scope, 0.0f));
+  ops::assign_add(scope, seen, weights);
+  Saver reader({.graph = &evaluation, .files = &files});
+  const auto fresh = make_scripted_session(evaluation);
+  EXPECT_EQ(warning_of(reader, *fresh, saved), "");
 }
 
 TEST_F(EnvironmentOfCheckpoints, TheSameIsNoWarning) {

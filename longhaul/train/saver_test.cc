@@ -3,8 +3,11 @@
 #include <atomic>
 #include <thread>
 
+#include "longhaul/ops/program_variable.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/train/saved_size.h"
 #include "longhaul/train/saver_fixture.h"
+#include "longhaul/train/startup_report.h"
 
 namespace longhaul {
 namespace {
@@ -282,10 +285,47 @@ TEST_F(SaverTest, AllThatDoesNotFitIsReportedAtOnce) {  // SA-42, SA-43, SA-44, 
                     HasSubstr("Key c not found in checkpoint"), HasSubstr("Key d not found in checkpoint"),
                     HasSubstr("Assign requires shapes of both tensors to match."), HasSubstr("original dtype")));
   EXPECT_THROW(saver.restore(*fresh, path), NotFoundError);
+  EXPECT_THAT(error_of([&] { saver.restore(*fresh, path); }),
+              AllOf(HasSubstr("The model is another one, or has other names: the checkpoint has 2 of the 4 names"),
+                    HasSubstr("\n  Key c not found in checkpoint\n  Key d not found"),
+                    HasSubstr("\nThe checkpoint has, and the graph has not:\n  global_step\nRestore it into")));
   EXPECT_EQ(fresh->runs(), 0);
   EXPECT_THROW(
       Saver({.var_list = {{Variable(ops::global_variables(other)[0])}}, .name = "a_only"}).restore(*fresh, path),
       InvalidArgumentError);
+}
+
+TEST_F(SaverTest, AnotherOptimizerIsCalledThat) {
+  for (const char* slot : {"a/Adam", "a/Adam_1", "b/Adam", "beta1_power"}) {
+    ops::variable(root, slot, Tensor::scalar(0.0f));
+  }
+  session->run(ops::global_variables_initializer(root));
+  Saver(options).save(*session, path);
+  Graph other;
+  const Scope scope(other);
+  for (const char* name : {"a", "b", "a/Momentum", "b/Momentum"}) ops::variable(scope, name, Tensor::scalar(0.0f));
+  ops::create_global_step(scope);
+  Saver saver({.graph = &other});
+  const auto fresh = make_scripted_session(other);
+  EXPECT_THAT(error_of([&] { saver.restore(*fresh, path); }),
+              AllOf(HasSubstr("The model is the same, and its optimizer (or what it takes averages with) is another "
+                              "one: the graph has Momentum, the checkpoint Adam."),
+                    HasSubstr("\n  Key a/Momentum not found in checkpoint\n")));
+}
+
+TEST_F(SaverTest, AMismatchOfVeryManyNamesIsCutToTwentyOfEither) {
+  for (int i = 0; i < 30; ++i) ops::variable(root, "old_" + std::to_string(i), Tensor::scalar(0.0f));
+  session->run(ops::global_variables_initializer(root));
+  Saver(options).save(*session, path);
+  Graph other;
+  const Scope scope(other);
+  for (int i = 0; i < 30; ++i) ops::variable(scope, "new_" + std::to_string(i), Tensor::scalar(0.0f));
+  Saver saver({.graph = &other});
+  const auto fresh = make_scripted_session(other);
+  const std::string error = error_of([&] { saver.restore(*fresh, path); });
+  EXPECT_THAT(error, AllOf(HasSubstr("The model is another one: the checkpoint has none of the 30 names of the graph."),
+                           HasSubstr("\n  and 10 more\nThe checkpoint has"), HasSubstr("\n  and 13 more\nRestore")));
+  EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 44);
 }
 
 TEST_F(SaverTest, APathThatIsNoCheckpointIsNamed) {  // SA-41
@@ -315,6 +355,36 @@ TEST_F(SaverTest, ADamagedCheckpointIsDataLoss) {
 
 TEST_F(SaverTest, ItKnowsHowMuchItWrites) {
   EXPECT_EQ(Saver(options).bytes(), 4u + 4u + 8u);
+}
+
+TEST_F(SaverTest, WhatTheProgramIsGoingToKeepCountsFromTheStart) {
+  const auto value = [](std::optional<Shape> expected) {
+    return ProgramValue{.shape = Shape::unknown_rank(),
+                        .expected = std::move(expected),
+                        .read = [] { return Tensor(kFloat, Shape{0}); },
+                        .assign = [](const Tensor&) {}};
+  };
+  ops::program_variable(root, "moment", value(Shape{3, 5}));
+  ops::program_variable(root, "unused", value(Shape{0}));
+  Saver saver(options);
+  EXPECT_EQ(saver.bytes(), 4u + 4u + 8u + 15 * 4u);
+  EXPECT_TRUE(saved_size(saver.saved_tensors()).is_all);
+  ops::program_variable(root, "of_any_size", value(std::nullopt));
+  options.name = "later";
+  Saver later(options);
+  EXPECT_EQ(later.bytes(), saver.bytes());
+  EXPECT_FALSE(saved_size(later.saved_tensors()).is_all);
+  const LogRecorder log;
+  report_checkpoint_costs(later, directory.path());
+  EXPECT_THAT(log.text(), HasSubstr("takes at least 76 bytes"));
+}
+
+TEST_F(SaverTest, TheLastCheckpointIsTheNewestOrNone) {
+  Saver saver(options);
+  EXPECT_EQ(saver.last_checkpoint(), std::nullopt);
+  saver.save(*session, path, 1);
+  saver.save(*session, path, 2);
+  EXPECT_EQ(saver.last_checkpoint(), path + "-2");
 }
 
 TEST_F(SaverTest, ItReportsTheLastSaveThatWroteSomething) {

@@ -8,6 +8,7 @@
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -120,7 +121,9 @@ TEST_F(OwnSummaryTest, AWriterOfOnesOwnNeedsNoLogdir) {  // SV-63, SV-44
   const auto session = sv.prepare_or_wait_for_session();
   sv.summary_computed(*session, session->run(merged));
   sv.stop();
-  EXPECT_THAT(log.text(), HasSubstr("Standard services need a 'logdir'"));
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              AllOf(HasSubstr("Standard services need a 'logdir'"), HasSubstr("SupervisorOptions::logdir is empty"),
+                    HasSubstr("Pass .logdir = \"runs/NAME\"")));
   EXPECT_THAT(described_events(), ElementsAre(version, "graph", "meta_graph", "summary c1=1 @0", "STOP"));
 }
 
