@@ -95,7 +95,8 @@ class DoomedTraining {
   Graph graph_;
   Scope root_{graph_};
   Variable small_ = ops::variable(root_.with_device("/cpu:0"), "small", Tensor::scalar(0.0f));
-  Variable large_ = ops::variable(root_.with_device("/cpu:1"), "large", Tensor(kFloat, Shape({1500})));
+  Variable large_ =
+      ops::variable(root_.with_device("/cpu:1"), "large", Tensor::of(Shape({1500}), std::vector<float>(1500)));
   Variable step_ = ops::create_global_step(root_);
   Saver saver_;
   std::unique_ptr<DirectoryLock> lock_;

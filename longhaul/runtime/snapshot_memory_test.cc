@@ -40,9 +40,8 @@ class SnapshotMemoryTest : public ::testing::Test {
     init_ = ops::group(root_, initializers, "init");
   }
 
-  void start(std::optional<uint64_t> snapshot_memory, Seconds timeout = Seconds{0}) {
-    session_ = std::make_unique<DirectSession>(
-        graph_, SessionOptions{.operation_timeout = timeout, .snapshot_memory = snapshot_memory});
+  void start(std::optional<uint64_t> snapshot_memory) {
+    session_ = std::make_unique<DirectSession>(graph_, SessionOptions{.snapshot_memory = snapshot_memory});
     session_->run(init_);
     snapshots_ = session_->snapshots();
   }
@@ -214,9 +213,9 @@ TEST_F(SnapshotMemoryTest, ASaverThatFailsLetsTheStepGoOn) {
 }
 
 TEST_F(SnapshotMemoryTest, WaitingEndsWithTheRunsDeadlineAndWithTheSession) {
-  start(0, Seconds{0.05});
+  start(0);
   const std::vector<Tensor> values = take();
-  EXPECT_THROW(session_->run(train_), DeadlineExceededError);
+  EXPECT_THROW(session_->run(train_, {}, {.timeout = Seconds{0.05}}), DeadlineExceededError);
   EXPECT_EQ(session_->run(variables_[0]).flat<float>()[0], 0) << "it had written nothing";
   session_->close();
   EXPECT_TRUE(holds_one_moment(values));
