@@ -63,6 +63,7 @@ Code code_of_errno(int error_number) {
     case EROFS: return Code::kPermissionDenied;
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
     case EMFILE:
     case ENFILE:
     case ENOMEM: return Code::kResourceExhausted;

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/base/huge_pages.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/io/posix_call.h"
@@ -24,6 +25,7 @@ class DirectDescriptor {
   DirectDescriptor(int fd, bool wanted) {
     if (!wanted) return;
     const std::string path = fmt::format("/proc/self/fd/{}", fd);  // whatever name the file has by now
+    const AboveStdio above;
     fd_ = retried([&] { return ::open(path.c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC); });
   }
   ~DirectDescriptor() {

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/base/error.h"
 
 namespace longhaul {
@@ -24,6 +25,7 @@ LockFile open_lock_file(const std::string& path) {
   int error = 0;
   for (int i = 0; i < 2 * kMostRenewals; ++i) {
     const bool is_new = i % 2 == 0;
+    const AboveStdio above;
     const int fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC | (is_new ? O_CREAT | O_EXCL : 0), 0666);
     if (fd >= 0) return {fd, is_new};
     error = errno;

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/io/direct_reader.h"
 #include "longhaul/io/direct_writer.h"
 #include "longhaul/io/file.h"
@@ -25,6 +26,7 @@ constexpr size_t kBufferBytes = 128 * 1024;
 }
 
 int open_or_throw(const char* operation, const std::string& path, int flags, mode_t mode = 0) {
+  const AboveStdio above;
   int fd = retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
   if (fd < 0) throw_last_errno(operation, path);
   return fd;
@@ -201,6 +203,7 @@ class PosixFileSystem : public FileSystem {
   std::vector<std::string> list(const std::string& directory) override {
     std::error_code error;
     std::vector<std::string> names;
+    const AboveStdio above;
     std::filesystem::directory_iterator it(directory, error), end;
     for (; !error && it != end; it.increment(error)) names.push_back(it->path().filename().string());
     if (error) throw_errno(error.value(), "list " + directory);

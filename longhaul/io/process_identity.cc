@@ -10,10 +10,13 @@
 #include <optional>
 #include <sstream>
 
+#include "longhaul/base/above_stdio.h"
+
 namespace longhaul {
 namespace {
 
 std::string first_line(const std::string& path) {
+  const AboveStdio above;
   std::ifstream file(path);
   std::string line;
   std::getline(file, line);

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/base/error.h"
 #include "longhaul/io/io_queue.h"
 #include "longhaul/io/posix_call.h"
@@ -119,6 +120,7 @@ bool works(io_uring& ring) {
 
 std::unique_ptr<IoQueue> make_uring_queue(size_t depth) {
   io_uring ring;
+  const AboveStdio above;
   if (io_uring_queue_init(static_cast<unsigned>(depth), &ring, 0) != 0) return nullptr;
   if (works(ring)) return std::make_unique<UringQueue>(ring);
   io_uring_queue_exit(&ring);

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <regex>
 
+#include "longhaul/base/above_stdio.h"
+
 extern "C" int openblas_get_num_threads() __attribute__((weak));
 extern "C" char* openblas_get_config() __attribute__((weak));
 extern "C" char* openblas_get_corename() __attribute__((weak));
@@ -16,6 +18,7 @@ namespace {
 
 // The processor's name as /proc/cpuinfo has it; empty: it has none.
 std::string processor() {
+  const AboveStdio above;
   std::ifstream file("/proc/cpuinfo");
   static constexpr std::string_view kKey = "model name";
   for (std::string line; std::getline(file, line);) {

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# descriptor_lint_test.sh SOURCE_DIR: shows that descriptor_lint.sh accepts a good tree and rejects each kind of bad call.
+set -euo pipefail
+lint=$1/tests/descriptor_lint.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+
+# put PATH LINES: the tree is that one file.
+put() {
+  rm -rf "$tree/longhaul"
+  mkdir -p "$tree/$(dirname "$1")"
+  printf '%b\n' "$2" >"$tree/$1"
+}
+accepts() {
+  put "$1" "$2"
+  bash "$lint" "$tree" || { echo "FAILED: $1 may have $2"; exit 1; }
+}
+rejects() {
+  put "$1" "$2"
+  local said
+  if said=$(bash "$lint" "$tree"); then echo "FAILED: $1 must not have $2"; exit 1; fi
+  [[ $said == "$1:"*": a descriptor is made"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+}
+
+accepts longhaul/io/file.cc '  const AboveStdio above;\n  const int fd = ::open(path, flags);'
+accepts longhaul/io/file.cc '  auto file = files.open(path);\n  file->open(path);\n  Thing Reader::open(Files& files) {'
+accepts longhaul/io/file_test.cc '  const int fd = ::open(path, flags);'
+accepts longhaul/io/file.cc '  fcntl(fd, F_SETFL, O_NONBLOCK);  // not ::open(path)'
+accepts longhaul/io/file.cc '  throw_errno(errno, "::open(");'
+for call in '::open(path, flags)' 'pipe2(ends, 0)' '::pipe(ends)' 'eventfd(0, 0)' 'socket(AF_INET, 0, 0)' 'openat(fd, path)' \
+  'mkstemp(path)' 'dup(fd)' 'dup2(fd, other)' 'fcntl(fd, F_DUPFD_CLOEXEC, 0)' 'io_uring_queue_init(8, &ring, 0)' \
+  'accept4(fd, 0, 0, 0)' 'fopen(path, "r")' 'std::fopen(path, "r")' 'memfd_create(name, 0)' 'epoll_create1(0)' \
+  'opendir(path)'; do
+  rejects longhaul/io/file.cc "  const int fd = $call;"
+done
+rejects longhaul/io/file.cc '  std::ifstream file(path);'
+rejects longhaul/io/file.cc '  std::ofstream file{path};'
+rejects longhaul/io/file.cc '  for (const auto& each : std::filesystem::directory_iterator(path)) {'
+rejects longhaul/io/file.cc '  std::filesystem::recursive_directory_iterator it(path, error);'
+rejects longhaul/io/file.cc '  const AboveStdio above;\n\n\n\n  const int fd = ::open(path, flags);'
+echo "the lint accepts and rejects as it should"
