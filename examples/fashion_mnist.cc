@@ -73,11 +73,17 @@ double test_accuracy(lh::Session& session, const Classifier& net, const ImageDat
   return static_cast<double>(correct) / static_cast<double>(test.count);
 }
 
+// Where nobody reads it any more, as after `| head -1` or when the terminal is closed, that is no error.
+template <typename... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stdout);
+  std::fflush(stdout);
+}
+
 // What went on, in one line for scripts.
 void report(const lh::Supervisor& sv, const Outcome& outcome) {
-  fmt::print("done step={} restored_from={} test_accuracy={:.4f} steps_per_sec={:.1f} checkpoint={}\n", outcome.step,
-             outcome.first_step, outcome.accuracy, outcome.steps_per_second,
-             sv.saver()->last_checkpoint().value_or("none"));
+  say("done step={} restored_from={} test_accuracy={:.4f} steps_per_sec={:.1f} checkpoint={}\n", outcome.step,
+      outcome.first_step, outcome.accuracy, outcome.steps_per_second, sv.saver()->last_checkpoint().value_or("none"));
 }
 
 // The matrices of the mlp are so small that a second thread costs more than it does.
@@ -86,7 +92,7 @@ int threads_for(const std::string& model) {
 }
 
 int run(const TrainingOptions& options) {
-  lh::Preemption preemption;  // SIGTERM, SIGUSR1: save, end with 75; SIGINT: save, end; SIGUSR2: save, go on
+  lh::Preemption preemption;  // SIGTERM, SIGHUP, SIGUSR1: save, end with 75; SIGINT: save, end; SIGUSR2: save, go on
   auto loading_train = load_images_in_background(options.data_dir, "train");
   auto loading_test = load_images_in_background(options.data_dir, "t10k");
   lh::set_intra_op_threads(options.threads > 0 ? options.threads : threads_for(options.model));
@@ -106,10 +112,9 @@ int run(const TrainingOptions& options) {
   Outcome outcome;
   sv.managed_session([&](lh::Session& session) {
     outcome.first_step = session.run(net.step).item<int64_t>();
-    if (!sv.restored_from().empty()) fmt::print("recovered step {} from {}\n", outcome.first_step, sv.restored_from());
-    fmt::print("checkpoints take {:.1f} MB each in {}, and as much memory again, kept from one to the next\n",
-               static_cast<double>(sv.saver()->bytes()) / 1e6, options.logdir);
-    std::fflush(stdout);
+    if (!sv.restored_from().empty()) say("recovered step {} from {}\n", outcome.first_step, sv.restored_from());
+    say("checkpoints take {:.1f} MB each in {}, and as much memory again, kept from one to the next\n",
+        static_cast<double>(sv.saver()->bytes()) / 1e6, options.logdir);
     train(sv, session, net, data, options, &outcome);
     outcome.accuracy = test_accuracy(session, net, data.test);
   });
@@ -126,7 +131,7 @@ int main(int argc, char** argv) {
     return run(parsed.options);
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    fmt::print(stderr, "fashion_mnist: {}\n", error.what());
+    std::fputs(fmt::format("fashion_mnist: {}\n", error.what()).c_str(), stderr);
     return 1;
   }
 }

@@ -15,6 +15,7 @@
 #include "longhaul/train/restarts.h"
 #include "longhaul/train/session_creator.h"
 #include "longhaul/train/step_context.h"
+#include "longhaul/train/write_signals.h"
 
 namespace longhaul {
 
@@ -130,6 +131,7 @@ class MonitoredSession {
   std::exception_ptr shut_down(const std::exception_ptr& error);
   std::exception_ptr close_current();
 
+  const WriteSignals write_signals_;
   const MonitoredSessionOptions options_;
   const Coordinator stops_;  // a child of the program's, the parent of each session's; its error: of a lost directory
   const bool recovers_;

@@ -18,10 +18,13 @@ namespace longhaul {
 inline constexpr int kPreemptedStatus = 75;  // EX_TEMPFAIL of sysexits.h: start me again
 
 struct PreemptionOptions {
-  std::vector<int> stop_signals{SIGTERM, SIGUSR1};  // the program is to end, and to be started again
-  std::vector<int> interrupt_signals{SIGINT};  // it is to end: no time presses, and exit_status() is none of theirs
-  std::vector<int> save_signals{SIGUSR2};      // a checkpoint is to be taken, and the training goes on
-  std::optional<Seconds> grace;                // from a stop signal until the kill; absent: PreemptionGrace
+  // The program is to end, and to be started again: SIGTERM, SIGHUP, SIGUSR1.
+  std::vector<int> stop_signals = signals_for({SignalUse::kTerminate, SignalUse::kHangUp, SignalUse::kWarn});
+  // It is to end: no time presses, and exit_status() is none of theirs. SIGINT.
+  std::vector<int> interrupt_signals = signals_for({SignalUse::kInterrupt});
+  // A checkpoint is to be taken, and the training goes on: SIGUSR2.
+  std::vector<int> save_signals = signals_for({SignalUse::kSave});
+  std::optional<Seconds> grace;  // from a stop signal until the kill; absent: PreemptionGrace
   int exit_status = kPreemptedStatus;
   Clock* clock = &Clock::real();
 };

@@ -47,7 +47,7 @@ PreemptionGrace::PreemptionGrace(std::optional<Seconds> told, const VariableRead
 
 PreemptionGrace::Period PreemptionGrace::after(int signal, double wall_time) const {
   if (fixed_) return *fixed_;
-  const bool is_warning = signal != 0 && signal != SIGTERM;
+  const bool is_warning = signal != 0 && signal != SIGTERM && signal != SIGHUP;
   if (is_warning && job_end_ && *job_end_ > wall_time) return {Seconds{*job_end_ - wall_time}, kJobEnd};
   return {kDefault, is_in_pod_ ? fmt::format("as Kubernetes gives unless told otherwise; {} tells", kVariable)
                                : fmt::format("unless {} tells otherwise", kVariable)};

@@ -16,7 +16,8 @@ VariableReader process_variables();
 // How long a program that is told to end has until it is killed, as far as that can be known. What comes first counts:
 //   - what the program says;
 //   - LONGHAUL_PREEMPTION_GRACE, in seconds;
-//   - for signals other than SIGTERM, SLURM_JOB_END_TIME, in seconds since 1970: Slurm sends them (sbatch --signal)
+//   - for signals other than SIGTERM and SIGHUP, SLURM_JOB_END_TIME, in seconds since 1970: Slurm sends them (sbatch
+//   --signal)
 //     some time before the end of the job. Its SIGTERM means KillWait or GraceTime, which it tells nobody: 30 s unless
 //     the cluster has another one;
 //   - 30 s, which is also what Kubernetes gives. A pod's terminationGracePeriodSeconds is in no variable, and not among

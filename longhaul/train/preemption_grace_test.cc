@@ -51,6 +51,10 @@ TEST(PreemptionGrace, SlurmsSigtermComesAtAnyTimeBeforeTheEndOfTheJob) {
   EXPECT_EQ(after(SIGTERM, {{"SLURM_JOB_END_TIME", "1600009000"}}), 30);
 }
 
+TEST(PreemptionGrace, AClosedTerminalIsNoWarningOfSlurms) {
+  EXPECT_EQ(after(SIGHUP, {{"SLURM_JOB_END_TIME", "1600009000"}}), 30);
+}
+
 TEST(PreemptionGrace, AJobWhoseEndIsPastOrUnknownHasTheDefault) {
   EXPECT_EQ(after(SIGUSR1, {{"SLURM_JOB_END_TIME", "1599999999"}}), 30);
   EXPECT_EQ(after(SIGUSR1, {{"SLURM_JOB_END_TIME", "soon"}}), 30);

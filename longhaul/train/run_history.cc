@@ -1,8 +1,6 @@
 #include "longhaul/train/run_history.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <string_view>
 #include <utility>
 
 #include "longhaul/train/save_interval.h"
@@ -13,16 +11,6 @@ namespace {
 constexpr size_t kMostCheckpoints = 16;  // that are remembered for their crashes
 constexpr double kWeightOfNewest = 0.5;
 constexpr Seconds kLongestPause{366 * 24 * 3600.0};
-
-// Of the text of a run's begin: run_journal.h.
-std::string boot_of(const std::string& process) {
-  constexpr std::string_view kBoot = " boot ";
-  const size_t at = process.find(kBoot);
-  if (at == process.npos) return "";
-  const std::string rest = process.substr(at + kBoot.size());
-  const std::string boot = rest.substr(0, rest.find(' '));
-  return boot == "-" ? "" : boot;
-}
 
 // Within a run events have the time of a clock that goes evenly; between two runs that of the machine's, which may have
 // been wrong in one of them. It is not known then how long the training was stopped.
@@ -35,7 +23,7 @@ Seconds passed_between(double before, double after) {
 
 void RunHistory::apply(const RunEvent& event) {
   account(event);
-  if (event.kind == RunEvent::Kind::kBegan) begin_run(event.text);
+  if (event.kind == RunEvent::Kind::kBegan) begin_run();
   move_to(event.step);
   switch (event.kind) {
     case RunEvent::Kind::kBegan:
@@ -54,7 +42,14 @@ void RunHistory::apply(const RunEvent& event) {
       sums_.phase = Phase::kStopped;
       break;
     case RunEvent::Kind::kDisturbed: sums_.stop_requested = true; return die();
-    case RunEvent::Kind::kFailed: blame_for_error(); return die();
+    case RunEvent::Kind::kFailed:
+      // An error while it is restored is the graph's, or the disk's: one that is damaged is passed over by itself.
+      if (sums_.phase != Phase::kRestoring) blame_checkpoint();
+      return die();
+    case RunEvent::Kind::kDied:
+      if (sums_.phase == Phase::kStopped) return;
+      blame_checkpoint();
+      return die();
   }
 }
 
@@ -99,20 +94,13 @@ double RunHistory::redone_share(std::optional<int64_t> to) const {
 // Within a run the step goes up: a checkpoint that was written while the training went on is of an earlier one.
 void RunHistory::move_to(std::optional<int64_t> step) {
   if (!step) return;
-  if (sums_.step) sums_.longest_mark = std::max(sums_.longest_mark, *step - *sums_.step);
   sums_.step = std::max(*step, sums_.step.value_or(0));
   sums_.highest_step = std::max(*step, sums_.highest_step.value_or(0));
 }
 
-void RunHistory::begin_run(const std::string& process) {
-  const std::string boot = boot_of(process);
-  if (sums_.phase != Phase::kStopped) {
-    if (!boot.empty() && boot == sums_.boot) blame_for_kill();
-    die();
-  }
+void RunHistory::begin_run() {
+  if (sums_.phase != Phase::kStopped) die();
   ++sums_.runs;
-  sums_.boot = boot;
-  sums_.longest_mark = 0;
   sums_.phase = Phase::kStarting;
   sums_.restored.clear();
   sums_.restored_step.reset();
@@ -143,25 +131,10 @@ void RunHistory::die() {
   sums_.phase = Phase::kStopped;
 }
 
-bool RunHistory::is_checkpoint_suspect() const {
-  return !sums_.has_saved && !sums_.stop_requested && !sums_.restored.empty();
-}
-
-// An error while it is restored is the graph's, or the disk's: one that is damaged is passed over by itself.
-void RunHistory::blame_for_error() {
-  if (!is_checkpoint_suspect() || sums_.phase == Phase::kRestoring) return;
+void RunHistory::blame_checkpoint() {
+  if (sums_.has_saved || sums_.stop_requested || sums_.restored.empty()) return;
   Crashes crashes = crashes_of(sums_.restored);
   ++crashes.count;
-  remember_crashes(std::move(crashes));
-}
-
-void RunHistory::blame_for_kill() {
-  if (!is_checkpoint_suspect()) return;
-  const bool has_made_steps = sums_.phase == Phase::kTraining;
-  Crashes crashes = crashes_of(sums_.restored);
-  const bool is_there_again = crashes.step && sums_.step && std::abs(*crashes.step - *sums_.step) <= sums_.longest_mark;
-  if (!has_made_steps || is_there_again) ++crashes.count;
-  if (has_made_steps) crashes.step = sums_.step;
   remember_crashes(std::move(crashes));
 }
 

@@ -23,6 +23,7 @@ struct RunEvent {
     kEnded,          // as it should
     kFailed,         // by an error of its own; text: which
     kDisturbed,      // by an error that another start may not meet: a full disk, a machine that does not answer
+    kDied,           // by a fatal signal of its own (CrashRecord); text: which. The next run knows it
   };
 
   Kind kind = Kind::kMark;
@@ -38,7 +39,7 @@ struct RunEvent {
 // What is remembered of all runs in a directory: the sum of their events.
 //
 //   stopped --began--> starting <--> restoring --training--> training --stop requested--> stopping
-//      ^------------------- ended, failed, disturbed; or the next one begins -------------------'
+//      ^------------------ ended, failed, disturbed, died; or the next one begins ---------------'
 //
 // Any order of events is possible, since a journal may have lost lines.
 class RunHistory {
@@ -46,8 +47,7 @@ class RunHistory {
   enum class Phase { kStopped, kStarting, kRestoring, kTraining, kStopping };
   struct Crashes {
     std::string checkpoint;
-    int64_t count = 0;            // of those that are held against it
-    std::optional<int64_t> step;  // to which the last run came that was killed after its first step
+    int64_t count = 0;  // of the runs that died of it
     bool operator==(const Crashes&) const = default;
   };
   struct Sums {
@@ -61,9 +61,7 @@ class RunHistory {
     // Of the run that began last:
     std::string restored;  // the checkpoint; empty: none
     std::optional<int64_t> restored_step;
-    std::string boot;          // of the machine, by its id; empty: not known
-    int64_t longest_mark = 0;  // the most steps from one event to the next
-    bool has_saved = false;    // a step that was not there yet
+    bool has_saved = false;  // a step that was not there yet
     bool stop_requested = false;
     std::vector<Crashes> crashes;
     bool operator==(const Sums&) const = default;
@@ -80,12 +78,11 @@ class RunHistory {
   const Sums& sums() const { return sums_; }
   const TimeLedger& ledger() const { return sums_.ledger; }
 
-  // How many runs were restored from this checkpoint and died of it, as it seems, before they had saved a new one:
-  //   - by an error of the program, once it was restored;
-  //   - or killed, by whom is not known: before the first step, or, give or take a mark, at the step at which the run
-  //     was killed that was restored from it and killed before. What makes a program crash does so at the same place.
-  // A run that was asked to stop, or was disturbed, does not count, nor one that the machine's end has killed; and one
-  // that saves or ends as it should takes the others off, and so does a checkpoint that is written anew.
+  // How many runs were restored from this checkpoint and died of it, before they had saved a new one: by an error of
+  // the program, once it was restored, or by a fatal signal of the process itself. A kill from outside says nothing of
+  // the checkpoint, and a run that has no end was killed from outside. A run that was asked to stop, or was disturbed,
+  // does not count; and one that saves or ends as it should takes the others off, and so does a checkpoint that is
+  // written anew.
   int64_t deaths_after(const std::string& checkpoint) const;
 
   bool operator==(const RunHistory&) const = default;
@@ -95,13 +92,11 @@ class RunHistory {
   void account_training(const RunEvent& event, Seconds passed);
   double redone_share(std::optional<int64_t> to) const;
   void move_to(std::optional<int64_t> step);
-  void begin_run(const std::string& process);
+  void begin_run();
   void recover(const RunEvent& event, Phase phase);
   void save(const RunEvent& event);
   void die();
-  bool is_checkpoint_suspect() const;
-  void blame_for_error();
-  void blame_for_kill();
+  void blame_checkpoint();
   Crashes crashes_of(const std::string& checkpoint) const;
   void forget_crashes(const std::string& checkpoint);
 

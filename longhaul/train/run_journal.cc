@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "longhaul/base/log.h"
@@ -65,7 +66,9 @@ std::string journal_path(const std::string& directory) {
 }
 
 void RunJournal::begin() {
+  crash_record_.reset();
   RunHistory before = read();
+  look_for_crash(before);
   std::string chosen = chosen_by_hand();
   {
     MutexLock lock(mutex_);
@@ -81,6 +84,34 @@ void RunJournal::begin() {
   }
   write_noted();
   note({.kind = Kind::kBegan, .text = process_text()});
+  open_crash_record();
+}
+
+void RunJournal::look_for_crash(RunHistory& before) const {
+  const RunHistory::Sums& sums = before.sums();
+  if (sums.phase == RunHistory::Phase::kStopped) return;
+  const std::optional<int> signal = read_crash_record(*options_.files, crash_path(), sums.runs);
+  if (!signal) return;
+  const std::string what = fmt::format("signal {} ({})", *signal, strsignal(*signal));
+  log_warning("{}: the run before this one died of {}, of its own{}", directory_, what,
+              sums.restored.empty() ? "" : fmt::format("; it had been restored from {}", sums.restored));
+  before.apply({.kind = Kind::kDied, .time = sums.until, .text = what});
+}
+
+// For files that are the system's: the handler of signals knows no others.
+void RunJournal::open_crash_record() {
+  if (!FileSystem::real().exists(path_)) return;
+  int64_t run;
+  {
+    MutexLock lock(mutex_);
+    run = history_.sums().runs;
+  }
+  try {
+    crash_record_ = std::make_unique<CrashRecord>(crash_path(), run);
+  } catch (const Error& error) {
+    log_warning("{}: if this run dies of a signal, the next one will take it for a kill from outside: {}", directory_,
+                error.what());
+  }
 }
 
 RunHistory RunJournal::read() const {
@@ -117,7 +148,8 @@ std::optional<std::string> RunJournal::pass_over(const std::string& prefix) {
   const int64_t deaths = history().deaths_after(base_name(prefix));
   if (has_reason_to_pass_over(base_name(prefix), deaths)) {
     return fmt::format(
-        "{} runs that were restored from it died of it, as it seems, before they had saved another one, as {} tells; "
+        "{} runs that were restored from it died of it, by an error or a fatal signal of their own, before they had "
+        "saved another one, as {} tells; it is kept until a checkpoint of a later step is saved; "
         "to try it again, name it in the file {}, or set pass_over_crashing_checkpoints to false",
         deaths, path_, kDefaultStateFile);
   }
@@ -135,7 +167,7 @@ void RunJournal::restored(const std::string& prefix, std::optional<int64_t> step
   const int64_t deaths = history().deaths_after(base_name(prefix));
   if (!options_.pass_over_crashing_checkpoints || deaths < kMostDeaths) return;
   log_warning(
-      "checkpoint {} is tried again, as {}: {} runs died of it, as it seems", prefix,
+      "checkpoint {} is tried again, as {}: {} runs died of it", prefix,
       has_reason_to_pass_over(base_name(prefix), deaths) ? "no other is left" : "the state file was edited to name it",
       deaths);
 }
@@ -179,10 +211,13 @@ void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed) {
   }
   RunHistory all;
   std::unique_ptr<WritableFile> file;
+  std::unique_ptr<CrashRecord> crash_record;
   {
     MutexLock lock(mutex_);
     if (!std::exchange(is_open_, false)) return;
     all = history_;
+    crash_record = std::move(crash_record_);
+    if (is_hanging_) static_cast<void>(crash_record.release());  // to remove its file might hang, too
     if (!is_writing_) file = std::move(file_);
   }
   file.reset();

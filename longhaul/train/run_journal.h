@@ -9,6 +9,7 @@
 #include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/io/file.h"
+#include "longhaul/train/crash_record.h"
 #include "longhaul/train/run_history.h"
 
 namespace longhaul {
@@ -34,7 +35,8 @@ std::string journal_path(const std::string& directory);
 //   closed --begin--> open: pass_over, restored or initialised, training, (mark | saved)*, stop_requested --ended-->
 //   closed
 //
-// Closed, nothing is noted and nothing known.
+// Closed, nothing is noted and nothing known. Open, it has a CrashRecord beside it, so that the next run can tell a
+// crash from a kill.
 //
 // What was noted is in the file when the call returns, so a kill of the process loses nothing of it; a crash of the
 // machine may lose what came since the begin of the run, or since its end once that is noted. A journal that is missing
@@ -76,7 +78,10 @@ class RunJournal {
     bool to_disk = false;
   };
 
+  std::string crash_path() const { return path_ + ".crash"; }
   RunHistory read() const;
+  void look_for_crash(RunHistory& before) const;
+  void open_crash_record();
   std::string chosen_by_hand() const;
   bool has_reason_to_pass_over(const std::string& checkpoint, int64_t deaths) const;
   void note(RunEvent event);
@@ -99,6 +104,7 @@ class RunJournal {
   double began_wall_ GUARDED_BY(mutex_) = 0;
   std::string chosen_ GUARDED_BY(mutex_);  // the checkpoint, by hand; empty: none
   RunHistory history_ GUARDED_BY(mutex_);
+  std::unique_ptr<CrashRecord> crash_record_;  // null: not open, or there can be none
   bool is_restoring_ GUARDED_BY(mutex_) = false;
   bool begins_ GUARDED_BY(mutex_) = false;  // the file is to be replaced
   std::string lines_ GUARDED_BY(mutex_);    // noted, and in nobody's work yet

@@ -16,14 +16,15 @@ using Kind = RunEvent::Kind;
 using Phase = RunHistory::Phase;
 
 constexpr std::string_view kFirstLine = "longhaul run journal 1";
-constexpr std::string_view kSums = "sums", kCrashed = "crashed", kNone = "-";
+constexpr std::string_view kSums = "sums", kDeaths = "deaths", kNone = "-";
+constexpr std::string_view kKillsOfBefore = "crashed";  // of versions that counted kills too, which say nothing
 constexpr size_t kChecksumDigits = 8;
 constexpr size_t kMostText = 1024;            // bytes
 constexpr double kLatestTime = 253402300799;  // the end of the year 9999
 constexpr double kMostSeconds = 1e15;
 constexpr int64_t kMostCount = int64_t{1} << 62;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 11> kKinds{{{Kind::kBegan, "began"},
+constexpr std::array<std::pair<Kind, std::string_view>, 12> kKinds{{{Kind::kBegan, "began"},
                                                                     {Kind::kRestoring, "restoring"},
                                                                     {Kind::kRestored, "restored"},
                                                                     {Kind::kInitialised, "initialised"},
@@ -33,7 +34,8 @@ constexpr std::array<std::pair<Kind, std::string_view>, 11> kKinds{{{Kind::kBega
                                                                     {Kind::kStopRequested, "stop"},
                                                                     {Kind::kEnded, "ended"},
                                                                     {Kind::kFailed, "failed"},
-                                                                    {Kind::kDisturbed, "disturbed"}}};
+                                                                    {Kind::kDisturbed, "disturbed"},
+                                                                    {Kind::kDied, "died"}}};
 constexpr std::array<std::pair<Phase, std::string_view>, 5> kPhases{{{Phase::kStopped, "stopped"},
                                                                      {Phase::kStarting, "starting"},
                                                                      {Phase::kRestoring, "restoring"},
@@ -101,10 +103,6 @@ class Words {
     if (rest_.starts_with(kNone)) return word(), std::nullopt;
     return seconds();
   }
-  std::string word_if_any() {
-    const std::string_view text = word();
-    return text == kNone ? "" : std::string(text);
-  }
   template <typename Names>
   auto value_of(const Names& names) {
     const std::string_view text = word();
@@ -139,13 +137,12 @@ RunEvent parse_event(Words& words) {
 
 std::string format_sums(const RunHistory::Sums& sums) {
   const TimeLedger& ledger = sums.ledger;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {}", kSums, name_of(kPhases, sums.phase),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} - 0 {} {}", kSums, name_of(kPhases, sums.phase),
                      sums.until, step_text(sums.step), step_text(sums.highest_step), sums.runs, sums.interruptions,
                      sums.save_cost ? fmt::format("{}", sums.save_cost->count()) : std::string(kNone),
                      ledger.training.count(), ledger.redone.count(), ledger.saving.count(), ledger.restoring.count(),
                      ledger.initialising.count(), ledger.stopped.count(), sums.has_saved ? 1 : 0,
-                     sums.stop_requested ? 1 : 0, sums.boot.empty() ? kNone : sums.boot, sums.longest_mark,
-                     step_text(sums.restored_step), one_line(sums.restored));
+                     sums.stop_requested ? 1 : 0, step_text(sums.restored_step), one_line(sums.restored));
 }
 
 RunHistory::Sums parse_sums(Words& words) {
@@ -165,8 +162,8 @@ RunHistory::Sums parse_sums(Words& words) {
   }
   sums.has_saved = words.flag();
   sums.stop_requested = words.flag();
-  sums.boot = words.word_if_any();
-  sums.longest_mark = words.count();
+  words.word();
+  words.count();
   sums.restored_step = words.step();
   sums.restored = words.rest();
   return sums;
@@ -186,12 +183,11 @@ void apply_line(std::string_view line, RunHistory& history) {
   Words words = checked_words(line);
   if (words.next() == kSums) {
     history = RunHistory(parse_sums(words));
-  } else if (words.next() == kCrashed) {
+  } else if (words.next() == kDeaths) {
     words.word();
     const int64_t count = words.count();
-    const std::optional<int64_t> step = words.step();
-    history.remember_crashes({words.rest(), count, step});
-  } else {
+    history.remember_crashes({words.rest(), count});
+  } else if (words.next() != kKillsOfBefore) {
     history.apply(parse_event(words));
   }
 }
@@ -210,8 +206,7 @@ std::string format_run_event(const RunEvent& event) {
 std::string format_run_history(const RunHistory& history) {
   std::string text = fmt::format("{}\n", kFirstLine) + checked(format_sums(history.sums()));
   for (const RunHistory::Crashes& crashes : history.sums().crashes) {
-    text += checked(
-        fmt::format("{} {} {} {}", kCrashed, crashes.count, step_text(crashes.step), one_line(crashes.checkpoint)));
+    text += checked(fmt::format("{} {} {}", kDeaths, crashes.count, one_line(crashes.checkpoint)));
   }
   return text;
 }

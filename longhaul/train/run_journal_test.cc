@@ -1,8 +1,13 @@
 #include "longhaul/train/run_journal.h"
 
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/io/crc32c.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/train/run_journal_format.h"
@@ -24,17 +29,28 @@ class RunJournalTest : public ::testing::Test {
     return journal;
   }
   // A run that is killed after it was restored, before its first step.
-  void die_after(const std::string& prefix) {
+  void be_killed_after(const std::string& prefix) {
     const auto journal = begin();
     journal->pass_over(prefix);
     journal->restored(prefix, 100);
   }
-  void die_at(int64_t step) {
+  // One that fails of its own.
+  void die_after(const std::string& prefix) {
     const auto journal = begin();
-    journal->restored(prefix(), 100);
-    journal->training(101);
-    for (int64_t mark = 110; mark < step; mark += 10) journal->mark(mark);
-    journal->mark(step);
+    journal->pass_over(prefix);
+    journal->restored(prefix, 100);
+    journal->ended(std::make_exception_ptr(InternalError("diverged")));
+  }
+  // One that dies of a signal, in a process of its own.
+  void crash_after(const std::string& prefix) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto journal = begin();
+      journal->pass_over(prefix);
+      journal->restored(prefix, 100);
+      std::abort();
+    }
+    waitpid(child, nullptr, 0);
   }
   std::string text() { return read_file(FileSystem::real(), path()); }
   void put(const std::string& contents) { write_file_atomically(FileSystem::real(), path(), contents); }
@@ -123,7 +139,6 @@ TEST_F(RunJournalTest, AllThatAHistoryKnowsIsInItsText) {
   die_after(prefix());
   die_after(prefix());
   die_after(directory.file("model.ckpt-50"));
-  die_at(500);
   const auto journal = begin();
   journal->restored(directory.file("model.ckpt-7"), 7);
   journal->training(8);
@@ -172,7 +187,7 @@ TEST_F(RunJournalTest, ACheckpointAfterWhichTwoRunsDiedIsPassedOver) {
   die_after(prefix());
   const std::string why = begin()->pass_over(prefix()).value_or("");
   EXPECT_THAT(why,
-              HasSubstr("2 runs that were restored from it died of it, as it seems, before they had saved another"));
+              HasSubstr("2 runs that were restored from it died of it, by an error or a fatal signal of their own"));
   EXPECT_THAT(why, HasSubstr("name it in the file checkpoint, or set pass_over_crashing_checkpoints to false"));
   EXPECT_EQ(begin()->pass_over(directory.file("model.ckpt-50")), std::nullopt);
 }
@@ -195,12 +210,52 @@ TEST_F(RunJournalTest, OneThatWasNamedInTheStateFileSinceIsNotPassedOver) {
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is tried again, as the state file was edited to name it"));
 }
 
-TEST_F(RunJournalTest, KillsAtTheSameStepAreToldFromOthers) {
-  for (const int64_t step : {900, 300, 700, 102}) die_at(step);
-  EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 0);
-  die_at(102);
-  die_at(102);
+TEST_F(RunJournalTest, KillsFromOutsidePassNothingOver) {
+  for (int i = 0; i < 20; ++i) be_killed_after(prefix());
+  EXPECT_EQ(begin()->pass_over(prefix()), std::nullopt);
+  EXPECT_EQ(on_disk().sums().interruptions, 20);
+}
+
+TEST_F(RunJournalTest, SignalsOfTheProcessItselfDo) {
+  const LogRecorder log;
+  crash_after(prefix());
+  EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1);
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              HasSubstr("the run before this one died of signal 6 (Aborted), of its own; it had been restored from "
+                        "model.ckpt-100"));
+  be_killed_after(prefix());
+  EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1) << "a crash is counted once";
+  crash_after(prefix());
   EXPECT_NE(begin()->pass_over(prefix()), std::nullopt);
+}
+
+TEST_F(RunJournalTest, ACrashIsCountedOnceAlsoIfTheNextRunIsKilledAsItBegins) {
+  crash_after(prefix());
+  const std::string record = read_file(FileSystem::real(), path() + ".crash");
+  begin();
+  write_file_atomically(FileSystem::real(), path() + ".crash", record);
+  EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1);
+}
+
+TEST_F(RunJournalTest, WhatIsCalledACrashInJournalsOfBeforeHasNoWeight) {
+  const auto line = [](const std::string& text) { return fmt::format("{:08x} {}\n", crc32c(text), text); };
+  put("longhaul run journal 1\n" +
+      line("sums stopped 1000 250 260 3 1 0.125 190.5 20.25 0.5 1.5 2.25 30 1 0 "
+           "6e0c0d1b-8d0e-4f6e-9a0e-1a2b3c4d5e6f 60 100 model.ckpt-90") +
+      line("crashed 2 230 model.ckpt-100") + line("crashed 1 - model.ckpt-100"));
+  const ParsedJournal parsed = parse_run_journal(text());
+  EXPECT_EQ(parsed.damaged_lines, 0);
+  EXPECT_EQ(parsed.history.sums().highest_step, 260);
+  EXPECT_EQ(parsed.history.sums().restored, "model.ckpt-90");
+  EXPECT_EQ(parsed.history.ledger().stopped, Seconds{30});
+  EXPECT_EQ(begin()->pass_over(prefix()), std::nullopt);
+}
+
+TEST_F(RunJournalTest, TheRecordOfCrashesGoesWithTheRun) {
+  const auto journal = begin();
+  EXPECT_TRUE(FileSystem::real().exists(path() + ".crash"));
+  journal->ended();
+  EXPECT_FALSE(FileSystem::real().exists(path() + ".crash"));
 }
 
 TEST_F(RunJournalTest, NoneIsPassedOverIfThatIsNotWanted) {

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <utility>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/base/log.h"
 
 namespace longhaul {
@@ -56,13 +57,19 @@ void handle(int signal) {
   if (!asks_for_stop[static_cast<size_t>(signal)]) {
     tell(signal);
   } else if (is_second(nanoseconds_now())) {
-    end_by(signal);
+    if (signal != SIGHUP) end_by(signal);  // nobody presses that twice: a shell and the kernel both send it
   } else {
     int none = 0;
     first_signal.compare_exchange_strong(none, signal);
     tell(signal);
   }
   errno = saved_errno;
+}
+
+// As nohup(1) leaves it: the program is to outlive its terminal.
+bool is_left_alone(int signal) {
+  struct sigaction now {};
+  return signal == SIGHUP && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
 // A stop without a coordinator's error, again and again: it may be cleared.
@@ -109,12 +116,14 @@ StopSignals::~StopSignals() {
 
 // The end that the handler writes to does not block: a full pipe has signals enough.
 void StopSignals::open_pipe() {
+  const AboveStdio above;
   if (pipe2(pipe_.data(), O_CLOEXEC) != 0) throw_errno(errno, "make a pipe for signals");
   fcntl(pipe_[1], F_SETFL, O_NONBLOCK);
 }
 
 void StopSignals::install() {
   const auto catch_signal = [this](int signal, bool is_stop) {
+    if (is_left_alone(signal)) return;
     struct sigaction action {};
     action.sa_handler = handle;
     action.sa_flags = SA_RESTART;

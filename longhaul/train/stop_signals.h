@@ -8,12 +8,14 @@
 
 #include "longhaul/base/thread.h"
 #include "longhaul/train/coordinator.h"
+#include "longhaul/train/used_signals.h"
+#include "longhaul/train/write_signals.h"
 
 namespace longhaul {
 
 // What is done about signals. The functions are called on a thread, never two at a time; they must not throw.
 struct SignalHandling {
-  std::vector<int> stop_signals{SIGINT, SIGTERM};
+  std::vector<int> stop_signals = stopping_signals();
   std::vector<int> other_signals;             // are told as often as they come, and end nothing
   std::function<void(int signal)> on_signal;  // one of them came
   std::function<void()> meanwhile;            // ten times a second; may be empty
@@ -26,15 +28,17 @@ struct SignalHandling {
 //
 // The first stop signal is taken; another one, of whatever kind, has its default action, so that a second Ctrl-C ends a
 // program that does not stop. What comes within a tenth of a second of the first is the same one, sent twice: as
-// timeout(1) does it, to the process and to its group. The stop holds: where preparing a session clears it, because the
-// signal came early, it is requested again. The handlers only write a byte to a pipe; a thread ("lh-signals") reads it
-// and calls. One at a time in a process: FailedPreconditionError otherwise. The destructor puts the handlers of before
-// back. What clusters expect of a program beyond a stop: Preemption.
+// timeout(1) does it, to the process and to its group; and a closed terminal's SIGHUP, which a shell and the kernel
+// both send, ends nothing that stops already. Where SIGHUP was ignored before, as by nohup(1), it stays so. The stop
+// holds: where preparing a session clears it, because the signal came early, it is requested again. The handlers only
+// write a byte to a pipe; a thread ("lh-signals") reads it and calls. One at a time in a process:
+// FailedPreconditionError otherwise. The destructor puts the handlers of before back. What clusters expect of a program
+// beyond a stop: Preemption.
 class StopSignals {
  public:
-  explicit StopSignals(const Coordinator& coord, std::vector<int> signals = {SIGINT, SIGTERM});
+  explicit StopSignals(const Coordinator& coord, std::vector<int> signals = stopping_signals());
   // `on_signal` is called on the thread, once for each signal that came; it must not throw.
-  explicit StopSignals(std::function<void(int signal)> on_signal, std::vector<int> signals = {SIGINT, SIGTERM});
+  explicit StopSignals(std::function<void(int signal)> on_signal, std::vector<int> signals = stopping_signals());
   explicit StopSignals(SignalHandling handling);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
@@ -50,6 +54,7 @@ class StopSignals {
   void watch() const;
   bool wait_for_byte() const;
 
+  const WriteSignals write_signals_;
   const SignalHandling handling_;
   std::array<int, 2> pipe_{-1, -1};
   std::vector<std::pair<int, struct sigaction>> before_;  // the actions of before

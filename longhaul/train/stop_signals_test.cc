@@ -47,6 +47,28 @@ TEST(StopSignals, TheHandlersOfBeforeComeBack) {
   EXPECT_EQ(before.sa_handler, after.sa_handler);
 }
 
+TEST(StopSignals, AClosedTerminalRequestsTheStopAsOftenAsItIsTold) {
+  const Coordinator coord;
+  const StopSignals signals(coord);
+  raise(SIGHUP);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // until it is not the first one, sent twice
+  raise(SIGHUP);
+  EXPECT_EQ(signals.signal_received(), SIGHUP);
+}
+
+TEST(StopSignals, AClosedTerminalThatWasToBeIgnoredIsIgnored) {
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    const Coordinator coord;
+    const StopSignals signals(coord);
+    raise(SIGHUP);
+    EXPECT_EQ(signals.signal_received(), 0);
+  }
+  raise(SIGHUP);
+  std::signal(SIGHUP, SIG_DFL);
+}
+
 TEST(StopSignals, ThereIsOneAtATime) {
   const StopSignals signals(Coordinator{});
   EXPECT_THROW(StopSignals(Coordinator{}), FailedPreconditionError);

@@ -38,6 +38,25 @@ std::shared_ptr<SaveAttempts> make_attempts(const SupervisorOptions& options) {
                                                             .clock = options.clock});
 }
 
+// A managed session, of which a Supervisor has one at a time.
+class ManagedSessionTurn {
+ public:
+  explicit ManagedSessionTurn(std::atomic<bool>& is_taken) : is_taken_(is_taken) {
+    if (!is_taken_.exchange(true)) return;
+    throw FailedPreconditionError(
+        "managed_session() of this Supervisor runs already, in another thread or around this call: it has one session "
+        "at "
+        "a time. Threads that train with it share the body's session (coord().start_thread()); another training has a "
+        "Supervisor, and a logdir, of its own");
+  }
+  ~ManagedSessionTurn() { is_taken_ = false; }
+  ManagedSessionTurn(const ManagedSessionTurn&) = delete;
+  ManagedSessionTurn& operator=(const ManagedSessionTurn&) = delete;
+
+ private:
+  std::atomic<bool>& is_taken_;
+};
+
 }  // namespace
 
 Supervisor::Supervisor(SupervisorOptions options)
@@ -315,6 +334,7 @@ void Supervisor::save_last(const std::shared_ptr<Session>& session) {
 }
 
 void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {
+  const ManagedSessionTurn turn(has_managed_session_);
   std::shared_ptr<Session> session;
   coord_.clear_stop();
   stop_on_exception([&] {

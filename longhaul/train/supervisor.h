@@ -16,6 +16,7 @@
 #include "longhaul/train/supervisor_services.h"
 #include "longhaul/train/teardown.h"
 #include "longhaul/train/weight_digest_service.h"
+#include "longhaul/train/write_signals.h"
 
 namespace longhaul {
 
@@ -154,6 +155,8 @@ class Supervisor {
   void save_last(const std::shared_ptr<Session>& session);
   void close_writer();
 
+  const WriteSignals write_signals_;
+  std::atomic<bool> has_managed_session_{false};
   SupervisorOptions options_;  // of those that only the chief uses, a non-chief has none
   Graph& graph_;
   const Coordinator coord_;

@@ -311,5 +311,26 @@ TEST_F(TwoSupervisorsTest, AChiefThatComesBackToALiveModelLeavesItAsItIs) {
   chief.stop();
 }
 
+TEST_F(LifecycleTest, ASecondManagedSessionBesideTheFirstIsRefusedAndLeavesItAlone) {
+  Supervisor sv(options);
+  const auto message = [&]() -> std::string {
+    try {
+      sv.managed_session([](Session&) {});
+      return "it was allowed";
+    } catch (const FailedPreconditionError& error) {
+      return error.what();
+    }
+  };
+  sv.managed_session([&](Session& session) {
+    std::string from_another_thread;
+    std::thread([&] { from_another_thread = message(); }).join();
+    EXPECT_THAT(from_another_thread, HasSubstr("managed_session() of this Supervisor runs already"));
+    EXPECT_THAT(message(), HasSubstr("has a Supervisor, and a logdir, of its own"));
+    EXPECT_FALSE(sv.should_stop());
+    EXPECT_NO_THROW(session.run(v));
+  });
+  EXPECT_NO_THROW(sv.managed_session([](Session&) {}));
+}
+
 }  // namespace
 }  // namespace longhaul
