@@ -15,19 +15,39 @@ void CheckpointList::add(const std::string& prefix, double time, std::optional<d
   if (retention_.max_to_keep > 0) {
     std::erase_if(entries_, [&](const Entry& entry) { return entry.prefix == prefix; });
     entries_.push_back({prefix, time});
-    while (entries_.size() > static_cast<size_t>(retention_.max_to_keep)) {
-      const Entry oldest = entries_.front();
-      entries_.pop_front();
-      retire(oldest);
-    }
+    release_older_than(prefix);
+    retire_what_is_too_many();
   }
   doom_what_is_held_no_more();
+}
+
+void CheckpointList::hold(const std::string& prefix) {
+  if (is_listed(prefix)) held_.insert(prefix);
+}
+
+void CheckpointList::release_older_than(const std::string& prefix) {
+  const std::optional<int64_t> step = split_step(prefix).step;
+  std::erase_if(held_, [&](const std::string& held) { return held == prefix || split_step(held).step < step; });
+}
+
+std::deque<CheckpointList::Entry>::iterator CheckpointList::oldest_not_held() {
+  return std::find_if(entries_.begin(), entries_.end(),
+                      [&](const Entry& each) { return !held_.contains(each.prefix); });
+}
+
+void CheckpointList::retire_what_is_too_many() {
+  while (entries_.size() - held_.size() > static_cast<size_t>(retention_.max_to_keep)) {
+    const auto oldest = oldest_not_held();
+    const Entry entry = *oldest;
+    entries_.erase(oldest);
+    retire(entry);
+  }
 }
 
 void CheckpointList::retire(const Entry& entry) {
   if (const auto kept = kept_.find(entry.prefix); kept != kept_.end()) {
     kept->second.fallen_out = true;
-    if (is_held(entry.prefix)) return;
+    if (is_pinned_or_best(entry.prefix)) return;
     kept_.erase(kept);
   }
   if (is_to_be_preserved(entry, last_preserved_)) {
@@ -37,7 +57,7 @@ void CheckpointList::retire(const Entry& entry) {
   }
 }
 
-bool CheckpointList::is_held(const std::string& prefix) const {
+bool CheckpointList::is_pinned_or_best(const std::string& prefix) const {
   const auto kept = kept_.find(prefix);
   if (kept == kept_.end()) return false;
   const std::vector<std::string> best = this->best();
@@ -53,7 +73,7 @@ std::vector<std::string> CheckpointList::droppable() const {
   std::vector<std::string> prefixes;
   double last_preserved = last_preserved_;
   for (size_t i = 0; i + 1 < entries_.size(); ++i) {
-    if (is_held(entries_[i].prefix)) continue;
+    if (held_.contains(entries_[i].prefix) || is_pinned_or_best(entries_[i].prefix)) continue;
     if (is_to_be_preserved(entries_[i], last_preserved)) {
       last_preserved = entries_[i].time;
     } else {
@@ -86,6 +106,7 @@ void CheckpointList::doom_what_is_held_no_more() {
 
 void CheckpointList::reset(const std::vector<std::string>& prefixes, const std::vector<double>& times) {
   entries_.clear();
+  held_.clear();
   for (size_t i = 0; i < prefixes.size(); ++i) {
     std::erase(doomed_, prefixes[i]);
     if (const auto kept = kept_.find(prefixes[i]); kept != kept_.end()) kept->second.fallen_out = false;

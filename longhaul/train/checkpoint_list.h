@@ -1,6 +1,7 @@
 #pragma once
 
 #include <deque>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,9 @@ class CheckpointList {
   void reset(const std::vector<std::string>& prefixes, const std::vector<double>& times);
   void set_last_preserved(double last_preserved, double now);
 
+  // Stays listed, beside as many others as are to be kept, until one of a later step is added.
+  void hold(const std::string& prefix);
+
   std::vector<std::string> prefixes() const;
 
   // For the state file, with `latest` as the newest.
@@ -58,8 +62,8 @@ class CheckpointList {
   // Dooms what fell out and is held no more; add() does so, too.
   void doom_what_is_held_no_more();
 
-  // Those that newer ones will push out to be deleted, the oldest first: without the newest, the held, and those that
-  // will be preserved. For want of room one may go before its turn: it is listed no more, and doomed.
+  // Those that newer ones will push out to be deleted, the oldest first: without the newest, the held, the pinned, the
+  // best, and those that will be preserved. For want of room one may go before its turn: it is listed no more, and doomed.
   std::vector<std::string> droppable() const;
   void drop(const std::string& prefix);
 
@@ -73,13 +77,17 @@ class CheckpointList {
     double time;
   };
   bool is_listed(const std::string& prefix) const;
-  bool is_held(const std::string& prefix) const;
+  bool is_pinned_or_best(const std::string& prefix) const;
   bool is_to_be_preserved(const Entry& entry, double last_preserved) const;
+  void release_older_than(const std::string& prefix);
+  std::deque<Entry>::iterator oldest_not_held();
+  void retire_what_is_too_many();
   void retire(const Entry& entry);
 
   const Retention retention_;
-  std::deque<Entry> entries_;  // oldest first
-  KeptCheckpoints kept_;       // those with a pin or a metric, listed or fallen out; and what add() is to doom
+  std::deque<Entry> entries_;   // oldest first
+  std::set<std::string> held_;  // of them
+  KeptCheckpoints kept_;        // those with a pin or a metric, listed or fallen out; and what add() is to doom
   std::vector<std::string> doomed_;
   double last_preserved_;
 };

@@ -247,6 +247,11 @@ void ManagedCheckpoints::recover(const CheckpointState& state) {
   }
 }
 
+void ManagedCheckpoints::hold(const std::vector<std::string>& prefixes) {
+  MutexLock lock(mutex_);
+  for (const std::string& prefix : prefixes) list_.hold(key_of(prefix));
+}
+
 void ManagedCheckpoints::adopt_retention(const std::string& prefix, const std::string& latest_filename) {
   const auto found = find_retention(files_, directory_name(prefix), latest_filename);
   if (!found) return;  // not written yet, or damaged: nobody has said anything

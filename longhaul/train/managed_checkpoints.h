@@ -49,6 +49,9 @@ class ManagedCheckpoints {
   // Those of the state that exist, with the pins and metrics that stand beside the state file.
   void recover(const CheckpointState& state);
 
+  // Those of them that are listed are not deleted until a checkpoint of a later step than their own is recorded.
+  void hold(const std::vector<std::string>& prefixes);
+
   // NotFoundError: there is no such checkpoint to pin.
   void pin(const std::string& prefix, const std::string& latest_filename);
   void unpin(const std::string& prefix, const std::string& latest_filename);

@@ -29,6 +29,28 @@ std::set<std::string> canonical(const std::vector<std::string>& prefixes) {
   return names;
 }
 
+double commit_time(FileSystem& files, const std::string& prefix) {
+  const std::vector<double> committed = checkpoint_mtimes(files, {prefix});
+  return committed.empty() ? 0 : committed[0];
+}
+
+bool is_listed(const std::vector<Managed>& managed, const std::string& prefix) {
+  const std::string key = canonical_prefix(prefix);
+  return std::any_of(managed.begin(), managed.end(),
+                     [&](const Managed& each) { return canonical_prefix(each.prefix) == key; });
+}
+
+// What stands before the restored one and is of a later step was passed over, now or by an earlier run.
+std::vector<std::string> skipped_before(const std::string& restored, const std::vector<std::string>& listed) {
+  const std::optional<int64_t> step = split_step(restored).step;
+  std::vector<std::string> skipped;
+  for (const std::string& prefix : listed) {
+    if (canonical_prefix(prefix) == canonical_prefix(restored)) break;
+    if (split_step(prefix).step > step) skipped.push_back(prefix);
+  }
+  return skipped;
+}
+
 // Those of them that come after the restored one come before it.
 void move_before_restored(const std::set<std::string>& passed_over, const std::string& restored,
                           std::vector<Managed>& managed) {
@@ -47,17 +69,17 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
   const std::string restored = canonical_prefix(recovery.restored.value());
   const bool timed = listed.all_model_checkpoint_timestamps.size() == listed.all_model_checkpoint_paths.size();
   std::vector<Managed> managed;
-  bool has_restored = false;
   std::set<std::string> seen;
   for (size_t i = 0; i < listed.all_model_checkpoint_paths.size(); ++i) {
     if (!seen.insert(listed.all_model_checkpoint_paths[i]).second) continue;
     const std::string prefix = prefix_in(files, directory, listed.all_model_checkpoint_paths[i]);
     if (left_out.contains(canonical_prefix(prefix))) continue;
-    has_restored = has_restored || canonical_prefix(prefix) == restored;
     managed.push_back({prefix, timed ? listed.all_model_checkpoint_timestamps[i] : 0});
   }
-  const std::vector<double> committed = checkpoint_mtimes(files, {*recovery.restored});
-  if (!has_restored) managed.push_back({*recovery.restored, committed.empty() ? 0 : committed[0]});
+  for (const std::string& prefix : recovery.passed_over) {
+    if (!is_listed(managed, prefix)) managed.push_back({prefix, commit_time(files, prefix)});
+  }
+  if (!is_listed(managed, restored)) managed.push_back({*recovery.restored, commit_time(files, *recovery.restored)});
   move_before_restored(canonical(recovery.passed_over), restored, managed);
 
   CheckpointState state{.last_preserved_timestamp = listed.last_preserved_timestamp};
@@ -72,6 +94,7 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
     if (timed) state.all_model_checkpoint_timestamps.push_back(time);
   }
   saver.recover_last_checkpoints(state);
+  saver.hold_checkpoints(skipped_before(restored, state.all_model_checkpoint_paths));
 }
 
 }  // namespace longhaul

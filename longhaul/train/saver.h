@@ -164,6 +164,8 @@ class Saver {
   // when one was last kept for good (SaverOptions::keep_checkpoint_every_n_hours).
   void recover_last_checkpoints(const std::vector<std::string>& prefixes);
   void recover_last_checkpoints(const CheckpointState& state) { managed_.recover(state); }
+  // Those of them that are managed are not deleted before a checkpoint of a later step than their own is saved.
+  void hold_checkpoints(const std::vector<std::string>& prefixes) { managed_.hold(prefixes); }
 
   // A pinned checkpoint is not deleted, however old. Unpinned, it is deleted by the next save unless something else
   // keeps it. NotFoundError: there is no such checkpoint. They wait for a save under way.
