@@ -22,6 +22,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void send(int signal) const;
+  pid_t pid() const { return pid_; }
 
   // The exit status, or 128 + the signal that ended it. Fails the test if it takes longer.
   int wait(std::chrono::seconds timeout = std::chrono::seconds(120));

@@ -63,7 +63,8 @@ class CheckpointList {
   void doom_what_is_held_no_more();
 
   // Those that newer ones will push out to be deleted, the oldest first: without the newest, the held, the pinned, the
-  // best, and those that will be preserved. For want of room one may go before its turn: it is listed no more, and doomed.
+  // best, and those that will be preserved. For want of room one may go before its turn: it is listed no more, and
+  // doomed.
   std::vector<std::string> droppable() const;
   void drop(const std::string& prefix);
 
