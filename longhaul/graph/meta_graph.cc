@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "longhaul/base/nearest_name.h"
 #include "longhaul/graph/collection_def.h"
 #include "longhaul/graph/default_attrs.h"
 #include "longhaul/graph/graph_def.h"
@@ -128,7 +129,8 @@ class Exporter {
     const std::vector<std::string> there = graph_.collection_keys();
     for (const std::string& key : options_.collections.value_or(there)) {
       if (std::find(there.begin(), there.end(), key) == there.end()) {
-        throw InvalidArgumentError(fmt::format("the graph has no collection '{}'", key));
+        throw InvalidArgumentError(
+            fmt::format("the graph has no collection '{}'{}", key, nearest_name_hint(key, there)));
       }
       const auto collection = collection_to_proto(
           key, graph_.collection(key),

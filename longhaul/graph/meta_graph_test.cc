@@ -296,6 +296,9 @@ TEST_F(MetaGraphTest, CollectionsCanBeChosen) {
   EXPECT_THAT(message_of_error<InvalidArgumentError>(
                   [&] { export_meta_graph(graph_, {.collections = std::vector<std::string>{"nothing"}}); }),
               HasSubstr("no collection 'nothing'"));
+  EXPECT_THAT(message_of_error<InvalidArgumentError>(
+                  [&] { export_meta_graph(graph_, {.collections = std::vector<std::string>{"trainable_variable"}}); }),
+              HasSubstr("no collection 'trainable_variable'; did you mean 'trainable_variables'?"));
 }
 
 TEST_F(MetaGraphTest, AScopeIsAMetaGraphOfItsOwn) {  // SA-97

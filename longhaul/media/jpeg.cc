@@ -189,9 +189,10 @@ bool is_jpeg(std::string_view bytes) {
 
 Tensor decode_jpeg(std::string_view bytes, int64_t channels, int64_t ratio, bool fancy_upscaling) {
   if (channels != 0 && channels != 1 && channels != 3)
-    throw InvalidArgumentError(fmt::format("a JPEG image in {} channels", channels));
+    throw InvalidArgumentError(
+        fmt::format("a JPEG image in {} channels: they are 0 (as in the file), 1 or 3", channels));
   if (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 8)
-    throw InvalidArgumentError(fmt::format("a ratio of {}: it is 1, 2, 4 or 8", ratio));
+    throw InvalidArgumentError(fmt::format("a JPEG image made smaller in a ratio of {}: it is 1, 2, 4 or 8", ratio));
   if (!is_jpeg(bytes)) throw InvalidArgumentError(fmt::format("the {} bytes are no JPEG image", bytes.size()));
   JpegReader reader(bytes);
   const auto check = [&](bool done) {

@@ -234,9 +234,9 @@ bool is_png(std::string_view bytes) {
 
 Tensor decode_png(std::string_view bytes, int64_t channels, DType dtype) {
   if (channels < 0 || channels == 2 || channels > 4)
-    throw InvalidArgumentError(fmt::format("a PNG image in {} channels", channels));
+    throw InvalidArgumentError(fmt::format("a PNG image in {} channels: they are 0 (as in the file), 1, 3 or 4", channels));
   if (dtype != kUInt8 && dtype != kUInt16)
-    throw InvalidArgumentError(fmt::format("a PNG image as {}", dtype_name(dtype)));
+    throw InvalidArgumentError(fmt::format("a PNG image as {}: it is read as uint8 or uint16", dtype_name(dtype)));
   if (!is_png(bytes)) throw InvalidArgumentError(fmt::format("the {} bytes are no PNG image", bytes.size()));
   PngReader reader(bytes);
   const auto check = [&](bool done) {
@@ -256,7 +256,9 @@ Tensor decode_png(std::string_view bytes, int64_t channels, DType dtype) {
 
 std::string encode_png(const Tensor& image, int64_t compression) {
   check_encodable(image);
-  if (compression < -1 || compression > 9) throw InvalidArgumentError(fmt::format("compression {}", compression));
+  if (compression < -1 || compression > 9)
+    throw InvalidArgumentError(
+        fmt::format("the compression of a PNG image is -1 (the default) to 9, not {}", compression));
   constexpr int kColors[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                              PNG_COLOR_TYPE_RGB_ALPHA};
   Header header;

@@ -93,8 +93,11 @@ void PlanBuilder::find_what_follows_writes() {
     if (after) after_write_.insert(op);
     if (after || writes(op)) write_or_after.insert(op);
   }
-  if (plan_.snapshot_ && std::any_of(needed_.begin(), needed_.end(), writes)) {
-    throw InvalidArgumentError("a snapshot run must not write variables");
+  const auto write = std::find_if(needed_.begin(), needed_.end(), writes);
+  if (plan_.snapshot_ && write != needed_.end()) {
+    throw InvalidArgumentError(
+        fmt::format("a snapshot run must not write variables, and {} ({}) does: fetch what is read in a run of its own",
+                    write->name(), write->type()));
   }
 }
 

@@ -12,7 +12,13 @@ namespace {
 StepWatch checked(StepWatch watch) {
   if (watch.step.valid() && watch.step.op().type() == "Identity") watch.step = watch.step.op().inputs()[0];
   const bool is_step = watch.step.valid() && watch.step.op().type() == "VariableV2" && watch.step.dtype() == kInt64;
-  if (!is_step) throw InvalidArgumentError("the step that is watched must be an int64 variable");
+  if (!is_step) {
+    throw InvalidArgumentError(fmt::format(
+        "the step that is watched must be an int64 variable, as ops::global_step() makes it, and is {}",
+        watch.step.valid()
+            ? fmt::format("{} ({}), {}", watch.step.name(), watch.step.op().type(), dtype_name(watch.step.dtype()))
+            : "an empty Output"));
+  }
   if (watch.every <= 0) throw InvalidArgumentError(fmt::format("steps cannot be watched every {}", watch.every));
   return watch;
 }

@@ -54,7 +54,9 @@ To convert(From value) {
 
 Tensor::Tensor(DType dtype, Shape shape)
     : dtype_(dtype), shape_(std::move(shape)), num_elements_(shape_.num_elements()) {
-  if (!is_known_dtype(dtype)) throw InvalidArgumentError(fmt::format("a tensor of dtype {}", static_cast<int>(dtype)));
+  if (!is_known_dtype(dtype))
+    throw InvalidArgumentError(
+        fmt::format("a tensor of dtype {} ({}): no tensor has it", static_cast<int>(dtype), dtype_name(dtype)));
   if (num_elements_ < 0) throw InvalidArgumentError("a tensor needs a fully defined shape, not " + shape_.to_string());
   if (dtype == kString) {
     auto strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(num_elements_));

@@ -101,9 +101,24 @@ std::string some_of(const char* what, const std::vector<std::string>& names) {
   return fmt::format("; {}: {}{}", what, fmt::join(first, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
+// The graph beside a checkpoint, if it is one that it takes little memory to read.
+std::optional<proto::GraphDef> read_small_graph(FileSystem& files, const std::string& path) {
+  constexpr uint64_t kMostBytes = 4 << 20;
+  proto::MetaGraphDef meta_graph;
+  try {
+    if (files.open(path)->size() > kMostBytes) return std::nullopt;
+    if (!meta_graph.ParseFromString(read_file(files, path))) return std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return std::move(*meta_graph.mutable_graph_def());
+}
+
 // What is not the same in two graphs whose fingerprints differ.
-std::string graph_difference(const proto::GraphDef& then, const proto::GraphDef& now) {
-  const std::map<std::string, std::string> before = nodes_of(then), after = nodes_of(now);
+std::string graph_difference(FileSystem& files, const std::string& path, const Graph& graph) {
+  const auto then = read_small_graph(files, path);
+  if (!then) return "it was made with another graph";
+  const std::map<std::string, std::string> before = nodes_of(*then), after = nodes_of(to_graph_def(graph));
   std::vector<std::string> gone, fresh, changed;
   for (const auto& [name, bytes] : before) {
     const auto found = after.find(name);

@@ -28,7 +28,11 @@ Output as_output(const CollectionItem& item, const std::string& key) {
   if (const auto* output = std::get_if<Output>(&item)) return *output;
   if (const auto* variable = std::get_if<VariableInfo>(&item)) return variable->read;
   if (const auto* op = std::get_if<Operation>(&item); op != nullptr && op->num_outputs() > 0) return op->output();
-  throw InvalidArgumentError("collection " + key + " must begin with a tensor");
+  const auto* op = std::get_if<Operation>(&item);
+  throw InvalidArgumentError(fmt::format(
+      "collection {} must begin with a tensor, and begins with {}: add what it is to be as the first, or pass it", key,
+      op != nullptr ? fmt::format("operation {} ({}), which returns none", op->name(), op->type())
+                    : "what is neither a tensor nor an operation"));
 }
 
 OpList as_ops(const CollectionItem& item, const std::string& key) {
