@@ -37,7 +37,7 @@ double test_accuracy(torch::nn::Sequential& net, const ImageDataset& test) {
 }
 
 int run(const PlainOptions& options) {
-  lh::Preemption preemption;  // +  SIGTERM, SIGUSR1: save, end with 75; SIGINT: save, end; SIGUSR2: save, go on
+  lh::Preemption preemption;  // +  SIGTERM, SIGHUP, SIGUSR1: save, end with 75; SIGUSR2: save, go on
   const ImageDataset data = load_images(options.data_dir, "train");
   const ImageDataset test = load_images(options.data_dir, "t10k");
   const Batches batches(data, /*seed=*/1, kBatch);

@@ -43,9 +43,10 @@ void add_flags(CLI::App& app, TrainingOptions& options) {
 template <typename Options>
 Parsed<Options> parse(int argc, char** argv, const char* what) {
   Parsed<Options> parsed;
-  CLI::App app(std::string(what) +
-               " Stop it at any moment and start it again: it goes on.\nExit status: 0 done, also "
-               "after Ctrl-C; 1 an error; 2 wrong usage; 75 stopped by SIGTERM or SIGUSR1, to be started again.");
+  CLI::App app(
+      std::string(what) +
+      " Stop it at any moment and start it again: it goes on.\nExit status: 0 done, also "
+      "after Ctrl-C; 1 an error; 2 wrong usage; 75 stopped by SIGTERM, SIGHUP or SIGUSR1, to be started again.");
   app.option_defaults()->always_capture_default();
   add_flags(app, parsed.options);
   try {
