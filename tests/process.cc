@@ -29,6 +29,14 @@ void open_for_writing(posix_spawn_file_actions_t* actions, int descriptor, const
   posix_spawn_file_actions_addopen(actions, descriptor, path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
 }
 
+// A test may run under nohup, or in the background, where these are ignored; the program is to have them as always.
+sigset_t signals_of_terminals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGHUP, SIGINT, SIGPIPE}) sigaddset(&signals, signal);
+  return signals;
+}
+
 }  // namespace
 
 Process::Process(const std::vector<std::string>& command, std::string output_path, Stdio stdio)
@@ -44,7 +52,13 @@ Process::Process(const std::vector<std::string>& command, std::string output_pat
   for (int descriptor = 0; !is_open && descriptor < 3; ++descriptor) {
     posix_spawn_file_actions_addclose(&actions, descriptor);
   }
-  EXPECT_EQ(posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ), 0) << command[0];
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  const sigset_t by_default = signals_of_terminals();
+  posix_spawnattr_setsigdefault(&attributes, &by_default);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
+  EXPECT_EQ(posix_spawn(&pid_, arguments[0], &actions, &attributes, arguments.data(), environ), 0) << command[0];
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
 }
 

@@ -48,6 +48,7 @@ TEST(StopSignals, TheHandlersOfBeforeComeBack) {
 }
 
 TEST(StopSignals, AClosedTerminalRequestsTheStopAsOftenAsItIsTold) {
+  std::signal(SIGHUP, SIG_DFL);  // the tests may run under nohup
   const Coordinator coord;
   const StopSignals signals(coord);
   raise(SIGHUP);

@@ -120,27 +120,27 @@ TEST_F(SupervisorJournalTest, PassesOverACheckpointAfterWhichItDiedTwice) {
 
 TEST_F(SupervisorJournalTest, WhatIsPassedOverIsKeptUntilALaterStepIsSaved) {
   const auto has = [&](int step) { return exists(directory.file("model.ckpt-" + std::to_string(step))); };
-  const auto run_and_save_each = [&](int count) {
+  const auto run_and_save_every_second_step = [&](int count) {
     restart();
     Supervisor sv(options);
     sv.managed_session([&](Session& session) {
       for (int i = 0; i < count; ++i) {
-        make_steps(session, 1);
+        make_steps(session, 2);
         sv.saver()->save(session, sv.save_path(), step);
       }
     });
   };
   run_steps(3);
-  run_steps(20);
+  run_steps(21);
   die();
   die();
-  run_and_save_each(7);
-  EXPECT_TRUE(has(23)) << "though more than five were saved since";
-  EXPECT_FALSE(has(4)) << "the others are deleted as ever";
-  run_and_save_each(7);
-  EXPECT_TRUE(has(23)) << "also in the run after that, which was restored from another one";
-  run_and_save_each(9);
-  EXPECT_FALSE(has(23)) << "26 is later";
+  run_and_save_every_second_step(7);
+  EXPECT_TRUE(has(24)) << "though more than five were saved since";
+  EXPECT_FALSE(has(5)) << "the others are deleted as ever";
+  run_and_save_every_second_step(3);
+  EXPECT_TRUE(has(24)) << "also in the run after that, which was restored from another one";
+  run_and_save_every_second_step(9);
+  EXPECT_FALSE(has(24)) << "later steps are saved";
 }
 
 TEST_F(SupervisorJournalTest, WhereAllWereCrashedAfterTheNewestIsTriedAgain) {
