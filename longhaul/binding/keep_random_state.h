@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <mutex>
+#include <utility>
 
 namespace longhaul {
 

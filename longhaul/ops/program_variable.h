@@ -45,9 +45,9 @@ namespace ops {
 // inside of operations that write variables. AlreadyExistsError: the name is taken in this scope.
 Variable program_variable(const Scope& scope, std::string_view name, ProgramValue value, bool trainable = false);
 
-// A value of the program that savers save with the variables (those without a var_list), and that a checkpoint may lack:
-// `assign` is then called with a tensor of shape [0]. In checkpoints it is called `key`; left out: by its name in the
-// graph. It is in no collection of variables, and needs no initializer. A restore calls `check` before it changes
+// A value of the program that savers save with the variables (those without a var_list), and that a checkpoint may
+// lack: `assign` is then called with a tensor of shape [0]. In checkpoints it is called `key`; left out: by its name in
+// the graph. It is in no collection of variables, and needs no initializer. A restore calls `check` before it changes
 // anything, with what the checkpoint has; it throws if that cannot be restored.
 void optional_program_value(const Scope& scope, std::string_view name, ProgramValue value, std::string key = "",
                             std::function<void(const Tensor&)> check = nullptr);

@@ -1,0 +1,29 @@
+#include "longhaul/binding/carried_state.h"
+
+#include <algorithm>
+
+namespace longhaul {
+
+CarriedState::Look CarriedState::look_at(const at::Tensor& tensor) {
+  return {tensor, tensor.defined() ? TensorLook::of(tensor) : TensorLook()};
+}
+
+bool CarriedState::contains(const c10::TensorImpl* tensor) const {
+  return std::any_of(tensors_.begin(), tensors_.end(),
+                     [&](const at::Tensor* carried) { return carried->unsafeGetTensorImpl() == tensor; });
+}
+
+void CarriedState::begin() {
+  before_.clear();
+  for (const at::Tensor* tensor : tensors_) before_.push_back(look_at(*tensor));
+}
+
+bool CarriedState::changed() const {
+  return !std::equal(tensors_.begin(), tensors_.end(), before_.begin(), before_.end(),
+                     [](const at::Tensor* tensor, const Look& before) {
+                       const Look now = look_at(*tensor);
+                       return now.tensor.is_same(before.tensor) && now.look.same_value(before.look);
+                     });
+}
+
+}  // namespace longhaul
