@@ -108,8 +108,8 @@ void ResumeWatch::look_at_updates() {
     find(Kind::kOptimizer,
          fmt::format("{} is trained by the step function, and no optimizer is bound that has it: what an optimizer "
                      "keeps (its moments, its counts, the learning rate) is in no checkpoint. Pass the optimizer to "
-                     "torch_training(), or, where the program updates it itself and keeps nothing for that, say so "
-                     "(TorchTrainingOptions::updates_without_optimizer)",
+                     "torch_training(), or, where the program updates it itself, or binds what its optimizer keeps in "
+                     "another way, say so (TorchTrainingOptions::updates_without_optimizer)",
                      names_[i].name));
   }
   if (rates_.rate_changed_in_step() && !declared_.rates_follow_step) {

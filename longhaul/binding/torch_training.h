@@ -115,8 +115,8 @@ struct TorchTrainingOptions {
   // The step function, or the loop, sets the learning rates by the step's number: their changes are no sign of a
   // scheduler that was forgotten.
   bool rates_follow_step = false;
-  // The step function updates parameters itself, and keeps nothing for that: no sign of an optimizer that was
-  // forgotten.
+  // The step function updates parameters itself, or what its optimizer keeps is bound in another way
+  // (ops::program_variable): no sign of an optimizer that was forgotten.
   bool updates_without_optimizer = false;
   // false: the steps are counted in a variable of their own. For a second training in a graph.
   bool counts_global_step = true;
