@@ -46,7 +46,7 @@ class LogdirAwayTest : public SupervisorFixture {
       as_time_passes([&] { return sv.save_status().consecutive_failures >= 3; });
       EXPECT_FALSE(sv.should_stop());
       EXPECT_THAT(sv.save_status().last_error, HasSubstr(expected_error));
-      if (files.exists(logdir)) EXPECT_THAT(files.list(logdir), IsEmpty());
+      EXPECT_TRUE(!files.exists(logdir) || files.list(logdir).empty());
       bring_back(logdir);
       as_time_passes([&] { return sv.save_status().last_prefix == sv.save_path() + "-1"; });
       session.run(train);
@@ -65,8 +65,7 @@ TEST_F(LogdirAwayTest, TheTrainingGoesOnAndSavesWhenItIsBack) {
 }
 
 TEST_F(LogdirAwayTest, AnotherOneInItsPlaceIsNamedAndNotWrittenTo) {
-  train_while_away([&] { files.make_directories(logdir); },
-                   logdir + ": another directory has that name now: expected ");
+  train_while_away([&] { files.make_directories(logdir); }, logdir + ": another directory has that name now");
 }
 
 TEST_F(LogdirAwayTest, OneThatIsRemovedIsNotMadeAnewAndTheLastSaveSaysSo) {
@@ -222,17 +221,15 @@ TEST_F(RelativePathsTest, ASupervisorsBodyMayChangeTheWorkingDirectory) {
   {
     const WorkingDirectory there(other.path());
     sv.managed_session([&](Session& session) {
-      for (int i = 0; i < 2; ++i) {
-        session.run(train);
-        sv.saver()->save(session, sv.save_path(), step);
-      }
+      eventually([&] { return sv.save_status().last_prefix == sv.save_path() + "-0"; });
+      session.run(train);
     });
   }
   EXPECT_THAT(files.list(other.path()), IsEmpty());
-  EXPECT_FALSE(exists("logdir/model.ckpt-1"));
-  EXPECT_TRUE(exists("logdir/model.ckpt-2"));
-  EXPECT_TRUE(exists("mirror/model.ckpt-2"));
-  EXPECT_THAT(state("logdir"), AllOf(HasSubstr("\"model.ckpt-2\""), Not(HasSubstr(directory.path()))));
+  EXPECT_FALSE(exists("logdir/model.ckpt-0"));
+  EXPECT_TRUE(exists("logdir/model.ckpt-1"));
+  EXPECT_TRUE(exists("mirror/model.ckpt-1"));
+  EXPECT_THAT(state("logdir"), AllOf(HasSubstr("\"model.ckpt-1\""), Not(HasSubstr(directory.path()))));
 }
 
 TEST_F(RelativePathsTest, AnAbsoluteOneIsAbsoluteInTheStateFile) {

@@ -111,7 +111,8 @@ TEST_P(SupervisorsEnd, ByStopLetsGoOfAllWhateverThrows) {
   session->run(train);
   sv.saver()->save(*session, sv.save_path(), step);
   events_files.fail_writes_after(0);
-  EXPECT_EQ(error_of([&] { sv.stop(); }), sink.has_thrown() ? "the sink: " + std::string(GetParam()) : "");
+  const std::string error = error_of([&] { sv.stop(); });
+  EXPECT_EQ(error, sink.has_thrown() ? "the sink: " + std::string(GetParam()) : "");
   EXPECT_EQ(sink.has_thrown(), GetParam() != std::string());
   expect_all_is_let_go();
 }
