@@ -54,7 +54,7 @@ void check_went_on(const Training& training, const FaultyRun& run) {
 
 // Whether it was there when the directory went.
 bool runs_until(testing::Process& process, const Training& training, Random& random) {
-  return has_begun(process) && process.runs_for(moment(random, training.length * 3 / 4));
+  return has_begun(process) && process.runs_for(moment(random, training.from_first_step() * 3 / 4));
 }
 
 // What a start has to keep when the index files are lost: the data and meta graphs of these, and the state file.
@@ -102,7 +102,7 @@ FaultyRun run_with_directory_away_for_a_while(const Training& training, Random& 
     check_went_on(training, run);
     return run;
   }
-  if (below(random, 2) == 0 && process->runs_for(moment(random, training.length))) process->send(SIGKILL);
+  if (below(random, 2) == 0 && process->runs_for(moment(random, training.from_first_step()))) process->send(SIGKILL);
   return finished(*process, fault,
                   left < kStepsOfASave ? std::vector{0, 1, 128 + SIGKILL} : std::vector{0, 128 + SIGKILL});
 }

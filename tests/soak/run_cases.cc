@@ -82,10 +82,13 @@ FaultyRun crash_of_itself(const Training& training, Random& random) {
                   {0, 128 + (aborts ? SIGABRT : SIGSEGV)});
 }
 
+// A signal that comes when all is done, and nobody waits for it any more, kills.
 FaultyRun run_until_signal(const Training& training, Random& random, int signal, const std::string& fault) {
   const auto process = start(training);
-  if (has_begun(*process) && process->runs_for(moment(random, training.length))) process->send(signal);
-  return finished(*process, fault, {0, kPreempted});
+  if (has_begun(*process) && process->runs_for(moment(random, training.from_first_step()))) process->send(signal);
+  FaultyRun run = finished(*process, fault, {0, kPreempted});
+  if (run.reached >= training.steps) run.may_end_with.push_back(128 + signal);
+  return run;
 }
 FaultyRun hang_up(const Training& training, Random& random) {
   return run_until_signal(training, random, SIGHUP, "SIGHUP");

@@ -191,12 +191,15 @@ class Soak {
     if (run.status == kPreemptedStatus && now < run.reached) {
       fail(fmt::format("it was stopped at step {}, and its last checkpoint is of step {}", run.reached, now));
     }
+    if (run.status == 0 && now < options_.steps && !run.fault.starts_with("bit flipped")) {
+      fail(fmt::format("it ended well ({}), and its last checkpoint is of step {}:\n{}", run.fault, now, run.log));
+    }
     note_end(run, before, now);
   }
 
   // An error before the first step may have come after the restore.
   void note_end(const FaultyRun& run, const std::set<int64_t>& before, int64_t now) {
-    const bool by_signal = run.status > 128 && run.status != 128 + SIGKILL;
+    const bool by_signal = run.status == 128 + SIGSEGV || run.status == 128 + SIGABRT;
     const std::vector<int64_t> tried = expected_start_.of(before);
     std::optional<int64_t> restored = run.restored;
     if (!restored && run.status == 1 && !tried.empty()) restored = tried.front();

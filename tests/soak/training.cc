@@ -79,7 +79,7 @@ FaultyRun run_undisturbed(const Training& training) {
 
 FaultyRun run_and_kill(const Training& training, Random& random) {
   const auto process = start(training);
-  if (has_begun(*process)) process->runs_for(moment(random, training.length / 2));
+  if (has_begun(*process)) process->runs_for(moment(random, training.from_first_step()));
   process->send(SIGKILL);
   return finished(*process, "killed after its first step", {0, 128 + SIGKILL});
 }

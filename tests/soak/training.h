@@ -26,6 +26,8 @@ struct Training {
   std::string program, directory;  // the program is exact_resume_program
   int64_t steps = 0, width = 0;
   milliseconds start{0}, length{0};  // how long a run needs to its first step, and to its end
+
+  milliseconds from_first_step() const { return length - start; }
 };
 
 // What one process of a training did, and what was done to it.
