@@ -129,7 +129,8 @@ std::vector<Position> curve_in_files(const std::string& directory) {
 
 std::vector<Position> curve_shown(const std::string& directory, independent::Rule rule) {
   std::vector<Position> points;
-  for (const auto& point : independent::CurveReader::read(directory, rule).at("loss").points) {
+  const independent::Curves curves = independent::CurveReader::read(directory, rule);
+  for (const auto& point : curves.at("loss").points) {
     points.push_back(scaled(point.step, point.number));
   }
   return points;
