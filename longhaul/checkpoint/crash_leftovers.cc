@@ -56,19 +56,19 @@ class Sweep {
     }
   }
 
-  void name_what_nobody_knows() const {
+  std::vector<std::string> name_what_nobody_knows() const {
     std::vector<std::string> unknown;
     for (const std::string& name : files_.list(directory_)) {
       const auto base = base_of_data_name(name);
       if (!base || !is_ours(without_aside(*base)) || has_index(*base) || named_.kept.contains(*base)) continue;
       unknown.push_back(name);
     }
-    if (unknown.empty()) return;
+    if (unknown.empty()) return unknown;
     log_warning(
         "{} data files in {} have no index, and no save has announced them: they are kept, but are no checkpoint; "
-        "bring "
-        "their index files, or remove them by hand: {}",
+        "bring their index files, or remove them by hand: {}",
         unknown.size(), directory_, excerpt(fmt::format("{}", fmt::join(unknown, ", ")), kMostShown));
+    return unknown;
   }
 
   // What they announce is removed durably before them.
@@ -163,13 +163,15 @@ class Sweep {
 
 }  // namespace
 
-void remove_crash_leftovers(FileSystem& files, const std::string& directory, const std::string& basename) {
-  if (!files.is_directory(directory)) return;
+std::vector<std::string> remove_crash_leftovers(FileSystem& files, const std::string& directory,
+                                                const std::string& basename) {
+  if (!files.is_directory(directory)) return {};
   Sweep sweep(files, directory, basename);
   sweep.finish_deletions();
   sweep.remove_uncommitted();
-  sweep.name_what_nobody_knows();
+  std::vector<std::string> unknown = sweep.name_what_nobody_knows();
   sweep.remove_temporaries();
+  return unknown;
 }
 
 }  // namespace longhaul

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "longhaul/io/file.h"
 
@@ -16,10 +17,11 @@ namespace longhaul {
 //   4. Temporary files: of checkpoints, of the state file and its neighbours, of the graph.
 // Nothing else is touched. A whole checkpoint is the Saver's to delete, or nobody's. One that the state file or the
 // retention file names as kept is none of these though its index is lost; it is damaged (train/fall_back.h). Other data
-// files without an index are kept, and named in the log: of a copy that is under way, perhaps.
+// files without an index are kept, named in the log and returned: of a copy that is under way, perhaps.
 //
 // Nothing is being saved in the directory, and the caller has it locked; each removal asks check_directory_owner()
 // first.
-void remove_crash_leftovers(FileSystem& files, const std::string& directory, const std::string& basename);
+std::vector<std::string> remove_crash_leftovers(FileSystem& files, const std::string& directory,
+                                                const std::string& basename);
 
 }  // namespace longhaul

@@ -89,8 +89,8 @@ void mark_damaged(const FallBackOptions& options, const std::string& prefix) {
 // One restore, from the first candidate to the last.
 class FallingBack {
  public:
-  FallingBack(Saver& saver, Session& session, const FallBackOptions& options)
-      : saver_(saver), session_(session), options_(options) {}
+  FallingBack(Saver& saver, Session& session, const FallBackOptions& options, std::vector<std::string> unknown)
+      : saver_(saver), session_(session), options_(options), unknown_(std::move(unknown)) {}
 
   FallBack run() {
     const RecoverySearch found = search_for_recovery(options_);
@@ -170,12 +170,13 @@ class FallingBack {
           "mirror reachable, or train without one to start afresh",
           options_.directory, options_.mirror, out_of_reach_));
     }
-    explain_nothing_restored(options_, result_.damaged, without_index);
+    explain_nothing_restored(options_, result_.damaged, without_index, unknown_);
   }
 
   Saver& saver_;
   Session& session_;
   const FallBackOptions& options_;
+  const std::vector<std::string> unknown_;  // data files of which nothing says that they were committed, or were not
   FallBack result_;
   std::vector<std::string> failed_;  // which could not be restored, though they are not known to be damaged
   Code failure_code_ = Code::kOk;    // of the first of them
@@ -186,12 +187,14 @@ class FallingBack {
 }  // namespace
 
 FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOptions& options) {
+  std::vector<std::string> unknown;
   if (is_held(options.directory)) {
     check_state_file(*options.files, options.directory);
     tidy(options.directory, [&] { complete_corrupt_sets(*options.files, options.directory); });
-    tidy(options.directory, [&] { remove_crash_leftovers(*options.files, options.directory, options.basename); });
+    tidy(options.directory,
+         [&] { unknown = remove_crash_leftovers(*options.files, options.directory, options.basename); });
   }
-  return FallingBack(saver, session, options).run();
+  return FallingBack(saver, session, options, std::move(unknown)).run();
 }
 
 }  // namespace longhaul

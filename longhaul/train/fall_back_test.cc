@@ -218,6 +218,16 @@ TEST_F(LostIndexTest, DataThatNobodyNamesIsKeptWithAWarning) {
   EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[2], 0, 1)));
 }
 
+TEST_F(LostIndexTest, WhereTheStateFileIsLostAsWellTrainingDoesNotStartAfresh) {
+  lock();
+  std::filesystem::remove(directory.file("checkpoint"));
+  for (const std::string& prefix : prefixes) lose_index(prefix);
+  EXPECT_THAT(error_of([&] { restored(); }),
+              AllOf(HasSubstr("without their index files"), HasSubstr("model-3.data-00000-of-00001")));
+  EXPECT_THROW(manager().prepare_session(prepare), DataLossError);
+  EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[0], 0, 1)));
+}
+
 TEST_F(FallBackTest, AStateFileWhoseCheckpointsAreAllGoneIsWarnedOf) {
   for (const std::string& prefix : prefixes) remove_checkpoint(FileSystem::real(), prefix);
   const LogRecorder log;

@@ -43,6 +43,14 @@ std::string listed(const Names& names) {
       directory, listed(missing), damaged.empty() ? "" : fmt::format("; others are damaged ({})", listed(damaged))));
 }
 
+[[noreturn]] void throw_unknown(const std::string& directory, const std::vector<std::string>& unknown) {
+  throw DataLossError(fmt::format(
+      "{} has no checkpoint, but data files of checkpoints without their index files: {}. No save has left them, and "
+      "a training that began afresh could write over them. Bring the index files back; to start afresh, move these "
+      "files away or use another directory",
+      directory, listed(unknown)));
+}
+
 void refuse_v1(const FallBackOptions& options, const NamedCheckpoints& named) {
   FileSystem& files = *options.files;
   std::vector<std::string> prefixes = find_v1_checkpoints(files, options.directory, options.basename);
@@ -59,8 +67,8 @@ void warn_of_gone(const FallBackOptions& options, const NamedCheckpoints& named)
   const std::string state = join_path(options.directory, kDefaultStateFile);
   log_warning(
       "{} names {} checkpoints, and none of them is there, so nothing is restored: {}. Should they be there (a copy "
-      "that "
-      "is not complete, a disk that is not mounted), stop this run and bring them back, before it writes its own; to "
+      "that is not complete, a disk that is not mounted), stop this run and bring them back, before it writes its own; "
+      "to "
       "start afresh without this warning, remove {} and {}.retention",
       state, named.kept.size(), listed(named.kept), state, state);
 }
@@ -68,10 +76,11 @@ void warn_of_gone(const FallBackOptions& options, const NamedCheckpoints& named)
 }  // namespace
 
 void explain_nothing_restored(const FallBackOptions& options, const std::vector<std::string>& damaged,
-                              const std::vector<std::string>& without_index) {
+                              const std::vector<std::string>& without_index, const std::vector<std::string>& unknown) {
   if (!damaged.empty() || !without_index.empty()) throw_damaged(options.directory, damaged, without_index);
   const NamedCheckpoints named = named_checkpoints(*options.files, options.directory);
   refuse_v1(options, named);
+  if (!unknown.empty()) throw_unknown(options.directory, unknown);
   warn_of_gone(options, named);
 }
 
