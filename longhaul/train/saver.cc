@@ -196,13 +196,19 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
   const auto bytes = is_there ? bytes_on_disk(prefix) : write_or_make_room(prefix, std::move(snapshot.values), options);
   if (!bytes) return std::nullopt;
   report.bytes = *bytes;
+  conclude(report, start, options);
+  return prefix;
+}
+
+// What comes after the commit; `start` is when the save began.
+void Saver::conclude(SaveReport report, Seconds start, const SaveOptions& options) {
+  const std::string prefix = report.prefix;
   if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
   if (options.write_state) managed_.record(prefix, record_options(prefix, options));
   report.total = options_.clock->now() - start;
   saves_.note_saved(report, options.write_state);
   if (options.write_state) saves_.tell(prefix);
   if (options.after_save) options.after_save(report);
-  return prefix;
 }
 
 bool Saver::is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const {

@@ -225,6 +225,7 @@ class Saver {
   uint64_t bytes_on_disk(const std::string& prefix) const;
   std::optional<std::string> try_to_save(Session& session, const std::string& path, const StepSource& step,
                                          const SaveOptions& options) REQUIRES(saving_);
+  void conclude(SaveReport report, Seconds start, const SaveOptions& options) REQUIRES(saving_);
   std::optional<uint64_t> write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
                                              const SaveOptions& options);
   uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
