@@ -13,10 +13,10 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
-#include "longhaul/graph/graph_files.h"
 #include "longhaul/graph/meta_info.h"
 #include "longhaul/io/crc64.h"
 #include "longhaul/ops/program_variable.h"
+#include "longhaul/proto/parsed_size.h"
 #include "longhaul/proto/serialize.h"
 
 namespace longhaul {
@@ -107,7 +107,7 @@ std::optional<proto::GraphDef> read_small_graph(FileSystem& files, const std::st
   proto::MetaGraphDef meta_graph;
   try {
     if (files.open(path)->size() > kMostBytes) return std::nullopt;
-    if (!meta_graph.ParseFromString(read_file(files, path))) return std::nullopt;
+    if (!proto::parse_within_limits(read_file(files, path), &meta_graph)) return std::nullopt;
   } catch (const Error&) {
     return std::nullopt;
   }
@@ -133,14 +133,6 @@ std::string graph_difference(FileSystem& files, const std::string& path, const G
   }
   return "it was made with another graph" + some_of("operations that are gone", gone) +
          some_of("operations that are new", fresh) + some_of("operations with other values, types or inputs", changed);
-}
-
-std::string graph_difference(FileSystem& files, const std::string& path, const Graph& now) {
-  try {
-    return graph_difference(read_meta_graph(files, path).graph_def(), to_graph_def(now));
-  } catch (const Error& error) {
-    return "it was made with another graph, which cannot be read: " + std::string(error.what());
-  }
 }
 
 // The operation of the variable that a saver reads.
