@@ -150,7 +150,7 @@ TEST_F(EnvironmentOfCheckpoints, AnotherSeedIsCalledThat) {
 TEST_F(EnvironmentOfCheckpoints, APartOfATrainingIsNoneToGoOnWith) {
   Saver saver(options);
   const std::string saved = save(saver);
-  Saver part({.graph = &graph, .var_list = {{a}, {b}}, .name = "pretrained", .files = &files});
+  Saver part({.graph = &graph, .var_list = std::vector<SaveEntry>{a, b}, .name = "pretrained", .files = &files});
   EXPECT_EQ(warning_of(part, *session, saved), "") << "the step that the training advances is not restored";
   EXPECT_NE(warning_of(saver, *session, saved), "");
 }
