@@ -118,7 +118,8 @@ std::optional<proto::GraphDef> read_small_graph(FileSystem& files, const std::st
 std::string graph_difference(FileSystem& files, const std::string& path, const Graph& graph) {
   const auto then = read_small_graph(files, path);
   if (!then) return "it was made with another graph";
-  const std::map<std::string, std::string> before = nodes_of(*then), after = nodes_of(to_graph_def(graph));
+  const std::map<std::string, std::string> before = nodes_of(*then),
+                                           after = nodes_of(to_meta_graph_def(graph).graph_def());
   std::vector<std::string> gone, fresh, changed;
   for (const auto& [name, bytes] : before) {
     const auto found = after.find(name);
