@@ -9,8 +9,8 @@ namespace longhaul {
 
 // Finds the name that somebody may have meant who wrote one that is not there: with the fewest letters to insert,
 // delete, replace or exchange with the next, and no more of them than a third of what was written; or one whose last
-// parts are what was written ("hidden/weights" for "weights"). Of equals it is the first. It compares so many letters in
-// all that it takes a fraction of a second, whatever it is given.
+// parts are what was written ("hidden/weights" for "weights"). Of equals it is the first. It compares so many letters
+// in all that it takes a fraction of a second, whatever it is given.
 //
 //   NearestName nearest("hiden/weights");
 //   for (const std::string& name : names) nearest.offer(name);

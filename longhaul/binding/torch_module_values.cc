@@ -145,6 +145,7 @@ TorchValue state_value(std::string name, at::Tensor* state) {
 
 TorchValue gradient_value(std::string name, const at::Tensor& parameter) {
   TorchValue value{.name = std::move(name), .dtype = dtype_of(parameter.scalar_type()), .shape = Shape::unknown_rank()};
+  value.expected = shape_of(parameter);
   value.read = [parameter, name = value.name, buffer = CopyBuffer()]() mutable {
     const at::Tensor& gradient = parameter.grad();
     if (!gradient.defined()) return at::empty({0}, at::TensorOptions(parameter.scalar_type()));

@@ -284,7 +284,12 @@ TorchValue scheduler_value(std::string name, torch::optim::LRScheduler& schedule
   const auto assign = [&scheduler](const at::Tensor& count) {
     if (count.numel() == 1) StepCount::of(scheduler) = static_cast<unsigned>(count.item<int64_t>());
   };
-  return {.name = std::move(name), .dtype = kInt64, .shape = Shape::unknown_rank(), .read = read, .assign = assign};
+  return {.name = std::move(name),
+          .dtype = kInt64,
+          .shape = Shape::unknown_rank(),
+          .expected = Shape{},
+          .read = read,
+          .assign = assign};
 }
 
 }  // namespace longhaul

@@ -43,7 +43,9 @@ TEST(TorchTraining, TheSizeOfItsCheckpointsIsKnownBeforeTheFirstStep) {
     const uint64_t before = program.saver->bytes();
     program.train(1);
     uint64_t kept = 0;
-    for (const auto& tensor : program.saver->saved_tensors()) kept += program.session->run(tensor.read).size_bytes();
+    for (const auto& tensor : program.saver->saved_tensors()) {
+      if (tensor.read.dtype() != kString) kept += program.session->run(tensor.read).size_bytes();
+    }
     EXPECT_EQ(before, kept) << kind.name;
   }
 }

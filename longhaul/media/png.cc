@@ -234,7 +234,8 @@ bool is_png(std::string_view bytes) {
 
 Tensor decode_png(std::string_view bytes, int64_t channels, DType dtype) {
   if (channels < 0 || channels == 2 || channels > 4)
-    throw InvalidArgumentError(fmt::format("a PNG image in {} channels: they are 0 (as in the file), 1, 3 or 4", channels));
+    throw InvalidArgumentError(
+        fmt::format("a PNG image in {} channels: they are 0 (as in the file), 1, 3 or 4", channels));
   if (dtype != kUInt8 && dtype != kUInt16)
     throw InvalidArgumentError(fmt::format("a PNG image as {}: it is read as uint8 or uint16", dtype_name(dtype)));
   if (!is_png(bytes)) throw InvalidArgumentError(fmt::format("the {} bytes are no PNG image", bytes.size()));

@@ -45,11 +45,12 @@ Variable program_variable(const Scope& scope, std::string_view name, ProgramValu
 void optional_program_value(const Scope& scope, std::string_view name, ProgramValue value, std::string key,
                             std::function<void(const Tensor&)> check) {
   check_variable_name(scope, name);
-  const Operation variable = scope.add("VariableV2", name, {},
-                                       {{"dtype", value.dtype},
-                                        {"shape", value.shape},
-                                        {"program_value", access_to(value)},
-                                        {"always_initialized", true}});
+  Attrs attrs = {{"dtype", value.dtype},
+                 {"shape", value.shape},
+                 {"program_value", access_to(value)},
+                 {"always_initialized", true}};
+  if (value.expected) attrs[kExpectedShapeAttr] = *value.expected;
+  const Operation variable = scope.add("VariableV2", name, {}, std::move(attrs));
   const Output read = scope.within(name).add("Identity", "read", {variable.output()}).output();
   const auto restore = [variable, check = std::move(check), dtype = value.dtype](const Scope& into,
                                                                                  const std::vector<Output>& restored) {

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/base/error.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -44,6 +45,7 @@ std::optional<uint64_t> memory_growth(const std::function<void()>& work) {
 #else
   malloc_trim(0);  // what was freed before would not be counted
   int ends[2];
+  const AboveStdio above;
   if (pipe(ends) != 0) throw InternalError("no pipe for a child process");
   const pid_t child = fork();
   if (child < 0) throw InternalError("no child process");
