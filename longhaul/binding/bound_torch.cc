@@ -84,7 +84,11 @@ void BoundTorch::add_record(const Scope& scope, BoundOptimizer& optimizer) {
     if (!stored.empty()) optimizer.made.check_groups(optimizer.name, stored);
   };
   ops::optional_program_value(scope, "groups",
-                              {.dtype = kUInt8, .shape = Shape::unknown_rank(), .read = read, .assign = assign},
+                              {.dtype = kUInt8,
+                               .shape = Shape::unknown_rank(),
+                               .expected = Shape{optimizer.made.to_text().numel()},
+                               .read = read,
+                               .assign = assign},
                               "longhaul/optimizer/" + optimizer.name, check);
 }
 
