@@ -306,12 +306,14 @@ void DirectoryLock::check() const {
 void DirectoryLock::beat() {
   try {
     check();
-    is_record_gone_ = false;
+    record_gone_since_.reset();
   } catch (const RecordGoneError&) {
-    if (std::exchange(is_record_gone_, true)) report_loss(directory_, owner_, std::nullopt);
+    const Seconds now = options_.clock->now();
+    if (!record_gone_since_) record_gone_since_ = now;
+    if (now - *record_gone_since_ >= options_.limit) report_loss(directory_, owner_, std::nullopt);
     throw;
   } catch (const DirectoryAwayError&) {
-    is_record_gone_ = false;
+    record_gone_since_.reset();
     throw;
   } catch (const DamagedOwnerError& error) {
     log_warning("the record of this chief is damaged, and is written anew: {}", error.what());

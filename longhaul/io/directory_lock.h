@@ -45,8 +45,9 @@ struct DirectoryLockOptions {
 //
 // The directory is the one that was taken if the record in it is this owner's, whatever device it is on by now, as
 // after a remount. Without that record it is another one if its device, its inode or its time of birth is another. One
-// that is the same, and has another's record, is lost. One that is the same and has none is lost at the second beat
-// that finds it so, and not written to from the first look on: it may be that it is just being removed.
+// that is the same, and has another's record, is lost. One that is the same and has none is not written to from
+// the first look on, and lost when a beat finds it so for longer than the limit: until then it may be that all of it is
+// just being removed.
 //
 // Two things say that it is taken. The file `chief.lock` is locked by flock(2), which ends with the process. The file
 // `chief.owner` says who the owner is and when its heart beat last (docs/formats/owner_record.md), for messages and
@@ -77,7 +78,7 @@ class DirectoryLock {
   void check() const;
 
   // check(), then a new heartbeat in the record. A record that is damaged is nobody's, and is written anew. Throws as
-  // check() does, and what the file system throws. DirectoryTakenError: also where the record was gone before, too.
+  // check() does, and what the file system throws. DirectoryTakenError: also where the record has been gone for longer than the limit.
   void beat();
 
   const OwnerRecord& owner() const { return owner_; }
@@ -94,7 +95,7 @@ class DirectoryLock {
   std::unique_ptr<FileLock> flock_;  // null: not supported here
   OwnerRecord owner_;                // this one
   std::optional<DirectoryId> place_;
-  bool is_record_gone_ = false;  // at the last beat
+  std::optional<Seconds> record_gone_since_;  // as the beats saw it; nullopt: at the last one it was there
 };
 
 // To be called before a file of the directory of `path` is made, renamed or removed, and before that directory is made.

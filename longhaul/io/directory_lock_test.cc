@@ -186,12 +186,15 @@ TEST_F(DirectoryLockTest, ALostOneSaysToWhomAndLeavesTheNewOwnersFilesAlone) {
   EXPECT_EQ(read_owner(files_, directory_.path()), stranger());
 }
 
-TEST_F(DirectoryLockTest, OneWhoseRecordIsGoneIsNotWrittenToAndLostAtTheSecondBeat) {
+TEST_F(DirectoryLockTest, OneWhoseRecordIsGoneIsNotWrittenToAndLostAfterTheLimit) {
   const auto lock = take();
   files_.remove(record());
   EXPECT_THROW(lock->check(), DirectoryAwayError);
   EXPECT_THROW(lock->beat(), DirectoryAwayError);
   EXPECT_THROW(check_directory_owner(files_, directory_.file("model.ckpt-1")), DirectoryAwayError);
+  clock_.advance(Seconds{59});
+  EXPECT_THROW(lock->beat(), DirectoryAwayError);
+  clock_.advance(Seconds{1});
   EXPECT_THROW(lock->beat(), DirectoryTakenError);
   EXPECT_FALSE(files_.exists(record()));
 }

@@ -3,10 +3,8 @@
 #include <filesystem>
 
 #include "longhaul/checkpoint/checkpoint_files.h"
-#include "longhaul/checkpoint/corrupt_set.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/train/fall_back_fixture.h"
 #include "longhaul/train/monitored_training_session.h"
-#include "longhaul/train/session_manager_fixture.h"
 #include "longhaul/train/supervisor_fixture.h"
 
 namespace longhaul {
@@ -18,30 +16,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
-
-// A chief that restarts in a directory with three checkpoints, of v = 1, 2 and 3.
-class FallBackTest : public SessionManagerTest {
- protected:
-  FallBackTest() {
-    for (int i = 1; i <= 3; ++i) prefixes.push_back(save(static_cast<float>(i), i));
-    restart();
-  }
-  void lock() { lock_ = std::make_unique<DirectoryLock>(directory.path()); }
-  float restored() { return value(*manager().prepare_session(prepare), v); }
-  std::vector<std::string> corrupt() {
-    std::vector<std::string> names;
-    for (const std::string& prefix : corrupt_sets(FileSystem::real(), directory.path())) {
-      names.push_back(base_name(prefix));
-    }
-    return names;
-  }
-  void write_state(const std::string& text) {
-    write_file_atomically(FileSystem::real(), directory.file("checkpoint"), text);
-  }
-
-  std::vector<std::string> prefixes;
-  std::unique_ptr<DirectoryLock> lock_;
-};
 
 TEST_F(FallBackTest, ADamagedOneIsRenamedAndNeverTriedAgain) {
   lock();
@@ -160,72 +134,6 @@ TEST_F(FallBackTest, ThoseRenamedAreManagedNoMore) {
   prepare.saver = &restarted;
   restored();
   EXPECT_THAT(restarted.last_checkpoints(), ElementsAre(prefixes[0], prefixes[1]));
-}
-
-class LostIndexTest : public FallBackTest {
- protected:
-  void lose_index(const std::string& prefix) { std::filesystem::remove(index_path(prefix)); }
-  std::vector<std::string> names() { return FileSystem::real().list(directory.path()); }
-};
-
-TEST_F(LostIndexTest, WhereAllAreLostTheStartIsAnErrorThatNamesThemAndNothingIsRemoved) {
-  for (const std::string& prefix : prefixes) lose_index(prefix);
-  for (const bool is_locked : {false, true}) {
-    if (is_locked) lock();
-    const auto before = names();
-    EXPECT_THAT(error_of([&] { restored(); }), AllOf(HasSubstr(index_path(prefixes[0])),
-                                                     HasSubstr(index_path(prefixes[2])), HasSubstr("Bring these")));
-    EXPECT_THROW(manager().prepare_session(prepare), DataLossError);
-    EXPECT_EQ(names(), before);
-  }
-}
-
-TEST_F(LostIndexTest, WhereTheNewestIsLostTheOneBeforeIsRestoredAndTheDataKeptAside) {
-  lock();
-  lose_index(prefixes[2]);
-  const LogRecorder log;
-  EXPECT_EQ(restored(), 2);
-  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("its index " + index_path(prefixes[2]) + " is missing"));
-  const std::string aside = data_path(prefixes[2], 0, 1) + ".corrupt";
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("it is now " + aside));
-  restart();
-  EXPECT_EQ(restored(), 2);
-  remove_corrupt_sets(FileSystem::real(), directory.path(), 0);
-  EXPECT_TRUE(std::filesystem::exists(aside)) << "its index may come back";
-}
-
-TEST_F(LostIndexTest, WhoHasNotLockedTheDirectoryLeavesTheDataWhereItIs) {
-  lose_index(prefixes[2]);
-  EXPECT_EQ(restored(), 2);
-  EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[2], 0, 1)));
-}
-
-TEST_F(LostIndexTest, OneThatOnlyTheFileOfPinsNamesIsLostToo) {
-  saver.pin(prefixes[0]);
-  for (const std::string& prefix : prefixes) lose_index(prefix);
-  std::filesystem::remove(directory.file("checkpoint"));
-  EXPECT_THAT(error_of([&] { restored(); }),
-              AllOf(HasSubstr(index_path(prefixes[0])), Not(HasSubstr(index_path(prefixes[1])))));
-}
-
-TEST_F(LostIndexTest, DataThatNobodyNamesIsKeptWithAWarning) {
-  lock();
-  std::filesystem::remove(directory.file("checkpoint"));
-  lose_index(prefixes[2]);
-  const LogRecorder log;
-  EXPECT_EQ(restored(), 2);
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model-3.data-00000-of-00001"));
-  EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[2], 0, 1)));
-}
-
-TEST_F(LostIndexTest, WhereTheStateFileIsLostAsWellTrainingDoesNotStartAfresh) {
-  lock();
-  std::filesystem::remove(directory.file("checkpoint"));
-  for (const std::string& prefix : prefixes) lose_index(prefix);
-  EXPECT_THAT(error_of([&] { restored(); }),
-              AllOf(HasSubstr("without their index files"), HasSubstr("model-3.data-00000-of-00001")));
-  EXPECT_THROW(manager().prepare_session(prepare), DataLossError);
-  EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[0], 0, 1)));
 }
 
 TEST_F(FallBackTest, AStateFileWhoseCheckpointsAreAllGoneIsWarnedOf) {
