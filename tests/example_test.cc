@@ -98,7 +98,6 @@ TEST_F(ExampleTest, GoesOnAfterKillsAndEndsWhereAnUndisturbedRunEnds) {
     victim->send(SIGKILL);
     victim->wait();
     const auto killed_at = fs::file_time_type::clock::now();
-    fs::remove(logdir() + "/run.journal");  // two kills before the first step have the newest checkpoint passed over
     const std::string output = victim->output();
     if (!newest.empty() && output.find("recovered") != std::string::npos) {
       EXPECT_THAT(output, HasSubstr("recovered step " + std::to_string(step_of(newest)) + " from " + newest + "\n"));
@@ -178,7 +177,7 @@ TEST_P(ExampleSignalTest, EndsAfterTheStepWithACheckpointOfThatStep) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, ExampleSignalTest,
-                         ::testing::Values(std::pair(SIGINT, 0), std::pair(SIGTERM, 75), std::pair(SIGUSR1, 75)));
+                         ::testing::Values(std::pair(SIGINT, 0), std::pair(SIGTERM, 75), std::pair(SIGHUP, 75), std::pair(SIGUSR1, 75)));
 
 TEST_F(ExampleTest, WrongUsageIsExitStatusTwo) {
   for (const char* flag :

@@ -100,8 +100,7 @@ class DoomedTraining {
   Variable step_ = ops::create_global_step(root_);
   Saver saver_;
   std::unique_ptr<DirectoryLock> lock_;
-  // Here all runs are of one boot: that the machine died would be held against the checkpoint.
-  RunJournal journal_{kRun, {.pass_over_crashing_checkpoints = false, .files = &files_, .clock = &clock_}};
+  RunJournal journal_{kRun, {.files = &files_, .clock = &clock_}};
   std::shared_ptr<Session> session_;
   std::optional<int64_t> restored_;
 };

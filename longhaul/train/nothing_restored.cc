@@ -68,8 +68,7 @@ void warn_of_gone(const FallBackOptions& options, const NamedCheckpoints& named)
   log_warning(
       "{} names {} checkpoints, and none of them is there, so nothing is restored: {}. Should they be there (a copy "
       "that is not complete, a disk that is not mounted), stop this run and bring them back, before it writes its own; "
-      "to "
-      "start afresh without this warning, remove {} and {}.retention",
+      "to start afresh without this warning, remove {} and {}.retention",
       state, named.kept.size(), listed(named.kept), state, state);
 }
 

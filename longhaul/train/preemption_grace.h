@@ -16,10 +16,9 @@ VariableReader process_variables();
 // How long a program that is told to end has until it is killed, as far as that can be known. What comes first counts:
 //   - what the program says;
 //   - LONGHAUL_PREEMPTION_GRACE, in seconds;
-//   - for signals other than SIGTERM and SIGHUP, SLURM_JOB_END_TIME, in seconds since 1970: Slurm sends them (sbatch
-//   --signal)
-//     some time before the end of the job. Its SIGTERM means KillWait or GraceTime, which it tells nobody: 30 s unless
-//     the cluster has another one;
+//   - for signals other than SIGTERM and SIGHUP, SLURM_JOB_END_TIME, in seconds since 1970: Slurm sends them some time
+//     before the end of the job (its option signal). Its SIGTERM means KillWait or GraceTime, which it tells nobody: 30
+//     s unless the cluster has another one;
 //   - 30 s, which is also what Kubernetes gives. A pod's terminationGracePeriodSeconds is in no variable, and not among
 //     the fields of the downward API: a pod that has another one says so in LONGHAUL_PREEMPTION_GRACE.
 class PreemptionGrace {

@@ -248,7 +248,7 @@ TEST_F(MonitoredEnd, ByAnErrorWaitsForTheMirrorNoLongerThanAPreemptionLeaves) {
   EXPECT_THAT(log.text(), HasSubstr("is not in the mirror"));
 }
 
-// Whatever step of the end fails: a hook, the mirror, the journal, or what the program wants to be told.
+// Whatever step of the end fails, or none: the mirror, the journal.
 class MonitoredEndSteps : public MonitoredEnd, public ::testing::WithParamInterface<const char*> {};
 
 INSTANTIATE_TEST_SUITE_P(Step, MonitoredEndSteps, ::testing::Values("", "is not in the mirror", " goodput, "));
