@@ -177,7 +177,8 @@ TEST_P(ExampleSignalTest, EndsAfterTheStepWithACheckpointOfThatStep) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, ExampleSignalTest,
-                         ::testing::Values(std::pair(SIGINT, 0), std::pair(SIGTERM, 75), std::pair(SIGHUP, 75), std::pair(SIGUSR1, 75)));
+                         ::testing::Values(std::pair(SIGINT, 0), std::pair(SIGTERM, 75), std::pair(SIGHUP, 75),
+                                           std::pair(SIGUSR1, 75)));
 
 TEST_F(ExampleTest, WrongUsageIsExitStatusTwo) {
   for (const char* flag :

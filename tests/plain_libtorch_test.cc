@@ -89,7 +89,8 @@ TEST_P(PlainLibtorchSignalTest, EndsAfterTheStepWithACheckpointAndItsStatus) {
 }
 
 INSTANTIATE_TEST_SUITE_P(, PlainLibtorchSignalTest,
-                         ::testing::Values(std::pair(SIGINT, 0), std::pair(SIGTERM, 75), std::pair(SIGHUP, 75), std::pair(SIGUSR1, 75)));
+                         ::testing::Values(std::pair(SIGINT, 0), std::pair(SIGTERM, 75), std::pair(SIGHUP, 75),
+                                           std::pair(SIGUSR1, 75)));
 
 TEST_F(PlainLibtorchTest, HelpSaysWhatThereIsAndTrainsNothing) {
   auto help = start_with({"--help"});

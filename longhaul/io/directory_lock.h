@@ -78,7 +78,8 @@ class DirectoryLock {
   void check() const;
 
   // check(), then a new heartbeat in the record. A record that is damaged is nobody's, and is written anew. Throws as
-  // check() does, and what the file system throws. DirectoryTakenError: also where the record has been gone for longer than the limit.
+  // check() does, and what the file system throws. DirectoryTakenError: also where the record has been gone for longer
+  // than the limit.
   void beat();
 
   const OwnerRecord& owner() const { return owner_; }
