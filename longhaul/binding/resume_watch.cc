@@ -127,9 +127,9 @@ void ResumeWatch::look_at_generators() {
       find(Kind::kDrawn,
            fmt::format("{}: random numbers are drawn between some steps and not between others, outside of the step "
                        "function (a loader that shuffles, a sampler, randperm in the loop): a restart does not draw "
-                       "the same ones at the same steps, so the training does not go on to the bit. Draw inside the "
-                       "step function, or under a KeepRandomState where the training does not depend on them; for "
-                       "batches use a longhaul::DataLoader",
+                       "the same ones at the same steps, so the training does not go on to the bit. For "
+                       "batches use a longhaul::DataLoader; draw single numbers inside the step function, and what "
+                       "the training does not depend on under a KeepRandomState",
                        generator.name));
     }
     if (generator.watch->seeded_between_some_steps()) {

@@ -150,7 +150,12 @@ Graph& Graph::or_default(Graph* graph, std::string_view option) {
 }
 
 Operation Graph::add_operation(OperationSpec spec) {
-  if (finalized()) throw FailedPreconditionError("Graph is finalized and cannot be modified.");
+  if (finalized()) {
+    throw FailedPreconditionError(fmt::format(
+        "Graph is finalized and cannot be modified. {} '{}' cannot be added: a Supervisor or a session has begun with "
+        "it. Add operations, summaries, savers and torch_training() before that",
+        spec.type, spec.name));
+  }
   check_spec(this, spec);
   OpInfo info = resolve_operation(spec);
   check_handles(spec, info);

@@ -1,5 +1,6 @@
 #include "longhaul/train/monitored_training_session.h"
 
+#include "longhaul/base/log.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/train/checkpoint_saver_hook.h"
 #include "longhaul/train/journal_hook.h"
@@ -200,6 +201,11 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
   if (options.is_chief && options.checkpoint_dir.empty() && !options.mirror.directory.empty()) {
     throw InvalidArgumentError("a mirror has nothing to mirror without a checkpoint_dir: " + options.mirror.directory);
+  }
+  if (options.is_chief && options.checkpoint_dir.empty() && is_on(checkpoint_interval(options))) {
+    log_warning(
+        "a monitored training without a checkpoint_dir takes no checkpoints, and a restart begins anew. Pass "
+        ".checkpoint_dir = \"runs/NAME\", or where that is meant .save_checkpoint_secs = kNone");
   }
   MonitoredTrainingSessionOptions used = options;
   if (!used.saves) {
