@@ -168,6 +168,13 @@ bool has_another_place(const std::string& directory, const DirectoryClaims::Clai
   return now && *now != *claim.place;
 }
 
+// A copy has the record, and not the flock: a second chief could come there. A remount gives another device alone.
+bool is_copy(const std::string& directory, const DirectoryClaims::Claim& claim) {
+  if (!claim.place) return false;
+  const auto now = directory_id(directory);
+  return now && (now->inode != claim.place->inode || now->born != claim.place->born);
+}
+
 // Of a directory that is held.
 std::optional<OwnerRecord> read_held(FileSystem& files, const std::string& directory,
                                      const DirectoryClaims::Claim& claim) {
@@ -183,7 +190,10 @@ std::optional<OwnerRecord> read_held(FileSystem& files, const std::string& direc
 
 void check_held(FileSystem& files, const std::string& directory, const DirectoryClaims::Claim& claim) {
   const auto now = read_held(files, directory, claim);
-  if (now && now->token == claim.owner.token) return;
+  if (now && now->token == claim.owner.token) {
+    if (is_copy(directory, claim)) report_another(directory, *claim.place, "with a copy of it");
+    return;
+  }
   if (!now && !files.is_directory(directory))
     report_away(directory, "the directory is gone, unmounted or moved perhaps");
   if (has_another_place(directory, claim)) {

@@ -43,8 +43,9 @@ struct DirectoryLockOptions {
 //   taken --beat--> taken --destroyed--> free        taken --another has it--> lost: check() and beat() throw
 //   taken --it is gone, or another has its name--> away --it is back--> taken, or lost
 //
-// The directory is the one that was taken if the record in it is this owner's, whatever device it is on by now, as
-// after a remount. Without that record it is another one if its device, its inode or its time of birth is another. One
+// The directory is the one that was taken if the record in it is this owner's, and its inode and its time of birth are
+// the same, whatever device it is on by now, as after a remount. With that record and others it is a copy, which is
+// another one. Without that record it is another one if its device, its inode or its time of birth is another. One
 // that is the same, and has another's record, is lost. One that is the same and has none is not written to from
 // the first look on, and lost when a beat finds it so for longer than the limit: until then it may be that all of it is
 // just being removed.
