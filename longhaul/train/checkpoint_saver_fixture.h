@@ -19,10 +19,11 @@ class Counts : public CheckpointSaverListener {
     ++after;
     return step >= stop_from;
   }
+  void save_failed(Session&, int64_t) override { ++failed; }
   void end(Session&, int64_t) override { ++ends; }
   std::vector<int> all() const { return {begins, before, after, ends}; }
 
-  int begins = 0, before = 0, after = 0, ends = 0;
+  int begins = 0, before = 0, after = 0, failed = 0, ends = 0;
   int64_t stop_from = 1000;
 };
 

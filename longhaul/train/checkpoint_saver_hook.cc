@@ -49,7 +49,8 @@ void CheckpointSaverHook::after_create_session(Session& session, const Coordinat
   graph_is_written_ = true;
   if (options_.saver == nullptr && options_.scaffold == nullptr) take_over_checkpoints(step);
   const bool is_there = is_as_restored(session.graph(), step);
-  last_save_failed_ = true;  // until it is known better: the listeners are told of each session's first
+  // A copy of it may have been under way when the run before this one died.
+  if (is_there && options_.mirror != nullptr) options_.mirror->add(saver(session.graph()).last_saved());
   save(session, step, [&] { return is_there || save_once(target(session.graph()), session).has_value(); });
 }
 
@@ -150,13 +151,11 @@ SaveTarget CheckpointSaverHook::target(Graph& graph) {
           .writer = writer_.get(),
           .journal = options_.journal.get(),
           .costs = [this](const SaveReport& report) { return costs_of(report); },
-          .before_write = [this](std::optional<int64_t> step) { announce(step); },
+          .before_write =
+              [this](std::optional<int64_t> step) {
+                log_info("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
+              },
           .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/')};
-}
-
-void CheckpointSaverHook::announce(std::optional<int64_t> step) {
-  is_writing_ = true;
-  log_info("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
 }
 
 SaveCosts CheckpointSaverHook::costs_of(const SaveReport& report) {
@@ -169,14 +168,17 @@ void CheckpointSaverHook::save(Session& session, int64_t step) {
   save(session, step, [&] { return save_once(target(session.graph()), session).has_value(); });
 }
 
-// Of a step that is saved already the listeners know, unless its checkpoint is replaced.
+// The listeners are told of each attempt, also where the step is saved already: what one of them swaps in is in the
+// checkpoint, so only with it can be seen whether anything has changed.
 void CheckpointSaverHook::save(Session& session, int64_t step, const std::function<bool()>& attempt) {
-  const bool is_known = step == timer_.last_triggered_step() && !last_save_failed_;
   timer_.update_last_triggered_step(step);
-  is_writing_ = false;
-  if (!is_known) tell_before(session, step);
+  tell_before(session, step);
   last_save_failed_ = !attempt();
-  if (!last_save_failed_ && (is_writing_ || !is_known)) tell_after(session, step);
+  if (last_save_failed_) {
+    for (const auto& listener : options_.listeners) listener->save_failed(session, step);
+  } else {
+    tell_after(session, step);
+  }
   if (options_.chooses_interval) choose_interval();
 }
 

@@ -20,7 +20,9 @@ namespace longhaul {
 class Preemption;
 class Scaffold;
 
-// Is told of the checkpoints that a CheckpointSaverHook takes. All calls come from the thread that runs the session.
+// Is told of the checkpoints that a CheckpointSaverHook takes, before and after each attempt: also of those of a step
+// that is saved already, at the end above all, which write only what has changed. All calls come from the thread that
+// runs the session.
 class CheckpointSaverListener {
  public:
   virtual ~CheckpointSaverListener() = default;
@@ -30,6 +32,9 @@ class CheckpointSaverListener {
   // There is a checkpoint of this step. True: the training is to stop, after the run that is under way, or after the
   // next one if none is.
   virtual bool after_save(Session& /*session*/, int64_t /*global_step*/) { return false; }
+  // The checkpoint could not be written; it is tried again, from before_save() on. What that did must be undone now, as
+  // after_save() would have.
+  virtual void save_failed(Session& session, int64_t global_step) { after_save(session, global_step); }
   virtual void end(Session& /*session*/, int64_t /*global_step*/) {}  // the training has ended well
 };
 
@@ -95,7 +100,6 @@ class CheckpointSaverHook : public SessionRunHook {
   void save(Session& session, int64_t step, const std::function<bool()>& attempt);
   bool is_as_restored(Graph& graph, int64_t step);
   SaveTarget target(Graph& graph);
-  void announce(std::optional<int64_t> step);
   SaveCosts costs_of(const SaveReport& report);
   void choose_interval();
   void tell_before(Session& session, int64_t step);
@@ -114,7 +118,6 @@ class CheckpointSaverHook : public SessionRunHook {
   bool stop_wanted_ = false;  // by a listener
   bool last_save_failed_ = false;
   int64_t runs_at_step_ = 0;  // since the step moved, as far as is known
-  bool is_writing_ = false;   // the save under way, or the last one, is of something new
 };
 
 }  // namespace longhaul

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST_F(CheckpointSaverTest, ItWantsSecondsOrSteps) {  // HC-1
   auto none = every(1);
@@ -120,14 +121,12 @@ TEST_F(CheckpointSaverTest, TheEndSavesStepsThatAreNotSavedYet) {  // HC-5
 }
 
 TEST_F(CheckpointSaverTest, TheEndSavesNothingTwice) {  // HC-5
-  const auto counts = std::make_shared<Counts>();
-  auto with = every(2);
-  with.listeners = {counts};
-  CheckpointSaverHook hook(with);
+  CheckpointSaverHook hook(every(2));
   begin(hook);
   train(hook);
+  const LogRecorder log;
   hook.end(*session);
-  EXPECT_THAT(counts->all(), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(log.text(), Not(HasSubstr("Saving")));
 }
 
 TEST_F(CheckpointSaverTest, ListenersAreToldOfEverySave) {  // HC-6
@@ -151,7 +150,8 @@ TEST_F(CheckpointSaverTest, ListenersOfOneSessionAreToldAlike) {  // HC-6
   train(hook);
   train(hook);
   hook.end(*session);
-  EXPECT_THAT(one->all(), ElementsAre(1, 3, 3, 1));
+  EXPECT_THAT(one->all(), ElementsAre(1, 4, 4, 1))
+      << "with the look at the end: what they swap in is in the checkpoint";
   EXPECT_EQ(another->all(), one->all());
 }
 
@@ -284,6 +284,19 @@ TEST_F(HooksFullDisk, DoesNotEndTheTrainingAndTheSaveIsTriedAgainAfterAWhile) {
   EXPECT_EQ(train_and_look(hook), 6) << "and not only when the next one is due";
   EXPECT_EQ(saves->status().consecutive_failures, 0);
   EXPECT_THAT(listener->all(), ElementsAre(1, 3, 2, 0));
+  EXPECT_EQ(listener->failed, 1);
+}
+
+TEST_F(HooksFullDisk, OrADirectoryInThePlaceOfTheStateFileEndsNoTraining) {
+  CheckpointSaverHook hook(on_the_disk(1));
+  start(hook);
+  files.remove(directory.file("checkpoint"));
+  files.make_directories(directory.file("checkpoint"));
+  EXPECT_NO_THROW(train(hook));
+  EXPECT_EQ(saves->status().consecutive_failures, 1);
+  files.remove(directory.file("checkpoint"));
+  hook.end(*session);
+  EXPECT_EQ(saved(), 1);
 }
 
 TEST_F(HooksFullDisk, EndsTheTrainingThatIsToldSo) {

@@ -88,10 +88,11 @@ class Listener : public CheckpointSaverListener {
     ++saves;
     return false;
   }
-  int saves = 0;
+  void save_failed(Session&, int64_t) override { ++failures; }
+  int saves = 0, failures = 0;
 };
 
-TEST_F(HookTest, ListenersAreNotToldOfALastCheckpointThatIsLeftOut) {
+TEST_F(HookTest, ToListenersALastCheckpointThatIsLeftOutHasFailed) {
   Preemption preemption({.clock = &clock});
   const auto listener = std::make_shared<Listener>();
   CheckpointSaverHook hook({.checkpoint_dir = directory.path(),
@@ -108,6 +109,7 @@ TEST_F(HookTest, ListenersAreNotToldOfALastCheckpointThatIsLeftOut) {
   clock.advance(Seconds{2});
   hook.end(*session);
   EXPECT_EQ(listener->saves, 1);
+  EXPECT_EQ(listener->failures, 1);
 }
 
 }  // namespace
