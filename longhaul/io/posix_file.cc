@@ -62,12 +62,18 @@ struct stat stat_or_throw(const std::string& path) {
   return info;
 }
 
-// nullopt: there is nothing of that name. What the system does not let us see is something else.
+// nullopt: there can be nothing of that name. What the system does not let us see, or cannot look at (a server that
+// does not answer), is something else.
 std::optional<struct stat> find_stat(const std::string& path) {
   struct stat info;
   if (::stat(path.c_str(), &info) == 0) return info;
-  if (errno == EACCES) throw_last_errno("stat", path);
-  return std::nullopt;
+  switch (errno) {
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG: return std::nullopt;
+    default: throw_last_errno("stat", path);
+  }
 }
 
 // After a failed write the file holds a part of the data, so nothing more goes into it.

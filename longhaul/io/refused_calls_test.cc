@@ -78,6 +78,17 @@ TEST(RefusedCalls, ARingThatIsRefusedLaterLeavesTheWritesToOrdinaryCalls) {
   EXPECT_EQ(read_file(FileSystem::real(), path), bytes);
 }
 
+TEST(RefusedCalls, WhatCannotBeLookedAtIsNotTakenForGone) {
+  const testing::TemporaryDirectory directory;
+  for (const unsigned error : {EIO, ESTALE, ENOTCONN, ETIMEDOUT, EACCES}) {
+    where_they_are_refused({{__NR_stat, error}, {__NR_newfstatat, error}, {__NR_statx, error}}, [&] {
+      EXPECT_THROW(FileSystem::real().exists(directory.path()), Error) << error;
+      EXPECT_THROW(FileSystem::real().is_directory(directory.path()), Error) << error;
+    });
+  }
+  EXPECT_FALSE(FileSystem::real().exists(directory.file(std::string(5000, 'x')))) << "nothing can have such a name";
+}
+
 TEST(RefusedCalls, AFileSystemWithoutFdatasyncIsSyncedByFsync) {
   const testing::TemporaryDirectory directory;
   for (const unsigned error : {EINVAL, EOPNOTSUPP, ENOSYS}) {
