@@ -127,7 +127,6 @@ void Saver::check_arguments(const std::string& path, const StepSource& step, con
   if (step.is_none() && !nodes_.sharded && base_name(path) == options.latest_filename) {
     throw InvalidArgumentError(fmt::format("{}: the checkpoint's name collides with the state file's", path));
   }
-  if (options.write_state) check_state_file(*options_.files, directory_name(path), options.latest_filename);
 }
 
 Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
@@ -187,6 +186,7 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
     return prefix;
   }
   make_parent(path);
+  if (options.write_state) check_state_file(*options_.files, directory_name(path), options.latest_filename);
   if (nodes_.tensors.empty()) {
     write_meta_graph(prefix, options);
     return std::string();
