@@ -11,16 +11,18 @@ namespace {
 
 using Groups = std::map<std::string, std::set<uint64_t>, std::less<>>;  // of each optimizer, by its name
 
-// "critic/SGD/group_1/lr" is of the optimizer "critic/SGD".
+// "critic/SGD/group_1/lr" is of the optimizer "critic/SGD". Each group has a rate; a variable of the program's, as
+// "net/group_1/conv", is of none.
 void add_group(std::string_view name, Groups* groups) {
-  constexpr std::string_view kGroup = "/group_";
+  constexpr std::string_view kGroup = "/group_", kRate = "/lr";
   const size_t at = name.rfind(kGroup);
-  if (at == name.npos) return;
+  if (at == name.npos || !name.ends_with(kRate)) return;
+  name.remove_suffix(kRate.size());
   const char* const digits = name.data() + at + kGroup.size();
   const char* const last = name.data() + name.size();
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(digits, last, number);
-  if (error == std::errc() && end != last && *end == '/') (*groups)[std::string(name.substr(0, at))].insert(number);
+  if (error == std::errc() && end == last) (*groups)[std::string(name.substr(0, at))].insert(number);
 }
 
 }  // namespace
