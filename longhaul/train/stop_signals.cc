@@ -20,7 +20,7 @@ constexpr int64_t kSameSignal = 100'000'000;  // nanoseconds
 // What the handler may touch: nothing but lock-free atomics and what POSIX calls async-signal-safe.
 std::atomic<int> write_end{-1};
 std::atomic<int> first_signal{0};
-std::atomic<int64_t> first_at{0};  // nanoseconds, monotonic; 0: none came
+std::atomic<int64_t> first_at{0};  // of those but SIGHUP; nanoseconds, monotonic; 0: none came
 std::array<std::atomic<bool>, NSIG> asks_for_stop{};
 std::atomic<bool> in_use{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free &&
@@ -56,8 +56,8 @@ void handle(int signal) {
   const int saved_errno = errno;
   if (!asks_for_stop[static_cast<size_t>(signal)]) {
     tell(signal);
-  } else if (is_second(nanoseconds_now())) {
-    if (signal != SIGHUP) end_by(signal);  // nobody presses that twice: a shell and the kernel both send it
+  } else if (signal != SIGHUP && is_second(nanoseconds_now())) {
+    end_by(signal);
   } else {
     int none = 0;
     first_signal.compare_exchange_strong(none, signal);

@@ -28,12 +28,12 @@ struct SignalHandling {
 //
 // The first stop signal is taken; another one, of whatever kind, has its default action, so that a second Ctrl-C ends a
 // program that does not stop. What comes within a tenth of a second of the first is the same one, sent twice: as
-// timeout(1) does it, to the process and to its group; and a closed terminal's SIGHUP, which a shell and the kernel
-// both send, ends nothing that stops already. Where SIGHUP was ignored before, as by nohup(1), it stays so. The stop
-// holds: where preparing a session clears it, because the signal came early, it is requested again. The handlers only
-// write a byte to a pipe; a thread ("lh-signals") reads it and calls. One at a time in a process:
-// FailedPreconditionError otherwise. The destructor puts the handlers of before back. What clusters expect of a program
-// beyond a stop: Preemption.
+// timeout(1) does it, to the process and to its group. A closed terminal's SIGHUP asks for the stop and counts as no
+// first one: nobody presses it, a shell and the kernel both send it, and the session's SIGTERM may follow. Where SIGHUP
+// was ignored before, as by nohup(1), it stays so. The stop holds: where preparing a session clears it, because the
+// signal came early, it is requested again. The handlers only write a byte to a pipe; a thread ("lh-signals") reads it
+// and calls. One at a time in a process: FailedPreconditionError otherwise. The destructor puts the handlers of before
+// back. What clusters expect of a program beyond a stop: Preemption.
 class StopSignals {
  public:
   explicit StopSignals(const Coordinator& coord, std::vector<int> signals = stopping_signals());
