@@ -11,6 +11,7 @@
 #include "examples/classifier.h"
 #include "examples/idx_dataset.h"
 #include "examples/progress.h"
+#include "examples/say.h"
 #include "examples/training_options.h"
 #include "longhaul/base/log.h"
 #include "longhaul/longhaul.h"
@@ -71,13 +72,6 @@ double test_accuracy(lh::Session& session, const Classifier& net, const ImageDat
     correct += count(feed.images, feed.labels)[0].item<int64_t>();
   }
   return static_cast<double>(correct) / static_cast<double>(test.count);
-}
-
-// Where nobody reads it any more, as after `| head -1` or when the terminal is closed, that is no error.
-template <typename... Args>
-void say(fmt::format_string<Args...> format, Args&&... args) {
-  std::fputs(fmt::format(format, std::forward<Args>(args)...).c_str(), stdout);
-  std::fflush(stdout);
 }
 
 // What went on, in one line for scripts.

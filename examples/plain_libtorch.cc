@@ -12,6 +12,7 @@
 
 #include "examples/batches.h"
 #include "examples/idx_dataset.h"
+#include "examples/say.h"
 #include "examples/training_options.h"
 #include "longhaul/longhaul.h"  // +
 #include "longhaul/torch.h"     // +
@@ -66,12 +67,11 @@ int run(const PlainOptions& options) {
   sv.managed_session([&](lh::Session& session) {                                            // +
     const lh::Callable train = session.make_callable(training.train_op);                    // +
     int64_t step = session.run(training.global_step).item<int64_t>();                       // +
-    fmt::print("starts at step {}\n", step);
-    std::fflush(stdout);
+    say("starts at step {}\n", step);
     for (; step < options.steps && !sv.should_stop(); ++step) train();
   });  // +
-  fmt::print("done checkpoint={} test_accuracy={:.4f}\n", sv.saver()->last_checkpoint().value_or("none"),
-             test_accuracy(net, test));
+  say("done checkpoint={} test_accuracy={:.4f}\n", sv.saver()->last_checkpoint().value_or("none"),
+      test_accuracy(net, test));
   return preemption.exit_status();  // +
 }
 
@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
     return run(parsed.options);
   } catch (const std::exception& error) {
     std::fflush(stdout);
-    fmt::print(stderr, "plain_libtorch: {}\n", error.what());
+    std::fputs(fmt::format("plain_libtorch: {}\n", error.what()).c_str(), stderr);
     return 1;
   }
 }

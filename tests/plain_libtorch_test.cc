@@ -116,5 +116,12 @@ TEST_F(PlainLibtorchTest, ADirectoryThatCannotBeMadeIsExitStatusOneWithItsName) 
   EXPECT_THAT(training->errors(), HasSubstr(directory_.file("file") + "/run cannot be written to"));
 }
 
+TEST_F(PlainLibtorchTest, EndsWellWhereNobodyReadsWhatItPrints) {
+  const std::string command = std::string("set -o pipefail; ") + PLAIN_LIBTORCH_PROGRAM +
+                              " --logdir=" + directory_.file("unread") + " --steps=50 | head -1";
+  Process program({"/bin/bash", "-c", command}, directory_.file("output"));
+  EXPECT_EQ(program.wait(), 0) << program.errors();
+}
+
 }  // namespace
 }  // namespace longhaul
