@@ -127,7 +127,7 @@ bool compare(FileSystem& files, const std::string& prefix, std::span<const Expec
 bool has_exactly(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors) {
   try {
     return compare(files, prefix, tensors);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log_debug("{} is not compared with what is to be saved: {}", prefix, error.what());
     return false;
   }
