@@ -121,12 +121,14 @@ struct sigaction action_over(const struct sigaction& other) {
 }
 
 // Installed once, it stays under what was put on top of it: installed again over that it would be called by itself.
+// Where there is the default action now, nothing is on top of it any more.
 class Handlers {
  public:
   void install() {
     for (const int signal : signals_for({SignalUse::kCrash})) {
       struct sigaction& other = before[static_cast<size_t>(signal)];
-      if (is_installed(signal) || sigaction(signal, nullptr, &other) != 0) continue;
+      if (is_installed(signal) && !is_default(signal)) continue;
+      if (sigaction(signal, nullptr, &other) != 0) continue;
       if ((other.sa_flags & SA_SIGINFO) == 0 && other.sa_handler == SIG_IGN) continue;
       const struct sigaction action = action_over(other);
       installed_[static_cast<size_t>(signal)] = sigaction(signal, &action, nullptr) == 0;

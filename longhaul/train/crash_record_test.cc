@@ -261,6 +261,23 @@ TEST_F(CrashRecordTest, AHandlerThatIsPutOnTopStaysThere) {
   EXPECT_EQ(read_crash_record(FileSystem::real(), other, kRun), SIGILL);
 }
 
+TEST_F(CrashRecordTest, WhereTheOneOnTopWentAwayTheNextRecordIsAsTheFirst) {
+  const pid_t child = fork();
+  if (child == 0) {
+    auto record = std::make_unique<CrashRecord>(path(), kRun);
+    set_handler(SIGILL, [](int) {});
+    record.reset();
+    std::signal(SIGILL, SIG_DFL);
+    record = std::make_unique<CrashRecord>(path(), kRun);
+    raise(SIGILL);
+    _exit(1);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGILL) << status;
+  EXPECT_EQ(recorded(), SIGILL);
+}
+
 TEST_F(CrashRecordTest, ASignalThatIsIgnoredStaysSo) {
   EXPECT_EQ(run([] { raise(SIGFPE); }, [] { std::signal(SIGFPE, SIG_IGN); }), 0);
   EXPECT_EQ(recorded(), std::nullopt);
