@@ -50,6 +50,18 @@ class PreemptionProcessTest : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(soon([&] { return (newest = newest_step()) > step; }));
     return newest;
   }
+  // Two checkpoints at least, and the process has ended well after the last.
+  int64_t make_checkpoints() {
+    for (int i = 0; i < 2; ++i) {
+      const int64_t before = newest_step();
+      const auto training = start();
+      EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(300)));
+      training->send(SIGTERM);
+      EXPECT_EQ(training->wait(), kPreempted) << training->errors();
+      EXPECT_GT(newest_step(), before);
+    }
+    return newest_step();
+  }
   // After a checkpoint, so that another one is due at the end.
   bool make_steps(Process& training) const {
     return soon([&] { return !is_saving(); }) && training.runs_for(std::chrono::milliseconds(300));

@@ -15,18 +15,6 @@ using ::testing::Not;
 
 class SignalProcessTest : public PreemptionProcessTest {
  protected:
-  // Two checkpoints at least, and the process has ended well after the last.
-  int64_t make_checkpoints() {
-    for (int i = 0; i < 2; ++i) {
-      const int64_t before = newest_step();
-      const auto training = start();
-      EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(300)));
-      training->send(SIGTERM);
-      EXPECT_EQ(training->wait(), kPreempted) << training->errors();
-      EXPECT_GT(newest_step(), before);
-    }
-    return newest_step();
-  }
   static Words by_bash(const std::string& command) { return {"/bin/bash", "-c", command + " exec \"$0\" \"$@\""}; }
   std::string all_bytes() const {
     std::string bytes;
