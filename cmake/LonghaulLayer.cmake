@@ -51,9 +51,9 @@ function(longhaul_precompile name)
   add_dependencies(${name} longhaul_proto)
 endfunction()
 
-# longhaul_test(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [ON_TORCH]): a test program, with the precompiled headers
-# of all tests, or of those that include libtorch's. One that starts programs (tests/process.cc) has the label "processes".
-function(longhaul_test name)
+# longhaul_test_program(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [ON_TORCH]): a program of tests that ctest does
+# not know yet, with the precompiled headers of all tests, or of those that include libtorch's.
+function(longhaul_test_program name)
   cmake_parse_arguments(ARG "ON_TORCH" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   list(TRANSFORM ARG_DEPENDS PREPEND longhaul::)
@@ -64,6 +64,12 @@ function(longhaul_test name)
   else()
     target_precompile_headers(${name} REUSE_FROM precompiled_for_tests)
   endif()
+endfunction()
+
+# longhaul_test(NAME ...): as above, and ctest runs it. One that starts programs (tests/process.cc) has the label "processes".
+function(longhaul_test name)
+  longhaul_test_program(${name} ${ARGN})
+  cmake_parse_arguments(ARG "ON_TORCH" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
   set_tests_properties(${name} PROPERTIES TIMEOUT 600)
   if(process.cc IN_LIST ARG_SOURCES)

@@ -38,7 +38,7 @@ class PreemptionProcessTest : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(training->prints("begins at step")) << training->errors();
     return training;
   }
-  std::string logdir() const { return directory_.file("run"); }
+  virtual std::string logdir() const { return directory_.file("run"); }
 
   int64_t newest_step() const {
     const auto newest = newest_whole_checkpoint(FileSystem::real(), logdir(), "model.ckpt").prefix;

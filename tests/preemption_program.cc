@@ -3,13 +3,16 @@
 //   preemption_program supervisor|monitored DIRECTORY [BYTES_PER_SECOND_OF_SAVES]
 //
 // From the environment: WAITS_BEFORE_STEPS, milliseconds; STEP_TAKES_MS; DIES_BY=fault|terminate, after its first step;
-// PRINTS_STEPS. The status is 3 if descriptors 0 to 2 were closed and are no more.
+// PRINTS_STEPS; LEAVES_OUT=warned|initialized: the saver leaves out a variable, which is 100 at first and which each
+// step adds 1 to, and which is initialised after a restore, or is not. The status is 3 if descriptors 0 to 2 were
+// closed and are no more.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -52,24 +55,27 @@ class Training {
  public:
   Training(std::string directory, double bytes_per_second)
       : directory_(std::move(directory)),
-        saver_(
-            std::make_shared<lh::Saver>(lh::SaverOptions{.graph = &graph_, .max_bytes_per_second = bytes_per_second})) {
-  }
+        saver_(std::make_shared<lh::Saver>(
+            lh::SaverOptions{.graph = &graph_, .var_list = saved(), .max_bytes_per_second = bytes_per_second})) {}
 
   void run_supervised() {
-    lh::Supervisor sv({.graph = &graph_, .logdir = directory_, .saver = saver_, .preemption = &preemption_});
+    lh::Supervisor sv({.graph = &graph_,
+                       .logdir = directory_,
+                       .saver = saver_,
+                       .initialize_missing = initializes_,
+                       .preemption = &preemption_});
     sv.managed_session([&](lh::Session& session) {
-      begin(session.run(step_counter_).item<int64_t>());
+      begin(session);
       while (!sv.should_stop()) after_step(session.run(train_)[1]);
     });
   }
   void run_monitored() {
-    const auto scaffold = std::make_shared<lh::Scaffold>(lh::ScaffoldOptions{.saver = saver_});
+    const auto scaffold =
+        std::make_shared<lh::Scaffold>(lh::ScaffoldOptions{.saver = saver_, .initialize_missing = initializes_});
     lh::monitored_training_session(
         {.graph = &graph_, .checkpoint_dir = directory_, .scaffold = scaffold, .preemption = &preemption_},
         [&](lh::MonitoredSession& session) {
-          begin(session.run_step_fn([&](lh::StepContext& context) { return context.session().run(step_counter_); })
-                    .item<int64_t>());
+          session.run_step_fn([&](lh::StepContext& context) { begin(context.session()); });
           while (!session.should_stop()) after_step(session.run(train_)[1]);
         });
   }
@@ -79,9 +85,10 @@ class Training {
   }
 
  private:
-  void begin(int64_t step) {
-    at_ = step;
-    say(fmt::format("begins at step {}", step));
+  void begin(lh::Session& session) {
+    at_ = session.run(step_counter_).item<int64_t>();
+    if (left_out_) say(fmt::format("left out is {}", session.run(*left_out_).item<int64_t>()));
+    say(fmt::format("begins at step {}", at_));
     sleep_for(number_of("WAITS_BEFORE_STEPS", 0));
   }
   void after_step(const lh::Tensor& step) {
@@ -91,7 +98,24 @@ class Training {
     sleep_for(step_takes_);
   }
 
+  std::optional<std::vector<lh::SaveEntry>> saved() {
+    if (!left_out_) return std::nullopt;
+    return std::vector<lh::SaveEntry>{weights_, step_counter_};
+  }
+  std::optional<lh::Variable> left_out() {
+    if (leaves_out_ == nullptr) return std::nullopt;
+    return ops::variable(root_, "left_out", lh::Tensor::scalar<int64_t>(100));
+  }
+  std::vector<lh::Fetch> train() {
+    std::vector<lh::Fetch> fetches{ops::assign_add(root_, weights_, ops::ones(root_, {1 << 19})).op(),
+                                   ops::assign_add(root_, step_counter_, ops::constant(root_, int64_t{1}))};
+    if (left_out_) fetches.push_back(ops::assign_add(root_, *left_out_, ops::constant(root_, int64_t{1})).op());
+    return fetches;
+  }
+
   const std::string directory_;
+  const char* const leaves_out_ = std::getenv("LEAVES_OUT");
+  const bool initializes_ = leaves_out_ != nullptr && leaves_out_ == std::string("initialized");
   const bool prints_ = std::getenv("PRINTS_STEPS") != nullptr;
   const int step_takes_ = number_of("STEP_TAKES_MS", 2);
   lh::Preemption preemption_;
@@ -99,8 +123,8 @@ class Training {
   lh::Scope root_{graph_};
   lh::Variable weights_ = ops::variable(root_, "weights", ops::zeros(root_, {1 << 19}));  // 2 MiB
   lh::Variable step_counter_ = ops::create_global_step(root_);
-  const std::vector<lh::Fetch> train_{ops::assign_add(root_, weights_, ops::ones(root_, {1 << 19})).op(),
-                                      ops::assign_add(root_, step_counter_, ops::constant(root_, int64_t{1}))};
+  const std::optional<lh::Variable> left_out_ = left_out();
+  const std::vector<lh::Fetch> train_ = train();
   const std::shared_ptr<lh::Saver> saver_;
   int64_t at_ = 0;
 };
