@@ -52,6 +52,12 @@ void check_went_on(const Training& training, const FaultyRun& run) {
                    run.log));
 }
 
+FaultyRun ended_while_away(testing::Process& process, const Training& training) {
+  const FaultyRun run = finished(process, "directory away until it ended", {0, 1});
+  check_went_on(training, run);
+  return run;
+}
+
 // Whether it was there when the directory went.
 bool runs_until(testing::Process& process, const Training& training, Random& random) {
   return has_begun(process) && process.runs_for(moment(random, training.from_first_step() * 3 / 4));
@@ -90,32 +96,28 @@ void check_refused(const FaultyRun& run, const std::string& newest) {
 }  // namespace
 
 FaultyRun run_with_directory_away_for_a_while(const Training& training, Random& random) {
-  const std::string fault = "directory away for a while";
   const auto process = start(training);
-  if (!runs_until(*process, training, random)) return finished(*process, fault, {0});
+  if (!runs_until(*process, training, random)) return finished(*process, kNoFault, {0});
   const AwayDirectory away(training.directory);
   const bool runs = away.stays_for(milliseconds(50) + moment(random, kLongestAway), *process);
   const int64_t left = training.steps - reached(*process);
   away.come_back(*process);
-  if (!runs) {
-    const FaultyRun run = finished(*process, fault, {0, 1});
-    check_went_on(training, run);
-    return run;
-  }
+  if (!runs) return ended_while_away(*process, training);
   if (below(random, 2) == 0 && process->runs_for(moment(random, training.from_first_step()))) process->send(SIGKILL);
-  return finished(*process, fault,
+  return finished(*process, "directory away for a while",
                   left < kStepsOfASave ? std::vector{0, 1, 128 + SIGKILL} : std::vector{0, 128 + SIGKILL});
 }
 
 FaultyRun run_with_directory_away_until_killed(const Training& training, Random& random) {
-  const std::string fault = "directory away until it was killed";
   const auto process = start(training);
-  if (!runs_until(*process, training, random)) return finished(*process, fault, {0});
+  if (!runs_until(*process, training, random)) return finished(*process, kNoFault, {0});
   const AwayDirectory away(training.directory);
-  away.stays_for(milliseconds(50) + moment(random, kLongestAway), *process);
+  const bool runs = away.stays_for(milliseconds(50) + moment(random, kLongestAway), *process);
   process->send(SIGKILL);
-  const FaultyRun run = finished(*process, fault, {0, 1, 128 + SIGKILL});
+  process->wait();
   away.come_back(*process);
+  if (!runs) return ended_while_away(*process, training);
+  const FaultyRun run = finished(*process, "directory away until it was killed", {0, 1, 128 + SIGKILL});
   check_went_on(training, run);
   return run;
 }

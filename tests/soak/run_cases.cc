@@ -45,8 +45,7 @@ FaultyRun run_with_file_fault(const Training& training, Random& random) {
 FaultyRun kill_at_a_moment(const Training& training, Random& random) {
   const auto process = start(training);
   process->runs_for(moment(random, training.length));
-  process->send(SIGKILL);
-  return finished(*process, "killed at a random moment", {0, kKilled});
+  return killed(*process, "killed at a random moment");
 }
 
 FaultyRun stall_and_kill(const Training& training, Random& random) {
@@ -58,8 +57,7 @@ FaultyRun stall_and_kill(const Training& training, Random& random) {
     process->send(SIGCONT);
     process->runs_for(until / 2);
   }
-  process->send(SIGKILL);
-  return finished(*process, "stalled, then killed", {0, kKilled});
+  return killed(*process, "stalled, then killed");
 }
 
 // While it starts; or when it has restored, and makes no step.
@@ -78,15 +76,18 @@ FaultyRun crash_of_itself(const Training& training, Random& random) {
   const bool aborts = below(random, 3) == 0;
   const uint64_t steps = 1 + below(random, 60);
   const auto process = start(training, {.crash = fmt::format("{}:{}", aborts ? "abort" : "write", steps)});
-  return finished(*process, aborts ? "aborted by itself" : "segmentation fault",
-                  {0, 128 + (aborts ? SIGABRT : SIGSEGV)});
+  FaultyRun run =
+      finished(*process, aborts ? "aborted by itself" : "segmentation fault", {0, 128 + (aborts ? SIGABRT : SIGSEGV)});
+  if (run.status == 0) run.fault = kNoFault;
+  return run;
 }
 
 // A signal that comes when all is done, and nobody waits for it any more, kills.
 FaultyRun run_until_signal(const Training& training, Random& random, int signal, const std::string& fault) {
   const auto process = start(training);
-  if (has_begun(*process) && process->runs_for(moment(random, training.from_first_step()))) process->send(signal);
-  FaultyRun run = finished(*process, fault, {0, kPreempted});
+  const bool runs = has_begun(*process) && process->runs_for(moment(random, training.from_first_step()));
+  if (runs) process->send(signal);
+  FaultyRun run = finished(*process, runs ? fault : kNoFault, {0, kPreempted});
   if (run.reached >= training.steps) run.may_end_with.push_back(128 + signal);
   return run;
 }

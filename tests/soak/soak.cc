@@ -77,7 +77,7 @@ class Soak {
     const auto process = start(training_);
     has_begun(*process);
     start_ = since();
-    check_ended_well(finished(*process, "none", {0}));
+    check_ended_well(finished(*process, kNoFault, {0}));
     length_ = since();
     const Checkpoints whole = whole_checkpoints(training_.directory);
     if (whole.empty() || whole.rbegin()->first != options_.steps) fail("the undisturbed run has no last checkpoint");
@@ -154,7 +154,7 @@ class Soak {
     const FaultyRun run = make_run();
     if (run.fault.empty()) return run;
     ++counts_.restarts;
-    if (run.fault != "none") ++counts_.faults[run.fault];
+    if (run.fault != kNoFault) ++counts_.faults[run.fault];
     if (run.status == 1) ++counts_.failed_runs;
     if (run.restored) check_restored(run, before);
     if (run.log.size() > kLongestLog) fail(fmt::format("{} bytes of log: {}", run.log.size(), run.log.substr(0, 2000)));

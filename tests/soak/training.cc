@@ -73,15 +73,21 @@ FaultyRun finished(testing::Process& process, const std::string& fault, const st
   return run;
 }
 
+FaultyRun killed(testing::Process& process, const std::string& fault) {
+  process.send(SIGKILL);
+  FaultyRun run = finished(process, fault, {0, 128 + SIGKILL});
+  if (run.status == 0) run.fault = kNoFault;
+  return run;
+}
+
 FaultyRun run_undisturbed(const Training& training) {
-  return finished(*start(training), "none", {0});
+  return finished(*start(training), kNoFault, {0});
 }
 
 FaultyRun run_and_kill(const Training& training, Random& random) {
   const auto process = start(training);
   if (has_begun(*process)) process->runs_for(moment(random, training.from_first_step()));
-  process->send(SIGKILL);
-  return finished(*process, "killed after its first step", {0, 128 + SIGKILL});
+  return killed(*process, "killed after its first step");
 }
 
 }  // namespace longhaul::soak

@@ -30,9 +30,11 @@ struct Training {
   milliseconds from_first_step() const { return length - start; }
 };
 
+inline constexpr const char* kNoFault = "none";
+
 // What one process of a training did, and what was done to it.
 struct FaultyRun {
-  std::string fault;                // the kind; empty: it was not to be had just now, and nothing was run
+  std::string fault;                // the kind; kNoFault: it ended before; empty: it was not to be had, nothing was run
   std::vector<int> may_end_with;    // these statuses are as they should be
   int status = 0;                   // exit status, or 128 + signal
   std::optional<int64_t> restored;  // the step that it began with; nullopt: it did not come so far
@@ -58,6 +60,9 @@ int64_t reached(const testing::Process& process);
 
 // Waits for its end.
 FaultyRun finished(testing::Process& process, const std::string& fault, const std::vector<int>& may_end_with);
+
+// Kills it, and waits. One that had come to its end before has not met the fault.
+FaultyRun killed(testing::Process& process, const std::string& fault);
 
 // Runs the program until it ends, undisturbed.
 FaultyRun run_undisturbed(const Training& training);
