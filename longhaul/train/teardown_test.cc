@@ -259,8 +259,9 @@ TEST_P(MonitoredEndSteps, LetsGoOfAllWhateverThrows) {
   const ThrowingSink sink(GetParam());
   const std::string error =
       error_of([&] { monitored_training_session(training, [&](MonitoredSession& session) { session.run(train); }); });
-  EXPECT_THAT(error, HasSubstr(sink.has_thrown() ? "the sink: " + std::string(GetParam()) : ""));
-  EXPECT_EQ(sink.has_thrown(), GetParam() != std::string());
+  const bool throws = GetParam() != std::string();
+  EXPECT_EQ(error, throws ? "the sink: " + std::string(GetParam()) : "");
+  EXPECT_EQ(sink.has_thrown(), throws);
   EXPECT_FALSE(FileSystem::real().exists(owner_path(directory.path())));
   EXPECT_NE(history().sums().phase, RunHistory::Phase::kTraining);
 }
