@@ -69,7 +69,7 @@ Process::~Process() {
 }
 
 void Process::send(int signal) const {
-  kill(pid_, signal);
+  if (status_ < 0) kill(pid_, signal);  // else the number may be another's by now
 }
 
 bool Process::try_reap() {
