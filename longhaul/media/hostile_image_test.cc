@@ -9,22 +9,13 @@
 #include <cstdlib>
 
 #include "longhaul/media/image.h"
+#include "longhaul/media/image_fixture.h"
 #include "longhaul/testing/memory_growth.h"
 
 namespace longhaul {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <typename Body>
-std::string error_of(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", code_name(error.code()), error.what());
-  }
-  return "no error";
-}
 
 template <typename Body>
 double seconds_of(const Body& body) {

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "longhaul/media/image_fixture.h"
 #include "longhaul/ops/image_ops.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/testing/scripted_session.h"
@@ -54,16 +55,6 @@ std::vector<int> list(const Tensor& tensor) {
 
 std::vector<int> pixels(const std::string& png, int64_t channels = 0) {
   return list<uint8_t>(decode_png(png, channels));
-}
-
-template <typename Body>
-std::string error_of(const Body& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return fmt::format("{}: {}", code_name(error.code()), error.what());
-  }
-  return "no error";
 }
 
 struct JpegWriting {
