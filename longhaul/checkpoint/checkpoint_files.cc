@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include "longhaul/checkpoint/lies_in.h"
 #include "longhaul/checkpoint/set_aside.h"
 #include "longhaul/checkpoint/v1_checkpoint.h"
 
@@ -163,7 +164,7 @@ std::string canonical_prefix(const std::string& prefix) {
 }
 
 std::string prefix_in(FileSystem& files, const std::string& directory, const std::string& prefix) {
-  if (directory_name(canonical_prefix(prefix)) == canonical_prefix(directory)) return prefix;
+  if (lies_in(prefix, directory)) return prefix;
   const std::string here = join_path(directory, base_name(prefix));
   return checkpoint_exists(files, here) ? here : prefix;
 }

@@ -11,6 +11,7 @@
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/genuine_test.h"
+#include "longhaul/checkpoint/lies_in.h"
 #include "longhaul/testing/faulty_file_system.h"
 
 namespace longhaul {
@@ -245,6 +246,16 @@ TEST(MetaGraphFilename, LosesTheEndingOfAShard) {  // CS-11
   EXPECT_EQ(meta_graph_filename("m-5-?\?\?\?\?-of-00002", "txt"), "m-5.txt");
   EXPECT_EQ(meta_graph_filename("a-of-5"), "a-of-5.meta");
   EXPECT_EQ(meta_graph_filename("one-of-us"), "one-of-us.meta");
+}
+
+TEST(LiesIn, IsOfTheDirectoryItselfHoweverItIsSpelled) {
+  for (const char* prefix : {"/a/b/model-1", "/a/./b//model-1", "/a/c/../b/model-1", "file:///a/b/model-1"}) {
+    EXPECT_TRUE(lies_in(prefix, "/a/b")) << prefix;
+    EXPECT_TRUE(lies_in(prefix, "/a/b/")) << prefix;
+  }
+  for (const char* prefix : {"/a/b/c/model-1", "/a/model-1", "/a/bb/model-1", "/a/b", "model-1"}) {
+    EXPECT_FALSE(lies_in(prefix, "/a/b")) << prefix;
+  }
 }
 
 }  // namespace

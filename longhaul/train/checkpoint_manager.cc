@@ -7,6 +7,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/checkpoint/lies_in.h"
 #include "longhaul/io/canonical_directory.h"
 
 namespace longhaul {
@@ -53,8 +54,7 @@ CheckpointManager::CheckpointManager(CheckpointManagerOptions options)
 
 bool CheckpointManager::is_own(const std::string& prefix) const {
   const BaseAndStep parts = split_step(base_name(prefix));
-  const bool is_here = directory_name(canonical_prefix(prefix)) == canonical_prefix(options_.directory);
-  return is_here && parts.step && parts.base == options_.checkpoint_name;
+  return lies_in(prefix, options_.directory) && parts.step && parts.base == options_.checkpoint_name;
 }
 
 // Times of a clock that ran ahead are those of now: then what there is counts as preserved, and stays.

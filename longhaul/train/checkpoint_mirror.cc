@@ -10,6 +10,7 @@
 #include "longhaul/checkpoint/checkpoint_copy.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/crash_leftovers.h"
+#include "longhaul/checkpoint/lies_in.h"
 #include "longhaul/io/bucket_files.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/io/directory_lock.h"
@@ -106,7 +107,7 @@ class CheckpointMirror::Worker {
 
 void CheckpointMirror::Worker::add(const std::string& prefix) {
   const std::string path = absolute_directory(prefix);
-  if (path.empty() || directory_name(canonical_prefix(path)) != canonical_prefix(directory_)) return;
+  if (path.empty() || !lies_in(path, directory_)) return;
   MutexLock lock(mutex_);
   wanted_ = path;
   is_replaced_ = true;

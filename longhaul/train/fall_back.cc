@@ -9,6 +9,7 @@
 #include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/checkpoint/corrupt_set.h"
 #include "longhaul/checkpoint/crash_leftovers.h"
+#include "longhaul/checkpoint/lies_in.h"
 #include "longhaul/io/directory_claims.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/nothing_restored.h"
@@ -36,7 +37,7 @@ bool is_out_of_reach(const Error& error) {
 }
 
 bool is_mirrored(const FallBackOptions& options, const std::string& prefix) {
-  return !options.mirror.empty() && directory_name(canonical_prefix(prefix)) == canonical_prefix(options.mirror);
+  return !options.mirror.empty() && lies_in(prefix, options.mirror);
 }
 
 bool is_held(const std::string& directory) {
@@ -55,10 +56,6 @@ void tidy(const std::string& what, const std::function<void()>& work) {
   }
 }
 
-bool is_in(const std::string& prefix, const std::string& directory) {
-  return directory_name(canonical_prefix(prefix)) == canonical_prefix(directory);
-}
-
 // The directory and its mirror are this process's, no other is, whatever a state file names there.
 void mark_in(const FallBackOptions& options, const std::string& directory, const std::string& prefix) {
   const std::string here = join_path(directory, base_name(prefix));
@@ -72,7 +69,7 @@ void mark_damaged(const FallBackOptions& options, const std::string& prefix) {
     log_info("{} stays as it is: this process has not locked {}", prefix, options.directory);
     return;
   }
-  const bool is_here = is_in(prefix, options.directory);
+  const bool is_here = lies_in(prefix, options.directory);
   if (!is_here && !is_mirrored(options, prefix)) {
     log_warning("{} stays as it is: it does not lie in {}, which is all that this process has locked", prefix,
                 options.directory);

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/lies_in.h"
 
 namespace longhaul {
 namespace {
@@ -12,11 +13,6 @@ struct Managed {
   std::string prefix;
   double time = 0;
 };
-
-// What lies in it is called by its name there: a spelling with ".." may lead elsewhere, past a symbolic link.
-bool is_in(const std::string& prefix, const std::string& directory) {
-  return directory_name(canonical_prefix(prefix)) == canonical_prefix(directory);
-}
 
 bool has_files(const std::vector<std::string>& names, const std::string& base) {
   const auto at = std::lower_bound(names.begin(), names.end(), base);
@@ -82,14 +78,15 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
   if (!is_listed(managed, restored)) managed.push_back({*recovery.restored, commit_time(files, *recovery.restored)});
   move_before_restored(canonical(recovery.passed_over), restored, managed);
 
+  // What lies here is called by its name here: a spelling with ".." may lead elsewhere, past a symbolic link.
   CheckpointState state{.last_preserved_timestamp = listed.last_preserved_timestamp};
   const std::vector<std::string> names = names_in(files, directory);
   for (const std::string& prefix : listed.doomed_checkpoint_paths) {
-    if (!is_in(prefix, directory) || !has_files(names, base_name(prefix))) continue;
+    if (!lies_in(prefix, directory) || !has_files(names, base_name(prefix))) continue;
     state.doomed_checkpoint_paths.push_back(join_path(directory, base_name(prefix)));
   }
   for (const auto& [prefix, time] : managed) {
-    if (!is_in(prefix, directory)) continue;
+    if (!lies_in(prefix, directory)) continue;
     state.all_model_checkpoint_paths.push_back(join_path(directory, base_name(prefix)));
     if (timed) state.all_model_checkpoint_timestamps.push_back(time);
   }
