@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "longhaul/base/first_names.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/op_catalog.h"
 
@@ -12,13 +13,6 @@ namespace longhaul {
 namespace {
 
 constexpr size_t kMostNamed = 10;
-
-// "a, b, c and 4 more"
-std::string list_some(const std::vector<std::string>& names) {
-  const size_t shown = std::min(names.size(), kMostNamed);
-  const std::string text = fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<long>(shown), ", "));
-  return names.size() == shown ? text : fmt::format("{} and {} more", text, names.size() - shown);
-}
 
 // Catalogs know a call by its spec alone, so they are asked with one that is empty: what they think of it does not
 // matter, as long as it is theirs.
@@ -50,7 +44,7 @@ std::string missing_types(const proto::GraphDef& graph_def) {
 std::string library_functions(const proto::GraphDef& graph_def) {
   std::vector<std::string> names;
   for (const auto& function : graph_def.library().function()) names.push_back(function.signature().name());
-  return names.empty() ? "" : "functions, which are not supported: " + list_some(names);
+  return names.empty() ? "" : "functions, which are not supported: " + first_names(names, kMostNamed);
 }
 
 std::string host_functions(const proto::GraphDef& graph_def) {
@@ -60,7 +54,9 @@ std::string host_functions(const proto::GraphDef& graph_def) {
       if (attr.value_case() == proto::AttrValue::kPlaceholder) names.push_back(node.name());
     }
   }
-  return names.empty() ? "" : "nodes with functions of the program, which no file can hold: " + list_some(names);
+  return names.empty()
+             ? ""
+             : "nodes with functions of the program, which no file can hold: " + first_names(names, kMostNamed);
 }
 
 uint64_t constant_bytes(const proto::TensorProto& tensor) {

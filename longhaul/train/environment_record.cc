@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
@@ -96,9 +97,7 @@ std::map<std::string, std::string> nodes_of(const proto::GraphDef& graph_def) {
 std::string some_of(const char* what, const std::vector<std::string>& names) {
   constexpr size_t kMostNames = 5;
   if (names.empty()) return "";
-  const std::vector<std::string> first(names.begin(), names.begin() + std::min(names.size(), kMostNames));
-  const size_t more = names.size() - first.size();
-  return fmt::format("; {}: {}{}", what, fmt::join(first, ", "), more > 0 ? fmt::format(" and {} more", more) : "");
+  return fmt::format("; {}: {}", what, first_names(names, kMostNames));
 }
 
 // The graph beside a checkpoint, if it is one that it takes little memory to read.

@@ -1,10 +1,9 @@
 #include "longhaul/train/missing_variables.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <set>
 
+#include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/session/needed_operations.h"
@@ -79,14 +78,6 @@ std::vector<std::string> initialize_missing(Session& session, const ReadinessOps
   }
   if (!initializers.empty()) session.run(initializers, feeds);
   return names;
-}
-
-std::string first_names(const std::vector<std::string>& names) {
-  constexpr size_t kMost = 20;
-  const std::vector<std::string> first(names.begin(),
-                                       names.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, names.size())));
-  const std::string text = fmt::format("{}", fmt::join(first, ", "));
-  return names.size() > kMost ? fmt::format("{} and {} more", text, names.size() - kMost) : text;
 }
 
 }  // namespace longhaul

@@ -25,7 +25,4 @@ void warn_of_missing_after_restore(const std::vector<std::string>& names);
 // one run. Returns their names.
 std::vector<std::string> initialize_missing(Session& session, const ReadinessOps& ops, const Feeds& feeds);
 
-// "a, b, c": of many names the first twenty, and how many more there are.
-std::string first_names(const std::vector<std::string>& names);
-
 }  // namespace longhaul

@@ -13,12 +13,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-TEST(FirstNames, AreTwentyAtMost) {
-  EXPECT_EQ(first_names({"a", "b"}), "a, b");
-  const std::string text = first_names(std::vector<std::string>(23, "v"));
-  EXPECT_THAT(text, AllOf(HasSubstr("v, v"), ::testing::EndsWith("v and 3 more")));
-}
-
 // A model whose program saves the weights alone: Saver(<only some variables>).
 class SomeVariables : public SupervisorFixture {
  protected:

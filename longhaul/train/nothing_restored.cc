@@ -1,11 +1,9 @@
 #include "longhaul/train/nothing_restored.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
 
 #include "longhaul/base/excerpt.h"
+#include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/named_checkpoints.h"
@@ -14,17 +12,13 @@
 namespace longhaul {
 namespace {
 
-constexpr size_t kMostShown = 20;
 constexpr size_t kMostLookedFor = 100;
 
 template <typename Names>
 std::string listed(const Names& names) {
   std::vector<std::string> shown;
-  for (const std::string& name : names) {
-    if (shown.size() < kMostShown) shown.push_back(excerpt(name, 300));
-  }
-  const size_t left = names.size() - shown.size();
-  return fmt::format("{}{}", fmt::join(shown, ", "), left == 0 ? "" : fmt::format(" and {} more", left));
+  for (const std::string& name : names) shown.push_back(excerpt(name, 300));
+  return first_names(shown);
 }
 
 [[noreturn]] void throw_damaged(const std::string& directory, const std::vector<std::string>& damaged,

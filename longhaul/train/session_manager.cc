@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/io/directory_lock.h"
