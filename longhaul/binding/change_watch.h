@@ -40,10 +40,9 @@ class ChangeWatch {
   // The first tensor, by the order of add(), that was changed between the last step and this one.
   std::optional<size_t> written_between() const { return written_between_; }
 
-  // Of the last step: whether it changed tensor `i`, and whether it left a gradient of it that is new and not zero.
+  // Of the last step: whether it changed tensor `i`, and whether it left a gradient of it.
   bool changed_in_step(size_t i) const { return !before_[i].same_value(after_[i]); }
   bool has_gradient(size_t i) const { return after_[i].gradient != nullptr; }
-  bool left_new_gradient(size_t i) const { return has_new_gradient(tensors_[i], before_[i], after_[i]); }
 
  private:
   static bool has_new_gradient(const at::Tensor& tensor, const TensorLook& before, const TensorLook& now);

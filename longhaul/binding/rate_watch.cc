@@ -2,8 +2,6 @@
 
 #include <torch/optim/optimizer.h>
 
-#include <algorithm>
-
 #include "longhaul/binding/torch_values.h"
 
 namespace longhaul {
@@ -35,10 +33,6 @@ void RateWatch::forget() {
 
 bool RateWatch::rate_changed_in_step() const {
   return before_.rates != after_.rates && before_.counts == after_.counts;
-}
-
-bool RateWatch::some_rate_is_zero() const {
-  return std::any_of(before_.rates.begin(), before_.rates.end(), [](double rate) { return rate == 0; });
 }
 
 }  // namespace longhaul

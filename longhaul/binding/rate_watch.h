@@ -23,7 +23,6 @@ class RateWatch {
   bool scheduler_stepped_between() const { return scheduler_stepped_between_; }  // the last step and this one
   bool rate_changed_between() const { return rate_changed_between_; }            // and no scheduler had stepped
   bool rate_changed_in_step() const;                                             // and no scheduler had stepped
-  bool some_rate_is_zero() const;
 
  private:
   struct Look {

@@ -1,22 +1,24 @@
 #include "longhaul/binding/resume_watch.h"
 
-#include <ATen/ops/count_nonzero.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <torch/optim/optimizer.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace longhaul {
 
 void ResumeWatch::add_parameter(const std::string& name, const at::Tensor& tensor) {
   names_.push_back({.name = name, .is_parameter = true});
   tensors_.add(tensor);
+  gradients_.add(tensor);
 }
 
 void ResumeWatch::add_buffer(const std::string& name, const at::Tensor& tensor) {
   names_.push_back({.name = name});
   tensors_.add(tensor);
+  gradients_.add(tensor);
 }
 
 void ResumeWatch::add_optimizer(torch::optim::Optimizer& optimizer) {
@@ -35,6 +37,7 @@ void ResumeWatch::add_generator(const std::string& name, std::shared_ptr<Generat
 
 void ResumeWatch::begin(int64_t number) {
   tensors_.begin();
+  gradients_.begin(/*looks_at_places=*/std::has_single_bit(static_cast<uint64_t>(++steps_)));
   rates_.begin();
   for (const NamedGenerator& generator : generators_) generator.watch->begin_step(number);
   look_between();
@@ -42,9 +45,9 @@ void ResumeWatch::begin(int64_t number) {
 
 void ResumeWatch::end(const at::Tensor& loss) {
   tensors_.end();
+  gradients_.end();
   rates_.end();
   for (const NamedGenerator& generator : generators_) generator.watch->end_step();
-  has_stepped_ = true;
   look_at_updates();
   look_at_generators();
   if (const auto sizes = leaves_.look_at(loss)) {
@@ -58,13 +61,14 @@ void ResumeWatch::end(const at::Tensor& loss) {
 
 void ResumeWatch::abandon() {
   for (const NamedGenerator& generator : generators_) generator.watch->abandon_step();
+  gradients_.abandon();
   forget();
 }
 
 void ResumeWatch::forget() {
   tensors_.forget();
+  gradients_.forget();
   rates_.forget();
-  has_stepped_ = false;
 }
 
 void ResumeWatch::find(Kind kind, std::string text) {
@@ -76,7 +80,9 @@ std::vector<std::string> ResumeWatch::take_findings() {
 }
 
 void ResumeWatch::look_between() {
-  if (const auto written = tensors_.written_between()) {
+  auto written = tensors_.written_between();
+  if (!written) written = gradients_.written_between();
+  if (written) {
     find(
         Kind::kBetween,
         fmt::format("{} was changed between two steps, outside of the step function (an optimizer that steps after the "
@@ -99,18 +105,26 @@ void ResumeWatch::look_between() {
   }
 }
 
-void ResumeWatch::look_at_updates() {
-  has_updated_ = false;
-  for (size_t i = 0; i < names_.size(); ++i) {
-    if (!names_[i].is_parameter || !tensors_.changed_in_step(i)) continue;
-    has_updated_ = true;
-    if (names_[i].has_optimizer || declared_.updates_without_optimizer || !tensors_.has_gradient(i)) continue;
-    find(Kind::kOptimizer,
-         fmt::format("{} is trained by the step function, and no optimizer is bound that has it: what an optimizer "
-                     "keeps (its moments, its counts, the learning rate) is in no checkpoint. Pass the optimizer to "
-                     "torch_training(), or, where the program updates it itself, or binds what its optimizer keeps in "
-                     "another way, say so (TorchTrainingOptions::updates_without_optimizer)",
+void ResumeWatch::look_at_update(size_t i) {
+  if (gradients_.used_lost_gradient(i)) {
+    find(Kind::kGradients,
+         fmt::format("a checkpoint was taken between two steps while gradients were gathered for a later update, which "
+                     "has now been made ({}): they are not in it, so a restart from it makes that update with a part "
+                     "of them. Set TorchTrainingOptions::gradients, and they are saved",
                      names_[i].name));
+  }
+  if (names_[i].has_optimizer || declared_.updates_without_optimizer || !tensors_.has_gradient(i)) return;
+  find(Kind::kOptimizer,
+       fmt::format("{} is trained by the step function, and no optimizer is bound that has it: what an optimizer "
+                   "keeps (its moments, its counts, the learning rate) is in no checkpoint. Pass the optimizer to "
+                   "torch_training(), or, where the program updates it itself, or binds what its optimizer keeps in "
+                   "another way, say so (TorchTrainingOptions::updates_without_optimizer)",
+                   names_[i].name));
+}
+
+void ResumeWatch::look_at_updates() {
+  for (size_t i = 0; i < names_.size(); ++i) {
+    if (names_[i].is_parameter && changed_in_step(i)) look_at_update(i);
   }
   if (rates_.rate_changed_in_step() && !declared_.rates_follow_step) {
     find(Kind::kScheduler,
@@ -143,23 +157,8 @@ void ResumeWatch::look_at_generators() {
   }
 }
 
-// Only where no parameter was updated: what is left behind an update is set to zero before it is used.
-bool ResumeWatch::carries_gradients() const {
-  if (!has_stepped_ || has_updated_ || rates_.some_rate_is_zero()) return false;
-  for (size_t i = 0; i < names_.size(); ++i) {
-    if (!names_[i].is_parameter || !tensors_.left_new_gradient(i)) continue;
-    const at::Tensor& gradient = tensors_.tensor(i).grad();
-    if (gradient.layout() != at::kStrided || at::count_nonzero(gradient).item<int64_t>() > 0) return true;
-  }
-  return false;
-}
-
 void ResumeWatch::snapshot() {
-  if (declared_.gradients || found_.contains(Kind::kGradients) || !carries_gradients()) return;
-  find(Kind::kGradients,
-       "a checkpoint was taken between two steps while gradients were gathered for a later update: they are not in it, "
-       "so a restart from it makes that update with a part of them. Set TorchTrainingOptions::gradients, and they are "
-       "saved");
+  if (!declared_.gradients && !found_.contains(Kind::kGradients)) gradients_.snapshot();
 }
 
 }  // namespace longhaul

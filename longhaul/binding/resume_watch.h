@@ -8,6 +8,7 @@
 
 #include "longhaul/binding/change_watch.h"
 #include "longhaul/binding/generator_watch.h"
+#include "longhaul/binding/gradient_watch.h"
 #include "longhaul/binding/leaf_watch.h"
 #include "longhaul/binding/rate_watch.h"
 
@@ -64,17 +65,18 @@ class ResumeWatch {
   void find(Kind kind, std::string text);
   void look_between();
   void look_at_updates();
+  void look_at_update(size_t i);
   void look_at_generators();
-  bool carries_gradients() const;
+  bool changed_in_step(size_t i) const { return tensors_.changed_in_step(i) || gradients_.changed_in_step(i); }
 
   Declared declared_;
   std::vector<Named> names_;  // of tensors_
   ChangeWatch tensors_;
+  GradientWatch gradients_;  // of tensors_
   RateWatch rates_;
   LeafWatch leaves_;
   std::vector<NamedGenerator> generators_;
-  bool has_stepped_ = false;  // since a value was assigned
-  bool has_updated_ = false;  // in the last step: a parameter
+  int64_t steps_ = 0;
   std::set<Kind> found_;
   std::vector<std::string> findings_;
 };

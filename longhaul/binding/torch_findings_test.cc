@@ -10,16 +10,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class TorchFindingsTest : public TorchResumeTest {
- protected:
-  // What is said in a training from its begin to its end.
-  std::vector<std::string> warnings_of(const Make& make, const Loop& loop = plain_loop, int64_t cut = 0) {
-    const Warnings warnings;
-    end_of(make, loop, cut);
-    return warnings.seen();
-  }
-};
-
 TEST_F(TorchFindingsTest, NumbersDrawnBetweenSomeStepsAreNamed) {
   const auto loop = [](Trial& trial, int64_t first, int64_t last) {
     for (int64_t i = first; i < last; ++i) {
@@ -293,68 +283,6 @@ TEST_F(TorchFindingsTest, ARateThatASchedulerHasChangedIsNoNewRate) {
   Scheduled second(true);
   second.start(saved);
   EXPECT_EQ(second.optimizer->param_groups()[0].options().get_lr(), 0.025);
-  EXPECT_THAT(warnings.seen(), IsEmpty());
-}
-
-TEST_F(TorchFindingsTest, GradientsThatACheckpointDoesNotHaveAreNamed) {
-  const auto make = [](const TorchTrainingOptions& options) {
-    auto trial = std::make_unique<Trial>();
-    trial->bind(options);
-    trial->step = [trial = trial.get()](const TorchStep& step) {
-      const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
-      loss.backward();
-      if (step.number % 4 == 3) {
-        trial->optimizer->step();
-        trial->optimizer->zero_grad();
-      }
-      return loss;
-    };
-    return trial;
-  };
-  const auto loop = [this](Trial& trial, int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      trial.train();
-      trial.save(path_);
-    }
-  };
-  const auto at_updates = [this](Trial& trial, int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      trial.train();
-      if (i % 4 == 3) trial.save(path_);
-    }
-  };
-  EXPECT_THAT(warnings_of([&] { return make({}); }, loop),
-              ElementsAre(AllOf(HasSubstr("gradients were gathered"), HasSubstr("TorchTrainingOptions::gradients"))));
-  EXPECT_THAT(warnings_of([&] { return make({}); }, at_updates), IsEmpty());
-  EXPECT_THAT(warnings_of([&] { return make({.gradients = true}); }, loop), IsEmpty());
-}
-
-TEST_F(TorchFindingsTest, GradientsThatAnotherOptimizersStepLeavesAreNotGathered) {
-  struct Pair : torch::nn::Module {
-    Pair() {
-      generator = register_module("generator", torch::nn::Linear(2, 2));
-      critic = register_module("critic", torch::nn::Linear(2, 1));
-    }
-    torch::nn::Linear generator{nullptr}, critic{nullptr};
-  } pair;
-  torch::optim::SGD one(pair.generator->parameters(), 0.1), other(pair.critic->parameters(), 0.1);
-  const std::vector<torch::optim::Optimizer*> both{&one, &other};
-  Graph graph;
-  const TorchTraining training = torch_training(Scope(graph), pair, both, [&](const TorchStep& step) {
-    torch::optim::Optimizer& own = *both[static_cast<size_t>(step.number % 2)];
-    own.zero_grad();
-    const torch::Tensor loss = pair.critic(pair.generator(torch::ones({1, 2}))).square().sum();
-    loss.backward();
-    own.step();
-    return loss;
-  });
-  const Warnings warnings;
-  DirectSession session(graph, {});
-  session.run(ops::global_variables_initializer(Scope(graph)));
-  for (int i = 0; i < 6; ++i) {
-    session.run(training.train_op);
-    session.run(training.model[0], {}, {.snapshot = true});
-  }
   EXPECT_THAT(warnings.seen(), IsEmpty());
 }
 

@@ -128,4 +128,14 @@ class TorchResumeTest : public ::testing::Test {
   const std::string path_ = directory_.file("model");
 };
 
+class TorchFindingsTest : public TorchResumeTest {
+ protected:
+  // What is said in a training from its begin to its end.
+  std::vector<std::string> warnings_of(const Make& make, const Loop& loop = plain_loop, int64_t cut = 0) {
+    const Warnings warnings;
+    end_of(make, loop, cut);
+    return warnings.seen();
+  }
+};
+
 }  // namespace longhaul

@@ -1,0 +1,306 @@
+// Which gradients a checkpoint lacks, and what is trained where few elements change.
+#include <torch/nn/modules/embedding.h>
+
+#include "longhaul/binding/torch_resume_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class TorchGradientsTest : public TorchFindingsTest {
+ protected:
+  using Step = std::function<void(Trial& trial, int64_t number)>;
+
+  // A step function that makes a backward between what is given.
+  static Make steps(const Step& before, const Step& after, double rate = 0.1) {
+    return [=] {
+      auto trial = std::make_unique<Trial>();
+      trial->optimizer->param_groups()[0].options().set_lr(rate);
+      trial->bind();
+      trial->step = [=, trial = trial.get()](const TorchStep& step) {
+        before(*trial, step.number);
+        const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
+        loss.backward();
+        after(*trial, step.number);
+        return loss;
+      };
+      return trial;
+    };
+  }
+
+  // With a checkpoint after each step.
+  std::vector<std::string> warnings_with_checkpoints(const Make& make) {
+    return warnings_of(make, [this](Trial& trial, int64_t first, int64_t last) {
+      for (int64_t i = first; i < last; ++i) {
+        trial.train();
+        trial.save(path_);
+      }
+    });
+  }
+
+  static void zero(Trial& trial, int64_t) { trial.optimizer->zero_grad(); }
+  static void zero_module(Trial& trial, int64_t) { trial.net->zero_grad(); }
+  static void set_to_none(Trial& trial, int64_t) { trial.net->zero_grad(/*set_to_none=*/true); }
+  static void update(Trial& trial, int64_t) { trial.optimizer->step(); }
+  static void update_sometimes(Trial& trial, int64_t number) {
+    if (number % 3 != 1) trial.optimizer->step();
+  }
+  static void update_and_zero_at_fours(Trial& trial, int64_t number) {
+    if (number % 4 != 3) return;
+    trial.optimizer->step();
+    trial.optimizer->zero_grad();
+  }
+  static void nothing(Trial&, int64_t) {}
+};
+
+TEST_F(TorchGradientsTest, AreNotGatheredWhereAStepSkipsItsUpdate) {
+  for (const Step& clear : {Step(zero), Step(zero_module), Step(set_to_none)}) {
+    EXPECT_THAT(warnings_with_checkpoints(steps(clear, update_sometimes)), IsEmpty());
+    EXPECT_THAT(warnings_with_checkpoints(steps(clear, update)), IsEmpty());
+  }
+}
+
+TEST_F(TorchGradientsTest, AreNamedWhereTheNextUpdateUsesThem) {
+  EXPECT_THAT(warnings_with_checkpoints(steps(nothing, update_and_zero_at_fours)),
+              ElementsAre(HasSubstr("gradients were gathered")));
+  EXPECT_THAT(warnings_with_checkpoints(steps(nothing, update)), ElementsAre(HasSubstr("gradients were gathered")))
+      << "they are never set to zero";
+}
+
+TEST_F(TorchGradientsTest, AreNamedWhereAnUpdateComesWithoutABackward) {
+  const auto make = [] {
+    auto trial = plain();
+    trial->step = [trial = trial.get()](const TorchStep& step) -> torch::Tensor {
+      if (step.number % 2 == 0) {
+        trial->loss_of(torch::ones({2, 4})).backward();
+      } else {
+        trial->optimizer->step();
+        trial->optimizer->zero_grad();
+      }
+      return {};
+    };
+    return trial;
+  };
+  EXPECT_THAT(warnings_with_checkpoints(make), ElementsAre(HasSubstr("gradients were gathered")));
+}
+
+TEST_F(TorchGradientsTest, AreNamedWhereAGroupsRateIsZero) {
+  const auto make = [] {
+    auto trial = std::make_unique<Trial>();
+    std::vector<torch::Tensor> all = trial->net->parameters();
+    std::vector<torch::optim::OptimizerParamGroup> groups;
+    groups.emplace_back(std::vector<torch::Tensor>{all[0], all[1]}, std::make_unique<torch::optim::SGDOptions>(0.1));
+    groups.emplace_back(std::vector<torch::Tensor>{all[2], all[3]}, std::make_unique<torch::optim::SGDOptions>(0.0));
+    trial->optimizer = std::make_unique<torch::optim::SGD>(groups, torch::optim::SGDOptions(0.1));
+    trial->bind();
+    trial->step = [trial = trial.get()](const TorchStep& step) {
+      const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
+      loss.backward();
+      update_and_zero_at_fours(*trial, step.number);
+      return loss;
+    };
+    return trial;
+  };
+  EXPECT_THAT(warnings_with_checkpoints(make), ElementsAre(HasSubstr("gradients were gathered")));
+}
+
+TEST_F(TorchGradientsTest, AreNotGatheredWhereTheLoopSetsThemToZero) {
+  const auto loop = [this](Trial& trial, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      trial.train();
+      trial.save(path_);
+      trial.optimizer->zero_grad();
+    }
+  };
+  EXPECT_THAT(warnings_of(steps(nothing, update_sometimes), loop), IsEmpty());
+}
+
+TEST_F(TorchGradientsTest, AreNotGatheredWhereALayerThatAStepLeavesOutIsMovedByItsMomentum) {
+  const auto make = [] {
+    auto trial = plain();
+    trial->step = [trial = trial.get()](const TorchStep& step) {
+      trial->optimizer->zero_grad();
+      const torch::Tensor examples = torch::ones({2, 4});
+      const torch::Tensor loss =
+          step.number % 3 == 2 ? trial->net[2]->as<torch::nn::Linear>()->forward(torch::ones({2, 8})).square().mean()
+                               : trial->loss_of(examples);
+      return trial->update(loss);
+    };
+    return trial;
+  };
+  EXPECT_THAT(warnings_with_checkpoints(make), IsEmpty());
+}
+
+// A table of which each step trains one row, that no fixed sample of elements is in, by an SGD that keeps nothing.
+struct Table : Trial {
+  Table(bool sparse, bool with_optimizer, bool gathers) {
+    net = torch::nn::Sequential(torch::nn::Embedding(torch::nn::EmbeddingOptions(1000, 4).sparse(sparse)));
+    optimizer = std::make_unique<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1));
+    step = [this, gathers](const TorchStep& step) {
+      if (!gathers || step.number % 4 == 0) optimizer->zero_grad();
+      const torch::Tensor loss = net->forward(torch::full({1}, 7 + step.number, at::kLong)).square().sum();
+      loss.backward();
+      if (!gathers || step.number % 4 == 3) optimizer->step();
+      return loss;
+    };
+    bind({}, with_optimizer);
+  }
+};
+
+TEST_F(TorchGradientsTest, OfATableAreNotGatheredWhereEachStepUpdates) {
+  EXPECT_THAT(warnings_with_checkpoints([] { return std::make_unique<Table>(false, true, false); }), IsEmpty());
+}
+
+TEST_F(TorchGradientsTest, OfATableAreNamedWhereTheyAreGathered) {
+  EXPECT_THAT(warnings_with_checkpoints([] { return std::make_unique<Table>(false, true, true); }),
+              ElementsAre(HasSubstr("gradients were gathered")));
+}
+
+TEST_F(TorchGradientsTest, NameATableWhoseOptimizerIsNotBound) {
+  for (const bool sparse : {false, true}) {
+    EXPECT_THAT(warnings_of([&] { return std::make_unique<Table>(sparse, false, false); }),
+                ElementsAre(HasSubstr("0.weight is trained by the step function, and no optimizer is bound")))
+        << sparse;
+  }
+}
+
+TEST_F(TorchGradientsTest, NameATableThatIsTrainedBetweenSteps) {
+  const auto make = [] {
+    auto trial = std::make_unique<Table>(false, true, false);
+    trial->step = [trial = trial.get()](const TorchStep& step) {
+      trial->optimizer->zero_grad();
+      const torch::Tensor loss = trial->net->forward(torch::full({1}, 7 + step.number, at::kLong)).square().sum();
+      loss.backward();
+      return loss;
+    };
+    return trial;
+  };
+  const auto loop = [](Trial& trial, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      trial.train();
+      trial.optimizer->step();
+    }
+  };
+  EXPECT_THAT(warnings_of(make, loop), ElementsAre(HasSubstr("0.weight was changed between two steps")));
+}
+
+struct Pair : torch::nn::Module {
+  Pair() {
+    generator = register_module("generator", torch::nn::Linear(2, 2));
+    critic = register_module("critic", torch::nn::Linear(2, 1));
+  }
+  torch::nn::Linear generator{nullptr}, critic{nullptr};
+};
+
+TEST_F(TorchGradientsTest, ThatAnotherLossLeavesAndAreSetToZeroWithinAStepAreNotGathered) {
+  Pair pair;
+  torch::optim::SGD one(pair.generator->parameters(), 0.1), other(pair.critic->parameters(), 0.1);
+  Graph graph;
+  const TorchTraining training =
+      torch_training(Scope(graph), pair, std::vector<torch::optim::Optimizer*>{&one, &other}, [&] {
+        const auto made = [&] { return pair.critic(pair.generator(torch::ones({1, 2}))).square().sum(); };
+        for (torch::optim::Optimizer* own : {&other, &one}) {
+          own->zero_grad();
+          made().backward();
+          own->step();
+        }
+        return made();
+      });
+  const Warnings warnings;
+  DirectSession session(graph, {});
+  session.run(ops::global_variables_initializer(Scope(graph)));
+  for (int i = 0; i < 6; ++i) {
+    session.run(training.train_op);
+    session.run(training.model[0], {}, {.snapshot = true});
+  }
+  EXPECT_THAT(warnings.seen(), IsEmpty());
+}
+
+TEST_F(TorchGradientsTest, OfOneOptimizerAreNamedThoughAnotherOneSteps) {
+  Pair pair;
+  torch::optim::SGD one(pair.generator->parameters(), 0.1), other(pair.critic->parameters(), 0.1);
+  Graph graph;
+  const TorchTraining training = torch_training(
+      Scope(graph), pair, std::vector<torch::optim::Optimizer*>{&one, &other}, [&](const TorchStep& step) {
+        other.zero_grad();
+        const torch::Tensor loss = pair.critic(pair.generator(torch::ones({1, 2}))).square().sum();
+        loss.backward();
+        other.step();
+        if (step.number % 4 == 3) {
+          one.step();
+          one.zero_grad();
+        }
+        return loss;
+      });
+  const Warnings warnings;
+  DirectSession session(graph, {});
+  session.run(ops::global_variables_initializer(Scope(graph)));
+  for (int i = 0; i < 6; ++i) {
+    session.run(training.train_op);
+    session.run(training.model[0], {}, {.snapshot = true});
+  }
+  EXPECT_THAT(warnings.seen(), ElementsAre(HasSubstr("gradients were gathered")));
+}
+
+TEST_F(TorchGradientsTest, GradientsThatACheckpointDoesNotHaveAreNamed) {
+  const auto make = [](const TorchTrainingOptions& options) {
+    auto trial = std::make_unique<Trial>();
+    trial->bind(options);
+    trial->step = [trial = trial.get()](const TorchStep& step) {
+      const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
+      loss.backward();
+      if (step.number % 4 == 3) {
+        trial->optimizer->step();
+        trial->optimizer->zero_grad();
+      }
+      return loss;
+    };
+    return trial;
+  };
+  const auto loop = [this](Trial& trial, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      trial.train();
+      trial.save(path_);
+    }
+  };
+  const auto at_updates = [this](Trial& trial, int64_t first, int64_t last) {
+    for (int64_t i = first; i < last; ++i) {
+      trial.train();
+      if (i % 4 == 3) trial.save(path_);
+    }
+  };
+  EXPECT_THAT(warnings_of([&] { return make({}); }, loop),
+              ElementsAre(AllOf(HasSubstr("gradients were gathered"), HasSubstr("TorchTrainingOptions::gradients"))));
+  EXPECT_THAT(warnings_of([&] { return make({}); }, at_updates), IsEmpty());
+  EXPECT_THAT(warnings_of([&] { return make({.gradients = true}); }, loop), IsEmpty());
+}
+
+TEST_F(TorchGradientsTest, GradientsThatAnotherOptimizersStepLeavesAreNotGathered) {
+  Pair pair;
+  torch::optim::SGD one(pair.generator->parameters(), 0.1), other(pair.critic->parameters(), 0.1);
+  const std::vector<torch::optim::Optimizer*> both{&one, &other};
+  Graph graph;
+  const TorchTraining training = torch_training(Scope(graph), pair, both, [&](const TorchStep& step) {
+    torch::optim::Optimizer& own = *both[static_cast<size_t>(step.number % 2)];
+    own.zero_grad();
+    const torch::Tensor loss = pair.critic(pair.generator(torch::ones({1, 2}))).square().sum();
+    loss.backward();
+    own.step();
+    return loss;
+  });
+  const Warnings warnings;
+  DirectSession session(graph, {});
+  session.run(ops::global_variables_initializer(Scope(graph)));
+  for (int i = 0; i < 6; ++i) {
+    session.run(training.train_op);
+    session.run(training.model[0], {}, {.snapshot = true});
+  }
+  EXPECT_THAT(warnings.seen(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace longhaul
