@@ -4,10 +4,25 @@
 #include <fmt/format.h>
 #include <torch/nn/module.h>
 
+#include <utility>
+
 #include "longhaul/base/log.h"
 #include "longhaul/runtime/aten_tensor.h"
 
 namespace longhaul {
+
+BoundTorch::BoundTorch(const torch::nn::Module& module)
+    : module_(&module), owner_(module.weak_from_this().lock()), form_(module) {}
+
+namespace {
+
+std::string name_of(const Scope& scope) {
+  std::string name = scope.prefix();
+  if (name.ends_with('/')) name.pop_back();
+  return name;
+}
+
+}  // namespace
 
 BoundTorch::Bound& BoundTorch::add(TorchValue value) {
   if (value.tensor.defined()) {
@@ -59,9 +74,9 @@ void BoundTorch::add_optimizer(const Scope& scope, torch::optim::Optimizer& opti
     if (value.name.starts_with("group_")) program_options_.push_back({value, value.read().clone()});
   }
   add_variables(scope, std::move(values));
-  watch_.add_optimizer(optimizer);
+  watch_.add_optimizer(name_of(scope), optimizer);
   const OptimizerRecord made(optimizer, *module_);
-  add_record(scope, optimizers_.emplace_back(BoundOptimizer{.name = scope.prefix(),
+  add_record(scope, optimizers_.emplace_back(BoundOptimizer{.name = name_of(scope),
                                                             .optimizer = &optimizer,
                                                             .group_sizes = group_sizes(optimizer),
                                                             .made = made,
@@ -69,7 +84,6 @@ void BoundTorch::add_optimizer(const Scope& scope, torch::optim::Optimizer& opti
 }
 
 void BoundTorch::add_record(const Scope& scope, BoundOptimizer& optimizer) {
-  if (optimizer.name.ends_with('/')) optimizer.name.pop_back();
   const auto self = shared_from_this();
   const auto read = [self, &optimizer] {
     const Turn turn(self->turn_);
@@ -119,7 +133,7 @@ void BoundTorch::add_generator(const Scope& scope, const std::string& name, cons
 
 void BoundTorch::add_state(const Scope& scope, const std::string& name, at::Tensor* tensor) {
   add_optional(scope, state_value(name, tensor));
-  state_.add(tensor);
+  state_.add(name_of(scope) + "/" + name, tensor);
 }
 
 Tensor BoundTorch::read(Bound& bound) {
@@ -156,7 +170,7 @@ void BoundTorch::assign(Bound& bound, const Tensor& value) {
   const at::NoGradGuard no_grad;
   bound.value.assign(to_aten(value));
   bound.torn = false;
-  watch_.forget();
+  watch_.assigned(bound.value.tensor);
 }
 
 void BoundTorch::check_callable() const {
@@ -185,6 +199,7 @@ void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
     const Turn turn(turn_);
     check_callable();
     take_program_options();
+    is_asked_ = false;
     run_step(number, inputs);
   }
   say_findings();
@@ -208,7 +223,12 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
   }
   stepping_ = false;
   has_stepped_ = true;
+  take_findings_of_step(loss);
+}
+
+void BoundTorch::take_findings_of_step(const at::Tensor& loss) {
   watch_.end(loss);
+  if (const std::optional<std::string> name = state_.with_history()) watch_.carries_history(*name);
 }
 
 void BoundTorch::say_findings() {
@@ -220,7 +240,18 @@ void BoundTorch::say_findings() {
   for (const std::string& finding : findings) log_warning("{}", finding);
 }
 
+void BoundTorch::ask() {
+  const Turn turn(turn_);
+  is_asked_ = was_asked_ = true;
+}
+
 Tensor BoundTorch::loss() {
+  {
+    const Turn turn(turn_);
+    was_not_asked_ |= !is_asked_;
+    if (was_asked_ && was_not_asked_) watch_.fetched_loss_alone();
+  }
+  say_findings();
   const Turn turn(turn_);
   if (loss_.defined() && loss_.numel() == 1) return to_tensor(loss_.to(at::kFloat).reshape({}));
   throw InvalidArgumentError(

@@ -22,7 +22,7 @@ namespace longhaul {
 // assign through the graph.
 class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
  public:
-  explicit BoundTorch(const torch::nn::Module& module) : module_(&module), form_(module) {}
+  explicit BoundTorch(const torch::nn::Module& module);
 
   // A variable for each value.
   std::vector<Variable> add_variables(const Scope& scope, std::vector<TorchValue> values);
@@ -35,7 +35,9 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void add_generator(const Scope& scope, const std::string& name, const at::Generator& generator);
   void add_state(const Scope& scope, const std::string& name, at::Tensor* tensor);
 
+  // In a run: the step; ask(), if the run was asked for it and not for the loss alone; the loss, if it was asked for.
   void step(int64_t number, const std::vector<Tensor>& inputs);
+  void ask();
   Tensor loss();
 
  private:
@@ -69,10 +71,12 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void run_step(int64_t number, const std::vector<Tensor>& inputs);
   void take_program_options();
   void mark_torn();
+  void take_findings_of_step(const at::Tensor& loss);
   void say_findings();
 
   std::recursive_mutex turn_;
   const torch::nn::Module* const module_;
+  const std::shared_ptr<const torch::nn::Module> owner_;  // of the module; nothing, if no shared pointer owns it
   const ModuleForm form_;
   std::deque<Bound> values_;
   BoundTensors tensors_;  // the module's parameters and buffers
@@ -83,6 +87,8 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   std::vector<ProgramOption> program_options_;
   std::optional<TorchStepFunction> function_;
   at::Tensor loss_;
+  bool is_asked_ = false;                           // the step of the run under way
+  bool was_asked_ = false, was_not_asked_ = false;  // some step
   bool restores_options_ = true;
   bool options_are_restored_ = false;  // and the program's are to be put back
   bool stepping_ = false;

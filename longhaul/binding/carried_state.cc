@@ -5,7 +5,20 @@
 namespace longhaul {
 
 CarriedState::Look CarriedState::look_at(const at::Tensor& tensor) {
-  return {tensor, tensor.defined() ? TensorLook::of(tensor) : TensorLook()};
+  return {c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()),
+          tensor.defined() ? TensorLook::of(tensor) : TensorLook()};
+}
+
+void CarriedState::add(const std::string& name, at::Tensor* tensor) {
+  names_.push_back(name);
+  tensors_.push_back(tensor);
+}
+
+std::optional<std::string> CarriedState::with_history() const {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (tensors_[i]->defined() && !tensors_[i]->is_leaf()) return names_[i];
+  }
+  return std::nullopt;
 }
 
 bool CarriedState::contains(const c10::TensorImpl* tensor) const {
@@ -22,7 +35,7 @@ bool CarriedState::changed() const {
   return !std::equal(tensors_.begin(), tensors_.end(), before_.begin(), before_.end(),
                      [](const at::Tensor* tensor, const Look& before) {
                        const Look now = look_at(*tensor);
-                       return now.tensor.is_same(before.tensor) && now.look.same_value(before.look);
+                       return now.tensor == before.tensor && now.look.same_value(before.look);
                      });
 }
 

@@ -2,6 +2,8 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "longhaul/binding/change_watch.h"
@@ -11,19 +13,22 @@ namespace longhaul {
 // Tensors that a program carries from step to step, and may replace by others (TorchTrainingOptions::state). Borrowed.
 class CarriedState {
  public:
-  void add(at::Tensor* tensor) { tensors_.push_back(tensor); }
+  void add(const std::string& name, at::Tensor* tensor);
   bool contains(const c10::TensorImpl* tensor) const;
 
   void begin();          // of a step
   bool changed() const;  // by the step under way
+  // The name of one that has the history that made it, which no checkpoint has.
+  std::optional<std::string> with_history() const;
 
  private:
   struct Look {
-    at::Tensor tensor;
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // so no other one is taken for it, and it may go
     TensorLook look;
   };
   static Look look_at(const at::Tensor& tensor);
 
+  std::vector<std::string> names_;
   std::vector<at::Tensor*> tensors_;
   std::vector<Look> before_;
 };

@@ -41,6 +41,7 @@ bool is_zero(const at::Tensor& gradient) {
 
 TensorLook TensorLook::of(const at::Tensor& tensor) {
   TensorLook look{.version = version_of(tensor), .elements = some_elements(tensor)};
+  if (!tensor.is_leaf()) return look;
   if (const at::Tensor& gradient = tensor.grad(); gradient.defined()) {
     look.gradient = memory_of(gradient);
     look.gradient_version = version_of(gradient);
@@ -52,24 +53,33 @@ void ChangeWatch::add(const at::Tensor& tensor) {
   tensors_.push_back(tensor);
   before_.emplace_back();
   after_.emplace_back();
+  known_.push_back(false);
 }
 
 void ChangeWatch::begin() {
   written_between_.reset();
   for (size_t i = 0; i < tensors_.size(); ++i) {
     before_[i] = TensorLook::of(tensors_[i]);
-    if (has_ended_ && !written_between_ && !before_[i].same_value(after_[i])) written_between_ = i;
+    if (known_[i] && !written_between_ && !before_[i].same_value(after_[i])) written_between_ = i;
   }
-  has_ended_ = false;
+  forget();
 }
 
 void ChangeWatch::end() {
   for (size_t i = 0; i < tensors_.size(); ++i) after_[i] = TensorLook::of(tensors_[i]);
-  has_ended_ = true;
+  known_.assign(known_.size(), true);
+}
+
+void ChangeWatch::assigned(const at::Tensor& tensor) {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    if (!tensors_[i].is_alias_of(tensor)) continue;
+    after_[i] = TensorLook::of(tensors_[i]);
+    known_[i] = true;
+  }
 }
 
 void ChangeWatch::forget() {
-  has_ended_ = false;
+  known_.assign(known_.size(), false);
 }
 
 // One write that leaves zeros is that of zero_grad(); by a backward and a zero_grad() there are more.

@@ -28,16 +28,18 @@ class ChangeWatch {
   size_t size() const { return tensors_.size(); }
   const at::Tensor& tensor(size_t i) const { return tensors_[i]; }
 
-  void begin();   // of a step
-  void end();     // of a step that did not throw
-  void forget();  // what was written since the last step is known
+  void begin();                             // of a step
+  void end();                               // of a step that did not throw
+  void assigned(const at::Tensor& tensor);  // its value is known; those of others, which share its memory, too
+  void forget();                            // no value is known
 
   // Whether a step that is under way, or has failed, has changed anything. It also looks at the gradients: an update
   // needs new ones. Gradients that were only set to zero are none; what has new ones counts as changed, whether they
   // were used or not.
   bool changed() const;
 
-  // The first tensor, by the order of add(), that was changed between the last step and this one.
+  // The first tensor, by the order of add(), that was changed between the last step and this one, and after it was
+  // assigned.
   std::optional<size_t> written_between() const { return written_between_; }
 
   // Of the last step: whether it changed tensor `i`, and whether it left a gradient of it.
@@ -49,7 +51,7 @@ class ChangeWatch {
 
   std::vector<at::Tensor> tensors_;
   std::vector<TensorLook> before_, after_;  // the begin and the end of a step
-  bool has_ended_ = false;                  // after_ is as the last step left the tensors, and nobody has assigned any
+  std::vector<bool> known_;                 // after_ is as the last step, or an assignment, left the tensor
   std::optional<size_t> written_between_;
 };
 

@@ -11,17 +11,20 @@ namespace longhaul {
 
 void ResumeWatch::add_parameter(const std::string& name, const at::Tensor& tensor) {
   names_.push_back({.name = name, .is_parameter = true});
+  places_.try_emplace(tensor.unsafeGetTensorImpl(), tensors_.size());
   tensors_.add(tensor);
   gradients_.add(tensor);
 }
 
 void ResumeWatch::add_buffer(const std::string& name, const at::Tensor& tensor) {
   names_.push_back({.name = name});
+  places_.try_emplace(tensor.unsafeGetTensorImpl(), tensors_.size());
   tensors_.add(tensor);
   gradients_.add(tensor);
 }
 
-void ResumeWatch::add_optimizer(torch::optim::Optimizer& optimizer) {
+void ResumeWatch::add_optimizer(const std::string& name, torch::optim::Optimizer& optimizer) {
+  optimizers_.add(name, optimizer);
   rates_.add(optimizer);
   for (size_t i = 0; i < tensors_.size(); ++i) {
     for (const auto& group : optimizer.param_groups()) {
@@ -40,7 +43,7 @@ void ResumeWatch::begin(int64_t number) {
   gradients_.begin(/*looks_at_places=*/std::has_single_bit(static_cast<uint64_t>(++steps_)));
   rates_.begin();
   for (const NamedGenerator& generator : generators_) generator.watch->begin_step(number);
-  look_between();
+  look_between(number);
 }
 
 void ResumeWatch::end(const at::Tensor& loss) {
@@ -49,6 +52,7 @@ void ResumeWatch::end(const at::Tensor& loss) {
   rates_.end();
   for (const NamedGenerator& generator : generators_) generator.watch->end_step();
   look_at_updates();
+  look_at_optimizers();
   look_at_generators();
   if (const auto sizes = leaves_.look_at(loss)) {
     find(Kind::kLeaf,
@@ -65,6 +69,31 @@ void ResumeWatch::abandon() {
   forget();
 }
 
+void ResumeWatch::assigned(const at::Tensor& tensor) {
+  gradients_.forget();
+  rates_.forget();
+  if (!tensor.defined()) return;
+  tensors_.assigned(tensor);
+  is_assigned_ = true;
+}
+
+void ResumeWatch::carries_history(const std::string& name) {
+  find(Kind::kHistory,
+       fmt::format(
+           "{} has the history that made it (it requires a gradient, and was not detached): a checkpoint has its "
+           "value alone, so a restart computes no gradients beyond it, and the history of all steps stays in "
+           "memory. Hand on a detach() of it",
+           name));
+}
+
+void ResumeWatch::fetched_loss_alone() {
+  find(Kind::kLoss,
+       "the loss was fetched in a run of its own (TorchTraining::loss without train_op), and train_op was run in "
+       "others: "
+       "the loss is that of a step, so such a run makes one more, which counts. Fetch both in one run, or compute the "
+       "loss of a model that is not to be trained from the module itself");
+}
+
 void ResumeWatch::forget() {
   tensors_.forget();
   gradients_.forget();
@@ -79,29 +108,40 @@ std::vector<std::string> ResumeWatch::take_findings() {
   return std::exchange(findings_, {});
 }
 
-void ResumeWatch::look_between() {
+// At the first step of all, what was assigned are the values that the program has made: it begins as it always does.
+void ResumeWatch::name_written(const std::string& name, int64_t number) {
+  if (is_assigned_ && number == 0) return;
+  const std::string text =
+      is_assigned_
+          ? "{} was changed after it was restored, before the first step (weights that the body of the session "
+            "loads or initialises): the training goes on from there, not from the checkpoint. Do it before "
+            "the session, or where nothing was restored"
+          : "{} was changed between two steps, outside of the step function (an optimizer that steps after the "
+            "run, averages that are swapped in, a forward pass that writes statistics): a checkpoint may be "
+            "of before or after it, and a restart does not repeat it. Do it in the step function; evaluate "
+            "with a copy of the module, or with eval()";
+  find(Kind::kBetween, fmt::format(fmt::runtime(text), name));
+}
+
+void ResumeWatch::look_between(int64_t number) {
   auto written = tensors_.written_between();
   if (!written) written = gradients_.written_between();
-  if (written) {
-    find(
-        Kind::kBetween,
-        fmt::format("{} was changed between two steps, outside of the step function (an optimizer that steps after the "
-                    "run, averages that are swapped in, a forward pass that writes statistics): a checkpoint may be of "
-                    "before or after it, and a restart does not repeat it. Do it in the step function; evaluate with "
-                    "a copy of the module, or with eval()",
-                    names_[*written].name));
-  }
+  if (written) name_written(names_[*written].name, number);
+  is_assigned_ = false;
   if (rates_.scheduler_stepped_between()) {
     find(Kind::kScheduler,
          "a scheduler stepped between two steps, outside of the step function: a checkpoint may be of before or after "
          "it, and a restart does not repeat it. Step it in the step function");
   }
   if (rates_.rate_changed_between() && !declared_.rates_follow_step) {
-    find(Kind::kScheduler,
-         "a learning rate was changed between two steps by nothing that is bound: a scheduler's count is in no "
-         "checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
-         "(TorchTrainingOptions::schedulers) and step it in the step function, or, where the program sets the rate "
-         "itself by the step's number, say so (TorchTrainingOptions::rates_follow_step)");
+    find(
+        Kind::kScheduler,
+        "a learning rate was changed between two steps by nothing that is bound: a scheduler's count is in no "
+        "checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
+        "(TorchTrainingOptions::schedulers) and step it in the step function; keep what a rule of the program's own "
+        "counts (the best loss, the steps since then, of a plateau) in an ops::program_variable; or, where the program "
+        "sets the rate itself by the step's number, or by such a variable, say so "
+        "(TorchTrainingOptions::rates_follow_step)");
   }
 }
 
@@ -130,9 +170,26 @@ void ResumeWatch::look_at_updates() {
     find(Kind::kScheduler,
          "the step function changed a learning rate, and no scheduler that is bound has stepped: a scheduler's count "
          "is in no checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
-         "(TorchTrainingOptions::schedulers), or, where the program sets the rate itself by the step's number, say so "
-         "(TorchTrainingOptions::rates_follow_step)");
+         "(TorchTrainingOptions::schedulers); keep what a rule of the program's own counts (the best loss, the steps "
+         "since then, of a plateau) in an ops::program_variable; or, where the program sets the rate itself by the "
+         "step's number, or by such a variable, say so (TorchTrainingOptions::rates_follow_step)");
   }
+}
+
+void ResumeWatch::look_at_optimizers() {
+  if (declared_.updates_without_optimizer || found_.contains(Kind::kIdle)) return;
+  const auto found = optimizers_.look([this](const at::Tensor& parameter) {
+    const auto place = places_.find(parameter.unsafeGetTensorImpl());
+    return place != places_.end() && tensors_.has_gradient(place->second) && changed_in_step(place->second);
+  });
+  if (!found) return;
+  find(Kind::kIdle,
+       fmt::format("the optimizer {} has not stepped in {} steps that changed {}, which it has: something else trains "
+                   "that (an optimizer that was made anew after it was bound?), and what that keeps is in no "
+                   "checkpoint. Bind the optimizer that steps, and change its options in place; or, where the program "
+                   "updates it itself, say so (TorchTrainingOptions::updates_without_optimizer)",
+                   found->optimizer, OptimizerWatch::kSteps,
+                   names_[places_.at(found->parameter.unsafeGetTensorImpl())].name));
 }
 
 void ResumeWatch::look_at_generators() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include "longhaul/binding/generator_watch.h"
 #include "longhaul/binding/gradient_watch.h"
 #include "longhaul/binding/leaf_watch.h"
+#include "longhaul/binding/optimizer_watch.h"
 #include "longhaul/binding/rate_watch.h"
 
 namespace torch::optim {
@@ -34,7 +36,7 @@ class ResumeWatch {
   void declare(const Declared& declared) { declared_ = declared; }
   void add_parameter(const std::string& name, const at::Tensor& tensor);
   void add_buffer(const std::string& name, const at::Tensor& tensor);
-  void add_optimizer(torch::optim::Optimizer& optimizer);
+  void add_optimizer(const std::string& name, torch::optim::Optimizer& optimizer);
   void add_scheduler(torch::optim::LRScheduler& scheduler) { rates_.add(scheduler); }
   void add_generator(const std::string& name, std::shared_ptr<GeneratorWatch> generator);
 
@@ -44,14 +46,16 @@ class ResumeWatch {
   void abandon();
   bool changed() const { return tensors_.changed(); }  // by the step under way
 
-  void forget();    // a value was assigned: what is as it is now, is known
-  void snapshot();  // it takes no time to speak of
+  void assigned(const at::Tensor& tensor);        // undefined: something else than a parameter or a buffer
+  void carries_history(const std::string& name);  // of a state
+  void fetched_loss_alone();                      // in some runs, and the step in others
+  void snapshot();                                // it takes no time to speak of
 
   // What was seen since the last call, in words; each kind only once.
   std::vector<std::string> take_findings();
 
  private:
-  enum class Kind { kBetween, kOptimizer, kScheduler, kDrawn, kSeeded, kLeaf, kGradients };
+  enum class Kind { kBetween, kOptimizer, kScheduler, kDrawn, kSeeded, kLeaf, kGradients, kIdle, kHistory, kLoss };
   struct Named {
     std::string name;
     bool is_parameter = false;
@@ -63,7 +67,10 @@ class ResumeWatch {
   };
 
   void find(Kind kind, std::string text);
-  void look_between();
+  void forget();
+  void look_between(int64_t number);
+  void name_written(const std::string& name, int64_t number);
+  void look_at_optimizers();
   void look_at_updates();
   void look_at_update(size_t i);
   void look_at_generators();
@@ -73,10 +80,13 @@ class ResumeWatch {
   std::vector<Named> names_;  // of tensors_
   ChangeWatch tensors_;
   GradientWatch gradients_;  // of tensors_
+  OptimizerWatch optimizers_;
   RateWatch rates_;
   LeafWatch leaves_;
   std::vector<NamedGenerator> generators_;
+  std::map<const c10::TensorImpl*, size_t> places_;  // in names_, of the first name
   int64_t steps_ = 0;
+  bool is_assigned_ = false;  // since the last step: a tensor
   std::set<Kind> found_;
   std::vector<std::string> findings_;
 };

@@ -137,7 +137,7 @@ TorchValue state_value(std::string name, at::Tensor* state) {
   value.assign = [state](const at::Tensor& assigned) {
     if (state->defined() && is_absent(assigned, *state)) return;
     const at::TensorOptions like = state->defined() ? state->options() : assigned.options();
-    const bool requires_grad = state->defined() && state->requires_grad();
+    const bool requires_grad = state->defined() && state->is_leaf() && state->requires_grad();
     *state = assigned.to(like, /*non_blocking=*/false, /*copy=*/true).requires_grad_(requires_grad);
   };
   return value;

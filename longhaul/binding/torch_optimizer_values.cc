@@ -155,6 +155,26 @@ std::vector<TorchValue> values_of(const Kind<Options, State>& kind, Optimizer& o
   return values;
 }
 
+torch::optim::OptimizerOptions& options_for(Optimizer& optimizer, const at::Tensor& parameter) {
+  for (auto& group : optimizer.param_groups()) {
+    const auto& own = group.params();
+    if (std::any_of(own.begin(), own.end(), [&](auto& tensor) { return tensor.is_same(parameter); }))
+      return group.options();
+  }
+  return optimizer.defaults();
+}
+
+template <typename Options, typename State>
+std::optional<uint64_t> count_of(const Kind<Options, State>& kind, Optimizer& optimizer, const at::Tensor& parameter) {
+  const auto& kept = kind.tensors.front();
+  if (!kept.is_kept(static_cast<Options&>(options_for(optimizer, parameter)))) return std::nullopt;
+  State* state = StateOf<State>(optimizer, parameter).find();
+  if (state == nullptr) return 0;
+  if (kind.step != nullptr) return static_cast<uint64_t>(kind.step(*state));
+  const at::Tensor& tensor = kept.field(*state);
+  return tensor.defined() ? 1 + tensor.unsafeGetTensorImpl()->version_counter().current_version() : 0;
+}
+
 Kind<torch::optim::SGDOptions, torch::optim::SGDParamState> sgd() {
   using Options = torch::optim::SGDOptions;
   using State = torch::optim::SGDParamState;
@@ -218,20 +238,22 @@ struct KnownOptimizer {
   const std::type_info& type;
   const char* name;
   std::vector<TorchValue> (*values)(Optimizer&, const NamedParameters&);
+  std::optional<uint64_t> (*count)(Optimizer&, const at::Tensor&);
 };
+
+template <typename Type, auto kind>
+KnownOptimizer known(const char* name) {
+  return {typeid(Type), name, [](Optimizer& optimizer, auto& names) { return values_of(kind(), optimizer, names); },
+          [](Optimizer& optimizer, auto& parameter) { return count_of(kind(), optimizer, parameter); }};
+}
 
 // nullptr: another kind. A class that is derived from a known one may keep more, so it is not taken for that.
 const KnownOptimizer* find_kind(const Optimizer& optimizer) {
   using namespace torch::optim;
-  static const KnownOptimizer kKnown[] = {
-      {typeid(SGD), "SGD", [](auto& optimizer, auto& names) { return values_of(sgd(), optimizer, names); }},
-      {typeid(Adam), "Adam",
-       [](auto& optimizer, auto& names) { return values_of(adam<AdamOptions, AdamParamState>(), optimizer, names); }},
-      {typeid(AdamW), "AdamW",
-       [](auto& optimizer, auto& names) { return values_of(adam<AdamWOptions, AdamWParamState>(), optimizer, names); }},
-      {typeid(RMSprop), "RMSprop", [](auto& optimizer, auto& names) { return values_of(rmsprop(), optimizer, names); }},
-      {typeid(Adagrad), "Adagrad",
-       [](auto& optimizer, auto& names) { return values_of(adagrad(), optimizer, names); }}};
+  static const KnownOptimizer kKnown[] = {known<SGD, sgd>("SGD"),
+                                          known<Adam, adam<AdamOptions, AdamParamState>>("Adam"),
+                                          known<AdamW, adam<AdamWOptions, AdamWParamState>>("AdamW"),
+                                          known<RMSprop, rmsprop>("RMSprop"), known<Adagrad, adagrad>("Adagrad")};
   for (const KnownOptimizer& known : kKnown) {
     if (known.type == typeid(optimizer)) return &known;
   }
@@ -257,6 +279,11 @@ std::vector<TorchValue> optimizer_values(Optimizer& optimizer, const torch::nn::
                   "Bind the module "
                   "without it, and what it keeps with ops::program_variable",
                   optimizer_kind(optimizer)));
+}
+
+std::optional<uint64_t> update_count(Optimizer& optimizer, const at::Tensor& parameter) {
+  const KnownOptimizer* kind = find_kind(optimizer);
+  return kind != nullptr ? kind->count(optimizer, parameter) : std::nullopt;
 }
 
 std::vector<size_t> group_sizes(const Optimizer& optimizer) {

@@ -66,13 +66,18 @@ TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
   add_others(*bound, scope, module, options);
   const Scope inner = scope.sub("torch_training");
   training.global_step = counter(scope, inner, options);
-  training.train_op =
+  const auto ask = [bound](const std::vector<Tensor>&) {
+    bound->ask();
+    return std::vector<Tensor>();
+  };
+  const auto loss = [bound](const std::vector<Tensor>&) { return std::vector<Tensor>{bound->loss()}; };
+  const Operation made =
       ops::program_step(inner, training.global_step, options.inputs,
                         [bound](int64_t number, const std::vector<Tensor>& inputs) { bound->step(number, inputs); });
+  const Scope after = inner.with_control_dependencies({made});
+  training.train_op = ops::host_function(after, {}, {}, ask, "train");
   scope.graph().add_to_collection(collections::kTrainOp, training.train_op);
-  const auto loss = [bound](const std::vector<Tensor>&) { return std::vector<Tensor>{bound->loss()}; };
-  training.loss =
-      ops::host_function(inner.with_control_dependencies({training.train_op}), {}, {kFloat}, loss, "loss").output();
+  training.loss = ops::host_function(after, {}, {kFloat}, loss, "loss").output();
   return training;
 }
 

@@ -69,9 +69,12 @@ class Optimizer;
 // the CPU are copied to the host's memory; that was not tried on any such device. Their default generators are not
 // saved: where a step draws from one, bind it by TorchTrainingOptions::generators, as {"cuda", ...}.
 //
-// The module and all else that is bound here is borrowed and must outlive the sessions of the graph, which share it:
-// one session at a time. One thread runs train_op; any thread may read and save. A module, or a part of it, is bound
-// once at a time: for two trainings that share parameters bind a module that has both, with their optimizers.
+// A module that a shared pointer owns (all but those on the stack, or members of something) lives as long as the graph.
+// All else that is bound here is borrowed and must outlive the sessions of the graph and the last save, in place: the
+// module, the optimizers, the schedulers, and the optimizers that the schedulers have; the tensors of
+// TorchTrainingOptions::state; what the step function refers to. Nothing can tell when they end. The sessions share all
+// of it: one session at a time. One thread runs train_op; any thread may read and save. A module, or a part of it, is
+// bound once at a time: for two trainings that share parameters bind a module that has both, with their optimizers.
 namespace longhaul {
 
 // What a step function is called with.
@@ -106,7 +109,8 @@ struct TorchTrainingOptions {
   std::vector<torch::optim::LRScheduler*> schedulers;  // that the step function steps
   std::map<std::string, at::Generator> generators;     // of the program's own, beside the default one: "generators/KEY"
   // Tensors of the program's own that steps hand on to each other: a recurrent network's state, a buffer of
-  // experience. The step function may write into them and replace them; the dtype stays. Borrowed. "state/KEY"
+  // experience. The step function may write into them and replace them; the dtype stays. Their values are saved,
+  // without the history that made them: hand on a detach(). Borrowed. "state/KEY"
   std::map<std::string, at::Tensor*> state;
   // Saves each parameter's gradient, for step functions that gather gradients over several steps: "gradients/NAME".
   bool gradients = false;
@@ -123,9 +127,9 @@ struct TorchTrainingOptions {
 };
 
 struct TorchTraining {
-  Operation train_op;           // runs the step function, then adds one to the global step
-  Output loss;                  // of the step made in the same run: a float scalar
-  Variable global_step;         // or what counts the steps instead
+  Operation train_op;    // runs the step function, then adds one to the global step
+  Output loss;           // of the step made in the same run, which it makes if train_op is not fetched: a float scalar
+  Variable global_step;  // or what counts the steps instead
   std::vector<Variable> model;  // the module's parameters and buffers
 };
 

@@ -65,6 +65,9 @@ std::string optimizer_kind(const torch::optim::Optimizer& optimizer);
 std::vector<size_t> group_sizes(const torch::optim::Optimizer& optimizer);
 bool has_groups(const torch::optim::Optimizer& optimizer, const std::vector<size_t>& sizes);
 
+// Changes when the optimizer steps this parameter of its own; 0 before that. Nothing: it keeps nothing that tells.
+std::optional<uint64_t> update_count(torch::optim::Optimizer& optimizer, const at::Tensor& parameter);
+
 // The name in `module` of one of the optimizer's parameters. InvalidArgumentError: it is none of the module's.
 std::string parameter_name(const at::Tensor& parameter, const torch::nn::Module& module);
 
