@@ -12,7 +12,7 @@
 namespace longhaul {
 
 BoundTorch::BoundTorch(const torch::nn::Module& module)
-    : module_(&module), owner_(module.weak_from_this().lock()), form_(module) {}
+    : module_(&module), owner_(module.weak_from_this().lock()), form_(module), conditions_(module) {}
 
 namespace {
 
@@ -122,6 +122,7 @@ std::string BoundTorch::take_record(BoundOptimizer& optimizer, const OptimizerRe
 void BoundTorch::add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler) {
   add_optional(scope, scheduler_value(name, scheduler));
   watch_.add_scheduler(scheduler);
+  conditions_.add_scheduler(name_of(scope) + "/" + name, scheduler);
 }
 
 void BoundTorch::add_generator(const Scope& scope, const std::string& name, const at::Generator& generator) {
@@ -134,6 +135,25 @@ void BoundTorch::add_generator(const Scope& scope, const std::string& name, cons
 void BoundTorch::add_state(const Scope& scope, const std::string& name, at::Tensor* tensor) {
   add_optional(scope, state_value(name, tensor));
   state_.add(name_of(scope) + "/" + name, tensor);
+}
+
+void BoundTorch::add_conditions(const Scope& scope) {
+  const auto self = shared_from_this();
+  const auto read = [self] {
+    const Turn turn(self->turn_);
+    return to_tensor(self->conditions_.record());
+  };
+  const auto assign = [self](const Tensor& record) {
+    const Turn turn(self->turn_);
+    self->conditions_.restore(to_aten(record));
+  };
+  ops::optional_program_value(scope, "conditions",
+                              {.dtype = kUInt8,
+                               .shape = Shape::unknown_rank(),
+                               .expected = Shape{conditions_.record_size()},
+                               .read = read,
+                               .assign = assign},
+                              "longhaul/conditions/" + name_of(scope));
 }
 
 Tensor BoundTorch::read(Bound& bound) {
@@ -228,6 +248,7 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
 
 void BoundTorch::take_findings_of_step(const at::Tensor& loss) {
   watch_.end(loss);
+  conditions_.end_step();
   if (const std::optional<std::string> name = state_.with_history()) watch_.carries_history(*name);
 }
 
@@ -236,6 +257,7 @@ void BoundTorch::say_findings() {
   {
     const Turn turn(turn_);
     findings = watch_.take_findings();
+    if (std::string changes = conditions_.take_changes(); !changes.empty()) findings.push_back(std::move(changes));
   }
   for (const std::string& finding : findings) log_warning("{}", finding);
 }

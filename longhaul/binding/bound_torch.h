@@ -13,6 +13,7 @@
 #include "longhaul/binding/resume_watch.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/binding/torch_values.h"
+#include "longhaul/binding/training_conditions.h"
 #include "longhaul/ops/program_variable.h"
 
 namespace longhaul {
@@ -34,6 +35,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler);
   void add_generator(const Scope& scope, const std::string& name, const at::Generator& generator);
   void add_state(const Scope& scope, const std::string& name, at::Tensor* tensor);
+  void add_conditions(const Scope& scope);
 
   // In a run: the step; ask(), if the run was asked for it and not for the loss alone; the loss, if it was asked for.
   void step(int64_t number, const std::vector<Tensor>& inputs);
@@ -81,6 +83,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   std::deque<Bound> values_;
   BoundTensors tensors_;  // the module's parameters and buffers
   CarriedState state_;
+  TrainingConditions conditions_;
   ResumeWatch watch_{
       [this](const c10::TensorImpl* tensor) { return tensors_.contains(tensor) || state_.contains(tensor); }};
   std::deque<BoundOptimizer> optimizers_;

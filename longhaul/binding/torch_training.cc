@@ -65,6 +65,7 @@ TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
     bound->add_optimizer(scope.sub(optimizer_kind(*optimizer)), *optimizer);
   add_others(*bound, scope, module, options);
   const Scope inner = scope.sub("torch_training");
+  bound->add_conditions(inner);
   training.global_step = counter(scope, inner, options);
   const auto ask = [bound](const std::vector<Tensor>&) {
     bound->ask();

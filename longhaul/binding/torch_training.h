@@ -48,6 +48,8 @@ class Optimizer;
 //   generators/cpu                   the state of libtorch's default generator, as the last step left it
 //   state/KEY, gradients/0.weight    where TorchTrainingOptions say so
 //   longhaul/optimizer/Adam          its groups of parameters, and what options the program gave them (text)
+//   longhaul/conditions/...          what no restore sets, and the first step after one is compared with (text):
+//                                    requires_grad, train() and eval(), dropout rates, a StepLR's own parameters
 //
 // All of it comes back bit for bit, so a training that starts again goes on as if it had not been interrupted, if what
 // a step works on follows from its number. Of options the checkpoint's count, not those of the constructor, and a

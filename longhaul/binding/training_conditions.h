@@ -1,0 +1,62 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace torch::nn {
+class Module;
+}
+namespace torch::optim {
+class LRScheduler;
+}
+
+namespace longhaul {
+
+// What a program may change while it trains, and a checkpoint does not restore: which parameters require a gradient,
+// which modules are in training mode, dropout rates, a scheduler's own parameters. Checkpoints have a record of them as
+// the last two steps left them, as text; a line for each:
+//
+//   LAST BEFORE NAME
+//   0.25 0.5 dropout rate of 1
+//
+// The first step after a restore is compared with it. What changes in each step, by its number, is not the same then: a
+// change that is at most twice as large as that between the two recorded steps is none.
+class TrainingConditions {
+ public:
+  explicit TrainingConditions(const torch::nn::Module& module);  // borrowed
+  void add_scheduler(const std::string& name, const torch::optim::LRScheduler& scheduler);
+
+  void end_step();  // that did not throw
+  // Of the first step after a restore, once: what differs, in 20 lines at most; "": nothing.
+  std::string take_changes() { return std::exchange(changes_, ""); }
+
+  at::Tensor record() const;  // as bytes; none, before the first step
+  int64_t record_size() const;
+  void restore(const at::Tensor& record);
+
+ private:
+  struct Condition {
+    std::string name;
+    bool is_switch;
+    std::function<double()> read;
+    std::optional<double> last = {}, before = {};  // as the last step left it, and the one before that
+  };
+
+  void add(std::string name, bool is_switch, std::function<double()> read);
+  void add_modules(const std::string& path, const torch::nn::Module& module);
+  static bool has_jumped(const Condition& condition, double now);
+  std::string text(bool of_now) const;
+
+  std::vector<Condition> conditions_;
+  std::vector<std::shared_ptr<const torch::nn::Module>> kept_;  // that conditions read
+  bool is_restored_ = false;                                    // and no step was made since
+  std::string changes_;
+};
+
+}  // namespace longhaul
