@@ -5,7 +5,6 @@
 #include <ATen/ops/count_nonzero.h>
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace longhaul {
@@ -19,45 +18,6 @@ bool is_zero(const at::Tensor& gradient) {
     if (at::count_nonzero(some).item<int64_t>() > 0) return false;
   }
   return at::count_nonzero(gradient).item<int64_t>() == 0;
-}
-
-// The first element of a contiguous tensor that is not zero.
-std::optional<int64_t> first_nonzero(const at::Tensor& tensor) {
-  constexpr size_t kBlock = 4096;
-  static constexpr unsigned char kZeros[kBlock] = {};
-  const auto* bytes = static_cast<const unsigned char*>(tensor.data_ptr());
-  for (size_t at = 0; at < tensor.nbytes(); at += kBlock) {
-    const size_t size = std::min(kBlock, tensor.nbytes() - at);
-    if (std::memcmp(bytes + at, kZeros, size) == 0) continue;
-    const auto* found = std::find_if(bytes + at, bytes + at + size, [](unsigned char byte) { return byte != 0; });
-    return (found - bytes) / static_cast<int64_t>(tensor.element_size());
-  }
-  return std::nullopt;
-}
-
-// The element of a tensor that the first row of its sparse gradient is for.
-std::optional<int64_t> first_nonzero_of_sparse(const at::Tensor& gradient) {
-  if (gradient._nnz() == 0 || gradient.sparse_dim() != 1) return std::nullopt;
-  const at::Tensor row = gradient._values().select(0, 0).contiguous();
-  const std::optional<int64_t> within = first_nonzero(row);
-  if (!within) return std::nullopt;
-  return gradient._indices().select(0, 0).select(0, 0).item<int64_t>() * row.numel() + *within;
-}
-
-uint64_t bits_at(const at::Tensor& tensor, int64_t index) {
-  uint64_t bits = 0;
-  const size_t width = tensor.element_size();
-  std::memcpy(&bits, static_cast<const unsigned char*>(tensor.data_ptr()) + static_cast<size_t>(index) * width,
-              std::min(width, sizeof(bits)));
-  return bits;
-}
-
-bool has_bits(const at::Tensor& tensor) {
-  return tensor.is_cpu() && tensor.layout() == at::kStrided && tensor.is_contiguous();
-}
-
-bool has_changed(const at::Tensor& tensor, int64_t index, uint64_t bits) {
-  return has_bits(tensor) && index < tensor.numel() && bits_at(tensor, index) != bits;
 }
 
 }  // namespace
@@ -85,18 +45,6 @@ void GradientWatch::add_hooks() {
   }
 }
 
-std::optional<GradientWatch::Place> GradientWatch::place_of(const at::Tensor& gradient, const at::Tensor& tensor) {
-  if (!gradient.defined() || !gradient.is_cpu() || !has_bits(tensor) || gradient.sizes() != tensor.sizes()) return {};
-  std::optional<int64_t> index;
-  if (gradient.layout() == at::kSparse) {
-    index = first_nonzero_of_sparse(gradient);
-  } else if (gradient.layout() == at::kStrided) {
-    index = first_nonzero(gradient.contiguous());
-  }
-  if (!index) return {};
-  return Place{*index, bits_at(tensor, *index)};
-}
-
 void GradientWatch::look(Seen& seen, const at::Tensor& arriving) {
   const auto impl = seen.tensor.lock();
   if (!impl) return;
@@ -104,7 +52,7 @@ void GradientWatch::look(Seen& seen, const at::Tensor& arriving) {
   const at::Tensor tensor(impl);
   seen.came = true;
   if (seen.is_lost && (!tensor.grad().defined() || is_zero(tensor.grad()))) seen.is_lost = false;
-  if (!seen.place) seen.place = place_of(arriving, tensor);
+  if (!seen.place) seen.place = GradientPlace::of(arriving, tensor);
 }
 
 void GradientWatch::take_what_is_lost() {
@@ -126,8 +74,8 @@ void GradientWatch::begin(bool looks_at_places) {
     seen_[i]->place.reset();
     seen_[i]->came = false;
     seen_[i]->looks = looks;
-    const std::optional<Place> left = std::exchange(left_[i], std::nullopt);
-    if (left && !written_between_ && has_changed(tensors_[i], left->index, left->bits)) written_between_ = i;
+    const std::optional<GradientPlace> left = std::exchange(left_[i], std::nullopt);
+    if (left && !written_between_ && left->has_changed(tensors_[i])) written_between_ = i;
   }
 }
 
@@ -139,7 +87,7 @@ void GradientWatch::end() {
   stop_looking();
   any_came_ = std::any_of(seen_.begin(), seen_.end(), [](const auto& seen) { return seen->came; });
   if (!looks_at_places_) return;
-  for (size_t i = 0; i < tensors_.size(); ++i) left_[i] = place_of(tensors_[i].grad(), tensors_[i]);
+  for (size_t i = 0; i < tensors_.size(); ++i) left_[i] = GradientPlace::of(tensors_[i].grad(), tensors_[i]);
 }
 
 void GradientWatch::abandon() {
@@ -157,8 +105,8 @@ void GradientWatch::snapshot() {
 }
 
 bool GradientWatch::changed_in_step(size_t i) const {
-  const std::optional<Place>& place = seen_[i]->place;
-  return place && has_changed(tensors_[i], place->index, place->bits);
+  const std::optional<GradientPlace>& place = seen_[i]->place;
+  return place && place->has_changed(tensors_[i]);
 }
 
 }  // namespace longhaul

@@ -2,10 +2,11 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
+
+#include "longhaul/binding/gradient_place.h"
 
 namespace longhaul {
 
@@ -34,20 +35,15 @@ class GradientWatch {
   bool used_lost_gradient(size_t i) const { return seen_[i]->is_lost && (seen_[i]->came || !any_came_); }
 
  private:
-  struct Place {  // an element, and its bits
-    int64_t index;
-    uint64_t bits;
-  };
   struct Seen {
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // whose hook has this
     bool looks = false;
-    bool came = false;           // a gradient, in this step
-    bool is_lost = false;        // a snapshot lacks the gradient, and it was not set to zero since
-    std::optional<Place> place;  // where a gradient came in this step, as it was before
+    bool came = false;                   // a gradient, in this step
+    bool is_lost = false;                // a snapshot lacks the gradient, and it was not set to zero since
+    std::optional<GradientPlace> place;  // where a gradient came in this step, as it was before
   };
 
   static void look(Seen& seen, const at::Tensor& arriving);
-  static std::optional<Place> place_of(const at::Tensor& gradient, const at::Tensor& tensor);
   void add_hooks();
   void take_what_is_lost();
   void stop_looking();
@@ -55,7 +51,7 @@ class GradientWatch {
   std::vector<at::Tensor> tensors_;
   std::vector<std::shared_ptr<Seen>> seen_;
   std::vector<std::optional<unsigned>> hooks_;
-  std::vector<std::optional<Place>> left_;  // after the last step, where it left a gradient
+  std::vector<std::optional<GradientPlace>> left_;  // after the last step, where it left a gradient
   std::optional<size_t> written_between_;
   bool looks_at_places_ = false;
   bool snapshot_taken_ = false;  // since the last step

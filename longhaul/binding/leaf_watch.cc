@@ -29,8 +29,10 @@ std::vector<at::Tensor> leaves_of(const at::Tensor& loss) {
 std::optional<std::vector<int64_t>> LeafWatch::changed_one(const std::vector<Leaf>& leaves) const {
   for (const Leaf& leaf : leaves) {
     const auto before = std::find_if(leaves_.begin(), leaves_.end(), [&](auto& l) { return l.tensor == leaf.tensor; });
-    if (before == leaves_.end() || before->look.same_value(leaf.look)) continue;
-    if (leaf.look.gradient != nullptr) return at::Tensor(leaf.tensor.lock()).sizes().vec();
+    if (before == leaves_.end() || leaf.look.gradient == nullptr) continue;
+    const at::Tensor tensor(leaf.tensor.lock());
+    if (before->look.same_value(leaf.look) && !(before->place && before->place->has_changed(tensor))) continue;
+    return tensor.sizes().vec();
   }
   return std::nullopt;
 }
@@ -41,7 +43,8 @@ std::optional<std::vector<int64_t>> LeafWatch::look_at(const at::Tensor& loss) {
   std::vector<Leaf> leaves;
   for (const at::Tensor& tensor : leaves_of(loss)) {
     if (!is_bound_(tensor.unsafeGetTensorImpl()))
-      leaves.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), TensorLook::of(tensor)});
+      leaves.push_back({c10::weak_intrusive_ptr<c10::TensorImpl>(tensor.getIntrusivePtr()), TensorLook::of(tensor),
+                        GradientPlace::of(tensor.grad(), tensor)});
   }
   const std::optional<std::vector<int64_t>> changed = changed_one(leaves);
   leaves_ = std::move(leaves);

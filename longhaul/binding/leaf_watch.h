@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "longhaul/binding/change_watch.h"
+#include "longhaul/binding/gradient_place.h"
 
 namespace longhaul {
 
@@ -26,6 +27,7 @@ class LeafWatch {
   struct Leaf {
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // so no other one is taken for it
     TensorLook look;
+    std::optional<GradientPlace> place;
   };
 
   std::optional<std::vector<int64_t>> changed_one(const std::vector<Leaf>& leaves) const;

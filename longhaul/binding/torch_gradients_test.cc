@@ -188,6 +188,24 @@ TEST_F(TorchGradientsTest, NameATableThatIsTrainedBetweenSteps) {
   EXPECT_THAT(warnings_of(make, loop), ElementsAre(HasSubstr("0.weight was changed between two steps")));
 }
 
+TEST_F(TorchGradientsTest, NameATableThatIsNotRegistered) {
+  torch::nn::Embedding table(1000, 4);
+  torch::optim::SGD table_optimizer(table->parameters(), 0.1);
+  const auto make = [&] {
+    auto trial = plain();
+    trial->step = [&, trial = trial.get()](const TorchStep&) {
+      trial->optimizer->zero_grad();
+      table_optimizer.zero_grad();
+      const torch::Tensor loss = trial->net->forward(table(torch::full({2}, 7, at::kLong))).square().mean();
+      trial->update(loss);
+      table_optimizer.step();
+      return loss;
+    };
+    return trial;
+  };
+  EXPECT_THAT(warnings_of(make), ElementsAre(HasSubstr("the step function trains a tensor of shape [1000,4]")));
+}
+
 struct Pair : torch::nn::Module {
   Pair() {
     generator = register_module("generator", torch::nn::Linear(2, 2));

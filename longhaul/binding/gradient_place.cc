@@ -1,0 +1,65 @@
+#include "longhaul/binding/gradient_place.h"
+
+#include <ATen/ops/_nnz.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace longhaul {
+namespace {
+
+// The first element of a contiguous tensor that is not zero.
+std::optional<int64_t> first_nonzero(const at::Tensor& tensor) {
+  constexpr size_t kBlock = 4096;
+  static constexpr unsigned char kZeros[kBlock] = {};
+  const auto* bytes = static_cast<const unsigned char*>(tensor.data_ptr());
+  for (size_t offset = 0; offset < tensor.nbytes(); offset += kBlock) {
+    const size_t size = std::min(kBlock, tensor.nbytes() - offset);
+    if (std::memcmp(bytes + offset, kZeros, size) == 0) continue;
+    const auto* found =
+        std::find_if(bytes + offset, bytes + offset + size, [](unsigned char byte) { return byte != 0; });
+    return (found - bytes) / static_cast<int64_t>(tensor.element_size());
+  }
+  return std::nullopt;
+}
+
+// The element of a tensor that the first row of its sparse gradient is for.
+std::optional<int64_t> first_nonzero_of_sparse(const at::Tensor& gradient) {
+  if (gradient._nnz() == 0 || gradient.sparse_dim() != 1) return std::nullopt;
+  const at::Tensor row = gradient._values().select(0, 0).contiguous();
+  const std::optional<int64_t> within = first_nonzero(row);
+  if (!within) return std::nullopt;
+  return gradient._indices().select(0, 0).select(0, 0).item<int64_t>() * row.numel() + *within;
+}
+
+uint64_t bits_at(const at::Tensor& tensor, int64_t index) {
+  uint64_t bits = 0;
+  const size_t width = tensor.element_size();
+  std::memcpy(&bits, static_cast<const unsigned char*>(tensor.data_ptr()) + static_cast<size_t>(index) * width,
+              std::min(width, sizeof(bits)));
+  return bits;
+}
+
+bool has_bits(const at::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.layout() == at::kStrided && tensor.is_contiguous();
+}
+
+}  // namespace
+
+std::optional<GradientPlace> GradientPlace::of(const at::Tensor& gradient, const at::Tensor& tensor) {
+  if (!gradient.defined() || !gradient.is_cpu() || !has_bits(tensor) || gradient.sizes() != tensor.sizes()) return {};
+  std::optional<int64_t> index;
+  if (gradient.layout() == at::kSparse) {
+    index = first_nonzero_of_sparse(gradient);
+  } else if (gradient.layout() == at::kStrided) {
+    index = first_nonzero(gradient.contiguous());
+  }
+  if (!index) return {};
+  return GradientPlace{*index, bits_at(tensor, *index)};
+}
+
+bool GradientPlace::has_changed(const at::Tensor& tensor) const {
+  return has_bits(tensor) && index < tensor.numel() && bits_at(tensor, index) != bits;
+}
+
+}  // namespace longhaul
