@@ -1,5 +1,7 @@
 #include "longhaul/train/checkpoint_saver_hook.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "longhaul/base/log.h"
@@ -9,6 +11,7 @@
 #include "longhaul/graph/graph_files.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/train/first_interval.h"
 #include "longhaul/train/graph_defaults.h"
 #include "longhaul/train/hook_writer.h"
 #include "longhaul/train/last_save.h"
@@ -18,6 +21,15 @@
 #include "longhaul/train/scaffold.h"
 
 namespace longhaul {
+namespace {
+
+SaveOption save_option(const CheckpointSaverHookOptions& options) {
+  if (options.chooses_interval) return {"save_checkpoint_secs is kAuto", options.save_secs};
+  if (options.save_steps) return {fmt::format("save_checkpoint_steps is {}", *options.save_steps), std::nullopt};
+  return {fmt::format("save_checkpoint_secs is {:g}", options.save_secs->count()), options.save_secs};
+}
+
+}  // namespace
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
     : options_(std::move(options)),
@@ -38,7 +50,8 @@ void CheckpointSaverHook::begin(Graph& graph) {
   saver_.reset();
   mirroring_.reset();
   timer_.reset();
-  graph_is_written_ = stop_wanted_ = last_save_failed_ = false;
+  graph_is_written_ = stop_wanted_ = last_save_failed_ = has_looked_at_short_runs_ = false;
+  first_interval_.reset();
   runs_at_step_ = 0;
   for (const auto& listener : options_.listeners) listener->begin();
 }
@@ -52,6 +65,19 @@ void CheckpointSaverHook::after_create_session(Session& session, const Coordinat
   // A copy of it may have been under way when the run before this one died.
   if (is_there && options_.mirror != nullptr) options_.mirror->add(saver(session.graph()).last_saved());
   save(session, step, [&] { return is_there || save_once(target(session.graph()), session).has_value(); });
+  shorten_first_interval();
+}
+
+// The warning comes once, for the first of a run's sessions.
+void CheckpointSaverHook::shorten_first_interval() {
+  if (!std::exchange(has_looked_at_short_runs_, true)) {
+    first_interval_ = interval_after_short_runs(options_.journal.get(), save_option(options_));
+  }
+  if (first_interval_) first_due_ = options_.clock->now() + *first_interval_;
+}
+
+bool CheckpointSaverHook::is_first_due() const {
+  return first_interval_ && options_.clock->now() >= first_due_;
 }
 
 // A training that dies soon after a restart is to find the checkpoint again that it was restored from.
@@ -106,12 +132,15 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const bool is_wanted = options_.preemption != nullptr && options_.preemption->take_save_request();
-  const bool is_asked_for = is_retry_due() || is_wanted;
+  const bool is_asked_for = is_retry_due() || is_wanted || is_first_due();
   ++runs_at_step_;
   if (is_asked_for || may_be_due(values)) {
     const int64_t step = step_.now(context.session());
     const bool has_moved = step != timer_.last_triggered_step();
-    if (is_asked_for || is_due(step)) save(context.session(), step);
+    if (is_asked_for || is_due(step)) {
+      first_interval_.reset();
+      save(context.session(), step);
+    }
     if (has_moved || has_waited_for_steps()) runs_at_step_ = 0;
   }
   if (stop_wanted_) context.request_stop();

@@ -68,6 +68,8 @@ struct CheckpointSaverHookOptions {
 // A save whose files cannot be written does not end the training (save_once.h): it is tried again after a run, when
 // SaveAttempts says so, and by the next one that is due. At the end it is insisted on (last_save.h).
 //
+// After runs that were too short to save (train/first_interval.h) the first one after the start is taken sooner.
+//
 // Whether one is due is decided from the step that the run began with, and once more from the step that there is after
 // the run: where several workers train, the saved step may be beyond the one that made it due.
 class CheckpointSaverHook : public SessionRunHook {
@@ -92,6 +94,8 @@ class CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<Saver> find_saver_for(Graph& graph) const;
   void write_graph(Graph& graph);
   void take_over_checkpoints(int64_t step);
+  void shorten_first_interval();
+  bool is_first_due() const;
   bool is_retry_due() const;
   bool may_be_due(const SessionRunValues& values) const;
   bool is_due(int64_t step) const;
@@ -115,6 +119,9 @@ class CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<const SavedCallback> mirroring_;  // has the mirror learn of what it saves; null: there is none
   HookStep step_;
   bool graph_is_written_ = false;
+  bool has_looked_at_short_runs_ = false;
+  std::optional<Seconds> first_interval_;  // until a save after the start; absent: none but the options'
+  Seconds first_due_{0};
   bool stop_wanted_ = false;  // by a listener
   bool last_save_failed_ = false;
   int64_t runs_at_step_ = 0;  // since the step moved, as far as is known

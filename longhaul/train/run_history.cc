@@ -23,6 +23,7 @@ Seconds passed_between(double before, double after) {
 
 void RunHistory::apply(const RunEvent& event) {
   account(event);
+  if (event.kind != RunEvent::Kind::kBegan) sums_.short_runs.heard(event.time);
   if (event.kind == RunEvent::Kind::kBegan) begin_run();
   move_to(event.step);
   switch (event.kind) {
@@ -31,7 +32,10 @@ void RunHistory::apply(const RunEvent& event) {
     case RunEvent::Kind::kRestoring: return recover(event, Phase::kRestoring);
     case RunEvent::Kind::kRestored:
     case RunEvent::Kind::kInitialised: return recover(event, Phase::kStarting);
-    case RunEvent::Kind::kTraining: sums_.phase = Phase::kTraining; break;
+    case RunEvent::Kind::kTraining:
+      sums_.short_runs.trained(event.time);
+      sums_.phase = Phase::kTraining;
+      break;
     case RunEvent::Kind::kSaved: return save(event);
     case RunEvent::Kind::kStopRequested:
       sums_.stop_requested = true;
@@ -39,6 +43,7 @@ void RunHistory::apply(const RunEvent& event) {
       break;
     case RunEvent::Kind::kEnded:
       forget_crashes(sums_.restored);
+      sums_.short_runs.ended();
       sums_.phase = Phase::kStopped;
       break;
     case RunEvent::Kind::kDisturbed: sums_.stop_requested = true; return die();
@@ -105,6 +110,7 @@ void RunHistory::begin_run() {
   sums_.restored.clear();
   sums_.restored_step.reset();
   sums_.step.reset();
+  sums_.short_runs.began();
   sums_.has_saved = sums_.stop_requested = false;
 }
 
@@ -114,9 +120,11 @@ void RunHistory::recover(const RunEvent& event, Phase phase) {
   sums_.phase = phase;
   sums_.restored = event.kind == RunEvent::Kind::kInitialised ? "" : event.text;
   sums_.restored_step = sums_.step = event.step;
+  sums_.short_runs.recovered(event.time, event.step);
 }
 
 void RunHistory::save(const RunEvent& event) {
+  sums_.short_runs.saved(event.step);
   const Seconds before = sums_.save_cost.value_or(event.cost);
   sums_.save_cost = before + kWeightOfNewest * (event.cost - before);
   const bool is_the_restored = event.step && event.step == sums_.restored_step && event.text == sums_.restored;
@@ -128,6 +136,7 @@ void RunHistory::save(const RunEvent& event) {
 
 void RunHistory::die() {
   ++sums_.interruptions;
+  sums_.short_runs.ended();
   sums_.phase = Phase::kStopped;
 }
 

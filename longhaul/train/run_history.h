@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/train/short_runs.h"
 #include "longhaul/train/time_ledger.h"
 
 namespace longhaul {
@@ -64,6 +65,7 @@ class RunHistory {
     bool has_saved = false;  // a step that was not there yet
     bool stop_requested = false;
     std::vector<Crashes> crashes;
+    ShortRuns short_runs;
     bool operator==(const Sums&) const = default;
   };
 

@@ -137,12 +137,13 @@ RunEvent parse_event(Words& words) {
 
 std::string format_sums(const RunHistory::Sums& sums) {
   const TimeLedger& ledger = sums.ledger;
-  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} - 0 {} {}", kSums, name_of(kPhases, sums.phase),
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} 0 {} {}", kSums, name_of(kPhases, sums.phase),
                      sums.until, step_text(sums.step), step_text(sums.highest_step), sums.runs, sums.interruptions,
                      sums.save_cost ? fmt::format("{}", sums.save_cost->count()) : std::string(kNone),
                      ledger.training.count(), ledger.redone.count(), ledger.saving.count(), ledger.restoring.count(),
                      ledger.initialising.count(), ledger.stopped.count(), sums.has_saved ? 1 : 0,
-                     sums.stop_requested ? 1 : 0, step_text(sums.restored_step), one_line(sums.restored));
+                     sums.stop_requested ? 1 : 0, sums.short_runs.to_text(), step_text(sums.restored_step),
+                     one_line(sums.restored));
 }
 
 RunHistory::Sums parse_sums(Words& words) {
@@ -162,7 +163,7 @@ RunHistory::Sums parse_sums(Words& words) {
   }
   sums.has_saved = words.flag();
   sums.stop_requested = words.flag();
-  words.word();
+  sums.short_runs = ShortRuns::from_text(words.word());
   words.count();
   sums.restored_step = words.step();
   sums.restored = words.rest();

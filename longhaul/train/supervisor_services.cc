@@ -1,11 +1,14 @@
 #include "longhaul/train/supervisor_services.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/train/first_interval.h"
 #include "longhaul/train/step_rate.h"
 
 namespace longhaul {
@@ -20,6 +23,13 @@ std::vector<Output> summary_fetches(const ServiceContext& context) {
 // A checkpoint of the mirror, from which the model was restored, does not: the directory of the training lacks it.
 bool lies_beside(const std::string& prefix, const std::string& save_path) {
   return !prefix.empty() && directory_name(canonical_prefix(prefix)) == directory_name(canonical_prefix(save_path));
+}
+
+SaveOption save_option(const ServiceContext& context) {
+  const Seconds seconds = context.save_model_secs;
+  return {
+      context.chooses_interval ? "save_model_secs is kAuto" : fmt::format("save_model_secs is {:g}", seconds.count()),
+      seconds};
 }
 
 void write_summary(FileWriter& writer, const std::vector<Tensor>& values) {
@@ -118,6 +128,7 @@ TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceCont
 
 void TimerCheckpointService::start_loop() {
   snapshots_->prepare([this] { return coord().should_stop(); });
+  first_interval_ = interval_after_short_runs(context_->journal.get(), save_option(*context_));
   due_ = coord().clock().now();
 }
 
@@ -133,15 +144,16 @@ void TimerCheckpointService::run_loop() {
 }
 
 Seconds TimerCheckpointService::next_interval() {
+  const Seconds interval = std::exchange(first_interval_, std::nullopt).value_or(interval_);
   const Seconds since_due = coord().clock().now() - due_;
-  const double missed = std::max(0.0, std::floor(since_due / interval_) - 1);
+  const double missed = std::max(0.0, std::floor(since_due / interval) - 1);
   if (missed > 0) {
     log_warning(
         "checkpoints that were due meanwhile are left out: {:.0f}. The last one took {:.0f} s, one is due every {:.0f} "
         "s",
-        missed, since_due.count(), interval_.count());
+        missed, since_due.count(), interval.count());
   }
-  const Seconds wait = (1 + missed) * interval_;
+  const Seconds wait = (1 + missed) * interval;
   due_ += wait;
   return wait;
 }

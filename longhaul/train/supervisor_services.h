@@ -77,6 +77,7 @@ class StepCounterService : public LooperThread {
 
 // Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched, unless the model
 // was restored: a training that dies soon after a restart is to find the checkpoint again that it was restored from.
+// After runs that were too short to save (train/first_interval.h) the first interval is a shorter one.
 // One that fails is tried again, when SaveAttempts says so or with the next interval, whichever is sooner. Those that
 // fall due while one is taken are left out, but for the last, as the log says: they do not queue up. Under kAuto
 // each interval is chosen by what the last saves have cost and how often the training was interrupted:
@@ -98,8 +99,9 @@ class TimerCheckpointService : public LooperThread {
   const std::shared_ptr<Snapshots> snapshots_;
   SaveCostMeter meter_;
   Seconds interval_;
-  Seconds due_{0};  // when the last call was, or the first will be
-  bool is_saved_;   // the model is as a checkpoint has it, from which it was restored
+  std::optional<Seconds> first_interval_;  // absent: it is over, or as interval_
+  Seconds due_{0};                         // when the last call was, or the first will be
+  bool is_saved_;                          // the model is as a checkpoint has it, from which it was restored
 };
 
 }  // namespace longhaul

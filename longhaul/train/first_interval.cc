@@ -1,0 +1,45 @@
+#include "longhaul/train/first_interval.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+std::string what_runs_did(const ShortRuns& runs, const std::string& option) {
+  if (runs.count() == 0) {
+    return fmt::format("the runs before this one lasted {:.0f} s to {:.0f} s, and {}", runs.shortest().count(),
+                       runs.longest().count(), option);
+  }
+  return fmt::format(
+      "the last {} runs began {} and ended before a later checkpoint was saved, so all their work was lost: {}, and "
+      "the longest of them lasted {:.0f} s",
+      runs.count(), runs.step() ? fmt::format("at step {}", *runs.step()) : "at the same checkpoint", option,
+      runs.longest().count());
+}
+
+// They lasted long enough: then it is their saves that failed.
+bool had_time_to_save(const ShortRuns& runs, const SaveOption& option) {
+  return runs.count() > 0 && option.seconds && runs.longest() > *option.seconds;
+}
+
+}  // namespace
+
+std::optional<Seconds> interval_after_short_runs(const RunJournal* journal, const SaveOption& option) {
+  if (journal == nullptr) return std::nullopt;
+  const ShortRuns runs = journal->history().sums().short_runs;
+  if (!runs.are_a_pattern()) return std::nullopt;
+  Seconds first = std::max(kShortestFirstInterval, runs.middle());
+  if (option.seconds) first = std::min(first, *option.seconds);
+  log_warning("{}. The first checkpoint of this run is taken after {:.0f} s. {}", what_runs_did(runs, option.text),
+              first.count(),
+              had_time_to_save(runs, option)
+                  ? "Look in their logs for saves that failed"
+                  : "Choose an interval that is much shorter than what a run lasts, or find out what ends the runs");
+  return first;
+}
+
+}  // namespace longhaul
