@@ -8,7 +8,8 @@
 
 namespace longhaul {
 
-void CheckpointList::add(const std::string& prefix, double time, std::optional<double> metric) {
+void CheckpointList::add(const std::string& prefix, double time, std::optional<double> metric,
+                         const std::string& held) {
   std::erase(doomed_, prefix);
   const bool was_pinned = kept_[prefix].pinned;
   kept_[prefix] = {.pinned = was_pinned, .metric = metric && !std::isnan(*metric) ? metric : std::nullopt};
@@ -16,6 +17,7 @@ void CheckpointList::add(const std::string& prefix, double time, std::optional<d
     std::erase_if(entries_, [&](const Entry& entry) { return entry.prefix == prefix; });
     entries_.push_back({prefix, time});
     release_older_than(prefix);
+    if (held != prefix) hold(held);
     retire_what_is_too_many();
   }
   doom_what_is_held_no_more();

@@ -28,8 +28,10 @@ class CheckpointList {
  public:
   CheckpointList(const Retention& retention, double now) : retention_(retention), last_preserved_(now) {}
 
-  // The newest checkpoint; one that is listed already moves to the end.
-  void add(const std::string& prefix, double time, std::optional<double> metric = std::nullopt);
+  // The newest checkpoint; one that is listed already moves to the end. `held`, if it is listed, stays held though this
+  // one be of a later step.
+  void add(const std::string& prefix, double time, std::optional<double> metric = std::nullopt,
+           const std::string& held = "");
 
   // Replaces the list. What is listed is neither fallen out nor doomed. Where all are kept, none is listed.
   // `last_preserved` is what a state file says (0: nothing); one in the future counts as now.

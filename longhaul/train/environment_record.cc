@@ -19,6 +19,7 @@
 #include "longhaul/ops/program_variable.h"
 #include "longhaul/proto/parsed_size.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/train/nan_watch.h"
 
 namespace longhaul {
 namespace {
@@ -61,16 +62,6 @@ std::optional<Environment> environment_from(const google::protobuf::Any& any_inf
   google::protobuf::StringValue text;
   if (!any_info.UnpackTo(&text)) return std::nullopt;
   return environment_from_text(text.value());
-}
-
-std::optional<Environment> read_environment(FileSystem& files, const std::string& path) {
-  try {
-    const auto any_info = read_any_info(files, path);
-    return any_info ? environment_from(*any_info) : std::nullopt;
-  } catch (const Error& error) {
-    log_debug("what {} was made with is not known: {}", path, error.what());
-    return std::nullopt;
-  }
 }
 
 // Calls `take` with the name and the bytes of each node that says what is computed, in order.
@@ -174,6 +165,17 @@ Environment environment_of(const std::string& graph_fingerprint) {
   return result;
 }
 
+std::optional<Environment> environment_beside(FileSystem& files, const std::string& prefix) {
+  const std::string path = meta_graph_filename(prefix);
+  try {
+    const auto any_info = read_any_info(files, path);
+    return any_info ? environment_from(*any_info) : std::nullopt;
+  } catch (const Error& error) {
+    log_debug("what {} was made with is not known: {}", path, error.what());
+    return std::nullopt;
+  }
+}
+
 std::vector<std::string> differences(const Environment& then, const Environment& now) {
   std::vector<std::string> sentences;
   Environment all = then;
@@ -200,8 +202,9 @@ std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_
 
 void warn_of_differences(FileSystem& files, const std::string& prefix, Environment now, const Graph& graph) {
   const std::string path = meta_graph_filename(prefix);
-  auto then = read_environment(files, path);
+  auto then = environment_beside(files, prefix);
   if (!then) return;
+  remove_nan_record(*then);
   const bool other_graph = std::exchange((*then)[kGraph], "") != std::exchange(now[kGraph], "");
   std::vector<std::string> found = differences(*then, now);
   if (other_graph) found.push_back(graph_difference(files, path, graph));

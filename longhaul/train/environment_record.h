@@ -25,6 +25,9 @@ Environment environment_of(const std::string& graph_fingerprint);
 void record_environment(const Environment& environment, proto::MetaGraphDef* meta_graph);
 std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_graph);
 
+// What the meta graph beside a checkpoint says; nullopt: there is none, or it says nothing.
+std::optional<Environment> environment_beside(FileSystem& files, const std::string& prefix);
+
 // What is not the same, a sentence for each: "it was made with threads 2, this run has 4".
 std::vector<std::string> differences(const Environment& then, const Environment& now);
 

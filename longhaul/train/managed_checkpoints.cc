@@ -49,10 +49,10 @@ void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& 
   MutexLock one_at_a_time(changing_files_);
   adopt_retention(prefix, options.latest_filename);
   const double now = clock_.wall_time();
-  if (options.before_deletion && would_delete(prefix, now, options.metric)) options.before_deletion();
+  if (options.before_deletion && would_delete(prefix, now, options)) options.before_deletion();
   {
     MutexLock lock(mutex_);
-    list_.add(key_of(prefix), now, options.metric);
+    add(list_, key_of(prefix), now, options);
   }
   store_retention(prefix, options.latest_filename);
   write_state(prefix, now, options);
@@ -75,10 +75,14 @@ void ManagedCheckpoints::write_state(const std::string& prefix, double now, cons
   write_checkpoint_state(files_, directory_name(prefix), state, options.relative_paths, options.latest_filename);
 }
 
-bool ManagedCheckpoints::would_delete(const std::string& prefix, double now, std::optional<double> metric) {
+void ManagedCheckpoints::add(CheckpointList& list, const std::string& key, double now, const RecordOptions& options) {
+  list.add(key, now, options.metric, options.held.empty() ? "" : canonical_prefix(strip_file_scheme(options.held)));
+}
+
+bool ManagedCheckpoints::would_delete(const std::string& prefix, double now, const RecordOptions& options) {
   MutexLock lock(mutex_);
   CheckpointList afterwards = list_;
-  afterwards.add(key_of(prefix), now, metric);
+  add(afterwards, key_of(prefix), now, options);
   return !afterwards.doomed().empty();
 }
 

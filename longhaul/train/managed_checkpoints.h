@@ -26,6 +26,7 @@ class ManagedCheckpoints {
     std::string meta_graph_suffix = "meta";
     bool relative_paths = false;
     std::optional<double> metric;
+    std::string held;  // stays listed although this one is of a later step: CheckpointList::add(); empty: none
     std::function<void()> before_deletion;  // called if something is to be deleted; what it throws, record() throws
   };
   // `prefix` was committed: lists it, replaces the files beside it, and then deletes what fell out. A deletion that
@@ -65,7 +66,8 @@ class ManagedCheckpoints {
   void store_retention(const std::string& prefix, const std::string& latest_filename);
   void replace_retention(const std::string& prefix, const std::string& latest_filename);
   KeptCheckpoints retention_in(const std::string& directory) const;
-  bool would_delete(const std::string& prefix, double now, std::optional<double> metric);
+  bool would_delete(const std::string& prefix, double now, const RecordOptions& options);
+  static void add(CheckpointList& list, const std::string& key, double now, const RecordOptions& options);
   void remove_doomed(const std::string& prefix, const RecordOptions& options);
   std::vector<std::string> removable_before(const std::string& prefix) const;
   void drop(const std::string& key, const std::string& prefix, const RecordOptions& options);

@@ -8,10 +8,8 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/same_contents.h"
 #include "longhaul/checkpoint/v1_checkpoint.h"
-#include "longhaul/graph/graph_def.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/ops/random_state.h"
-#include "longhaul/proto/serialize.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/train/disk_room.h"
 #include "longhaul/train/environment_record.h"
@@ -181,6 +179,7 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
   const std::string prefix = prefix_for(path, snapshot.step);
   const bool may_skip = options.skip_if_saved && global_step.tensor() != nullptr;
   const bool is_there = may_skip && is_on_disk(prefix, snapshot, options);
+  nan_.look(nodes_.tensors, snapshot.values);
   if (is_there && !is_news(prefix, options)) {
     if (options.write_state) saves_.tell(prefix);
     return prefix;
@@ -205,6 +204,7 @@ void Saver::conclude(SaveReport report, Seconds start, const SaveOptions& option
   const std::string prefix = report.prefix;
   if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
   if (options.write_state) managed_.record(prefix, record_options(prefix, options));
+  nan_.saved(prefix);
   report.total = options_.clock->now() - start;
   saves_.note_saved(report, options.write_state);
   if (options.write_state) saves_.tell(prefix);
@@ -293,27 +293,14 @@ BundleWriterOptions Saver::writer_options(const std::vector<Tensor>& values) con
   return result;
 }
 
-std::string Saver::serialized_meta_graph() const {
-  proto::MetaGraphDef meta_graph = export_meta_graph();
-  record_environment(environment_of(graph_fingerprint_), &meta_graph);
-  return proto::serialize(meta_graph);
-}
-
-// Without a checkpoint: there are no variables.
-void Saver::write_meta_graph(const std::string& prefix, const SaveOptions& options) const {
-  if (!options.write_meta_graph) return;
-  check_directory_owner(*options_.files, prefix);
-  write_file_atomically(*options_.files, meta_graph_filename(prefix, options.meta_graph_suffix),
-                        serialized_meta_graph());
-}
-
 ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {
   const bool collides = base_name(prefix) == options.latest_filename;  // only the text of the paths: see save()
   ManagedCheckpoints::RecordOptions result{
       .latest_filename = options.latest_filename,
       .meta_graph_suffix = options.meta_graph_suffix,
       .relative_paths = options_.save_relative_paths || options.relative_paths || collides,
-      .metric = options.metric};
+      .metric = options.metric,
+      .held = nan_.last_without()};
   if (options_.verify == Verification::kBeforeDeletion) {
     result.before_deletion = [this, prefix, suffix = options.meta_graph_suffix] {
       read_back(*options_.files, prefix, suffix);
@@ -349,41 +336,16 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
     check_restorable(reader, tensors);
   }
   if (goes_on_training(*graph_, nodes_.tensors)) {
-    warn_of_differences(*options_.files, prefix, environment_of(graph_fingerprint_), *graph_);
+    warn_of_differences(*options_.files, prefix, environment(), *graph_);
   }
   forget_last_saved();
   session.run(nodes_.restore, feeds);
   saves_.note_restored(prefix);
+  nan_.restored(prefix, environment_beside(*options_.files, prefix).value_or(Environment()));
 }
 
 void Saver::recover_last_checkpoints(const std::vector<std::string>& prefixes) {
   recover_last_checkpoints(CheckpointState{.all_model_checkpoint_paths = prefixes});
-}
-
-proto::SaverDef Saver::to_proto() const {
-  check_built();
-  proto::SaverDef def;
-  if (!nodes_.tensors.empty()) {
-    def.set_filename_tensor_name(nodes_.filename.name());
-    def.set_save_tensor_name(nodes_.save.name());
-    def.set_restore_op_name(nodes_.restore.name());
-  }
-  def.set_max_to_keep(options_.max_to_keep);
-  def.set_keep_checkpoint_every_n_hours(static_cast<float>(options_.keep_checkpoint_every_n_hours));
-  def.set_sharded(options_.sharded);
-  def.set_version(proto::SaverDef::V2);
-  return def;
-}
-
-proto::MetaGraphDef Saver::export_meta_graph() const {
-  const proto::SaverDef def = to_proto();
-  return to_meta_graph_def(*graph_, &def);
-}
-
-proto::MetaGraphDef Saver::export_meta_graph(const std::string& path) const {
-  proto::MetaGraphDef meta = export_meta_graph();
-  write_file_atomically(*options_.files, path, proto::serialize(meta));
-  return meta;
 }
 
 std::optional<std::string> Saver::last_checkpoint() const {

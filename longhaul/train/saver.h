@@ -14,6 +14,7 @@
 #include "longhaul/proto/saver.pb.h"
 #include "longhaul/session/session.h"
 #include "longhaul/train/managed_checkpoints.h"
+#include "longhaul/train/nan_watch.h"
 #include "longhaul/train/read_back.h"
 #include "longhaul/train/save_entry.h"
 #include "longhaul/train/saver_graph.h"
@@ -118,7 +119,8 @@ struct SaveOptions {
 // After an error in 8, the next save of the same values with skip_if_saved begins there.
 //
 // Kept are the newest `max_to_keep`; beside them those that were pinned, the `keep_best` with the best metric, and one
-// in n hours. Pins and metrics survive restarts (docs/formats/checkpoint_retention.md).
+// in n hours; and, while what is saved has NaN that came during the training, the last one without (nan_watch.h). Pins
+// and metrics survive restarts (docs/formats/checkpoint_retention.md).
 //
 // In a directory that this process has locked (io/directory_lock.h), as a Supervisor does with its logdir, a save first
 // makes sure, before each rename and each deletion, that it is not another's by now: DirectoryTakenError.
@@ -230,6 +232,7 @@ class Saver {
                                              const SaveOptions& options);
   uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
   BundleWriterOptions writer_options(const std::vector<Tensor>& values) const;
+  Environment environment() const;
   std::string serialized_meta_graph() const;
   void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
   ManagedCheckpoints::RecordOptions record_options(const std::string& prefix, const SaveOptions& options) const;
@@ -244,6 +247,7 @@ class Saver {
   Mutex saving_;                                              // held through a save, by nothing else
   std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps buffers for the next
   ManagedCheckpoints managed_;
+  NanWatch nan_;
 };
 
 }  // namespace longhaul

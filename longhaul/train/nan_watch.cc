@@ -1,0 +1,136 @@
+#include "longhaul/train/nan_watch.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <utility>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_state.h"
+
+namespace longhaul {
+namespace {
+
+constexpr char kByNature[] = "nan", kNew[] = "new nan", kLastWithout[] = "last without new nan";
+constexpr char kNone[] = "none";
+
+template <typename T>
+bool has_nan(std::span<const T> elements) {
+  constexpr size_t kMost = 16;
+  const size_t looks = std::min(elements.size(), kMost);
+  for (size_t i = 0; i < looks; ++i) {
+    const size_t at = looks == 1 ? 0 : i * (elements.size() - 1) / (looks - 1);
+    if (std::isnan(static_cast<double>(static_cast<float>(elements[at])))) return true;
+  }
+  return false;
+}
+
+std::string to_text(const std::set<std::string>& names) {
+  return names.empty() ? kNone : fmt::format("{}", fmt::join(names, ","));
+}
+
+std::set<std::string> from_text(std::string_view text) {
+  std::set<std::string> names;
+  if (text == kNone) return names;
+  while (!text.empty()) {
+    const std::string_view name = text.substr(0, text.find(','));
+    names.emplace(name);
+    text.remove_prefix(std::min(text.size(), name.size() + 1));
+  }
+  return names;
+}
+
+std::string first_of(const std::set<std::string>& names) {
+  constexpr size_t kMostNames = 5;
+  const size_t shown = std::min(names.size(), kMostNames);
+  const std::string more = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
+  return fmt::format("{}{}", fmt::join(names.begin(), std::next(names.begin(), static_cast<long>(shown)), ", "), more);
+}
+
+std::string warning(const std::string& what, const std::set<std::string>& names, const std::string& last_without) {
+  return fmt::format(
+      "{} NaN that the checkpoint before had not, in {}. The last one without is {}, which is kept until one without "
+      "is "
+      "saved. To go back to it, stop the training, name it in the file {} and start again, with a lower learning rate "
+      "perhaps; NanTensorHook, or a look at the loss, ends a training in time",
+      what, first_of(names), last_without, join_path(directory_name(last_without), kDefaultStateFile));
+}
+
+}  // namespace
+
+bool has_nan_in_sample(const Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case kFloat: return has_nan(tensor.flat<float>());
+    case kDouble: return has_nan(tensor.flat<double>());
+    case kHalf: return has_nan(tensor.flat<Half>());
+    case kBFloat16: return has_nan(tensor.flat<BFloat16>());
+    default: return false;
+  }
+}
+
+void NanWatch::look(const std::vector<SaverNodes::SavedTensor>& tensors, const std::vector<Tensor>& values) {
+  std::set<std::string> seen;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (has_nan_in_sample(values[i])) seen.insert(tensors[i].name);
+  }
+  MutexLock lock(mutex_);
+  seen_ = std::move(seen);
+  new_.clear();
+  if (!by_nature_) return;
+  std::set_difference(seen_.begin(), seen_.end(), by_nature_->begin(), by_nature_->end(),
+                      std::inserter(new_, new_.end()));
+}
+
+std::string NanWatch::last_without() const {
+  MutexLock lock(mutex_);
+  return has_new() ? last_without_ : "";
+}
+
+Environment NanWatch::record() const {
+  MutexLock lock(mutex_);
+  if (!has_new()) return {{kByNature, to_text(seen_)}};
+  return {{kByNature, to_text(*by_nature_)}, {kNew, to_text(new_)}, {kLastWithout, base_name(last_without_)}};
+}
+
+void NanWatch::saved(const std::string& prefix) {
+  if (const std::string text = note_saved(prefix); !text.empty()) log_warning("{}", text);
+}
+
+// What there is to warn of, if anything.
+std::string NanWatch::note_saved(const std::string& prefix) {
+  MutexLock lock(mutex_);
+  if (has_new()) {
+    if (std::exchange(has_warned_, true)) return "";
+    return warning(prefix + " is saved with", new_, last_without_);
+  }
+  by_nature_ = seen_;
+  last_without_ = prefix;
+  has_warned_ = false;
+  return "";
+}
+
+void NanWatch::restored(const std::string& prefix, const Environment& record) {
+  if (const std::string text = note_restored(prefix, record); !text.empty()) log_warning("{}", text);
+}
+
+std::string NanWatch::note_restored(const std::string& prefix, const Environment& record) {
+  const auto by_nature = record.find(kByNature), fresh = record.find(kNew), last = record.find(kLastWithout);
+  MutexLock lock(mutex_);
+  by_nature_.reset();
+  new_.clear();
+  last_without_ = prefix;
+  has_warned_ = false;
+  if (by_nature != record.end()) by_nature_ = from_text(by_nature->second);
+  if (!by_nature_ || fresh == record.end() || last == record.end()) return "";
+  last_without_ = join_path(directory_name(prefix), last->second);
+  has_warned_ = true;
+  return warning(prefix + " is restored with", from_text(fresh->second), last_without_);
+}
+
+void remove_nan_record(Environment& environment) {
+  for (const char* name : {kByNature, kNew, kLastWithout}) environment.erase(name);
+}
+
+}  // namespace longhaul
