@@ -1,5 +1,7 @@
 #pragma once
 
+#include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -58,5 +60,22 @@ struct LoadedBatch {
 // Errors of the loader's (data/data_loader.h) end the run. A session's close() does not end a wait for the dataset;
 // loader.stop() does.
 LoadedBatch load_batch(const Scope& scope, const Lent<DataLoader>& loader, std::string_view name = "data_loader");
+
+// How the inputs of load_batch() in a graph were used so far, in this process.
+struct LoadedInput {
+  std::string name;       // of the variable of its position
+  int64_t position = -1;  // where the last batch was taken; -1: none was
+  int64_t takes = 0;      // how often in a row a batch was taken there
+};
+std::vector<LoadedInput> loaded_inputs(const Graph& graph);
+
+// What decides which examples lie at a position, and how far a step goes, for each input of a graph, as "input NAME
+// seed" is "7". Checkpoints record it.
+std::map<std::string, std::string> input_facts(const Graph& graph);
+bool is_input_fact(std::string_view name);
+
+inline constexpr const char* kInputFacts[] = {"num_examples", "batch_size", "shuffle", "seed", "num_replicas"};
+std::string input_fact_attr(
+    std::string_view fact);  // of load_batch()'s operation; ExampleOrder has them by their names
 
 }  // namespace longhaul::ops

@@ -16,6 +16,7 @@
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/meta_info.h"
 #include "longhaul/io/crc64.h"
+#include "longhaul/ops/data_position.h"
 #include "longhaul/ops/program_variable.h"
 #include "longhaul/proto/parsed_size.h"
 #include "longhaul/proto/serialize.h"
@@ -75,6 +76,7 @@ void for_each_that_counts(const proto::GraphDef& graph_def,
     if (is_for_saving || is_string_constant(node)) continue;
     proto::NodeDef counted = node;
     counted.mutable_attr()->erase(kExpectedShapeAttr);
+    for (const char* fact : ops::kInputFacts) counted.mutable_attr()->erase(ops::input_fact_attr(fact));
     take(node.name(), proto::serialize(counted));
   }
 }
@@ -130,6 +132,26 @@ std::string graph_difference(FileSystem& files, const std::string& path, const G
 Operation variable_of(const Output& read) {
   const Operation op = read.op();
   return op.type() == "Identity" && op.inputs()[0].op().type() == "VariableV2" ? op.inputs()[0].op() : op;
+}
+
+constexpr const char* kOtherExamples =
+    "its position in that input means other examples now: of this epoch some come again, and others do not come";
+
+// Of an input that only one of the two has nothing is to be said: earlier versions did not record them.
+void remove_one_sided_inputs(Environment& then, Environment& now) {
+  const auto remove_from = [](Environment& one, const Environment& other) {
+    std::erase_if(one, [&](const auto& fact) { return ops::is_input_fact(fact.first) && !other.contains(fact.first); });
+  };
+  remove_from(then, now);
+  remove_from(now, then);
+}
+
+// Whether an input has other examples at a position.
+bool has_other_examples(const Environment& then, const Environment& now) {
+  return std::any_of(now.begin(), now.end(), [&](const auto& fact) {
+    if (!ops::is_input_fact(fact.first) || then.at(fact.first) == fact.second) return false;
+    return !fact.first.ends_with(" batch_size") && !fact.first.ends_with(" num_replicas");
+  });
 }
 
 }  // namespace
@@ -205,8 +227,10 @@ void warn_of_differences(FileSystem& files, const std::string& prefix, Environme
   auto then = environment_beside(files, prefix);
   if (!then) return;
   remove_nan_record(*then);
+  remove_one_sided_inputs(*then, now);
   const bool other_graph = std::exchange((*then)[kGraph], "") != std::exchange(now[kGraph], "");
   std::vector<std::string> found = differences(*then, now);
+  if (has_other_examples(*then, now)) found.push_back(kOtherExamples);
   if (other_graph) found.push_back(graph_difference(files, path, graph));
   if (found.empty()) return;
   log_warning("{} is restored, but the training will not go on to the bit as it would have: {}", prefix,

@@ -180,6 +180,7 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
   const bool may_skip = options.skip_if_saved && global_step.tensor() != nullptr;
   const bool is_there = may_skip && is_on_disk(prefix, snapshot, options);
   nan_.look(nodes_.tensors, snapshot.values);
+  if (snapshot.step) inputs_.look(*graph_, nodes_.tensors, snapshot.values, *snapshot.step);
   if (is_there && !is_news(prefix, options)) {
     if (options.write_state) saves_.tell(prefix);
     return prefix;

@@ -13,6 +13,7 @@
 #include "longhaul/proto/meta_graph.pb.h"
 #include "longhaul/proto/saver.pb.h"
 #include "longhaul/session/session.h"
+#include "longhaul/train/input_watch.h"
 #include "longhaul/train/managed_checkpoints.h"
 #include "longhaul/train/nan_watch.h"
 #include "longhaul/train/read_back.h"
@@ -248,6 +249,7 @@ class Saver {
   std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps buffers for the next
   ManagedCheckpoints managed_;
   NanWatch nan_;
+  InputWatch inputs_;
 };
 
 }  // namespace longhaul

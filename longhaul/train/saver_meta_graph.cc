@@ -2,6 +2,7 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/ops/data_position.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/environment_record.h"
 #include "longhaul/train/saver.h"
@@ -11,6 +12,7 @@ namespace longhaul {
 // With which it saves, and to which it compares what it restores.
 Environment Saver::environment() const {
   Environment facts = environment_of(graph_fingerprint_);
+  facts.merge(ops::input_facts(*graph_));
   return facts;
 }
 
