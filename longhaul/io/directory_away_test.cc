@@ -103,6 +103,14 @@ TEST_F(DirectoryAwayTest, ACopyIsAnotherOneThoughItHasTheRecord) {
   EXPECT_NO_THROW(check(file()));
 }
 
+TEST_F(DirectoryAwayTest, ACopyKeepsItsRecordWhenTheChiefEnds) {
+  take_away();
+  std::filesystem::copy(elsewhere_, mounted_);
+  const std::string record = read_file(files_, file("chief.owner"));
+  lock_.reset();
+  EXPECT_EQ(read_file(files_, file("chief.owner")), record);
+}
+
 TEST_F(DirectoryAwayTest, OneThatIsRemovedAndMadeAnewIsAnotherOne) {
   std::filesystem::remove_all(mounted_);
   refusal();

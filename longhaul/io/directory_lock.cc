@@ -218,6 +218,12 @@ void warn_once_of_no_flock(const std::string& directory) {
               owner_path(directory));
 }
 
+void check_is_file(FileSystem& files, const std::string& path) {
+  if (!files.is_directory(path)) return;
+  throw FailedPreconditionError(
+      fmt::format("{} is a directory, but must be the file that says whose directory this is: move it away", path));
+}
+
 const DirectoryLockOptions& checked(const DirectoryLockOptions& options, const std::string& directory) {
   if (is_owner_limit(options.limit.count())) return options;
   throw InvalidArgumentError(
@@ -229,6 +235,7 @@ const DirectoryLockOptions& checked(const DirectoryLockOptions& options, const s
 
 DirectoryLock::DirectoryLock(const std::string& directory, const DirectoryLockOptions& options)
     : directory_(strip_file_scheme(directory)), options_(checked(options, directory)) {
+  for (const std::string& path : {lock_path(directory_), owner_path(directory_)}) check_is_file(*options_.files, path);
   if (options_.use_flock) take_flock();
   refuse_unless_dead();
   const double now = options_.clock->wall_time();
@@ -302,7 +309,8 @@ DirectoryLock::~DirectoryLock() {
   claims().give_back(owner_);
   try {
     const auto now = read_patiently(*options_.files, directory_);
-    if (now && now->token == owner_.token) options_.files->remove(owner_path(directory_));
+    const bool is_ours = now && now->token == owner_.token && !is_copy(directory_, {owner_, true, place_});
+    if (is_ours) options_.files->remove(owner_path(directory_));
   } catch (const Error& error) {
     log_warning("{} could not be removed; the next chief of this machine does not mind: {}", owner_path(directory_),
                 error.what());

@@ -25,9 +25,15 @@ constexpr size_t kBufferBytes = 128 * 1024;
   throw_errno(errno, std::string(operation) + " " + path);
 }
 
+[[noreturn]] void throw_no_regular_file(const char* operation, const std::string& path) {
+  throw InvalidArgumentError(std::string(operation) + " " + path +
+                             ": it is no regular file, but a pipe, a socket or a device");
+}
+
 int open_or_throw(const char* operation, const std::string& path, int flags, mode_t mode = 0) {
   const AboveStdio above;
   int fd = retried([&] { return ::open(path.c_str(), flags | O_CLOEXEC, mode); });
+  if (fd < 0 && errno == ENXIO) throw_no_regular_file(operation, path);
   if (fd < 0) throw_last_errno(operation, path);
   return fd;
 }
@@ -44,7 +50,7 @@ int open_of_kind(const char* operation, const std::string& path, int flags, bool
   if (error == 0 && is_of_kind) return fd;
   ::close(fd);
   if (error != 0) throw_errno(error, std::string(operation) + " " + path);
-  throw InvalidArgumentError(std::string(operation) + " " + path + ": it is no regular file, but a pipe or a device");
+  throw_no_regular_file(operation, path);
 }
 
 int create_or_throw(const std::string& path, FileSystem::IfExists if_exists) {
