@@ -67,6 +67,42 @@ bool has_later_step(const std::string& prefix, const std::string& than) {
   return step_of(prefix) > step_of(than);
 }
 
+using Prefixes = std::vector<std::string>;
+
+// What the state names and is there.
+Prefixes listed_and_there(FileSystem& files, const std::string& directory, const CheckpointState& state) {
+  Prefixes there;
+  for (const std::string& named : named_by(state)) {
+    const std::string prefix = prefix_in(files, directory, named);
+    if (is_there(files, prefix)) there.push_back(prefix);
+  }
+  return there;
+}
+
+// A state whose latest is not there does not say which is the newest. Of the names that it has, the directory may have
+// later ones than it lists.
+Prefixes without_its_latest(const CheckpointState& state, const Prefixes& listed,
+                            const std::vector<FoundCheckpoint>& found) {
+  std::set<std::string> bases;
+  for (const std::string& named : named_by(state)) bases.insert(split_step(base_name(named)).base);
+  Prefixes newest_first = listed;
+  for (const FoundCheckpoint& checkpoint : found) {
+    if (bases.contains(split_step(base_name(checkpoint.prefix)).base)) newest_first.push_back(checkpoint.prefix);
+  }
+  std::stable_sort(newest_first.begin(), newest_first.end(), has_later_step);
+  return newest_first;
+}
+
+// One that was renamed as damaged was told of when that was done.
+void warn_of_lost_latest(FileSystem& files, const std::string& state_path, const std::string& latest,
+                         const Prefixes& newest_first) {
+  if (newest_first.empty() || files.exists(index_path(latest) + ".corrupt")) return;
+  const bool has_index = committed_prefix(files, latest).has_value();
+  log_warning("{} names {} as the latest checkpoint, and {}: the newest of those that are there is taken instead, {}",
+              state_path, excerpt(latest), has_index ? "not all of its files are there" : "there is none of that name",
+              newest_first.front());
+}
+
 bool begins_with_latest(const std::vector<std::string>& candidates) {
   return std::none_of(candidates.begin(), candidates.end(),
                       [&](const std::string& each) { return has_later_step(each, candidates.front()); });
@@ -81,14 +117,18 @@ std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::str
   const auto found = found_in(files, directory, basename);
   Candidates candidates;
   if (read.status == ReadCheckpointState::Status::kRead) {
+    const Prefixes listed = listed_and_there(files, directory, read.state);
+    const std::string latest = prefix_in(files, directory, read.state.model_checkpoint_path);
+    if (std::find(listed.begin(), listed.end(), latest) == listed.end()) {
+      const Prefixes newest_first = without_its_latest(read.state, listed, found);
+      warn_of_lost_latest(files, join_path(directory, latest_filename), latest, newest_first);
+      for (const std::string& prefix : newest_first) candidates.add(prefix);
+    }
     const double written_at = files.modified_at(join_path(directory, latest_filename));
     for (const auto& checkpoint : found) {
       if (committed_after(checkpoint, read.state.model_checkpoint_path, written_at)) candidates.add(checkpoint.prefix);
     }
-    for (const std::string& named : named_by(read.state)) {
-      const std::string prefix = prefix_in(files, directory, named);
-      if (is_there(files, prefix)) candidates.add(prefix);
-    }
+    for (const std::string& prefix : listed) candidates.add(prefix);
   }
   for (const auto& checkpoint : found) candidates.add(checkpoint.prefix);
   return candidates.take();

@@ -14,7 +14,8 @@ namespace longhaul {
 //   1. A checkpoint of a later step than the state's, committed after the state file was written: the process died in
 //   between.
 //   2. The one that the state file names as the latest, then its others, newest first. Those of another directory are
-//   taken from this one where it has them: it is a copy of the other.
+//   taken from this one where it has them: it is a copy of the other. Where the latest is not there, which a warning
+//   says, all that it lists, and all of the directory with such names, go by their steps, newest first.
 //   3. All others in the directory that have a step, newest first; only these, and 4, if there is no usable state file.
 //   4. The one named exactly `basename`: what is trained without a step is saved under that name.
 // `basename` ("model.ckpt") limits what is taken from the directory; empty: all.

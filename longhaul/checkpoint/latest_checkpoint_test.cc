@@ -94,6 +94,50 @@ TEST_F(LatestCheckpoint, IsAnOlderOneWhereTheStatesIsGone) {  // unlike CS-9
   EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-2"));
 }
 
+// What is logged, while one lives.
+class Warnings {
+ public:
+  Warnings() : old_sink_(set_log_sink([this](LogLevel, const std::string& line) { text += line + '\n'; })) {}
+  ~Warnings() { set_log_sink(old_sink_); }
+  std::string text;
+
+ private:
+  const LogSink old_sink_;
+};
+
+TEST_F(LatestCheckpoint, IsTheNewestThereWhereTheOneThatTheStateNamesIsNot) {  // unlike CS-9
+  for (const char* name : {"m-1", "m-2", "m-3", "other-9"}) save(name);
+  for (const char* latest : {"../x", ".", "m-8", "/absent/m-8"}) {
+    write_file_atomically(files_, path("checkpoint"),
+                          fmt::format("model_checkpoint_path: \"{}\"\nall_model_checkpoint_paths: \"m-1\"\n"
+                                      "all_model_checkpoint_paths: \"m-2\"\n",
+                                      latest));
+    const Warnings warnings;
+    EXPECT_THAT(candidates(), ElementsAre("m-3", "m-2", "m-1", "other-9")) << latest;
+    EXPECT_THAT(warnings.text, HasSubstr(fmt::format("{} names {} as the latest checkpoint, and there is none",
+                                                     path("checkpoint"), join_path(directory_.path(), latest))));
+    EXPECT_THAT(warnings.text, HasSubstr("is taken instead, " + path("m-3")));
+  }
+}
+
+TEST_F(LatestCheckpoint, WithoutItsDataIsSaidToLackFiles) {
+  for (const char* name : {"m-1", "m-2"}) save(name);
+  write_state("m-2", {"m-1", "m-2"});
+  files_.remove(data_path(path("m-2"), 0, 1));
+  const Warnings warnings;
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-1"));
+  EXPECT_THAT(warnings.text, HasSubstr("not all of its files are there"));
+}
+
+TEST_F(LatestCheckpoint, ThatWasRenamedAsDamagedIsNotToldOfAgain) {
+  for (const char* name : {"m-1", "m-2"}) save(name);
+  write_state("m-2", {"m-1", "m-2"});
+  files_.rename(index_path(path("m-2")), index_path(path("m-2")) + ".corrupt");
+  const Warnings warnings;
+  EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-1"));
+  EXPECT_EQ(warnings.text, "");
+}
+
 TEST_F(LatestCheckpoint, IsSearchedForWhereThereIsNoUsableState) {  // unlike CS-6
   for (const char* name : {"m-9", "m-10", "m"}) save(name);
   EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-10"));
