@@ -111,6 +111,22 @@ void write_retention(FileSystem& files, const std::string& directory, const Kept
   write_file_atomically(files, retention_path(directory, latest_filename), text);
 }
 
+void check_retention_file(FileSystem& files, const std::string& directory, const std::string& latest_filename) {
+  const std::string path = retention_path(directory, latest_filename);
+  if (files.is_directory(path)) {
+    throw FailedPreconditionError(fmt::format(
+        "{} is a directory, but must be the file that says which checkpoints are pinned: move it away", path));
+  }
+  try {
+    files.open(path);
+  } catch (const PermissionDeniedError& error) {
+    throw PermissionDeniedError(fmt::format(
+        "{}. It says which checkpoints are pinned, and would be replaced: let this user read it, or move it away",
+        error.what()));
+  } catch (const Error&) {  // it is not there; or it is damaged, which find_retention() tells
+  }
+}
+
 std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::string& directory,
                                               const std::string& latest_filename) {
   const std::string path = retention_path(directory, latest_filename);

@@ -27,6 +27,11 @@ std::string retention_path(const std::string& directory, const std::string& late
 void write_retention(FileSystem& files, const std::string& directory, const KeptCheckpoints& kept,
                      const std::string& latest_filename = kDefaultStateFile);
 
+// Before a checkpoint is written that the file could not tell of, or that would replace what it tells.
+// FailedPreconditionError: it is a directory. PermissionDeniedError: this user may not read it.
+void check_retention_file(FileSystem& files, const std::string& directory,
+                          const std::string& latest_filename = kDefaultStateFile);
+
 // nullopt where there is no such file. One that cannot be used is reported in the log and counts as none. A line with a
 // name that is none of a file in the directory ("../m-1") is refused, with a warning.
 std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::string& directory,

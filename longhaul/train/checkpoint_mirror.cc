@@ -15,7 +15,7 @@
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/chief_lock.h"
-#include "longhaul/train/disk_room.h"
+#include "longhaul/train/early_deletions.h"
 #include "longhaul/train/managed_checkpoints.h"
 
 namespace longhaul {
@@ -81,7 +81,6 @@ class CheckpointMirror::Worker {
   void drop(const std::string& prefix);
   void abandon();
   ManagedCheckpoints::RecordOptions record_options() const;
-  Dispensable dispensable_for(const std::string& to) const;
 
   std::string in_mirror(const std::string& prefix) const { return join_path(options_.directory, base_name(prefix)); }
 
@@ -94,6 +93,7 @@ class CheckpointMirror::Worker {
   // The thread's.
   std::unique_ptr<ChiefLock> lock_;
   std::unique_ptr<ManagedCheckpoints> managed_;  // null: not known yet
+  std::unique_ptr<EarlyDeletions> early_deletions_;
   bool has_been_made_ = false;
   bool has_list_ = false;  // written by this process
 
@@ -198,21 +198,17 @@ std::optional<uint64_t> CheckpointMirror::Worker::copy_files(const std::string& 
                                 .clock = &clock_};
   copying.before_first_byte = [&](uint64_t all) {
     bytes = all;
-    make_room(mirror_files_, to, all, dispensable_for(to));
+    early_deletions_->make_room(to, all, record_options());
   };
+  constexpr auto kCopy = EarlyDeletions::For::kCheckpoint;
   try {
-    return copy_checkpoint(from, to, copying) ? std::optional(bytes) : std::nullopt;
+    const bool is_copied = copy_checkpoint(from, to, copying);
+    early_deletions_->was_enough(kCopy);
+    return is_copied ? std::optional(bytes) : std::nullopt;
   } catch (const ResourceExhaustedError& error) {
-    if (is_disk_full(error)) managed_->remove_oldest(to, record_options(), 0, [] { return true; });
+    early_deletions_->make_room_after(error, kCopy, to, bytes, record_options());
     throw;
   }
-}
-
-Dispensable CheckpointMirror::Worker::dispensable_for(const std::string& to) const {
-  return {[this, to] { managed_->remove_what_fell_out(to, record_options()); },
-          [this, to](uint64_t missing, const std::function<bool()>& fits) {
-            managed_->remove_oldest(to, record_options(), missing, fits);
-          }};
 }
 
 ManagedCheckpoints::RecordOptions CheckpointMirror::Worker::record_options() const {
@@ -287,6 +283,7 @@ void CheckpointMirror::Worker::take_over_list() {
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);
   managed->recover(state);
   managed_ = std::move(managed);
+  early_deletions_ = std::make_unique<EarlyDeletions>(mirror_files_, *managed_);
 }
 
 void CheckpointMirror::Worker::check_wanted() const {

@@ -121,22 +121,90 @@ TEST_F(CrampedDisk, ThatIsFullWhileItIsWrittenToIsDealtWithAlike) {
   for (int n = 0; n < 3; ++n) save(saver, n);
   disk.fail_writes_after(100);  // though it said that there was room
   disk.before_remove = [&](const std::string& removed) {
-    if (base_name(removed) == "model-1.index") disk.heal();
+    if (base_name(removed) == "model-0.index") disk.heal();
   };
   save(saver, 3);
-  EXPECT_THAT(there(), ElementsAre(2, 3));
+  EXPECT_THAT(there(), ElementsAre(1, 2, 3));
   EXPECT_THAT(BundleReader(files, at(3)).verify(), IsEmpty());
 }
 
-TEST_F(CrampedDisk, ThatStaysFullKeepsTheNewest) {
+TEST_F(CrampedDisk, ThatStaysFullCostsNoMoreThanOneSaveTakes) {
+  Saver saver(options);
+  for (int n = 0; n < 4; ++n) save(saver, n);
+  disk.fail_writes_after(0);
+  const LogRecorder log;
+  for (int again = 0; again < 3; ++again) {
+    EXPECT_THAT(error_of([&] { save(saver, 4 + again); }), HasSubstr("No space left"));
+    EXPECT_THAT(there(), ElementsAre(1, 2, 3));
+  }
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("so no more of them are. Make room, of bytes or of inodes"));
+  disk.heal();
+  save(saver, 7);
+  EXPECT_THAT(there(), ElementsAre(1, 2, 3, 7));
+  disk.fail_writes_after(0);
+  EXPECT_THROW(save(saver, 8), ResourceExhaustedError);
+  EXPECT_THAT(there(), ElementsAre(2, 3, 7)) << "since then one came through";
+}
+
+TEST_F(CrampedDisk, ThatAnotherProgramFillsCostsNoMoreThanOneSaveTakes) {
+  Saver saver(options);
+  for (int n = 0; n < 4; ++n) save(saver, n);
+  bool is_filled = true;
+  disk.before_remove = [&](const std::string& removed) { is_filled = is_filled && !removed.ends_with(".index"); };
+  disk.room = [&] { return std::exchange(is_filled, true) ? kSpare : 10 * kCheckpoint; };
+  disk.fail_writes_after(0);
+  for (int n = 4; n < 7; ++n) {
+    EXPECT_THROW(save(saver, n), ResourceExhaustedError);
+    EXPECT_THAT(there(), ElementsAre(1, 2, 3));
+  }
+}
+
+// A disk with bytes enough, on which no more than so many files can be.
+class DiskOfFewFiles : public BadDisk {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    check_inodes(path);
+    return BadDisk::create(path, if_exists);
+  }
+  std::unique_ptr<WritableFile> create_large(const std::string& path, const LargeFileOptions& large) override {
+    check_inodes(path);
+    return BadDisk::create_large(path, large);
+  }
+  void take_all_inodes_in(const std::string& directory) { most_ = list(directory).size(); }
+  std::string refused = "";  // whose name begins so, whatever is free
+
+ private:
+  void check_inodes(const std::string& path) {
+    const bool is_refused = !refused.empty() && base_name(path).starts_with(refused);
+    if (!is_refused && list(directory_name(path)).size() < most_) return;
+    throw ResourceExhaustedError("create " + path + ": No space left on device");
+  }
+  size_t most_ = SIZE_MAX;
+};
+
+class DiskWithoutInodes : public CrampedDisk {
+ protected:
+  DiskWithoutInodes() { options.files = &few; }
+  DiskOfFewFiles few;
+};
+
+TEST_F(DiskWithoutInodes, GoesOnTakingCheckpointsAndListsThem) {
+  Saver saver(options);
+  for (int n = 0; n < 4; ++n) save(saver, n);
+  few.take_all_inodes_in(directory.path());
+  for (int n = 4; n < 9; ++n) {
+    save(saver, n);
+    EXPECT_EQ(state().model_checkpoint_path, at(n));
+  }
+  EXPECT_THAT(there(), ElementsAre(6, 7, 8));
+}
+
+TEST_F(DiskWithoutInodes, WhereTheListCannotBeWrittenNoMoreThanOneCheckpointGoes) {
   Saver saver(options);
   for (int n = 0; n < 3; ++n) save(saver, n);
-  disk.fail_writes_after(0);
-  EXPECT_THAT(error_of([&] { save(saver, 3); }), HasSubstr("No space left"));
-  EXPECT_THAT(there(), ElementsAre(2));
-  disk.heal();
-  save(saver, 3);
-  EXPECT_THAT(there(), ElementsAre(2, 3));
+  few.refused = "checkpoint.";
+  for (int n = 3; n < 6; ++n) EXPECT_THROW(save(saver, n), ResourceExhaustedError);
+  EXPECT_THAT(there(), ElementsAre(1, 2, 3, 4, 5));
 }
 
 TEST_F(CrampedDisk, IsNotWhatOtherShortagesAreTakenFor) {

@@ -26,10 +26,19 @@ bool has_files(FileSystem& files, const std::string& prefix) {
          files.exists(meta_graph_filename(prefix));
 }
 
+// What is no file, but has the name of one, gives none back.
+uint64_t bytes_in(FileSystem& files, const std::string& path) {
+  try {
+    return files.open(path)->size();
+  } catch (const InvalidArgumentError&) {
+    return 0;
+  }
+}
+
 uint64_t bytes_of(FileSystem& files, const std::vector<std::string>& prefixes) {
   uint64_t bytes = 0;
   for (const std::string& prefix : prefixes) {
-    for (const std::string& path : data_files_of(files, prefix)) bytes += files.open(path)->size();
+    for (const std::string& path : data_files_of(files, prefix)) bytes += bytes_in(files, path);
   }
   return bytes;
 }
@@ -99,21 +108,22 @@ void ManagedCheckpoints::remove_what_fell_out(const std::string& prefix, const R
   remove_doomed(prefix, options);
 }
 
-bool ManagedCheckpoints::remove_oldest(const std::string& prefix, const RecordOptions& options, uint64_t missing,
-                                       const std::function<bool()>& fits) {
+std::optional<uint64_t> ManagedCheckpoints::remove_oldest(const std::string& prefix, const RecordOptions& options,
+                                                          uint64_t missing, const std::function<bool()>& fits) {
   MutexLock one_at_a_time(changing_files_);
   adopt_retention(prefix, options.latest_filename);
   check_directory_owner(files_, prefix);
   const std::vector<std::string> removable = removable_before(prefix);
-  if (bytes_of(files_, removable) < missing) return false;
-  bool is_one_removed = false;
+  std::optional<uint64_t> removed;
+  if (bytes_of(files_, removable) < missing) return removed;
   for (const std::string& oldest : removable) {
-    if (is_one_removed && fits()) break;
+    if (removed && fits()) break;
     log_warning("there is no room for {}: checkpoint {} is deleted before its turn", prefix, oldest);
+    const uint64_t bytes = bytes_of(files_, {oldest});
     drop(oldest, prefix, options);
-    is_one_removed = true;
+    removed = removed.value_or(0) + bytes;
   }
-  return is_one_removed;
+  return removed;
 }
 
 // Their keys, the oldest first.

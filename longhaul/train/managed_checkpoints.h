@@ -41,9 +41,9 @@ class ManagedCheckpoints {
   // For want of room, too: deletes listed checkpoints before their turn, the oldest first, one after another until
   // `fits()`. Only those that newer ones would push out to be deleted (CheckpointList::droppable()), that lie beside
   // `prefix`, and that are older than the newest one that is whole: it is read for that. None, if all of them together
-  // have less than `missing` bytes. Whether one was deleted.
-  bool remove_oldest(const std::string& prefix, const RecordOptions& options, uint64_t missing,
-                     const std::function<bool()>& fits);
+  // have less than `missing` bytes. How many bytes of data were deleted; nullopt: no checkpoint was.
+  std::optional<uint64_t> remove_oldest(const std::string& prefix, const RecordOptions& options, uint64_t missing,
+                                        const std::function<bool()>& fits);
 
   std::vector<std::string> prefixes() const;
   void reset(const std::vector<std::string>& prefixes);

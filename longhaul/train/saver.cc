@@ -12,9 +12,11 @@
 #include "longhaul/ops/random_state.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/train/disk_room.h"
+#include "longhaul/train/early_deletions.h"
 #include "longhaul/train/environment_record.h"
 #include "longhaul/train/object_checkpoint.h"
 #include "longhaul/train/optional_tensors.h"
+#include "longhaul/train/replaced_checkpoint.h"
 #include "longhaul/train/restore_check.h"
 #include "longhaul/train/saved_size.h"
 
@@ -73,7 +75,8 @@ Saver::Saver(SaverOptions options)
     : options_(with_definition(std::move(options))),
       graph_(&graph_of(options_)),
       saves_(*options_.clock),
-      managed_(retention_of(options_), *options_.files, *options_.clock) {
+      managed_(retention_of(options_), *options_.files, *options_.clock),
+      early_deletions_(*options_.files, managed_) {
   check_options(options_);
   if (!options_.defer_build) build();
 }
@@ -125,6 +128,13 @@ void Saver::check_arguments(const std::string& path, const StepSource& step, con
   if (step.is_none() && !nodes_.sharded && base_name(path) == options.latest_filename) {
     throw InvalidArgumentError(fmt::format("{}: the checkpoint's name collides with the state file's", path));
   }
+}
+
+// What a save replaces beside the checkpoint must be files: one that cannot be listed is not written.
+void Saver::check_small_files(const std::string& path, const SaveOptions& options) const {
+  if (!options.write_state) return;
+  check_state_file(*options_.files, directory_name(path), options.latest_filename);
+  check_retention_file(*options_.files, directory_name(path), options.latest_filename);
 }
 
 Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
@@ -186,7 +196,7 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
     return prefix;
   }
   make_parent(path);
-  if (options.write_state) check_state_file(*options_.files, directory_name(path), options.latest_filename);
+  check_small_files(path, options);
   if (nodes_.tensors.empty()) {
     write_meta_graph(prefix, options);
     return std::string();
@@ -204,10 +214,10 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
 void Saver::conclude(SaveReport report, Seconds start, const SaveOptions& options) {
   const std::string prefix = report.prefix;
   if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
-  if (options.write_state) managed_.record(prefix, record_options(prefix, options));
+  if (options.write_state) list(report, options);
   nan_.saved(prefix);
   report.total = options_.clock->now() - start;
-  saves_.note_saved(report, options.write_state);
+  saves_.note_saved(report, options.write_state, commit_time(*options_.files, prefix));
   if (options.write_state) saves_.tell(prefix);
   if (options.after_save) options.after_save(report);
 }
@@ -233,11 +243,8 @@ bool Saver::is_news(const std::string& prefix, const SaveOptions& options) const
 void Saver::announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options) {
   if (options.before_write) options.before_write(step);
   const bool is_replaced = prefix == saves_.last() && checkpoint_exists(*options_.files, prefix);
-  if (!step || !is_replaced || !saves_.shall_warn_of_step(*step)) return;
-  log_warning(
-      "the global step is still {} although variables have changed, so {} is overwritten and no other checkpoint is "
-      "kept: pass the step to minimize(), or run assign_add on it in each step",
-      *step, prefix);
+  if (!step || !is_replaced || !saves_.is_first_step(*step)) return;
+  warn_of_replacement(*options_.files, prefix, *step, saves_);
 }
 
 uint64_t Saver::bytes_on_disk(const std::string& prefix) const {
@@ -252,19 +259,30 @@ uint64_t Saver::bytes_on_disk(const std::string& prefix) const {
 // checkpoint was deleted.
 std::optional<uint64_t> Saver::write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
                                                   const SaveOptions& options) {
-  const Dispensable dispensable{[&] { managed_.remove_what_fell_out(prefix, record_options(prefix, options)); },
-                                [&](uint64_t missing, const auto& fits) {
-                                  managed_.remove_oldest(prefix, record_options(prefix, options), missing, fits);
-                                }};
-  make_room(*options_.files, prefix, stored_bytes(values), dispensable);
+  const uint64_t needed = stored_bytes(values);
+  const ManagedCheckpoints::RecordOptions how = record_options(prefix, options);
+  early_deletions_.make_room(prefix, needed, how);
   try {
-    return write(prefix, std::move(values), options);
+    const uint64_t bytes = write(prefix, std::move(values), options);
+    early_deletions_.was_enough(EarlyDeletions::For::kCheckpoint);
+    return bytes;
   } catch (const ResourceExhaustedError& error) {
-    if (!is_disk_full(error)) throw;
-    const bool has_room = managed_.remove_oldest(prefix, record_options(prefix, options), 0, [] { return true; });
-    if (!has_room) throw;
+    if (!early_deletions_.make_room_after(error, EarlyDeletions::For::kCheckpoint, prefix, needed, how)) throw;
     return std::nullopt;
   }
+}
+
+// The list may lack room when the checkpoint had it: each of its files takes an inode.
+void Saver::list(const SaveReport& report, const SaveOptions& options) {
+  const ManagedCheckpoints::RecordOptions how = record_options(report.prefix, options);
+  try {
+    managed_.record(report.prefix, how);
+  } catch (const ResourceExhaustedError& error) {
+    const auto need = EarlyDeletions::For::kList;
+    if (!early_deletions_.make_room_after(error, need, report.prefix, report.bytes, how)) throw;
+    managed_.record(report.prefix, how);
+  }
+  early_deletions_.was_enough(EarlyDeletions::For::kList);
 }
 
 uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) {
@@ -341,7 +359,7 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   }
   forget_last_saved();
   session.run(nodes_.restore, feeds);
-  saves_.note_restored(prefix);
+  saves_.note_restored(prefix, commit_time(*options_.files, prefix));
   nan_.restored(prefix, environment_beside(*options_.files, prefix).value_or(Environment()));
 }
 

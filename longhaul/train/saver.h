@@ -13,6 +13,7 @@
 #include "longhaul/proto/meta_graph.pb.h"
 #include "longhaul/proto/saver.pb.h"
 #include "longhaul/session/session.h"
+#include "longhaul/train/early_deletions.h"
 #include "longhaul/train/input_watch.h"
 #include "longhaul/train/managed_checkpoints.h"
 #include "longhaul/train/nan_watch.h"
@@ -106,7 +107,8 @@ struct SaveOptions {
 //   3. The disk must have room for all of it (disk_room.h). Where it has not, the oldest checkpoints are deleted before
 //      their turn, as few as will do: none that is pinned, one of the best or to be preserved, and not the newest that
 //      is whole. If that is not enough, nothing is written: ResourceExhaustedError. Is the disk full nevertheless while
-//      4 or 5 write, the same is done, and the save begins anew.
+//      4, 5 or 8 write, the same is done, and that is tried anew, at the cost of at most one save's worth of old
+//      checkpoints in vain (early_deletions.h).
 //   4. The data, the meta graph and the index go to temporary names and are synced, all of them before the first
 //      rename (BundleWriter). A committed checkpoint of the same name is then set aside, and is found there until 6.
 //   5. The data and the meta graph get their names, and the directory is synced.
@@ -219,6 +221,7 @@ class Saver {
   std::vector<SaveEntry> entries() const;
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
+  void check_small_files(const std::string& path, const SaveOptions& options) const;
   bool is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const;
   bool is_news(const std::string& prefix, const SaveOptions& options) const;
   void announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options);
@@ -229,6 +232,7 @@ class Saver {
   std::optional<std::string> try_to_save(Session& session, const std::string& path, const StepSource& step,
                                          const SaveOptions& options) REQUIRES(saving_);
   void conclude(SaveReport report, Seconds start, const SaveOptions& options) REQUIRES(saving_);
+  void list(const SaveReport& report, const SaveOptions& options);
   std::optional<uint64_t> write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
                                              const SaveOptions& options);
   uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
@@ -250,6 +254,7 @@ class Saver {
   ManagedCheckpoints managed_;
   NanWatch nan_;
   InputWatch inputs_;
+  EarlyDeletions early_deletions_;
 };
 
 }  // namespace longhaul

@@ -23,16 +23,18 @@ bool SavesSoFar::wait_until_idle(Seconds timeout) const {
   return under_way_ == 0;
 }
 
-void SavesSoFar::note_restored(const std::string& prefix) {
+void SavesSoFar::note_restored(const std::string& prefix, double committed_at) {
   MutexLock lock(mutex_);
   last_ = prefix;
+  committed_at_ = committed_at;
   last_is_listed_ = is_as_restored_ = true;
   note_step(split_step(prefix).step);
 }
 
-void SavesSoFar::note_saved(SaveReport report, bool is_listed) {
+void SavesSoFar::note_saved(SaveReport report, bool is_listed, double committed_at) {
   MutexLock lock(mutex_);
   last_ = report.prefix;
+  committed_at_ = committed_at;
   last_is_listed_ = is_listed;
   is_as_restored_ = false;
   note_step(report.step);
@@ -51,10 +53,19 @@ void SavesSoFar::note_step(std::optional<int64_t> step) {
   if (step != first_step_) step_has_moved_ = true;
 }
 
-bool SavesSoFar::shall_warn_of_step(int64_t step) {
+bool SavesSoFar::is_first_step(int64_t step) const {
   MutexLock lock(mutex_);
-  if (step != first_step_ || step_has_moved_) return false;
-  return !std::exchange(has_warned_, true);
+  return step == first_step_ && !step_has_moved_ && !has_warned_;
+}
+
+void SavesSoFar::has_warned() {
+  MutexLock lock(mutex_);
+  has_warned_ = true;
+}
+
+double SavesSoFar::committed_at() const {
+  MutexLock lock(mutex_);
+  return committed_at_;
 }
 
 std::shared_ptr<const SavedCallback> SavesSoFar::on_saved(SavedCallback callback) {

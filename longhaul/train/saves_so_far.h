@@ -40,10 +40,11 @@ class SavesSoFar {
   };
   bool wait_until_idle(Seconds timeout) const;  // whether none is under way
 
-  void note_restored(const std::string& prefix);
-  void note_saved(SaveReport report, bool is_listed);  // all is done
-  void forget();                                       // the variables hold something else now
-  void tell(const std::string& prefix) const;          // whom on_saved() knows
+  // `committed_at`: the time of its index.
+  void note_restored(const std::string& prefix, double committed_at);
+  void note_saved(SaveReport report, bool is_listed, double committed_at);  // all is done
+  void forget();                                                            // the variables hold something else now
+  void tell(const std::string& prefix) const;                               // whom on_saved() knows
   std::shared_ptr<const SavedCallback> on_saved(SavedCallback callback);
 
   std::string last() const;  // the prefix that was saved or restored last; empty: forgotten
@@ -51,9 +52,12 @@ class SavesSoFar {
   bool is_as_restored() const;  // nothing was saved since it was restored
   std::optional<SaveReport> last_report() const;
 
-  // Whether to say that a step's checkpoint is replaced by another of the same step: true once, and only if since the
-  // first that was restored or saved after forget(), none of another step was.
-  bool shall_warn_of_step(int64_t step);
+  double committed_at() const;  // of the last
+
+  // Whether to say that a step's checkpoint is replaced by another of the same step: only if since the first that was
+  // restored or saved after forget(), none of another step was, and until has_warned() is told.
+  bool is_first_step(int64_t step) const;
+  void has_warned();
 
  private:
   Clock& clock_;
@@ -63,6 +67,7 @@ class SavesSoFar {
   mutable CondVar idle_;
   std::string last_ GUARDED_BY(mutex_);
   bool last_is_listed_ GUARDED_BY(mutex_) = false;
+  double committed_at_ GUARDED_BY(mutex_) = 0;
   bool is_as_restored_ GUARDED_BY(mutex_) = false;
   std::optional<int64_t> first_step_ GUARDED_BY(mutex_);  // since forget()
   bool step_has_moved_ GUARDED_BY(mutex_) = false;        // since then

@@ -1,4 +1,6 @@
 // Trainings whose variables change while the global step does not.
+#include <filesystem>
+
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/last_save.h"
 #include "longhaul/train/preemption.h"
@@ -134,6 +136,23 @@ TEST_F(UnmovedStep, IsWarnedOfOnceWhereVariablesChange) {
   set(a, 9);
   save();
   EXPECT_EQ(log.text(LogLevel::kWarning), text);
+}
+
+TEST_F(UnmovedStep, IsNotBlamedWhereTheDisksCopyIsDamagedOrReplaced) {
+  save();
+  flip_a_bit(path + "-0.data-00000-of-00001");
+  flip_a_bit(path + "-0.index");
+  const LogRecorder log;
+  save();
+  EXPECT_THAT(log.text(), AllOf(HasSubstr(path + "-0 is not the one that was left there"), Not(HasSubstr("still 0"))));
+  const auto committed = std::filesystem::last_write_time(path + "-0.index");
+  flip_a_bit(path + "-0.index");
+  std::filesystem::last_write_time(path + "-0.index", committed);
+  save();
+  EXPECT_THAT(log.text(), AllOf(HasSubstr(path + "-0 is damaged on the disk"), Not(HasSubstr("still 0"))));
+  set(a, 5);
+  save();
+  EXPECT_THAT(log.text(), HasSubstr("the global step is still 0"));
 }
 
 TEST_F(UnmovedStep, IsWarnedOfAfterARestore) {
