@@ -23,18 +23,20 @@ class TrainLoop {
  private:
   // Whether it is done; false: the session was lost and another one may do.
   bool train_in_one_session() {
-    stop_was_wanted_ = false;
+    stop_was_wanted_ = is_training_ = false;
     try {
       supervisor_.managed_session([this](Session& session) { train(session); }, options_.session);
       return true;
     } catch (const Error& error) {
-      if (!is_lost_session(error) || stop_was_wanted_ || !restarts_.session_lost(error.what())) throw;
+      const bool is_lost = is_training_ ? is_lost_session(error) : may_be_made_later(error);
+      if (!is_lost || stop_was_wanted_ || !restarts_.session_lost(error.what())) throw;
       return false;
     }
   }
 
   void train(Session& session) {
     restarts_.session_begins();
+    is_training_ = true;
     try {
       while (!supervisor_.should_stop()) train_step_(session);
     } catch (...) {
@@ -67,6 +69,7 @@ class TrainLoop {
   const TrainLoopOptions& options_;
   Restarts restarts_;
   bool stop_was_wanted_ = false;
+  bool is_training_ = false;  // there was a session
 };
 
 }  // namespace

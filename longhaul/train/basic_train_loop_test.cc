@@ -1,5 +1,6 @@
 #include "longhaul/train/basic_train_loop.h"
 
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/train/supervisor_fixture.h"
 
 namespace longhaul {
@@ -63,6 +64,15 @@ TEST_F(BasicTrainLoopTest, ALostSessionIsReplaced) {  // BL-3
               if (lost == 2) throw UnavailableError("gone");
             }),
             3);
+}
+
+TEST_F(BasicTrainLoopTest, ASaveOfTheProgramsOwnThatFailsIsNoLossOfTheSession) {
+  int calls = 0;
+  EXPECT_EQ(error_of_loop([&](Session&) {
+              if (++calls == 1) throw DirectoryAwayError("the directory is gone");
+              throw FailedPreconditionError("a second session");
+            }),
+            "the directory is gone");
 }
 
 TEST_F(BasicTrainLoopTest, AnErrorAfterRestartsEndsItToo) {  // BL-3

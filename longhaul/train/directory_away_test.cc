@@ -206,6 +206,45 @@ TEST_F(CheckpointDirAwayTest, ASessionThatIsLostMeanwhileIsRestoredWhenItIsBackA
   EXPECT_EQ(sessions, 3);
 }
 
+TEST_F(CheckpointDirAwayTest, ASaveOfTheProgramsOwnThatFailsIsNoLossOfTheSession) {
+  Saver own({.graph = &graph, .name = "own"});
+  monitored_training_session(training, [&](MonitoredSession& session) {
+    session.run(train);
+    take_away();
+    const auto save = [&](StepContext& context) { own.save(context.session(), place + "/own", step); };
+    EXPECT_THROW(session.run_step_fn(save), DirectoryAwayError);
+    EXPECT_EQ(sessions, 1);
+    bring_back();
+    session.run_step_fn(save);
+    session.run(train);
+  });
+  EXPECT_EQ(sessions, 1);
+  EXPECT_TRUE(checkpoint_exists(FileSystem::real(), place + "/own-1"));
+}
+
+TEST_F(CheckpointDirAwayTest, TheLogTellsOfItLessAndLessOften) {
+  const LogRecorder log;
+  const auto times_in_log = [&](const std::string& text) {
+    const std::string all = log.text();
+    int times = 0;
+    for (size_t at = all.find(text); at != all.npos; at = all.find(text, at + 1)) ++times;
+    return times;
+  };
+  monitored_training_session(training, [&](MonitoredSession& session) {
+    session.run(train);
+    take_away();
+    while (training.saves->status().consecutive_failures < 16) {
+      clock.advance(Seconds{60});
+      session.run(train);
+    }
+    EXPECT_EQ(times_in_log("could not be saved"), 5) << "failures 1, 2, 4, 8, 16";
+    bring_back();
+    clock.advance(Seconds{60});
+    session.run(train);
+    EXPECT_EQ(times_in_log("is saved, after 16 saves that failed"), 1);
+  });
+}
+
 // Relative paths are those of the moment at which they are given.
 class RelativePathsTest : public LogdirAwayTest {
  protected:

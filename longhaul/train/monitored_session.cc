@@ -109,8 +109,9 @@ std::exception_ptr MonitoredSession::try_to_create() {
   return nullptr;
 }
 
+// Without a current session, `cause` is why none could be made.
 bool MonitoredSession::may_replace(const std::exception_ptr& cause) const {
-  return recovers_ && is_lost_session(cause);
+  return recovers_ && (current_ ? is_lost_session(cause) : may_be_made_later(cause));
 }
 
 // There is another session afterwards, or none because a stop was requested. Throws what stands against it.
@@ -127,7 +128,7 @@ void MonitoredSession::replace(std::exception_ptr cause) {
 void MonitoredSession::close_lost() {
   const auto lost = std::move(current_);
   const std::exception_ptr error = lost ? lost->close() : nullptr;
-  if (error && !is_lost_session(error)) std::rethrow_exception(error);
+  if (error && !may_be_made_later(error)) std::rethrow_exception(error);
 }
 
 CoordinatedSession& MonitoredSession::open_session() const {

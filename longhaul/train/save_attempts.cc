@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "longhaul/base/error.h"
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/train/lost_session.h"
 
 namespace longhaul {
@@ -18,14 +19,31 @@ Code code_of_failure(const std::exception_ptr& error) {
   return has_another_meaning ? Code::kUnknown : code;
 }
 
+bool is_away(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const DirectoryAwayError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 int SaveAttempts::succeeded(const std::string& prefix) {
   MutexLock lock(mutex_);
   retry_at_ = kNever;
+  away_in_a_row_ = 0;
   status_.last_prefix = prefix;
   status_.last_success_time = options_.clock->wall_time();
   return std::exchange(status_.consecutive_failures, 0);
+}
+
+bool SaveAttempts::is_to_be_logged(const std::exception_ptr& error) {
+  MutexLock lock(mutex_);
+  away_in_a_row_ = is_away(error) ? away_in_a_row_ + 1 : 0;
+  return (away_in_a_row_ & (away_in_a_row_ - 1)) == 0;
 }
 
 int SaveAttempts::failed(const std::exception_ptr& error) {

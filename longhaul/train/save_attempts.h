@@ -46,6 +46,10 @@ class SaveAttempts {
   // Returns how many had failed in a row before.
   int succeeded(const std::string& prefix);
 
+  // Before failed(): whether the log is to tell of this failure. It is told of each, but of a directory that stays away
+  // only the first, second, fourth, eighth, ... time.
+  bool is_to_be_logged(const std::exception_ptr& error);
+
   // Returns how many failed in a row by now, and sets when to try again.
   int failed(const std::exception_ptr& error);
 
@@ -82,6 +86,7 @@ class SaveAttempts {
   mutable Mutex mutex_;
   SaveStatus status_ GUARDED_BY(mutex_);
   std::exception_ptr last_error_ GUARDED_BY(mutex_);
+  int away_in_a_row_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace longhaul

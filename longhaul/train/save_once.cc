@@ -16,11 +16,12 @@ struct SnapshotNote {
 };
 
 void report_failure(const SaveTarget& target, std::optional<int64_t> step, const std::exception_ptr& error) {
+  const bool is_to_be_logged = target.attempts.is_to_be_logged(error);
   const int failures = target.attempts.failed(error);
   const std::string name = step ? fmt::format("{}-{}", target.save_path, *step) : target.save_path;
   const std::string text =
       fmt::format("checkpoint {} could not be saved (failure {} in a row): {}", name, failures, message_of(error));
-  log_error("{}", text);
+  if (is_to_be_logged) log_error("{}", text);
   if (target.writer != nullptr) write_failed_save(*target.writer, text, failures, step.value_or(0));
   target.attempts.raise_if_too_many();
 }
