@@ -53,6 +53,8 @@ std::unique_ptr<const ReadableFile> BundleIndex::open(FileSystem& files) {
       committed_ = place;
       return file;
     } catch (const NotFoundError&) {
+    } catch (const InvalidArgumentError& error) {  // no file, but a directory, a pipe, a socket
+      throw DataLossError(error.what());
     }
   }
   throw_no_checkpoint(files, prefix_,

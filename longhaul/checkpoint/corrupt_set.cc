@@ -23,6 +23,11 @@ void rename_corrupt(FileSystem& files, const std::string& path) {
   files.rename(path, corrupt_path(path));
 }
 
+// A directory that had the name of a file stays: what is in it is somebody's.
+void remove_file(FileSystem& files, const std::string& path) {
+  if (!files.is_directory(path)) remove_if_exists(files, path);
+}
+
 // The index last: as long as it is there, the set is found.
 void remove_corrupt_set(FileSystem& files, const std::string& prefix) {
   check_directory_owner(files, prefix);
@@ -31,9 +36,9 @@ void remove_corrupt_set(FileSystem& files, const std::string& prefix) {
   for (const std::string& name : files.list(directory_name(prefix))) {
     const bool is_of_set = name.starts_with(start) && name.ends_with(kCorrupt) && !name.starts_with(aside);
     const bool is_part = is_of_set && name != index;
-    if (is_part) remove_if_exists(files, join_path(directory_name(prefix), name));
+    if (is_part) remove_file(files, join_path(directory_name(prefix), name));
   }
-  remove_if_exists(files, corrupt_path(index_path(prefix)));
+  remove_file(files, corrupt_path(index_path(prefix)));
 }
 
 std::vector<std::string> all_but_index(FileSystem& files, const std::string& prefix, const std::string& meta_suffix) {
@@ -77,6 +82,7 @@ std::vector<std::string> corrupt_sets(FileSystem& files, const std::string& dire
   for (const std::string& name : files.list(directory)) {
     if (!name.ends_with(kCorruptIndex)) continue;
     const std::string path = join_path(directory, name);
+    if (files.is_directory(path)) continue;
     found.emplace_back(files.modified_at(path), path.substr(0, path.size() - kCorruptIndex.size()));
   }
   std::sort(found.begin(), found.end());

@@ -97,6 +97,8 @@ std::unique_ptr<const ReadableFile> PieceReader::open_shard(const std::string& p
   } catch (const NotFoundError& error) {
     if (!files_.exists(index_path(index_.committed()))) throw;
     throw DataLossError(error.what());
+  } catch (const InvalidArgumentError& error) {  // no file, but a directory, a pipe, a socket
+    throw DataLossError(error.what());
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/checkpoint/table.h"
 
 namespace longhaul {
@@ -33,6 +34,14 @@ std::optional<std::string> prefix_of_file(const std::string& path) {
     if (path.ends_with(ending) && path.size() > ending.size()) return path.substr(0, path.size() - ending.size());
   }
   return base_of_data_name(path);
+}
+
+// What who names a directory may have meant.
+std::string about_directory(FileSystem& files, const std::string& directory) {
+  const std::string is_one = "That is a directory: a checkpoint is called by the prefix of its files, ";
+  const auto latest = latest_checkpoint(files, directory);
+  if (!latest) return is_one + "and there are none in it";
+  return fmt::format("{}the latest one in it by {}", is_one, *latest);
 }
 
 }  // namespace
@@ -83,6 +92,7 @@ void throw_no_checkpoint(FileSystem& files, const std::string& prefix, const std
         "write_version=V2",
         prefix, v1.front() == prefix ? "a single file" : fmt::format("in {} shards, {}", v1.size(), v1.front())));
   }
+  if (files.is_directory(prefix)) throw NotFoundError(fmt::format("{}. {}", what, about_directory(files, prefix)));
   const auto meant = prefix_of_file(prefix);
   if (!meant) throw NotFoundError(what);
   throw NotFoundError(

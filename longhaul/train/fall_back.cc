@@ -10,6 +10,7 @@
 #include "longhaul/checkpoint/corrupt_set.h"
 #include "longhaul/checkpoint/crash_leftovers.h"
 #include "longhaul/checkpoint/lies_in.h"
+#include "longhaul/checkpoint/retention_file.h"
 #include "longhaul/io/directory_claims.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/nothing_restored.h"
@@ -187,6 +188,7 @@ FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOpti
   std::vector<std::string> unknown;
   if (is_held(options.directory)) {
     check_state_file(*options.files, options.directory);
+    check_retention_file(*options.files, options.directory);
     tidy(options.directory, [&] { complete_corrupt_sets(*options.files, options.directory); });
     tidy(options.directory,
          [&] { unknown = remove_crash_leftovers(*options.files, options.directory, options.basename); });

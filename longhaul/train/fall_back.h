@@ -43,7 +43,8 @@ struct FallBack {
 // A mirror that cannot be searched or read, or does not answer in time, is logged and left out. Where nothing else is
 // left, that is an UnavailableError: a training must not begin anew because a disk is not mounted.
 // DataLossError: there are checkpoints, and none is whole. UnimplementedError: they are of version V1. Where the state
-// file names checkpoints of which nothing is there, a warning says so. FailedPreconditionError: check_state_file()'s.
+// file names checkpoints of which nothing is there, a warning says so. FailedPreconditionError,
+// PermissionDeniedError: check_state_file()'s and check_retention_file()'s.
 FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOptions& options);
 
 }  // namespace longhaul

@@ -5,6 +5,7 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/train/fall_back_fixture.h"
 #include "longhaul/train/monitored_training_session.h"
+#include "longhaul/train/run_journal.h"
 #include "longhaul/train/supervisor_fixture.h"
 
 namespace longhaul {
@@ -143,6 +144,22 @@ TEST_F(FallBackTest, AStateFileWhoseCheckpointsAreAllGoneIsWarnedOf) {
   EXPECT_THAT(log.text(LogLevel::kWarning),
               AllOf(HasSubstr(directory.file("checkpoint") + " names 3 checkpoints, and none of them is there"),
                     HasSubstr("model-3"), HasSubstr("bring them back")));
+}
+
+TEST_F(FallBackTest, StepsThatTheJournalKnowsAndNoCheckpointHasAreWarnedOf) {
+  for (const std::string& name : FileSystem::real().list(directory.path())) {
+    std::filesystem::remove(directory.file(name));
+  }
+  RunJournal journal(directory.path(), {.clock = &clock});
+  journal.begin();
+  journal.initialised(std::nullopt);
+  journal.training(1);
+  journal.mark(9);
+  journal.ended();
+  const LogRecorder log;
+  EXPECT_EQ(restored(), 2) << "the initial value";
+  EXPECT_THAT(log.text(LogLevel::kWarning), AllOf(HasSubstr("run.journal knows of steps up to 9"),
+                                                  HasSubstr("has no checkpoint: the training begins")));
 }
 
 TEST_F(FallBackTest, AFreshDirectoryIsNotWarnedOf) {

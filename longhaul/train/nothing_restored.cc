@@ -8,6 +8,8 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/named_checkpoints.h"
 #include "longhaul/checkpoint/v1_checkpoint.h"
+#include "longhaul/train/run_journal.h"
+#include "longhaul/train/run_journal_format.h"
 
 namespace longhaul {
 namespace {
@@ -66,6 +68,29 @@ void warn_of_gone(const FallBackOptions& options, const NamedCheckpoints& named)
       state, named.kept.size(), listed(named.kept), state, state);
 }
 
+// How far the journal knows of steps; none: 0.
+int64_t steps_of_journal(const FallBackOptions& options) {
+  constexpr uint64_t kMostBytes = 16 << 20;
+  try {
+    const std::string text = read_file(*options.files, journal_path(options.directory), kMostBytes);
+    return parse_run_journal(text).history.sums().highest_step.value_or(0);
+  } catch (const Error& error) {
+    log_debug("{} has no journal: {}", options.directory, error.what());
+    return 0;
+  }
+}
+
+void warn_of_steps_made(const FallBackOptions& options) {
+  const int64_t steps = steps_of_journal(options);
+  if (steps <= 0) return;
+  log_warning(
+      "{} knows of steps up to {}, but {} has no checkpoint: the training begins anew. Should there be some (a disk "
+      "that "
+      "is not mounted, files that were removed), stop this run and bring them back; to start afresh without this "
+      "warning, remove the journal",
+      journal_path(options.directory), steps, options.directory);
+}
+
 }  // namespace
 
 void explain_nothing_restored(const FallBackOptions& options, const std::vector<std::string>& damaged,
@@ -75,6 +100,7 @@ void explain_nothing_restored(const FallBackOptions& options, const std::vector<
   refuse_v1(options, named);
   if (!unknown.empty()) throw_unknown(options.directory, unknown);
   warn_of_gone(options, named);
+  if (named.kept.empty()) warn_of_steps_made(options);
 }
 
 }  // namespace longhaul

@@ -67,6 +67,7 @@ std::string journal_path(const std::string& directory) {
 
 void RunJournal::begin() {
   crash_record_.reset();
+  warn_of_directory();
   RunHistory before = read();
   look_for_crash(before);
   std::string chosen = chosen_by_hand();
@@ -85,6 +86,16 @@ void RunJournal::begin() {
   write_noted();
   note({.kind = Kind::kBegan, .text = process_text()});
   open_crash_record();
+}
+
+void RunJournal::warn_of_directory() const {
+  for (const std::string& path : {path_, crash_path()}) {
+    if (!options_.files->is_directory(path)) continue;
+    log_error(
+        "{} is a directory, but must be a file of the journal: move it away. Until then nobody notes what happens to "
+        "this training, and no checkpoint that crashes it is passed over",
+        path);
+  }
 }
 
 void RunJournal::look_for_crash(RunHistory& before) const {

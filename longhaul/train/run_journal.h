@@ -80,6 +80,7 @@ class RunJournal {
 
   std::string crash_path() const { return path_ + ".crash"; }
   RunHistory read() const;
+  void warn_of_directory() const;
   void look_for_crash(RunHistory& before) const;
   void open_crash_record();
   std::string chosen_by_hand() const;
