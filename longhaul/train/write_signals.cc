@@ -1,6 +1,12 @@
 #include "longhaul/train/write_signals.h"
 
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <iostream>
 #include <vector>
 
 #include "longhaul/base/mutex.h"
@@ -37,6 +43,23 @@ void set_action(int signal, void (*handler)(int)) {
   sigaction(signal, &action, nullptr);
 }
 
+// Here, where a failing write ends nothing.
+void flush_standard_output() {
+  std::fflush(stdout);
+  try {
+    if (std::cout.rdbuf() != nullptr) std::cout.rdbuf()->pubsync();
+  } catch (...) {  // of a buffer of the program's own
+  }
+}
+
+// What the process prints from then on, or has not got rid of, would end it by SIGPIPE.
+bool has_lost_its_reader(int fd) {
+  struct pollfd state {
+    .fd = fd
+  };
+  return poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
+}
+
 }  // namespace
 
 WriteSignals::WriteSignals() {
@@ -54,8 +77,12 @@ WriteSignals::~WriteSignals() {
   Users& users = all_users();
   MutexLock lock(users.mutex);
   if (--users.count > 0) return;
+  const bool has_taken_pipe = std::find(users.taken.begin(), users.taken.end(), SIGPIPE) != users.taken.end();
+  if (has_taken_pipe) flush_standard_output();
+  const bool is_unread = has_lost_its_reader(STDOUT_FILENO) || has_lost_its_reader(STDERR_FILENO);
   for (const int signal : users.taken) {
-    if (has_action(signal, do_nothing)) set_action(signal, SIG_DFL);
+    const bool is_to_stay = signal == SIGPIPE && is_unread;
+    if (!is_to_stay && has_action(signal, do_nothing)) set_action(signal, SIG_DFL);
   }
   users.taken.clear();
 }

@@ -1,5 +1,6 @@
 #include "longhaul/train/write_signals.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -7,6 +8,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 #include "longhaul/base/error.h"
@@ -60,6 +62,35 @@ TEST(WriteSignals, WithTheLastOneTheDefaultActionComesBack) {
   }
   EXPECT_EQ(handler_of(SIGPIPE), reinterpret_cast<void*>(SIG_DFL));
   EXPECT_EQ(handler_of(SIGXFSZ), reinterpret_cast<void*>(SIG_DFL));
+}
+
+// What was printed, and nobody has read, is not to end the process at its exit.
+TEST(WriteSignalsDeathTest, AGoodEndStaysOneWhereNobodyReadsWhatWasPrinted) {
+  const auto print_for_nobody = [] {
+    std::signal(SIGPIPE, SIG_DFL);
+    int ends[2];
+    if (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(1);
+    close(ends[0]);
+    std::printf("the end");
+    { const WriteSignals signals; }
+    std::printf(", and more");
+    std::fflush(nullptr);
+    _exit(42);
+  };
+  EXPECT_EXIT(print_for_nobody(), ::testing::ExitedWithCode(42), "");
+}
+
+TEST(WriteSignalsDeathTest, WhatWasPrintedIsFlushed) {
+  const auto print = [] {
+    int ends[2];
+    if (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(1);
+    std::printf("the end");
+    { const WriteSignals signals; }
+    char text[8] = "";
+    if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) _exit(2);
+    _exit(read(ends[0], text, 7) == 7 ? 42 : 3);
+  };
+  EXPECT_EXIT(print(), ::testing::ExitedWithCode(42), "");
 }
 
 TEST(WriteSignals, WhatTheProgramHasSetStays) {
