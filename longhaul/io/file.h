@@ -93,7 +93,8 @@ class FileSystem {
   // A regular file: a named pipe would be waited for. InvalidArgumentError: something else has the name.
   virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;
 
-  // PermissionDeniedError: this user may not know (a directory above it cannot be searched).
+  // PermissionDeniedError: this user may not know (a directory above it cannot be searched). Other errors: the system
+  // cannot look, as where a file server is away.
   virtual bool exists(const std::string& path) = 0;
   virtual bool is_directory(const std::string& path) = 0;
   virtual double modified_at(const std::string& path) = 0;                  // seconds since 1970
