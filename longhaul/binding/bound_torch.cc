@@ -10,6 +10,15 @@
 #include "longhaul/runtime/aten_tensor.h"
 
 namespace longhaul {
+namespace {
+
+// libtorch's errors have a line for each call that led to them.
+std::string first_line_of(const std::exception_ptr& error) {
+  const std::string text = message_of(error);
+  return text.substr(0, text.find('\n'));
+}
+
+}  // namespace
 
 BoundTorch::BoundTorch(const torch::nn::Module& module)
     : module_(&module), owner_(module.weak_from_this().lock()), form_(module), conditions_(module) {}
@@ -160,8 +169,9 @@ Tensor BoundTorch::read(Bound& bound) {
   std::unique_lock<std::recursive_mutex> turn(turn_);
   if (bound.torn) {
     throw FailedPreconditionError(fmt::format(
-        "{}: a step failed when it had changed some of the module, so there is no state to save; restore a checkpoint",
-        bound.value.name));
+        "{}: a step failed when it had changed some of the module ({}), so there is no state to save; restore a "
+        "checkpoint",
+        bound.value.name, torn_by_));
   }
   const at::NoGradGuard no_grad;
   if (&bound != &values_.front()) return to_tensor(bound.value.read());
@@ -204,7 +214,8 @@ void BoundTorch::check_callable() const {
   }
 }
 
-void BoundTorch::mark_torn() {
+void BoundTorch::mark_torn(std::string by) {
+  torn_by_ = std::move(by);
   has_stepped_ = true;
   for (Bound& bound : values_) bound.torn = true;
 }
@@ -237,7 +248,9 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
     loss_ = loss.defined() ? loss.variable_data() : loss;  // without what made it
   } catch (...) {
     stepping_ = false;
-    if (watch_.changed() || state_.changed()) mark_torn();
+    if (watch_.changed() || state_.changed()) {
+      mark_torn(fmt::format("step {}: {}", number, first_line_of(std::current_exception())));
+    }
     watch_.abandon();
     throw;
   }

@@ -72,7 +72,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void check_callable() const;
   void run_step(int64_t number, const std::vector<Tensor>& inputs);
   void take_program_options();
-  void mark_torn();
+  void mark_torn(std::string by);
   void take_findings_of_step(const at::Tensor& loss);
   void say_findings();
 
@@ -95,6 +95,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   bool restores_options_ = true;
   bool options_are_restored_ = false;  // and the program's are to be put back
   bool stepping_ = false;
+  std::string torn_by_;       // which step failed halfway last, and with what
   bool has_stepped_ = false;  // the module is no longer as the program made it
 };
 

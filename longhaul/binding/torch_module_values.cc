@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "longhaul/base/log.h"
 #include "longhaul/binding/generator_watch.h"
 #include "longhaul/binding/torch_values.h"
 #include "longhaul/runtime/aten_tensor.h"
@@ -121,6 +122,13 @@ bool is_absent(const at::Tensor& value, const at::Tensor& like) {
   return value.dim() == 1 && value.numel() == 0 && like.numel() > 0;
 }
 
+// Its shape may change from step to step.
+void tell_of_other_shape(const std::string& name, const at::Tensor& state, const at::Tensor& assigned) {
+  if (state.sizes() == assigned.sizes()) return;
+  log_warning("{} is {} in the program and {} in what is restored, which counts", name, shape_of(state).to_string(),
+              shape_of(assigned).to_string());
+}
+
 TorchValue state_value(std::string name, at::Tensor* state) {
   if (!state->defined()) {
     throw InvalidArgumentError(fmt::format("{} is undefined: make it what it is before the first step", name));
@@ -134,8 +142,9 @@ TorchValue state_value(std::string name, at::Tensor* state) {
     }
     return buffer.copy(*state);
   };
-  value.assign = [state](const at::Tensor& assigned) {
+  value.assign = [state, name = value.name](const at::Tensor& assigned) {
     if (state->defined() && is_absent(assigned, *state)) return;
+    if (state->defined()) tell_of_other_shape(name, *state, assigned);
     const at::TensorOptions like = state->defined() ? state->options() : assigned.options();
     const bool requires_grad = state->defined() && state->is_leaf() && state->requires_grad();
     *state = assigned.to(like, /*non_blocking=*/false, /*copy=*/true).requires_grad_(requires_grad);

@@ -1,6 +1,7 @@
 // What a bound program finds in a checkpoint, and what it refuses.
 #include <torch/optim/schedulers/step_lr.h>
 
+#include "longhaul/base/log.h"
 #include "longhaul/binding/torch_fixture.h"
 #include "longhaul/ops/program_variable.h"
 
@@ -162,6 +163,40 @@ TEST_F(TorchRestoreTest, AStateThatDoesNotFitItsParameterIsRefused) {
   const Operation assign = ops::assign(root, moment, ops::constant(root, Tensor::of<float>({1, 2, 3}))).op();
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { program.session->run(assign); }),
               HasSubstr("0.weight/exp_avg is [3], and its parameter [8,4]"));
+}
+
+// It may have grown since it was bound, so that it is not refused.
+TEST_F(TorchRestoreTest, AStateOfAnotherShapeIsToldWithItsNameAndBothShapes) {
+  const auto in_program = [](const at::Tensor& state, const auto& use) {
+    torch::nn::Linear net(2, 1);
+    torch::optim::SGD optimizer(net->parameters(), 0.1);
+    at::Tensor hidden = state;
+    Graph graph;
+    TorchTrainingOptions options;
+    options.state = {{"hidden", &hidden}};
+    torch_training(
+        Scope(graph), *net, optimizer,
+        [&] {
+          return net(torch::ones({1, 2})).sum();
+        },
+        options);
+    Saver saver({.graph = &graph});
+    DirectSession session(graph, {});
+    use(graph, saver, session);
+    return hidden;
+  };
+  std::string saved;
+  in_program(torch::ones({3}), [&](Graph& graph, Saver& saver, Session& session) {
+    session.run(ops::global_variables_initializer(Scope(graph)));
+    saved = saver.save(session, path_);
+  });
+  std::string told;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& line) { told += line; });
+  const at::Tensor restored =
+      in_program(torch::zeros({2, 2}), [&](Graph&, Saver& saver, Session& session) { saver.restore(session, saved); });
+  set_log_sink(before);
+  EXPECT_TRUE(at::equal(restored, torch::ones({3})));
+  EXPECT_THAT(told, HasSubstr("hidden is [2,2] in the program and [3] in what is restored"));
 }
 
 TEST_F(TorchRestoreTest, SeveralOptimizersHaveScopesOfTheirOwn) {

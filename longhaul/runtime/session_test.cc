@@ -114,7 +114,9 @@ TEST_F(SessionTest, VariablesLiveInTheirSession) {  // SG-1, SG-3, SG-4
   const Variable v = ops::variable(root_, "v", Tensor::of<float>({1, 2}));
   const Output doubled = ops::assign_add(root_, v, v);
   auto one = session(), other = session();
-  EXPECT_THAT(message_thrown_by([&] { one->run(v); }), HasSubstr("Attempting to use uninitialized value v"));
+  EXPECT_THAT(
+      message_thrown_by([&] { one->run(v); }),
+      HasSubstr("Attempting to use uninitialized value v: run its initializer, or restore a checkpoint, first"));
   one->run(v.initializer());
   EXPECT_THAT(floats(one->run(doubled)), ElementsAre(2, 4));
   EXPECT_THAT(floats(one->run("v:0")), ElementsAre(2, 4));

@@ -51,7 +51,10 @@ bool VariableSlot::initialized() const {
 }
 
 void VariableSlot::check_initialized() const {
-  if (!initialized_locked()) throw FailedPreconditionError("Attempting to use uninitialized value " + name_);
+  if (!initialized_locked()) {
+    throw FailedPreconditionError(fmt::format(
+        "Attempting to use uninitialized value {}: run its initializer, or restore a checkpoint, first", name_));
+  }
 }
 
 void VariableSlot::check_updatable() const {
@@ -143,9 +146,9 @@ void VariableStore::clear() {
   slots_.clear();
 }
 
-void VariableStore::mark_torn(const std::string& name) {
+void VariableStore::mark_torn(const std::string& name, const std::string& why) {
   std::lock_guard<std::mutex> lock(mutex_);
-  torn_.insert(name);
+  torn_[name] = why;
   any_torn_.store(true);
 }
 
@@ -162,8 +165,8 @@ void VariableStore::check_whole() const {
   if (torn_.empty()) return;
   throw FailedPreconditionError(fmt::format(
       "a step failed when it had written some of its variables ({} among them), so there is no state to save; "
-      "restore a checkpoint or run the initializers",
-      *torn_.begin()));
+      "restore a checkpoint or run the initializers. Its error: {}",
+      torn_.begin()->first, torn_.begin()->second));
 }
 
 }  // namespace longhaul

@@ -111,7 +111,7 @@ class VariableStore {
   void clear();
 
   // Variables whose step failed halfway. While there is one, no snapshot is given.
-  void mark_torn(const std::string& name);
+  void mark_torn(const std::string& name, const std::string& why);
   void mark_whole(const std::string& name);
   // FailedPreconditionError: there is a torn variable.
   void check_whole() const;
@@ -122,7 +122,7 @@ class VariableStore {
   mutable std::mutex mutex_;
   std::weak_ptr<Snapshots> snapshots_;                          // guarded by mutex_
   std::map<std::string, std::unique_ptr<VariableSlot>> slots_;  // guarded by mutex_
-  std::set<std::string> torn_;                                  // guarded by mutex_
+  std::map<std::string, std::string> torn_;                     // guarded by mutex_
   std::atomic<bool> any_torn_{false};
 };
 

@@ -18,7 +18,10 @@ const std::string& variable_name(const Call& call, size_t input = 0) {
 
 const Tensor& current(const std::string& name, const std::map<std::string, Tensor>& variables) {
   const auto it = variables.find(name);
-  if (it == variables.end()) throw FailedPreconditionError("Attempting to use uninitialized value " + name);
+  if (it == variables.end()) {
+    throw FailedPreconditionError("Attempting to use uninitialized value " + name +
+                                  ": run its initializer, or restore a checkpoint, first");
+  }
   return it->second;
 }
 
