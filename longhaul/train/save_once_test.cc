@@ -1,5 +1,6 @@
 #include "longhaul/train/save_once.h"
 
+#include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/event_lines.h"
@@ -30,6 +31,18 @@ TEST_F(SaveOnceTest, WhatWorksIsKnownAndTold) {
   EXPECT_EQ(attempts.status().last_prefix, path + "-0");
   writer.close();
   EXPECT_THAT(describe(events_in_directory(logdir.path())), ElementsAre("version brain.Event:2", "CHECKPOINT"));
+}
+
+TEST_F(SaveOnceTest, ADirectoryInPlaceOfTheFilesBesideItIsAFailureAndNoEndOfTheTraining) {
+  for (const char* name : {"checkpoint", "checkpoint.retention"}) {
+    files.make_directories(directory.file(name));
+    EXPECT_EQ(save(), std::nullopt);
+    EXPECT_EQ(attempts.status().consecutive_failures, 1);
+    EXPECT_THAT(attempts.status().last_error, HasSubstr(directory.file(name) + " is a directory"));
+    files.remove(directory.file(name));
+    EXPECT_EQ(save(), path + "-0");
+    remove_checkpoint(files, path + "-0");
+  }
 }
 
 TEST_F(SaveOnceTest, WithoutAStepEachOneIsNewThoughItHasTheSameName) {
