@@ -111,6 +111,19 @@ TEST_F(DirectoryAwayTest, ACopyKeepsItsRecordWhenTheChiefEnds) {
   EXPECT_EQ(read_file(files_, file("chief.owner")), record);
 }
 
+TEST_F(DirectoryAwayTest, WithoutFlocksTheRecordIsAllThatCounts) {
+  lock_.reset();
+  lock_ = std::make_unique<DirectoryLock>(mounted_,
+                                          DirectoryLockOptions{.use_flock = false, .files = &files_, .clock = &clock_});
+  take_away();
+  std::filesystem::copy(elsewhere_, mounted_);  // with another inode, as some file systems give at each look
+  EXPECT_NO_THROW(lock_->beat());
+  EXPECT_NO_THROW(check(file()));
+  EXPECT_NO_THROW(check_directory_is_there(files_, mounted_));
+  std::filesystem::remove(owner_path(mounted_));
+  EXPECT_THROW(check_directory_is_there(files_, mounted_), DirectoryAwayError);
+}
+
 TEST_F(DirectoryAwayTest, OneThatIsRemovedAndMadeAnewIsAnotherOne) {
   std::filesystem::remove_all(mounted_);
   refusal();

@@ -168,11 +168,22 @@ bool has_another_place(const std::string& directory, const DirectoryClaims::Clai
   return now && *now != *claim.place;
 }
 
-// A copy has the record, and not the flock: a second chief could come there. A remount gives another device alone.
-bool is_copy(const std::string& directory, const DirectoryClaims::Claim& claim) {
+// A remount gives another device alone.
+bool is_another_directory(const std::string& directory, const DirectoryClaims::Claim& claim) {
   if (!claim.place) return false;
   const auto now = directory_id(directory);
   return now && (now->inode != claim.place->inode || now->born != claim.place->born);
+}
+
+// A copy has the record, and not the flock: a second chief could come there. Where there are no flocks the record is
+// all that counts: such file systems may give a directory another inode whenever it is looked up.
+bool is_copy(const std::string& directory, const DirectoryClaims::Claim& claim) {
+  return claim.owner.has_flock && is_another_directory(directory, claim);
+}
+
+bool has_record_of(FileSystem& files, const std::string& directory, const OwnerRecord& owner) {
+  const auto now = read_patiently(files, directory);
+  return now && now->token == owner.token;
 }
 
 // Of a directory that is held.
@@ -355,7 +366,9 @@ void check_directory_is_there(FileSystem& files, const std::string& directory) {
   const auto claim = claims().find(path);
   if (!claim) return;
   if (!files.is_directory(path)) report_away(path, "the directory is gone, unmounted or moved perhaps");
-  if (has_another_place(path, *claim)) report_another(path, *claim->place, "instead");
+  if (!is_another_directory(path, *claim)) return;
+  if (is_copy(path, *claim) || !has_record_of(files, path, claim->owner))
+    report_another(path, *claim->place, "instead");
 }
 
 }  // namespace longhaul
