@@ -9,6 +9,7 @@
 #include "longhaul/checkpoint/bundle_format.h"
 #include "longhaul/checkpoint/bundle_proto.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/corrupt_set.h"
 #include "longhaul/checkpoint/set_aside.h"
 #include "longhaul/checkpoint/string_tensor.h"
 #include "longhaul/checkpoint/table_writer.h"
@@ -236,9 +237,24 @@ void BundleWriter::finish_data() {
     for (const Shard& shard : shards_) sync_and_close(*shard.file);
     check_directory_owner(files_, prefix_);
     prefix_touched_ = true;
-    if (files_.exists(index_path(prefix_))) set_aside(files_, prefix_);
+    if (files_.exists(index_path(prefix_))) {
+      set_aside(files_, prefix_);
+    } else {
+      keep_lost_data();
+    }
     give_names();
   });
+}
+
+// Data of this name that has no index, and that no save has announced, is of a checkpoint whose index was lost.
+void BundleWriter::keep_lost_data() {
+  if (data_files_of(files_, prefix_).empty() || files_.exists(index_path(aside_prefix(prefix_)))) return;
+  for (const std::string& name : names_in(files_, directory_)) {
+    const bool is_announced = base_of_temporary_index(name) == base_name(prefix_);
+    if (is_announced && name != base_name(index_temporary_)) return;
+  }
+  log_warning("there is data of {} without an index, which this save does not replace: it is now {}", prefix_,
+              mark_corrupt(files_, prefix_));
 }
 
 void BundleWriter::give_names() {

@@ -121,6 +121,7 @@ class BundleWriter {
   void append(std::string_view bytes, const std::shared_ptr<const void>& owner = nullptr);
   void pad(uint64_t offset);
   proto::BundleEntryProto& whole_entry(const std::string& name, const Shape& full_shape, DType dtype);
+  void keep_lost_data();
   void give_names();
   void rename_as_owner(const std::string& from, const std::string& to);
   std::unique_ptr<WritableFile> write_index();

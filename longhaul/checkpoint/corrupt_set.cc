@@ -76,6 +76,13 @@ void complete_corrupt_sets(FileSystem& files, const std::string& directory) {
   }
 }
 
+bool is_half_corrupt(const std::vector<std::string>& names, const std::string& base) {
+  const auto is_there = [&](const std::string& name) { return std::binary_search(names.begin(), names.end(), name); };
+  const std::vector<std::string> data = data_names_of(names, base);
+  return is_there(corrupt_path(index_path(base))) &&
+         std::any_of(data.begin(), data.end(), [&](const auto& name) { return !is_there(corrupt_path(name)); });
+}
+
 std::vector<std::string> corrupt_sets(FileSystem& files, const std::string& directory) {
   std::vector<std::pair<double, std::string>> found;
   if (!files.is_directory(directory)) return {};

@@ -28,6 +28,10 @@ std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std
 // being written in the directory.
 void complete_corrupt_sets(FileSystem& files, const std::string& directory);
 
+// Whether mark_corrupt() of `base` is not at its end: the index has its new name, and not all data. `names`: of the
+// directory, sorted.
+bool is_half_corrupt(const std::vector<std::string>& names, const std::string& base);
+
 // The prefixes of those in `directory`, by the time when they were committed, the oldest first.
 std::vector<std::string> corrupt_sets(FileSystem& files, const std::string& directory);
 

@@ -13,6 +13,7 @@
 #include "longhaul/checkpoint/checkpoint_copy.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/checkpoint/corrupt_set.h"
 #include "longhaul/checkpoint/named_checkpoints.h"
 #include "longhaul/checkpoint/retention_file.h"
 #include "longhaul/checkpoint/set_aside.h"
@@ -57,10 +58,11 @@ class Sweep {
   }
 
   std::vector<std::string> name_what_nobody_knows() const {
+    const std::set<std::string> announced = announced_bases();
     std::vector<std::string> unknown;
-    for (const std::string& name : files_.list(directory_)) {
+    for (const std::string& name : names_) {
       const auto base = base_of_data_name(name);
-      if (!base || !is_ours(without_aside(*base)) || has_index(*base) || named_.kept.contains(*base)) continue;
+      if (!base || !is_ours(without_aside(*base)) || announced.contains(*base) || is_known(*base)) continue;
       unknown.push_back(name);
     }
     if (unknown.empty()) return unknown;
@@ -113,6 +115,13 @@ class Sweep {
     return named_.kept.contains(base) && !has_index(aside_prefix(base)) && !is_replaced;
   }
 
+  // An index that moved while the names were read is looked for again.
+  bool is_known(const std::string& base) const {
+    const std::string plain = without_aside(base);
+    return has_index(base) || (base != plain && has(index_path(plain))) || named_.kept.contains(base) ||
+           named_.doomed.contains(base) || committed_prefix(files_, join_path(directory_, base));
+  }
+
   void remove_files_of(const std::string& base, std::string_view why) {
     std::vector<std::string> found = data_names_of(names_, base);
     if (has(meta_graph_filename(base))) found.push_back(meta_graph_filename(base));
@@ -134,7 +143,7 @@ class Sweep {
   }
 
   bool has(const std::string& name) const { return std::binary_search(names_.begin(), names_.end(), name); }
-  bool has_index(const std::string& base) const { return has(index_path(base)) || has(index_path(base) + ".corrupt"); }
+  bool has_index(const std::string& base) const { return has(index_path(base)) || is_half_corrupt(names_, base); }
 
   // What write_file_atomically() makes.
   bool is_temporary(const std::string& name) const {
@@ -163,15 +172,18 @@ class Sweep {
 
 }  // namespace
 
-std::vector<std::string> remove_crash_leftovers(FileSystem& files, const std::string& directory,
-                                                const std::string& basename) {
-  if (!files.is_directory(directory)) return {};
+void remove_crash_leftovers(FileSystem& files, const std::string& directory, const std::string& basename) {
+  if (!files.is_directory(directory)) return;
   Sweep sweep(files, directory, basename);
   sweep.finish_deletions();
   sweep.remove_uncommitted();
-  std::vector<std::string> unknown = sweep.name_what_nobody_knows();
   sweep.remove_temporaries();
-  return unknown;
+}
+
+std::vector<std::string> data_without_index(FileSystem& files, const std::string& directory,
+                                            const std::string& basename) {
+  if (!files.is_directory(directory)) return {};
+  return Sweep(files, directory, basename).name_what_nobody_knows();
 }
 
 }  // namespace longhaul

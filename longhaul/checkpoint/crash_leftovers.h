@@ -16,12 +16,15 @@ namespace longhaul {
 //   3. What lies aside (set_aside.h) without an index, beside the checkpoint that has one.
 //   4. Temporary files: of checkpoints, of the state file and its neighbours, of the graph.
 // Nothing else is touched. A whole checkpoint is the Saver's to delete, or nobody's. One that the state file or the
-// retention file names as kept is none of these though its index is lost; it is damaged (train/fall_back.h). Other data
-// files without an index are kept, named in the log and returned: of a copy that is under way, perhaps.
+// retention file names as kept is none of these though its index is lost; it is damaged (train/fall_back.h).
 //
 // Nothing is being saved in the directory, and the caller has it locked; each removal asks check_directory_owner()
 // first.
-std::vector<std::string> remove_crash_leftovers(FileSystem& files, const std::string& directory,
-                                                const std::string& basename);
+void remove_crash_leftovers(FileSystem& files, const std::string& directory, const std::string& basename);
+
+// The data files of such checkpoints that have no index and are no leftovers as above: of a copy that is under way,
+// perhaps. A warning names them. Something may be saved in the directory meanwhile.
+std::vector<std::string> data_without_index(FileSystem& files, const std::string& directory,
+                                            const std::string& basename);
 
 }  // namespace longhaul

@@ -29,6 +29,7 @@ class CrashLeftovers : public ::testing::Test {
   }
   std::vector<std::string> left_by(const std::string& basename) {
     remove_crash_leftovers(FileSystem::real(), directory.path(), basename);
+    data_without_index(FileSystem::real(), directory.path(), basename);
     return FileSystem::real().list(directory.path());
   }
 

@@ -6,6 +6,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/checkpoint/corrupt_set.h"
 #include "longhaul/checkpoint/retention_file.h"
 #include "longhaul/checkpoint/set_aside.h"
 
@@ -20,7 +21,7 @@ bool is_being_deleted(const KeptCheckpoint& kept) {
 bool lacks_index(const std::vector<std::string>& names, const std::string& base) {
   const auto is_there = [&](const std::string& name) { return std::binary_search(names.begin(), names.end(), name); };
   return !data_names_of(names, base).empty() && !is_there(index_path(base)) &&
-         !is_there(index_path(aside_prefix(base))) && !is_there(index_path(base) + ".corrupt");
+         !is_there(index_path(aside_prefix(base))) && !is_half_corrupt(names, base);
 }
 
 // A list that is read while an index moves may miss it in both places: so it is looked for by its names again.

@@ -275,7 +275,10 @@ CheckpointState CheckpointMirror::Worker::read_list() const {
 }
 
 void CheckpointMirror::Worker::take_over_list() {
-  if (lock_) remove_crash_leftovers(mirror_files_, options_.directory, "");
+  if (lock_) {
+    remove_crash_leftovers(mirror_files_, options_.directory, "");
+    data_without_index(mirror_files_, options_.directory, "");  // a warning names it
+  }
   clear_incoming(mirror_files_, options_.directory);
   CheckpointState state = read_list();
   for (std::string& path : state.all_model_checkpoint_paths) path = in_mirror(path);

@@ -185,14 +185,13 @@ class FallingBack {
 }  // namespace
 
 FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOptions& options) {
-  std::vector<std::string> unknown;
   if (is_held(options.directory)) {
     check_state_file(*options.files, options.directory);
     check_retention_file(*options.files, options.directory);
     tidy(options.directory, [&] { complete_corrupt_sets(*options.files, options.directory); });
-    tidy(options.directory,
-         [&] { unknown = remove_crash_leftovers(*options.files, options.directory, options.basename); });
+    tidy(options.directory, [&] { remove_crash_leftovers(*options.files, options.directory, options.basename); });
   }
+  auto unknown = data_without_index(*options.files, options.directory, options.basename);
   return FallingBack(saver, session, options, std::move(unknown)).run();
 }
 

@@ -67,13 +67,26 @@ TEST_F(LostIndexTest, DataThatNobodyNamesIsKeptWithAWarning) {
 }
 
 TEST_F(LostIndexTest, WhereTheStateFileIsLostAsWellTrainingDoesNotStartAfresh) {
-  lock();
   std::filesystem::remove(directory.file("checkpoint"));
   for (const std::string& prefix : prefixes) lose_index(prefix);
-  EXPECT_THAT(error_of([&] { restored(); }),
-              AllOf(HasSubstr("without their index files"), HasSubstr("model-3.data-00000-of-00001")));
-  EXPECT_THROW(manager().prepare_session(prepare), DataLossError);
-  EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[0], 0, 1)));
+  for (const bool is_locked : {false, true}) {
+    if (is_locked) lock();
+    EXPECT_THAT(error_of([&] { restored(); }),
+                AllOf(HasSubstr("without their index files"), HasSubstr("model-3.data-00000-of-00001")));
+    EXPECT_THROW(manager().prepare_session(prepare), DataLossError);
+    EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[0], 0, 1)));
+  }
+}
+
+TEST_F(LostIndexTest, AnEarlierDamagedOneOfItsNameHidesNothing) {
+  lock();
+  lose_index(prefixes[2]);
+  for (const std::string& path : {index_path(prefixes[2]), data_path(prefixes[2], 0, 1)}) {
+    write_file_atomically(FileSystem::real(), path + ".corrupt", "of an earlier save");
+  }
+  const LogRecorder log;
+  EXPECT_EQ(restored(), 2);
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("its index " + index_path(prefixes[2]) + " is missing"));
 }
 
 }  // namespace
