@@ -114,7 +114,7 @@ TEST_F(DirectoryAwayTest, ACopyKeepsItsRecordWhenTheChiefEnds) {
 TEST_F(DirectoryAwayTest, WithoutFlocksTheRecordIsAllThatCounts) {
   lock_.reset();
   lock_ = std::make_unique<DirectoryLock>(mounted_,
-                                          DirectoryLockOptions{.use_flock = false, .files = &files_, .clock = &clock_});
+                                          DirectoryLockOptions{.files = &files_, .clock = &clock_, .use_flock = false});
   take_away();
   std::filesystem::copy(elsewhere_, mounted_);  // with another inode, as some file systems give at each look
   EXPECT_NO_THROW(lock_->beat());
