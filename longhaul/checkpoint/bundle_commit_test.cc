@@ -225,16 +225,5 @@ TEST_F(BundleCommit, DataWhoseIndexWasLostIsNotReplaced) {
   EXPECT_EQ(read_file(files, data + ".corrupt"), before);
 }
 
-TEST_F(BundleCommit, WhatASaveHasLeftThatWasCutOffIsReplaced) {
-  const TemporaryDirectory directory;
-  FileSystem& files = FileSystem::real();
-  const std::string prefix = directory.file("model.ckpt-7");
-  save(files, prefix, 1.0f);
-  files.rename(index_path(prefix), index_path(prefix) + ".tempstate1.1");
-  save(files, prefix, 2.0f);
-  EXPECT_EQ(value_of(prefix), 2);
-  EXPECT_FALSE(files.exists(data_path(prefix, 0, 1) + ".corrupt"));
-}
-
 }  // namespace
 }  // namespace longhaul

@@ -246,13 +246,10 @@ void BundleWriter::finish_data() {
   });
 }
 
-// Data of this name that has no index, and that no save has announced, is of a checkpoint whose index was lost.
+// Data of this name that has no index may be that of a checkpoint whose index was lost. What a save has left that was
+// cut off is gone by now, where a chief has begun here.
 void BundleWriter::keep_lost_data() {
   if (data_files_of(files_, prefix_).empty() || files_.exists(index_path(aside_prefix(prefix_)))) return;
-  for (const std::string& name : names_in(files_, directory_)) {
-    const bool is_announced = base_of_temporary_index(name) == base_name(prefix_);
-    if (is_announced && name != base_name(index_temporary_)) return;
-  }
   log_warning("there is data of {} without an index, which this save does not replace: it is now {}", prefix_,
               mark_corrupt(files_, prefix_));
 }

@@ -16,9 +16,10 @@ namespace longhaul {
 // While one lives, SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT (kUsedSignals) are handled, unless they were ignored:
 // the handler appends a line to a file that is open, and then does what would have been done without it, be that a
 // handler of the program's or a sanitizer's, or the signal's default action, with its core dump. Where that handler
-// returns, and the program goes on, it writes that down too; one that leaves by siglongjmp() is not seen to. A handler that the program installs later is on top of
-// this one, and stays when the last record goes. In any thread; of a stack that has overflowed, in the thread that made
-// the record (base/alternate_stack.h). In a forked child nothing is written.
+// returns, and the program goes on, it writes that down too; one that leaves by siglongjmp() is not seen to. A handler
+// that the program installs later is on top of this one, and stays when the last record goes. In any thread; of a stack
+// that has overflowed, in the thread that made the record (base/alternate_stack.h). In a forked child nothing is
+// written.
 //
 // Several at a time, each for its run, up to 16. The destructor removes a file that has no signal in it, unless the
 // name is another's by now.

@@ -52,7 +52,7 @@ bool save_last_in_time(const SaveTarget& target, Session& session, const Preempt
     if (!is_idle) target.saver.wait_until_idle(target.attempts.last_save_patience());  // the kill may be late
     return false;
   }
-  if (why_not.empty()) {
+  if (is_idle) {
     save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_patience()));
   } else {
     log_warning("preempted, with {:.1f} s left: what was assigned since {}, if anything, is not saved, as {}",

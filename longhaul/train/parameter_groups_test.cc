@@ -17,7 +17,8 @@ class ParameterGroupsTest : public SaverFixture {
     const auto fresh = make_scripted_session(other);
     fresh->run(ops::global_variables_initializer(Scope(other)));
     Saver({.graph = &other}).save(*fresh, path);
-    return error_of([&] { Saver({.graph = &other, .var_list = {{variables.front()}}, .name = "some"}).restore(*fresh, path); });
+    return error_of(
+        [&] { Saver({.graph = &other, .var_list = {{variables.front()}}, .name = "some"}).restore(*fresh, path); });
   }
 };
 

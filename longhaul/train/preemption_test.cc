@@ -94,8 +94,6 @@ TEST_F(PreemptionTest, WhereNothingWasTrainedSinceNothingIsLost) {
   });
   EXPECT_TRUE(has_checkpoint(sv, 0));
   EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("lost")));
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("if anything, is not saved, as the one before took 8.0 s"))
-      << "to see whether anything has changed takes as long";
 }
 
 TEST_F(PreemptionTest, HowLongItTakesIsNotKnownSoItIsTried) {

@@ -71,7 +71,7 @@ std::vector<std::vector<std::string>> table_of(const std::string& heading) {
 const std::map<SignalUse, std::string> kWords{
     {SignalUse::kInterrupt, "stop with a checkpoint, status 0"},
     {SignalUse::kTerminate, "stop with a checkpoint, status 75"},
-    {SignalUse::kHangUp, "as SIGTERM, but another one ends nothing"},
+    {SignalUse::kHangUp, "as SIGTERM, but it counts as no first signal"},
     {SignalUse::kWarn, "as SIGTERM"},
     {SignalUse::kSave, "a checkpoint is taken, and the training goes on"},
     {SignalUse::kFailedWrite, "the write fails"},
