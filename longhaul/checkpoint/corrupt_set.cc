@@ -65,22 +65,24 @@ std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std
   return corrupt_path(has_index ? index_path(committed) : paths.front());
 }
 
-// A file whose new name is taken is of a later save, which did not come to its end.
+// Where one of the new names is taken, or that of the meta graph, which comes last, the files are of a later save.
 void complete_corrupt_sets(FileSystem& files, const std::string& directory) {
   for (const std::string& prefix : corrupt_sets(files, directory)) {
-    if (files.exists(index_path(prefix))) continue;
-    std::vector<std::string> paths = all_but_index(files, prefix, "meta");
-    std::erase_if(paths, [&](const std::string& path) { return files.exists(corrupt_path(path)); });
+    if (files.exists(index_path(prefix)) || files.exists(corrupt_path(meta_graph_filename(prefix)))) continue;
+    const std::vector<std::string> paths = all_but_index(files, prefix, "meta");
+    const auto is_taken = [&](const std::string& path) { return files.exists(corrupt_path(path)); };
+    if (paths.empty() || std::any_of(paths.begin(), paths.end(), is_taken)) continue;
     for (const std::string& path : paths) rename_corrupt(files, path);
-    if (!paths.empty()) files.sync_directory(directory);
+    files.sync_directory(directory);
   }
 }
 
 bool is_half_corrupt(const std::vector<std::string>& names, const std::string& base) {
   const auto is_there = [&](const std::string& name) { return std::binary_search(names.begin(), names.end(), name); };
+  const auto is_taken = [&](const std::string& name) { return is_there(corrupt_path(name)); };
   const std::vector<std::string> data = data_names_of(names, base);
-  return is_there(corrupt_path(index_path(base))) &&
-         std::any_of(data.begin(), data.end(), [&](const auto& name) { return !is_there(corrupt_path(name)); });
+  return is_taken(index_path(base)) && !is_taken(meta_graph_filename(base)) && !data.empty() &&
+         std::none_of(data.begin(), data.end(), is_taken);
 }
 
 std::vector<std::string> corrupt_sets(FileSystem& files, const std::string& directory) {

@@ -78,16 +78,24 @@ TEST_F(LostIndexTest, WhereTheStateFileIsLostAsWellTrainingDoesNotStartAfresh) {
   }
 }
 
-TEST_F(LostIndexTest, AnEarlierDamagedOneOfItsNameHidesNothing) {
+// What lies under its name as damaged, of an earlier save: all of it, or what there was without the data.
+class EarlierDamage : public LostIndexTest, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(EarlierDamage, OfTheSameNameHidesNothing) {
   lock();
   lose_index(prefixes[2]);
-  for (const std::string& path : {index_path(prefixes[2]), data_path(prefixes[2], 0, 1)}) {
+  const std::string index = index_path(prefixes[2]), data = data_path(prefixes[2], 0, 1);
+  for (const std::string& path : {index, GetParam() ? data : meta_graph_filename(prefixes[2])}) {
     write_file_atomically(FileSystem::real(), path + ".corrupt", "of an earlier save");
   }
+  const std::string lost = read_file(FileSystem::real(), data);
   const LogRecorder log;
   EXPECT_EQ(restored(), 2);
-  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("its index " + index_path(prefixes[2]) + " is missing"));
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("its index " + index + " is missing"));
+  EXPECT_EQ(read_file(FileSystem::real(), data + ".corrupt"), lost);
 }
+
+INSTANTIATE_TEST_SUITE_P(WithData, EarlierDamage, ::testing::Bool());
 
 }  // namespace
 }  // namespace longhaul
