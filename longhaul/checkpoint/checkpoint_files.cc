@@ -20,7 +20,6 @@ namespace {
 constexpr std::string_view kIndex = ".index";
 constexpr std::string_view kData = ".data-";
 constexpr std::string_view kMeta = ".meta";
-constexpr std::string_view kAside = ".aside";
 constexpr std::string_view kTemporary = ".tempstate";
 
 bool is_digits(std::string_view text) {
@@ -64,23 +63,26 @@ const std::string& process_token() {
   return token;
 }
 
-bool is_stale_temporary(std::string_view name, std::string_view base) {
-  if (!name.starts_with(base)) return false;
-  name.remove_prefix(base.size());
+// Of "m-5.index", "m-5.meta" and "m-5.data-00000-of-00001" the prefix m-5, also where they are aside; nullopt: it is no
+// such name.
+std::optional<std::string> base_of_part(const std::string& name) {
+  for (const std::string_view ending : {kIndex, kMeta}) {
+    if (name.ends_with(ending)) return without_aside(name.substr(0, name.size() - ending.size()));
+  }
+  const auto base = base_of_data_name(name);
+  return base ? std::optional(without_aside(*base)) : std::nullopt;
+}
+
+// `base`: of the checkpoints' names; empty: all that have a step.
+bool is_stale_temporary(const std::string& name, const std::string& base) {
   const size_t at = name.rfind(kTemporary);
   if (at == name.npos) return false;
-  std::string_view kind = name.substr(0, at);
-  const std::string_view token = name.substr(at + kTemporary.size());
-  if (kind.starts_with('-')) {
-    const size_t dot = std::min(kind.find('.'), kind.size());
-    if (!is_digits(kind.substr(1, dot - 1))) return false;
-    kind.remove_prefix(dot);
-  }
-  if (kind.starts_with(kAside)) kind.remove_prefix(kAside.size());
-  const bool ours = token.starts_with(process_token() + ".");
-  const bool is_part = kind == kIndex || kind == kMeta ||
-                       (kind.starts_with(kData) && parse_shard(kind.substr(kData.size())).has_value());
-  return is_part && !ours && token.find_first_not_of("0123456789.") == token.npos;
+  const std::string_view token = std::string_view(name).substr(at + kTemporary.size());
+  if (token.starts_with(process_token() + ".") || token.find_first_not_of("0123456789.") != token.npos) return false;
+  const auto found = base_of_part(name.substr(0, at));
+  if (!found) return false;
+  const BaseAndStep parts = split_step(*found);
+  return base.empty() ? parts.step.has_value() : *found == base || (parts.step && parts.base == base);
 }
 
 // nullopt: it was removed meanwhile.

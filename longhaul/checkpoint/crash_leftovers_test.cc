@@ -140,6 +140,12 @@ TEST_F(CrashLeftovers, TemporaryFilesGo) {
   EXPECT_THAT(left_by("m"), ElementsAre("checkpoint", "checkpoint.tmp12", "n-5.meta.tmp0"));
 }
 
+TEST_F(CrashLeftovers, TemporaryFilesGoWhateverTheBasename) {
+  put({"m-5.index.tempstate1.1", "m-5.data-00000-of-00001.tempstate1.2", "m-5.meta.tempstate1.3",
+       "n-7.aside.index.tempstate1.4", "m.index.tempstate1.5", "m-5.other.tempstate1.6", "m-5.index.tempstatex"});
+  EXPECT_THAT(left_by(""), ElementsAre("m-5.index.tempstatex", "m-5.other.tempstate1.6", "m.index.tempstate1.5"));
+}
+
 TEST_F(CrashLeftovers, OfADirectoryThatIsNotThereThereAreNone) {
   EXPECT_NO_THROW(remove_crash_leftovers(FileSystem::real(), directory.file("none"), "m"));
 }
