@@ -78,7 +78,8 @@ std::string temporary_path(const std::string& path);
 std::optional<std::string> base_of_temporary_index(const std::string& name);
 
 // Removes the temporary files that dead processes left of checkpoints with the basename of `prefix`, whatever their
-// step. Those of this process stay. The caller is the only process that saves under this basename.
+// step; of all that have a step, if it is "directory/". Those of this process stay. The caller is the only process that
+// saves under this basename.
 void remove_stale_temporaries(FileSystem& files, const std::string& prefix);
 
 // The paths of the data files of `prefix`, those set aside left out.
