@@ -7,6 +7,7 @@
 #include <iterator>
 #include <utility>
 
+#include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
 
@@ -42,20 +43,13 @@ std::set<std::string> from_text(std::string_view text) {
   return names;
 }
 
-std::string first_of(const std::set<std::string>& names) {
-  constexpr size_t kMostNames = 5;
-  const size_t shown = std::min(names.size(), kMostNames);
-  const std::string more = names.size() > shown ? fmt::format(" and {} more", names.size() - shown) : "";
-  return fmt::format("{}{}", fmt::join(names.begin(), std::next(names.begin(), static_cast<long>(shown)), ", "), more);
-}
-
 std::string warning(const std::string& what, const std::set<std::string>& names, const std::string& last_without) {
   return fmt::format(
       "{} NaN that the checkpoint before had not, in {}. The last one without is {}, which is kept until one without "
-      "is "
-      "saved. To go back to it, stop the training, name it in the file {} and start again, with a lower learning rate "
-      "perhaps; NanTensorHook, or a look at the loss, ends a training in time",
-      what, first_of(names), last_without, join_path(directory_name(last_without), kDefaultStateFile));
+      "is saved. To go back to it, stop the training, name it in the file {} and start again, with a lower learning "
+      "rate perhaps; NanTensorHook, or a look at the loss, ends a training in time",
+      what, first_names({names.begin(), names.end()}, 5), last_without,
+      join_path(directory_name(last_without), kDefaultStateFile));
 }
 
 }  // namespace
@@ -124,7 +118,7 @@ std::string NanWatch::note_restored(const std::string& prefix, const Environment
   has_warned_ = false;
   if (by_nature != record.end()) by_nature_ = from_text(by_nature->second);
   if (!by_nature_ || fresh == record.end() || last == record.end()) return "";
-  last_without_ = join_path(directory_name(prefix), last->second);
+  last_without_ = join_path(directory_name(prefix), base_name(last->second));  // wherever the record says it lies
   has_warned_ = true;
   return warning(prefix + " is restored with", from_text(fresh->second), last_without_);
 }
