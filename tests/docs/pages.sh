@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or says that it is a fragment; and the
-# files that they link to or name are there.
+# pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or says that it is a fragment;
+# the files that they link to or name are there; and lines end at column 120.
 set -euo pipefail
 cd "$1"
 pages=(README.md CHANGELOG.md docs/*.md docs/formats/*.md)
@@ -13,6 +13,15 @@ awk '
     bad = 1
   }
   { previous = $0 }
+  END { exit bad }' "${pages[@]}" || status=1
+
+awk '
+  FNR == 1 { fenced = 0 }
+  /^ *```/ { fenced = !fenced }
+  length > 120 && !fenced && !/^\|/ && !/^    / {
+    print FILENAME ":" FNR ": " length " columns; 120 are the limit, but for tables and code"
+    bad = 1
+  }
   END { exit bad }' "${pages[@]}" || status=1
 
 # check_paths PAGE FOLDER: lines "NUMBER:PATH" on stdin, paths below the folder.
