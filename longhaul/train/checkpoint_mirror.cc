@@ -17,6 +17,7 @@
 #include "longhaul/train/chief_lock.h"
 #include "longhaul/train/early_deletions.h"
 #include "longhaul/train/managed_checkpoints.h"
+#include "longhaul/train/nan_watch.h"
 
 namespace longhaul {
 namespace {
@@ -177,7 +178,9 @@ void CheckpointMirror::Worker::copy(const std::string& from) {
   take_mirror();
   const std::optional<uint64_t> bytes = copy_files(from, to);
   check_owners();
-  managed_->record(to, record_options());
+  auto options = record_options();
+  options.held = last_without_nan(mirror_files_, to);
+  managed_->record(to, options);
   has_list_ = true;
   if (bytes) {
     log_info("checkpoint {} is mirrored as {}: {} bytes in {:.1f} s", from, to, *bytes, (clock_.now() - start).count());

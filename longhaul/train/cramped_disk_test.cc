@@ -1,4 +1,6 @@
 // A disk that has room for the checkpoints that are kept, but not for one more beside them.
+#include <limits>
+
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/disk_room.h"
 #include "longhaul/train/saver_fixture.h"
@@ -48,6 +50,20 @@ class CrampedDisk : public SaverFixture {
 
   BadDisk disk;
 };
+
+TEST_F(CrampedDisk, KeepsTheLastOneWithoutNanAfterARestart) {
+  Saver first(options);
+  save(first, 1);
+  set(a, std::numeric_limits<float>::quiet_NaN());
+  save(first, 2);
+  save(first, 3);
+  Saver restarted(options);
+  restarted.restore(*session, at(3));
+  restarted.recover_last_checkpoints(state());
+  shrink_to(3.5);
+  save(restarted, 4);
+  EXPECT_THAT(there(), ElementsAre(1, 3, 4));
+}
 
 TEST_F(CrampedDisk, GoesOnTakingCheckpoints) {
   shrink_to(3.5);

@@ -15,6 +15,10 @@ std::string retention_key(const std::string& prefix, const std::string& latest_f
   return retention_path(directory_name(canonical_prefix(prefix)), latest_filename);
 }
 
+std::string key_of_held(const ManagedCheckpoints::RecordOptions& options) {
+  return options.held.empty() ? "" : canonical_prefix(strip_file_scheme(options.held));
+}
+
 KeptCheckpoints with_canonical_prefixes(const KeptCheckpoints& kept) {
   KeptCheckpoints result;
   for (const auto& [prefix, checkpoint] : kept) result[canonical_prefix(prefix)] = checkpoint;
@@ -85,7 +89,7 @@ void ManagedCheckpoints::write_state(const std::string& prefix, double now, cons
 }
 
 void ManagedCheckpoints::add(CheckpointList& list, const std::string& key, double now, const RecordOptions& options) {
-  list.add(key, now, options.metric, options.held.empty() ? "" : canonical_prefix(strip_file_scheme(options.held)));
+  list.add(key, now, options.metric, key_of_held(options));
 }
 
 bool ManagedCheckpoints::would_delete(const std::string& prefix, double now, const RecordOptions& options) {
@@ -95,17 +99,21 @@ bool ManagedCheckpoints::would_delete(const std::string& prefix, double now, con
   return !afterwards.doomed().empty();
 }
 
-void ManagedCheckpoints::remove_what_fell_out(const std::string& prefix, const RecordOptions& options) {
+bool ManagedCheckpoints::remove_what_fell_out(const std::string& prefix, const RecordOptions& options) {
   MutexLock one_at_a_time(changing_files_);
   adopt_retention(prefix, options.latest_filename);
   const std::vector<std::string> listed = prefixes();
-  if (listed.empty() || !checkpoint_exists(files_, listed.back())) return;
+  if (listed.empty() || !checkpoint_exists(files_, listed.back())) return false;
+  size_t before;
   {
     MutexLock lock(mutex_);
     list_.doom_what_is_held_no_more();
+    before = list_.doomed().size();
   }
   check_directory_owner(files_, prefix);
   remove_doomed(prefix, options);
+  MutexLock lock(mutex_);
+  return list_.doomed().size() < before;
 }
 
 std::optional<uint64_t> ManagedCheckpoints::remove_oldest(const std::string& prefix, const RecordOptions& options,
@@ -113,6 +121,10 @@ std::optional<uint64_t> ManagedCheckpoints::remove_oldest(const std::string& pre
   MutexLock one_at_a_time(changing_files_);
   adopt_retention(prefix, options.latest_filename);
   check_directory_owner(files_, prefix);
+  {
+    MutexLock lock(mutex_);
+    list_.hold(key_of_held(options));
+  }
   const std::vector<std::string> removable = removable_before(prefix);
   std::optional<uint64_t> removed;
   if (bytes_of(files_, removable) < missing) return removed;

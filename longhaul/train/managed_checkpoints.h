@@ -35,8 +35,8 @@ class ManagedCheckpoints {
   void record(const std::string& prefix, const RecordOptions& options);
 
   // For want of room: tries the deletions that failed, here and in earlier processes, once more, unless the newest
-  // checkpoint that is listed does not exist. `prefix` is the checkpoint that is to be written.
-  void remove_what_fell_out(const std::string& prefix, const RecordOptions& options);
+  // checkpoint that is listed does not exist. `prefix` is the checkpoint that is to be written. Whether one was made.
+  bool remove_what_fell_out(const std::string& prefix, const RecordOptions& options);
 
   // For want of room, too: deletes listed checkpoints before their turn, the oldest first, one after another until
   // `fits()`. Only those that newer ones would push out to be deleted (CheckpointList::droppable()), that lie beside

@@ -10,6 +10,7 @@
 #include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/train/environment_record.h"
 
 namespace longhaul {
 namespace {
@@ -82,10 +83,15 @@ std::string NanWatch::last_without() const {
   return has_new() ? last_without_ : "";
 }
 
+// Short enough to be read again (graph/meta_info.h), whatever has become NaN.
 Environment NanWatch::record() const {
+  constexpr size_t kMostNames = 20, kMostBytes = 32 << 10;
   MutexLock lock(mutex_);
-  if (!has_new()) return {{kByNature, to_text(seen_)}};
-  return {{kByNature, to_text(*by_nature_)}, {kNew, to_text(new_)}, {kLastWithout, base_name(last_without_)}};
+  const std::string by_nature = to_text(has_new() ? *by_nature_ : seen_);
+  if (by_nature.size() > kMostBytes) return {};
+  if (!has_new()) return {{kByNature, by_nature}};
+  const auto end = std::next(new_.begin(), static_cast<long>(std::min(new_.size(), kMostNames)));
+  return {{kByNature, by_nature}, {kNew, to_text({new_.begin(), end})}, {kLastWithout, base_name(last_without_)}};
 }
 
 void NanWatch::saved(const std::string& prefix) {
@@ -121,6 +127,12 @@ std::string NanWatch::note_restored(const std::string& prefix, const Environment
   last_without_ = join_path(directory_name(prefix), base_name(last->second));  // wherever the record says it lies
   has_warned_ = true;
   return warning(prefix + " is restored with", from_text(fresh->second), last_without_);
+}
+
+std::string last_without_nan(FileSystem& files, const std::string& prefix) {
+  const Environment record = environment_beside(files, prefix).value_or(Environment());
+  const auto last = record.find(kLastWithout);
+  return last == record.end() ? "" : join_path(directory_name(prefix), base_name(last->second));
 }
 
 void remove_nan_record(Environment& environment) {

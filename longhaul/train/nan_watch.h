@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "longhaul/base/mutex.h"
+#include "longhaul/io/file.h"
 #include "longhaul/session/environment.h"
 #include "longhaul/tensor/tensor.h"
 #include "longhaul/train/saver_graph.h"
@@ -47,6 +48,9 @@ class NanWatch {
 
 // Whether one of the elements has it that are looked at: 16 at most, the first and the last among them.
 bool has_nan_in_sample(const Tensor& tensor);
+
+// What NanWatch has recorded beside a checkpoint as the last one without NaN that are new; "": it has none.
+std::string last_without_nan(FileSystem& files, const std::string& prefix);
 
 // Takes the names off that NanWatch records.
 void remove_nan_record(Environment& environment);

@@ -37,6 +37,24 @@ TEST(NanInASample, IsLookedForFromTheFirstElementToTheLast) {
   EXPECT_TRUE(has_nan_in_sample(Tensor::of(std::vector<float>(17, kNan))));
 }
 
+TEST(NanWatchTest, RecordsLittleWhateverHasBecomeNan) {
+  std::vector<SaverNodes::SavedTensor> tensors(2000);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    tensors[i].name = "a/long/name/of/a/variable/in/a/large/network/" + std::to_string(i);
+  NanWatch watch;
+  watch.look(tensors, std::vector<Tensor>(tensors.size(), Tensor::scalar(1.0f)));
+  watch.saved("runs/m-1");
+  watch.look(tensors, std::vector<Tensor>(tensors.size(), Tensor::scalar(kNan)));
+  size_t bytes = 0;
+  const Environment record = watch.record();
+  for (const auto& [name, value] : record) bytes += name.size() + value.size();
+  EXPECT_LT(bytes, size_t{8} << 10);
+  NanWatch restarted;
+  restarted.restored("runs/m-2", record);
+  restarted.look(tensors, std::vector<Tensor>(tensors.size(), Tensor::scalar(kNan)));
+  EXPECT_EQ(restarted.last_without(), "runs/m-1");
+}
+
 // A training whose weights become NaN, with three checkpoints at a time.
 class NanInCheckpoints : public SaverFixture {
  protected:
