@@ -19,6 +19,7 @@ void EarlyDeletions::make_room(const std::string& prefix, uint64_t data_bytes,
 bool EarlyDeletions::make_room_after(const Error& error, For need, const std::string& prefix, uint64_t data_bytes,
                                      const ManagedCheckpoints::RecordOptions& options) {
   if (!is_disk_full(error)) return false;
+  if (managed_.remove_what_fell_out(prefix, options)) return true;
   if (is_in_vain(need, data_bytes)) {
     log_warning(
         "{}: the disk is still full though older checkpoints were deleted for it, so no more of them are. Make room, "

@@ -25,8 +25,8 @@ class EarlyDeletions {
   // disk_room.h's, before the first byte of a checkpoint.
   void make_room(const std::string& prefix, uint64_t data_bytes, const ManagedCheckpoints::RecordOptions& options);
 
-  // After a write for `prefix` failed with `error`: deletes the oldest, if the disk is full. False: nothing was
-  // deleted, and the write is not to be tried again.
+  // After a write for `prefix` failed with `error`: deletes what has fallen out already, or else the oldest, if the
+  // disk is full. False: nothing was deleted, and the write is not to be tried again.
   bool make_room_after(const Error& error, For need, const std::string& prefix, uint64_t data_bytes,
                        const ManagedCheckpoints::RecordOptions& options);
 
