@@ -202,12 +202,13 @@ void CheckpointSaverHook::save(Session& session, int64_t step) {
 void CheckpointSaverHook::save(Session& session, int64_t step, const std::function<bool()>& attempt) {
   timer_.update_last_triggered_step(step);
   tell_before(session, step);
-  last_save_failed_ = !attempt();
-  if (last_save_failed_) {
-    for (const auto& listener : options_.listeners) listener->save_failed(session, step);
-  } else {
-    tell_after(session, step);
+  try {
+    last_save_failed_ = !attempt();
+  } catch (...) {
+    tell_failed(session, step);
+    throw;
   }
+  last_save_failed_ ? tell_failed(session, step) : tell_after(session, step);
   if (options_.chooses_interval) choose_interval();
 }
 
@@ -218,6 +219,10 @@ void CheckpointSaverHook::choose_interval() {
 
 void CheckpointSaverHook::tell_before(Session& session, int64_t step) {
   for (const auto& listener : options_.listeners) listener->before_save(session, step);
+}
+
+void CheckpointSaverHook::tell_failed(Session& session, int64_t step) {
+  for (const auto& listener : options_.listeners) listener->save_failed(session, step);
 }
 
 void CheckpointSaverHook::tell_after(Session& session, int64_t step) {

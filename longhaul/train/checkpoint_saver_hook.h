@@ -107,6 +107,7 @@ class CheckpointSaverHook : public SessionRunHook {
   SaveCosts costs_of(const SaveReport& report);
   void choose_interval();
   void tell_before(Session& session, int64_t step);
+  void tell_failed(Session& session, int64_t step);
   void tell_after(Session& session, int64_t step);
 
   const CheckpointSaverHookOptions options_;

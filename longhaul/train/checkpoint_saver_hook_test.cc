@@ -306,6 +306,7 @@ TEST_F(HooksFullDisk, EndsTheTrainingThatIsToldSo) {
   train(hook);
   train(hook);
   EXPECT_THROW(train(hook), ResourceExhaustedError);
+  EXPECT_EQ(listener->failed, 3) << "what it has swapped in is to be out again";
 }
 
 TEST_F(HooksFullDisk, OfTheLastSaveIsTriedAgainAtTheEnd) {
