@@ -93,10 +93,14 @@ Prefixes without_its_latest(const CheckpointState& state, const Prefixes& listed
   return newest_first;
 }
 
-// One that was renamed as damaged was told of when that was done.
+// As damaged: what came before it was taken then, and is now.
+bool was_renamed(FileSystem& files, const std::string& prefix) {
+  return files.exists(index_path(prefix) + ".corrupt");
+}
+
 void warn_of_lost_latest(FileSystem& files, const std::string& state_path, const std::string& latest,
                          const Prefixes& newest_first) {
-  if (newest_first.empty() || files.exists(index_path(latest) + ".corrupt")) return;
+  if (newest_first.empty()) return;
   const bool has_index = committed_prefix(files, latest).has_value();
   log_warning("{} names {} as the latest checkpoint, and {}: the newest of those that are there is taken instead, {}",
               state_path, excerpt(latest), has_index ? "not all of its files are there" : "there is none of that name",
@@ -119,7 +123,8 @@ std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::str
   if (read.status == ReadCheckpointState::Status::kRead) {
     const Prefixes listed = listed_and_there(files, directory, read.state);
     const std::string latest = prefix_in(files, directory, read.state.model_checkpoint_path);
-    if (std::find(listed.begin(), listed.end(), latest) == listed.end()) {
+    const bool is_there = std::find(listed.begin(), listed.end(), latest) != listed.end();
+    if (!is_there && !was_renamed(files, latest)) {
       const Prefixes newest_first = without_its_latest(read.state, listed, found);
       warn_of_lost_latest(files, join_path(directory, latest_filename), latest, newest_first);
       for (const std::string& prefix : newest_first) candidates.add(prefix);

@@ -130,7 +130,7 @@ TEST_F(LatestCheckpoint, WithoutItsDataIsSaidToLackFiles) {
 }
 
 TEST_F(LatestCheckpoint, ThatWasRenamedAsDamagedIsNotToldOfAgain) {
-  for (const char* name : {"m-1", "m-2"}) save(name);
+  for (const char* name : {"m-9", "m-1", "m-2"}) save(name);  // somebody has gone back, before m-9
   write_state("m-2", {"m-1", "m-2"});
   files_.rename(index_path(path("m-2")), index_path(path("m-2")) + ".corrupt");
   const Warnings warnings;
