@@ -20,6 +20,11 @@ bool is_zero(const at::Tensor& gradient) {
   return at::count_nonzero(gradient).item<int64_t>() == 0;
 }
 
+// nullptr: it has none that tells.
+const void* memory_of(const at::Tensor& gradient) {
+  return gradient.defined() && gradient.layout() == at::kStrided ? gradient.data_ptr() : nullptr;
+}
+
 }  // namespace
 
 GradientWatch::~GradientWatch() {
@@ -60,6 +65,7 @@ void GradientWatch::take_what_is_lost() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const at::Tensor& gradient = tensors_[i].grad();
     seen_[i]->is_lost = gradient.defined() && !is_zero(gradient);
+    seen_[i]->memory = memory_of(gradient);
   }
 }
 
@@ -86,8 +92,17 @@ void GradientWatch::stop_looking() {
 void GradientWatch::end() {
   stop_looking();
   any_came_ = std::any_of(seen_.begin(), seen_.end(), [](const auto& seen) { return seen->came; });
+  forget_replaced();
   if (!looks_at_places_) return;
   for (size_t i = 0; i < tensors_.size(); ++i) left_[i] = GradientPlace::of(tensors_[i].grad(), tensors_[i]);
+}
+
+// The program has put others in their place, as those of autograd::grad(), which come to no hook.
+void GradientWatch::forget_replaced() {
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    const void* const memory = seen_[i]->is_lost && !seen_[i]->came ? memory_of(tensors_[i].grad()) : nullptr;
+    if (memory != nullptr && memory != seen_[i]->memory) seen_[i]->is_lost = false;
+  }
 }
 
 void GradientWatch::abandon() {

@@ -40,12 +40,14 @@ class GradientWatch {
     bool looks = false;
     bool came = false;                   // a gradient, in this step
     bool is_lost = false;                // a snapshot lacks the gradient, and it was not set to zero since
+    const void* memory = nullptr;        // the gradient's, if it is lost
     std::optional<GradientPlace> place;  // where a gradient came in this step, as it was before
   };
 
   static void look(Seen& seen, const at::Tensor& arriving);
   void add_hooks();
   void take_what_is_lost();
+  void forget_replaced();
   void stop_looking();
 
   std::vector<at::Tensor> tensors_;

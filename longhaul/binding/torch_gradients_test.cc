@@ -1,4 +1,5 @@
 // Which gradients a checkpoint lacks, and what is trained where few elements change.
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/nn/modules/embedding.h>
 
 #include "longhaul/binding/torch_resume_fixture.h"
@@ -70,6 +71,22 @@ TEST_F(TorchGradientsTest, AreNamedWhereTheNextUpdateUsesThem) {
   EXPECT_THAT(warnings_with_checkpoints(steps(nothing, update, /*rate=*/0.001)),
               ElementsAre(HasSubstr("gradients were gathered")))
       << "they are never set to zero";
+}
+
+TEST_F(TorchGradientsTest, AreNotGatheredWhereTheProgramPutsOthersInTheirPlace) {
+  const auto make = [] {
+    auto trial = plain();
+    trial->step = [trial = trial.get()](const TorchStep&) -> torch::Tensor {
+      const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
+      auto parameters = trial->net->parameters();
+      const auto gradients = torch::autograd::grad({loss}, parameters);
+      for (size_t i = 0; i < parameters.size(); ++i) parameters[i].mutable_grad() = gradients[i].clone();
+      trial->optimizer->step();
+      return loss;
+    };
+    return trial;
+  };
+  EXPECT_THAT(warnings_with_checkpoints(make), IsEmpty());
 }
 
 TEST_F(TorchGradientsTest, AreNamedWhereAnUpdateComesWithoutABackward) {

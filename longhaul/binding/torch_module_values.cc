@@ -125,8 +125,9 @@ bool is_absent(const at::Tensor& value, const at::Tensor& like) {
 // Its shape may change from step to step.
 void tell_of_other_shape(const std::string& name, const at::Tensor& state, const at::Tensor& assigned) {
   if (state.sizes() == assigned.sizes()) return;
-  log_warning("{} is {} in the program and {} in what is restored, which counts", name, shape_of(state).to_string(),
-              shape_of(assigned).to_string());
+  const std::string text = fmt::format("{} is {} in the program and {} in what is restored, which counts", name,
+                                       shape_of(state).to_string(), shape_of(assigned).to_string());
+  state.dim() == assigned.dim() ? log_info("{}", text) : log_warning("{}", text);
 }
 
 TorchValue state_value(std::string name, at::Tensor* state) {

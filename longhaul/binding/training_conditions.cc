@@ -10,6 +10,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <locale>
 #include <map>
 #include <sstream>
 #include <tuple>
@@ -160,6 +161,7 @@ int64_t TrainingConditions::record_size() const {
 void TrainingConditions::restore(const at::Tensor& record) {
   std::map<std::string, std::pair<double, double>> stored;
   std::istringstream lines(std::string(static_cast<const char*>(record.data_ptr()), record.nbytes()));
+  lines.imbue(std::locale::classic());
   double last = 0, before = 0;
   for (std::string name; lines >> last >> before && lines.ignore() && std::getline(lines, name);)
     stored[name] = {last, before};

@@ -63,6 +63,11 @@ void SavesSoFar::has_warned() {
   has_warned_ = true;
 }
 
+bool SavesSoFar::is_first_replacement() {
+  MutexLock lock(mutex_);
+  return !std::exchange(was_replaced_, true);
+}
+
 double SavesSoFar::committed_at() const {
   MutexLock lock(mutex_);
   return committed_at_;

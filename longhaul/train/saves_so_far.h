@@ -58,6 +58,7 @@ class SavesSoFar {
   // restored or saved after forget(), none of another step was, and until has_warned() is told.
   bool is_first_step(int64_t step) const;
   void has_warned();
+  bool is_first_replacement();  // that is asked for: some file systems change the time of a file later
 
  private:
   Clock& clock_;
@@ -72,6 +73,7 @@ class SavesSoFar {
   std::optional<int64_t> first_step_ GUARDED_BY(mutex_);  // since forget()
   bool step_has_moved_ GUARDED_BY(mutex_) = false;        // since then
   bool has_warned_ GUARDED_BY(mutex_) = false;
+  bool was_replaced_ GUARDED_BY(mutex_) = false;
   std::optional<SaveReport> last_report_ GUARDED_BY(mutex_);
   std::vector<std::weak_ptr<const SavedCallback>> callbacks_ GUARDED_BY(mutex_);
   int under_way_ GUARDED_BY(mutex_) = 0;
