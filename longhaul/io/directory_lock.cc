@@ -366,7 +366,7 @@ void check_directory_is_there(FileSystem& files, const std::string& directory) {
   const auto claim = claims().find(path);
   if (!claim) return;
   if (!files.is_directory(path)) report_away(path, "the directory is gone, unmounted or moved perhaps");
-  if (!is_another_directory(path, *claim)) return;
+  if (!has_another_place(path, *claim)) return;
   if (is_copy(path, *claim) || !has_record_of(files, path, claim->owner))
     report_another(path, *claim->place, "instead");
 }
