@@ -14,7 +14,7 @@ class SessionCreator {
   virtual ~SessionCreator() = default;
 
   virtual Graph& graph() const = 0;
-  // Finalizes the graph. Errors that are is_lost_session(): it may be tried again.
+  // Finalizes the graph. Errors that are may_be_made_later(): it may be tried again.
   virtual std::shared_ptr<Session> create_session() = 0;
 };
 

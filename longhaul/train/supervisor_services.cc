@@ -144,16 +144,19 @@ void TimerCheckpointService::run_loop() {
 }
 
 Seconds TimerCheckpointService::next_interval() {
-  const Seconds interval = std::exchange(first_interval_, std::nullopt).value_or(interval_);
+  if (const std::optional<Seconds> first = std::exchange(first_interval_, std::nullopt)) {
+    due_ = coord().clock().now() + *first;
+    return *first;
+  }
   const Seconds since_due = coord().clock().now() - due_;
-  const double missed = std::max(0.0, std::floor(since_due / interval) - 1);
+  const double missed = std::max(0.0, std::floor(since_due / interval_) - 1);
   if (missed > 0) {
     log_warning(
         "checkpoints that were due meanwhile are left out: {:.0f}. The last one took {:.0f} s, one is due every {:.0f} "
         "s",
-        missed, since_due.count(), interval.count());
+        missed, since_due.count(), interval_.count());
   }
-  const Seconds wait = (1 + missed) * interval;
+  const Seconds wait = (1 + missed) * interval_;
   due_ += wait;
   return wait;
 }

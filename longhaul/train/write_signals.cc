@@ -57,7 +57,9 @@ bool has_lost_its_reader(int fd) {
   struct pollfd state {
     .fd = fd
   };
-  return poll(&state, 1, 0) == 1 && (state.revents & POLLERR) != 0;
+  if (poll(&state, 1, 0) != 1) return false;
+  const bool is_closed = (state.revents & POLLHUP) != 0 && isatty(fd) == 0;  // a socket
+  return (state.revents & POLLERR) != 0 || is_closed;
 }
 
 }  // namespace
