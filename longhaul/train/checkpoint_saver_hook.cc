@@ -205,8 +205,13 @@ void CheckpointSaverHook::save(Session& session, int64_t step, const std::functi
   try {
     last_save_failed_ = !attempt();
   } catch (...) {
-    tell_failed(session, step);
-    throw;
+    const std::exception_ptr error = std::current_exception();
+    try {
+      tell_failed(session, step);
+    } catch (const std::exception& another) {
+      log_error("a CheckpointSaverListener failed, too, when the save had: {}", another.what());
+    }
+    std::rethrow_exception(error);
   }
   last_save_failed_ ? tell_failed(session, step) : tell_after(session, step);
   if (options_.chooses_interval) choose_interval();

@@ -309,6 +309,19 @@ TEST_F(HooksFullDisk, EndsTheTrainingThatIsToldSo) {
   EXPECT_EQ(listener->failed, 3) << "what it has swapped in is to be out again";
 }
 
+TEST_F(HooksFullDisk, EndsTheTrainingByItsErrorWhateverAListenerThrows) {
+  class Throws : public CheckpointSaverListener {
+    bool after_save(Session&, int64_t) override { throw NotFoundError("the checkpoint"); }
+  };
+  auto with = on_the_disk(1);
+  with.listeners = {std::make_shared<Throws>()};
+  with.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = 1, .clock = &clock});
+  CheckpointSaverHook hook(with);
+  begin(hook);
+  files.fail_writes_after(0);
+  EXPECT_THROW(train(hook), ResourceExhaustedError);
+}
+
 TEST_F(HooksFullDisk, OfTheLastSaveIsTriedAgainAtTheEnd) {
   CheckpointSaverHook hook(on_the_disk(1));
   start(hook);
