@@ -17,6 +17,7 @@
 #include "longhaul/train/chief_lock.h"
 #include "longhaul/train/early_deletions.h"
 #include "longhaul/train/managed_checkpoints.h"
+#include "longhaul/train/mirror_list.h"
 #include "longhaul/train/nan_watch.h"
 
 namespace longhaul {
@@ -68,7 +69,6 @@ class CheckpointMirror::Worker {
   void take_mirror();
   void make_mirror();
   void leave_if_lost();
-  CheckpointState read_list() const;
   void take_over_list();
   void check_wanted() const;
   void check_directory() const;
@@ -258,32 +258,13 @@ void CheckpointMirror::Worker::leave_if_lost() {
   }
 }
 
-// Those that the mirror's state file lists: what else is there is left alone. Where a crash has left a part of that
-// file, which can be without renames, it is the newest that have a step: none that the rule drops at once, as an older
-// one may be there for good.
-CheckpointState CheckpointMirror::Worker::read_list() const {
-  const std::string path = join_path(options_.directory, kDefaultStateFile);
-  if (mirror_files_.exists(path)) read_file(mirror_files_, path);  // what throws is not damage
-  ReadCheckpointState read = read_checkpoint_state(mirror_files_, options_.directory);
-  if (options_.renames || read.status != ReadCheckpointState::Status::kUnusable) return read.state;
-  log_warning("the list of what is kept in the mirror {} is made anew: {}", options_.directory, read.why);
-  CheckpointState state;
-  std::vector<std::string>& paths = state.all_model_checkpoint_paths;
-  for (const FoundCheckpoint& found : find_checkpoints(mirror_files_, options_.directory, "")) {
-    if (found.step) paths.push_back(found.prefix);
-  }
-  const auto most = static_cast<size_t>(options_.max_to_keep);
-  if (most > 0 && paths.size() > most) paths.erase(paths.begin(), paths.end() - options_.max_to_keep);
-  return state;
-}
-
 void CheckpointMirror::Worker::take_over_list() {
   if (lock_) {
     remove_crash_leftovers(mirror_files_, options_.directory, "");
     data_without_index(mirror_files_, options_.directory, "");  // a warning names it
   }
   clear_incoming(mirror_files_, options_.directory);
-  CheckpointState state = read_list();
+  CheckpointState state = read_mirror_list(mirror_files_, options_);
   for (std::string& path : state.all_model_checkpoint_paths) path = in_mirror(path);
   for (std::string& path : state.doomed_checkpoint_paths) path = in_mirror(path);
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);
