@@ -12,19 +12,24 @@ using ::testing::HasSubstr;
 class DirectoryAwayProcessTest : public PreemptionProcessTest {
  protected:
   bool is_there() const { return std::filesystem::exists(std::filesystem::symlink_status(logdir())); }
+  // And waits until a save has found it so.
+  void take_away_from(Process& training) {
+    std::filesystem::rename(logdir(), logdir() + ".away");
+    training.send(SIGUSR2);
+    EXPECT_TRUE(soon([&] { return training.errors().find("the directory is gone") != std::string::npos; }))
+        << training.errors();
+  }
+  void bring_back() const { std::filesystem::rename(logdir() + ".away", logdir()); }
 };
 
 TEST_P(DirectoryAwayProcessTest, ItGoesOnAndSavesWhenItIsBack) {
   const auto training = start();
   const int64_t first = wait_for_checkpoint_after(-1);
   ASSERT_TRUE(make_steps(*training));
-  std::filesystem::rename(logdir(), logdir() + ".away");
-  training->send(SIGUSR2);
-  EXPECT_TRUE(soon([&] { return training->errors().find("the directory is gone") != std::string::npos; }))
-      << training->errors();
+  take_away_from(*training);
   EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(500))) << training->errors();
   EXPECT_FALSE(is_there()) << "it was made again";
-  std::filesystem::rename(logdir() + ".away", logdir());
+  bring_back();
   const int64_t second = wait_for_checkpoint_after(first);
   expect_whole(second);
   training->send(SIGTERM);
@@ -37,14 +42,11 @@ TEST_P(DirectoryAwayProcessTest, AKillMeanwhileLosesWhatWasNotSavedAndNoMore) {
   const auto training = start();
   const int64_t first = wait_for_checkpoint_after(-1);
   ASSERT_TRUE(make_steps(*training));
-  std::filesystem::rename(logdir(), logdir() + ".away");
-  training->send(SIGUSR2);
-  EXPECT_TRUE(soon([&] { return training->errors().find("the directory is gone") != std::string::npos; }))
-      << training->errors();
+  take_away_from(*training);
   training->send(SIGKILL);
   training->wait();
   EXPECT_FALSE(is_there()) << "it was made again";
-  std::filesystem::rename(logdir() + ".away", logdir());
+  bring_back();
   expect_to_go_on_from(first);
 }
 
