@@ -17,6 +17,15 @@
 #endif
 
 namespace longhaul::testing {
+
+#ifdef LONGHAUL_SANITIZED_HERE
+
+std::optional<uint64_t> memory_growth(const std::function<void()>& /*work*/) {
+  return std::nullopt;
+}
+
+#else
+
 namespace {
 
 uint64_t peak_bytes() {
@@ -39,10 +48,6 @@ uint64_t peak_bytes() {
 }  // namespace
 
 std::optional<uint64_t> memory_growth(const std::function<void()>& work) {
-#ifdef LONGHAUL_SANITIZED_HERE
-  static_cast<void>(work);
-  return std::nullopt;
-#else
   malloc_trim(0);  // what was freed before would not be counted
   int ends[2];
   const AboveStdio above;
@@ -57,7 +62,8 @@ std::optional<uint64_t> memory_growth(const std::function<void()>& work) {
   waitpid(child, nullptr, 0);
   if (!told) throw InternalError("the child process has died");
   return growth;
-#endif
 }
+
+#endif
 
 }  // namespace longhaul::testing
