@@ -1,9 +1,9 @@
 #include "longhaul/binding/change_watch.h"
 
-#include <ATen/ops/count_nonzero.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "longhaul/binding/gradient_place.h"
 
 namespace longhaul {
 namespace {
@@ -27,23 +27,13 @@ uint64_t some_elements(const at::Tensor& tensor) {
   return mixture;
 }
 
-const void* memory_of(const at::Tensor& gradient) {
-  if (!gradient.defined()) return nullptr;
-  if (!gradient.has_storage()) return gradient.unsafeGetTensorImpl();
-  return gradient.storage().unsafeGetStorageImpl();
-}
-
-bool is_zero(const at::Tensor& gradient) {
-  return gradient.layout() == at::kStrided && at::count_nonzero(gradient).item<int64_t>() == 0;
-}
-
 }  // namespace
 
 TensorLook TensorLook::of(const at::Tensor& tensor) {
   TensorLook look{.version = version_of(tensor), .elements = some_elements(tensor)};
   if (!tensor.is_leaf()) return look;
   if (const at::Tensor& gradient = tensor.grad(); gradient.defined()) {
-    look.gradient = memory_of(gradient);
+    look.gradient = gradient_memory(gradient);
     look.gradient_version = version_of(gradient);
   }
   return look;
@@ -87,7 +77,7 @@ bool ChangeWatch::has_new_gradient(const at::Tensor& tensor, const TensorLook& b
   if (now.gradient == nullptr || !tensor.grad().defined()) return false;
   if (now.gradient != before.gradient) return true;
   if (now.gradient_version == before.gradient_version) return false;
-  return now.gradient_version != before.gradient_version + 1 || !is_zero(tensor.grad());
+  return now.gradient_version != before.gradient_version + 1 || !is_zero_gradient(tensor.grad());
 }
 
 bool ChangeWatch::changed() const {

@@ -1,6 +1,7 @@
 #include "longhaul/binding/gradient_place.h"
 
 #include <ATen/ops/_nnz.h>
+#include <ATen/ops/count_nonzero.h>
 
 #include <algorithm>
 #include <cstring>
@@ -60,6 +61,22 @@ std::optional<GradientPlace> GradientPlace::of(const at::Tensor& gradient, const
 
 bool GradientPlace::has_changed(const at::Tensor& tensor) const {
   return has_bits(tensor) && index < tensor.numel() && bits_at(tensor, index) != bits;
+}
+
+const void* gradient_memory(const at::Tensor& gradient) {
+  if (!gradient.defined()) return nullptr;
+  if (!gradient.has_storage()) return gradient.unsafeGetTensorImpl();
+  return gradient.storage().unsafeGetStorageImpl();
+}
+
+bool is_zero_gradient(const at::Tensor& gradient) {
+  if (gradient.layout() == at::kSparse) return gradient._nnz() == 0;
+  if (gradient.layout() != at::kStrided) return false;
+  if (gradient.is_contiguous()) {
+    const at::Tensor some = gradient.view(-1).narrow(0, 0, std::min<int64_t>(gradient.numel(), 256));
+    if (at::count_nonzero(some).item<int64_t>() > 0) return false;
+  }
+  return at::count_nonzero(gradient).item<int64_t>() == 0;
 }
 
 }  // namespace longhaul

@@ -17,4 +17,9 @@ struct GradientPlace {
   bool has_changed(const at::Tensor& tensor) const;
 };
 
+// Tells a gradient from another that takes its place; nullptr: there is none.
+const void* gradient_memory(const at::Tensor& gradient);
+// False where that cannot be told.
+bool is_zero_gradient(const at::Tensor& gradient);
+
 }  // namespace longhaul

@@ -1,31 +1,11 @@
 #include "longhaul/binding/gradient_watch.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/_nnz.h>
-#include <ATen/ops/count_nonzero.h>
 
 #include <algorithm>
 #include <utility>
 
 namespace longhaul {
-namespace {
-
-bool is_zero(const at::Tensor& gradient) {
-  if (gradient.layout() == at::kSparse) return gradient._nnz() == 0;
-  if (gradient.layout() != at::kStrided) return false;
-  if (gradient.is_contiguous()) {
-    const at::Tensor some = gradient.view(-1).narrow(0, 0, std::min<int64_t>(gradient.numel(), 256));
-    if (at::count_nonzero(some).item<int64_t>() > 0) return false;
-  }
-  return at::count_nonzero(gradient).item<int64_t>() == 0;
-}
-
-// nullptr: it has none that tells.
-const void* memory_of(const at::Tensor& gradient) {
-  return gradient.defined() && gradient.layout() == at::kStrided ? gradient.data_ptr() : nullptr;
-}
-
-}  // namespace
 
 GradientWatch::~GradientWatch() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -56,7 +36,7 @@ void GradientWatch::look(Seen& seen, const at::Tensor& arriving) {
   const at::NoGradGuard no_grad;
   const at::Tensor tensor(impl);
   seen.came = true;
-  if (seen.is_lost && (!tensor.grad().defined() || is_zero(tensor.grad()))) seen.is_lost = false;
+  if (seen.is_lost && (!tensor.grad().defined() || is_zero_gradient(tensor.grad()))) seen.is_lost = false;
   if (!seen.place) seen.place = GradientPlace::of(arriving, tensor);
 }
 
@@ -64,8 +44,8 @@ void GradientWatch::take_what_is_lost() {
   if (!std::exchange(snapshot_taken_, false)) return;
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const at::Tensor& gradient = tensors_[i].grad();
-    seen_[i]->is_lost = gradient.defined() && !is_zero(gradient);
-    seen_[i]->memory = memory_of(gradient);
+    seen_[i]->is_lost = gradient.defined() && !is_zero_gradient(gradient);
+    seen_[i]->memory = gradient_memory(gradient);
   }
 }
 
@@ -100,7 +80,7 @@ void GradientWatch::end() {
 // The program has put others in their place, as those of autograd::grad(), which come to no hook.
 void GradientWatch::forget_replaced() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    const void* const memory = seen_[i]->is_lost && !seen_[i]->came ? memory_of(tensors_[i].grad()) : nullptr;
+    const void* const memory = seen_[i]->is_lost && !seen_[i]->came ? gradient_memory(tensors_[i].grad()) : nullptr;
     if (memory != nullptr && memory != seen_[i]->memory) seen_[i]->is_lost = false;
   }
 }

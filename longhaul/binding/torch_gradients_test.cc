@@ -33,14 +33,17 @@ class TorchGradientsTest : public TorchFindingsTest {
     };
   }
 
-  // With a checkpoint after each step.
-  std::vector<std::string> warnings_with_checkpoints(const Make& make) {
-    return warnings_of(make, [this](Trial& trial, int64_t first, int64_t last) {
+  // Does this after each step.
+  static Loop with(const Step& after) {
+    return [after](Trial& trial, int64_t first, int64_t last) {
       for (int64_t i = first; i < last; ++i) {
         trial.train();
-        trial.save(path_);
+        after(trial, i);
       }
-    });
+    };
+  }
+  std::vector<std::string> warnings_with_checkpoints(const Make& make) {
+    return warnings_of(make, with([this](Trial& trial, int64_t) { trial.save(path_); }));
   }
 
   static void zero(Trial& trial, int64_t) { trial.optimizer->zero_grad(); }
@@ -127,13 +130,10 @@ TEST_F(TorchGradientsTest, AreNamedWhereAGroupsRateIsZero) {
 }
 
 TEST_F(TorchGradientsTest, AreNotGatheredWhereTheLoopSetsThemToZero) {
-  const auto loop = [this](Trial& trial, int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      trial.train();
-      trial.save(path_);
-      trial.optimizer->zero_grad();
-    }
-  };
+  const auto loop = with([this](Trial& trial, int64_t) {
+    trial.save(path_);
+    trial.optimizer->zero_grad();
+  });
   EXPECT_THAT(warnings_of(steps(nothing, update_sometimes), loop), IsEmpty());
 }
 
@@ -197,13 +197,7 @@ TEST_F(TorchGradientsTest, NameATableThatIsTrainedBetweenSteps) {
     };
     return trial;
   };
-  const auto loop = [](Trial& trial, int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      trial.train();
-      trial.optimizer->step();
-    }
-  };
-  EXPECT_THAT(warnings_of(make, loop), ElementsAre(HasSubstr("0.weight was changed between two steps")));
+  EXPECT_THAT(warnings_of(make, with(update)), ElementsAre(HasSubstr("0.weight was changed between two steps")));
 }
 
 TEST_F(TorchGradientsTest, NameATableThatIsNotRegistered) {
@@ -224,118 +218,83 @@ TEST_F(TorchGradientsTest, NameATableThatIsNotRegistered) {
   EXPECT_THAT(warnings_of(make), ElementsAre(HasSubstr("the step function trains a tensor of shape [1000,4]")));
 }
 
+// Two networks, each with an optimizer, that one loss goes through.
 struct Pair : torch::nn::Module {
+  using Step = std::function<void(Pair& pair, int64_t number)>;
+
   Pair() {
     generator = register_module("generator", torch::nn::Linear(2, 2));
     critic = register_module("critic", torch::nn::Linear(2, 1));
+    one = std::make_unique<torch::optim::SGD>(generator->parameters(), 0.1);
+    other = std::make_unique<torch::optim::SGD>(critic->parameters(), 0.1);
   }
+  torch::Tensor loss() { return critic(generator(torch::ones({1, 2}))).square().sum(); }
+
+  // What is said in a training with a snapshot after each step.
+  static std::vector<std::string> warnings_of(const Step& step) {
+    Pair pair;
+    Graph graph;
+    const TorchTraining training =
+        torch_training(Scope(graph), pair, {pair.one.get(), pair.other.get()}, [&](const TorchStep& at) {
+          step(pair, at.number);
+          return pair.loss();
+        });
+    const Warnings warnings;
+    DirectSession session(graph, {});
+    session.run(ops::global_variables_initializer(Scope(graph)));
+    for (int i = 0; i < 6; ++i) {
+      session.run(training.train_op);
+      session.run(training.model[0], {}, {.snapshot = true});
+    }
+    return warnings.seen();
+  }
+
   torch::nn::Linear generator{nullptr}, critic{nullptr};
+  std::unique_ptr<torch::optim::Optimizer> one, other;
 };
 
 TEST_F(TorchGradientsTest, ThatAnotherLossLeavesAndAreSetToZeroWithinAStepAreNotGathered) {
-  Pair pair;
-  torch::optim::SGD one(pair.generator->parameters(), 0.1), other(pair.critic->parameters(), 0.1);
-  Graph graph;
-  const TorchTraining training =
-      torch_training(Scope(graph), pair, std::vector<torch::optim::Optimizer*>{&one, &other}, [&] {
-        const auto made = [&] { return pair.critic(pair.generator(torch::ones({1, 2}))).square().sum(); };
-        for (torch::optim::Optimizer* own : {&other, &one}) {
-          own->zero_grad();
-          made().backward();
-          own->step();
-        }
-        return made();
-      });
-  const Warnings warnings;
-  DirectSession session(graph, {});
-  session.run(ops::global_variables_initializer(Scope(graph)));
-  for (int i = 0; i < 6; ++i) {
-    session.run(training.train_op);
-    session.run(training.model[0], {}, {.snapshot = true});
-  }
-  EXPECT_THAT(warnings.seen(), IsEmpty());
+  EXPECT_THAT(Pair::warnings_of([](Pair& pair, int64_t) {
+                for (torch::optim::Optimizer* own : {pair.other.get(), pair.one.get()}) {
+                  own->zero_grad();
+                  pair.loss().backward();
+                  own->step();
+                }
+              }),
+              IsEmpty());
 }
 
 TEST_F(TorchGradientsTest, OfOneOptimizerAreNamedThoughAnotherOneSteps) {
-  Pair pair;
-  torch::optim::SGD one(pair.generator->parameters(), 0.1), other(pair.critic->parameters(), 0.1);
-  Graph graph;
-  const TorchTraining training = torch_training(
-      Scope(graph), pair, std::vector<torch::optim::Optimizer*>{&one, &other}, [&](const TorchStep& step) {
-        other.zero_grad();
-        const torch::Tensor loss = pair.critic(pair.generator(torch::ones({1, 2}))).square().sum();
-        loss.backward();
-        other.step();
-        if (step.number % 4 == 3) {
-          one.step();
-          one.zero_grad();
-        }
-        return loss;
-      });
-  const Warnings warnings;
-  DirectSession session(graph, {});
-  session.run(ops::global_variables_initializer(Scope(graph)));
-  for (int i = 0; i < 6; ++i) {
-    session.run(training.train_op);
-    session.run(training.model[0], {}, {.snapshot = true});
-  }
-  EXPECT_THAT(warnings.seen(), ElementsAre(HasSubstr("gradients were gathered")));
+  EXPECT_THAT(Pair::warnings_of([](Pair& pair, int64_t number) {
+                pair.other->zero_grad();
+                pair.loss().backward();
+                pair.other->step();
+                if (number % 4 != 3) return;
+                pair.one->step();
+                pair.one->zero_grad();
+              }),
+              ElementsAre(HasSubstr("gradients were gathered")));
 }
 
-TEST_F(TorchGradientsTest, GradientsThatACheckpointDoesNotHaveAreNamed) {
-  const auto make = [](const TorchTrainingOptions& options) {
-    auto trial = std::make_unique<Trial>();
-    trial->bind(options);
-    trial->step = [trial = trial.get()](const TorchStep& step) {
-      const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
-      loss.backward();
-      if (step.number % 4 == 3) {
-        trial->optimizer->step();
-        trial->optimizer->zero_grad();
-      }
-      return loss;
-    };
-    return trial;
-  };
-  const auto loop = [this](Trial& trial, int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      trial.train();
-      trial.save(path_);
-    }
-  };
-  const auto at_updates = [this](Trial& trial, int64_t first, int64_t last) {
-    for (int64_t i = first; i < last; ++i) {
-      trial.train();
-      if (i % 4 == 3) trial.save(path_);
-    }
-  };
-  EXPECT_THAT(warnings_of([&] { return make({}); }, loop),
-              ElementsAre(AllOf(HasSubstr("gradients were gathered"), HasSubstr("TorchTrainingOptions::gradients"))));
-  EXPECT_THAT(warnings_of([&] { return make({}); }, at_updates), IsEmpty());
-  EXPECT_THAT(warnings_of([&] { return make({.gradients = true}); }, loop), IsEmpty());
+TEST_F(TorchGradientsTest, ThatAnotherOptimizersStepLeavesAreNotGathered) {
+  EXPECT_THAT(Pair::warnings_of([](Pair& pair, int64_t number) {
+                torch::optim::Optimizer& own = number % 2 == 0 ? *pair.one : *pair.other;
+                own.zero_grad();
+                pair.loss().backward();
+                own.step();
+              }),
+              IsEmpty());
 }
 
-TEST_F(TorchGradientsTest, GradientsThatAnotherOptimizersStepLeavesAreNotGathered) {
-  Pair pair;
-  torch::optim::SGD one(pair.generator->parameters(), 0.1), other(pair.critic->parameters(), 0.1);
-  const std::vector<torch::optim::Optimizer*> both{&one, &other};
-  Graph graph;
-  const TorchTraining training = torch_training(Scope(graph), pair, both, [&](const TorchStep& step) {
-    torch::optim::Optimizer& own = *both[static_cast<size_t>(step.number % 2)];
-    own.zero_grad();
-    const torch::Tensor loss = pair.critic(pair.generator(torch::ones({1, 2}))).square().sum();
-    loss.backward();
-    own.step();
-    return loss;
+TEST_F(TorchGradientsTest, ThatACheckpointDoesNotHaveAreNamed) {
+  const auto without = [] { return gathering({}); };
+  const auto at_updates = with([this](Trial& trial, int64_t i) {
+    if (i % 4 == 3) trial.save(path_);
   });
-  const Warnings warnings;
-  DirectSession session(graph, {});
-  session.run(ops::global_variables_initializer(Scope(graph)));
-  for (int i = 0; i < 6; ++i) {
-    session.run(training.train_op);
-    session.run(training.model[0], {}, {.snapshot = true});
-  }
-  EXPECT_THAT(warnings.seen(), IsEmpty());
+  EXPECT_THAT(warnings_with_checkpoints(without),
+              ElementsAre(AllOf(HasSubstr("gradients were gathered"), HasSubstr("TorchTrainingOptions::gradients"))));
+  EXPECT_THAT(warnings_of(without, at_updates), IsEmpty());
+  EXPECT_THAT(warnings_with_checkpoints([] { return gathering({.gradients = true}); }), IsEmpty());
 }
 
 }  // namespace

@@ -81,6 +81,22 @@ struct Trial {
   DirectSession session{graph, SessionOptions{}};
 };
 
+// Updates in every fourth step, by the gradients of four.
+inline std::unique_ptr<Trial> gathering(const TorchTrainingOptions& options) {
+  auto trial = std::make_unique<Trial>();
+  trial->bind(options);
+  trial->step = [trial = trial.get()](const TorchStep& step) {
+    const torch::Tensor loss = trial->loss_of(torch::randn({16, 4}));
+    loss.backward();
+    if (step.number % 4 == 3) {
+      trial->optimizer->step();
+      trial->optimizer->zero_grad();
+    }
+    return loss;
+  };
+  return trial;
+}
+
 // Makes the steps from `first` to `last`, as the program's own loop does.
 using Loop = std::function<void(Trial& trial, int64_t first, int64_t last)>;
 

@@ -96,22 +96,6 @@ TEST_F(TorchResumeTest, SeedingBeforeEachStepByItsNumberIsExact) {
   EXPECT_THAT(warnings.seen(), IsEmpty());
 }
 
-// Updates in every fourth step, by the gradients of four.
-std::unique_ptr<Trial> gathering(const TorchTrainingOptions& options) {
-  auto trial = std::make_unique<Trial>();
-  trial->bind(options);
-  trial->step = [trial = trial.get()](const TorchStep& step) {
-    const torch::Tensor loss = trial->loss_of(torch::randn({16, 4}));
-    loss.backward();
-    if (step.number % 4 == 3) {
-      trial->optimizer->step();
-      trial->optimizer->zero_grad();
-    }
-    return loss;
-  };
-  return trial;
-}
-
 TEST_F(TorchResumeTest, GradientsAreGatheredOverStepsWhereTheyAreSaved) {
   const Warnings warnings;
   expect_exact([] { return gathering({.gradients = true}); }, plain_loop);
