@@ -1,6 +1,7 @@
 #include "longhaul/graph/graph_def.h"
 
 #include "longhaul/graph/attr_value.h"
+#include "longhaul/graph/type_attrs.h"
 
 namespace longhaul {
 namespace {
@@ -22,6 +23,7 @@ void add_node(const Operation& op, bool add_shapes, proto::GraphDef* graph_def) 
   for (const Output& input : op.inputs()) node->add_input(input_name(input));
   for (const Operation& control : op.control_inputs()) node->add_input("^" + control.name());
   for (const auto& [name, attr] : op.attrs()) (*node->mutable_attr())[name] = attr_to_proto(attr);
+  add_type_attrs(op, node);
   if (add_shapes) add_output_shapes(op, node);
 }
 

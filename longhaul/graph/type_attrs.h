@@ -1,0 +1,15 @@
+#pragma once
+
+#include "longhaul/graph/operation.h"
+#include "longhaul/proto/graph.pb.h"
+
+namespace longhaul {
+
+// The attrs of types that TensorFlow's registrations (REGISTER_OP) want beside an operation's inputs, and that follow
+// from them: T of an Assign is its variable's type. Operations here need none of them; TensorFlow reads no graph
+// without.
+void add_type_attrs(const Operation& op, proto::NodeDef* node);
+
+void remove_type_attrs(proto::NodeDef* node);
+
+}  // namespace longhaul

@@ -1,0 +1,52 @@
+#include "longhaul/graph/type_attrs.h"
+
+#include <gmock/gmock.h>
+
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/scope.h"
+
+namespace longhaul {
+namespace {
+
+class TypeAttrs : public ::testing::Test {
+ protected:
+  // In the file of a graph.
+  static proto::NodeDef written(const Operation& op) {
+    proto::GraphDef graph_def = to_graph_def(op.graph());
+    for (const proto::NodeDef& node : graph_def.node()) {
+      if (node.name() == op.name()) return node;
+    }
+    return {};
+  }
+
+  Graph graph_;
+  const Scope root_{graph_};
+  const Output variable_ = root_.add("VariableV2", "v", {}, {{"dtype", kDouble}, {"shape", Shape{}}}).output();
+  const Output value_ = root_.add("Const", "c", {}, {{"dtype", kDouble}, {"value", Tensor::scalar(1.0)}}).output();
+};
+
+TEST_F(TypeAttrs, AreThoseOfTheFirstInput) {
+  for (const char* type : {"Assign", "AssignAdd", "AssignSub"}) {
+    const proto::NodeDef node = written(root_.add(type, type, {variable_, value_}));
+    ASSERT_TRUE(node.attr().contains("T")) << type;
+    EXPECT_EQ(node.attr().at("T").type(), proto::DT_DOUBLE) << type;
+  }
+  EXPECT_EQ(written(root_.add("Identity", "i", {value_})).attr().at("T").type(), proto::DT_DOUBLE);
+  EXPECT_EQ(written(root_.add("IsVariableInitialized", "is", {variable_})).attr().at("dtype").type(), proto::DT_DOUBLE);
+}
+
+TEST_F(TypeAttrs, ThatAreThereStay) {
+  const proto::NodeDef node = written(root_.add("Identity", "i", {value_}, {{"T", kDouble}, {"other", int64_t{1}}}));
+  EXPECT_EQ(node.attr_size(), 2);
+}
+
+TEST_F(TypeAttrs, AreRemovedAndNoOthers) {
+  proto::NodeDef node = written(root_.add("Assign", "a", {variable_, value_}, {{"validate_shape", true}}));
+  EXPECT_EQ(node.attr_size(), 2);
+  remove_type_attrs(&node);
+  EXPECT_EQ(node.attr_size(), 1);
+  EXPECT_TRUE(node.attr().contains("validate_shape"));
+}
+
+}  // namespace
+}  // namespace longhaul
