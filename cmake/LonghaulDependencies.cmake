@@ -1,4 +1,6 @@
 # Every library we build on, found once. The names are Debian's; see docs/architecture.md for what each is for.
+# A program that has us by add_subdirectory() or FetchContent links them too.
+set(CMAKE_FIND_PACKAGE_TARGETS_GLOBAL ON)
 set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
@@ -11,8 +13,8 @@ find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(nlohmann_json REQUIRED)  # headers alone: nothing is linked
-pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET libisal)
-pkg_check_modules(URING REQUIRED IMPORTED_TARGET liburing)
+pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET GLOBAL libisal)
+pkg_check_modules(URING REQUIRED IMPORTED_TARGET GLOBAL liburing)
 
 # libtorch: another one than the system's (newer, or with CUDA) is found by CMAKE_PREFIX_PATH.
 find_package(Torch REQUIRED)

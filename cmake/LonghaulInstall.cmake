@@ -1,11 +1,12 @@
-# cmake --install: the layers, their public headers and a package for find_package(longhaul).
+# cmake --install: the layers, their public headers, a package for find_package(longhaul) and a file for pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 get_property(layers GLOBAL PROPERTY LONGHAUL_LAYERS)
 list(TRANSFORM layers PREPEND longhaul_ OUTPUT_VARIABLE targets)
 install(TARGETS longhaul_torch EXPORT longhaulTargets)
-install(TARGETS ${targets} EXPORT longhaulTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS ${targets} EXPORT longhaulTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY longhaul DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "*_fixture.h" EXCLUDE)
 get_target_property(generated longhaul_proto LONGHAUL_GENERATED_HEADERS)
@@ -18,3 +19,26 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/longhaulConfigVersion.cma
 install(FILES ${PROJECT_BINARY_DIR}/longhaulConfig.cmake ${PROJECT_BINARY_DIR}/longhaulConfigVersion.cmake
   DESTINATION ${package_directory})
 install(EXPORT longhaulTargets NAMESPACE longhaul:: DESTINATION ${package_directory})
+
+# For pkg-config, which knows no targets: libtorch and what else has no file of its own is named as the linker does.
+list(REVERSE layers)
+set(layer_libraries "")
+foreach(layer IN LISTS layers)
+  string(REPLACE longhaul_longhaul "" layer "${layer}")  # it has headers alone
+  if(layer)
+    string(APPEND layer_libraries " -l${layer}")
+  endif()
+endforeach()
+list(TRANSFORM TORCH_INCLUDE_DIRS PREPEND "-isystem " OUTPUT_VARIABLE torch_includes)
+list(REMOVE_ITEM torch_includes "-isystem /usr/include")
+list(JOIN torch_includes " " torch_includes)
+get_filename_component(torch_directory "${TORCH_LIBRARY}" DIRECTORY)
+set(torch_libraries "-ltorch -ltorch_cpu -lc10")
+if(torch_directory AND NOT torch_directory IN_LIST CMAKE_CXX_IMPLICIT_LINK_DIRECTORIES)
+  string(PREPEND torch_libraries "-L${torch_directory} -Wl,-rpath,${torch_directory} ")
+endif()
+if(OPENBLAS_LIBRARY)
+  string(APPEND torch_libraries " ${OPENBLAS_LIBRARY}")
+endif()
+configure_file(${PROJECT_SOURCE_DIR}/cmake/longhaul.pc.in ${PROJECT_BINARY_DIR}/longhaul.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/longhaul.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

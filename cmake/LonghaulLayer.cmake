@@ -2,7 +2,7 @@
 #                [TEST_DEPENDS layer ...] [PCH header ...] [REUSE_FROM target] [COLD])
 # makes the library longhaul::NAME and, for developers, its test program NAME_test. Its sources have the common precompiled
 # header (longhaul_precompile), or one of PCH, or that of a target below. What is COLD, such as the making of a graph, is
-# optimised less: it builds a third sooner.
+# optimised less for developers.
 #
 # The arrows between the layers. A layer may name in DEPENDS only what stands here; anything else stops the configuration.
 set(LONGHAUL_ARROWS_base "")
@@ -31,11 +31,14 @@ function(longhaul_check_arrows name)
   endforeach()
 endfunction()
 
-# longhaul_precompile(NAME [FOR_TESTS] HEADERS header ... [LINK library ...]): these headers, with gmock's FOR_TESTS, for targets
-# that say REUSE_FROM NAME; they are compiled with the same options and at least these libraries. It links no layer, so that
-# layers can use it.
+# For developers, who build it often: what is not run in each step takes two thirds of its time to build.
+set(LONGHAUL_COLD_OPTIONS $<$<AND:$<CONFIG:Release>,$<BOOL:${LONGHAUL_DEVELOPER}>>:-O1>)
+
+# longhaul_precompile(NAME [FOR_TESTS] [COLD] HEADERS header ... [LINK library ...]): these headers, with gmock's FOR_TESTS, for
+# targets that say REUSE_FROM NAME; they are compiled with the same options and at least these libraries. It links no layer, so
+# that layers can use it.
 function(longhaul_precompile name)
-  cmake_parse_arguments(ARG "FOR_TESTS" "" "LINK;HEADERS" ${ARGN})
+  cmake_parse_arguments(ARG "FOR_TESTS;COLD" "" "LINK;HEADERS" ${ARGN})
   file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "")
   add_library(${name} OBJECT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
@@ -47,6 +50,9 @@ function(longhaul_precompile name)
     target_precompile_headers(${name} PRIVATE <gmock/gmock.h>)
     set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(${name} PRIVATE -fPIE ${LONGHAUL_TEST_OPTIONS})  # as programs are compiled
+  endif()
+  if(ARG_COLD)
+    target_compile_options(${name} PRIVATE ${LONGHAUL_COLD_OPTIONS})
   endif()
   add_dependencies(${name} longhaul_proto)
 endfunction()
@@ -77,28 +83,48 @@ function(longhaul_test name)
   endif()
 endfunction()
 
+# longhaul_shared_layer(NAME DEPENDS ... LINK ...): the layer's objects as a shared library that lacks nothing, as
+# BUILD_SHARED_LIBS makes them, for a test.
+function(longhaul_shared_layer name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LINK" ${ARGN})
+  list(TRANSFORM ARG_DEPENDS PREPEND shared_)
+  add_library(shared_${name} SHARED EXCLUDE_FROM_ALL $<TARGET_OBJECTS:longhaul_${name}>)
+  target_include_directories(shared_${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+  target_link_libraries(shared_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LINK})
+  if(NOT LONGHAUL_SANITIZE)
+    target_link_options(shared_${name} PRIVATE -Wl,-z,defs)
+  endif()
+endfunction()
+
 function(longhaul_layer name)
   cmake_parse_arguments(ARG "COLD" "REUSE_FROM" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS;TEST_DEPENDS;PCH" ${ARGN})
   longhaul_check_arrows(${name} ${ARG_DEPENDS})
-  add_library(longhaul_${name} STATIC ${ARG_SOURCES})
+  add_library(longhaul_${name} ${ARG_SOURCES})  # static, or with BUILD_SHARED_LIBS shared
   add_library(longhaul::${name} ALIAS longhaul_${name})
-  set_target_properties(longhaul_${name} PROPERTIES EXPORT_NAME ${name})
+  set_target_properties(longhaul_${name} PROPERTIES EXPORT_NAME ${name} VERSION ${PROJECT_VERSION}
+    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH $ORIGIN)
   target_include_directories(longhaul_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+  target_compile_features(longhaul_${name} PUBLIC cxx_std_20)
   set(dependencies ${ARG_DEPENDS})
   list(TRANSFORM dependencies PREPEND longhaul::)
   target_link_libraries(longhaul_${name} PUBLIC ${dependencies} ${ARG_LINK}
                         PRIVATE ${ARG_LINK_PRIVATE} $<BUILD_INTERFACE:longhaul_flags>)
+  set(precompiled precompiled)
   if(ARG_COLD)
-    target_compile_options(longhaul_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    target_compile_options(longhaul_${name} PRIVATE ${LONGHAUL_COLD_OPTIONS})
+    set(precompiled precompiled_cold)
   endif()
   if(ARG_PCH)
     target_precompile_headers(longhaul_${name} PRIVATE ${LONGHAUL_COMMON_HEADERS} ${ARG_PCH})
   elseif(ARG_REUSE_FROM)
     target_precompile_headers(longhaul_${name} REUSE_FROM ${ARG_REUSE_FROM})
   elseif(proto IN_LIST ARG_DEPENDS OR graph IN_LIST ARG_DEPENDS)
-    target_precompile_headers(longhaul_${name} REUSE_FROM precompiled)
+    target_precompile_headers(longhaul_${name} REUSE_FROM ${precompiled})
   endif()
   set_property(GLOBAL APPEND PROPERTY LONGHAUL_LAYERS ${name})
+  if(LONGHAUL_DEVELOPER)
+    longhaul_shared_layer(${name} DEPENDS ${ARG_DEPENDS} LINK ${ARG_LINK} ${ARG_LINK_PRIVATE})
+  endif()
   if(LONGHAUL_DEVELOPER AND ARG_TESTS)
     if(ARG_PCH OR ARG_REUSE_FROM)
       set(torch ON_TORCH)

@@ -3,6 +3,9 @@
 // What a training program includes: the whole system in one process, on libtorch. Including it makes libtorch's
 // operators known to graphs, and sessions of this process the default.
 
+#if __cplusplus < 202002L
+#error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"
+#else
 #include "longhaul/checkpoint/checkpoint_reader.h"
 #include "longhaul/checkpoint/safetensors.h"
 #include "longhaul/data/data_loader.h"
@@ -30,3 +33,4 @@
 #include "longhaul/train/supervisor.h"
 #include "longhaul/train/timeline.h"
 #include "longhaul/train/warm_start.h"
+#endif

@@ -1,5 +1,5 @@
 # cmake -D BUILD=<build directory of longhaul> -D WORK=<scratch directory> -P consumer_test.cmake: installs the library to a
-# fresh prefix, then configures, builds and runs the programs in tests/consumer against it.
+# fresh prefix, then configures, builds and runs the programs in tests/consumer against it; the last one by pkg-config, too.
 function(run_step)
   execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT status EQUAL 0)
@@ -27,3 +27,16 @@ endif()
 foreach(program ${programs})
   run_step(${program})
 endforeach()
+
+file(GLOB_RECURSE package ${WORK}/prefix/longhaul.pc)
+get_filename_component(packages "${package}" DIRECTORY)
+set(ENV{PKG_CONFIG_PATH} ${packages})
+set(source ${CMAKE_CURRENT_LIST_DIR}/consumer/training.cc)
+run_step(sh -c "c++ -std=c++20 ${source} -o by_pkg_config $(pkg-config --cflags --libs longhaul)")
+run_step(${WORK}/by_pkg_config)
+
+execute_process(COMMAND sh -c "c++ -std=c++17 -fsyntax-only ${source} $(pkg-config --cflags longhaul)" RESULT_VARIABLE status
+                ERROR_VARIABLE output)
+if(status EQUAL 0 OR NOT output MATCHES "#error \"C\\+\\+20 is needed")
+  message(FATAL_ERROR "a compiler that is set to C++17 says:\n${output}")
+endif()
