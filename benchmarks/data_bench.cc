@@ -92,9 +92,7 @@ void add_data_rows(std::vector<Row>& rows) {
                   .unit = "ms",
                   .goal = 1,
                   .bound = Bound::kAtMost,
-                  .sample = [] {
-                    return Pair{ours_seconds() * 1e3, zlib_seconds() * 1e3};
-                  }});
+                  .sample = [] { return Pair{ours_seconds() * 1e3, zlib_seconds() * 1e3}; }});
   rows.push_back(
       {.name = "data/batch",
        .what = "a batch of 64 as floats, beside memcpy of one",
@@ -109,16 +107,16 @@ void add_data_rows(std::vector<Row>& rows) {
          }
          return sample_batches(*data, images, copy);
        }});
-  rows.push_back(
-      {.name = "data/loader",
-       .what = "examples through a DataLoader, beside a loop that copies the same rows",
-       .unit = "examples/s",
-       .goal = 0.9,
-       .sample = [data = std::shared_ptr<Rows>()]() mutable {
-         constexpr int64_t kSteps = 1000;
-         if (!data) data = std::make_shared<Rows>();
-         return Pair{kSteps * kBatch / loader_seconds(*data, kSteps), kSteps * kBatch / loop_seconds(*data, kSteps)};
-       }});
+  rows.push_back({.name = "data/loader",
+                  .what = "examples through a DataLoader, beside a loop that copies the same rows",
+                  .unit = "examples/s",
+                  .goal = 0.9,
+                  .sample = [data = std::shared_ptr<Rows>()]() mutable {
+                    constexpr int64_t kSteps = 1000;
+                    if (!data) data = std::make_shared<Rows>();
+                    return Pair{kSteps * kBatch / loader_seconds(*data, kSteps),
+                                kSteps * kBatch / loop_seconds(*data, kSteps)};
+                  }});
 }
 
 }  // namespace longhaul::bench

@@ -221,10 +221,7 @@ Row scalar_row(int producers) {
           .what = "scalar events until on disk, beside a loop of protobuf and buffered writes",
           .unit = "events/s",
           .goal = 0.4,
-          .sample =
-              [=] {
-                return Pair{writer_events_per_second(producers), protobuf_events_per_second()};
-              },
+          .sample = [=] { return Pair{writer_events_per_second(producers), protobuf_events_per_second()}; },
           .goal_ours = 4e6};
 }
 

@@ -112,20 +112,14 @@ void add_supervisor_rows(std::vector<Row>& rows) {
                   .unit = "steps/s",
                   .goal = 0.99,
                   .forgive_noise = true,
-                  .sample =
-                      [] {
-                        return sample_services(3, {600, 120});
-                      },
+                  .sample = [] { return sample_services(3, {600, 120}); },
                   .samples = 9});
   rows.push_back({.name = "supervisor/busy_services",
                   .what = "steps with a checkpoint every 5 s and summaries every second, beside the bare loop",
                   .unit = "steps/s",
                   .goal = 0.97,
                   .forgive_noise = true,
-                  .sample =
-                      [] {
-                        return sample_services(11, {5, 1});
-                      },
+                  .sample = [] { return sample_services(11, {5, 1}); },
                   .samples = 5});
   rows.push_back({.name = "supervisor/snapshot",
                   .what = "a snapshot of the model while eight threads train, beside one while nobody does",

@@ -115,9 +115,7 @@ TEST_P(SignalProcessTest, ASaveBeyondTheLimitOfFileSizesFailsAndIsTriedAgain) {
       << training->errors();
   EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(200)));
   EXPECT_EQ(newest_step(), -1);
-  struct rlimit none {
-    RLIM_INFINITY, RLIM_INFINITY
-  };
+  struct rlimit none{RLIM_INFINITY, RLIM_INFINITY};
   ASSERT_EQ(prlimit(training->pid(), RLIMIT_FSIZE, &none, nullptr), 0);
   wait_for_checkpoint_after(-1);
   training->send(SIGTERM);

@@ -23,8 +23,8 @@ class Setting {
   Setting(None) : value_(kNone) {}
   Setting(T value) : value_(std::move(value)) {}
   template <typename U>
-  requires(std::is_convertible_v<U, T> && !std::is_same_v<std::decay_t<U>, Setting>) Setting(U&& value)
-      : value_(T(std::forward<U>(value))) {}
+    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::decay_t<U>, Setting>)
+  Setting(U&& value) : value_(T(std::forward<U>(value))) {}
 
   bool is_default() const { return std::holds_alternative<UseDefault>(value_); }
   bool is_none() const { return std::holds_alternative<None>(value_); }

@@ -8,6 +8,7 @@
 #include <torch/optim/sgd.h>
 
 #include <algorithm>
+#include <type_traits>
 #include <typeinfo>
 #include <unordered_set>
 
@@ -37,14 +38,25 @@ struct Kind {
   int64_t& (*step)(State&) = nullptr;
 };
 
+using StateKey = std::decay_t<decltype(std::declval<Optimizer&>().state())>::key_type;
+
+// The key of what an optimizer keeps for a parameter: its address, in libtorch 1.13 as text.
+template <typename Key = StateKey>
+Key state_key(const at::Tensor& parameter) {
+  c10::TensorImpl* const address = parameter.unsafeGetTensorImpl();
+  if constexpr (std::is_same_v<Key, std::string>) {
+    return c10::str(address);
+  } else {
+    return address;
+  }
+}
+
 // What an optimizer keeps for one parameter, by the key that libtorch has for it.
 template <typename State>
 class StateOf {
  public:
   StateOf(Optimizer& optimizer, at::Tensor parameter)
-      : optimizer_(&optimizer),
-        parameter_(std::move(parameter)),
-        key_(c10::guts::to_string(parameter_.unsafeGetTensorImpl())) {}
+      : optimizer_(&optimizer), parameter_(std::move(parameter)), key_(state_key(parameter_)) {}
 
   const at::Tensor& parameter() const { return parameter_; }
   State* find() const {
@@ -61,7 +73,7 @@ class StateOf {
  private:
   Optimizer* optimizer_;
   at::Tensor parameter_;
-  std::string key_;
+  StateKey key_;
 };
 
 template <typename State>

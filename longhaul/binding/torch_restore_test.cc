@@ -174,12 +174,7 @@ TEST_F(TorchRestoreTest, AStateOfAnotherShapeIsToldWithItsNameAndBothShapes) {
     Graph graph;
     TorchTrainingOptions options;
     options.state = {{"hidden", &hidden}};
-    torch_training(
-        Scope(graph), *net, optimizer,
-        [&] {
-          return net(torch::ones({1, 2})).sum();
-        },
-        options);
+    torch_training(Scope(graph), *net, optimizer, [&] { return net(torch::ones({1, 2})).sum(); }, options);
     Saver saver({.graph = &graph});
     DirectSession session(graph, {});
     use(graph, saver, session);

@@ -50,8 +50,8 @@ struct Trial {
   Trial& bind(const TorchTrainingOptions& options = {}, bool with_optimizer = true) {
     std::vector<torch::optim::Optimizer*> optimizers;
     if (with_optimizer) optimizers.push_back(optimizer.get());
-    training = torch_training(
-        Scope(graph), *net, optimizers, [this](const TorchStep& at) { return step(at); }, options);
+    training =
+        torch_training(Scope(graph), *net, optimizers, [this](const TorchStep& at) { return step(at); }, options);
     init = ops::global_variables_initializer(Scope(graph));
     saver = std::make_unique<Saver>(SaverOptions{.graph = &graph});
     return *this;

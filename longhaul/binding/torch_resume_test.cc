@@ -140,8 +140,8 @@ struct Recurrent : Trial {
     };
     TorchTrainingOptions options;
     if (binds_state) options.state = {{"hidden", &hidden}, {"cell", &cell}};
-    training = torch_training(
-        Scope(graph), *lstm, *optimizer, [this](const TorchStep& at) { return step(at); }, options);
+    training =
+        torch_training(Scope(graph), *lstm, *optimizer, [this](const TorchStep& at) { return step(at); }, options);
     init = ops::global_variables_initializer(Scope(graph));
     saver = std::make_unique<Saver>(SaverOptions{.graph = &graph});
   }

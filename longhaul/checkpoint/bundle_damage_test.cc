@@ -108,7 +108,7 @@ TEST(DamagedBundle, NoPrefixOfAFilePassesForTheWhole) {
 TEST(DamagedBundle, AFlippedByteIsDetectedOrHarmless) {
   for (const GenuineBundle& bundle : bundles()) {
     const Tensors whole = read_all(bundle);
-    for (std::string GenuineBundle::*file : {&GenuineBundle::index, &GenuineBundle::data}) {
+    for (std::string GenuineBundle::* file : {&GenuineBundle::index, &GenuineBundle::data}) {
       for (size_t i = 0; i < (bundle.*file).size(); ++i) {
         GenuineBundle damaged = bundle;
         (damaged.*file)[i] = static_cast<char>((damaged.*file)[i] ^ (1 << i % 8));

@@ -65,11 +65,8 @@ TEST_F(BundleMerge, PartsBecomeTheShardsOfOneCheckpoint) {  // CB-4, CB-5, SA-62
 
 TEST_F(BundleMerge, WhatDoesNotGoTogetherIsRefusedAndStays) {  // CB-4
   write_parts();
-  EXPECT_THAT(
-      [&] {
-        merge_bundles(files, {parts[0], parts[0]}, prefix);
-      },
-      ThrowsMessage<InvalidArgumentError>(HasSubstr("Duplicate tensor keyed by")));
+  EXPECT_THAT([&] { merge_bundles(files, {parts[0], parts[0]}, prefix); },
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("Duplicate tensor keyed by")));
   proto::BundleHeaderProto header;
   header.set_num_shards(1);
   header.mutable_version()->set_producer(2);

@@ -54,9 +54,9 @@ double number_at(const Tensor& tensor, size_t i) {
 void expect_tensor(const Tensor& tensor, const json& expected) {
   static const std::map<std::string, DType> kNames = {
       {"DT_FLOAT", kFloat}, {"DT_INT32", kInt32}, {"DT_INT64", kInt64}, {"DT_STRING", kString}};
-  EXPECT_EQ(tensor.dtype(), kNames.at(expected["dtype"]));
+  EXPECT_EQ(tensor.dtype(), kNames.at(expected["dtype"].get<std::string>()));
   EXPECT_EQ(tensor.shape().dims(), expected["shape"].get<std::vector<int64_t>>());
-  EXPECT_EQ(sha256(bytes_of(tensor)), expected["sha256"]);
+  EXPECT_EQ(sha256(bytes_of(tensor)), expected["sha256"].get<std::string>());
   if (tensor.dtype() == kString) return;
   for (size_t i = 0; i < expected["values"].size(); ++i) EXPECT_EQ(number_at(tensor, i), expected["values"][i]) << i;
 }

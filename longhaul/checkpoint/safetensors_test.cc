@@ -149,10 +149,8 @@ TEST_F(Safetensors, TensorsGetTheNamesThatAreChosenOrAreLeftOut) {
   };
   EXPECT_THAT(exported_header({.rename = rename}).tensors,
               ElementsAre(SafetensorsEntry{"renamed.model/w", "F32", Shape{}, 0, 4}));
-  import(read_file(files_, path()), {.rename = [](const std::string& name) { return name.substr(8);
-}
-});
-EXPECT_EQ(BundleReader(files_, prefix()).read("model/w").item<float>(), 1.0f);
+  import(read_file(files_, path()), {.rename = [](const std::string& name) { return name.substr(8); }});
+  EXPECT_EQ(BundleReader(files_, prefix()).read("model/w").item<float>(), 1.0f);
 }
 
 TEST_F(Safetensors, TwoTensorsDoNotGetOneName) {
@@ -177,9 +175,8 @@ TEST_F(Safetensors, NamesThatTheOtherFormatDoesNotHaveAreRefusedByName) {
   }
   EXPECT_THAT(error_of<InvalidArgumentError>([&] {
                 import(safetensors_file(R"({"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})", "x"),
-                       {.rename = [](const std::string&) { return "__metadata__"; }
-});
-}),
+                       {.rename = [](const std::string&) { return "__metadata__"; }});
+              }),
               HasSubstr("that is the name of the metadata"));
 }
 

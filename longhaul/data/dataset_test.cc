@@ -50,9 +50,7 @@ TEST(TensorDataset, ItsBatchesAreRowsInTheOrderAskedFor) {
 TEST(TensorDataset, NeedsTensorsOfAsManyRows) {
   EXPECT_THAT(error_of([] { tensor_dataset({}); }), HasSubstr("no tensors"));
   EXPECT_THAT(error_of([] { tensor_dataset({Tensor::scalar(1.0f)}); }), HasSubstr("no rows"));
-  EXPECT_THAT(error_of([] {
-                tensor_dataset({Tensor::of<float>({1, 2}), Tensor::of<float>({1})});
-              }),
+  EXPECT_THAT(error_of([] { tensor_dataset({Tensor::of<float>({1, 2}), Tensor::of<float>({1})}); }),
               HasSubstr("2 and 1 rows"));
   EXPECT_THAT(error_of([] { tensor_dataset({Tensor()}); }), HasSubstr("no rows"));
 }
@@ -69,9 +67,8 @@ TEST(StackExamples, PutsEachAtItsPlace) {
 }
 
 TEST(StackExamples, TellsADatasetTheTimeAtWhichItsExampleIsTaken) {
-  const auto dataset = make_dataset(10, [](int64_t index, int64_t position) {
-    return Example{Tensor::scalar(index), Tensor::scalar(position)};
-  });
+  const auto dataset = make_dataset(
+      10, [](int64_t index, int64_t position) { return Example{Tensor::scalar(index), Tensor::scalar(position)}; });
   const Batch batch = stack(*dataset, {7, 3});
   EXPECT_TRUE(identical(batch[0], Tensor::of<int64_t>({7, 3})));
   EXPECT_TRUE(identical(batch[1], Tensor::of<int64_t>({100, 101})));
@@ -82,11 +79,7 @@ TEST(StackExamples, NamesTheExampleThatFailed) {
     if (i == 4) throw DataLossError("the file is damaged");
     return {Tensor::scalar(i)};
   });
-  EXPECT_EQ(error_of(
-                [&] {
-                  stack(*dataset, {3, 4, 5});
-                },
-                Code::kDataLoss),
+  EXPECT_EQ(error_of([&] { stack(*dataset, {3, 4, 5}); }, Code::kDataLoss),
             "data loader: example 4, at position 101: the file is damaged");
 }
 

@@ -207,7 +207,9 @@ TEST_F(Writing, TheFirstRecordHasTheVersionAndWholeSeconds) {  // EV-2
 }
 
 TEST_F(Writing, AWriterThatGoesOutOfScopeIsClosed) {  // EV-12
-  { FileWriter(logdir(), options()).add_scalar("t", 1, 7); }
+  {
+    FileWriter(logdir(), options()).add_scalar("t", 1, 7);
+  }
   EXPECT_THAT(steps(), ElementsAre(7));
 }
 

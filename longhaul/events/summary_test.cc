@@ -53,9 +53,7 @@ TEST(Summary, AHistogramOfNoNumbersIsRefused) {
 }
 
 TEST(Summary, WhatIsNoNumberIsRefusedByItsTag) {
-  EXPECT_THAT(invalid_argument([] {
-                scalar_summary("s", Tensor::of<float>({1, 2}));
-              }),
+  EXPECT_THAT(invalid_argument([] { scalar_summary("s", Tensor::of<float>({1, 2})); }),
               HasSubstr("summary s: a scalar is one number, not float[2]"));
   EXPECT_THAT(invalid_argument([] { scalar_summary("s", Tensor::scalar("text")); }), HasSubstr("not string[]"));
   EXPECT_THAT(invalid_argument([] { histogram_summary("h", Tensor::scalar("text")); }), HasSubstr("summary h: "));

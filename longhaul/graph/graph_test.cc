@@ -121,9 +121,7 @@ TEST_F(GraphTest, RefusesWhatDoesNotFit) {
   const Output c = constant(root_, "c", Tensor::of<float>({1, 2}));
   EXPECT_THAT(message_thrown_by([&] { root_.add("Assign", "a", {c, c}); }), HasSubstr("must be a variable"));
   const Output v = variable("v", {3});
-  EXPECT_THAT(message_thrown_by([&] {
-                root_.add("Assign", "a", {v, c});
-              }),
+  EXPECT_THAT(message_thrown_by([&] { root_.add("Assign", "a", {v, c}); }),
               HasSubstr("Assign requires shapes of both tensors to match."));
   EXPECT_EQ(root_.add("Assign", "a", {variable("u", {2}), c}).output().shape(), Shape({2}));
 }

@@ -120,23 +120,18 @@ TEST(Example, ErrorsNameTheExampleAndTheKey) {
   EXPECT_THAT(error_of([&] { parse_examples(Tensor::of<std::string>({""}), names, spec); }),
               HasSubstr("example first: feature f: "));
   EXPECT_THAT(error_of([&] { parse_single_example("", spec); }), HasSubstr("the example: feature f: "));
-  EXPECT_THAT(error_of([&] {
-                parse({ExampleBuilder().floats("f", {1, 2, 3})}, {.dense = {{"f", kFloat, {-1, 2}, {}}}});
-              }),
-              HasSubstr("3 values, no multiple of 2"));
+  EXPECT_THAT(
+      error_of([&] { parse({ExampleBuilder().floats("f", {1, 2, 3})}, {.dense = {{"f", kFloat, {-1, 2}, {}}}}); }),
+      HasSubstr("3 values, no multiple of 2"));
 }
 
 TEST(Example, ASpecThatCannotBeMetIsRefused) {
   EXPECT_THAT(error_of([] { parse({}, {.sparse = {{"a", kInt32}}}); }), HasSubstr("feature a cannot be int32"));
   EXPECT_THAT(error_of([] { parse({}, {.sparse = {{"a", kFloat}, {"a", kFloat}}}); }), HasSubstr("wanted twice"));
   EXPECT_THAT(error_of([] { parse({}, {.dense = {{"a", kFloat, {2, -1}, {}}}}); }), HasSubstr("cannot be [2,?]"));
-  EXPECT_THAT(error_of([] {
-                parse({}, {.dense = {{"a", kFloat, {3}, Tensor::of<float>({1, 2})}}});
-              }),
+  EXPECT_THAT(error_of([] { parse({}, {.dense = {{"a", kFloat, {3}, Tensor::of<float>({1, 2})}}}); }),
               HasSubstr("has 2 values"));
-  EXPECT_THAT(error_of([] {
-                parse({}, {.dense = {{"a", kFloat, {}, Tensor::scalar("x")}}});
-              }),
+  EXPECT_THAT(error_of([] { parse({}, {.dense = {{"a", kFloat, {}, Tensor::scalar("x")}}}); }),
               HasSubstr("the default of feature a is string"));
 }
 
@@ -222,9 +217,7 @@ TEST(SparseTensor, NoShapeIsBelievedBeyondTheBytesOfItsTensor) {
   large.mutable_tensor_shape()->add_dim()->set_size(1 << 24);
   large.add_string_val("x");
   const std::vector<std::string> row(3, proto::serialize(large));
-  EXPECT_THAT(error_of([&] {
-                deserialize_many_sparse(Tensor::of(Shape{1, 3}, row), kString);
-              }),
+  EXPECT_THAT(error_of([&] { deserialize_many_sparse(Tensor::of(Shape{1, 3}, row), kString); }),
               HasSubstr("claims the shape [16777216]"));
 }
 

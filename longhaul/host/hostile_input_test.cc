@@ -36,8 +36,7 @@ class HostileInput : public ::testing::Test {
   }
 
   Reader::Records read(Reader& reader, int64_t limit = 1) {
-    return reader.read(
-        limit, [&] { return path(); }, FileSystem::real());
+    return reader.read(limit, [&] { return path(); }, FileSystem::real());
   }
 
   std::string refusal(Reader& reader) {

@@ -67,9 +67,7 @@ TEST(ConstantTable, ItIsInitialisedOnce) {
   ConstantTable table(kString, kInt64);
   table.initialize(kWords, kNumbers);
   EXPECT_NO_THROW(table.initialize(Tensor::of<std::string>({"moon", "sun"}), Tensor::of<int64_t>({8, 7})));
-  EXPECT_THAT(error_of([&] {
-                table.initialize(kWords, Tensor::of<int64_t>({7, 9}));
-              }),
+  EXPECT_THAT(error_of([&] { table.initialize(kWords, Tensor::of<int64_t>({7, 9})); }),
               HasSubstr("already initialized with different data"));
   EXPECT_EQ(table.find(kWords, Tensor::scalar<int64_t>(-1)).flat<int64_t>()[1], 8);
 }

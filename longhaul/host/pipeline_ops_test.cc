@@ -107,9 +107,7 @@ TEST_F(PipelineOpsTest, AReadersStateCanBeKeptAndRestored) {
   EXPECT_EQ(session.run(value).item<std::string>(), "4");
   session.run(restore, {{given, kept}});
   EXPECT_EQ(session.run(value).item<std::string>(), "2");
-  EXPECT_THAT(error_of([&] {
-                session.run(restore, {{given, Tensor::scalar("\xff")}});
-              }),
+  EXPECT_THAT(error_of([&] { session.run(restore, {{given, Tensor::scalar("\xff")}}); }),
               HasSubstr("Could not parse state for TextLineReader"));
 }
 
@@ -265,20 +263,14 @@ TEST_F(PipelineOpsTest, CallsThatCannotWorkAreRefusedWhenTheGraphIsBuilt) {
   EXPECT_THAT(error_of([&] { ops::fixed_length_record_reader(root, 0); }), HasSubstr("record_bytes must be positive"));
   EXPECT_THAT(error_of([&] { ops::text_line_reader(root, {.skip_header_lines = -1}); }), HasSubstr("not be negative"));
   EXPECT_THAT(error_of([&] { ops::decode_csv(root, text, {}); }), HasSubstr("one column at least"));
-  EXPECT_THAT(error_of([&] {
-                ops::decode_csv(root, text, {Tensor::scalar("")}, {.select_cols = {1, 2}});
-              }),
+  EXPECT_THAT(error_of([&] { ops::decode_csv(root, text, {Tensor::scalar("")}, {.select_cols = {1, 2}}); }),
               HasSubstr("2 select_cols for 1 record_defaults"));
   EXPECT_THAT(error_of([&] { ops::decode_csv(root, text, {Tensor::of<bool>({true})}); }), HasSubstr("cannot be bool"));
   EXPECT_THAT(error_of([&] { ops::decode_raw(root, text, kString); }), HasSubstr("of a fixed size"));
-  EXPECT_THAT(error_of([&] {
-                ops::parse_example(root, text, {{"x", VarLenFeature{kInt32}}});
-              }),
+  EXPECT_THAT(error_of([&] { ops::parse_example(root, text, {{"x", VarLenFeature{kInt32}}}); }),
               HasSubstr("a feature cannot be int32"));
   EXPECT_THAT(error_of([&] { ops::reshape_any(root, text, {2, 3}); }), HasSubstr("cannot reshape [1] to [2,3]"));
-  EXPECT_THAT(error_of([&] {
-                ops::mask_rows(root, text, ops::constant(root, Tensor::of<bool>({true, false})));
-              }),
+  EXPECT_THAT(error_of([&] { ops::mask_rows(root, text, ops::constant(root, Tensor::of<bool>({true, false}))); }),
               HasSubstr("a mask of shape [2] for 1 rows"));
   EXPECT_THAT(error_of([&] { ops::pack(root, {text, strings({"a", "b"})}); }), HasSubstr("[1] and [2] differ"));
 }

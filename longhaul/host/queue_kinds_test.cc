@@ -124,9 +124,7 @@ TEST(PaddingFIFOQueue, FillsUpEachDimension) {
 TEST(PaddingFIFOQueue, ABatchOfNothingHasNoSize) {
   Queue queue({.kind = "PaddingFIFOQueue", .name = "q", .signature = {{kInt64}, {Shape{-1, 4}}}}, make_fifo_store());
   EXPECT_EQ(queue.dequeue_many(0)[0].shape(), (Shape{0, 0, 4}));
-  EXPECT_THAT(error_of_call([&] {
-                queue.enqueue({Tensor::of<int64_t>({1, 3}, {1, 2, 3})});
-              }),
+  EXPECT_THAT(error_of_call([&] { queue.enqueue({Tensor::of<int64_t>({1, 3}, {1, 2, 3})}); }),
               HasSubstr("Shape mismatch in tuple component 0. Expected [?,4], got [1,3]"));
 }
 

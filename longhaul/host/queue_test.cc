@@ -82,9 +82,7 @@ TEST_F(QueueTest, AnEnqueueOnAClosedQueueIsCancelled) {  // SG-5
   const auto queue = fifo(3);
   queue->close(/*cancel_pending_enqueues=*/false);
   EXPECT_EQ(error_of_call([&] { queue->enqueue(number(1)); }), "CANCELLED: FIFOQueue 'q' is closed.");
-  EXPECT_EQ(error_of_call([&] {
-              queue->enqueue_many(std::vector<Tensor>{Tensor::of<int64_t>({1, 2})});
-            }),
+  EXPECT_EQ(error_of_call([&] { queue->enqueue_many(std::vector<Tensor>{Tensor::of<int64_t>({1, 2})}); }),
             "CANCELLED: FIFOQueue 'q' is closed.");
   EXPECT_EQ(queue->size(), 0u);
 }

@@ -86,11 +86,7 @@ TEST_F(ReaderErrors, AnErrorThatIsLeftOverIsForgottenWithWhatWasBefore) {
     const auto a_and_none = [&] { return std::exchange(first, false) ? path : none; };
     EXPECT_THAT(reader.read(5, a_and_none, FileSystem::real()).values, ElementsAre("a"));
     restore ? reader.restore_state(fresh) : reader.reset();
-    EXPECT_THAT(reader
-                    .read(
-                        1, [&] { return path; }, FileSystem::real())
-                    .values,
-                ElementsAre("a"));
+    EXPECT_THAT(reader.read(1, [&] { return path; }, FileSystem::real()).values, ElementsAre("a"));
     reader.reset();
   }
 }
@@ -104,11 +100,7 @@ TEST_F(ReaderErrors, AnErrorOfOneCallsWaitIsNotTheNextCalls) {
     return path;
   };
   EXPECT_THAT(reader.read(5, late, FileSystem::real()).values, ElementsAre("a"));
-  EXPECT_THAT(reader
-                  .read(
-                      1, [&] { return path; }, FileSystem::real())
-                  .values,
-              ElementsAre("a"));
+  EXPECT_THAT(reader.read(1, [&] { return path; }, FileSystem::real()).values, ElementsAre("a"));
 }
 
 // Of each format a file that takes several reads, and each of them fails once: nothing is lost or read twice.

@@ -269,8 +269,7 @@ TEST_F(ReaderTest, ItsStateBringsItBackIntoTheMiddleOfAFile) {
 
 TEST_F(ReaderTest, BytesThatAreNoStateAreRefusedAndChangeNothing) {
   Reader reader("reader", names_alone());
-  reader.read(
-      2, [] { return "x"; }, FileSystem::real());
+  reader.read(2, [] { return "x"; }, FileSystem::real());
   const std::string state = reader.serialize_state();
   proto::ReaderBaseState wrong;
   wrong.set_work_started(3);

@@ -51,7 +51,8 @@ Output placeholder_with_default(const Scope& scope, const Output& value, Shape s
 
 Output constant(const Scope& scope, Tensor value, std::string_view name = "Const");
 template <typename T>
-requires std::is_arithmetic_v<T> Output constant(const Scope& scope, T value, std::string_view name = "Const") {
+  requires std::is_arithmetic_v<T>
+Output constant(const Scope& scope, T value, std::string_view name = "Const") {
   return constant(scope, Tensor::scalar(value), name);
 }
 

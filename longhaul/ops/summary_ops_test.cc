@@ -179,9 +179,7 @@ TEST_F(SummaryOps, WhatCannotBeShownIsRefusedWhereItIsSeen) {
   const Output text = ops::constant(root_, Tensor::scalar("text")), one = ops::constant(root_, 1.0f);
   EXPECT_THAT(refused([&] { summary::scalar(root_, "s", text); }), HasSubstr("s (ScalarSummary): the values must be"));
   EXPECT_THAT(refused([&] { summary::histogram(root_, "h", text); }), HasSubstr("not string"));
-  EXPECT_THAT(refused([&] {
-                summary::image(root_, "i", zeros({2, 3, 1}));
-              }),
+  EXPECT_THAT(refused([&] { summary::image(root_, "i", zeros({2, 3, 1})); }),
               HasSubstr("Tensor must be 4-D with last dim 1, 3, or 4, not [2,3,1]"));
   EXPECT_THAT(refused([&] { summary::image(root_, "i2", zeros({1, 2, 3, 2})); }), HasSubstr("1, 3, or 4"));
   EXPECT_THAT(refused([&] { summary::image(root_, "i3", constant<int32_t>({1, 1, 1, 1}, {1})); }), HasSubstr("int32"));

@@ -61,18 +61,12 @@ TEST_F(TrainingArguments, ASchedulesNumbersAreInTheirRange) {
 }
 
 TEST_F(TrainingArguments, BoundariesIncreaseAndAreOneLessThanTheirValues) {
-  EXPECT_THAT(error_of([&] {
-                ops::piecewise_constant(root_, step_, {10, 20}, {1, 2});
-              }),
+  EXPECT_THAT(error_of([&] { ops::piecewise_constant(root_, step_, {10, 20}, {1, 2}); }),
               HasSubstr("boundaries should be 1 less than the length of values, not 2 beside 2"));
   EXPECT_THAT(error_of([&] { ops::piecewise_constant(root_, step_, {}, {}); }), HasSubstr("not 0 beside 0"));
-  EXPECT_THAT(error_of([&] {
-                ops::piecewise_constant(root_, step_, {10, 30, 20}, {1, 2, 3, 4});
-              }),
+  EXPECT_THAT(error_of([&] { ops::piecewise_constant(root_, step_, {10, 30, 20}, {1, 2, 3, 4}); }),
               HasSubstr("the boundaries must increase, 20 comes after 30"));
-  EXPECT_THAT(error_of([&] {
-                ops::piecewise_constant(root_, step_, {10, 10}, {1, 2, 3});
-              }),
+  EXPECT_THAT(error_of([&] { ops::piecewise_constant(root_, step_, {10, 10}, {1, 2, 3}); }),
               HasSubstr("10 comes after 10"));
 }
 

@@ -211,7 +211,7 @@ class Prober {
       results->push_back({tensor.defined() ? dtype_of(tensor.scalar_type()) : kFloat,
                           tensor.defined() ? shape_of(tensor) : Shape::unknown_rank()});
     } else if (value.isTensorList()) {
-      for (const at::Tensor& tensor : value.toTensorList())
+      for (const at::Tensor& tensor : value.toTensorVector())
         results->push_back({dtype_of(tensor.scalar_type()), shape_of(tensor)});
     } else {
       throw InvalidArgumentError(

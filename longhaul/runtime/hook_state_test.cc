@@ -27,19 +27,13 @@ class Validation : public SessionRunHook {
     ops::program_variable(Scope(graph), "validation",
                           {.dtype = kInt64,
                            .shape = {2},
-                           .read =
-                               [this] {
-                                 return Tensor::of<int64_t>({last_, count_});
-                               },
+                           .read = [this] { return Tensor::of<int64_t>({last_, count_}); },
                            .assign =
                                [this](const Tensor& value) {
                                  last_ = value.flat<int64_t>()[0];
                                  count_ = value.flat<int64_t>()[1];
                                },
-                           .initial =
-                               [] {
-                                 return Tensor::of<int64_t>({0, 0});
-                               }});
+                           .initial = [] { return Tensor::of<int64_t>({0, 0}); }});
   }
   const SessionRunArgs* before_run(SessionRunContext& context) override {
     if (when_ == When::kBeforeTheNext) validate_if_due(context.session());

@@ -73,9 +73,8 @@ TEST_F(LossShapes, ABatchOfAnotherSizeIsRefusedByTheCrossEntropy) {
   const Operation train = GradientDescentOptimizer(0.1).minimize(loss, ops::global_step(root));
   const auto session = new_session("", graph);
   session->run(ops::global_variables_initializer(root));
-  EXPECT_THAT(message_thrown_by([&] {
-                session->run(train, {{x, zeros({64, 4})}, {labels, Tensor::of(std::vector<int64_t>(32))}});
-              }),
+  EXPECT_THAT(message_thrown_by(
+                  [&] { session->run(train, {{x, zeros({64, 4})}, {labels, Tensor::of(std::vector<int64_t>(32))}}); }),
               AllOf(StartsWith("cross_entropy_loss/nll_loss (aten::nll_loss_forward)"), HasSubstr("64"),
                     HasSubstr("32"), Not(HasSubstr("gradients/"))));
 }
@@ -93,9 +92,7 @@ TEST_F(LossShapes, TheLossItselfIsRefusedAsItsGradientIs) {
   const Output loss = ops::mse_loss(root, prediction, y);
   const auto session = new_session("", graph);
   session->run(ops::global_variables_initializer(root));
-  EXPECT_THAT(message_thrown_by([&] {
-                session->run(loss, {{x, zeros({64, 4})}, {y, zeros({1, 1})}});
-              }),
+  EXPECT_THAT(message_thrown_by([&] { session->run(loss, {{x, zeros({64, 4})}, {y, zeros({1, 1})}}); }),
               HasSubstr("the target y:0 is [1,1]"));
 }
 
@@ -105,9 +102,8 @@ TEST_F(LossShapes, AnErrorInAGradientNamesWhatWasDifferentiated) {
   const Output gradient = ops::gradients(root, {scaled}, {prediction}, {grad})[0];
   const auto session = new_session("", graph);
   session->run(ops::global_variables_initializer(root));
-  const std::string message = message_thrown_by([&] {
-    session->run(gradient, {{x, zeros({2, 4})}, {y, zeros({3, 1})}, {grad, zeros({2, 1})}});
-  });
+  const std::string message = message_thrown_by(
+      [&] { session->run(gradient, {{x, zeros({2, 4})}, {y, zeros({3, 1})}, {grad, zeros({2, 1})}}); });
   EXPECT_THAT(message, AllOf(StartsWith(scaled.op().name() + " (aten::mul"), HasSubstr("y:0 float[?,1]"),
                              HasSubstr("its gradient cannot be computed: gradients/")));
 }

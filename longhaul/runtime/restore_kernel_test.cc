@@ -78,11 +78,8 @@ TEST_F(RestoreKernel, GivesWhatWasSaved) {
 }
 
 TEST_F(RestoreKernel, AnotherDtypeIsRefusedByName) {
-  EXPECT_THAT(
-      [&] {
-        restore({"large", "small"}, {kFloat, kFloat});
-      },
-      ::testing::ThrowsMessage<InvalidArgumentError>(HasSubstr("small in " + prefix_ + " has the original")));
+  EXPECT_THAT([&] { restore({"large", "small"}, {kFloat, kFloat}); },
+              ::testing::ThrowsMessage<InvalidArgumentError>(HasSubstr("small in " + prefix_ + " has the original")));
 }
 
 }  // namespace

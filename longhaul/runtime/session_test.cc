@@ -54,13 +54,9 @@ TEST_F(SessionTest, FetchesTensorsOperationsAndNames) {  // SG-2
   EXPECT_THROW(sess->run("nothing:0"), NotFoundError);
   EXPECT_THAT(message_thrown_by([&] { sess->run(sum); }),
               HasSubstr("You must feed a value for placeholder tensor 'x'"));
-  EXPECT_THAT(message_thrown_by([&] {
-                sess->run(sum, {{x, Tensor::of<int64_t>({1, 1})}});
-              }),
+  EXPECT_THAT(message_thrown_by([&] { sess->run(sum, {{x, Tensor::of<int64_t>({1, 1})}}); }),
               HasSubstr("Cannot feed a int64 value"));
-  EXPECT_THAT(message_thrown_by([&] {
-                sess->run(sum, {{x, Tensor::scalar(1.f)}});
-              }),
+  EXPECT_THAT(message_thrown_by([&] { sess->run(sum, {{x, Tensor::scalar(1.f)}}); }),
               HasSubstr("Cannot feed value of shape []"));
 }
 
@@ -89,9 +85,7 @@ TEST_F(SessionTest, FeedsThatDoNotFitAreNamed) {
               HasSubstr("1 value given for 2 feeds: images:0, labels:0: give one for each, in this order"));
   EXPECT_THAT(message_thrown_by([&] { call(value, Tensor()); }),
               HasSubstr("Cannot feed an undefined Tensor for tensor 'labels:0', which is float[?,4]: it was never"));
-  EXPECT_THAT(message_thrown_by([&] {
-                call(value, Tensor(kFloat, {2, 3}));
-              }),
+  EXPECT_THAT(message_thrown_by([&] { call(value, Tensor(kFloat, {2, 3})); }),
               HasSubstr("Cannot feed value of shape [2,3] for tensor 'labels:0', which has shape [?,4]"));
   EXPECT_THAT(message_thrown_by([&] { sess->make_callable(x, {ops::group(root_, {}, "nothing")}); }),
               HasSubstr("nothing (NoOp) cannot be fed: it is an operation, and its tensors are none"));
@@ -208,9 +202,7 @@ TEST_F(SessionTest, AnUpdateGivesTheNewValue) {
 
 TEST_F(SessionTest, AnOperatorThatWritesIntoItsArgumentsIsRefused) {
   const Output c = ops::constant(root_, Tensor::of<float>({1, 2}));
-  EXPECT_THAT(message_thrown_by([&] {
-                ops::aten(root_, "aten::add_.Tensor", "bad", {{"self", c}, {"other", c}});
-              }),
+  EXPECT_THAT(message_thrown_by([&] { ops::aten(root_, "aten::add_.Tensor", "bad", {{"self", c}, {"other", c}}); }),
               HasSubstr("it writes into its argument 'self'"));
 }
 
@@ -345,9 +337,7 @@ TEST_F(SessionTest, ARunOverItsTimeFails) {
 TEST_F(SessionTest, AnErrorInARunNamesTheOperation) {
   const Output x = ops::placeholder(root_, kFloat, Shape::unknown_rank(), "x");
   const Output y = ops::aten(root_, "aten::mm", "product", {{"self", x}, {"mat2", x}}).output();
-  EXPECT_THAT(message_thrown_by([&] {
-                session()->run(y, {{x, Tensor::of<float>({1, 2})}});
-              }),
+  EXPECT_THAT(message_thrown_by([&] { session()->run(y, {{x, Tensor::of<float>({1, 2})}}); }),
               HasSubstr("product (aten::mm)"));
 }
 

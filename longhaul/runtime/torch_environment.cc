@@ -35,21 +35,37 @@ std::string instructions() {
   return std::regex_search(config, match, std::regex("CPU capability usage: (\\S+)")) ? match[1].str() : "";
 }
 
-// "OpenBLAS 0.3.21 Haswell": its version and which of its kernels it has chosen.
-std::string openblas() {
-  const std::string config = openblas_get_config();
+// "OpenBLAS 0.3.21 Haswell": its version and which of its kernels it has chosen. A libtorch that has MKL within calls
+// no other. Empty: it is not known.
+std::string blas() {
   std::smatch match;
+  const std::string torch_config = at::show_config();
+  if (std::regex_search(torch_config, match, std::regex("Math Kernel Library Version (\\S+)")))
+    return "MKL " + match[1].str();
+  if (openblas_get_config == nullptr) return "";
+  const std::string config = openblas_get_config();
   const bool found = std::regex_search(config, match, std::regex("^\\S+ \\S+"));
   const std::string core = openblas_get_corename != nullptr ? openblas_get_corename() : "";
   return (found ? match[0].str() : config) + " " + core;
 }
 
+// Of our own loops.
+std::string compiler() {
+#ifdef __clang__
+  return "Clang " __clang_version__;
+#else
+  return "GCC " __VERSION__;
+#endif
+}
+
 // What does not change while the process runs; regular expressions over a long text are not for every save.
 const Environment& constant_facts() {
   static const auto* facts = [] {
-    auto* known = new Environment{
-        {"libtorch", TORCH_VERSION}, {"processor", processor()}, {"vector instructions", instructions()}};
-    if (openblas_get_config != nullptr) known->emplace("BLAS", openblas());
+    auto* known = new Environment{{"libtorch", TORCH_VERSION},
+                                  {"compiler", compiler()},
+                                  {"processor", processor()},
+                                  {"vector instructions", instructions()}};
+    if (const std::string name = blas(); !name.empty()) known->emplace("BLAS", name);
     return known;
   }();
   return *facts;
@@ -60,7 +76,6 @@ const Environment& constant_facts() {
 Environment torch_environment() {
   Environment facts = constant_facts();
   facts["threads"] = std::to_string(at::get_num_threads());
-  facts["threads between operations"] = std::to_string(at::get_num_interop_threads());
   if (openblas_get_num_threads != nullptr) facts["BLAS threads"] = std::to_string(openblas_get_num_threads());
   return facts;
 }

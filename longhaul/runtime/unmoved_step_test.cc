@@ -30,10 +30,7 @@ class Model {
          .shape = {4},
          .read = [this] { return Tensor::of(numbers); },
          .assign = [this](const Tensor& value) { std::memcpy(numbers.data(), value.data(), value.size_bytes()); },
-         .initial =
-             [] {
-               return Tensor::of<float>({0, 0, 0, 0});
-             }});
+         .initial = [] { return Tensor::of<float>({0, 0, 0, 0}); }});
   }
 
   Graph graph;

@@ -27,8 +27,8 @@ class Fetch {
   Fetch(std::string name) : name_(std::move(name)) {}
   Fetch(const char* name) : name_(name) {}
   template <typename T>
-  requires(std::is_convertible_v<const T&, Output> && !std::is_same_v<T, Output>) Fetch(const T& variable)
-      : Fetch(Output(variable)) {}
+    requires(std::is_convertible_v<const T&, Output> && !std::is_same_v<T, Output>)
+  Fetch(const T& variable) : Fetch(Output(variable)) {}
 
   // The operation or output meant. NotFoundError: the graph has no such name. InvalidArgumentError: it is of another
   // graph.
@@ -100,8 +100,8 @@ class Callable {
 
   // One argument for each feed that was named, one result for each fetch.
   template <typename... Ts>
-  requires(std::is_convertible_v<const Ts&, const Tensor&>&&...) std::vector<Tensor>
-  operator()(const Ts&... feeds) const {
+    requires(std::is_convertible_v<const Ts&, const Tensor&> && ...)
+  std::vector<Tensor> operator()(const Ts&... feeds) const {
     const std::array<const Tensor*, sizeof...(Ts)> pointers{&static_cast<const Tensor&>(feeds)...};
     std::vector<Tensor> results;
     run_->call(pointers, &results);

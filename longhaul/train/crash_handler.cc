@@ -86,7 +86,7 @@ void pass_on(int signal, siginfo_t* info, void* context) {
 }
 
 bool is_default(int signal) {
-  struct sigaction now {};
+  struct sigaction now{};
   return sigaction(signal, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL;
 }
 
@@ -113,7 +113,7 @@ bool is_ours(const struct sigaction& action) {
 
 // What the one of before had blocked meanwhile is blocked for it now.
 struct sigaction action_over(const struct sigaction& other) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = handle;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | (other.sa_flags & (SA_RESTART | SA_NODEFER));
   action.sa_mask = other.sa_mask;
@@ -136,7 +136,7 @@ class Handlers {
   }
   void uninstall() {
     for (const int signal : signals_for({SignalUse::kCrash})) {
-      struct sigaction now {};
+      struct sigaction now{};
       if (!is_installed(signal) || sigaction(signal, nullptr, &now) != 0 || !is_ours(now)) continue;
       sigaction(signal, &before[static_cast<size_t>(signal)], nullptr);
       installed_[static_cast<size_t>(signal)] = false;

@@ -48,13 +48,12 @@ int make_file(const std::string& path, int64_t run) {
 }
 
 bool has_lines(int fd, int64_t begin) {
-  struct stat info {};
+  struct stat info{};
   return ::fstat(fd, &info) == 0 && info.st_size > begin;
 }
 
 bool is_named(int fd, const std::string& path) {
-  struct stat held {
-  }, named{};
+  struct stat held{}, named{};
   return ::fstat(fd, &held) == 0 && ::stat(path.c_str(), &named) == 0 && held.st_ino == named.st_ino &&
          held.st_dev == named.st_dev;
 }

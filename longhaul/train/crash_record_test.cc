@@ -26,8 +26,7 @@ constexpr int64_t kRun = 7;
 class CrashRecordTest : public ::testing::Test {
  protected:
   // The status as waitpid(2) gives it; a body that returns ends the process with 0 and the record left behind.
-  int run(
-      const std::function<void()>& body, const std::function<void()>& before = [] {}) {
+  int run(const std::function<void()>& body, const std::function<void()>& before = [] {}) {
     const pid_t child = fork();
     if (child == 0) {
       before();
@@ -51,7 +50,7 @@ void fault() {
 }
 
 void set_handler(int signal, void (*handler)(int), int flags = 0) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = flags;
   sigemptyset(&action.sa_mask);
@@ -59,7 +58,7 @@ void set_handler(int signal, void (*handler)(int), int flags = 0) {
 }
 
 struct sigaction action_of(int signal) {
-  struct sigaction action {};
+  struct sigaction action{};
   sigaction(signal, nullptr, &action);
   return action;
 }
@@ -180,7 +179,7 @@ TEST_F(CrashRecordTest, TheHandlerOfBeforeGetsWhatIsKnownOfTheFault) {
                          [] {
                            page =
                                static_cast<char*>(mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-                           struct sigaction action {};
+                           struct sigaction action{};
                            action.sa_flags = SA_SIGINFO;
                            action.sa_sigaction = [](int, siginfo_t* info, void* context) {
                              _exit(info->si_addr == page && context != nullptr ? 42 : 1);
@@ -201,10 +200,7 @@ TEST_F(CrashRecordTest, AHandlerThatRaisesTheSignalAgainHasLetItDie) {
 }
 
 TEST_F(CrashRecordTest, AHandlerThatIsForOnceIsCalledOnce) {
-  const int status = run(fault, [] {
-    set_handler(
-        SIGSEGV, [](int) {}, SA_RESETHAND);
-  });
+  const int status = run(fault, [] { set_handler(SIGSEGV, [](int) {}, SA_RESETHAND); });
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV) << status;
   EXPECT_EQ(recorded(), SIGSEGV);
 }
@@ -273,7 +269,9 @@ TEST_F(CrashRecordTest, WithTheLastOneTheHandlersOfBeforeAreBack) {
   const struct sigaction before = action_of(SIGSEGV);
   {
     const CrashRecord first(path(), kRun);
-    { const CrashRecord second(directory_.file("other"), kRun); }
+    {
+      const CrashRecord second(directory_.file("other"), kRun);
+    }
     EXPECT_NE(action_of(SIGSEGV).sa_sigaction, before.sa_sigaction);
   }
   EXPECT_EQ(action_of(SIGSEGV).sa_sigaction, before.sa_sigaction);
@@ -282,12 +280,12 @@ TEST_F(CrashRecordTest, WithTheLastOneTheHandlersOfBeforeAreBack) {
 
 // It stays, and calls ours, which is not installed over it by the next one: they would call each other for ever.
 TEST_F(CrashRecordTest, AHandlerThatIsPutOnTopStaysThere) {
-  static struct sigaction under {};
+  static struct sigaction under{};
   const std::string other = directory_.file("other");
   const int status = run([&] {
     auto first = std::make_unique<CrashRecord>(other, kRun);
     under = action_of(SIGILL);
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_flags = SA_SIGINFO;
     action.sa_sigaction = [](int signal, siginfo_t* info, void* context) { under.sa_sigaction(signal, info, context); };
     sigaction(SIGILL, &action, nullptr);

@@ -60,9 +60,7 @@ TEST_F(ElementSourceTest, AWrongElementIsAnErrorThatNamesTheQueue) {
   Coordinator coord;
   start_queue_runners(session, coord);
   EXPECT_THAT(error_of([&] { coord.join(); }), ::testing::HasSubstr("FIFOQueue 'fifo_queue': Shape mismatch"));
-  EXPECT_THROW(enqueue_from(
-                   root, queue, [] { return std::nullopt; }, 0),
-               InvalidArgumentError);
+  EXPECT_THROW(enqueue_from(root, queue, [] { return std::nullopt; }, 0), InvalidArgumentError);
 }
 
 }  // namespace

@@ -15,6 +15,7 @@
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/meta_info.h"
+#include "longhaul/graph/type_attrs.h"
 #include "longhaul/io/crc64.h"
 #include "longhaul/ops/data_position.h"
 #include "longhaul/ops/program_variable.h"
@@ -76,6 +77,7 @@ void for_each_that_counts(const proto::GraphDef& graph_def,
     if (is_for_saving || is_string_constant(node)) continue;
     proto::NodeDef counted = node;
     counted.mutable_attr()->erase(kExpectedShapeAttr);
+    remove_type_attrs(&counted);
     for (const char* fact : ops::kInputFacts) counted.mutable_attr()->erase(ops::input_fact_attr(fact));
     take(node.name(), proto::serialize(counted));
   }
@@ -137,10 +139,15 @@ Operation variable_of(const Output& read) {
 constexpr const char* kOtherExamples =
     "its position in that input means other examples now: of this epoch some come again, and others do not come";
 
-// Of an input that only one of the two has nothing is to be said: earlier versions did not record them.
-void remove_one_sided_inputs(Environment& then, Environment& now) {
+// Earlier versions recorded no inputs and no compiler, and threads that no result depends on.
+bool other_versions_lack(const std::string& fact) {
+  return ops::is_input_fact(fact) || fact == "compiler" || fact == "threads between operations";
+}
+
+void remove_what_other_versions_lack(Environment& then, Environment& now) {
   const auto remove_from = [](Environment& one, const Environment& other) {
-    std::erase_if(one, [&](const auto& fact) { return ops::is_input_fact(fact.first) && !other.contains(fact.first); });
+    std::erase_if(one,
+                  [&](const auto& fact) { return other_versions_lack(fact.first) && !other.contains(fact.first); });
   };
   remove_from(then, now);
   remove_from(now, then);
@@ -152,6 +159,15 @@ bool has_other_examples(const Environment& then, const Environment& now) {
     if (!ops::is_input_fact(fact.first) || then.at(fact.first) == fact.second) return false;
     return !fact.first.ends_with(" batch_size") && !fact.first.ends_with(" num_replicas");
   });
+}
+
+// A processor that has AVX512 has AVX2 too.
+bool can_use_its_instructions(const Environment& then, const Environment& now) {
+  const auto is = [](const Environment& facts, const char* instructions) {
+    const auto found = facts.find("vector instructions");
+    return found != facts.end() && found->second == instructions;
+  };
+  return is(then, "AVX2") && is(now, "AVX512");
 }
 
 }  // namespace
@@ -227,9 +243,10 @@ void warn_of_differences(FileSystem& files, const std::string& prefix, Environme
   auto then = environment_beside(files, prefix);
   if (!then) return;
   remove_nan_record(*then);
-  remove_one_sided_inputs(*then, now);
+  remove_what_other_versions_lack(*then, now);
   const bool other_graph = std::exchange((*then)[kGraph], "") != std::exchange(now[kGraph], "");
   std::vector<std::string> found = differences(*then, now);
+  if (can_use_its_instructions(*then, now)) found.push_back("ATEN_CPU_CAPABILITY=avx2 gives this run those of then");
   if (has_other_examples(*then, now)) found.push_back(kOtherExamples);
   if (other_graph) found.push_back(graph_difference(files, path, graph));
   if (found.empty()) return;

@@ -121,6 +121,31 @@ TEST_F(EnvironmentOfCheckpoints, ADifferenceIsWarnedOfOnceAndRestored) {
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
 }
 
+TEST_F(EnvironmentOfCheckpoints, WhatEarlierVersionsRecordedOtherwiseIsNotWarnedOf) {
+  Saver saver(options);
+  {
+    const Facts facts(Environment{{"threads", "2"}, {"threads between operations", "1"}});
+    saver.save(*session, path);
+  }
+  const Facts facts(Environment{{"threads", "2"}, {"compiler", "GCC 12.2.0"}});
+  const LogRecorder log;
+  saver.restore(*session, path);
+  EXPECT_EQ(log.text(LogLevel::kWarning), "");
+}
+
+TEST_F(EnvironmentOfCheckpoints, InstructionsThatThisRunCouldUseAreTold) {
+  Saver saver(options);
+  {
+    const Facts facts(Environment{{"vector instructions", "AVX2"}});
+    saver.save(*session, path);
+  }
+  const Facts facts(Environment{{"vector instructions", "AVX512"}});
+  const LogRecorder log;
+  saver.restore(*session, path);
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              AllOf(HasSubstr("AVX2, this run has AVX512"), HasSubstr("ATEN_CPU_CAPABILITY=avx2")));
+}
+
 TEST_F(EnvironmentOfCheckpoints, AnotherGraphIsNamedByWhatIsNotTheSame) {
   Saver saver(options);
   const std::string saved = save(saver);

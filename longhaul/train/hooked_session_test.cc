@@ -121,9 +121,7 @@ TEST_F(HookedSessionTest, FeedsOfAllAreMerged) {  // MH-3
 TEST_F(HookedSessionTest, ATensorIsFedByOneOnly) {  // MH-3
   add_hook()->wants = {.feeds = {{b, number(5)}}};
   HookedSession with_caller(raw, hooks);
-  EXPECT_THAT(error_of([&] {
-                run(with_caller, {.fetches = {b}, .feeds = {{"b:0", number(1)}}});
-              }),
+  EXPECT_THAT(error_of([&] { run(with_caller, {.fetches = {b}, .feeds = {{"b:0", number(1)}}}); }),
               HasSubstr("Same tensor is fed by a hook and the caller: b:0"));
   EXPECT_THAT(error_of([&] {
                 run(with_caller, {.fetches = {b}, .feeds = {{b, number(1)}}, .options = {.timeout = Seconds{1}}});

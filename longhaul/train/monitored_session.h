@@ -91,7 +91,7 @@ class MonitoredSession {
   // Calls `step_fn` with a StepContext and returns what it returns. When the session is lost within it, all of it is
   // repeated.
   template <typename StepFn>
-  requires std::invocable<StepFn&, StepContext&>
+    requires std::invocable<StepFn&, StepContext&>
   auto run_step_fn(StepFn&& step_fn);
 
   // True: a stop was requested, by a hook, a thread or the options' coordinator; or there is no session, because it is
@@ -151,8 +151,8 @@ class MonitoredCallable {
  public:
   // One argument for each feed that was named, one result for each fetch.
   template <typename... Ts>
-  requires(std::is_convertible_v<const Ts&, const Tensor&>&&...) std::vector<Tensor>
-  operator()(const Ts&... feeds) {
+    requires(std::is_convertible_v<const Ts&, const Tensor&> && ...)
+  std::vector<Tensor> operator()(const Ts&... feeds) {
     const std::array<const Tensor*, sizeof...(Ts)> pointers{&static_cast<const Tensor&>(feeds)...};
     return call(pointers);
   }
@@ -188,7 +188,7 @@ class SingularMonitoredSession : public MonitoredSession {
 };
 
 template <typename StepFn>
-requires std::invocable<StepFn&, StepContext&>
+  requires std::invocable<StepFn&, StepContext&>
 auto MonitoredSession::run_step_fn(StepFn&& step_fn) {
   using Result = std::invoke_result_t<StepFn&, StepContext&>;
   if constexpr (std::is_void_v<Result>) {

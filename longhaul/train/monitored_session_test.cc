@@ -166,10 +166,14 @@ TEST_F(MonitoredSessionTest, TheGraphIsFinalizedWhileItIsOpen) {  // MS-8
     session.close();
     EXPECT_FALSE(graph.finalized());
   }
-  { const MonitoredSession session(options); }
+  {
+    const MonitoredSession session(options);
+  }
   EXPECT_FALSE(graph.finalized());
   graph.finalize();
-  { const MonitoredSession session(options); }
+  {
+    const MonitoredSession session(options);
+  }
   EXPECT_TRUE(graph.finalized());
 }
 
@@ -216,7 +220,9 @@ TEST_F(MonitoredSessionTest, NullPointersAreNoHooks) {
 
 TEST_F(MonitoredSessionTest, WhoIsNotClosedHasNotEndedWell) {
   const auto hook = add_hook();
-  { const MonitoredSession session(options); }
+  {
+    const MonitoredSession session(options);
+  }
   EXPECT_EQ(calls.back(), "after_create_session");
   EXPECT_TRUE(hook->coord.joined());
 }

@@ -24,7 +24,7 @@ void make_pipe(const std::string& path) {
 }
 
 void make_socket(const std::string& path) {
-  struct sockaddr_un address {};
+  struct sockaddr_un address{};
   address.sun_family = AF_UNIX;
   ASSERT_LT(path.size(), sizeof(address.sun_path));
   std::strncpy(address.sun_path, path.c_str(), sizeof(address.sun_path) - 1);

@@ -21,7 +21,8 @@ class SaveInterval {
  public:
   SaveInterval(AutoInterval) {}
   template <typename Duration>
-  requires std::convertible_to<Duration, Seconds> SaveInterval(Duration seconds) : seconds_(seconds) {}
+    requires std::convertible_to<Duration, Seconds>
+  SaveInterval(Duration seconds) : seconds_(seconds) {}
 
   bool is_auto() const { return !seconds_; }
   bool is_off() const { return seconds_ == Seconds{0}; }

@@ -130,9 +130,7 @@ TEST_F(SaveOnceTest, TheLastOneIsTriedAgain) {
 TEST_F(SaveOnceTest, TheLastOneThatFailsIsAnError) {
   files.fail_writes_after(0);
   SaveAttempts patient({.clock = &passing});
-  EXPECT_THAT(error_of([&] {
-                save_last({saver, patient, path, step, nullptr}, *session);
-              }),
+  EXPECT_THAT(error_of([&] { save_last({saver, patient, path, step, nullptr}, *session); }),
               AllOf(HasSubstr("the last checkpoint could not be saved"), HasSubstr("No space left")));
 }
 

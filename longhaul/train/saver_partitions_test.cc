@@ -134,13 +134,9 @@ TEST_F(PartitionedSaver, NamesThatMeetAreRefused) {  // SA-2
   const Tensor value = counting({4, 5});
   const auto p1 = ops::partitioned_variable(root, "p_v1", value, {.parts = 2});
   EXPECT_THAT(error_of([&] { Saver({.var_list = {{p1, p1}}}); }), HasSubstr("same name: p_v1"));
-  EXPECT_THAT(error_of([&] {
-                Saver({.var_list = {{{"x", std::vector<Variable>{v1}}}}});
-              }),
+  EXPECT_THAT(error_of([&] { Saver({.var_list = {{{"x", std::vector<Variable>{v1}}}}}); }),
               HasSubstr("Slices must all be slices: v1"));
-  EXPECT_THAT(error_of([&] {
-                Saver({.var_list = {{{"x", std::vector<Variable>{v2, p1[0]}}}}});
-              }),
+  EXPECT_THAT(error_of([&] { Saver({.var_list = {{{"x", std::vector<Variable>{v2, p1[0]}}}}}); }),
               HasSubstr("Slices must all be from the same tensor: v1 != p_v1"));
 }
 

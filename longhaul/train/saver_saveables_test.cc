@@ -67,12 +67,12 @@ TEST_F(SaveablesTest, ItIsReadOnceInASaveAndNotInARestore) {  // SA-49
 }
 
 TEST_F(SaveablesTest, OneStoredValueMayGoIntoTwoVariables) {  // SA-49
-  const Saveable both{
-      .name = "both",
-      .parts = {{"both", a}},
-      .restore = [this](const Scope& scope, const std::vector<Output>& restored) {
-        return ops::group(scope, {ops::assign(scope, a, restored[0]).op(), ops::assign(scope, b, restored[0]).op()});
-      }};
+  const Saveable both{.name = "both",
+                      .parts = {{"both", a}},
+                      .restore = [this](const Scope& scope, const std::vector<Output>& restored) {
+                        return ops::group(
+                            scope, {ops::assign(scope, a, restored[0]).op(), ops::assign(scope, b, restored[0]).op()});
+                      }};
   options.var_list = {{both}};
   Saver saver(options);
   saver.save(*session, path);

@@ -32,9 +32,7 @@ TEST_F(StepFunctionTest, ItsResultIsPassedThrough) {  // MF-1
 }
 
 template <typename StepFn>
-concept IsStepFunction = requires(MonitoredSession& session, StepFn step_fn) {
-  session.run_step_fn(step_fn);
-};
+concept IsStepFunction = requires(MonitoredSession& session, StepFn step_fn) { session.run_step_fn(step_fn); };
 
 TEST_F(StepFunctionTest, ItTakesAContextAndNothingElse) {  // MF-1
   EXPECT_TRUE(IsStepFunction<void (*)(StepContext&)>);

@@ -29,7 +29,7 @@ static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_
 constexpr unsigned char kEnd = 0;  // no signal has this number
 
 int64_t nanoseconds_now() {
-  struct timespec now {};
+  struct timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
   return now.tv_sec * 1'000'000'000 + now.tv_nsec;
 }
@@ -68,7 +68,7 @@ void handle(int signal) {
 
 // As nohup(1) leaves it: the program is to outlive its terminal.
 bool is_left_alone(int signal) {
-  struct sigaction now {};
+  struct sigaction now{};
   return signal == SIGHUP && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
 }
 
@@ -124,11 +124,11 @@ void StopSignals::open_pipe() {
 void StopSignals::install() {
   const auto catch_signal = [this](int signal, bool is_stop) {
     if (is_left_alone(signal)) return;
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = handle;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
-    struct sigaction before {};
+    struct sigaction before{};
     if (signal > 0 && signal < NSIG) asks_for_stop[static_cast<size_t>(signal)] = is_stop;
     if (sigaction(signal, &action, &before) == 0) {
       before_.emplace_back(signal, before);
@@ -147,9 +147,7 @@ void StopSignals::restore() {
 
 bool StopSignals::wait_for_byte() const {
   constexpr int kMilliseconds = 100;
-  struct pollfd reading {
-    pipe_[0], POLLIN, 0
-  };
+  struct pollfd reading{pipe_[0], POLLIN, 0};
   return poll(&reading, 1, kMilliseconds) > 0;
 }
 

@@ -39,10 +39,11 @@ TEST(StopSignals, TheFirstSignalIsTheOneThatCounts) {
 }
 
 TEST(StopSignals, TheHandlersOfBeforeComeBack) {
-  struct sigaction before {
-  }, after{};
+  struct sigaction before{}, after{};
   sigaction(SIGINT, nullptr, &before);
-  { const StopSignals signals(Coordinator{}); }
+  {
+    const StopSignals signals(Coordinator{});
+  }
   sigaction(SIGINT, nullptr, &after);
   EXPECT_EQ(before.sa_handler, after.sa_handler);
 }

@@ -30,13 +30,13 @@ Users& all_users() {
 }
 
 bool has_action(int signal, void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   return sigaction(signal, nullptr, &action) == 0 && (action.sa_flags & SA_SIGINFO) == 0 &&
          action.sa_handler == handler;
 }
 
 void set_action(int signal, void (*handler)(int)) {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
@@ -54,9 +54,7 @@ void flush_standard_output() {
 
 // What the process prints from then on, or has not got rid of, would end it by SIGPIPE.
 bool has_lost_its_reader(int fd) {
-  struct pollfd state {
-    .fd = fd
-  };
+  struct pollfd state{.fd = fd};
   if (poll(&state, 1, 0) != 1) return false;
   const bool is_closed = (state.revents & POLLHUP) != 0 && isatty(fd) == 0;  // a socket
   return (state.revents & POLLERR) != 0 || is_closed;

@@ -19,7 +19,7 @@ namespace longhaul {
 namespace {
 
 void* handler_of(int signal) {
-  struct sigaction action {};
+  struct sigaction action{};
   sigaction(signal, nullptr, &action);
   return reinterpret_cast<void*>(action.sa_handler);
 }
@@ -42,7 +42,7 @@ TEST(WriteSignalsDeathTest, AWriteBeyondTheLimitOfFileSizesFails) {
   const testing::TemporaryDirectory directory;
   const auto write_too_much = [&] {
     const WriteSignals signals;
-    const struct rlimit limit { 1000, RLIM_INFINITY };
+    const struct rlimit limit{1000, RLIM_INFINITY};
     setrlimit(RLIMIT_FSIZE, &limit);
     try {
       write_file_atomically(FileSystem::real(), directory.file("large"), std::string(2000, 'x'));
@@ -57,7 +57,9 @@ TEST(WriteSignals, WithTheLastOneTheDefaultActionComesBack) {
   std::signal(SIGPIPE, SIG_DFL);
   {
     const WriteSignals first;
-    { const WriteSignals second; }
+    {
+      const WriteSignals second;
+    }
     EXPECT_EQ(error_of_a_write_that_nobody_reads(), EPIPE);
   }
   EXPECT_EQ(handler_of(SIGPIPE), reinterpret_cast<void*>(SIG_DFL));
@@ -72,7 +74,9 @@ TEST(WriteSignalsDeathTest, AGoodEndStaysOneWhereNobodyReadsWhatWasPrinted) {
     if (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(1);
     close(ends[0]);
     std::printf("the end");
-    { const WriteSignals signals; }
+    {
+      const WriteSignals signals;
+    }
     std::printf(", and more");
     std::fflush(nullptr);
     _exit(42);
@@ -85,7 +89,9 @@ TEST(WriteSignalsDeathTest, WhatWasPrintedIsFlushed) {
     int ends[2];
     if (pipe(ends) != 0 || dup2(ends[1], STDOUT_FILENO) < 0) _exit(1);
     std::printf("the end");
-    { const WriteSignals signals; }
+    {
+      const WriteSignals signals;
+    }
     char text[8] = "";
     if (fcntl(ends[0], F_SETFL, O_NONBLOCK) != 0) _exit(2);
     _exit(read(ends[0], text, 7) == 7 ? 42 : 3);

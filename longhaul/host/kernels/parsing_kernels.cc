@@ -76,8 +76,8 @@ void example(HostCall& call) {
 void single_example(HostCall& call) {
   using Keys = std::vector<std::string>;
   const auto &sparse_keys = call.op.attr<Keys>("sparse_keys"), &dense_keys = call.op.attr<Keys>("dense_keys");
-  const ExampleSpec spec = spec_of(
-      call, [&](size_t i) { return sparse_keys[i]; }, [&](size_t i) { return dense_keys[i]; }, 1);
+  const ExampleSpec spec =
+      spec_of(call, [&](size_t i) { return sparse_keys[i]; }, [&](size_t i) { return dense_keys[i]; }, 1);
   put_results(call, parse_single_example(call.inputs[0].item<std::string>(), spec));
 }
 
