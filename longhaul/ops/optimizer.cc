@@ -70,6 +70,7 @@ Operation Optimizer::apply_gradients(const Scope& scope, const std::vector<Gradi
                     name_, names_of(gradients)));
   }
   hypers_.clear();
+  outer_scope_.emplace(scope);
   const std::string name = ops::free_name(scope.graph(), scope.prefix() + name_).substr(scope.prefix().size());
   const Scope inner = scope_.emplace(scope.within(name));
   prepare(inner, updated);
@@ -108,10 +109,10 @@ Variable Optimizer::make_slot(const Variable& like, const std::string& slot, dou
   return made;
 }
 
-Variable Optimizer::make_scalar(const Scope& scope, const std::string& name, double value, DType dtype) {
-  const Scope root(scope.graph());
-  const Tensor initial = dtype == kDouble ? Tensor::scalar(value) : Tensor::scalar(static_cast<float>(value));
-  const Variable made = ops::variable(root, ops::free_name(scope.graph(), name), initial, {.trainable = false});
+Variable Optimizer::make_scalar(const std::string& name, double value) {
+  const Scope& scope = *outer_scope_;
+  const std::string free = ops::free_name(scope.graph(), scope.prefix() + name).substr(scope.prefix().size());
+  const Variable made = ops::variable(scope, free, Tensor::scalar(static_cast<float>(value)), {.trainable = false});
   own_variables_.push_back(made);
   return made;
 }

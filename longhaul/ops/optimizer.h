@@ -59,12 +59,13 @@ class Optimizer {
 
   // A variable like `like` and beside it, filled with `value`; its name is "LIKE/NAME", with a suffix if that is taken.
   Variable make_slot(const Variable& like, const std::string& slot, double value);
-  // A scalar that belongs to the optimizer alone.
-  Variable make_scalar(const Scope& scope, const std::string& name, double value, DType dtype);
+  // A float that belongs to the optimizer alone, in the scope that the step is added to. As TensorFlow's, it is a float
+  // whatever the variables are.
+  Variable make_scalar(const std::string& name, double value);
 
  private:
   const std::string name_;
-  std::optional<Scope> scope_;  // of the operations that are being added
+  std::optional<Scope> outer_scope_, scope_;  // that the step is added to; of the operations that are being added
   std::map<std::pair<std::string, DType>, Output> hypers_;
   std::map<std::pair<int, std::string>, Variable> slots_;  // by the variable's id and the slot's name
   std::vector<Variable> own_variables_;

@@ -1,19 +1,22 @@
 #include "longhaul/ops/optimizers.h"
 
+#include <utility>
+
 #include "longhaul/ops/math_ops.h"
 
 namespace longhaul {
 
-GradientDescentOptimizer::GradientDescentOptimizer(Hyperparameter learning_rate)
-    : Optimizer("GradientDescent"), learning_rate_(learning_rate) {}
+GradientDescentOptimizer::GradientDescentOptimizer(Hyperparameter learning_rate, std::string name)
+    : Optimizer(std::move(name)), learning_rate_(learning_rate) {}
 
 Operation GradientDescentOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
   return scope.add("ApplyGradientDescent", "ApplyGradientDescent",
                    {variable.ref(), hyper(learning_rate_, "learning_rate", variable), gradient});
 }
 
-MomentumOptimizer::MomentumOptimizer(Hyperparameter learning_rate, Hyperparameter momentum, bool use_nesterov)
-    : Optimizer("Momentum"), learning_rate_(learning_rate), momentum_(momentum), use_nesterov_(use_nesterov) {}
+MomentumOptimizer::MomentumOptimizer(Hyperparameter learning_rate, Hyperparameter momentum, bool use_nesterov,
+                                     std::string name)
+    : Optimizer(std::move(name)), learning_rate_(learning_rate), momentum_(momentum), use_nesterov_(use_nesterov) {}
 
 Operation MomentumOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
   return scope.add("ApplyMomentum", "ApplyMomentum",
@@ -22,14 +25,13 @@ Operation MomentumOptimizer::apply(const Scope& scope, const Output& gradient, c
                    {{"use_nesterov", use_nesterov_}});
 }
 
-AdamOptimizer::AdamOptimizer(Hyperparameter learning_rate, double beta1, double beta2, double epsilon)
-    : Optimizer("Adam"), learning_rate_(learning_rate), beta1_(beta1), beta2_(beta2), epsilon_(epsilon) {}
+AdamOptimizer::AdamOptimizer(Hyperparameter learning_rate, double beta1, double beta2, double epsilon, std::string name)
+    : Optimizer(std::move(name)), learning_rate_(learning_rate), beta1_(beta1), beta2_(beta2), epsilon_(epsilon) {}
 
-void AdamOptimizer::prepare(const Scope& scope, const std::vector<Variable>& variables) {
+void AdamOptimizer::prepare(const Scope& /*scope*/, const std::vector<Variable>& /*variables*/) {
   if (beta1_power_) return;
-  const DType dtype = variables[0].dtype() == kDouble ? kDouble : kFloat;
-  beta1_power_ = make_scalar(scope, "beta1_power", *beta1_.number(), dtype);
-  beta2_power_ = make_scalar(scope, "beta2_power", *beta2_.number(), dtype);
+  beta1_power_ = make_scalar("beta1_power", *beta1_.number());
+  beta2_power_ = make_scalar("beta2_power", *beta2_.number());
 }
 
 Operation AdamOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
@@ -45,8 +47,10 @@ std::vector<Operation> AdamOptimizer::finish(const Scope& scope, const std::vect
           ops::assign(after, *beta2_power_, ops::mul(scope, *beta2_power_, *beta2_.number())).op()};
 }
 
-AdagradOptimizer::AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value)
-    : Optimizer("Adagrad"), learning_rate_(learning_rate), initial_accumulator_value_(initial_accumulator_value) {}
+AdagradOptimizer::AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value, std::string name)
+    : Optimizer(std::move(name)),
+      learning_rate_(learning_rate),
+      initial_accumulator_value_(initial_accumulator_value) {}
 
 Operation AdagradOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
   return scope.add("ApplyAdagrad", "ApplyAdagrad",
@@ -54,8 +58,13 @@ Operation AdagradOptimizer::apply(const Scope& scope, const Output& gradient, co
                     hyper(learning_rate_, "learning_rate", variable), gradient});
 }
 
-RMSPropOptimizer::RMSPropOptimizer(Hyperparameter learning_rate, double decay, double momentum, double epsilon)
-    : Optimizer("RMSProp"), learning_rate_(learning_rate), decay_(decay), momentum_(momentum), epsilon_(epsilon) {}
+RMSPropOptimizer::RMSPropOptimizer(Hyperparameter learning_rate, double decay, double momentum, double epsilon,
+                                   std::string name)
+    : Optimizer(std::move(name)),
+      learning_rate_(learning_rate),
+      decay_(decay),
+      momentum_(momentum),
+      epsilon_(epsilon) {}
 
 Operation RMSPropOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
   return scope.add("ApplyRMSProp", "ApplyRMSProp",

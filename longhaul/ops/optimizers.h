@@ -4,12 +4,13 @@
 
 namespace longhaul {
 
-// The formulas are TensorFlow's; docs/ops.md compares them with PyTorch's.
+// The formulas are TensorFlow's; docs/ops.md compares them with PyTorch's. A `name` is that of the operations and of
+// the slots: with "AdamG" a variable's first slot is "w/AdamG".
 
 // w -= rate * gradient
 class GradientDescentOptimizer : public Optimizer {
  public:
-  explicit GradientDescentOptimizer(Hyperparameter learning_rate);
+  explicit GradientDescentOptimizer(Hyperparameter learning_rate, std::string name = "GradientDescent");
 
  private:
   Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
@@ -21,7 +22,8 @@ class GradientDescentOptimizer : public Optimizer {
 // Slot: "momentum" (w/Momentum).
 class MomentumOptimizer : public Optimizer {
  public:
-  MomentumOptimizer(Hyperparameter learning_rate, Hyperparameter momentum, bool use_nesterov = false);
+  MomentumOptimizer(Hyperparameter learning_rate, Hyperparameter momentum, bool use_nesterov = false,
+                    std::string name = "Momentum");
 
  private:
   Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
@@ -32,11 +34,12 @@ class MomentumOptimizer : public Optimizer {
 
 // m and v: moving averages of the gradient and its square;
 // w -= rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon).
-// Slots: "m" (w/Adam), "v" (w/Adam_1); and the variables beta1_power, beta2_power.
+// Slots: "m" (w/Adam), "v" (w/Adam_1); and the variables beta1_power, beta2_power, which are float for
+// variables of any type, and in the scope that minimize() is given.
 class AdamOptimizer : public Optimizer {
  public:
   explicit AdamOptimizer(Hyperparameter learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999,
-                         double epsilon = 1e-8);
+                         double epsilon = 1e-8, std::string name = "Adam");
 
  private:
   void prepare(const Scope& scope, const std::vector<Variable>& variables) override;
@@ -50,7 +53,8 @@ class AdamOptimizer : public Optimizer {
 // a += gradient^2;  w -= rate * gradient / sqrt(a).  Slot: "accumulator" (w/Adagrad).
 class AdagradOptimizer : public Optimizer {
  public:
-  explicit AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value = 0.1);
+  explicit AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value = 0.1,
+                            std::string name = "Adagrad");
 
  private:
   Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
@@ -64,7 +68,7 @@ class AdagradOptimizer : public Optimizer {
 class RMSPropOptimizer : public Optimizer {
  public:
   explicit RMSPropOptimizer(Hyperparameter learning_rate, double decay = 0.9, double momentum = 0,
-                            double epsilon = 1e-10);
+                            double epsilon = 1e-10, std::string name = "RMSProp");
 
  private:
   Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;

@@ -35,10 +35,17 @@ double momentum_change(double gradient, Values& state, bool nesterov) {
   return 0.1 * (nesterov ? gradient + 0.9 * state[0] : state[0]);
 }
 
+// As a variable of floats that is multiplied in each step.
+double power(float base, int t) {
+  float power = base;
+  for (int i = 1; i < t; ++i) power *= base;
+  return power;
+}
+
 double adam_change(double gradient, Values& state, int t) {
   state[0] = 0.8 * state[0] + 0.2 * gradient;
   state[1] = 0.95 * state[1] + 0.05 * gradient * gradient;
-  return 0.1 * std::sqrt(1 - std::pow(0.95, t)) / (1 - std::pow(0.8, t)) * state[0] / (std::sqrt(state[1]) + 1e-3);
+  return 0.1 * std::sqrt(1 - power(0.95f, t)) / (1 - power(0.8f, t)) * state[0] / (std::sqrt(state[1]) + 1e-3);
 }
 
 double rmsprop_change(double gradient, Values& state) {
@@ -217,6 +224,24 @@ TEST_F(OptimizerTest, SlotsAreSavedButNotTrained) {
   EXPECT_EQ(adam.get_slot(w, "v")->name(), "w/Adam_1");
   EXPECT_FALSE(momentum.get_slot(w, "v").has_value());
   EXPECT_EQ(adam.variables().size(), 4u);
+}
+
+TEST_F(OptimizerTest, AnOptimizersNameIsThatOfItsSlots) {
+  const Variable w = variable("w", kStart);
+  const Output loss = ops::sum(root_, ops::square(root_, w));
+  EXPECT_EQ(AdamOptimizer(0.001, 0.9, 0.999, 1e-8, "AdamG").minimize(root_.sub("train"), loss).name(), "train/AdamG");
+  MomentumOptimizer(0.1, 0.9, false, "Heavy").minimize(loss);
+  EXPECT_THAT(variable_names(),
+              ::testing::ElementsAre("w", "train/beta1_power", "train/beta2_power", "w/AdamG", "w/AdamG_1", "w/Heavy"));
+}
+
+TEST_F(OptimizerTest, PowersAreFloatsAsInTensorFlow) {
+  const Variable w = variable("w", kStart, kDouble);
+  AdamOptimizer adam;
+  adam.minimize(ops::sum(root_, ops::square(root_, w)));
+  EXPECT_EQ(adam.get_slot(w, "m")->dtype(), kDouble);
+  for (const char* name : {"beta1_power", "beta2_power"})
+    EXPECT_EQ(graph_.output(std::string(name) + ":0").dtype(), kFloat) << name;
 }
 
 TEST_F(OptimizerTest, TheStepIsCountedAfterAllUpdates) {
