@@ -27,6 +27,7 @@ class Warnings {
 
 // A program of libtorch's, with the parts that a test gives it. To start it again is to make another one.
 struct Trial {
+  virtual ~Trial() = default;
   Trial() {
     torch::manual_seed(1);
     net = torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Dropout(0.5), torch::nn::Linear(8, 2));
