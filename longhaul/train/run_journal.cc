@@ -227,8 +227,7 @@ void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed) {
     MutexLock lock(mutex_);
     if (!std::exchange(is_open_, false)) return;
     all = history_;
-    crash_record = std::move(crash_record_);
-    if (is_hanging_) static_cast<void>(crash_record.release());  // to remove its file might hang, too
+    if (!is_hanging_) crash_record = std::move(crash_record_);  // else to remove its file might hang, too
     if (!is_writing_) file = std::move(file_);
   }
   file.reset();
