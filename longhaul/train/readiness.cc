@@ -45,8 +45,11 @@ Readiness check_ready(Session& session, const Output& ready_op) {
   if (!ready_op.valid()) return {};
   try {
     const Tensor names = session.run(ready_op);
-    if (!names.defined() || names.dtype() != kString || names.num_elements() == 0) return {};
-    const std::vector<std::string> missing(names.flat<std::string>().begin(), names.flat<std::string>().end());
+    if (!names.defined() || names.dtype() != kString) return {};
+    std::vector<std::string> missing(names.flat<std::string>().begin(), names.flat<std::string>().end());
+    std::erase(missing, "");
+    if (missing.empty()) return {};
+    if (names.shape().rank() == 0) return {.ready = false, .why = missing.front()};
     return {false, fmt::format("Variables not initialized: {}", fmt::join(missing, ", ")), missing};
   } catch (const Error& error) {
     if (means_uninitialized(error)) return {false, error.what()};

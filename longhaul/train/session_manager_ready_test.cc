@@ -44,9 +44,21 @@ TEST_F(ReadyTest, NothingAnIntegerOrAnEmptyTensorIsReady) {  // SM-50
 }
 
 TEST_F(ReadyTest, NamesAreOfWhatIsMissing) {  // SM-50
-  const Readiness found = ready(ops::constant(root, Tensor::of<std::string>({"a", "b"})));
+  const Readiness found = ready(ops::constant(root, Tensor::of<std::string>({"a", "", "b"})));
   EXPECT_FALSE(found.ready);
   EXPECT_EQ(found.why, "Variables not initialized: a, b");
+}
+
+TEST_F(ReadyTest, EmptyStringsNameNothing) {
+  EXPECT_TRUE(ready(ops::constant(root, Tensor::of<std::string>({"", ""}))).ready);
+  EXPECT_TRUE(ready(ops::constant(root, Tensor::scalar(std::string()))).ready);
+}
+
+TEST_F(ReadyTest, AScalarTextIsTheReason) {
+  const Readiness found = ready(ops::constant(root, Tensor::scalar(std::string("the tables are not there"))));
+  EXPECT_FALSE(found.ready);
+  EXPECT_EQ(found.why, "the tables are not there");
+  EXPECT_THAT(found.missing, ::testing::IsEmpty());
 }
 
 TEST_F(ReadyTest, AReadThatFindsNothingIsNotReady) {  // SM-50
