@@ -1,0 +1,81 @@
+#include "longhaul/io/deflate.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "longhaul/base/error.h"
+
+namespace longhaul {
+namespace {
+
+constexpr size_t kOutputBytes = 64 * 1024;
+constexpr int kGzipAround = 16;  // zlib's flag in the window bits
+constexpr int kMemoryLevel = 8;  // zlib's default
+
+}  // namespace
+
+struct DeflatedFile::State {
+  z_stream zlib{};
+  std::string output = std::string(kOutputBytes, '\0');
+};
+
+DeflatedFile::DeflatedFile(std::unique_ptr<WritableFile> file, InflateStream::Format format, int level)
+    : file_(std::move(file)), state_(std::make_unique<State>()) {
+  if (level < -1 || level > 9)
+    throw InvalidArgumentError("a compression level is -1 to 9, not " + std::to_string(level));
+  const int window_bits = MAX_WBITS + (format == InflateStream::Format::kGzip ? kGzipAround : 0);
+  if (deflateInit2(&state_->zlib, level, Z_DEFLATED, window_bits, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK)
+    throw ResourceExhaustedError("no memory to deflate");
+}
+
+DeflatedFile::~DeflatedFile() {
+  try {
+    if (is_usable_) close();
+  } catch (const Error&) {
+  }
+  deflateEnd(&state_->zlib);
+}
+
+void DeflatedFile::append(std::string_view data) {
+  constexpr size_t kMost = std::numeric_limits<uInt>::max();
+  for (; data.size() > kMost; data.remove_prefix(kMost)) deflate_all(data.substr(0, kMost), Z_NO_FLUSH);
+  deflate_all(data, Z_NO_FLUSH);
+}
+
+// What zlib has made of it so far goes to the file; `how` says what it is to keep back.
+void DeflatedFile::deflate_all(std::string_view data, int how) {
+  if (!std::exchange(is_usable_, false))
+    throw FailedPreconditionError("a compressed file is written to after close(), or after a write that failed");
+  z_stream& zlib = state_->zlib;
+  zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
+  zlib.avail_in = static_cast<uInt>(data.size());
+  std::string& output = state_->output;
+  do {
+    zlib.next_out = reinterpret_cast<Bytef*>(output.data());
+    zlib.avail_out = static_cast<uInt>(output.size());
+    deflate(&zlib, how);
+    file_->append(std::string_view(output).substr(0, output.size() - zlib.avail_out));
+  } while (zlib.avail_out == 0);
+  is_usable_ = true;
+}
+
+void DeflatedFile::flush() {
+  deflate_all({}, Z_SYNC_FLUSH);
+  file_->flush();
+}
+
+void DeflatedFile::sync() {
+  flush();
+  file_->sync();
+}
+
+void DeflatedFile::close() {
+  deflate_all({}, Z_FINISH);
+  is_usable_ = false;
+  file_->close();
+}
+
+}  // namespace longhaul
