@@ -147,11 +147,12 @@ void ResumeWatch::look_between(int64_t number) {
 
 void ResumeWatch::look_at_update(size_t i) {
   if (gradients_.used_lost_gradient(i)) {
-    find(Kind::kGradients,
-         fmt::format("a checkpoint was taken between two steps while gradients were gathered for a later update, which "
-                     "has now been made ({}): they are not in it, so a restart from it makes that update with a part "
-                     "of them. Set TorchTrainingOptions::gradients, and they are saved",
-                     names_[i].name));
+    find(
+        Kind::kGradients,
+        fmt::format("the values were read between two steps, as a checkpoint reads them, while gradients were gathered "
+                    "for a later update, which has now been made ({}): a checkpoint lacks them, so a restart from it "
+                    "makes that update with a part of them. Set TorchTrainingOptions::gradients, and they are saved",
+                    names_[i].name));
   }
   if (names_[i].has_optimizer || declared_.updates_without_optimizer || !tensors_.has_gradient(i)) return;
   find(Kind::kOptimizer,

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "longhaul/runtime/snapshot_limit.h"
+#include "longhaul/runtime/step_gate.h"
 #include "longhaul/runtime/variable_memory.h"
 #include "longhaul/session/snapshots.h"
 
@@ -13,6 +14,7 @@ class DirectSnapshots : public Snapshots {
   ~DirectSnapshots() override;
 
   std::vector<Tensor> take(Session& session, const std::vector<Fetch>& fetches) override;
+  Seconds last_wait() const override { return StepGate::last_wait(); }
   void prepare(const std::function<bool()>& stop) override { memory_.prepare(stop); }
   uint64_t bytes_free() const override { return memory_.bytes_free(); }
 

@@ -7,16 +7,33 @@
 #include "longhaul/base/log.h"
 
 namespace longhaul {
+namespace {
+
+thread_local Seconds wait_of_this_thread{0};
+
+}  // namespace
+
+Seconds StepGate::last_wait() {
+  return wait_of_this_thread;
+}
 
 void StepGate::enter(Seconds deadline) {
   MutexLock lock(mutex_);
   while (!waiting_.empty()) {
+    hold_up();
     if (deadline.count() > 0 && Clock::real().now() > deadline) {
       throw DeadlineExceededError("a step waited too long for a snapshot to be taken");
     }
     changed_.wait_for(mutex_, deadline.count() > 0 ? deadline - Clock::real().now() : Seconds{1});
   }
   ++inside_;
+}
+
+void StepGate::hold_up() {
+  const Seconds now = Clock::real().now();
+  for (Waiting* waiting : waiting_) {
+    if (!waiting->alone_until) waiting->alone_until = now;
+  }
 }
 
 void StepGate::leave() {
@@ -31,6 +48,7 @@ bool StepGate::is_shut() {
 }
 
 void StepGate::take_waiting() {
+  hold_up();
   for (Waiting* waiting : waiting_) {
     (*waiting->take)();
     waiting->taken = true;
@@ -70,6 +88,7 @@ bool StepGate::withdraw(Waiting* waiting) {
 void StepGate::snapshot(const std::function<void()>& take, Seconds timeout, Seconds patience) {
   const Seconds start = Clock::real().now(), deadline = start + timeout;
   Waiting waiting{&take};
+  wait_of_this_thread = Seconds{0};
   if (take_or_ask(&waiting)) return;
   while (!is_taken_by(&waiting, std::min(deadline, Clock::real().now() + patience))) {
     const Seconds now = Clock::real().now();
@@ -80,6 +99,7 @@ void StepGate::snapshot(const std::function<void()>& take, Seconds timeout, Seco
       throw DeadlineExceededError("a snapshot waited too long for a step to finish its writes");
     }
   }
+  wait_of_this_thread = std::max(Seconds{0}, waiting.alone_until.value_or(start) - start);
 }
 
 }  // namespace longhaul

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "longhaul/base/mutex.h"
@@ -30,6 +31,10 @@ class StepGate {
   void snapshot(const std::function<void()>& take, Seconds timeout = kLongestStep, Seconds patience = kPatience)
       EXCLUDES(mutex_);
 
+  // For how long this thread's last snapshot waited and held nobody up: until a step came to the shut door, or until it
+  // was taken.
+  static Seconds last_wait();
+
   // Whether a snapshot waits for steps to leave.
   bool is_shut() EXCLUDES(mutex_);
 
@@ -37,7 +42,9 @@ class StepGate {
   struct Waiting {
     const std::function<void()>* take;
     bool taken = false;
+    std::optional<Seconds> alone_until;  // when the first step was held up, or it was taken
   };
+  void hold_up() REQUIRES(mutex_);
   bool take_or_ask(Waiting* waiting) EXCLUDES(mutex_);  // true: taken
   bool is_taken_by(Waiting* waiting, Seconds until) EXCLUDES(mutex_);
   bool withdraw(Waiting* waiting) EXCLUDES(mutex_);  // false: it is taken after all

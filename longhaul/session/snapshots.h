@@ -34,6 +34,10 @@ class Snapshots {
   // the values must not need a training step for it: if updates would take more than snapshot_memory, the steps wait.
   virtual std::vector<Tensor> take(Session& session, const std::vector<Fetch>& fetches) = 0;
 
+  // For how long this thread's last take() waited for the steps under way to end, and held no step up: those of a bound
+  // module compute meanwhile.
+  virtual Seconds last_wait() const { return Seconds{0}; }
+
   // Gets as many free buffers as the updates during a snapshot can take, and touches them: then even the first save
   // costs no page faults. Training goes on meanwhile. It takes a second or two for a GiB, and gives up when `stop` says
   // so.

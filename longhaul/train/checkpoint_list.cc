@@ -25,6 +25,14 @@ void CheckpointList::add(const std::string& prefix, double time, std::optional<d
 
 void CheckpointList::hold(const std::string& prefix) {
   if (is_listed(prefix)) held_.insert(prefix);
+  const std::optional<int64_t> step = split_step(prefix).step;
+  if (is_listed(prefix) || !step) return;
+  const Entry* newest = nullptr;
+  for (const Entry& entry : entries_) {
+    const std::optional<int64_t> own = split_step(entry.prefix).step;
+    if (own < step && own && (newest == nullptr || split_step(newest->prefix).step < own)) newest = &entry;
+  }
+  if (newest != nullptr) held_.insert(newest->prefix);
 }
 
 void CheckpointList::release_older_than(const std::string& prefix) {

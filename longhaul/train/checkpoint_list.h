@@ -38,7 +38,8 @@ class CheckpointList {
   void reset(const std::vector<std::string>& prefixes, const std::vector<double>& times);
   void set_last_preserved(double last_preserved, double now);
 
-  // Stays listed, beside as many others as are to be kept, until one of a later step is added.
+  // Stays listed, beside as many others as are to be kept, until one of a later step is added. Where it is not listed,
+  // the newest of a smaller step is held in its place.
   void hold(const std::string& prefix);
 
   std::vector<std::string> prefixes() const;

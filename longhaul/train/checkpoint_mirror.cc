@@ -81,7 +81,7 @@ class CheckpointMirror::Worker {
   void failed(const std::string& from);
   void drop(const std::string& prefix);
   void abandon();
-  ManagedCheckpoints::RecordOptions record_options() const;
+  ManagedCheckpoints::RecordOptions record_options(const std::string& from) const;
 
   std::string in_mirror(const std::string& prefix) const { return join_path(options_.directory, base_name(prefix)); }
 
@@ -178,9 +178,7 @@ void CheckpointMirror::Worker::copy(const std::string& from) {
   take_mirror();
   const std::optional<uint64_t> bytes = copy_files(from, to);
   check_owners();
-  auto options = record_options();
-  options.held = last_without_nan(mirror_files_, to);
-  managed_->record(to, options);
+  managed_->record(to, record_options(from));
   has_list_ = true;
   if (bytes) {
     log_info("checkpoint {} is mirrored as {}: {} bytes in {:.1f} s", from, to, *bytes, (clock_.now() - start).count());
@@ -201,7 +199,7 @@ std::optional<uint64_t> CheckpointMirror::Worker::copy_files(const std::string& 
                                 .clock = &clock_};
   copying.before_first_byte = [&](uint64_t all) {
     bytes = all;
-    early_deletions_->make_room(to, all, record_options());
+    early_deletions_->make_room(to, all, record_options(from));
   };
   constexpr auto kCopy = EarlyDeletions::For::kCheckpoint;
   try {
@@ -209,13 +207,17 @@ std::optional<uint64_t> CheckpointMirror::Worker::copy_files(const std::string& 
     early_deletions_->was_enough(kCopy);
     return is_copied ? std::optional(bytes) : std::nullopt;
   } catch (const ResourceExhaustedError& error) {
-    early_deletions_->make_room_after(error, kCopy, to, bytes, record_options());
+    early_deletions_->make_room_after(error, kCopy, to, bytes, record_options(from));
     throw;
   }
 }
 
-ManagedCheckpoints::RecordOptions CheckpointMirror::Worker::record_options() const {
-  return {.relative_paths = true, .before_deletion = [this] { check_owners(); }};
+// For a copy of `from`, which says what is to be held.
+ManagedCheckpoints::RecordOptions CheckpointMirror::Worker::record_options(const std::string& from) const {
+  const std::string held = last_without_nan(files_, from);
+  return {.relative_paths = true, .held = held.empty() ? "" : in_mirror(held), .before_deletion = [this] {
+            check_owners();
+          }};
 }
 
 void CheckpointMirror::Worker::take_mirror() {

@@ -24,7 +24,7 @@ namespace longhaul {
 namespace {
 
 SaveOption save_option(const CheckpointSaverHookOptions& options) {
-  if (options.chooses_interval) return {"save_checkpoint_secs is kAuto", options.save_secs};
+  if (options.chooses_interval) return {"save_checkpoint_secs is kAuto", std::nullopt};
   if (options.save_steps) return {fmt::format("save_checkpoint_steps is {}", *options.save_steps), std::nullopt};
   return {fmt::format("save_checkpoint_secs is {:g}", options.save_secs->count()), options.save_secs};
 }
@@ -51,7 +51,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
   mirroring_.reset();
   timer_.reset();
   graph_is_written_ = stop_wanted_ = last_save_failed_ = has_looked_at_short_runs_ = false;
-  first_interval_.reset();
+  early_interval_.reset();
   runs_at_step_ = 0;
   for (const auto& listener : options_.listeners) listener->begin();
 }
@@ -71,13 +71,23 @@ void CheckpointSaverHook::after_create_session(Session& session, const Coordinat
 // The warning comes once, for the first of a run's sessions.
 void CheckpointSaverHook::shorten_first_interval() {
   if (!std::exchange(has_looked_at_short_runs_, true)) {
-    first_interval_ = interval_after_short_runs(options_.journal.get(), save_option(options_));
+    early_interval_ = interval_after_short_runs(options_.journal.get(), save_option(options_));
   }
-  if (first_interval_) first_due_ = options_.clock->now() + *first_interval_;
+  set_early_interval(early_interval_);
 }
 
-bool CheckpointSaverHook::is_first_due() const {
-  return first_interval_ && options_.clock->now() >= first_due_;
+void CheckpointSaverHook::set_early_interval(std::optional<Seconds> interval) {
+  early_interval_ = interval;
+  if (interval) early_due_ = options_.clock->now() + *interval;
+}
+
+void CheckpointSaverHook::choose_early_interval() {
+  set_early_interval(last_save_failed_ ? early_interval_
+                                       : next_interval_after_short_runs(*early_interval_, timer_.every_secs()));
+}
+
+bool CheckpointSaverHook::is_early_due() const {
+  return early_interval_ && options_.clock->now() >= early_due_;
 }
 
 // A training that dies soon after a restart is to find the checkpoint again that it was restored from.
@@ -132,14 +142,14 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const bool is_wanted = options_.preemption != nullptr && options_.preemption->take_save_request();
-  const bool is_asked_for = is_retry_due() || is_wanted || is_first_due();
+  const bool is_asked_for = is_retry_due() || is_wanted || is_early_due();
   ++runs_at_step_;
   if (is_asked_for || may_be_due(values)) {
     const int64_t step = step_.now(context.session());
     const bool has_moved = step != timer_.last_triggered_step();
     if (is_asked_for || is_due(step)) {
-      first_interval_.reset();
       save(context.session(), step);
+      if (early_interval_) choose_early_interval();
     }
     if (has_moved || has_waited_for_steps()) runs_at_step_ = 0;
   }

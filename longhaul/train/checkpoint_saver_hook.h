@@ -95,7 +95,9 @@ class CheckpointSaverHook : public SessionRunHook {
   void write_graph(Graph& graph);
   void take_over_checkpoints(int64_t step);
   void shorten_first_interval();
-  bool is_first_due() const;
+  void set_early_interval(std::optional<Seconds> interval);
+  void choose_early_interval();
+  bool is_early_due() const;
   bool is_retry_due() const;
   bool may_be_due(const SessionRunValues& values) const;
   bool is_due(int64_t step) const;
@@ -121,8 +123,8 @@ class CheckpointSaverHook : public SessionRunHook {
   HookStep step_;
   bool graph_is_written_ = false;
   bool has_looked_at_short_runs_ = false;
-  std::optional<Seconds> first_interval_;  // until a save after the start; absent: none but the options'
-  Seconds first_due_{0};
+  std::optional<Seconds> early_interval_;  // after short runs; absent: as the options say
+  Seconds early_due_{0};
   bool stop_wanted_ = false;  // by a listener
   bool last_save_failed_ = false;
   int64_t runs_at_step_ = 0;  // since the step moved, as far as is known

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
+#include "longhaul/train/save_interval.h"
 
 namespace longhaul {
 namespace {
@@ -32,14 +33,21 @@ std::optional<Seconds> interval_after_short_runs(const RunJournal* journal, cons
   if (journal == nullptr) return std::nullopt;
   const ShortRuns runs = journal->history().sums().short_runs;
   if (!runs.are_a_pattern()) return std::nullopt;
-  Seconds first = std::max(kShortestFirstInterval, runs.middle());
-  if (option.seconds) first = std::min(first, *option.seconds);
+  const Seconds early = std::max(kShortestFirstInterval, runs.middle());
+  const Seconds first = option.seconds ? std::min(early, *option.seconds) : early;
+  const bool is_as_usual = first == option.seconds;
+  if (is_as_usual && runs.count() == 0) return std::nullopt;
   log_warning("{}. The first checkpoint of this run is taken after {:.0f} s. {}", what_runs_did(runs, option.text),
               first.count(),
               had_time_to_save(runs, option)
-                  ? "Look in their logs for saves that failed"
+                  ? "If their interval was that short, look in their logs for saves that failed"
                   : "Choose an interval that is much shorter than what a run lasts, or find out what ends the runs");
   return first;
+}
+
+std::optional<Seconds> next_interval_after_short_runs(Seconds interval, std::optional<Seconds> usual) {
+  const Seconds next = 2 * interval;
+  return next < usual.value_or(kLongestAutoInterval) ? std::optional(next) : std::nullopt;
 }
 
 }  // namespace longhaul

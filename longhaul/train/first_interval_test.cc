@@ -76,6 +76,36 @@ TEST_F(SupervisedShortRuns, TwoAreNone) {
   EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("this run is taken after")));
 }
 
+TEST(FirstInterval, IsDoubledUntilItIsAsUsual) {
+  EXPECT_EQ(next_interval_after_short_runs(Seconds{5}, Seconds{600}), Seconds{10});
+  EXPECT_EQ(next_interval_after_short_runs(Seconds{299}, Seconds{600}), Seconds{598});
+  EXPECT_EQ(next_interval_after_short_runs(Seconds{300}, Seconds{600}), std::nullopt);
+  EXPECT_EQ(next_interval_after_short_runs(Seconds{1000}, std::nullopt), Seconds{2000});
+  EXPECT_EQ(next_interval_after_short_runs(Seconds{2000}, std::nullopt), std::nullopt);
+}
+
+TEST(FirstInterval, IsNotSpokenOfWhereTheOptionIsAsShort) {
+  const testing::TemporaryDirectory directory;
+  testing::FakeClock clock;
+  RunJournal journal(directory.path(), {.clock = &clock});
+  const auto run = [&](bool saves) {
+    journal.begin();
+    journal.restored("model.ckpt-7", 7);
+    journal.training(8);
+    clock.advance(Seconds{500});
+    if (saves) journal.saved("model.ckpt-8", 8, {});
+    journal.ended();
+  };
+  for (int i = 0; i < 3; ++i) run(false);
+  run(true);
+  journal.begin();
+  journal.restored("model.ckpt-8", 8);
+  const LogRecorder log;
+  EXPECT_EQ(interval_after_short_runs(&journal, {"save_model_secs is 60", Seconds{60}}), std::nullopt);
+  EXPECT_EQ(log.text(LogLevel::kWarning), "");
+  EXPECT_EQ(interval_after_short_runs(&journal, {"save_model_secs is 600", Seconds{600}}), Seconds{250});
+}
+
 TEST(FirstInterval, IsNeverLongerThanTheOptionNorVeryShort) {
   const testing::TemporaryDirectory directory;
   testing::FakeClock clock;
@@ -95,7 +125,7 @@ TEST(FirstInterval, IsNeverLongerThanTheOptionNorVeryShort) {
   EXPECT_EQ(runs_of(Seconds{4}), std::nullopt) << "they are too short for any save";
   const LogRecorder log;
   EXPECT_EQ(runs_of(Seconds{100}), Seconds{30});
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("Look in their logs for saves that failed"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("look in their logs for saves that failed"));
   EXPECT_EQ(runs_of(Seconds{6}), Seconds{5});
   EXPECT_EQ(interval_after_short_runs(nullptr, {"", Seconds{30}}), std::nullopt);
 }
@@ -132,6 +162,14 @@ TEST_F(MonitoredShortRuns, AreNamedAndTheFirstIntervalIsShortened) {
   const LogRecorder log;
   EXPECT_EQ(run_for(60), 21);
   EXPECT_THAT(log.text(LogLevel::kWarning), AllOf(HasSubstr("save_checkpoint_secs is 600"), HasSubstr("after 20 s")));
+}
+
+TEST_F(MonitoredShortRuns, LoseHalfOfThemselvesAtMostAfterOneThatWasVeryShort) {
+  run_for(1);
+  for (const int steps : {6, 500, 500}) EXPECT_EQ(run_for(steps), 0);
+  EXPECT_GT(run_for(500), 0);
+  const int64_t saved = split_step(latest_checkpoint(directory.path())).step.value_or(0);
+  EXPECT_GT(saved, 1 + 250);
 }
 
 TEST_F(MonitoredShortRuns, GoOnFromWhereTheShortIntervalsBringThem) {

@@ -9,6 +9,7 @@
 
 #include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/train/environment_record.h"
 
@@ -44,13 +45,25 @@ std::set<std::string> from_text(std::string_view text) {
   return names;
 }
 
-std::string warning(const std::string& what, const std::set<std::string>& names, const std::string& last_without) {
+// `last`: the last one without, and what is to be said of it.
+std::string warning(const std::string& what, const std::set<std::string>& names, const std::string& last) {
   return fmt::format(
-      "{} NaN that the checkpoint before had not, in {}. The last one without is {}, which is kept until one without "
-      "is saved. To go back to it, stop the training, name it in the file {} and start again, with a lower learning "
-      "rate perhaps; NanTensorHook, or a look at the loss, ends a training in time",
-      what, first_names({names.begin(), names.end()}, 5), last_without,
-      join_path(directory_name(last_without), kDefaultStateFile));
+      "{} NaN that the checkpoint before had not, in {}. {} NanTensorHook, or a look at the loss, ends a training in "
+      "time",
+      what, first_names({names.begin(), names.end()}, 5), last);
+}
+
+std::string how_to_go_back(const std::string& last_without) {
+  if (last_without.empty()) return "There is none without.";
+  return fmt::format(
+      "The last one without is {}, which is kept until one without is saved. To go back to it, stop the training, name "
+      "it in the file {} of the training's directory and start again, with a lower learning rate perhaps.",
+      last_without, kDefaultStateFile);
+}
+
+// A checkpoint that a record names, wherever it says that it lies; "": it names none.
+std::string beside(const std::string& prefix, const std::string& named) {
+  return named.empty() || named == kNone ? "" : join_path(directory_name(prefix), base_name(named));
 }
 
 }  // namespace
@@ -91,7 +104,16 @@ Environment NanWatch::record() const {
   if (by_nature.size() > kMostBytes) return {};
   if (!has_new()) return {{kByNature, by_nature}};
   const auto end = std::next(new_.begin(), static_cast<long>(std::min(new_.size(), kMostNames)));
-  return {{kByNature, by_nature}, {kNew, to_text({new_.begin(), end})}, {kLastWithout, base_name(last_without_)}};
+  return {{kByNature, by_nature},
+          {kNew, to_text({new_.begin(), end})},
+          {kLastWithout, last_without_.empty() ? kNone : base_name(last_without_)}};
+}
+
+void NanWatch::will_replace(const std::string& prefix, const std::string& before) {
+  MutexLock lock(mutex_);
+  if (!has_new() || prefix != last_without_) return;
+  last_without_ = before;
+  has_warned_ = false;
 }
 
 void NanWatch::saved(const std::string& prefix) {
@@ -103,7 +125,7 @@ std::string NanWatch::note_saved(const std::string& prefix) {
   MutexLock lock(mutex_);
   if (has_new()) {
     if (std::exchange(has_warned_, true)) return "";
-    return warning(prefix + " is saved with", new_, last_without_);
+    return warning(prefix + " is saved with", new_, how_to_go_back(last_without_));
   }
   by_nature_ = seen_;
   last_without_ = prefix;
@@ -111,11 +133,11 @@ std::string NanWatch::note_saved(const std::string& prefix) {
   return "";
 }
 
-void NanWatch::restored(const std::string& prefix, const Environment& record) {
-  if (const std::string text = note_restored(prefix, record); !text.empty()) log_warning("{}", text);
+void NanWatch::restored(FileSystem& files, const std::string& prefix, const Environment& record) {
+  if (const std::string text = note_restored(files, prefix, record); !text.empty()) log_warning("{}", text);
 }
 
-std::string NanWatch::note_restored(const std::string& prefix, const Environment& record) {
+std::string NanWatch::note_restored(FileSystem& files, const std::string& prefix, const Environment& record) {
   const auto by_nature = record.find(kByNature), fresh = record.find(kNew), last = record.find(kLastWithout);
   MutexLock lock(mutex_);
   by_nature_.reset();
@@ -124,15 +146,20 @@ std::string NanWatch::note_restored(const std::string& prefix, const Environment
   has_warned_ = false;
   if (by_nature != record.end()) by_nature_ = from_text(by_nature->second);
   if (!by_nature_ || fresh == record.end() || last == record.end()) return "";
-  last_without_ = join_path(directory_name(prefix), base_name(last->second));  // wherever the record says it lies
   has_warned_ = true;
-  return warning(prefix + " is restored with", from_text(fresh->second), last_without_);
+  const std::string what = prefix + " is restored with";
+  const std::set<std::string> names = from_text(fresh->second);
+  last_without_ = beside(prefix, last->second);
+  if (last_without_.empty() || checkpoint_exists(files, last_without_))
+    return warning(what, names, how_to_go_back(last_without_));
+  return warning(what, names,
+                 fmt::format("The last one without was {}, which is not there: a mirror may have it.", last_without_));
 }
 
 std::string last_without_nan(FileSystem& files, const std::string& prefix) {
   const Environment record = environment_beside(files, prefix).value_or(Environment());
   const auto last = record.find(kLastWithout);
-  return last == record.end() ? "" : join_path(directory_name(prefix), base_name(last->second));
+  return last == record.end() ? "" : beside(prefix, last->second);
 }
 
 void remove_nan_record(Environment& environment) {

@@ -23,19 +23,23 @@ class NanWatch {
   // What is to be written now.
   void look(const std::vector<SaverNodes::SavedTensor>& tensors, const std::vector<Tensor>& values);
 
+  // What was looked at last is to replace `prefix`, if that is there. If it is the last one without, `before` is from
+  // now on, which may be empty.
+  void will_replace(const std::string& prefix, const std::string& before);
+
   // Of what was looked at last: the checkpoint that is to be kept, as it is the last one without; empty: none.
   std::string last_without() const;
   Environment record() const;
 
-  // What was looked at last is committed as `prefix`. Warns once of NaN that are new.
+  // What was looked at last is committed as `prefix`, and listed. Warns once of NaN that are new.
   void saved(const std::string& prefix);
 
   // The variables are as in `prefix` now, with which that was recorded. Warns of NaN that were new in it.
-  void restored(const std::string& prefix, const Environment& record);
+  void restored(FileSystem& files, const std::string& prefix, const Environment& record);
 
  private:
   std::string note_saved(const std::string& prefix);
-  std::string note_restored(const std::string& prefix, const Environment& record);
+  std::string note_restored(FileSystem& files, const std::string& prefix, const Environment& record);
   bool has_new() const REQUIRES(mutex_) { return !new_.empty(); }
 
   mutable Mutex mutex_;

@@ -50,7 +50,7 @@ TEST(NanWatchTest, RecordsLittleWhateverHasBecomeNan) {
   for (const auto& [name, value] : record) bytes += name.size() + value.size();
   EXPECT_LT(bytes, size_t{8} << 10);
   NanWatch restarted;
-  restarted.restored("runs/m-2", record);
+  restarted.restored(FileSystem::real(), "runs/m-2", record);
   restarted.look(tensors, std::vector<Tensor>(tensors.size(), Tensor::scalar(kNan)));
   EXPECT_EQ(restarted.last_without(), "runs/m-1");
 }
@@ -94,7 +94,7 @@ TEST_F(NanInCheckpoints, AreNamedOnceAndTheLastOneWithoutIsKept) {
   EXPECT_EQ(warning_of(2, 0.5f), "");
   EXPECT_THAT(warning_of(3, kNan),
               AllOf(HasSubstr(at(3) + " is saved with NaN that the checkpoint before had not, in a"),
-                    HasSubstr("The last one without is " + at(2)), HasSubstr(directory.file("checkpoint"))));
+                    HasSubstr("The last one without is " + at(2)), HasSubstr("in the file checkpoint of")));
   for (int n = 4; n < 9; ++n) EXPECT_EQ(warning_of(n, kNan), "");
   EXPECT_THAT(there(), ElementsAre(2, 6, 7, 8));
 }
@@ -140,6 +140,36 @@ TEST_F(NanInCheckpoints, ACheckpointThatSaysNothingOfItIsTheBeginning) {
   saver->save(*session, path, 1, {.write_meta_graph = false});
   EXPECT_EQ(restart_from(1), "");
   EXPECT_EQ(warning_of(2, kNan), "");
+}
+
+TEST_F(NanInCheckpoints, WhatIsSavedElsewhereIsNotTheLastOneWithout) {
+  warning_of(1, 0.5f);
+  saver->save(*session, directory.file("export"), {}, {.write_state = false});
+  EXPECT_THAT(warning_of(2, kNan), HasSubstr("The last one without is " + at(1)));
+  saver->save(*session, directory.file("export"), {}, {.write_state = false});
+  for (int n = 3; n < 7; ++n) EXPECT_EQ(warning_of(n, kNan), "");
+  EXPECT_THAT(there(), ElementsAre(1, 4, 5, 6));
+}
+
+TEST_F(NanInCheckpoints, OneThatIsReplacedIsNoLongerTheLastOneWithout) {
+  for (int n = 1; n <= 2; ++n) warning_of(n, 0.5f);
+  EXPECT_THAT(warning_of(2, kNan), HasSubstr("The last one without is " + at(1)));
+  for (int n = 3; n < 7; ++n) EXPECT_EQ(warning_of(n, kNan), "");
+  EXPECT_THAT(there(), ElementsAre(1, 4, 5, 6));
+  EXPECT_THAT(restart_from(6), HasSubstr("The last one without is " + at(1)));
+}
+
+TEST_F(NanInCheckpoints, WhereTheOnlyOneIsReplacedThereIsNone) {
+  warning_of(1, 0.5f);
+  EXPECT_THAT(warning_of(1, kNan), HasSubstr("There is none without"));
+  EXPECT_THAT(restart_from(1), HasSubstr("There is none without"));
+}
+
+TEST_F(NanInCheckpoints, ARestartSaysWhereTheLastOneWithoutIsNotThere) {
+  warning_of(1, 0.5f);
+  warning_of(2, kNan);
+  for (const std::string& file : {index_path(at(1)), data_path(at(1), 0, 1)}) files.remove(file);
+  EXPECT_THAT(restart_from(2), HasSubstr("The last one without was " + at(1) + ", which is not there"));
 }
 
 TEST_F(NanInCheckpoints, OfManyNamesFiveAreSaid) {

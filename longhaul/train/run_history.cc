@@ -158,7 +158,7 @@ void RunHistory::forget_crashes(const std::string& checkpoint) {
 }
 
 Seconds best_save_interval(const RunHistory& history, std::optional<Seconds> cost) {
-  if (!cost) cost = history.sums().save_cost;
+  if (!cost && history.sums().save_cost) cost = std::min(*history.sums().save_cost, kMostCostOfFewSaves);
   if (!cost) return kShortestAutoInterval;
   const Seconds between = mean_time_between_failures(history.ledger().running(), history.sums().interruptions);
   return choose_save_interval(*cost, between);

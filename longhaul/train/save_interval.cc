@@ -10,7 +10,7 @@ namespace {
 constexpr Seconds kPriorTime{24 * 3600.0};
 constexpr int64_t kPriorInterruptions = 1;
 constexpr double kMostOverhead = 0.01;
-constexpr size_t kSavesRemembered = 5;
+constexpr size_t kSavesRemembered = 5, kFewestSaves = 3;
 
 }  // namespace
 
@@ -46,10 +46,12 @@ Seconds SaveCostMeter::lost(const Moment& end) const {
 }
 
 std::optional<Seconds> SaveCostMeter::cost() const {
-  if (last_.empty()) return known_;
   std::vector<Seconds> sorted(last_.begin(), last_.end());
+  if (known_ && sorted.size() < kSavesRemembered) sorted.push_back(*known_);
+  if (sorted.empty()) return std::nullopt;
   std::sort(sorted.begin(), sorted.end());
-  return sorted[sorted.size() / 2];
+  const Seconds median = sorted[(sorted.size() - 1) / 2];
+  return sorted.size() < kFewestSaves ? std::min(median, kMostCostOfFewSaves) : median;
 }
 
 }  // namespace longhaul

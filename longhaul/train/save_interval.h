@@ -14,6 +14,7 @@ struct AutoInterval {
 };
 inline constexpr AutoInterval kAuto{};
 inline constexpr Seconds kShortestAutoInterval{30}, kLongestAutoInterval{3600};
+inline constexpr Seconds kMostCostOfFewSaves{36};  // what an hour between saves is for, by choose_save_interval()
 
 // How often checkpoints are taken: so many seconds apart, or as it loses the least time (kAuto), which
 // choose_save_interval() tells.
@@ -58,7 +59,9 @@ class SaveCostMeter {
   void ends(Seconds now, std::optional<int64_t> step, Seconds stalled);
 
   Seconds last() const { return last_.back(); }  // of the last save
-  std::optional<Seconds> cost() const;           // the median of the last five; nullopt: nothing is known
+  // The median of the last five; nullopt: nothing is known. What was known counts as one where there are fewer. One or
+  // two may have met a disk that stalled: until there are three, it is kMostCostOfFewSaves at most.
+  std::optional<Seconds> cost() const;
 
  private:
   struct Moment {

@@ -98,5 +98,20 @@ TEST(SaveCostMeter, OneSlowSaveDoesNotCount) {
   EXPECT_EQ(meter.cost(), Seconds{1});
 }
 
+TEST(SaveCostMeter, OneOrTwoThatMetASlowDiskAreNotBelieved) {
+  const auto save = [](SaveCostMeter& meter, double stall) {
+    meter.begins(Seconds{0}, std::nullopt);
+    meter.ends(Seconds{0}, std::nullopt, Seconds{stall});
+  };
+  EXPECT_EQ(SaveCostMeter(Seconds{300}).cost(), kMostCostOfFewSaves);
+  SaveCostMeter meter;
+  save(meter, 600);
+  EXPECT_EQ(choose_save_interval(meter.cost().value(), kDay), kLongestAutoInterval);
+  save(meter, 0.5);
+  EXPECT_EQ(meter.cost(), Seconds{0.5});
+  save(meter, 60);
+  EXPECT_EQ(meter.cost(), Seconds{60}) << "the median of three is believed";
+}
+
 }  // namespace
 }  // namespace longhaul

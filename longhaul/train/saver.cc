@@ -146,6 +146,7 @@ Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
   if (fetches.empty()) return snapshot;
   snapshots_ = session.snapshots();
   snapshot.values = snapshots_->take(session, fetches);
+  snapshot.waited = snapshots_->last_wait();
   if (step.tensor() != nullptr) {
     snapshot.step = snapshot.values.back().item<int64_t>();
     snapshot.values.pop_back();
@@ -182,14 +183,16 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
 // nullopt: the disk was full, and has more room now.
 std::optional<std::string> Saver::try_to_save(Session& session, const std::string& path, const StepSource& global_step,
                                               const SaveOptions& options) {
-  const Seconds start = options_.clock->now();
+  const Seconds asked = options_.clock->now();
   Snapshot snapshot = take_snapshot(session, global_step);
-  const Seconds snapshot_time = options_.clock->now() - start;
+  const Seconds taken = options_.clock->now();
+  const Seconds start = std::min(asked + snapshot.waited, taken);  // the step that it waited for was training
   if (options.after_snapshot) options.after_snapshot(snapshot.step);
   const std::string prefix = prefix_for(path, snapshot.step);
   const bool may_skip = options.skip_if_saved && global_step.tensor() != nullptr;
   const bool is_there = may_skip && is_on_disk(prefix, snapshot, options);
   nan_.look(nodes_.tensors, snapshot.values);
+  nan_.will_replace(prefix, newest_listed_but(prefix));
   if (snapshot.step) inputs_.look(*graph_, nodes_.tensors, snapshot.values, *snapshot.step);
   if (is_there && !is_news(prefix, options)) {
     if (options.write_state) saves_.tell(prefix);
@@ -202,7 +205,7 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
     return std::string();
   }
   if (!is_there) announce(prefix, global_step.tensor() != nullptr ? snapshot.step : std::nullopt, options);
-  SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = snapshot_time};
+  SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = taken - start};
   const auto bytes = is_there ? bytes_on_disk(prefix) : write_or_make_room(prefix, std::move(snapshot.values), options);
   if (!bytes) return std::nullopt;
   report.bytes = *bytes;
@@ -214,12 +217,20 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
 void Saver::conclude(SaveReport report, Seconds start, const SaveOptions& options) {
   const std::string prefix = report.prefix;
   if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
-  if (options.write_state) list(report, options);
-  nan_.saved(prefix);
+  if (options.write_state) {
+    list(report, options);
+    nan_.saved(prefix);
+  }
   report.total = options_.clock->now() - start;
   saves_.note_saved(report, options.write_state, commit_time(*options_.files, prefix));
   if (options.write_state) saves_.tell(prefix);
   if (options.after_save) options.after_save(report);
+}
+
+std::string Saver::newest_listed_but(const std::string& prefix) const {
+  std::vector<std::string> listed = managed_.prefixes();
+  std::erase(listed, prefix);
+  return listed.empty() ? "" : listed.back();
 }
 
 bool Saver::is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const {
@@ -360,7 +371,8 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   forget_last_saved();
   session.run(nodes_.restore, feeds);
   saves_.note_restored(prefix, commit_time(*options_.files, prefix));
-  nan_.restored(prefix, environment_beside(*options_.files, prefix).value_or(Environment()));
+  nan_.restored(*options_.files, prefix,
+                environment_beside(*options_.files, prefix).value_or(Environment()));
 }
 
 void Saver::recover_last_checkpoints(const std::vector<std::string>& prefixes) {

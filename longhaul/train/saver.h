@@ -216,12 +216,14 @@ class Saver {
   struct Snapshot {
     std::vector<Tensor> values;
     std::optional<int64_t> step;
+    Seconds waited{0};  // for the step under way
   };
 
   std::vector<SaveEntry> entries() const;
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
   void check_small_files(const std::string& path, const SaveOptions& options) const;
+  std::string newest_listed_but(const std::string& prefix) const;  // "": there is none
   bool is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const;
   bool is_news(const std::string& prefix, const SaveOptions& options) const;
   void announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options);

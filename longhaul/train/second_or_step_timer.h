@@ -45,6 +45,7 @@ class SecondOrStepTimer {
   void reset() { last_.reset(); }
 
   // For a timer by seconds: from now on so many.
+  std::optional<Seconds> every_secs() const { return interval_.every_secs; }
   void set_every_secs(Seconds seconds) { interval_.every_secs = seconds; }
 
  private:

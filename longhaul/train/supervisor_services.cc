@@ -27,9 +27,8 @@ bool lies_beside(const std::string& prefix, const std::string& save_path) {
 
 SaveOption save_option(const ServiceContext& context) {
   const Seconds seconds = context.save_model_secs;
-  return {
-      context.chooses_interval ? "save_model_secs is kAuto" : fmt::format("save_model_secs is {:g}", seconds.count()),
-      seconds};
+  if (context.chooses_interval) return {"save_model_secs is kAuto", std::nullopt};
+  return {fmt::format("save_model_secs is {:g}", seconds.count()), seconds};
 }
 
 void write_summary(FileWriter& writer, const std::vector<Tensor>& values) {
@@ -128,7 +127,7 @@ TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceCont
 
 void TimerCheckpointService::start_loop() {
   snapshots_->prepare([this] { return coord().should_stop(); });
-  first_interval_ = interval_after_short_runs(context_->journal.get(), save_option(*context_));
+  early_interval_ = interval_after_short_runs(context_->journal.get(), save_option(*context_));
   due_ = coord().clock().now();
 }
 
@@ -144,9 +143,10 @@ void TimerCheckpointService::run_loop() {
 }
 
 Seconds TimerCheckpointService::next_interval() {
-  if (const std::optional<Seconds> first = std::exchange(first_interval_, std::nullopt)) {
-    due_ = coord().clock().now() + *first;
-    return *first;
+  if (const std::optional<Seconds> early = early_interval_) {
+    early_interval_ = next_interval_after_short_runs(*early, interval_);
+    due_ = coord().clock().now() + *early;
+    return *early;
   }
   const Seconds since_due = coord().clock().now() - due_;
   const double missed = std::max(0.0, std::floor(since_due / interval_) - 1);

@@ -99,7 +99,7 @@ class TimerCheckpointService : public LooperThread {
   const std::shared_ptr<Snapshots> snapshots_;
   SaveCostMeter meter_;
   Seconds interval_;
-  std::optional<Seconds> first_interval_;  // absent: it is over, or as interval_
+  std::optional<Seconds> early_interval_;  // after short runs; absent: it is interval_
   Seconds due_{0};                         // when the last call was, or the first will be
   bool is_saved_;                          // the model is as a checkpoint has it, from which it was restored
 };
