@@ -10,6 +10,14 @@
 namespace longhaul {
 namespace {
 
+// A sanitizer's handler, which comes after ours, ends the process with a status of its own.
+int status_of_death_by(int signal) {
+#ifdef __SANITIZE_ADDRESS__
+  if (signal != SIGABRT) return 1;
+#endif
+  return 128 + signal;
+}
+
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -55,7 +63,7 @@ TEST_P(SignalProcessTest, FatalSignalsFromOutsideAreKillsToo) {
   for (int i = 0; i < 3; ++i) {
     const auto training = start({"WAITS_BEFORE_STEPS=60000"});
     training->send(SIGSEGV);
-    EXPECT_EQ(training->wait(), 128 + SIGSEGV);
+    EXPECT_EQ(training->wait(), status_of_death_by(SIGSEGV));
   }
   expect_to_go_on_from(newest);
 }
@@ -65,7 +73,7 @@ TEST_P(SignalProcessTest, TwoCrashesOfItsOwnFallBackToTheCheckpointBeforeWhichKe
   for (const char* way : {"fault", "terminate"}) {
     const auto training = start({std::string("DIES_BY=") + way});
     EXPECT_EQ(first_step(*training), newest);
-    EXPECT_EQ(training->wait(), 128 + (std::string(way) == "fault" ? SIGSEGV : SIGABRT));
+    EXPECT_EQ(training->wait(), status_of_death_by(std::string(way) == "fault" ? SIGSEGV : SIGABRT));
   }
   const auto again = start({"STEP_TAKES_MS=50"});
   EXPECT_LT(first_step(*again), newest);

@@ -150,7 +150,7 @@ std::string TrainingConditions::text(bool of_now) const {
 at::Tensor TrainingConditions::record() const {
   const std::string text = this->text(/*of_now=*/false);
   const at::Tensor bytes = at::empty({static_cast<int64_t>(text.size())}, at::kByte);
-  std::memcpy(bytes.data_ptr(), text.data(), text.size());
+  if (!text.empty()) std::memcpy(bytes.data_ptr(), text.data(), text.size());
   return bytes;
 }
 
