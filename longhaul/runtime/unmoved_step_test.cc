@@ -65,6 +65,14 @@ class UnmovedStepOfRealSessions : public ::testing::Test {
     return BundleReader(FileSystem::real(), directory.file("model.ckpt-" + std::to_string(step))).read(name);
   }
   float saved_weight(int step = 0) { return saved(step, "weight").item<float>(); }
+  // A service may be replacing it: then its index and its data do not fit together for a moment.
+  bool is_saved_weight(float wanted) {
+    try {
+      return saved_weight() == wanted;
+    } catch (const DataLossError&) {
+      return false;
+    }
+  }
   template <typename Condition>
   static void eventually(Condition&& condition) {
     const Seconds deadline = Clock::real().now() + Seconds{20};
@@ -88,7 +96,7 @@ TEST_F(UnmovedStepOfRealSessions, ASupervisedOneGoesOnAfterEachKill) {
     const float trained = session->run(model.weight).item<float>();
     eventually([&] {
       clock.advance(Seconds{600});
-      return saved_weight() == trained;
+      return is_saved_weight(trained);
     });
     kept = trained;  // and a kill
   }
