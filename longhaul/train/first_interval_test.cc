@@ -2,6 +2,7 @@
 #include "longhaul/train/first_interval.h"
 
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/train/monitored_fixture.h"
 #include "longhaul/train/monitored_training_session.h"
 #include "longhaul/train/run_journal_format.h"
@@ -44,25 +45,27 @@ class SupervisedShortRuns : public SupervisorFixture {
     });
     clock.advance(time);
   }
-  // The run that begins now saves a step when the one time has passed, or the other at the latest.
-  void expect_save_between(Seconds earliest, Seconds latest) {
+  // The run that begins now, with a shorter interval, saves a step when the one time has passed, or the other at the
+  // latest. Returns what it warns of.
+  std::string expect_save_between(Seconds earliest, Seconds latest) {
+    const LogRecorder log;
     restart();
     Supervisor sv(options);
     sv.managed_session([&](Session& session) {
       const auto has_saved = [&] { return history_in(directory).sums().has_saved; };
+      eventually([&] { return log.text(LogLevel::kWarning).find("of this run is taken after") != std::string::npos; });
       make_steps_for(earliest, session);
       EXPECT_FALSE(has_saved());
       clock.advance(latest - earliest);
       eventually(has_saved);
     });
+    return log.text(LogLevel::kWarning);
   }
 };
 
 TEST_F(SupervisedShortRuns, AreNamedAndTheFirstIntervalIsShortened) {
   for (const double seconds : {60, 40, 80}) run_for(Seconds{seconds});
-  const LogRecorder log;
-  expect_save_between(Seconds{18}, Seconds{30});
-  EXPECT_THAT(log.text(LogLevel::kWarning),
+  EXPECT_THAT(expect_save_between(Seconds{18}, Seconds{30}),
               AllOf(HasSubstr("the last 3 runs began at step 0 and ended before a later checkpoint was saved"),
                     HasSubstr("save_model_secs is 600, and the longest of them lasted 8"),
                     HasSubstr("The first checkpoint of this run is taken after 2"), HasSubstr("Choose an interval")));
@@ -168,7 +171,7 @@ TEST_F(MonitoredShortRuns, LoseHalfOfThemselvesAtMostAfterOneThatWasVeryShort) {
   run_for(1);
   for (const int steps : {6, 500, 500}) EXPECT_EQ(run_for(steps), 0);
   EXPECT_GT(run_for(500), 0);
-  const int64_t saved = split_step(latest_checkpoint(directory.path())).step.value_or(0);
+  const int64_t saved = split_step(latest_checkpoint(FileSystem::real(), directory.path()).value()).step.value_or(0);
   EXPECT_GT(saved, 1 + 250);
 }
 
