@@ -24,9 +24,8 @@ install(EXPORT longhaulTargets NAMESPACE longhaul:: DESTINATION ${package_direct
 list(REVERSE layers)
 set(layer_libraries "")
 foreach(layer IN LISTS layers)
-  string(REPLACE longhaul_longhaul "" layer "${layer}")  # it has headers alone
-  if(layer)
-    string(APPEND layer_libraries " -l${layer}")
+  if(NOT layer STREQUAL longhaul)  # which has headers alone
+    string(APPEND layer_libraries " -llonghaul_${layer}")
   endif()
 endforeach()
 list(TRANSFORM TORCH_INCLUDE_DIRS PREPEND "-isystem " OUTPUT_VARIABLE torch_includes)
