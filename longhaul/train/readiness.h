@@ -15,9 +15,9 @@ struct Readiness {
 };
 
 // Runs the ready operation. Ready are: an invalid one; a result that is no string tensor, or one without a string that
-// is not empty. Otherwise the result has the names of what is not initialised, or, where it is a scalar, says itself why
-// the model is not ready. An operation that fails because it reads something "uninitialized" says no, too; any other
-// error of it is thrown.
+// is not empty. Otherwise the result has the names of what is not initialised, or, where it is a scalar, says itself
+// why the model is not ready. An operation that fails because it reads something "uninitialized" says no, too; any
+// other error of it is thrown.
 Readiness check_ready(Session& session, const Output& ready_op);
 
 // Whether the session has found a model that an earlier one left, as it can be on a server, where variables outlive

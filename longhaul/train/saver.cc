@@ -371,8 +371,7 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   forget_last_saved();
   session.run(nodes_.restore, feeds);
   saves_.note_restored(prefix, commit_time(*options_.files, prefix));
-  nan_.restored(*options_.files, prefix,
-                environment_beside(*options_.files, prefix).value_or(Environment()));
+  nan_.restored(*options_.files, prefix, environment_beside(*options_.files, prefix).value_or(Environment()));
 }
 
 void Saver::recover_last_checkpoints(const std::vector<std::string>& prefixes) {

@@ -69,8 +69,10 @@ TEST_F(SupervisorJournalTest, TellsAtTheEndWhereTheTimeWent) {
   Supervisor sv(options);
   sv.managed_session([&](Session& session) {
     eventually([&] { return history().sums().has_saved; });
-    make_steps(session, 1);
-    as_time_passes([&] { return history().sums().phase == RunHistory::Phase::kTraining; });
+    as_time_passes([&] {  // the service that looks for steps may begin after some
+      make_steps(session, 1);
+      return history().sums().phase == RunHistory::Phase::kTraining;
+    });
     const Seconds before = history().ledger().training;
     clock.advance(Seconds{10000});
     eventually([&] { return history().ledger().training > before + Seconds{9999}; });
