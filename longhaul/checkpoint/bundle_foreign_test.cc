@@ -6,7 +6,9 @@
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/genuine_test.h"
+#include "longhaul/checkpoint/string_tensor.h"
 #include "longhaul/checkpoint/table_writer.h"
+#include "longhaul/checkpoint/wire.h"
 #include "longhaul/io/crc32c.h"
 
 namespace longhaul {
@@ -190,6 +192,34 @@ TEST_F(ForeignBundle, NoLengthOfAStringIsBelieved) {  // CB-24
   EXPECT_THAT(error_for(testing::from_hex("010000000061"), {}), HasSubstr("The length checksum does not match"));
   EXPECT_THAT(error_for("abc", {int64_t{1} << 40}), HasSubstr("Invalid size in bundle entry"));
   EXPECT_THAT(error_for("abc", {1}), HasSubstr("Invalid size in bundle entry"));
+}
+
+// A file of 4 GiB and more, of which the first MiB can be read.
+class HugeFile : public ReadableFile {
+ public:
+  explicit HugeFile(std::string head) : head_(std::move(head)) {}
+  uint64_t size() const override { return head_.size() + (uint64_t{1} << 32); }
+  size_t read(uint64_t offset, char* out, size_t count) const override {
+    if (offset >= (uint64_t{1} << 20)) throw UnavailableError("so far and no further");
+    for (size_t i = 0; i < count; ++i) out[i] = offset + i < head_.size() ? head_[offset + i] : '\0';
+    return count;
+  }
+
+ private:
+  const std::string head_;
+};
+
+TEST_F(ForeignBundle, ALengthBeyondFourGiBIsCheckedAsEightBytes) {  // CB-24
+  const uint64_t length = uint64_t{1} << 32;
+  const auto verify = [&](const std::string& counted) {
+    std::string head;
+    wire::append_varint(head, length);
+    wire::append(head, mask_crc32c(crc32c(counted)));
+    verify_strings(HugeFile(head), 0, {head.size() + length, 0}, /*big_endian=*/false, "t", 1);
+  };
+  EXPECT_THROW(verify(testing::from_hex("0000000001000000")), UnavailableError) << "the length is right";
+  EXPECT_THAT([&] { verify(testing::from_hex("00000000")); },
+              ::testing::ThrowsMessage<DataLossError>(HasSubstr("The length checksum does not match")));
 }
 
 TEST_F(ForeignBundle, NoListOfSlicesIsBelieved) {

@@ -78,6 +78,28 @@ TEST_F(BundleTest, StringsLieAsTheFormatSays) {  // CB-24
   EXPECT_EQ(data.substr(6), "abc");
 }
 
+// Both checksums worked by hand: e9e43685 is that of 01000000 02000000, bfdfdb7a and the letters, masked.
+TEST_F(BundleTest, StringsHaveTheChecksumsOfTheFormat) {  // CB-24
+  save({{"s", Tensor::of<std::string>({"a", "bc"})}});
+  const std::string name = "m.data-00000-of-00001";
+  const std::string data = contents(name);
+  EXPECT_EQ(data, testing::from_hex("0102bfdfdb7a616263"));
+  EXPECT_THAT(contents("m.index"), HasSubstr(testing::from_hex("280935e9e43685"))) << "size and checksum of the entry";
+  const auto error_with_flipped = [&](size_t at) -> std::string {
+    std::string damaged = data;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    write_file_atomically(files_, path(name), damaged);
+    try {
+      reader().read("s");
+    } catch (const DataLossError& error) {
+      return error.what();
+    }
+    return "it was read";
+  };
+  EXPECT_THAT(error_with_flipped(2), HasSubstr("The length checksum does not match"));
+  EXPECT_THAT(error_with_flipped(8), HasSubstr(" Checksum does not match"));
+}
+
 TEST_F(BundleTest, ReadsGenuineFiles) {  // CB-13
   testing::write_bundle(testing::snappy_bundle(), path("snappy"));
   const BundleReader snappy = reader("snappy");

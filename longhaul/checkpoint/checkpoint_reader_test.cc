@@ -60,6 +60,13 @@ TEST_F(CheckpointReaderTest, NamesWhatIsNotThere) {  // SA-110
               ThrowsMessage<NotFoundError>(HasSubstr("Couldn't find 'checkpoint' file or checkpoints in given")));
 }
 
+// An index is a table, as a V1 checkpoint is.
+TEST_F(CheckpointReaderTest, AV1CheckpointIsRefused) {  // unlike SA-110
+  write_file_atomically(files_, directory_.file("v1"), read_file(files_, prefix_ + ".index"));
+  EXPECT_THAT([&] { CheckpointReader(directory_.file("v1")); },
+              ThrowsMessage<UnimplementedError>(HasSubstr("V1 checkpoint (a single file)")));
+}
+
 TEST_F(CheckpointReaderTest, ADirectoryStandsForItsLatestCheckpoint) {
   std::vector<std::string> names;
   for (const CheckpointVariable& variable : list_variables(directory_.path())) names.push_back(variable.name);

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "longhaul/base/log.h"
+#include "longhaul/io/working_directory_fixture.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -118,6 +119,17 @@ TEST_F(CheckpointStateTest, MixedPathsAreReadAsTheCallerNamesTheirDirectory) {  
   EXPECT_THAT(state.all_model_checkpoint_paths, ElementsAre("/abs/m-1", "train/m-2"));
 }
 
+TEST_F(CheckpointStateTest, MixedPathsSurviveARoundTrip) {  // CS-4
+  const WorkingDirectory here(directory_.path());
+  files_.make_directories("train");
+  write_checkpoint_state(
+      files_, "train", {.model_checkpoint_path = "train/m-2", .all_model_checkpoint_paths = {"/abs/m-1", "train/m-2"}});
+  EXPECT_THAT(read_file(files_, "train/checkpoint"), HasSubstr("model_checkpoint_path: \"m-2\""));
+  const CheckpointState state = read_checkpoint_state(files_, "train").state;
+  EXPECT_EQ(state.model_checkpoint_path, "train/m-2");
+  EXPECT_THAT(state.all_model_checkpoint_paths, ElementsAre("/abs/m-1", "train/m-2"));
+}
+
 TEST_F(CheckpointStateTest, RelativePathsLetTheDirectoryMove) {  // CS-5
   write_checkpoint_state(files_, directory_.path(), {.model_checkpoint_path = directory_.file("m-2")}, true);
   EXPECT_THAT(text(), HasSubstr("model_checkpoint_path: \"m-2\""));
@@ -174,6 +186,20 @@ TEST_F(CheckpointStateTest, RefusesContradictions) {  // CS-8
   } catch (const InvalidArgumentError& error) {
     EXPECT_THAT(error.what(), HasSubstr("conflicts with path used for checkpoint state"));
   }
+}
+
+TEST_F(CheckpointStateTest, IsSyncedBeforeAndAfterItsRename) {  // unlike CS-1
+  testing::FaultyFileSystem faulty;
+  write_checkpoint_state(faulty, directory_.path(), {.model_checkpoint_path = directory_.file("m-1")});
+  const std::vector<std::string> done = faulty.operations();
+  ASSERT_EQ(done.size(), 6u);
+  EXPECT_THAT(done[0], ::testing::StartsWith("create checkpoint.tmp"));
+  const std::string temporary = done[0].substr(std::string("create ").size());
+  EXPECT_THAT(done[1], ::testing::StartsWith("append " + temporary + " "));
+  EXPECT_EQ(done[2], "sync " + temporary);
+  EXPECT_EQ(done[3], "close " + temporary);
+  EXPECT_EQ(done[4], "rename " + temporary + " checkpoint");
+  EXPECT_EQ(done[5], "sync_directory " + directory_.path());
 }
 
 TEST_F(CheckpointStateTest, AFailedReplacementLeavesTheOldState) {  // CS-1

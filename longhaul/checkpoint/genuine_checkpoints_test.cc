@@ -90,7 +90,7 @@ class GenuineCheckpoints : public ::testing::Test {
   std::string folder_;
 };
 
-TEST_F(GenuineCheckpoints, ReadAsOtherReadersReadThem) {  // CB-13, CB-22, PR-4
+TEST_F(GenuineCheckpoints, ReadAsOtherReadersReadThem) {  // CB-13, CB-22, CB-24, PR-4
   const int count = for_each([&](const std::string& prefix, const json& expected) {
     const BundleReader reader(files_, prefix);
     EXPECT_EQ(reader.num_shards(), expected["num_shards"]);

@@ -176,6 +176,23 @@ TEST_F(FailingWrites, ThatItWorksAgainIsSaidWithWhatFailedMeanwhile) {
   EXPECT_THROW(writer.close(), DataLossError);
 }
 
+TEST_F(FailingWrites, ADeletedFileIsFollowedByANewOne) {  // unlike EV-5
+  FileWriter writer(logdir(), options());
+  writer.add_scalar("t", 1, 1);
+  writer.flush();
+  EXPECT_THAT(steps(), ElementsAre(1));
+  files_.remove(event_files(logdir())[0]);
+  writer.add_scalar("t", 1, 2);
+  EXPECT_THROW(writer.flush(), NotFoundError);
+  EXPECT_THAT(errors(), ElementsAre(HasSubstr("was deleted")));
+  EXPECT_NO_THROW(writer.flush());
+  EXPECT_THAT(steps(), ElementsAre(2));
+  files_.remove(event_files(logdir())[0]);
+  writer.add_scalar("t", 1, 3);
+  EXPECT_NO_THROW(writer.close());
+  EXPECT_THAT(steps(), ElementsAre(3));
+}
+
 // What is made again may be on another disk, where one was unmounted.
 TEST_F(FailingWrites, ADeletedDirectoryIsReportedOnceAndNotMadeAgain) {  // unlike EV-5
   FileWriter writer(logdir(), options());

@@ -108,6 +108,19 @@ TEST_F(Writing, EventsAreInTheFileInTheirOrder) {  // EV-10, EV-13
   EXPECT_EQ(all[0].wall_time(), clock_.wall_time());
 }
 
+TEST_F(Writing, EventsHaveTheTimeOfTheMachinesClock) {  // EV-10
+  const double now = Clock::real().wall_time();
+  FileWriter writer(logdir());
+  writer.add_session_log(proto::SessionLog(), 1);
+  writer.add_summary(scalar_summary("loss", 0.5f), 10);
+  writer.add_scalar("loss", 0.5f, 20);
+  writer.add_graph("graph", 30);
+  writer.add_run_metadata({}, "test run", 40);
+  writer.close();
+  EXPECT_THAT(steps(), ElementsAre(1, 10, 20, 30, 40));
+  for (const auto& event : events()) EXPECT_NEAR(event.wall_time(), now, 5);
+}
+
 TEST_F(Writing, FilesAreNamedAsReadersExpectThem) {  // EV-1
   FileWriter writer(logdir(), options());
   writer.add_scalar("t", 1);
@@ -286,7 +299,9 @@ TEST_F(Writing, ATagOfRunMetadataIsUsedOnce) {  // EV-10
   FileWriter writer(logdir(), options());
   writer.add_run_metadata({}, "step 1");
   writer.add_run_metadata({}, "step 2");
-  EXPECT_THROW(writer.add_run_metadata({}, "step 1"), InvalidArgumentError);
+  EXPECT_THAT([&] { writer.add_run_metadata({}, "step 1"); },
+              ::testing::ThrowsMessage<InvalidArgumentError>(
+                  HasSubstr("The provided tag was already used for this event type")));
 }
 
 TEST_F(Writing, ADirectoryThatCannotBeMadeIsAnErrorAtOnce) {
@@ -307,6 +322,13 @@ TEST_F(Writing, TheFirstEventIsInTheFileAtOnceAndTheNextAfterFlushSecs) {  // un
     clock_.advance(Seconds(60));
     return steps().size() == 2;
   });
+}
+
+TEST_F(Writing, ByDefaultManyEventsMayWaitAndNoneForMoreThanTwoMinutes) {  // unlike EV-18
+  const FileWriterOptions defaults;
+  EXPECT_EQ(defaults.max_queue, 65536u);
+  EXPECT_EQ(defaults.max_queue_bytes, size_t{16} << 20);
+  EXPECT_EQ(defaults.flush_secs, Seconds{120});
 }
 
 TEST_F(Writing, FlushedEventsAreInTheFile) {

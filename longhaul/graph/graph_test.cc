@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "longhaul/base/log.h"
 #include "longhaul/graph/device_spec.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/scope.h"
@@ -147,7 +148,7 @@ TEST(DeviceSpec, ReadsFullAndShortNames) {
   }
 }
 
-TEST_F(GraphTest, IsExportedWithShapes) {
+TEST_F(GraphTest, IsExportedWithShapes) {  // SG-8
   const Output v = variable("v", {2});
   const Operation init = root_.add("Assign", "init", {v, constant(root_, "c", Tensor::of<float>({1, 2}))});
   root_.with_control_dependencies({init}).add("NoOp", "done");
@@ -180,6 +181,19 @@ TEST_F(GraphTest, AMetaGraphHasCollectionsAndTheOpTypes) {  // SA-91, SA-95, PR-
   ASSERT_TRUE(variable.ParseFromString(meta.collection_def().at("variables").bytes_list().value(0)));
   EXPECT_EQ(variable.initializer_name(), "v/Assign");
   EXPECT_EQ(meta.meta_info_def().stripped_op_list().op(0).name(), "Assign");
+}
+
+TEST_F(GraphTest, ACollectionOfSeveralKindsIsLeftOutWithAWarning) {  // SA-91
+  graph_.add_to_collection("mixed", int64_t{7});
+  graph_.add_to_collection("mixed", std::string("text"));
+  std::string warnings;
+  const LogSink before = set_log_sink([&](LogLevel level, const std::string& message) {
+    if (level == LogLevel::kWarning) warnings += message;
+  });
+  const proto::MetaGraphDef meta = to_meta_graph_def(graph_);
+  set_log_sink(before);
+  EXPECT_EQ(meta.collection_def().count("mixed"), 0u);
+  EXPECT_THAT(warnings, HasSubstr("collection mixed holds things of different kinds and is left out"));
 }
 
 TEST(TensorProto, RoundTripsAllDTypes) {

@@ -184,7 +184,7 @@ TEST_F(ImportTest, AllThatIsMissingIsNamedAtOnce) {
   EXPECT_EQ(graph_.num_operations(), 0);
 }
 
-TEST_F(ImportTest, LoopsAreRefused) {
+TEST_F(ImportTest, LoopsAreRefused) {  // unlike SA-98
   EXPECT_THAT(refusal<UnimplementedError>(R"(node { name: "a" op: "Identity" input: "b" }
                   node { name: "b" op: "Identity" input: "c" } node { name: "c" op: "Identity" input: "a" })"),
               AllOf(HasSubstr("loop"), HasSubstr("a -> b -> c -> a")));

@@ -145,7 +145,7 @@ TEST_F(RandomStateTest, ButTheyGoOnAfterARestoreToo) {
   EXPECT_TRUE(identical(after.session->run(after.look), before.session->run(before.look)));
 }
 
-TEST_F(RandomStateTest, StatesAreThoseOfTheOperationsThatATrainingDrawsFrom) {
+TEST_F(RandomStateTest, StatesAreThoseOfTheOperationsThatATrainingDrawsFrom) {  // unlike SA-1
   RandomModel model;
   model.initialize();
   model.steps(4);

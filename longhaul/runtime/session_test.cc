@@ -120,6 +120,11 @@ TEST_F(SessionTest, VariablesLiveInTheirSession) {  // SG-1, SG-3, SG-4
   EXPECT_THAT(message_thrown_by([&] { one->run(v); }), HasSubstr("Attempted to use a closed Session."));
 }
 
+TEST_F(SessionTest, ThereIsNoTargetButThisProcess) {  // unlike SG-1
+  EXPECT_THAT(message_thrown_by([&] { new_session("grpc://localhost:2222", graph_); }),
+              HasSubstr("no session for the target 'grpc://localhost:2222'; '' is this process"));
+}
+
 TEST_F(SessionTest, AnInitialValueMayDependOnAVariableThatIsNotInitialized) {  // SM-17
   const Variable v = ops::variable(
       root_, "v", ops::aten(root_, "aten::rand.generator", "noise", {{"size", std::vector<int64_t>{2}}}).output());
@@ -142,7 +147,7 @@ TEST_F(SessionTest, AnInitialValueMayDependOnAVariableThatIsNotInitialized) {  /
   EXPECT_TRUE(other->run(w).defined());
 }
 
-TEST_F(SessionTest, TwoVariablesOfOneNameAreRefused) {  // GS-1
+TEST_F(SessionTest, TwoVariablesOfOneNameAreRefused) {  // GS-1, unlike SG-8
   ops::variable(root_, "v", Tensor::scalar(1.f));
   EXPECT_THROW(ops::variable(root_, "v", Tensor::scalar(2.f)), AlreadyExistsError);
   ops::create_global_step(root_);

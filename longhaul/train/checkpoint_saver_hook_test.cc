@@ -1,4 +1,5 @@
 #include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/events/file_writer_cache.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/train/checkpoint_saver_fixture.h"
 #include "longhaul/train/scaffold.h"
@@ -76,6 +77,20 @@ TEST_F(CheckpointSaverTest, TheFirstCheckpointComesBeforeTheFirstStep) {  // HC-
   EXPECT_TRUE(checkpoint_exists(FileSystem::real(), directory.file("model.ckpt-0")));
   EXPECT_EQ(train_and_look(hook), 0);
   EXPECT_EQ(train_and_look(hook), 2);
+}
+
+TEST_F(CheckpointSaverTest, WithoutAWriterItTakesTheOneThatItsDirectoryShares) {  // HC-2
+  const testing::TemporaryDirectory elsewhere;
+  const auto shared = FileWriterCache::get(elsewhere.path(), {.clock = &clock});
+  auto with = every(1);
+  with.checkpoint_dir = elsewhere.path();
+  with.summary_writer = nullptr;
+  CheckpointSaverHook hook(with);
+  start(hook);
+  shared->flush();
+  EXPECT_THAT(describe(events_in_directory(elsewhere.path())),
+              ElementsAre("version brain.Event:2", "graph", "meta_graph", "CHECKPOINT"));
+  EXPECT_TRUE(checkpoint_exists(FileSystem::real(), elsewhere.file("model.ckpt-0")));
 }
 
 TEST_F(CheckpointSaverTest, WithoutTheCreationOfASessionTheFirstRunIsSaved) {  // HC-3
@@ -205,7 +220,7 @@ TEST_F(CheckpointSaverTest, AtTheEndTheEventsAreInTheFile) {
               ElementsAre("version brain.Event:2", "graph", "meta_graph", "CHECKPOINT 6"));
 }
 
-TEST_F(CheckpointSaverTest, ASessionThatReplacesALostOneIsSavedAtItsOwnStep) {
+TEST_F(CheckpointSaverTest, ASessionThatReplacesALostOneIsSavedAtItsOwnStep) {  // unlike HC-7
   CheckpointSaverHook hook(every(2));
   start(hook);
   for (int i = 0; i < 5; ++i) train(hook);

@@ -174,6 +174,22 @@ TEST_F(CoordinatorTest, TheFirstOfTwoErrorsWins) {  // CO-6
   EXPECT_EQ(join_error(), "First");
 }
 
+TEST_F(CoordinatorTest, TheFirstErrorWinsHoweverTheTwoAreReported) {  // CO-6
+  using Report = std::function<void(const std::string&)>;
+  const Report as_exception = [&](const std::string& what) { coord.request_stop(failure(what)); };
+  const Report by_handler = [&](const std::string& what) {
+    coord.stop_on_exception([&] { throw InternalError(what); });
+  };
+  for (const Report& first : {as_exception, by_handler}) {
+    for (const Report& second : {as_exception, by_handler}) {
+      first("First");
+      second("Too late");
+      EXPECT_EQ(join_error(), "First");
+      coord.clear_stop();
+    }
+  }
+}
+
 TEST_F(CoordinatorTest, AnErrorAfterAPlainStopIsKept) {  // unlike CO-13
   coord.request_stop();
   coord.request_stop(failure("while stopping"));

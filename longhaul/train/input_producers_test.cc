@@ -72,6 +72,23 @@ TEST_F(InputProducers, RowsNeedAKnownShape) {  // IN-3
                InvalidArgumentError);
 }
 
+TEST_F(InputProducers, ElementShapeStandsInAndTheThreadsEndWithTheInput) {  // IN-3
+  const Output rows = ops::constant(root_, Tensor::of<int64_t>({2, 2}, {1, 2, 3, 4}));
+  const Output unknown = ops::placeholder_with_default(root_, rows, Shape::unknown_rank());
+  const FIFOQueue queue =
+      input_producer(root_, unknown, {.num_epochs = 2, .shuffle = false, .element_shape = Shape{2}});
+  const Output row = queue.dequeue(root_)[0];
+  EXPECT_EQ(row.shape(), (Shape{2}));
+  const Operation init = ops::local_variables_initializer(root_);
+  session_ = make_scripted_session(graph_);
+  session_->run(init);
+  const QueueRunnerThreads threads = start_queue_runners(session_);  // nobody requests a stop
+  using Row = std::vector<int64_t>;
+  EXPECT_THAT(take_all_batches<int64_t>(row), ElementsAre(Row{1, 2}, Row{3, 4}, Row{1, 2}, Row{3, 4}));
+  for (const auto& thread : threads) thread->join();
+  for (const auto& thread : threads) EXPECT_TRUE(thread->finished());
+}
+
 TEST_F(InputProducers, NoStringsAreRefusedAtOnce) {  // IN-4
   EXPECT_THAT(error_of([&] { string_input_producer(root_, std::vector<std::string>{}); }),
               HasSubstr("requires a non-null input tensor"));

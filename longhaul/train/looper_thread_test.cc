@@ -29,6 +29,17 @@ TEST_F(LooperThreadTest, RunsBackToBackUntilTheStop) {  // LT-1, LT-2
   EXPECT_EQ(n, 0);
 }
 
+TEST_F(LooperThreadTest, AnIntervalOfNoTimeRunsUntilTheStopToo) {  // LT-1
+  int n = 3;
+  const auto count_down = [&](int by, int& left) {
+    left -= by;
+    if (left == 0) coord.request_stop();
+  };
+  LooperThread::loop(coord, Seconds{0}, [&] { count_down(1, n); });
+  coord.join();
+  EXPECT_EQ(n, 0);
+}
+
 TEST_F(LooperThreadTest, ComesAtOnceAndThenAtAFixedRate) {  // LT-2
   std::vector<double> times;
   const Seconds start = clock.now();
@@ -53,13 +64,13 @@ TEST_F(LooperThreadTest, MadeAndStartedInOneGo) {  // LT-5, LT-1
   EXPECT_EQ(calls, 5);
 }
 
-TEST_F(LooperThreadTest, OneThatWasNotStartedIsNotWaitedFor) {  // LT-4
+TEST_F(LooperThreadTest, OneThatWasNotStartedIsNotWaitedFor) {  // unlike LT-4
   const auto looper = std::make_shared<LooperThread>(coord, Seconds{1});
   coord.join();
   EXPECT_TRUE(coord.joined());
 }
 
-TEST_F(LooperThreadTest, ItIsStartedOnce) {  // LT-4
+TEST_F(LooperThreadTest, ItIsStartedOnce) {
   coord.request_stop();
   const auto looper = LooperThread::loop(coord, Seconds{1}, [] {});
   EXPECT_THROW(looper->start(), FailedPreconditionError);

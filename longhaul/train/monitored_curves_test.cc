@@ -46,7 +46,7 @@ class MonitoredCurves : public MonitoredFixture {
   MonitoredTrainingSessionOptions training;
 };
 
-TEST_F(MonitoredCurves, AreOneForEachTagByBothRules) {  // TB-3, TB-4, TB-5, HU-3
+TEST_F(MonitoredCurves, AreOneForEachTagByBothRules) {  // TB-3, TB-4, TB-5, unlike HU-3
   train_and_lose_a_session();
   for (const Rule rule : {Rule::kStart, Rule::kPerTag}) {
     EXPECT_THAT(steps_shown(rule, "v"), ElementsAre(1, 2, 3, 4, 5, 6, 7));

@@ -131,6 +131,23 @@ TEST_F(MonitoredSessionTest, AnErrorOfAThreadComesOutAtTheEnd) {  // MS-6
   EXPECT_EQ(calls.back(), "end");  // the body has ended well
 }
 
+TEST_F(MonitoredSessionTest, AnErrorOfAThreadDuringARunLetsThatRunEndWell) {  // MS-6
+  const auto hook = add_hook();
+  bool is_reported = false;
+  hook->on_before = [&](SessionRunContext&) {
+    if (std::exchange(is_reported, true)) return;
+    report(hook->coord, [] { throw UnknownError("a thread wants to stop"); });
+  };
+  MonitoredSession session(options);
+  std::vector<int64_t> steps;
+  const auto body = [&] {
+    for (int i = 0; i < 2; ++i) steps.push_back(train_once(session));
+  };
+  EXPECT_EQ(error_of([&] { session.monitor(body); }), "a thread wants to stop");
+  EXPECT_THAT(steps, ElementsAre(1, 2));
+  EXPECT_TRUE(session.should_stop());
+}
+
 TEST_F(MonitoredSessionTest, AnErrorOfAThreadOutranksTheBodys) {  // MS-6
   const auto hook = add_hook();
   MonitoredSession session(options);
@@ -207,10 +224,13 @@ TEST_F(MonitoredSessionTest, ItGoesOnFromADirectoryOrAFile) {  // MS-10
   EXPECT_EQ(from_file.run(step).item<int64_t>(), 2);
 }
 
-TEST_F(MonitoredSessionTest, ItIsNoSession) {  // MS-11
+TEST_F(MonitoredSessionTest, ItIsNoSession) {  // unlike MS-11
   EXPECT_FALSE((std::is_convertible_v<MonitoredSession&, Session&>));
   EXPECT_FALSE(
       (std::is_invocable_v<decltype(&Saver::save), Saver&, MonitoredSession&, std::string, StepSource, SaveOptions>));
+  using Start = decltype(&start_queue_runners);
+  EXPECT_TRUE((std::is_invocable_v<Start, std::shared_ptr<Session>, std::nullopt_t, bool, std::string>));
+  EXPECT_FALSE((std::is_invocable_v<Start, std::shared_ptr<MonitoredSession>, std::nullopt_t, bool, std::string>));
 }
 
 TEST_F(MonitoredSessionTest, NullPointersAreNoHooks) {

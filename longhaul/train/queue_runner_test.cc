@@ -79,7 +79,7 @@ TEST_F(QueueRunnerTest, HasAThreadForEachOperation) {  // QR-1, QR-2
   EXPECT_EQ(value(*session, counters[1]), 30);
 }
 
-TEST_F(QueueRunnerTest, CollectsErrorsWhereThereIsNoCoordinator) {  // QR-4
+TEST_F(QueueRunnerTest, CollectsErrorsWhereThereIsNoCoordinator) {  // unlike QR-4
   const LogRecorder log;
   const FIFOQueue queue(root, 10, {kFloat});
   const QueueRunner runner(root, queue, {"i fail", "so fail"});

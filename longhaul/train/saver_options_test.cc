@@ -22,6 +22,7 @@ TEST_F(SaverOptionsTest, TheirDefaultsAreTheOriginals) {  // SA-1
   EXPECT_EQ(defaults.max_to_keep, 5);
   EXPECT_EQ(defaults.keep_checkpoint_every_n_hours, 10000);
   EXPECT_EQ(defaults.name, "save");
+  EXPECT_EQ(defaults.filename, "model");
   EXPECT_EQ(defaults.write_version, proto::SaverDef::V2);
 }
 
@@ -74,7 +75,7 @@ TEST_F(SaverOptionsTest, SequentiallyEachIsReadAfterTheOneBeforeIsAssigned) {
   EXPECT_EQ(get(b), 2);
 }
 
-TEST_F(SaverOptionsTest, VersionV1IsSaidNotToBeSupported) {
+TEST_F(SaverOptionsTest, VersionV1IsSaidNotToBeSupported) {  // unlike SA-28
   options.write_version = proto::SaverDef::V1;
   EXPECT_THROW(Saver{options}, UnimplementedError);
   options.write_version = proto::SaverDef::V2;

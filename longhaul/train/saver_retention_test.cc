@@ -52,6 +52,22 @@ TEST_F(SaverRetentionTest, ALowerLimitIsReachedInOneSweep) {  // unlike SA-73
   for (int n = 1; n <= 4; ++n) EXPECT_FALSE(exists(path + "-" + std::to_string(n))) << n;
 }
 
+TEST_F(SaverRetentionTest, ADeletionBeginsWithTheIndexAndEndsWithTheMetaGraph) {  // unlike SA-77
+  options.max_to_keep = 1;
+  Saver saver(options);
+  saver.save(*session, path, 1);
+  const size_t before = files.operations().size();
+  saver.save(*session, path, 2);
+  const auto operations = files.operations();
+  std::vector<std::string> removed;
+  for (size_t i = before; i < operations.size(); ++i) {
+    const std::string name = operations[i].substr(operations[i].rfind(' ') + 1);
+    const bool is_aside = name.find(".aside") != name.npos;  // there is none
+    if (operations[i].starts_with("remove model-1.") && !is_aside) removed.push_back(name);
+  }
+  EXPECT_THAT(removed, ElementsAre("model-1.index", "model-1.data-00000-of-00001", "model-1.meta"));
+}
+
 TEST_F(SaverRetentionTest, AFailedDeletionIsTriedAgain) {  // unlike SA-77
   options.max_to_keep = 1;
   Saver saver(options);

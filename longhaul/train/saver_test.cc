@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/ops/program_variable.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/saved_size.h"
@@ -30,6 +31,18 @@ TEST_F(SaverTest, WhatIsSavedIsRestored) {  // SA-20, SA-40
   saver.restore(*fresh, path);
   saver.restore(*session, path);
   EXPECT_EQ(fresh->run(b).item<float>(), 2);
+  EXPECT_EQ(get(a), 1);
+}
+
+TEST_F(SaverTest, APathMayHaveTheCharactersOfPatterns) {  // unlike SA-29
+  const std::string odd = directory.file("run[1]?*");
+  Saver saver(options);
+  const std::string prefix = saver.save(*session, odd + "/model[a-z]*", 1);
+  EXPECT_EQ(prefix, odd + "/model[a-z]*-1");
+  EXPECT_TRUE(exists(prefix));
+  EXPECT_EQ(latest_checkpoint(files, odd), prefix);
+  set(a, 9);
+  saver.restore(*session, prefix);
   EXPECT_EQ(get(a), 1);
 }
 
@@ -88,6 +101,11 @@ TEST_F(SaverTest, ItsNodesHaveTheNamesOfTheOriginal) {  // SA-6, SA-7, SA-9
   EXPECT_THAT(names.flat<std::string>(), ElementsAre("a", "b", "global_step"));
 }
 
+TEST_F(SaverTest, BytesLieInTheOrderOfTheNames) {  // SA-9
+  Saver(options).save(*session, path);
+  EXPECT_EQ(read_file(files, path + ".data-00000-of-00001"), std::string("\0\0\x80\x3f\0\0\0\x40\0\0\0\0\0\0\0\0", 16));
+}
+
 TEST_F(SaverTest, TheSaverDefNamesThem) {  // SA-10
   options.max_to_keep = 7;
   const proto::SaverDef def = Saver(options).as_saver_def();
@@ -108,9 +126,13 @@ TEST_F(SaverTest, ASaverIsMadeFromItsDef) {
 }
 
 TEST_F(SaverTest, TheFilenameIsTheDefaultOfItsTensor) {  // SA-6
+  const auto filename = [&](const Saver& saver) {
+    return session->run(saver.to_proto().filename_tensor_name()).item<std::string>();
+  };
+  EXPECT_EQ(filename(Saver(options)), "model");
+  EXPECT_EQ(session->run("save/Const:0").item<std::string>(), "model");
   options.filename = "elsewhere";
-  const Saver saver(options);
-  EXPECT_EQ(session->run("save/Const:0").item<std::string>(), "elsewhere");
+  EXPECT_EQ(filename(Saver(options)), "elsewhere");
 }
 
 TEST_F(SaverTest, TheStepIsANumberATensorOrAName) {  // SA-21
@@ -159,6 +181,31 @@ TEST_F(SaverTest, EverySaveIsWritten) {  // SA-27
     saver.restore(*session, prefix);
     EXPECT_EQ(get(a), 5) << prefix;
   }
+}
+
+TEST_F(SaverTest, LargeAndSmallTensorsComeBackExactly) {  // SA-28
+  const auto counting = [](const Shape& shape, int from) {
+    Tensor tensor(kFloat, shape);
+    float next = static_cast<float>(from);
+    for (float& value : tensor.mutable_flat<float>()) value = next++;
+    return tensor;
+  };
+  std::vector<std::pair<Variable, Tensor>> saved;
+  for (int i = 0; i < 8; ++i) {
+    const Shape shape = i < 3 ? Shape{3200, 1000} : Shape{i};
+    const Output initial = ops::placeholder(root, kFloat, shape);
+    const Variable variable = ops::variable(root, "v" + std::to_string(i), initial);
+    saved.emplace_back(variable, counting(shape, i));
+    session->run(variable.initializer(), {{initial, saved.back().second}});
+  }
+  options.max_to_keep = 1;
+  Saver saver(options);
+  saver.save(*session, path, 1);
+  const std::string prefix = saver.save(*session, path, 2);
+  EXPECT_FALSE(exists(path + "-1"));
+  const auto fresh = make_scripted_session(graph);
+  saver.restore(*fresh, prefix);
+  for (const auto& [variable, value] : saved) EXPECT_TRUE(identical(fresh->run(variable), value)) << variable.name();
 }
 
 TEST_F(SaverTest, TheIndexComesAfterDataAndMetaAndBeforeTheState) {  // unlike SA-25
@@ -293,6 +340,17 @@ TEST_F(SaverTest, AllThatDoesNotFitIsReportedAtOnce) {  // SA-42, SA-43, SA-44, 
   EXPECT_THROW(
       Saver({.var_list = {{Variable(ops::global_variables(other)[0])}}, .name = "a_only"}).restore(*fresh, path),
       InvalidArgumentError);
+}
+
+TEST_F(SaverTest, AnotherDtypeIsRefused) {  // SA-43
+  Saver(options).save(*session, path);
+  Graph other;
+  ops::variable(Scope(other), "b", Tensor::scalar<int32_t>(1));
+  Saver saver({.graph = &other});
+  const auto fresh = make_scripted_session(other);
+  EXPECT_THROW(saver.restore(*fresh, path), InvalidArgumentError);
+  EXPECT_THAT(error_of([&] { saver.restore(*fresh, path); }),
+              HasSubstr("b is int32 in the graph, its original dtype in the checkpoint is float"));
 }
 
 TEST_F(SaverTest, AnotherOptimizerIsCalledThat) {

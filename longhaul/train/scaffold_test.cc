@@ -88,7 +88,7 @@ TEST_F(ScaffoldTest, TablesAreInitialisedWithLocalVariables) {  // SC-7
   EXPECT_EQ(session->run(found).item<int64_t>(), 7);
 }
 
-TEST_F(ScaffoldTest, ASecondOneFindsWhatTheFirstHasMade) {  // SC-3
+TEST_F(ScaffoldTest, ASecondOneFindsWhatTheFirstHasMade) {  // unlike SC-3
   add_variables();
   summary::scalar(root, "s", ops::constant(root, 1.0f));
   Scaffold first, second;
@@ -100,6 +100,7 @@ TEST_F(ScaffoldTest, ASecondOneFindsWhatTheFirstHasMade) {  // SC-3
   EXPECT_EQ(first.ready_for_local_init_op(), second.ready_for_local_init_op());
   EXPECT_EQ(first.summary_op(), second.summary_op());
   EXPECT_EQ(first.saver()->to_proto().SerializeAsString(), second.saver()->to_proto().SerializeAsString());
+  EXPECT_NE(first.saver(), second.saver());
 }
 
 TEST_F(ScaffoldTest, SeveralElementsOfACollectionAreRefused) {  // SC-3

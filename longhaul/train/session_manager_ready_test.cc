@@ -106,6 +106,25 @@ TEST_F(ReadyTest, SeveralInitOperationsAreOneRun) {  // SM-19, SM-16
   EXPECT_EQ(value(*session, x), 3);
 }
 
+TEST_F(ReadyTest, AListOfLocalInitOperationsComputesFromTheModel) {  // SM-16
+  const auto triple = std::make_shared<HostFunction>(
+      [](const std::vector<Tensor>& of) { return std::vector<Tensor>{Tensor::scalar(3 * of[0].item<float>())}; });
+  const Output tripled =
+      root.add("HostFunction", "triple", {v.info().read},
+               {{"function", triple}, {"dtypes", std::vector<DType>{kFloat}}, {"shapes", std::vector<Shape>{Shape{}}}})
+          .output();
+  const Variable x = ops::local_variable(root, "x", tripled);
+  prepare.init_op = v.initializer();
+  prepare.init_feed_dict = {{v.initial_value(), Tensor::scalar(1.0f)}};
+  options.local_init_op = OpList({w.initializer(), x.initializer()});
+  options.ready_for_local_init_op = ops::report_uninitialized_variables(root, {v.info()});
+  options.ready_op = ops::report_uninitialized_variables(root, {v.info(), w.info(), x.info()});
+  const auto session = manager().prepare_session(prepare);
+  EXPECT_EQ(value(*session, v), 1);
+  EXPECT_EQ(value(*session, w), 1);
+  EXPECT_EQ(value(*session, x), 3);
+}
+
 TEST_F(ReadyTest, ALocalInitThatDoesNotSufficeIsNamed) {  // SM-21
   options.ready_for_local_init_op = ops::report_uninitialized_variables(root, {v.info()});
   options.local_init_op = ops::no_op(root, "too_little");

@@ -20,7 +20,7 @@ TEST_F(SessionManagerTest, LocalInitNeedsAnOperation) {  // SM-2
               HasSubstr("If you pass a ready_for_local_init_op you must also pass a local_init_op"));
 }
 
-TEST_F(SessionManagerTest, TheInitOperationsInitialise) {  // SM-10, SM-16
+TEST_F(SessionManagerTest, TheInitOperationsInitialise) {  // SM-10
   const auto session = manager().prepare_session(prepare);
   EXPECT_EQ(value(*session, v), 2);
   EXPECT_EQ(value(*session, w), 2);
@@ -60,6 +60,21 @@ TEST_F(SessionManagerTest, ARestoredModelIsNotInitialised) {  // SM-11, SM-15
   EXPECT_FALSE(called);
   EXPECT_EQ(restarted_manager.restored_from(), prefix);
   EXPECT_THAT(restarted.last_checkpoints(), ElementsAre(prefix));
+}
+
+TEST_F(SessionManagerTest, ARestoreByNameTellsTheSaverOfNone) {  // SM-15
+  const std::string first = save(1, 7), second = save(3, 8);
+  restart();
+  Saver by_directory({.graph = &graph, .name = "by_directory"}), by_name({.graph = &graph, .name = "by_name"});
+  prepare.saver = &by_directory;
+  manager().prepare_session(prepare);
+  EXPECT_THAT(by_directory.last_checkpoints(), ElementsAre(first, second));
+  restart();
+  prepare.saver = &by_name;
+  prepare.checkpoint_dir.clear();
+  prepare.checkpoint_filename_with_path = second;
+  EXPECT_EQ(value(*manager().prepare_session(prepare), v), 3);
+  EXPECT_THAT(by_name.last_checkpoints(), IsEmpty());
 }
 
 TEST_F(SessionManagerTest, ADamagedCheckpointIsPassedOverLoudly) {  // unlike SA-50
@@ -112,7 +127,7 @@ TEST_F(SessionManagerTest, ACheckpointThatDoesNotFitIsNotPassedOver) {
   EXPECT_THAT(error_of([&] { manager().prepare_session(prepare); }), HasSubstr("Key x not found in checkpoint"));
 }
 
-TEST_F(SessionManagerTest, ACheckpointThatACrashKeptFromBeingListedIsManagedAgain) {
+TEST_F(SessionManagerTest, ACheckpointThatACrashKeptFromBeingListedIsManagedAgain) {  // unlike SM-15
   const std::string listed = save(1, 7);
   const std::string orphan = saver_with_no_state(3, 8);
   restart();
@@ -134,7 +149,7 @@ TEST_F(SessionManagerTest, ACopiedDirectoryIsARunOfItsOwn) {
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre(copy.file("model-7"), copy.file("model-8")));
 }
 
-TEST_F(SessionManagerTest, CheckpointsOfAnotherDirectoryAreRestoredAndNotManaged) {
+TEST_F(SessionManagerTest, CheckpointsOfAnotherDirectoryAreRestoredAndNotManaged) {  // unlike SM-15
   const std::string prefix = save(1, 7);
   const testing::TemporaryDirectory copy;
   std::filesystem::copy(directory.file("checkpoint"), copy.file("checkpoint"));

@@ -189,7 +189,7 @@ TEST_F(StepCounterTest, AStepThatIsNotThereYetIsNotCounted) {
   EXPECT_THAT(events(), IsEmpty());
 }
 
-TEST_F(StepCounterTest, ItTellsWhereTheSessionStartsIfItIsAskedTo) {
+TEST_F(StepCounterTest, ItTellsWhereTheSessionStartsIfItIsAskedTo) {  // unlike HN-1
   auto with = options();
   with.write_start = true;
   StepCounterHook hook(with);

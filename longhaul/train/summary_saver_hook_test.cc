@@ -90,7 +90,7 @@ TEST_F(SummarySaverTest, BySecondsItSkipsRunsThatComeBeforeThem) {  // HU-2
   EXPECT_THAT(events(), ElementsAre("START 1", "summary a=1 @1", "summary a=1 @4", "summary a=1 @7"));
 }
 
-TEST_F(SummarySaverTest, EverySessionIsStartedAtItsStep) {  // HU-3, TB-3
+TEST_F(SummarySaverTest, EverySessionIsStartedAtItsStep) {  // unlike HU-3, TB-3
   SummarySaverHook hook(every(100));
   start(hook);
   train_times(hook, 2);

@@ -38,6 +38,20 @@ TEST_F(LifecycleTest, TheReadyOperationNamesGlobalAndLocalVariables) {  // SV-3
   EXPECT_EQ(sv.saver()->saved_tensors().size(), 1u);
 }
 
+TEST_F(LifecycleTest, TheDefaultsInitialiseGlobalVariablesAndMergeTheSummaries) {  // SV-3
+  ops::local_variable(root, "w", ops::constant(root, 2.0f));
+  summary::scalar(root, "one", v);
+  summary::scalar(root, "two", v);
+  Supervisor sv(options);
+  EXPECT_FALSE(sv.ready_for_local_init_op().valid());
+  const auto session = make_scripted_session(graph);
+  for (const Operation& op : sv.init_op().operations()) session->run(op);
+  EXPECT_TRUE(identical(session->run(sv.ready_op()), Tensor::of<std::string>({"w"})));
+  proto::Summary merged;
+  ASSERT_TRUE(merged.ParseFromString(session->run(sv.summary_op()).item<std::string>()));
+  EXPECT_EQ(merged.value_size(), 2);
+}
+
 TEST_F(LifecycleTest, AChiefPreparesThenWritesTheGraphThenStartsTheServices) {  // SV-26
   const LogRecorder log;
   bool called = false;

@@ -127,15 +127,24 @@ TEST_F(OwnSummaryTest, AWriterOfOnesOwnNeedsNoLogdir) {  // SV-63, SV-44
   EXPECT_THAT(described_events(), ElementsAre(version, "graph", "meta_graph", "summary c1=1 @0", "STOP"));
 }
 
-TEST_F(OwnSummaryTest, ASummaryNeedsAWriter) {  // SV-45, SV-46
-  options.summary_writer = kNone;
-  options.save_at_end = true;
+TEST_F(OwnSummaryTest, WithoutALogdirASummaryIsRefused) {  // SV-45
+  options.logdir.clear();
   Supervisor sv(options);
   sv.managed_session([&](Session& session) {
+    const Tensor summary = session.run(merged);
+    EXPECT_THAT(error_of([&] { sv.summary_computed(session, summary); }), HasSubstr("requires a summary writer"));
+    EXPECT_THROW(sv.summary_computed(session, summary), FailedPreconditionError);
+  });
+}
+
+TEST_F(OwnSummaryTest, WithoutAWriterCheckpointsAreTakenAndSummariesRefused) {  // SV-46
+  options.summary_writer = kNone;
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) {
+    eventually([&] { return exists(sv.save_path()); });
     EXPECT_THAT(error_of([&] { sv.summary_computed(session, session.run(merged)); }),
                 HasSubstr("requires a summary writer"));
   });
-  EXPECT_TRUE(exists(sv.save_path()));
 }
 
 TEST_F(OwnSummaryTest, ASummaryIsOfTheSessionsStepOrOfTheGivenOne) {  // SV-67
@@ -192,7 +201,7 @@ TEST_F(ServicesTest, WhatIsDueAtTheStopIsDropped) {
   EXPECT_FALSE(last_session->step_fetch_pending());
 }
 
-TEST_F(ServicesTest, StepsASecondAreCounted) {  // SV-48
+TEST_F(ServicesTest, StepsASecondAreCounted) {  // unlike SV-48
   add_step(10);
   options.keep_journal = false;  // whose scalar falls due at the same time
   options.save_model_secs = Seconds{0};
@@ -215,6 +224,29 @@ TEST_F(ServicesTest, StepsASecondAreCounted) {  // SV-48
   EXPECT_EQ(lines[5], "summary global_step/sec=1.5 @16");
 }
 
+TEST_F(ServicesTest, TheFirstTenSpeedsAreLogged) {  // SV-48
+  add_step();
+  options.keep_journal = false;
+  options.save_at_end = false;
+  options.save_model_secs = Seconds{0};
+  options.save_summaries_secs = Seconds{4};
+  Supervisor sv(options);
+  const LogRecorder log;
+  sv.managed_session([&](Session&) {
+    for (size_t speeds = 1; speeds <= 12; ++speeds) {
+      eventually([&] {
+        sv.summary_writer()->flush();
+        return described_events().size() >= 4 + speeds;  // after the version, the graphs and START
+      });
+      clock.advance(Seconds{4});
+    }
+  });
+  const std::string line = "global_step/sec: ", text = log.text();
+  int logged = 0;
+  for (size_t at = text.find(line); at != text.npos; at = text.find(line, at + 1)) ++logged;
+  EXPECT_EQ(logged, 10);
+}
+
 TEST_F(ServicesTest, TheCountersTagKeepsItsScopes) {  // SV-48
   const Variable counter = ops::variable(root.sub("inner"), "steps", Tensor::scalar<int64_t>(0));
   EXPECT_EQ(step_name(counter), "inner/steps");
@@ -235,6 +267,7 @@ TEST_F(ServicesTest, CheckpointsComeAtTheirTimes) {  // SV-49
 class ExposedTimer : public TimerCheckpointService {
  public:
   using TimerCheckpointService::next_interval;
+  using TimerCheckpointService::run_loop;
   using TimerCheckpointService::start_loop;
   using TimerCheckpointService::TimerCheckpointService;
 };
@@ -257,6 +290,29 @@ TEST_F(ServicesTest, CheckpointsThatAreMissedDoNotQueueUp) {
   EXPECT_EQ(service.next_interval(), Seconds{1800}) << "of the three that are late two are left out";
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("are left out: 2. The last one took 2100 s"));
   EXPECT_EQ(service.next_interval(), Seconds{600});
+}
+
+TEST_F(ServicesTest, AfterARestoreTheFirstCheckpointComesAfterOneInterval) {  // unlike SV-41
+  add_step(4);
+  const auto saver = std::make_shared<Saver>(SaverOptions{.graph = &graph});
+  const std::shared_ptr<Session> session = make_scripted_session(graph, server);
+  session->run(ops::global_variables_initializer(root));
+  const std::string save_path = directory.file("model.ckpt");
+  saver->restore(*session, saver->save(*session, save_path, step));
+  ExposedTimer service(std::make_shared<ServiceContext>(
+      ServiceContext{.coord = Coordinator({.clock = &clock}),
+                     .session = session,
+                     .saver = saver,
+                     .global_step = step,
+                     .save_path = save_path,
+                     .save_model_secs = Seconds{600},
+                     .saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &clock})}));
+  session->run(train);
+  service.start_loop();
+  service.run_loop();  // at the start
+  EXPECT_FALSE(exists(save_path + "-5"));
+  service.run_loop();  // an interval later
+  EXPECT_TRUE(exists(save_path + "-5"));
 }
 
 TEST_F(ServicesTest, ACleanEndIsSaved) {  // unlike SV-65

@@ -53,6 +53,28 @@ TEST_F(SupervisorTest, TheBodysErrorComesOut) {  // SV-22
   EXPECT_EQ(steps, 1);
 }
 
+TEST_F(SupervisorTest, AnErrorInTheLoopComesOutAsItIsAndTheLoopIsNotEnteredAgain) {  // SV-22
+  struct OwnError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+  };
+  Supervisor sv(options);
+  int last = -1;
+  try {
+    sv.managed_session([&](Session& session) {
+      for (int i = 0; !sv.should_stop(); ++i) {
+        last = i;
+        if (i == 1) throw OwnError("failing here");
+        session.run(v);
+      }
+    });
+    ADD_FAILURE() << "no error";
+  } catch (const OwnError& error) {
+    EXPECT_STREQ(error.what(), "failing here");
+  }
+  EXPECT_TRUE(sv.should_stop());
+  EXPECT_EQ(last, 1);
+}
+
 TEST_F(SupervisorTest, TheEndOfTheInputIsNoError) {  // SV-23
   Supervisor sv(options);
   sv.managed_session([&](Session&) { throw OutOfRangeError("no more"); });
@@ -155,6 +177,14 @@ TEST_F(SupervisorTest, WhatStaysUninitialisedIsNamed) {  // SV-32
   EXPECT_THAT(error_of([&] { sv.prepare_or_wait_for_session(); }), HasSubstr("Variables not initialized: v"));
 }
 
+TEST_F(SupervisorTest, ALocalVariableThatStaysUninitialisedIsNamed) {  // SV-32
+  ops::local_variable(root, "w", v);
+  options.local_init_op = ops::no_op(root);
+  Supervisor sv(options);
+  EXPECT_THAT(error_of([&] { sv.prepare_or_wait_for_session(); }), HasSubstr("Variables not initialized: w"));
+  EXPECT_THROW(sv.prepare_or_wait_for_session(), FailedPreconditionError);
+}
+
 TEST_F(SupervisorTest, WhatIsSwitchedOffIsOff) {  // SV-4
   options.ready_op = options.summary_op = options.global_step = kNone;
   options.init_op = options.local_init_op = kNone;
@@ -203,7 +233,15 @@ TEST_F(SupervisorFixture, AStepCounterThatIsNoIntegerIsNone) {  // SV-3
   const LogRecorder log;
   const Supervisor sv(options);
   EXPECT_FALSE(sv.global_step().valid());
-  EXPECT_THAT(log.text(), HasSubstr("Found 'global_step' is not an int type: float"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("Found 'global_step' is not an int type: float"));
+}
+
+TEST_F(SupervisorFixture, AStepCounterOfAnyShapeIsTaken) {  // SV-3
+  ops::variable(root, "global_step", Tensor::of<int64_t>(Shape{3, 4}, std::vector<int64_t>(12)), {.trainable = false});
+  const LogRecorder log;
+  const Supervisor sv(options);
+  EXPECT_EQ(sv.global_step(), graph.output("global_step:0"));
+  EXPECT_THAT(log.text(), ::testing::Not(HasSubstr("is not an int type")));
 }
 
 TEST_F(SupervisorTest, AGivenSessionManagerIsUsed) {  // SV-10
@@ -226,6 +264,41 @@ TEST_F(SupervisorTest, TheDefaultsAreThoseOfTheOriginal) {  // SV-1, SV-7, SV-11
   EXPECT_FALSE(sv.ready_for_local_init_op().valid());
   EXPECT_FALSE(sv.summary_op().valid());
   EXPECT_NE(sv.summary_writer(), nullptr);
+}
+
+TEST_F(SupervisorTest, WhatItIsMadeOfCanBeAskedFor) {  // SV-11
+  add_step(3);
+  const Output ready = ops::constant(root, Tensor(kString, {0}), "my_ready");
+  const Operation init = ops::no_op(root, "my_init");
+  Saver saver({.graph = &graph});
+  FileWriter writer(directory.path());
+  SessionManager manager({.graph = &graph});
+  options.ready_op = ready;
+  options.ready_for_local_init_op = ready;
+  options.summary_op = ready;
+  options.init_op = init;
+  options.init_feed_dict = {{v.initial_value(), Tensor::of<int32_t>({4, 5, 6})}};
+  options.saver = &saver;
+  options.summary_writer = &writer;
+  options.session_manager = &manager;
+  options.save_summaries_secs = Seconds{7};
+  options.save_model_secs = Seconds{8};
+  const Supervisor sv(options);
+  EXPECT_TRUE(sv.is_chief());
+  EXPECT_EQ(&sv.session_manager(), &manager);
+  EXPECT_FALSE(sv.coord().should_stop());
+  EXPECT_THAT(sv.init_op().operations(), ElementsAre(init));
+  ASSERT_EQ(sv.init_feed_dict().size(), 1u);
+  EXPECT_TRUE(identical(sv.init_feed_dict()[0].second, Tensor::of<int32_t>({4, 5, 6})));
+  EXPECT_EQ(sv.ready_op(), ready);
+  EXPECT_EQ(sv.ready_for_local_init_op(), ready);
+  EXPECT_EQ(sv.summary_op(), ready);
+  EXPECT_EQ(sv.summary_writer(), &writer);
+  EXPECT_EQ(sv.saver(), &saver);
+  EXPECT_EQ(sv.global_step(), graph.output("global_step:0"));
+  EXPECT_EQ(sv.save_summaries_secs(), Seconds{7});
+  EXPECT_EQ(sv.save_model_secs(), Seconds{8});
+  EXPECT_EQ(sv.save_path(), directory.file("model.ckpt"));
 }
 
 TEST_F(SupervisorTest, ALogdirThatCannotBeWrittenIsAnErrorAtOnce) {

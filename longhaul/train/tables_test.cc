@@ -137,7 +137,7 @@ TEST_F(TablesTest, ATrainingsTableSurvivesARestart) {
   sv.managed_session([&](Session& session) { EXPECT_THAT(numbers(session, found), ElementsAre(1, 2)); });
 }
 
-TEST_F(TablesTest, ATableAloneIsWorthASaver) {
+TEST_F(TablesTest, ATableAloneIsWorthASaver) {  // unlike SV-3
   ops::mutable_hash_table(root, kString, kInt64, Tensor::scalar<int64_t>(-1));
   EXPECT_NE(Supervisor(options).saver(), nullptr);
 }
