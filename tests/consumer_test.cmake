@@ -1,13 +1,6 @@
 # cmake -D BUILD=<build directory of longhaul> -D WORK=<scratch directory> -P consumer_test.cmake: installs the library to a
 # fresh prefix, then configures, builds and runs the programs in tests/consumer against it; the last one by pkg-config, too.
-function(run_step)
-  execute_process(COMMAND ${ARGN} WORKING_DIRECTORY ${WORK} RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
-  if(NOT status EQUAL 0)
-    list(JOIN ARGN " " command)
-    message("${output}")
-    message(FATAL_ERROR "status ${status}: ${command}")
-  endif()
-endfunction()
+include(${CMAKE_CURRENT_LIST_DIR}/run_step.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})

@@ -1,7 +1,4 @@
 // What the last checkpoint of a bound module has: its tensors are the program's, which may write to them at any time.
-#include <atomic>
-#include <thread>
-
 #include "longhaul/binding/torch_fixture.h"
 #include "longhaul/train/save_once.h"
 
@@ -47,21 +44,6 @@ TEST_F(TorchLastSave, HasWhatWasWrittenBehindTheSessionsBack) {
   resumed.restore(path + "-3");
   EXPECT_EQ(first_weight(resumed), 42);
   EXPECT_FALSE(writes(resumed)) << "a restart that makes no step";
-}
-
-TEST_F(TorchLastSave, DoesNotCountTheStepThatASaveWaitedFor) {
-  BoundProgram program;
-  program.initialize();
-  std::atomic<bool> is_inside{false};
-  program.after_step = [&] {
-    is_inside = true;
-    std::this_thread::sleep_for(Seconds{1});
-  };
-  std::thread training([&] { program.train(1); });
-  while (!is_inside) std::this_thread::yield();
-  program.save(path);
-  training.join();
-  EXPECT_LT(program.saver->last_report()->snapshot, Seconds{0.5});
 }
 
 TEST_F(TorchLastSave, HasTheAveragesThatWereSwappedIn) {

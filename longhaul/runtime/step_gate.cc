@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 
@@ -21,16 +20,16 @@ void StepGate::enter(Seconds deadline) {
   MutexLock lock(mutex_);
   while (!waiting_.empty()) {
     hold_up();
-    if (deadline.count() > 0 && Clock::real().now() > deadline) {
+    if (deadline.count() > 0 && clock_.now() > deadline) {
       throw DeadlineExceededError("a step waited too long for a snapshot to be taken");
     }
-    changed_.wait_for(mutex_, deadline.count() > 0 ? deadline - Clock::real().now() : Seconds{1});
+    clock_.wait_for(changed_, mutex_, deadline.count() > 0 ? deadline - clock_.now() : Seconds{1});
   }
   ++inside_;
 }
 
 void StepGate::hold_up() {
-  const Seconds now = Clock::real().now();
+  const Seconds now = clock_.now();
   for (Waiting* waiting : waiting_) {
     if (!waiting->alone_until) waiting->alone_until = now;
   }
@@ -70,9 +69,9 @@ bool StepGate::take_or_ask(Waiting* waiting) {
 bool StepGate::is_taken_by(Waiting* waiting, Seconds until) {
   const MutexLock lock(mutex_);
   while (!waiting->taken) {
-    const Seconds left = until - Clock::real().now();
+    const Seconds left = until - clock_.now();
     if (left <= Seconds{0}) return false;
-    changed_.wait_for(mutex_, left);
+    clock_.wait_for(changed_, mutex_, left);
   }
   return true;
 }
@@ -86,12 +85,12 @@ bool StepGate::withdraw(Waiting* waiting) {
 }
 
 void StepGate::snapshot(const std::function<void()>& take, Seconds timeout, Seconds patience) {
-  const Seconds start = Clock::real().now(), deadline = start + timeout;
+  const Seconds start = clock_.now(), deadline = start + timeout;
   Waiting waiting{&take};
   wait_of_this_thread = Seconds{0};
   if (take_or_ask(&waiting)) return;
-  while (!is_taken_by(&waiting, std::min(deadline, Clock::real().now() + patience))) {
-    const Seconds now = Clock::real().now();
+  while (!is_taken_by(&waiting, std::min(deadline, clock_.now() + patience))) {
+    const Seconds now = clock_.now();
     if (now < deadline) {
       log_warning("a snapshot has waited for {:.0f} s for a step that writes variables, and is taken when it has ended",
                   (now - start).count());

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "longhaul/base/mutex.h"
+#include "longhaul/base/clock.h"
 
 namespace longhaul {
 
@@ -18,7 +18,9 @@ namespace longhaul {
 // Any thread may call any method; a thread inside must not ask for a snapshot.
 class StepGate {
  public:
-  // DeadlineExceededError: the door stayed shut until `deadline`, of the real clock; 0: none.
+  explicit StepGate(Clock& clock = Clock::real()) : clock_(clock) {}
+
+  // DeadlineExceededError: the door stayed shut until `deadline`, of the gate's clock; 0: none.
   void enter(Seconds deadline = Seconds{0}) EXCLUDES(mutex_);
   void leave() EXCLUDES(mutex_);
 
@@ -50,6 +52,7 @@ class StepGate {
   bool withdraw(Waiting* waiting) EXCLUDES(mutex_);  // false: it is taken after all
   void take_waiting() REQUIRES(mutex_);
 
+  Clock& clock_;
   Mutex mutex_;
   CondVar changed_;
   int inside_ GUARDED_BY(mutex_) = 0;

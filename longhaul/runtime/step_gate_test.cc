@@ -4,45 +4,49 @@
 
 #include <thread>
 
-#include "longhaul/base/clock.h"
+#include "longhaul/base/error.h"
+#include "longhaul/testing/fake_clock.h"
 
 namespace longhaul {
 namespace {
 
-constexpr Seconds kStep{0.5};
-
-// Leaves so long after a snapshot was asked for.
-std::thread leaving(StepGate& gate) {
-  gate.enter();
-  return std::thread([&gate] {
+class StepGateWaits : public ::testing::Test {
+ protected:
+  void await_shut() {
     while (!gate.is_shut()) std::this_thread::yield();
-    std::this_thread::sleep_for(kStep);
+  }
+
+  testing::FakeClock clock;
+  StepGate gate{clock};
+};
+
+TEST_F(StepGateWaits, ASnapshotTellsHowLongItWaitedForAStep) {
+  gate.enter();
+  std::thread step([this] {
+    await_shut();
+    clock.advance(Seconds{5});
     gate.leave();
   });
-}
-
-TEST(StepGate, ASnapshotTellsHowLongItWaitedForAStep) {
-  StepGate gate;
-  std::thread step = leaving(gate);
   gate.snapshot([] {});
-  EXPECT_GE(StepGate::last_wait(), kStep * 0.9);
+  EXPECT_EQ(StepGate::last_wait(), Seconds{5});
   step.join();
   gate.snapshot([] {});
   EXPECT_EQ(StepGate::last_wait(), Seconds{0}) << "nobody was inside";
 }
 
-TEST(StepGate, WhatHoldsAnotherStepUpIsNoWait) {
-  StepGate gate;
-  std::thread step = leaving(gate);
-  std::thread held_up([&gate] {
-    while (!gate.is_shut()) std::this_thread::yield();
-    gate.enter();
+TEST_F(StepGateWaits, WhatHoldsAnotherStepUpIsNoWait) {
+  gate.enter();
+  std::thread step([this] {
+    await_shut();
+    clock.advance(Seconds{2});
+    const Seconds past = clock.now() - Seconds{1};
+    EXPECT_THROW(gate.enter(past), DeadlineExceededError) << "another step, which finds the door shut";
+    clock.advance(Seconds{5});
     gate.leave();
   });
   gate.snapshot([] {});
-  EXPECT_LT(StepGate::last_wait(), kStep * 0.9);
+  EXPECT_EQ(StepGate::last_wait(), Seconds{2});
   step.join();
-  held_up.join();
 }
 
 }  // namespace

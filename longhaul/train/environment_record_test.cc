@@ -92,9 +92,22 @@ class EnvironmentOfCheckpoints : public SaverFixture {
   // What is logged when a checkpoint that was made with 2 threads is restored by `saver` with 4.
   std::string warning_of(Saver& saver, Session& in, const std::string& prefix) {
     const Facts facts(Environment{{"threads", "4"}});
+    return warning_of_restore(saver, in, prefix);
+  }
+  static std::string warning_of_restore(Saver& saver, Session& in, const std::string& prefix) {
     const LogRecorder log;
     saver.restore(in, prefix);
     return log.text(LogLevel::kWarning);
+  }
+  // What is logged when a checkpoint that was made under `then` is restored under `now`.
+  std::string warning_of(const Environment& then, const Environment& now) {
+    Saver saver(options);
+    {
+      const Facts facts(then);
+      saver.save(*session, path);
+    }
+    const Facts facts(now);
+    return warning_of_restore(saver, *session, path);
   }
   std::string save(Saver& saver) {
     const Facts facts(Environment{{"threads", "2"}});
@@ -105,44 +118,23 @@ class EnvironmentOfCheckpoints : public SaverFixture {
 };
 
 TEST_F(EnvironmentOfCheckpoints, ADifferenceIsWarnedOfOnceAndRestored) {
-  Saver saver(options);
-  {
-    const Facts facts(Environment{{"threads", "2"}});
-    saver.save(*session, path);
-  }
-  const Facts facts(Environment{{"threads", "4"}});
-  const LogRecorder log;
-  set(a, 9);
-  saver.restore(*session, path);
-  EXPECT_EQ(get(a), 1);
-  const std::string text = log.text(LogLevel::kWarning);
+  const std::string text = warning_of(Environment{{"threads", "2"}}, Environment{{"threads", "4"}});
   EXPECT_THAT(text, HasSubstr(path + " is restored, but"));
   EXPECT_THAT(text, HasSubstr("it was made with threads 2, this run has 4"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
+  set(a, 9);
+  Saver(options).restore(*session, path);
+  EXPECT_EQ(get(a), 1);
 }
 
 TEST_F(EnvironmentOfCheckpoints, WhatEarlierVersionsRecordedOtherwiseIsNotWarnedOf) {
-  Saver saver(options);
-  {
-    const Facts facts(Environment{{"threads", "2"}, {"threads between operations", "1"}});
-    saver.save(*session, path);
-  }
-  const Facts facts(Environment{{"threads", "2"}, {"compiler", "GCC 12.2.0"}});
-  const LogRecorder log;
-  saver.restore(*session, path);
-  EXPECT_EQ(log.text(LogLevel::kWarning), "");
+  EXPECT_EQ(warning_of(Environment{{"threads", "2"}, {"threads between operations", "1"}},
+                       Environment{{"threads", "2"}, {"compiler", "GCC 12.2.0"}}),
+            "");
 }
 
 TEST_F(EnvironmentOfCheckpoints, InstructionsThatThisRunCouldUseAreTold) {
-  Saver saver(options);
-  {
-    const Facts facts(Environment{{"vector instructions", "AVX2"}});
-    saver.save(*session, path);
-  }
-  const Facts facts(Environment{{"vector instructions", "AVX512"}});
-  const LogRecorder log;
-  saver.restore(*session, path);
-  EXPECT_THAT(log.text(LogLevel::kWarning),
+  EXPECT_THAT(warning_of(Environment{{"vector instructions", "AVX2"}}, Environment{{"vector instructions", "AVX512"}}),
               AllOf(HasSubstr("AVX2, this run has AVX512"), HasSubstr("ATEN_CPU_CAPABILITY=avx2")));
 }
 

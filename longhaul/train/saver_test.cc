@@ -445,20 +445,5 @@ TEST_F(SaverTest, TheLastCheckpointIsTheNewestOrNone) {
   EXPECT_EQ(saver.last_checkpoint(), path + "-2");
 }
 
-TEST_F(SaverTest, ItReportsTheLastSaveThatWroteSomething) {
-  Saver saver(options);
-  EXPECT_FALSE(saver.last_report());
-  session->before_each_run([this](int, const Session::Request&) { clock.advance(Seconds{2}); });
-  saver.save(*session, path, step);
-  saver.save(*session, path, step, {.skip_if_saved = true});
-  const std::optional<SaveReport> report = saver.last_report();
-  ASSERT_TRUE(report);
-  EXPECT_EQ(report->prefix, path + "-0");
-  EXPECT_EQ(report->step, 0);
-  EXPECT_EQ(report->bytes, read_file(files, path + "-0.data-00000-of-00001").size());
-  EXPECT_EQ(report->snapshot, Seconds{2});
-  EXPECT_EQ(report->total, Seconds{2}) << "the writing takes no time on this clock";
-}
-
 }  // namespace
 }  // namespace longhaul
