@@ -35,6 +35,7 @@ endif()
 if(LONGHAUL_SANITIZE)
   add_compile_options(-fsanitize=${LONGHAUL_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${LONGHAUL_SANITIZE})
+  add_compile_definitions(LONGHAUL_SANITIZED)
   if(LONGHAUL_SANITIZE STREQUAL "thread")
     # Debian's libprotobuf is built without it; with it the headers give maps two more members.
     add_compile_options(-U__SANITIZE_THREAD__ -D_GLIBCXX_TSAN=1)

@@ -8,17 +8,9 @@
 #include "longhaul/base/above_stdio.h"
 #include "longhaul/base/error.h"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LONGHAUL_SANITIZED_HERE
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
-#define LONGHAUL_SANITIZED_HERE
-#endif
-#endif
-
 namespace longhaul::testing {
 
-#ifdef LONGHAUL_SANITIZED_HERE
+#ifdef LONGHAUL_SANITIZED
 
 std::optional<uint64_t> memory_growth(const std::function<void()>& /*work*/) {
   return std::nullopt;
