@@ -1,4 +1,5 @@
 // What a save says of itself.
+#include "longhaul/session/snapshots.h"
 #include "longhaul/train/saver_fixture.h"
 
 namespace longhaul {
