@@ -5,7 +5,6 @@
 
 #include <cstdio>
 #include <optional>
-#include <thread>
 
 #include "examples/batches.h"
 #include "examples/classifier.h"
@@ -80,16 +79,11 @@ void report(const lh::Supervisor& sv, const Outcome& outcome) {
       outcome.first_step, outcome.accuracy, outcome.steps_per_second, sv.saver()->last_checkpoint().value_or("none"));
 }
 
-// The matrices of the mlp are so small that a second thread costs more than it does.
-int threads_for(const std::string& model) {
-  return model == "mlp" ? 1 : static_cast<int>(std::thread::hardware_concurrency());
-}
-
 int run(const TrainingOptions& options) {
   lh::Preemption preemption;  // SIGTERM, SIGHUP, SIGUSR1: save, end with 75; SIGINT: save, end; SIGUSR2: save, go on
   auto loading_train = load_images_in_background(options.data_dir, "train");
   auto loading_test = load_images_in_background(options.data_dir, "t10k");
-  lh::set_intra_op_threads(options.threads > 0 ? options.threads : threads_for(options.model));
+  lh::set_intra_op_threads(options.threads);
 
   lh::Graph graph;
   graph.set_seed(options.seed);
@@ -106,9 +100,6 @@ int run(const TrainingOptions& options) {
   Outcome outcome;
   sv.managed_session([&](lh::Session& session) {
     outcome.first_step = session.run(net.step).item<int64_t>();
-    if (!sv.restored_from().empty()) say("recovered step {} from {}\n", outcome.first_step, sv.restored_from());
-    say("checkpoints take {:.1f} MB each in {}, and as much memory again, kept from one to the next\n",
-        static_cast<double>(sv.saver()->bytes()) / 1e6, options.logdir);
     train(sv, session, net, data, options, &outcome);
     outcome.accuracy = test_accuracy(session, net, data.test);
   });

@@ -7,13 +7,19 @@
 
 namespace longhaul {
 
-enum class LogLevel { kDebug = 0, kInfo = 1, kWarning = 2, kError = 3 };
+enum class LogLevel {
+  kDebug = 0,    // what the library does
+  kInfo = 1,     // what happens to the training: from where it goes on, each checkpoint, a signal, the time it took
+  kWarning = 2,  // what may cost work, or differ from what was meant
+  kError = 3     // what has failed, though the training goes on
+};
 
 // Where the library's messages go. It is called from any thread, one call at a time.
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 
 // Replaces the sink and returns the one before. Until a program sets one, messages go through spdlog to stderr, from
-// kWarning on, or from the level that the environment variable LONGHAUL_LOG_LEVEL names (debug, info, warning, error).
+// kInfo on, or from the level that the environment variable LONGHAUL_LOG_LEVEL names (debug, info, warning, error,
+// off). The level is coloured on a terminal, unless NO_COLOR is set.
 LogSink set_log_sink(LogSink sink);
 
 void log_message(LogLevel level, const std::string& message);

@@ -11,12 +11,22 @@ namespace {
 // Which attr has the type of the first input, by the operation's type.
 const std::map<std::string, std::string>& type_attrs() {
   static const auto* const attrs = new std::map<std::string, std::string>{
-      {"Assign", "T"},        {"AssignAdd", "T"},
-      {"AssignSub", "T"},     {"CountUpTo", "T"},
-      {"Identity", "T"},      {"IsVariableInitialized", "dtype"},
-      {"Shape", "T"},         {"ApplyAdagrad", "T"},
-      {"ApplyAdam", "T"},     {"ApplyGradientDescent", "T"},
-      {"ApplyMomentum", "T"}, {"ApplyRMSProp", "T"},
+      {"Assign", "T"},
+      {"AssignAdd", "T"},
+      {"AssignSub", "T"},
+      {"CountUpTo", "T"},
+      {"Identity", "T"},
+      {"IsVariableInitialized", "dtype"},
+      {"Shape", "T"},
+      {"ApplyAdagrad", "T"},
+      {"ApplyAdam", "T"},
+      {"ApplyGradientDescent", "T"},
+      {"ApplyMomentum", "T"},
+      {"ApplyRMSProp", "T"},
+      {"ApplyCenteredRMSProp", "T"},
+      {"ApplyAdadelta", "T"},
+      {"ApplyFtrl", "T"},
+      {"ApplyFtrlV2", "T"},
   };
   return *attrs;
 }

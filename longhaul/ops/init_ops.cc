@@ -1,8 +1,10 @@
 #include "longhaul/ops/init_ops.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "longhaul/ops/aten_op.h"
+#include "longhaul/ops/hyperparameter.h"
 #include "longhaul/ops/math_ops.h"
 
 namespace longhaul::ops {
@@ -26,6 +28,19 @@ Fans fans_of(const Shape& shape) {
   const auto first = static_cast<double>(shape.dim(0)), second = static_cast<double>(shape.dim(1));
   return shape.rank() == 2 ? Fans{first, second} : Fans{second * field, first * field};
 }
+
+double fan_of(const Shape& shape, VarianceScaling::Mode mode) {
+  const Fans fans = fans_of(shape);
+  switch (mode) {
+    case VarianceScaling::Mode::kFanIn: return fans.in;
+    case VarianceScaling::Mode::kFanOut: return fans.out;
+    case VarianceScaling::Mode::kFanAverage: break;
+  }
+  return (fans.in + fans.out) / 2;
+}
+
+// Of a normal distribution of deviation 1 without what is more than two deviations away.
+constexpr double kTruncatedDeviation = 0.87962566103423978;
 
 }  // namespace
 
@@ -57,15 +72,30 @@ Output truncated_normal(const Scope& scope, const Shape& shape, double stddev, D
   return mul(inner, aten(inner, "aten::erfinv", "erfinv", {{"self", spread}}).output(), stddev * std::sqrt(2.0));
 }
 
-Output glorot_uniform(const Scope& scope, const Shape& shape, DType dtype, std::string_view name) {
-  const Fans fans = fans_of(shape);
-  const double limit = std::sqrt(6 / (fans.in + fans.out));
+Output variance_scaling(const Scope& scope, const Shape& shape, const VarianceScaling& scaling, DType dtype,
+                        std::string_view name) {
+  check_argument(scaling.scale > 0, "variance_scaling", "scale", "above 0", scaling.scale);
+  const double deviation = std::sqrt(scaling.scale / std::max(1.0, fan_of(shape, scaling.mode)));
+  switch (scaling.distribution) {
+    case VarianceScaling::Distribution::kTruncatedNormal:
+      return truncated_normal(scope, shape, deviation / kTruncatedDeviation, dtype, name);
+    case VarianceScaling::Distribution::kUntruncatedNormal: {
+      const Scope inner = scope.sub(name);
+      return mul(inner, randn(inner, shape, dtype), deviation);
+    }
+    case VarianceScaling::Distribution::kUniform: break;
+  }
+  const double limit = std::sqrt(3.0) * deviation;
   return uniform(scope, shape, -limit, limit, dtype, name);
 }
 
+Output glorot_uniform(const Scope& scope, const Shape& shape, DType dtype, std::string_view name) {
+  return variance_scaling(
+      scope, shape, {1, VarianceScaling::Mode::kFanAverage, VarianceScaling::Distribution::kUniform}, dtype, name);
+}
+
 Output he_normal(const Scope& scope, const Shape& shape, DType dtype, std::string_view name) {
-  const Scope inner = scope.sub(name);
-  return mul(inner, randn(inner, shape, dtype), std::sqrt(2 / fans_of(shape).in));
+  return variance_scaling(scope, shape, {.scale = 2}, dtype, name);
 }
 
 }  // namespace longhaul::ops

@@ -23,6 +23,23 @@ Output truncated_normal(const Scope& scope, const Shape& shape, double stddev = 
                         std::string_view name = "truncated_normal");
 
 // Weights at the start: matrices [inputs, outputs], or filters [outputs, inputs, ...] as conv2d takes them.
+//
+// With mean 0 and the variance scale / n, where n is how many inputs one output has, or outputs one input, or the mean
+// of both. A truncated normal has that variance once it is truncated.
+struct VarianceScaling {
+  enum class Mode { kFanIn, kFanOut, kFanAverage };
+  enum class Distribution { kTruncatedNormal, kUntruncatedNormal, kUniform };
+
+  double scale = 1;  // above 0
+  Mode mode = Mode::kFanIn;
+  Distribution distribution = Distribution::kTruncatedNormal;
+};
+// InvalidArgumentError: the scale is not above 0.
+Output variance_scaling(const Scope& scope, const Shape& shape, const VarianceScaling& scaling = {},
+                        DType dtype = kFloat, std::string_view name = "variance_scaling");
+
+// Glorot and Bengio, AISTATS 2010: a scale of 1, the mean of both, uniform. He et al.,
+// https://arxiv.org/abs/1502.01852: a scale of 2, the inputs, a truncated normal.
 Output glorot_uniform(const Scope& scope, const Shape& shape, DType dtype = kFloat,
                       std::string_view name = "glorot_uniform");
 Output he_normal(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::string_view name = "he_normal");

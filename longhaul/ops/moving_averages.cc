@@ -34,14 +34,13 @@ ExponentialMovingAverage::ExponentialMovingAverage(Hyperparameter decay, MovingA
   }
 }
 
-// 1 - decay: how far an average moves. 1 - (1 + n) / (10 + n) is 9 / (10 + n).
+// 1 - decay: how far an average moves. It is computed in floats, as in TensorFlow: with 0.999 it is 0.00100004673.
 Output ExponentialMovingAverage::update_rate(const Scope& scope) const {
-  const double* number = decay_.number();
-  const Output least = number != nullptr ? ops::constant(scope, 1 - *number, "rate")
-                                         : ops::sub(scope, 1, ops::cast(scope, *decay_.tensor(), kDouble), "rate");
-  if (!options_.num_updates) return least;
-  const Output updates = ops::cast(scope, *options_.num_updates, kDouble, "num_updates");
-  return ops::maximum(scope, least, ops::div(scope, 9, ops::add(scope, updates, 10)));
+  const Output decay = decay_.as_tensor(scope, kFloat, "decay");
+  if (!options_.num_updates) return ops::sub(scope, 1, decay, "rate");
+  const Output updates = ops::cast(scope, *options_.num_updates, kFloat, "num_updates");
+  const Output soon = ops::div(scope, ops::add(scope, updates, 1), ops::add(scope, updates, 10));
+  return ops::sub(scope, 1, ops::minimum(scope, decay, soon), "rate");
 }
 
 void ExponentialMovingAverage::check_new(const Output& averaged) const {

@@ -94,8 +94,10 @@ std::optional<Variable> Optimizer::get_slot(const Variable& variable, const std:
 
 Output Optimizer::hyper(const Hyperparameter& parameter, const std::string& name, const Variable& variable) {
   const auto [it, fresh] = hypers_.try_emplace({name, variable.dtype()});
-  if (fresh) it->second = parameter.as_tensor(*scope_, variable.dtype(), name);
-  return it->second;
+  if (!fresh) return it->second;
+  const double* number = parameter.number();
+  const Hyperparameter rounded = number != nullptr ? Hyperparameter(static_cast<float>(*number)) : parameter;
+  return it->second = rounded.as_tensor(*scope_, variable.dtype(), name);
 }
 
 Variable Optimizer::make_slot(const Variable& like, const std::string& slot, double value) {

@@ -54,7 +54,7 @@ class Optimizer {
   virtual void prepare(const Scope&, const std::vector<Variable>&) {}
   virtual std::vector<Operation> finish(const Scope&, const std::vector<Operation>&) { return {}; }
 
-  // A number as a constant, made once for each dtype.
+  // A number as a constant, made once for each dtype. As in TensorFlow it is rounded to a float, beside doubles too.
   Output hyper(const Hyperparameter& parameter, const std::string& name, const Variable& variable);
 
   // A variable like `like` and beside it, filled with `value`; its name is "LIKE/NAME", with a suffix if that is taken.

@@ -59,18 +59,65 @@ Operation AdagradOptimizer::apply(const Scope& scope, const Output& gradient, co
 }
 
 RMSPropOptimizer::RMSPropOptimizer(Hyperparameter learning_rate, double decay, double momentum, double epsilon,
-                                   std::string name)
+                                   bool centered, std::string name)
     : Optimizer(std::move(name)),
       learning_rate_(learning_rate),
       decay_(decay),
       momentum_(momentum),
-      epsilon_(epsilon) {}
+      epsilon_(epsilon),
+      centered_(centered) {}
 
 Operation RMSPropOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
-  return scope.add("ApplyRMSProp", "ApplyRMSProp",
-                   {variable.ref(), make_slot(variable, "rms", 1).ref(), make_slot(variable, "momentum", 0).ref(),
-                    hyper(learning_rate_, "learning_rate", variable), hyper(decay_, "decay", variable),
-                    hyper(momentum_, "momentum", variable), hyper(epsilon_, "epsilon", variable), gradient});
+  const Output rms = make_slot(variable, "rms", 1).ref();
+  std::vector<Output> inputs = {variable.ref()};
+  if (centered_) inputs.push_back(make_slot(variable, "mg", 0).ref());
+  const Output moment = make_slot(variable, "momentum", 0).ref();
+  inputs.insert(inputs.end(),
+                {rms, moment, hyper(learning_rate_, "learning_rate", variable), hyper(decay_, "decay", variable),
+                 hyper(momentum_, "momentum", variable), hyper(epsilon_, "epsilon", variable), gradient});
+  const char* type = centered_ ? "ApplyCenteredRMSProp" : "ApplyRMSProp";
+  return scope.add(type, type, inputs);
+}
+
+AdadeltaOptimizer::AdadeltaOptimizer(Hyperparameter learning_rate, double rho, double epsilon, std::string name)
+    : Optimizer(std::move(name)), learning_rate_(learning_rate), rho_(rho), epsilon_(epsilon) {}
+
+Operation AdadeltaOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
+  return scope.add("ApplyAdadelta", "ApplyAdadelta",
+                   {variable.ref(), make_slot(variable, "accum", 0).ref(), make_slot(variable, "accum_update", 0).ref(),
+                    hyper(learning_rate_, "lr", variable), hyper(rho_, "rho", variable),
+                    hyper(epsilon_, "epsilon", variable), gradient});
+}
+
+FtrlOptimizer::FtrlOptimizer(Hyperparameter learning_rate, const FtrlOptions& options, std::string name)
+    : Optimizer(std::move(name)), learning_rate_(learning_rate), options_(options) {
+  ops::check_argument(options.learning_rate_power <= 0, "FtrlOptimizer", "learning_rate_power", "0 or below",
+                      options.learning_rate_power);
+  const auto check_size = [](const char* option, double value) {
+    ops::check_argument(value >= 0, "FtrlOptimizer", option, "0 or above", value);
+  };
+  check_size("initial_accumulator_value", options.initial_accumulator_value);
+  check_size("l1_regularization_strength", options.l1_regularization_strength);
+  check_size("l2_regularization_strength", options.l2_regularization_strength);
+  check_size("l2_shrinkage_regularization_strength", options.l2_shrinkage_regularization_strength);
+}
+
+Operation FtrlOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
+  const bool shrinks = options_.l2_shrinkage_regularization_strength > 0;
+  const auto number = [&](double value, const char* name) { return hyper(value, name, variable); };
+  std::vector<Output> inputs = {variable.ref(),
+                                make_slot(variable, "accum", options_.initial_accumulator_value).ref(),
+                                make_slot(variable, "linear", 0).ref(),
+                                gradient,
+                                hyper(learning_rate_, "learning_rate", variable),
+                                number(options_.l1_regularization_strength, "l1_regularization_strength"),
+                                number(options_.l2_regularization_strength, "l2_regularization_strength")};
+  if (shrinks) {
+    inputs.push_back(number(options_.l2_shrinkage_regularization_strength, "l2_shrinkage_regularization_strength"));
+  }
+  inputs.push_back(number(options_.learning_rate_power, "learning_rate_power"));
+  const char* type = shrinks ? "ApplyFtrlV2" : "ApplyFtrl";
+  return scope.add(type, type, inputs);
 }
 
 }  // namespace longhaul

@@ -65,15 +65,59 @@ class AdagradOptimizer : public Optimizer {
 
 // s: moving average of the gradient's square, 1 at the start;
 // a = momentum * a + rate * gradient / sqrt(s + epsilon);  w -= a.  Slots: "rms" (w/RMSProp), "momentum" (w/RMSProp_1).
+//
+// Centred, with g, a moving average of the gradient, it divides by sqrt(s - g^2 + epsilon), an estimate of the
+// deviation. Slots then: "rms" (w/RMSProp), "mg" (w/RMSProp_1), "momentum" (w/RMSProp_2).
 class RMSPropOptimizer : public Optimizer {
  public:
   explicit RMSPropOptimizer(Hyperparameter learning_rate, double decay = 0.9, double momentum = 0,
-                            double epsilon = 1e-10, std::string name = "RMSProp");
+                            double epsilon = 1e-10, bool centered = false, std::string name = "RMSProp");
 
  private:
   Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
 
   const Hyperparameter learning_rate_, decay_, momentum_, epsilon_;
+  const bool centered_;
+};
+
+// a and u: moving averages, with rho, of the squares of the gradient and of the changes;
+// change = sqrt(u + epsilon) / sqrt(a + epsilon) * gradient, with u of the step before;  w -= rate * change.
+// Slots: "accum" (w/Adadelta), "accum_update" (w/Adadelta_1). Zeiler, https://arxiv.org/abs/1212.5701, whose rate is 1.
+class AdadeltaOptimizer : public Optimizer {
+ public:
+  explicit AdadeltaOptimizer(Hyperparameter learning_rate = 0.001, double rho = 0.95, double epsilon = 1e-8,
+                             std::string name = "Adadelta");
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+
+  const Hyperparameter learning_rate_, rho_, epsilon_;
+};
+
+struct FtrlOptions {
+  double learning_rate_power = -0.5;  // not above 0; 0: a fixed rate. The others: not below 0
+  double initial_accumulator_value = 0.1;
+  double l1_regularization_strength = 0;
+  double l2_regularization_strength = 0;            // of the weights as they are stabilised
+  double l2_shrinkage_regularization_strength = 0;  // of their size: added to the loss
+};
+
+// Follow the regularised leader, for sparse weights: with l1 above 0 many are exactly 0. With n the sum of the squares
+// of the gradient so far:
+//   n' = n + gradient^2
+//   z += gradient + 2 * l2_shrinkage * w - (n'^-power - n^-power) / rate * w
+//   w = |z| > l1 ? (sign(z) * l1 - z) / (n'^-power / rate + 2 * l2) : 0
+// Slots: "accum" (w/Ftrl), "linear" (w/Ftrl_1). McMahan et al., "Ad Click Prediction", KDD 2013, algorithm 1.
+class FtrlOptimizer : public Optimizer {
+ public:
+  // InvalidArgumentError: an option is out of its range.
+  explicit FtrlOptimizer(Hyperparameter learning_rate, const FtrlOptions& options = {}, std::string name = "Ftrl");
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+
+  const Hyperparameter learning_rate_;
+  const FtrlOptions options_;
 };
 
 }  // namespace longhaul

@@ -231,8 +231,21 @@ TEST_F(OpsTest, InitialValuesHaveTheirSpread) {
   const auto glorot = run(ops::glorot_uniform(root_, {200, 100}));
   EXPECT_LE(largest(glorot), std::sqrt(6.f / 300));
   EXPECT_NEAR(deviation(glorot), std::sqrt(2.0 / 300), 0.002);
-  EXPECT_NEAR(deviation(run(ops::he_normal(root_, {50, 16, 3, 3}))), std::sqrt(2.0 / (16 * 9)), 0.003);
+  const auto he = run(ops::he_normal(root_, {50, 16, 3, 3}));
+  EXPECT_NEAR(deviation(he), std::sqrt(2.0 / (16 * 9)), 0.003);
+  EXPECT_LE(largest(he), 2 * std::sqrt(2.0 / (16 * 9)) / 0.8796) << "it is truncated";
   EXPECT_NEAR(deviation(run(ops::he_normal(root_, {200, 100}))), std::sqrt(2.0 / 200), 0.003);
+  using Scaling = ops::VarianceScaling;
+  const auto scaled = [&](const Scaling& scaling) { return run(ops::variance_scaling(root_, {200, 100}, scaling)); };
+  EXPECT_NEAR(deviation(scaled({})), std::sqrt(1.0 / 200), 0.002);
+  EXPECT_NEAR(deviation(scaled({4, Scaling::Mode::kFanOut})), std::sqrt(4.0 / 100), 0.004);
+  const auto whole = scaled({.distribution = Scaling::Distribution::kUntruncatedNormal});
+  EXPECT_NEAR(deviation(whole), std::sqrt(1.0 / 200), 0.002);
+  EXPECT_GT(largest(whole), 3 * std::sqrt(1.0 / 200));
+  const auto even = scaled({1, Scaling::Mode::kFanAverage, Scaling::Distribution::kUniform});
+  EXPECT_NEAR(deviation(even), std::sqrt(2.0 / 300), 0.002);
+  EXPECT_LE(largest(even), std::sqrt(6.f / 300));
+  EXPECT_THROW(scaled({.scale = 0}), InvalidArgumentError);
   EXPECT_THAT(run(ops::full(root_, {2}, 1.5)), ElementsAre(1.5, 1.5));
   EXPECT_EQ(ops::zeros(root_, {2}, kDouble).dtype(), kDouble);
 }

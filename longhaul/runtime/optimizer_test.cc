@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <map>
 
 #include "longhaul/ops/ops.h"
 #include "longhaul/runtime/install.h"
@@ -30,9 +31,15 @@ struct Rule {
   Values start = {0, 0};
 };
 
+// Hyperparameters are floats beside doubles, too.
+constexpr double rounded(double number) {
+  return static_cast<float>(number);
+}
+constexpr double kRate = rounded(0.1), kEpsilon = rounded(1e-3);
+
 double momentum_change(double gradient, Values& state, bool nesterov) {
-  state[0] = 0.9 * state[0] + gradient;
-  return 0.1 * (nesterov ? gradient + 0.9 * state[0] : state[0]);
+  state[0] = rounded(0.9) * state[0] + gradient;
+  return kRate * (nesterov ? gradient + rounded(0.9) * state[0] : state[0]);
 }
 
 // As a variable of floats that is multiplied in each step.
@@ -43,21 +50,21 @@ double power(float base, int t) {
 }
 
 double adam_change(double gradient, Values& state, int t) {
-  state[0] = 0.8 * state[0] + 0.2 * gradient;
-  state[1] = 0.95 * state[1] + 0.05 * gradient * gradient;
-  return 0.1 * std::sqrt(1 - power(0.95f, t)) / (1 - power(0.8f, t)) * state[0] / (std::sqrt(state[1]) + 1e-3);
+  state[0] += (1 - rounded(0.8)) * (gradient - state[0]);
+  state[1] += (1 - rounded(0.95)) * (gradient * gradient - state[1]);
+  return kRate * std::sqrt(1 - power(0.95f, t)) / (1 - power(0.8f, t)) * state[0] / (std::sqrt(state[1]) + kEpsilon);
 }
 
 double rmsprop_change(double gradient, Values& state) {
-  state[0] = 0.8 * state[0] + 0.2 * gradient * gradient;
-  state[1] = 0.5 * state[1] + 0.1 * gradient / std::sqrt(state[0] + 1e-3);
+  state[0] += (1 - rounded(0.8)) * (gradient * gradient - state[0]);
+  state[1] = 0.5 * state[1] + kRate * gradient / std::sqrt(state[0] + kEpsilon);
   return state[1];
 }
 
 std::vector<Rule> rules() {
   return {
       {"GradientDescent", [] { return std::make_unique<GradientDescentOptimizer>(0.1); },
-       [](double gradient, Values&, int) { return 0.1 * gradient; }},
+       [](double gradient, Values&, int) { return kRate * gradient; }},
       {"Momentum", [] { return std::make_unique<MomentumOptimizer>(0.1, 0.9); },
        [](double gradient, Values& state, int) { return momentum_change(gradient, state, false); }},
       {"Nesterov", [] { return std::make_unique<MomentumOptimizer>(0.1, 0.9, true); },
@@ -67,7 +74,7 @@ std::vector<Rule> rules() {
        [] { return std::make_unique<AdagradOptimizer>(0.1, 0.2); },
        [](double gradient, Values& state, int) {
          state[0] += gradient * gradient;
-         return 0.1 * gradient / std::sqrt(state[0]);
+         return kRate * gradient / std::sqrt(state[0]);
        },
        {0.2}},
       {"RMSProp",
@@ -156,6 +163,102 @@ INSTANTIATE_TEST_SUITE_P(Optimizers, RuleTest,
                          ::testing::Combine(::testing::ValuesIn(rules()),
                                             ::testing::Values(kFloat, kDouble, kHalf, kBFloat16), ::testing::Bool()),
                          test_name);
+
+// What TensorFlow 1.15.5 has after four steps: the variable of doubles, and the first element of each slot.
+struct Genuine {
+  const char* name;
+  std::function<std::unique_ptr<Optimizer>()> make;
+  Values variable;
+  std::map<std::string, double> slots;  // by the variable's name
+};
+
+std::vector<Genuine> genuine() {
+  const FtrlOptions regularized{.learning_rate_power = -0.7,
+                                .l1_regularization_strength = 0.2,
+                                .l2_regularization_strength = 0.3,
+                                .l2_shrinkage_regularization_strength = 0.01};
+  return {
+      {"Adam",
+       [] { return std::make_unique<AdamOptimizer>(0.1); },
+       {1.1377647847258365, -1.8792484501531561, 3.0925421661141876, 0.35724341046966424, -0.12265825828664517,
+        -1.1013966246852995},
+       {{"w/Adam", -0.008900182968917647}, {"w/Adam_1", 0.0014739864529923054}}},
+      {"CenteredRMSProp",
+       [] { return std::make_unique<RMSPropOptimizer>(0.1, 0.8, 0.5, 1e-3, true); },
+       {1.0664397525669493, -1.9369738306980091, 2.9883510395263695, 0.43724037045467179, -0.068015974223697151,
+        -1.0011208818753898},
+       {{"w/RMSProp", 0.60615994025994846},
+        {"w/RMSProp_1", 0.0035877362704470478},
+        {"w/RMSProp_2", 0.02965241953437393}}},
+      {"Adadelta",
+       [] { return std::make_unique<AdadeltaOptimizer>(0.1, 0.9, 1e-3); },
+       {1.0019620124302393, -2.0004736807739869, 2.9964230662037874, 0.49724538174884431, 0.00022246232226402936,
+        -0.99728163061814679},
+       {{"w/Adadelta", 0.1210059829706895}, {"w/Adadelta_1", 0.0025588542617624647}}},
+      {"Ftrl",
+       [] { return std::make_unique<FtrlOptimizer>(0.1); },
+       {0.65672170766938442, -1.3405571493481037, 0.75230219040560242, 0.23852656251655735, -0.034360287327033008,
+        -0.40397150132192833},
+       {{"w/Ftrl", 1.5768807157293738}, {"w/Ftrl_1", -8.246711212927579}}},
+      {"RegularizedFtrl",
+       [=] { return std::make_unique<FtrlOptimizer>(0.1, regularized); },
+       {0.69861017849387574, -1.4513239621045648, 0.76141919747853104, 0.23494826731985324, -0.021206340518520168,
+        -0.40958081257691803},
+       {{"w/Ftrl", 1.5768807157293738}, {"w/Ftrl_1", -10.228517842616352}}},
+      {"FtrlOfAFixedRate",
+       [] { return std::make_unique<FtrlOptimizer>(0.1, FtrlOptions{.learning_rate_power = 0}); },
+       {0.022366997398481029, -0.0021051121418096358, -0.024641791287142563, -0.024522921164519488,
+        -0.0018577904164824195, 0.02251538427282912},
+       {{"w/Ftrl_1", -0.223669970651868}}},
+  };
+}
+
+class GenuineTest : public OptimizerTest, public ::testing::WithParamInterface<std::tuple<Genuine, DType>> {};
+
+TEST_P(GenuineTest, IsAsInTensorFlow) {
+  const auto& [known, dtype] = GetParam();
+  const Variable w = variable("w", kStart, dtype);
+  const Output fed = ops::placeholder(root_, kDouble, {2, 3}, "gradient");
+  const std::unique_ptr<Optimizer> optimizer = known.make();
+  const Operation train = optimizer->apply_gradients(root_, {{ops::cast(root_, fed, dtype), w}});
+  std::map<std::string, Output> values;
+  for (const Variable& variable : optimizer->variables()) values[variable.name()] = ops::cast(root_, variable, kDouble);
+  const Output value = ops::cast(root_, w, kDouble);
+  auto session = initialized_session();
+  for (int t = 1; t <= kSteps; ++t) session->run(train, {{fed, gradient_of_step(t)}});
+  EXPECT_THAT(doubles(session->run(value)), Pointwise(DoubleNear(tolerance(dtype)), known.variable));
+  for (const auto& [slot, first] : known.slots) {
+    ASSERT_TRUE(values.contains(slot)) << slot;
+    const double relative = doubles(session->run(values[slot]))[0] / first - 1;
+    EXPECT_NEAR(relative, 0, 10 * tolerance(dtype)) << slot;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Optimizers, GenuineTest,
+                         ::testing::Combine(::testing::ValuesIn(genuine()), ::testing::Values(kFloat, kDouble, kHalf)),
+                         [](const auto& info) {
+                           return std::string(std::get<0>(info.param).name) + "_" + dtype_name(std::get<1>(info.param));
+                         });
+
+TEST_F(OptimizerTest, FtrlKeepsZerosWhereNothingWasSeen) {
+  const Variable w = variable("w", Tensor::of<double>({0, 0}), kFloat);
+  const Output gradient = ops::constant(root_, Tensor::of<float>({0, 1}));
+  const Operation train = FtrlOptimizer(0.1, {.initial_accumulator_value = 0}).apply_gradients(root_, {{gradient, w}});
+  auto session = initialized_session();
+  session->run(train);
+  const Tensor value = session->run(w);
+  EXPECT_EQ(value.flat<float>()[0], 0);
+  EXPECT_LT(value.flat<float>()[1], 0);
+}
+
+TEST_F(OptimizerTest, FtrlRefusesNumbersOutOfRange) {
+  for (const FtrlOptions& bad :
+       {FtrlOptions{.learning_rate_power = 0.5}, FtrlOptions{.initial_accumulator_value = -1},
+        FtrlOptions{.l1_regularization_strength = -1}, FtrlOptions{.l2_regularization_strength = -1},
+        FtrlOptions{.l2_shrinkage_regularization_strength = -1}}) {
+    EXPECT_THROW(FtrlOptimizer(0.1, bad), InvalidArgumentError);
+  }
+}
 
 TEST_F(OptimizerTest, ADenseNetLearns) {
   graph_.set_seed(7);

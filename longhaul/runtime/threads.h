@@ -1,9 +1,34 @@
 #pragma once
 
+#include <string>
+
 namespace longhaul {
 
 // How many threads one operation uses: libtorch's own and OpenBLAS's, which does not follow libtorch's setting. For the
-// whole process; at its best set once, before the first session. `threads` of 0 leaves things as they are.
+// whole process; at its best set once, before the first session.
+//
+// `threads` of 0: the library chooses, once, at the first session of the process, and the log says what:
+//   - one thread, where OpenBLAS keeps threads of its own (Debian's default): beside libtorch's they are slower than
+//   one
+//     thread is;
+//   - else as many as the process may use processors (usable_processors).
+// It leaves alone what the program has set (at::set_num_threads with another number than libtorch's default), or the
+// environment (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS). The choice is the same at each start on a
+// machine, and part of the record that goes with a checkpoint.
 void set_intra_op_threads(int threads);
+
+// What a choice follows from, so that tests need no other machine.
+struct ThreadFacts {
+  int libtorch = 1;                   // that libtorch uses now
+  int by_default = 1;                 // that it uses where nobody says anything
+  int usable = 1;                     // processors
+  bool blas_has_own_threads = false;  // OpenBLAS with POSIX threads
+  std::string said_by;                // a variable of the environment; empty: none
+};
+struct ThreadChoice {
+  int threads = 0;  // 0: nothing is changed
+  std::string why;  // for the log
+};
+ThreadChoice choose_threads(const ThreadFacts& facts);
 
 }  // namespace longhaul

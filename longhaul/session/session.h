@@ -76,7 +76,8 @@ struct RunOptions {
 struct SessionOptions {
   std::map<std::string, int>
       device_count;                      // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, and the GPUs there are
-  int intra_op_parallelism_threads = 0;  // for one operation; 0: as the process has it. It is a setting of the process.
+  // For one operation; 0: set_intra_op_threads() chooses, once. It is a setting of the process.
+  int intra_op_parallelism_threads = 0;
   Seconds operation_timeout{0};          // for every run; 0: none
 
   // How many bytes snapshots may hold beyond the variables themselves. A step that would need more waits, before its

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/base/size_text.h"
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/checkpoint_copy.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
@@ -181,7 +182,7 @@ void CheckpointMirror::Worker::copy(const std::string& from) {
   managed_->record(to, record_options(from));
   has_list_ = true;
   if (bytes) {
-    log_info("checkpoint {} is mirrored as {}: {} bytes in {:.1f} s", from, to, *bytes, (clock_.now() - start).count());
+    log_info("checkpoint {} is mirrored as {}: {} in {:.1f} s", from, to, size_text(*bytes), (clock_.now() - start).count());
   }
   succeeded(to);
 }

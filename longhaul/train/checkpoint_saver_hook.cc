@@ -192,7 +192,7 @@ SaveTarget CheckpointSaverHook::target(Graph& graph) {
           .costs = [this](const SaveReport& report) { return costs_of(report); },
           .before_write =
               [this](std::optional<int64_t> step) {
-                log_info("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
+                log_debug("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
               },
           .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/')};
 }

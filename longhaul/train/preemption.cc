@@ -27,24 +27,31 @@ SignalHandling Preemption::handling() {
 }
 
 void Preemption::handle(int signal) {
-  if (contains(options_.save_signals, signal)) return request_save();
-  if (contains(options_.interrupt_signals, signal)) return stop();
-  end_in(grace_.after(signal, options_.clock->wall_time()));
+  if (contains(options_.save_signals, signal)) {
+    log_info("{}: a checkpoint is taken after the step under way, and the training goes on", signal_name(signal));
+    return request_save();
+  }
+  if (contains(options_.interrupt_signals, signal)) {
+    log_info("{}", signal_notice(signal, "the training stops after the step under way and its last checkpoint"));
+    return stop();
+  }
+  end_in(grace_.after(signal, options_.clock->wall_time()), signal);
 }
 
 void Preemption::preempt(std::optional<Seconds> grace) {
   const PreemptionGrace period = grace ? PreemptionGrace(grace) : grace_;
-  end_in(period.after(0, options_.clock->wall_time()));
+  end_in(period.after(0, options_.clock->wall_time()), 0);
 }
 
-void Preemption::end_in(const PreemptionGrace::Period& period) {
+void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
   const double deadline = (options_.clock->now() + period.length).count();
   double before = deadline_.load();
   while (deadline < before && !deadline_.compare_exchange_weak(before, deadline)) {
   }
-  log_warning(
-      "preempted: the training stops after the step under way, and has {:g} s for it and its last checkpoint ({})",
-      period.length.count(), period.source);
+  const std::string consequence =
+      fmt::format("the training stops after the step under way, and has {:g} s for it and its last checkpoint ({})",
+                  period.length.count(), period.source);
+  log_warning("{}", signal == 0 ? "preempted: " + consequence : signal_notice(signal, consequence));
   stop();
 }
 

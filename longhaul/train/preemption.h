@@ -77,7 +77,7 @@ class Preemption {
 
   SignalHandling handling();
   void handle(int signal);
-  void end_in(const PreemptionGrace::Period& period);
+  void end_in(const PreemptionGrace::Period& period, int signal);  // 0: no signal
   void stop();
   void stop_all();
 

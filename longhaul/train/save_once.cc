@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/log.h"
+#include "longhaul/base/size_text.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/run_events.h"
 
@@ -32,10 +33,16 @@ void note_in_journal(const SaveTarget& target, const SaveReport& report) {
   if (target.journal != nullptr) target.journal->saved(report.prefix, report.step, costs);
 }
 
+void log_saved(const SaveReport& report) {
+  log_info("checkpoint {} is saved: {}{} in {:.2f} s", report.prefix,
+           report.step ? fmt::format("step {}, ", *report.step) : "", size_text(report.bytes), report.total.count());
+}
+
 // `report`: absent if there was nothing to do.
 void report_success(const SaveTarget& target, std::optional<int64_t> step, const std::string& prefix,
                     const std::optional<SaveReport>& report) {
   const int failures = target.attempts.succeeded(prefix);
+  if (report) log_saved(*report);
   if (failures > 0) log_info("checkpoint {} is saved, after {} saves that failed", prefix, failures);
   if (report) note_in_journal(target, *report);
   if (target.writer == nullptr) return;

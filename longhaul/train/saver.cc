@@ -355,7 +355,7 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   if (!committed_prefix(*options_.files, prefix)) {
     throw_no_checkpoint(*options_.files, prefix, "The passed save_path is not a valid checkpoint: " + prefix);
   }
-  log_info("Restoring parameters from {}", prefix);
+  log_debug("Restoring parameters from {}", prefix);
   const BundleReader reader(*options_.files, prefix);
   Feeds feeds{{nodes_.filename, Tensor::scalar(prefix)}};
   const std::vector<SaverNodes::SavedTensor> tensors = tensors_to_read(reader, nodes_.tensors, &feeds);

@@ -437,6 +437,24 @@ TEST_F(SaverTest, WhatTheProgramIsGoingToKeepCountsFromTheStart) {
   EXPECT_THAT(log.text(), HasSubstr("takes at least 76 bytes"));
 }
 
+TEST_F(SaverTest, TheMemoryOfASnapshotIsComparedWithWhatTheProcessMayHave) {
+  const Saver saver(options);  // of 16 bytes
+  const std::string root = directory.file("of_another_machine");
+  files.make_directories(root + "/proc/self");
+  files.make_directories(root + "/sys/fs/cgroup/job");
+  write_file_atomically(files, root + "/proc/self/cgroup", "0::/job\n");
+  const auto warnings_with = [&](const std::string& limit) {
+    write_file_atomically(files, root + "/sys/fs/cgroup/job/memory.max", limit);
+    const LogRecorder log;
+    report_checkpoint_costs(saver, directory.path(), root);
+    return log.text(LogLevel::kWarning);
+  };
+  EXPECT_EQ(warnings_with("max\n"), "");
+  EXPECT_EQ(warnings_with("32\n"), "");
+  EXPECT_THAT(warnings_with("31\n"), AllOf(HasSubstr("31 bytes of memory"), HasSubstr("need 32 bytes"),
+                                           HasSubstr("SessionOptions::snapshot_memory")));
+}
+
 TEST_F(SaverTest, TheLastCheckpointIsTheNewestOrNone) {
   Saver saver(options);
   EXPECT_EQ(saver.last_checkpoint(), std::nullopt);

@@ -1,22 +1,13 @@
 #include "longhaul/train/startup_report.h"
 
-#include <fmt/format.h>
-
 #include "longhaul/base/log.h"
+#include "longhaul/base/size_text.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/io/process_limits.h"
 #include "longhaul/train/saved_size.h"
 
 namespace longhaul {
 namespace {
-
-std::string size_text(uint64_t bytes) {
-  double size = static_cast<double>(bytes);
-  for (const char* unit : {"bytes", "kB", "MB"}) {
-    if (size < 1000) return fmt::format("{:.3g} {}", size, unit);
-    size /= 1000;
-  }
-  return fmt::format("{:.1f} GB", size);
-}
 
 void warn_of_little_room(FileSystem& files, const std::string& directory, uint64_t needed) {
   try {
@@ -30,15 +21,25 @@ void warn_of_little_room(FileSystem& files, const std::string& directory, uint64
   }
 }
 
+void warn_of_little_memory(const std::string& root, uint64_t needed) {
+  const std::optional<uint64_t> limit = memory_limit(root);
+  if (!limit || *limit >= needed) return;
+  log_warning(
+      "The process may have {} of memory (memory.max of its control group), and its variables with a snapshot of them "
+      "need {}: give it more, or bound SessionOptions::snapshot_memory; steps then wait while a checkpoint is written",
+      size_text(*limit), size_text(needed));
+}
+
 }  // namespace
 
-void report_checkpoint_costs(const Saver& saver, const std::string& directory) {
+void report_checkpoint_costs(const Saver& saver, const std::string& directory, const std::string& root) {
   const SavedSize size = saved_size(saver.saved_tensors());
   log_info(
       "A checkpoint of {} variables takes {}{} in {}, and up to as much memory again, which is kept from save to save "
       "(SessionOptions::snapshot_memory bounds it)",
       saver.saved_tensors().size(), size.is_all ? "" : "at least ", size_text(size.bytes), directory);
   warn_of_little_room(saver.files(), directory, 2 * size.bytes);
+  warn_of_little_memory(root, 2 * size.bytes);
 }
 
 void check_writable(FileSystem& files, const std::string& directory) {

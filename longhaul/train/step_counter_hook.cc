@@ -41,7 +41,7 @@ void StepCounterHook::count(int64_t step) {
   }
   const double per_second = steps_per_second(made->steps, made->time);
   if (writer_ != nullptr) writer_->add_scalar(tag_, static_cast<float>(per_second), step);
-  log_info("{}: {:g}", tag_, per_second);
+  log_debug("{}: {:g}", tag_, per_second);
 }
 
 void StepCounterHook::check_progress(int64_t step) {

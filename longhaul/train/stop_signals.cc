@@ -1,7 +1,9 @@
 #include "longhaul/train/stop_signals.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -78,11 +80,26 @@ SignalHandling stop_of(const Coordinator& coord, std::vector<int> signals) {
     if (first_signal.load() != 0) coord.request_stop();
   };
   return {.stop_signals = std::move(signals),
-          .on_signal = [stop_if_signalled](int) { stop_if_signalled(); },
+          .on_signal =
+              [stop_if_signalled](int signal) {
+                log_info("{}", signal_notice(signal, "the training stops after the step under way"));
+                stop_if_signalled();
+              },
           .meanwhile = stop_if_signalled};
 }
 
 }  // namespace
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+std::string signal_notice(int signal, std::string_view consequence) {
+  const bool counts = signal != SIGHUP;
+  return fmt::format("{}: {}{}", signal_name(signal), consequence,
+                     counts ? "; another signal ends the process at once" : "");
+}
 
 StopSignals::StopSignals(const Coordinator& coord, std::vector<int> signals)
     : StopSignals(stop_of(coord, std::move(signals))) {}
@@ -161,7 +178,7 @@ void StopSignals::watch() const {
     const ssize_t count = read(pipe_[0], &byte, 1);
     if (count < 0 && errno == EINTR) continue;
     if (count != 1 || byte == kEnd) return;
-    log_info("signal {} came", static_cast<int>(byte));
+    log_debug("signal {} came", static_cast<int>(byte));
     if (handling_.on_signal) handling_.on_signal(byte);
   }
 }

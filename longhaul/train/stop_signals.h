@@ -3,6 +3,8 @@
 #include <array>
 #include <csignal>
 #include <functional>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -12,6 +14,12 @@
 #include "longhaul/train/write_signals.h"
 
 namespace longhaul {
+
+// "SIGTERM"; a real-time signal is "signal 34".
+std::string signal_name(int signal);
+
+// "SIGTERM: " and what follows from it, for the log: who reads it learns what a second one does.
+std::string signal_notice(int signal, std::string_view consequence);
 
 // What is done about signals. The functions are called on a thread, never two at a time; they must not throw.
 struct SignalHandling {

@@ -173,10 +173,10 @@ std::shared_ptr<Session> Supervisor::prepare_locked(const PrepareSessionOptions&
   note_start(options.start_standard_services);
   if (!options.start_standard_services) return session;
   if (is_chief()) {
-    log_info("Starting standard services.");
+    log_debug("Starting standard services.");
     start_standard_services(session);
   }
-  log_info("Starting queue runners.");
+  log_debug("Starting queue runners.");
   start_queue_runners(session);
   return session;
 }

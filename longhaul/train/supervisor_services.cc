@@ -33,7 +33,7 @@ SaveOption save_option(const ServiceContext& context) {
 
 void write_summary(FileWriter& writer, const std::vector<Tensor>& values) {
   const int64_t step = values.size() > 1 ? values[1].item<int64_t>() : 0;
-  log_info("Recording summary at step {}.", values.size() > 1 ? std::to_string(step) : "None");
+  log_debug("Recording summary at step {}.", values.size() > 1 ? std::to_string(step) : "None");
   writer.add_summary(values[0].item<std::string>(), step);
 }
 
@@ -50,7 +50,7 @@ SaveTarget save_target(const ServiceContext& context) {
           .global_step = context.global_step,
           .writer = context.writer.get(),
           .journal = context.journal.get(),
-          .before_write = [path = context.save_path](auto) { log_info("Saving checkpoint to path {}", path); },
+          .before_write = [path = context.save_path](auto) { log_debug("Saving checkpoint to path {}", path); },
           .relative_paths = context.relative_paths};
 }
 
@@ -114,7 +114,7 @@ void StepCounterService::run_loop() {
   last_step_ = step;
   last_time_ = now;
   context_->writer->add_scalar(tag_, static_cast<float>(per_second), step);
-  if (logged_++ < kMostLogged) log_info("{}: {:g}", tag_, per_second);
+  if (logged_++ < kMostLogged) log_debug("{}: {:g}", tag_, per_second);
 }
 
 TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)

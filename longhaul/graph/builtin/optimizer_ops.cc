@@ -20,7 +20,9 @@ ResolverTable optimizer_ops() {
   return {
       {"ApplyGradientDescent", resolve_apply<1, 3, 2>}, {"ApplyMomentum", resolve_apply<2, 5, 3>},
       {"ApplyAdam", resolve_apply<3, 10, 9>},           {"ApplyAdagrad", resolve_apply<2, 4, 3>},
-      {"ApplyRMSProp", resolve_apply<3, 8, 7>},
+      {"ApplyRMSProp", resolve_apply<3, 8, 7>},         {"ApplyCenteredRMSProp", resolve_apply<4, 9, 8>},
+      {"ApplyAdadelta", resolve_apply<3, 7, 6>},        {"ApplyFtrl", resolve_apply<3, 8, 3>},
+      {"ApplyFtrlV2", resolve_apply<3, 9, 3>},
   };
 }
 

@@ -113,6 +113,14 @@ void apply(KernelContext& context, int gradient_input, const Fused& fused, const
   });
 }
 
+// Updates that run in libtorch's operators always.
+template <size_t kCount, typename Plain>
+void apply_plain(KernelContext& context, int gradient_input, const Plain& plain) {
+  const at::Tensor gradient = context.tensor(gradient_input);
+  update_together<kCount>(context,
+                          [&](const std::array<Pair, kCount>& pairs) { call_widened(pairs, gradient, plain); });
+}
+
 template <typename Pointer>
 using Element = std::remove_const_t<std::remove_pointer_t<Pointer>>;
 
@@ -201,6 +209,50 @@ void rmsprop(KernelContext& context) {
       });
 }
 
+void centered_rmsprop(KernelContext& context) {
+  const double rate = scalar(context, 4), rho = scalar(context, 5), momentum = scalar(context, 6),
+               epsilon = scalar(context, 7);
+  apply_plain<4>(context, 8, [&](const auto& pairs, const at::Tensor& gradient) {
+    const at::Tensor mean = *pairs[1].in + (gradient - *pairs[1].in) * (1 - rho);
+    const at::Tensor square = *pairs[2].in + (gradient * gradient - *pairs[2].in) * (1 - rho);
+    const at::Tensor moment = *pairs[3].in * momentum + gradient * rate / (square - mean * mean + epsilon).sqrt();
+    pairs[0].out->copy_(*pairs[0].in - moment);
+    pairs[1].out->copy_(mean);
+    pairs[2].out->copy_(square);
+    pairs[3].out->copy_(moment);
+  });
+}
+
+void adadelta(KernelContext& context) {
+  const double rate = scalar(context, 3), rho = scalar(context, 4), epsilon = scalar(context, 5);
+  apply_plain<3>(context, 6, [&](const auto& pairs, const at::Tensor& gradient) {
+    const at::Tensor sum = *pairs[1].in * rho + gradient * gradient * (1 - rho);
+    const at::Tensor change = (*pairs[2].in + epsilon).sqrt() * (sum + epsilon).rsqrt() * gradient;
+    const at::Tensor changes = *pairs[2].in * rho + change * change * (1 - rho);
+    pairs[0].out->copy_(*pairs[0].in - change * rate);
+    pairs[1].out->copy_(sum);
+    pairs[2].out->copy_(changes);
+  });
+}
+
+// ApplyFtrl, and ApplyFtrlV2, which has the shrinkage before the power.
+void ftrl(KernelContext& context) {
+  const bool shrinks = context.num_inputs() == 9;
+  const double rate = scalar(context, 4), l1 = scalar(context, 5), l2 = scalar(context, 6),
+               shrinkage = shrinks ? scalar(context, 7) : 0, power = scalar(context, shrinks ? 8 : 7);
+  apply_plain<3>(context, 3, [&](const auto& pairs, const at::Tensor& gradient) {
+    const at::Tensor &w = *pairs[0].in, &before = *pairs[1].in;
+    const at::Tensor sum = before + gradient * gradient;
+    const at::Tensor slowness = sum.pow(-power) / rate;
+    const at::Tensor linear =
+        *pairs[2].in + gradient + w * (2 * shrinkage) - (slowness - before.pow(-power) / rate) * w;
+    const at::Tensor beyond = linear.clamp(-l1, l1) - linear;
+    pairs[0].out->copy_(at::where(linear.abs() > l1, beyond / (slowness + 2 * l2), at::zeros_like(linear)));
+    pairs[1].out->copy_(sum);
+    pairs[2].out->copy_(linear);
+  });
+}
+
 }  // namespace
 
 KernelTable optimizer_kernels() {
@@ -210,6 +262,10 @@ KernelTable optimizer_kernels() {
       {"ApplyAdam", {adam, check_apply<9>}},
       {"ApplyAdagrad", {adagrad, check_apply<3>}},
       {"ApplyRMSProp", {rmsprop, check_apply<7>}},
+      {"ApplyCenteredRMSProp", {centered_rmsprop, check_apply<8>}},
+      {"ApplyAdadelta", {adadelta, check_apply<6>}},
+      {"ApplyFtrl", {ftrl, check_apply<3>}},
+      {"ApplyFtrlV2", {ftrl, check_apply<3>}},
   };
 }
 

@@ -1,0 +1,89 @@
+#include "longhaul/base/log.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "longhaul/base/size_text.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ExitedWithCode;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Each in a process of its own, whose log has not been used.
+class LogOfAProcess : public ::testing::Test {
+ protected:
+  LogOfAProcess() {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    unsetenv("LONGHAUL_LOG_LEVEL");
+    unsetenv("NO_COLOR");
+  }
+
+  static void log_each_and_exit() {
+    log_debug("of debugging");
+    log_info("of the training");
+    log_warning("of a risk");
+    log_error("of a failure");
+    exit(0);
+  }
+
+  // What is logged to a terminal, on stderr.
+  static void log_to_terminal_and_exit() {
+    setenv("TERM", "xterm", 1);
+    const int outside = dup(STDERR_FILENO), terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (grantpt(terminal) != 0 || unlockpt(terminal) != 0) exit(1);
+    const int inside = open(ptsname(terminal), O_RDWR | O_NOCTTY);
+    dup2(inside, STDERR_FILENO);
+    log_warning("of a risk");
+    char text[1000];
+    const ssize_t count = read(terminal, text, sizeof text);
+    exit(write(outside, text, static_cast<size_t>(count)) == count ? 0 : 1);
+  }
+};
+
+TEST_F(LogOfAProcess, TellsWhatHappensToTheTraining) {
+  EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0),
+              AllOf(HasSubstr("longhaul info: of the training"), HasSubstr("longhaul warning: of a risk"),
+                    HasSubstr("longhaul error: of a failure"), Not(HasSubstr("of debugging")), Not(HasSubstr("\x1b"))));
+}
+
+TEST_F(LogOfAProcess, TellsTheLevelThatTheVariableNamesAndWhatIsAbove) {
+  setenv("LONGHAUL_LOG_LEVEL", "debug", 1);
+  EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0), HasSubstr("of debugging"));
+  setenv("LONGHAUL_LOG_LEVEL", "warning", 1);
+  EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0), AllOf(HasSubstr("of a risk"), Not(HasSubstr("of the training"))));
+  setenv("LONGHAUL_LOG_LEVEL", "error", 1);
+  EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0), AllOf(HasSubstr("of a failure"), Not(HasSubstr("of a risk"))));
+  setenv("LONGHAUL_LOG_LEVEL", "off", 1);
+  EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0), Not(HasSubstr("longhaul")));
+}
+
+TEST_F(LogOfAProcess, HidesNothingBehindALevelThatThereIsNot) {
+  setenv("LONGHAUL_LOG_LEVEL", "verbose", 1);
+  EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0),
+              AllOf(HasSubstr("LONGHAUL_LOG_LEVEL is \"verbose\""), HasSubstr("debug, info, warning, error or off"),
+                    HasSubstr("of the training")));
+}
+
+TEST_F(LogOfAProcess, HasColoursOnATerminal) {
+  EXPECT_EXIT(log_to_terminal_and_exit(), ExitedWithCode(0), AllOf(HasSubstr("\x1b["), HasSubstr("of a risk")));
+  setenv("NO_COLOR", "1", 1);
+  EXPECT_EXIT(log_to_terminal_and_exit(), ExitedWithCode(0), AllOf(Not(HasSubstr("\x1b")), HasSubstr("of a risk")));
+}
+
+TEST(SizeText, IsInPowersOfAThousand) {
+  EXPECT_EQ(size_text(0), "0 bytes");
+  EXPECT_EQ(size_text(2820000), "2.82 MB");
+  EXPECT_EQ(size_text(12'345'678'901), "12.3 GB");
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,46 @@
+#include "longhaul/runtime/threads.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(ChooseThreads, OneWhereOpenBlasHasItsOwn) {
+  const ThreadChoice choice =
+      choose_threads({.libtorch = 8, .by_default = 8, .usable = 8, .blas_has_own_threads = true});
+  EXPECT_EQ(choice.threads, 1);
+  EXPECT_THAT(choice.why, AllOf(HasSubstr("1 thread,"), HasSubstr("8 processors"), HasSubstr("OpenBLAS"),
+                                HasSubstr("set_intra_op_threads()")));
+}
+
+TEST(ChooseThreads, AllProcessorsThatMayBeUsedElse) {
+  const ThreadChoice choice = choose_threads({.libtorch = 64, .by_default = 64, .usable = 6});
+  EXPECT_EQ(choice.threads, 6);
+  EXPECT_EQ(choice.why, "an operation uses 6 threads, the process may use 6 processors");
+}
+
+TEST(ChooseThreads, NothingWhereTheProgramHasChosen) {
+  const ThreadChoice choice =
+      choose_threads({.libtorch = 3, .by_default = 8, .usable = 8, .blas_has_own_threads = true});
+  EXPECT_EQ(choice.threads, 0);
+  EXPECT_THAT(choice.why, HasSubstr("3 threads"));
+}
+
+TEST(ChooseThreads, NothingWhereTheEnvironmentSaysIt) {
+  const ThreadChoice choice = choose_threads(
+      {.libtorch = 8, .by_default = 8, .usable = 8, .blas_has_own_threads = true, .said_by = "OMP_NUM_THREADS"});
+  EXPECT_EQ(choice.threads, 0);
+  EXPECT_THAT(choice.why, AllOf(HasSubstr("8 threads"), HasSubstr("OMP_NUM_THREADS is set")));
+}
+
+TEST(ChooseThreads, OneProcessorIsNoChoice) {
+  EXPECT_EQ(choose_threads({.blas_has_own_threads = true}).why,
+            "an operation uses 1 thread, the process may use 1 processor");
+}
+
+}  // namespace
+}  // namespace longhaul
