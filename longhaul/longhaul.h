@@ -17,6 +17,7 @@
 #include "longhaul/runtime/install.h"
 #include "longhaul/runtime/threads.h"
 #include "longhaul/session/environment.h"
+#include "longhaul/session/fetch_into.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/train/basic_train_loop.h"

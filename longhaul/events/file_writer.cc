@@ -9,6 +9,7 @@
 #include "longhaul/events/summary.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/proto/meta_graph.pb.h"
 
 namespace longhaul {
 
@@ -47,6 +48,14 @@ FileWriter::FileWriter(std::string_view logdir, FileWriterOptions options)
       files_(files_of(options)),
       clock_(options.clock ? *options.clock : Clock::real()),
       writer_(logdir_, options) {}
+
+FileWriter::FileWriter(std::string_view logdir, const proto::GraphDef& graph, FileWriterOptions options)
+    : FileWriter(logdir, std::move(options)) {
+  proto::MetaGraphDef meta;
+  *meta.mutable_graph_def() = graph;
+  add_graph(graph.SerializeAsString());
+  add_meta_graph(meta.SerializeAsString());
+}
 
 void FileWriter::add_summary(const proto::Summary& summary, int64_t global_step) {
   add(EventField::kSummary, has_metadata(summary) ? without_known_metadata(summary) : summary.SerializeAsString(),

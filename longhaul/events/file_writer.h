@@ -14,6 +14,10 @@
 
 namespace longhaul {
 
+namespace proto {
+class GraphDef;
+}
+
 // Writes what TensorBoard shows to event files in a directory.
 //
 //   FileWriter writer("runs/demo");
@@ -32,6 +36,8 @@ class FileWriter {
   // Creates the directory with its parents, now and never again; throws where that fails. "file://" before it is
   // dropped. A relative one is of the working directory of this moment.
   explicit FileWriter(std::string_view logdir, FileWriterOptions options = {});
+  // The same, and adds the graph, and a meta graph of it alone, at step 0. For a Graph: to_graph_def(graph, true).
+  FileWriter(std::string_view logdir, const proto::GraphDef& graph, FileWriterOptions options = {});
 
   const std::string& logdir() const { return logdir_; }  // absolute
 

@@ -10,6 +10,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/events/event_reader.h"
 #include "longhaul/events/summary.h"
+#include "longhaul/proto/meta_graph.pb.h"
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -106,6 +107,20 @@ TEST_F(Writing, EventsAreInTheFileInTheirOrder) {  // EV-10, EV-13
   EXPECT_EQ(all[6].tagged_run_metadata().tag(), "test run");
   EXPECT_EQ(all[7].SerializeAsString(), own.SerializeAsString());
   EXPECT_EQ(all[0].wall_time(), clock_.wall_time());
+}
+
+TEST_F(Writing, AGraphInTheConstructorIsWrittenAtStepZero) {  // EV-11
+  proto::GraphDef graph;
+  graph.add_node()->set_name("w");
+  FileWriter writer(logdir(), graph, options());
+  writer.close();
+  const std::vector<proto::Event> all = events();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].graph_def(), graph.SerializeAsString());
+  proto::MetaGraphDef meta;
+  ASSERT_TRUE(meta.ParseFromString(all[1].meta_graph_def()));
+  EXPECT_EQ(meta.graph_def().SerializeAsString(), graph.SerializeAsString());
+  EXPECT_EQ(all[0].step() + all[1].step(), 0);
 }
 
 TEST_F(Writing, EventsHaveTheTimeOfTheMachinesClock) {  // EV-10

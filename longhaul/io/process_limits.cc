@@ -7,12 +7,13 @@
 #include <cmath>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <vector>
 
 #include "longhaul/base/above_stdio.h"
-#include "longhaul/io/path.h"
+#include "longhaul/io/file.h"
 
 namespace longhaul {
 namespace {

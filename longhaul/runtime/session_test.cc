@@ -8,6 +8,7 @@
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/session/fetch_into.h"
 
 namespace longhaul {
 namespace {
@@ -73,6 +74,26 @@ TEST_F(SessionTest, AnOperationThatWasRunForAValueSaysWhatToFetch) {
   EXPECT_THAT(message_thrown_by([&] { sess->run(add, {{v.ref(), sess->run("hidden/weights")}}); }), HasSubstr(remedy));
   EXPECT_THAT(message_thrown_by([&] { sess->run(add.op()).item<float>(); }),
               HasSubstr("an undefined Tensor was read: it was never assigned, or it is what running an operation"));
+}
+
+TEST_F(SessionTest, FetchesMayBeTheMembersOfAStruct) {
+  struct Sums {
+    Tensor sum, doubled;
+  };
+  struct Outcome {
+    Sums sums;
+    Tensor x;
+  };
+  const Output x = ops::placeholder(root_, kFloat, {}, "x"), y = ops::placeholder(root_, kFloat, {}, "y");
+  const Output sum = add(x, y);
+  auto sess = session();
+  const auto outcome = make_callable_into<Outcome>(*sess, {x, y}, sum, add(sum, sum), x);
+  const Outcome result = outcome(Tensor::scalar(1.f), Tensor::scalar(2.f));
+  EXPECT_EQ(result.sums.sum.item<float>(), 3);
+  EXPECT_EQ(result.sums.doubled.item<float>(), 6);
+  EXPECT_EQ(result.x.item<float>(), 1);
+  static_assert(HoldsFetches<Outcome, 3> && !HoldsFetches<Outcome, 4> && !HoldsFetches<Outcome, 2> &&
+                !HoldsFetches<int, 1>);
 }
 
 TEST_F(SessionTest, FeedsThatDoNotFitAreNamed) {

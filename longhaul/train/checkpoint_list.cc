@@ -45,12 +45,23 @@ std::deque<CheckpointList::Entry>::iterator CheckpointList::oldest_not_held() {
                       [&](const Entry& each) { return !held_.contains(each.prefix); });
 }
 
+// The one that the new one pushes out, and one more: who has lowered max_to_keep by mistake loses one old checkpoint
+// with each save, not all at the first.
 void CheckpointList::retire_what_is_too_many() {
-  while (entries_.size() - held_.size() > static_cast<size_t>(retention_.max_to_keep)) {
+  constexpr int kMostAtOnce = 2;
+  const auto too_many = [&] {
+    const size_t kept = entries_.size() - held_.size(), limit = static_cast<size_t>(retention_.max_to_keep);
+    return kept > limit ? kept - limit : 0;
+  };
+  for (int retired = 0; retired < kMostAtOnce && too_many() > 0; ++retired) {
     const auto oldest = oldest_not_held();
     const Entry entry = *oldest;
     entries_.erase(oldest);
     retire(entry);
+  }
+  if (too_many() > 0) {
+    log_info("{} checkpoints more than max_to_keep = {} are there: each save deletes one of them, {} is next",
+             too_many(), retention_.max_to_keep, oldest_not_held()->prefix);
   }
 }
 

@@ -94,6 +94,10 @@ bool Coordinator::should_stop() const {
 
 void Coordinator::request_stop(std::exception_ptr error) const {
   if (error && state_->clean_stop(error)) error = nullptr;
+  if (error && should_stop() && code_of(error) == Code::kCancelled) {
+    log_debug("cancelled by the stop: {}", message_of(error));
+    error = nullptr;
+  }
   if (error) log_reported(error);
   {
     MutexLock lock(state_->signal->mutex);

@@ -81,7 +81,8 @@ class Coordinator {
   bool should_stop() const;
 
   // Asks all threads to stop. The first error is kept, also when a stop without one came before, and join() throws it.
-  // An error of a clean-stop type counts as none. After a join there is nobody left to report to: the error is thrown
+  // An error of a clean-stop type counts as none, and so does a CancelledError once there is a stop: the stop has
+  // cancelled what waited. After a join there is nobody left to report to: the error is thrown
   // at once.
   void request_stop(std::exception_ptr error = nullptr) const;
 

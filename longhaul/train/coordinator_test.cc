@@ -196,6 +196,17 @@ TEST_F(CoordinatorTest, AnErrorAfterAPlainStopIsKept) {  // unlike CO-13
   EXPECT_EQ(join_error(), "while stopping");
 }
 
+TEST_F(CoordinatorTest, WhatTheStopHasCancelledIsNoError) {  // CO-13
+  coord.request_stop();
+  coord.request_stop(std::make_exception_ptr(CancelledError("the queue was closed")));
+  EXPECT_EQ(join_error(), "");
+}
+
+TEST_F(CoordinatorTest, WhatWasCancelledBeforeAStopIsAnError) {
+  coord.request_stop(std::make_exception_ptr(CancelledError("by somebody else")));
+  EXPECT_EQ(join_error(), "by somebody else");
+}
+
 TEST_F(CoordinatorTest, TheEndOfTheInputIsACleanStop) {  // CO-7
   coord.start_thread("reader", [] { throw OutOfRangeError("the end"); });
   EXPECT_EQ(join_error(), "");

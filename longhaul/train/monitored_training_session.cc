@@ -133,6 +133,7 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                  .checkpoint_dir = options.checkpoint_dir,
                                  .mirror_dir = options.mirror.directory,
                                  .mirror_patience = options.mirror.patience_at_start,
+                                 .search_directory = options.search_directory,
                                  .journal = journal,
                                  .files = options.files,
                                  .coordinator = options.coordinator});

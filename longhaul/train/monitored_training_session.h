@@ -38,6 +38,7 @@ struct MonitoredTrainingSessionOptions {
   bool lock_with_flock = true;          // false: by its record alone, where flock() hangs or lies
   bool keep_journal = true;             // if that is locked: see SupervisorOptions
   bool pass_over_crashing_checkpoints = true;
+  bool search_directory = true;         // SupervisorOptions::search_directory
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   RestartOptions restart;
   Preemption* preemption = nullptr;  // ends the training and saves as schedulers ask for it; nullptr: without

@@ -24,7 +24,8 @@ const SessionRunArgs* NanTensorHook::before_run(SessionRunContext&) {
 }
 
 void NanTensorHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  if (std::isfinite(values.results[0].item<double>())) return;
+  const double loss = values.results[0].item<double>();
+  if (std::isfinite(loss) || (options_.let_infinity_pass && std::isinf(loss))) return;
   const std::string what = describe(values);
   if (options_.fail_on_nan_loss) {
     log_error("{}", what);

@@ -17,7 +17,8 @@ class NanLossDuringTrainingError : public FailedPreconditionError {
 };
 
 struct NanTensorHookOptions {
-  bool fail_on_nan_loss = true;  // false: the training is stopped as if it had ended well
+  bool fail_on_nan_loss = true;    // false: the training is stopped as if it had ended well
+  bool let_infinity_pass = false;  // as in TensorFlow, for losses that come back from it
 };
 
 // Looks at the loss of each run, one element of any real dtype, and ends the training when it is NaN or infinite.

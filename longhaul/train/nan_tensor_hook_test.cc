@@ -47,6 +47,15 @@ TEST_F(NanTensorTest, AnInfiniteLossDoesTheSame) {  // unlike HO-5
   EXPECT_THROW(train(hook), NanLossDuringTrainingError);
 }
 
+TEST_F(NanTensorTest, AnInfiniteLossMayPass) {  // HO-5
+  NanTensorHook hook("loss:0", {.let_infinity_pass = true});
+  start(hook);
+  set_loss(infinity_);
+  EXPECT_FALSE(train(hook));
+  set_loss(nan_);
+  EXPECT_THROW(train(hook), NanLossDuringTrainingError);
+}
+
 TEST_F(NanTensorTest, ItMayStopTheTrainingInstead) {  // HO-5
   NanTensorHook hook(loss_, {.fail_on_nan_loss = false});
   start(hook);

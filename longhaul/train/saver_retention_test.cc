@@ -40,16 +40,22 @@ TEST_F(SaverRetentionTest, WithoutALimitAllAreKeptAndNoneIsListed) {  // SA-72
   EXPECT_THAT(state().all_model_checkpoint_paths, ElementsAre(s2));
 }
 
-TEST_F(SaverRetentionTest, ALowerLimitIsReachedInOneSweep) {  // unlike SA-73
+TEST_F(SaverRetentionTest, ALowerLimitIsReachedStepByStep) {  // unlike SA-73
   options.keep_checkpoint_every_n_hours = 0;
   Saver generous(options);
   for (int n = 1; n <= 5; ++n) generous.save(*session, path, n);
   options.max_to_keep = 2;
   Saver strict(options);
   strict.recover_last_checkpoints(generous.last_checkpoints());
+  const LogRecorder log;
   strict.save(*session, path, 6);
-  EXPECT_THAT(strict.last_checkpoints(), ElementsAre(path + "-5", path + "-6"));
-  for (int n = 1; n <= 4; ++n) EXPECT_FALSE(exists(path + "-" + std::to_string(n))) << n;
+  EXPECT_THAT(strict.last_checkpoints(), ElementsAre(path + "-3", path + "-4", path + "-5", path + "-6"));
+  EXPECT_THAT(log.text(), HasSubstr("2 checkpoints more than max_to_keep = 2 are there"));
+  strict.save(*session, path, 7);
+  EXPECT_THAT(strict.last_checkpoints(), ElementsAre(path + "-5", path + "-6", path + "-7"));
+  strict.save(*session, path, 8);
+  EXPECT_THAT(strict.last_checkpoints(), ElementsAre(path + "-7", path + "-8"));
+  for (int n = 1; n <= 6; ++n) EXPECT_FALSE(exists(path + "-" + std::to_string(n))) << n;
 }
 
 TEST_F(SaverRetentionTest, ADeletionBeginsWithTheIndexAndEndsWithTheMetaGraph) {  // unlike SA-77

@@ -51,6 +51,7 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
                                 .checkpoint_filename_with_path = options_.checkpoint_filename_with_path,
                                 .mirror_dir = options_.mirror_dir,
                                 .mirror_patience = options_.mirror_patience,
+                                .search_directory = options_.search_directory,
                                 .config = options_.config,
                                 .init_feed_dict = scaffold_->init_feed_dict(),
                                 .init_fn = scaffold_->init_fn()});

@@ -26,8 +26,9 @@ struct ChiefSessionCreatorOptions {
   // Where to recover from: the newest whole checkpoint of a directory, or this one. At most one of the two.
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
-  std::string mirror_dir;       // of checkpoint_dir, searched as well; empty: there is none
-  Seconds mirror_patience{60};  // for how long it is searched
+  std::string mirror_dir;        // of checkpoint_dir, searched as well; empty: there is none
+  Seconds mirror_patience{60};   // for how long it is searched
+  bool search_directory = true;  // SupervisorOptions::search_directory
   // Learns what was restored, and may have a checkpoint of the directory passed over; nullptr: none.
   std::shared_ptr<RunJournal> journal;
   FileSystem* files = &FileSystem::real();

@@ -133,6 +133,11 @@ bool SessionManager::restore(Session& session, const PrepareOptions& options) {
 }
 
 bool SessionManager::restore_newest(Session& session, const PrepareOptions& options) {
+  const std::string state_file = join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile);
+  if (!options.search_directory && !options_.files->exists(state_file)) {
+    log_info("There is no {}, and search_directory is off: nothing is restored.", state_file);
+    return false;
+  }
   const FallBack fall_back = restore_newest_whole(*options.saver, session, fall_back_options(options));
   if (!fall_back.restored) return false;
   restored_from_ = *fall_back.restored;

@@ -62,6 +62,19 @@ TEST_F(SessionManagerTest, ARestoredModelIsNotInitialised) {  // SM-11, SM-15
   EXPECT_THAT(restarted.last_checkpoints(), ElementsAre(prefix));
 }
 
+TEST_F(SessionManagerTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
+  save(1, 7);
+  restart();
+  prepare.search_directory = false;
+  EXPECT_EQ(value(*manager().prepare_session(prepare), v), 1) << "the state file names it";
+  restart();
+  FileSystem::real().remove(join_path(prepare.checkpoint_dir, kDefaultStateFile));
+  const LogRecorder log;
+  const auto session = manager().prepare_session(prepare);
+  EXPECT_NE(value(*session, v), 1);
+  EXPECT_THAT(log.text(), HasSubstr("search_directory is off: nothing is restored"));
+}
+
 TEST_F(SessionManagerTest, ARestoreByNameTellsTheSaverOfNone) {  // SM-15
   const std::string first = save(1, 7), second = save(3, 8);
   restart();

@@ -190,6 +190,7 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
                                             .mirror_dir = options_.mirror.directory,
                                             .mirror_patience = options_.mirror.patience_at_start,
                                             .checkpoint_basename = options_.checkpoint_basename,
+                                            .search_directory = options_.search_directory,
                                             .wait_for_checkpoint = options.wait_for_checkpoint,
                                             .max_wait_secs = options.max_wait_secs,
                                             .config = options.config,
@@ -197,27 +198,28 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
                                             .init_fn = options_.init_fn});
 }
 
-std::shared_ptr<const ServiceContext> Supervisor::make_context(std::shared_ptr<Session> session) const {
-  return std::make_shared<ServiceContext>(ServiceContext{.coord = coord_,
-                                                         .session = std::move(session),
-                                                         .writer = writer_,
-                                                         .saver = graph_defaults_.saver,
-                                                         .summary_op = graph_defaults_.summary_op,
-                                                         .global_step = graph_defaults_.global_step,
-                                                         .save_path = save_path_,
-                                                         .relative_paths = writes_relative_paths_,
-                                                         .save_summaries_secs = options_.save_summaries_secs,
-                                                         .save_model_secs = first_interval(options_.save_model_secs),
-                                                         .saves = saves_,
-                                                         .chooses_interval = options_.save_model_secs.is_auto(),
-                                                         .journal = journal_});
-}
-
-std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
+ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) const {
   if (!options_.is_chief) {
     throw FailedPreconditionError(
         "Only chief supervisor can start standard services. Because only chief supervisors can write events.");
   }
+  return {.coord = coord_,
+          .session = std::move(session),
+          .writer = writer_,
+          .saver = graph_defaults_.saver,
+          .summary_op = graph_defaults_.summary_op,
+          .global_step = graph_defaults_.global_step,
+          .save_path = save_path_,
+          .relative_paths = writes_relative_paths_,
+          .save_summaries_secs = options_.save_summaries_secs,
+          .save_model_secs = first_interval(options_.save_model_secs),
+          .saves = saves_,
+          .chooses_interval = options_.save_model_secs.is_auto(),
+          .journal = journal_};
+}
+
+std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
+  auto shared = std::make_shared<ServiceContext>(service_context(session));
   if (options_.logdir.empty()) {
     log_warning(
         "Standard services need a 'logdir', and SupervisorOptions::logdir is empty: no checkpoints, summaries and step "
@@ -227,7 +229,8 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   }
   lock_logdir();
   start_mirror();
-  const auto context = make_context(std::move(session));
+  shared->journal = journal_;
+  const std::shared_ptr<const ServiceContext> context = std::move(shared);
   std::vector<std::shared_ptr<LooperThread>> services;
   if (writer_ && context->global_step.valid()) {
     write_start(*writer_, read_global_step(*context->session, context->global_step));
@@ -330,7 +333,8 @@ void Supervisor::start_digests(const std::shared_ptr<Session>& session) {
 void Supervisor::save_last(const std::shared_ptr<Session>& session) {
   const bool can_save = saver() != nullptr && !save_path_.empty();
   if (!options_.save_at_end || !can_save) return;
-  save_last_in_time(save_target(*make_context(session)), *session, options_.preemption);
+  const ServiceContext context = service_context(session);
+  save_last_in_time(save_target(context), *session, options_.preemption);
 }
 
 void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {

@@ -83,6 +83,13 @@ class Supervisor {
   // has another chief. DirectoryAwayError: it was locked for an earlier session, and is not there now.
   std::shared_ptr<Session> prepare_or_wait_for_session(const PrepareSessionOptions& options = {});
 
+  // What the standard services of a session share, to start some of them, or ones derived from them, by hand:
+  //   auto context = std::make_shared<ServiceContext>(sv.service_context(session));
+  //   context->global_step = examples_seen;                   // what is counted
+  //   std::make_shared<StepCounterService>(context)->start();
+  // FailedPreconditionError: not the chief.
+  ServiceContext service_context(std::shared_ptr<Session> session) const;
+
   // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief;
   // DirectoryTakenError: as above. Without a logdir there are none, which is logged.
   std::vector<std::shared_ptr<LooperThread>> start_standard_services(std::shared_ptr<Session> session);
@@ -131,6 +138,32 @@ class Supervisor {
   SaveStatus mirror_status() const { return options_.mirror.attempts->status(); }  // the same of its mirror
   const std::string& restored_from() const { return session_manager_->restored_from(); }
 
+  // TensorFlow's other names of the same.
+  std::shared_ptr<Session> PrepareSession(const PrepareSessionOptions& options = {}) {
+    return prepare_or_wait_for_session(options);
+  }
+  QueueRunnerThreads StartQueueRunners(std::shared_ptr<Session> session) {
+    return start_queue_runners(std::move(session));
+  }
+  QueueRunnerThreads StartQueueRunners(std::shared_ptr<Session> session, const std::vector<QueueRunner>& runners) {
+    return start_queue_runners(std::move(session), runners);
+  }
+  std::vector<std::shared_ptr<LooperThread>> StartStandardServices(std::shared_ptr<Session> session) {
+    return start_standard_services(std::move(session));
+  }
+  void Stop(const StopOptions& options = {}) { stop(options); }
+  void RequestStop(std::exception_ptr error = nullptr) { request_stop(std::move(error)); }
+  std::shared_ptr<LooperThread> Loop(std::optional<Seconds> interval, std::function<void()> target) {
+    return loop(interval, std::move(target));
+  }
+  bool ShouldStop() const { return should_stop(); }
+  bool StopOnException(const std::function<void()>& body) { return stop_on_exception(body); }
+  void WaitForStop() const { wait_for_stop(); }
+  template <typename Summary>
+  void SummaryComputed(Session& session, const Summary& summary, std::optional<int64_t> global_step = std::nullopt) {
+    summary_computed(session, summary, global_step);
+  }
+
  private:
   void check_devices() const;
   void heed_preemption();
@@ -138,7 +171,6 @@ class Supervisor {
   std::unique_ptr<SessionManager> make_session_manager() const;
   std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
   void write_graph();
-  std::shared_ptr<const ServiceContext> make_context(std::shared_ptr<Session> session) const;
   void start_digests(const std::shared_ptr<Session>& session);
   void lock_logdir();
   std::shared_ptr<Session> prepare_locked(const PrepareSessionOptions& options);

@@ -44,6 +44,10 @@ struct SupervisorOptions {
   // For a saver that leaves out global variables: when the model is recovered, the initializers of those that are not
   // initialised then are run, as ready_op names them.
   bool initialize_missing = false;
+  // Whether checkpoints count where there is no state file that names them. false, as in TensorFlow: to remove
+  // `logdir/checkpoint` is to begin anew, with the mirror left alone, and old checkpoints are replaced by new ones of
+  // their names.
+  bool search_directory = true;
 
   // Whether the chief locks logdir while it trains, so that a second one is refused (io/directory_lock.h).
   bool lock_logdir = true;

@@ -25,6 +25,14 @@ bool lies_beside(const std::string& prefix, const std::string& save_path) {
   return !prefix.empty() && directory_name(canonical_prefix(prefix)) == directory_name(canonical_prefix(save_path));
 }
 
+std::shared_ptr<const ServiceContext> complete(std::shared_ptr<const ServiceContext> context, const char* service,
+                                               bool is_complete, const char* what) {
+  if (context->session == nullptr || !is_complete) {
+    throw InvalidArgumentError(fmt::format("{}: its ServiceContext needs a session, {}", service, what));
+  }
+  return context;
+}
+
 SaveOption save_option(const ServiceContext& context) {
   const Seconds seconds = context.save_model_secs;
   if (context.chooses_interval) return {"save_model_secs is kAuto", std::nullopt};
@@ -75,7 +83,8 @@ bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter) {
 
 SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-summaries"),
-      context_(std::move(context)),
+      context_(complete(context, "SummaryService", context->writer != nullptr && context->summary_op.valid(),
+                        "a writer and a summary_op")),
       fetches_(summary_fetches(*context_)),
       runs_alone_(can_run_alone(fetches_)) {}
 
@@ -98,7 +107,8 @@ void SummaryService::stop_loop() {
 
 StepCounterService::StepCounterService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-steps"),
-      context_(std::move(context)),
+      context_(complete(context, "StepCounterService", context->writer != nullptr && context->global_step.valid(),
+                        "a writer and a global_step")),
       tag_(rate_tag(context_->global_step)) {}
 
 void StepCounterService::start_loop() {
@@ -119,7 +129,8 @@ void StepCounterService::run_loop() {
 
 TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"),
-      context_(std::move(context)),
+      context_(complete(context, "TimerCheckpointService", context->saver != nullptr && context->saves != nullptr,
+                        "a saver and its save attempts")),
       snapshots_(context_->session->snapshots()),
       meter_(context_->journal ? context_->journal->history().sums().save_cost : std::nullopt),
       interval_(context_->save_model_secs),

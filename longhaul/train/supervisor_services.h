@@ -41,6 +41,9 @@ bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter);
 // What save_once() saves for these services. The context outlives it.
 SaveTarget save_target(const ServiceContext& context);
 
+// The services may be made, derived from and started by hand: Supervisor::service_context(). The constructors throw
+// InvalidArgumentError where the context lacks what the service works with.
+
 // Writes a summary every save_summaries_secs, the first at once. If the summaries can be computed alone, the thread
 // does it, in a run that sees one moment between two steps. Otherwise it marks them as due, and the next training step,
 // which has the feed, computes them along; what is still due at the stop is dropped.
@@ -49,6 +52,7 @@ class SummaryService : public LooperThread {
   explicit SummaryService(std::shared_ptr<const ServiceContext> context);
 
  protected:
+  const ServiceContext& context() const { return *context_; }
   void run_loop() override;
   void stop_loop() override;
 
@@ -64,6 +68,7 @@ class StepCounterService : public LooperThread {
   explicit StepCounterService(std::shared_ptr<const ServiceContext> context);
 
  protected:
+  const ServiceContext& context() const { return *context_; }
   void start_loop() override;
   void run_loop() override;
 
@@ -87,6 +92,7 @@ class TimerCheckpointService : public LooperThread {
   explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
 
  protected:
+  const ServiceContext& context() const { return *context_; }
   void start_loop() override;
   void run_loop() override;
   Seconds next_interval() override;
