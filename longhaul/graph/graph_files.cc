@@ -6,6 +6,8 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <cctype>
+#include <type_traits>
 
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/graph_text.h"
@@ -86,8 +88,42 @@ bool has_contents(const proto::MetaGraphDef& meta) {
   return meta.has_graph_def();
 }
 
+const char* remedy(const proto::GraphDef&) {
+  return "it is a GraphDef, as graph.pbtxt is, and no MetaGraphDef: read_graph_def() and import_graph_def() take it; "
+         "the "
+         "meta graph of a checkpoint is its .meta file";
+}
+const char* remedy(const proto::MetaGraphDef&) {
+  return "it is a MetaGraphDef, as a checkpoint's .meta file is, and no GraphDef: read_meta_graph() and "
+         "import_meta_graph() take it";
+}
+
+// The name of the first field of a message in text.
+std::string first_field(std::string_view text) {
+  size_t at = 0;
+  while (at < text.size() && (std::isspace(static_cast<unsigned char>(text[at])) || text[at] == '#'))
+    at = text[at] == '#' ? std::min(text.find('\n', at), text.size()) : at + 1;
+  size_t end = at;
+  while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '_')) ++end;
+  return std::string(text.substr(at, end - at));
+}
+
+// What to do with a file of the other kind; empty: it is none.
+template <typename T, typename Other>
+std::string other_kind(std::string_view contents, const std::string& name) {
+  Other other;
+  if (looks_like_text(contents)) {
+    const std::string field = first_field(contents);
+    const bool is_other =
+        other.GetDescriptor()->FindFieldByName(field) != nullptr && T::descriptor()->FindFieldByName(field) == nullptr;
+    return is_other ? remedy(other) : "";
+  }
+  return parse_binary(contents, name, &other) && has_contents(other) ? remedy(other) : "";
+}
+
 template <typename T>
 T parse(std::string_view contents, const std::string& name) {
+  using Other = std::conditional_t<std::is_same_v<T, proto::GraphDef>, proto::MetaGraphDef, proto::GraphDef>;
   const google::protobuf::LogSilencer silence;  // what protobuf would print is in our error
   const auto refuse = [&](const std::string& why) {
     throw DataLossError(fmt::format("Cannot parse file {}: {}", name, why));
@@ -97,6 +133,7 @@ T parse(std::string_view contents, const std::string& name) {
   T message;
   const bool is_binary = parse_binary(contents, name, &message);
   if (is_binary && has_contents(message)) return message;
+  if (const std::string other = other_kind<T, Other>(contents, name); !other.empty()) refuse(other);
   if (!is_binary && !looks_like_text(contents)) {
     refuse("it is binary, and damaged: " + damage_of(*message.GetDescriptor(), contents));
   }

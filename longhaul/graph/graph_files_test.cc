@@ -100,6 +100,27 @@ TEST_F(GraphFiles, WhatIsNoGraphIsRefused) {  // SA-94
               HasSubstr("does not exist"));
 }
 
+TEST_F(GraphFiles, OneOfTheOtherKindIsRefusedWithWhatTakesIt) {
+  proto::MetaGraphDef meta;
+  *meta.mutable_graph_def() = to_graph_def(graph_);
+  std::string logged;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& message) { logged += message; });
+  for (const bool as_text : {false, true}) {
+    const std::string graph = write_graph(graph_, directory_.path(), "graph", {.as_text = as_text});
+    EXPECT_THAT(message_of_error<DataLossError>([&] { read_meta_graph(files_, graph); }),
+                AllOf(HasSubstr("Cannot parse file " + graph), HasSubstr("it is a GraphDef, as graph.pbtxt is"),
+                      HasSubstr("import_graph_def()"), HasSubstr("its .meta file")));
+    const std::string path = directory_.file("model.meta");
+    write_meta_graph(meta, path, {.as_text = as_text});
+    EXPECT_THAT(message_of_error<DataLossError>([&] { read_graph_def(files_, path); }),
+                AllOf(HasSubstr("it is a MetaGraphDef"), HasSubstr("import_meta_graph()")));
+  }
+  const std::string commented = file("commented", "# of yesterday\n\nnode { name: \"x\" op: \"NoOp\" }\n");
+  EXPECT_THAT(message_of_error<DataLossError>([&] { read_meta_graph(files_, commented); }), HasSubstr("is a GraphDef"));
+  set_log_sink(before);
+  EXPECT_EQ(logged, "");
+}
+
 TEST_F(GraphFiles, EveryPrefixIsAGraphOrRefused) {
   const std::string bytes = proto::serialize(to_meta_graph_def(graph_));
   for (size_t size = 0; size < bytes.size(); ++size) {

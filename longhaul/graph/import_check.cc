@@ -37,8 +37,10 @@ std::string missing_types(const proto::GraphDef& graph_def) {
     loops = loops || type == "NextIteration";
   }
   if (missing.empty()) return "";
-  return fmt::format("types of operation that are not known here: {}{}{}", fmt::join(missing, ", "),
-                     loops ? "; loops (NextIteration) are not supported" : "", hint_of_missing_catalogs());
+  return fmt::format(
+      "types of operation that are not known here: {}{}{}. What can be taken over is the checkpoint: build the model "
+      "here, its variables with the same names, and restore them",
+      fmt::join(missing, ", "), loops ? "; loops (NextIteration) are not supported" : "", hint_of_missing_catalogs());
 }
 
 std::string library_functions(const proto::GraphDef& graph_def) {
