@@ -5,6 +5,7 @@ namespace longhaul::bench {
 std::vector<Row> all_rows() {
   std::vector<Row> rows;
   add_training_rows(rows);
+  add_threads_rows(rows);
   add_supervisor_rows(rows);
   add_snapshot_rows(rows);
   add_monitored_rows(rows);

@@ -2,9 +2,6 @@
 // the start of an empty program that links libtorch?
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -13,66 +10,15 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/child.h"
 #include "benchmarks/files.h"
 #include "examples/idx_dataset.h"
 #include "longhaul/testing/temporary_directory.h"
 
-extern char** environ;
-
 namespace longhaul::bench {
 namespace {
-
-// A program whose output is read here, killed when the object goes.
-class Child {
- public:
-  explicit Child(const std::vector<std::string>& command) {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
-    std::vector<char*> arguments;
-    for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
-    const int error = posix_spawn(&pid_, arguments[0], &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    ::close(ends[1]);
-    output_ = ends[0];
-    if (error != 0) throw std::runtime_error("cannot start " + command[0]);
-  }
-  ~Child() {
-    end();
-    ::close(output_);
-  }
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-
-  // Kills it, and waits until it is gone.
-  void end() {
-    if (pid_ < 0) return;
-    kill(pid_, SIGKILL);
-    waitpid(std::exchange(pid_, -1), nullptr, 0);
-  }
-
-  // Reads until `text` has come since the start; without a text, until the program closes its output.
-  void read_until(const std::string& text) {
-    char buffer[4096];
-    while (text.empty() || seen_.find(text) == std::string::npos) {
-      const ssize_t count = ::read(output_, buffer, sizeof buffer);
-      if (count <= 0 && text.empty()) return;
-      if (count <= 0) throw std::runtime_error("the example ended early; it said: " + seen_);
-      seen_.append(buffer, static_cast<size_t>(count));
-    }
-  }
-
- private:
-  std::string seen_;
-  pid_t pid_ = -1;
-  int output_ = -1;
-};
 
 double seconds_until(const std::vector<std::string>& command, const std::string& text) {
   return time_seconds([&] {

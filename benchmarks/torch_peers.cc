@@ -2,6 +2,8 @@
 
 #include <torch/torch.h>
 
+#include <stdexcept>
+
 #include "benchmarks/bench.h"
 
 namespace longhaul::bench {
@@ -82,7 +84,7 @@ class ManualMlp : public TorchPeer {
   std::vector<at::Tensor> weights_, biases_;
 };
 
-class ModuleCnn : public TorchPeer {
+class ModuleCnn : public BindablePeer {
  public:
   ModuleCnn()
       : net_(torch::nn::Conv2d(torch::nn::Conv2dOptions(1, 16, 3).padding(1)), torch::nn::ReLU(),
@@ -97,6 +99,12 @@ class ModuleCnn : public TorchPeer {
     optimizer_.step();
   }
   double loss() override { return loss_.item<double>(); }
+  TorchTraining bind(const Scope& scope) override {
+    return torch_training(scope, *net_, optimizer_, [this] {
+      step();
+      return loss_;
+    });
+  }
 
  private:
   torch::nn::Sequential net_;
@@ -167,13 +175,19 @@ class ManualCnn : public TorchPeer {
 
 }  // namespace
 
+MlpShape mlp_shape(const std::string& name) {
+  if (name == "mlp_784_256_128_10") return {64, {784, 256, 128, 10}};
+  if (name == "mlp_64_32_10") return {32, {64, 32, 10}};
+  throw std::runtime_error("there is no network " + name);
+}
+
 std::unique_ptr<BindablePeer> module_mlp(const MlpShape& shape) {
   return std::make_unique<ModuleMlp>(shape);
 }
 std::unique_ptr<TorchPeer> manual_mlp(const MlpShape& shape) {
   return std::make_unique<ManualMlp>(shape);
 }
-std::unique_ptr<TorchPeer> module_cnn() {
+std::unique_ptr<BindablePeer> module_cnn() {
   return std::make_unique<ModuleCnn>();
 }
 std::unique_ptr<TorchPeer> manual_cnn() {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "longhaul/binding/torch_training.h"
@@ -29,12 +30,15 @@ struct MlpShape {
   std::vector<int64_t> sizes;  // inputs, hidden units..., classes
 };
 
+// "mlp_784_256_128_10", with a batch of 64, or "mlp_64_32_10", with one of 32. std::runtime_error: another name.
+MlpShape mlp_shape(const std::string& name);
+
 // nn::Linear modules, autograd, optim::SGD.
 std::unique_ptr<BindablePeer> module_mlp(const MlpShape& shape);
 // The same with forward and backward written out in ATen operators, below autograd, updating in place.
 std::unique_ptr<TorchPeer> manual_mlp(const MlpShape& shape);
 // The network of examples/classifier.cc, model cnn, on a batch of 64.
-std::unique_ptr<TorchPeer> module_cnn();
+std::unique_ptr<BindablePeer> module_cnn();
 std::unique_ptr<TorchPeer> manual_cnn();
 
 // Seconds for `count` direct calls of at::add on tensors of 4 floats, below autograd, into a buffer or into a new
