@@ -1,3 +1,4 @@
+#include "longhaul/train/step_rate.h"
 #include "longhaul/train/supervisor_fixture.h"
 
 namespace longhaul {
@@ -15,7 +16,7 @@ class CountingService : public StepCounterService {
 
  protected:
   void run_loop() override {
-    EXPECT_EQ(context().global_step.op().name(), "examples");
+    EXPECT_EQ(step_name(context().global_step), "examples");
     StepCounterService::run_loop();
     ++calls;
     coord().request_stop();

@@ -129,8 +129,7 @@ void StepCounterService::run_loop() {
 
 TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"),
-      context_(complete(context, "TimerCheckpointService", context->saver != nullptr && context->saves != nullptr,
-                        "a saver and its save attempts")),
+      context_(complete(context, "TimerCheckpointService", context->saver != nullptr, "a saver")),
       snapshots_(context_->session->snapshots()),
       meter_(context_->journal ? context_->journal->history().sums().save_cost : std::nullopt),
       interval_(context_->save_model_secs),
