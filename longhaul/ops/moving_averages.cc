@@ -36,6 +36,10 @@ ExponentialMovingAverage::ExponentialMovingAverage(Hyperparameter decay, MovingA
 
 // 1 - decay: how far an average moves. It is computed in floats, as in TensorFlow: with 0.999 it is 0.00100004673.
 Output ExponentialMovingAverage::update_rate(const Scope& scope) const {
+  const double* number = decay_.number();
+  if (number != nullptr && !options_.num_updates) {
+    return ops::constant(scope, 1 - static_cast<float>(*number), "rate");
+  }
   const Output decay = decay_.as_tensor(scope, kFloat, "decay");
   if (!options_.num_updates) return ops::sub(scope, 1, decay, "rate");
   const Output updates = ops::cast(scope, *options_.num_updates, kFloat, "num_updates");

@@ -81,9 +81,20 @@ TEST_F(MovingAverageTest, MovesFasterAtTheBeginningIfItIsToldTheStep) {
   double expected = 10;
   for (int n = 0; n < 5; ++n) {
     session->run(step);
-    expected -= (1 - std::min(0.25, (1.0 + n) / (10.0 + n))) * (expected - (11 + n));
+    const float decay = std::min(0.25f, static_cast<float>(1 + n) / static_cast<float>(10 + n));
+    expected -= static_cast<double>(1 - decay) * (expected - (11 + n));
     EXPECT_THAT(number(*session, *averages.average(w_)), DoubleNear(expected, 1e-12)) << n;
   }
+}
+
+TEST_F(MovingAverageTest, MovesByAFloatAsInTensorFlow) {  // 1.15.5 has these digits after the first step from 1 to 2
+  const Variable v = ops::variable(root_, "v", Tensor::scalar(1.0));
+  ExponentialMovingAverage averages(0.999);
+  const Operation set = ops::assign(root_, v, ops::constant(root_, 2.0)).op();
+  const Operation step = averages.apply(root_.with_control_dependencies({set}), {v});
+  auto session = initialized_session();
+  session->run(step);
+  EXPECT_EQ(number(*session, *averages.average(v)), 1.0009999871253967);
 }
 
 TEST_F(MovingAverageTest, TheDecayMayBeATensor) {

@@ -1,4 +1,4 @@
-#include "longhaul/train/step_rate.h"
+#include "longhaul/train/graph_defaults.h"
 #include "longhaul/train/supervisor_fixture.h"
 
 namespace longhaul {
