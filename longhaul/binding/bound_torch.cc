@@ -26,7 +26,7 @@ BoundTorch::BoundTorch(const torch::nn::Module& module)
 namespace {
 
 std::string name_of(const Scope& scope) {
-  std::string name = scope.prefix();
+  std::string name = scope.variable_prefix();
   if (name.ends_with('/')) name.pop_back();
   return name;
 }

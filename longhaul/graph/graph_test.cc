@@ -48,6 +48,34 @@ TEST_F(GraphTest, NamesAreMadeUniqueBySuffixes) {  // SG-8
   EXPECT_EQ(root_.sub("layer").prefix(), "layer_1/");
 }
 
+TEST_F(GraphTest, AVariableScopesNameIsMadeUniqueForOperationsAlone) {
+  const Scope first = root_.variable_scope("train"), again = root_.variable_scope("train");
+  EXPECT_EQ(first.prefix(), "train/");
+  EXPECT_EQ(first.variable_prefix(), "train/");
+  EXPECT_EQ(again.prefix(), "train_1/");
+  EXPECT_EQ(again.variable_prefix(), "train/");
+  EXPECT_EQ(again.slot_prefix(), "train/");
+  EXPECT_EQ(again.sub("layer").variable_prefix(), "train/layer/");
+  EXPECT_EQ(again.within("layer").prefix(), "train_1/layer/");
+}
+
+TEST_F(GraphTest, SlotsAreInVariableScopesAlone) {
+  const Scope scope = root_.sub("a").variable_scope("b").within("c").variable_scope("d").sub("e");
+  EXPECT_EQ(scope.prefix(), "a/b/c/d/e/");
+  EXPECT_EQ(scope.variable_prefix(), "a/b/c/d/e/");
+  EXPECT_EQ(scope.slot_prefix(), "b/d/");
+}
+
+TEST_F(GraphTest, AScopeWithoutNamesKeepsItsDeviceAndControlInputs) {
+  const Operation before = root_.add("NoOp", "before");
+  const Scope scope = root_.variable_scope("a").with_device("/cpu:0").with_control_dependencies({before});
+  EXPECT_EQ(scope.outermost().variable_prefix() + scope.outermost().slot_prefix(), "");
+  const Operation op = scope.outermost().add("NoOp", "op");
+  EXPECT_EQ(op.name(), "op");
+  EXPECT_EQ(op.device(), scope.add("NoOp", "inside").device());
+  EXPECT_THAT(op.control_inputs(), ElementsAre(before));
+}
+
 TEST_F(GraphTest, AMisspeltNameGetsTheNearest) {
   variable("hidden/weights", {4, 2});
   root_.add("NoOp", "train");

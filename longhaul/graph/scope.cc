@@ -3,15 +3,29 @@
 namespace longhaul {
 
 Scope Scope::sub(std::string_view name) const {
-  Scope inner = *this;
-  inner.prefix_ = graph_->unique_name(prefix_ + std::string(name)) + "/";
-  return inner;
+  return within(graph_->unique_name(prefix_ + std::string(name)).substr(prefix_.size()));
 }
 
 Scope Scope::within(std::string_view name) const {
   Scope inner = *this;
-  inner.prefix_ += std::string(name) + "/";
+  const std::string step = std::string(name) + "/";
+  inner.prefix_ += step;
+  inner.variable_prefix_ += step;
   return inner;
+}
+
+Scope Scope::variable_scope(std::string_view name) const {
+  const std::string step = std::string(name) + "/";
+  Scope inner = sub(name);
+  inner.variable_prefix_ = variable_prefix_ + step;
+  inner.slot_prefix_ += step;
+  return inner;
+}
+
+Scope Scope::outermost() const {
+  Scope outer = *this;
+  outer.prefix_ = outer.variable_prefix_ = outer.slot_prefix_ = "";
+  return outer;
 }
 
 Scope Scope::with_device(std::string_view device) const {

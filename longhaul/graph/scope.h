@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// Where operations are added: a graph, a name prefix, a device and control inputs. A small value; each with_* and sub()
-// gives a changed copy.
+// Where operations are added: a graph, a name prefix, a device and control inputs. A small value; each with_*, sub()
+// and variable_scope() gives a changed copy.
 class Scope {
  public:
   explicit Scope(Graph& graph) : graph_(&graph) {}
@@ -24,6 +24,22 @@ class Scope {
   // The same names, without making them unique: to go on in a scope that was entered before.
   Scope within(std::string_view name) const;
 
+  // As `with tf.variable_scope(name)`. For operations a scope as of sub(). For variables its name is never made unique;
+  // and it goes before the names of optimizers' slots, moving averages and the step counter, as no other scope does:
+  //
+  //   Adam's state of w        in root.sub("train")     in root.variable_scope("train")     there for the second time
+  //   the slots                w/Adam, w/Adam_1         train/w/Adam, train/w/Adam_1        train/w/Adam_2, ...
+  //   the powers of betas      train/beta1_power        train/beta1_power                   train_1/beta1_power
+  //   a variable's own name    train/w                  train/w                             train/w: it exists already
+  Scope variable_scope(std::string_view name) const;
+
+  // What the names of variables begin with here: prefix(), unless a variable scope's name was taken.
+  const std::string& variable_prefix() const { return variable_prefix_; }
+  // The names of the variable scopes that this is in, alone: "train/" or empty.
+  const std::string& slot_prefix() const { return slot_prefix_; }
+  // The same device and control inputs, outside of all names: for who has a full name.
+  Scope outermost() const;
+
   // What is added gets this device, where it says nothing else itself. Nested devices are merged.
   Scope with_device(std::string_view device) const;
 
@@ -35,7 +51,7 @@ class Scope {
 
  private:
   Graph* graph_;
-  std::string prefix_;
+  std::string prefix_, variable_prefix_, slot_prefix_;
   DeviceSpec device_;
   std::vector<Operation> control_inputs_;
 };

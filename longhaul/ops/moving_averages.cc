@@ -57,18 +57,19 @@ void ExponentialMovingAverage::check_new(const Output& averaged) const {
   }
 }
 
-Variable ExponentialMovingAverage::add_shadow(const Variable& variable) {
+Variable ExponentialMovingAverage::add_shadow(const Scope& scope, const Variable& variable) {
   check_new(variable.ref());
   const Variable shadow = ops::slot_variable(
-      variable, options_.name, [&](const Scope& scope) { return ops::initialized_value(scope, variable.info()); });
+      scope, variable, options_.name, [&](const Scope& at) { return ops::initialized_value(at, variable.info()); });
   variable.ref().graph().add_to_collection(collections::kMovingAverageVariables, variable.info());
   return shadows_.emplace(variable.ref(), shadow).first->second;
 }
 
-Variable ExponentialMovingAverage::add_shadow(const Output& tensor) {
+Variable ExponentialMovingAverage::add_shadow(const Scope& scope, const Output& tensor) {
   check_new(tensor);
   const Scope root(tensor.graph());
-  const std::string name = ops::free_name(tensor.graph(), tensor.op().name() + "/" + options_.name);
+  const std::string name =
+      ops::free_name(tensor.graph(), scope.slot_prefix() + tensor.op().name() + "/" + options_.name);
   const Output zeros = ops::zeros(root.within(name), tensor.shape(), tensor.dtype());
   return shadows_.emplace(tensor, ops::variable(root, name, zeros, {.trainable = false})).first->second;
 }
@@ -82,7 +83,7 @@ Operation ExponentialMovingAverage::apply(const Scope& scope, const std::vector<
   std::vector<Operation> updates;
   for (const Variable& variable : averaged) {
     const Scope beside = inner.with_device(variable.ref().op().device());
-    updates.push_back(moved(beside, add_shadow(variable), ops::read_value(beside, variable), rate).op());
+    updates.push_back(moved(beside, add_shadow(inner, variable), ops::read_value(beside, variable), rate).op());
   }
   return ops::group(inner, updates, "update");
 }
@@ -92,7 +93,7 @@ Operation ExponentialMovingAverage::apply_to_tensors(const Scope& scope, const s
   const Output rate = update_rate(inner);
   std::vector<Operation> updates;
   for (const Output& tensor : tensors) {
-    const Variable shadow = add_shadow(tensor);
+    const Variable shadow = add_shadow(inner, tensor);
     updates.push_back(options_.zero_debias ? move_debiased(inner, shadow, tensor, rate)
                                            : moved(inner, shadow, tensor, rate).op());
   }
@@ -101,7 +102,7 @@ Operation ExponentialMovingAverage::apply_to_tensors(const Scope& scope, const s
 
 Operation ExponentialMovingAverage::move_debiased(const Scope& scope, const Variable& shadow, const Output& value,
                                                   const Output& rate) const {
-  const Scope root(scope.graph()), beside = root.within(shadow.name());
+  const Scope root(scope.graph()), beside = root.within(scope.slot_prefix() + shadow.name());
   const auto zeros = [&](const char* name, const Shape& shape) {
     const Output initial = ops::zeros(beside.within(name), shape, shadow.dtype());
     return ops::variable(beside, name, initial, {.trainable = false});
@@ -118,14 +119,14 @@ std::optional<Variable> ExponentialMovingAverage::average(const Output& tensor) 
   return it == shadows_.end() ? std::nullopt : std::optional(it->second);
 }
 
-std::string ExponentialMovingAverage::average_name(const Variable& variable) const {
+std::string ExponentialMovingAverage::average_name(const std::string& prefix, const Variable& variable) const {
   if (const auto shadow = average(variable)) return saved_name(shadow->info());
-  const std::string name = saved_name(variable.info()) + "/" + options_.name;
+  const std::string name = prefix + saved_name(variable.info()) + "/" + options_.name;
   return variable.info().slice ? name : ops::free_name(variable.ref().graph(), name);
 }
 
 std::map<std::string, std::vector<Variable>> ExponentialMovingAverage::variables_to_restore(
-    const Graph& graph, const std::vector<Variable>& averaged) const {
+    const std::string& prefix, const Graph& graph, const std::vector<Variable>& averaged) const {
   std::vector<Variable> all = averaged;
   if (all.empty()) {
     add_variables(ops::trainable_variables(graph), &all);
@@ -134,7 +135,7 @@ std::map<std::string, std::vector<Variable>> ExponentialMovingAverage::variables
   std::set<std::string> seen;
   std::map<std::string, std::vector<Variable>> by_average, by_own_name;
   for (const Variable& variable : all) {
-    if (seen.insert(variable.name()).second) by_average[average_name(variable)].push_back(variable);
+    if (seen.insert(variable.name()).second) by_average[average_name(prefix, variable)].push_back(variable);
   }
   for (const VariableInfo& variable : ops::global_variables(graph)) {
     if (!seen.contains(variable.name())) by_own_name[saved_name(variable)].emplace_back(variable);

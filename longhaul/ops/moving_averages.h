@@ -31,9 +31,10 @@ struct MovingAverageOptions {
 //   const Operation train = optimizer.minimize(loss, step);
 //   const Operation step_op = averages.apply(root.with_control_dependencies({train}));   // run this one
 //
-// Shadows are variables "w/ExponentialMovingAverage", saved but not trained. They are written in the same step as what
-// they depend on: no checkpoint has the one without the other. To evaluate, another program builds the model without
-// averages and restores them into its plain variables:
+// Shadows are variables "w/ExponentialMovingAverage", saved but not trained; given Scope::variable_scope("avg"),
+// apply() names them "avg/w/ExponentialMovingAverage". They are written in the same step as what they depend on: no
+// checkpoint has the one without the other. To evaluate, another program builds the model without averages and restores
+// them into its plain variables:
 //
 //   Saver saver({.var_list = save_entries(ExponentialMovingAverage(0.999).variables_to_restore(graph))});
 //
@@ -58,20 +59,33 @@ class ExponentialMovingAverage {
   // The shadow, if apply() has made one.
   std::optional<Variable> average(const Variable& variable) const { return average(variable.ref()); }
   std::optional<Variable> average(const Output& tensor) const;
-  // The shadow's name in checkpoints, also if only another program makes it.
-  std::string average_name(const Variable& variable) const;
+  // The shadow's name in checkpoints, also if only another program makes it: in the variable scopes of `scope`.
+  std::string average_name(const Variable& variable) const { return average_name("", variable); }
+  std::string average_name(const Scope& scope, const Variable& variable) const {
+    return average_name(scope.slot_prefix(), variable);
+  }
 
   // What a saver is to restore so that variables take the values of their averages (train/save_entry.h): these by the
   // names of their shadows, and all other global variables by their own. The averaged ones are those given, else the
   // trainable ones and those of the collection. Several variables of one name are slices of a partitioned one.
+  // With a scope: of its graph, where the averages were made in its variable scopes.
   std::map<std::string, std::vector<Variable>> variables_to_restore(const Graph& graph,
-                                                                    const std::vector<Variable>& averaged = {}) const;
+                                                                    const std::vector<Variable>& averaged = {}) const {
+    return variables_to_restore("", graph, averaged);
+  }
+  std::map<std::string, std::vector<Variable>> variables_to_restore(const Scope& scope,
+                                                                    const std::vector<Variable>& averaged = {}) const {
+    return variables_to_restore(scope.slot_prefix(), scope.graph(), averaged);
+  }
 
  private:
+  std::string average_name(const std::string& prefix, const Variable& variable) const;
+  std::map<std::string, std::vector<Variable>> variables_to_restore(const std::string& prefix, const Graph& graph,
+                                                                    const std::vector<Variable>& averaged) const;
   Output update_rate(const Scope& scope) const;
   void check_new(const Output& averaged) const;
-  Variable add_shadow(const Variable& variable);
-  Variable add_shadow(const Output& tensor);
+  Variable add_shadow(const Scope& scope, const Variable& variable);
+  Variable add_shadow(const Scope& scope, const Output& tensor);
   Operation move_debiased(const Scope& scope, const Variable& shadow, const Output& value, const Output& rate) const;
 
   const Hyperparameter decay_;

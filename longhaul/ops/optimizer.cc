@@ -103,7 +103,7 @@ Output Optimizer::hyper(const Hyperparameter& parameter, const std::string& name
 Variable Optimizer::make_slot(const Variable& like, const std::string& slot, double value) {
   const auto key = std::pair(like.ref().op().id(), slot);
   if (const auto it = slots_.find(key); it != slots_.end()) return it->second;
-  const Variable made = ops::slot_variable(like, name_, [&](const Scope& scope) {
+  const Variable made = ops::slot_variable(*outer_scope_, like, name_, [&](const Scope& scope) {
     return ops::full(scope, like.shape(), value, like.dtype(), "initial_value");
   });
   slots_.emplace(key, made);
@@ -113,8 +113,9 @@ Variable Optimizer::make_slot(const Variable& like, const std::string& slot, dou
 
 Variable Optimizer::make_scalar(const std::string& name, double value) {
   const Scope& scope = *outer_scope_;
-  const std::string free = ops::free_name(scope.graph(), scope.prefix() + name).substr(scope.prefix().size());
-  const Variable made = ops::variable(scope, free, Tensor::scalar(static_cast<float>(value)), {.trainable = false});
+  const std::string full_name = ops::free_name(scope.graph(), scope.prefix() + name);
+  const Tensor initial_value = Tensor::scalar(static_cast<float>(value));
+  const Variable made = ops::variable(scope.outermost(), full_name, initial_value, {.trainable = false});
   own_variables_.push_back(made);
   return made;
 }

@@ -57,7 +57,8 @@ class Optimizer {
   // A number as a constant, made once for each dtype. As in TensorFlow it is rounded to a float, beside doubles too.
   Output hyper(const Hyperparameter& parameter, const std::string& name, const Variable& variable);
 
-  // A variable like `like` and beside it, filled with `value`; its name is "LIKE/NAME", with a suffix if that is taken.
+  // A variable like `like` and beside it, filled with `value`; its name is "LIKE/NAME", with a suffix if that is taken,
+  // after those of the step's variable scopes.
   Variable make_slot(const Variable& like, const std::string& slot, double value);
   // A float that belongs to the optimizer alone, in the scope that the step is added to. As TensorFlow's, it is a float
   // whatever the variables are.

@@ -5,7 +5,8 @@
 namespace longhaul {
 
 // The formulas are TensorFlow's; docs/ops.md compares them with PyTorch's. A `name` is that of the operations and of
-// the slots: with "AdamG" a variable's first slot is "w/AdamG".
+// the slots: with "AdamG" a variable's first slot is "w/AdamG"; given Scope::variable_scope("train") it is
+// "train/w/AdamG".
 
 // w -= rate * gradient
 class GradientDescentOptimizer : public Optimizer {

@@ -74,7 +74,7 @@ PartitionedVariable partitioned_variable(const Scope& scope, std::string_view na
                                          const Partitioning& partitioning, const PartInitializer& initial_value,
                                          const VariableOptions& options) {
   const Scope inner = scope.within(name);
-  const std::vector<SaveSliceInfo> slices = cut(scope.prefix() + std::string(name), shape, partitioning);
+  const std::vector<SaveSliceInfo> slices = cut(scope.variable_prefix() + std::string(name), shape, partitioning);
   std::vector<Variable> parts;
   for (size_t i = 0; i < slices.size(); ++i) {
     const std::string part = fmt::format("part_{}", i);

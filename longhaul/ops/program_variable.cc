@@ -18,20 +18,20 @@ std::shared_ptr<HostFunction> access_to(const ProgramValue& value) {
 
 }  // namespace
 
-void check_variable_name(const Scope& scope, std::string_view name) {
-  const std::string full = scope.prefix() + std::string(name);
-  if (!scope.graph().name_taken(full)) return;
+std::string new_variable_name(const Scope& scope, std::string_view name) {
+  std::string full = scope.variable_prefix() + std::string(name);
+  if (!scope.graph().name_taken(full)) return full;
   throw AlreadyExistsError("variable " + full + " already exists in this graph; give it another name or its own scope");
 }
 
 Variable program_variable(const Scope& scope, std::string_view name, ProgramValue value, bool trainable) {
-  check_variable_name(scope, name);
-  const Scope inner = scope.within(name);
+  const std::string full_name = new_variable_name(scope, name);
+  const Scope root = scope.outermost(), inner = root.within(full_name);
   VariableInfo info;
   info.trainable = trainable;
   Attrs attrs = {{"dtype", value.dtype}, {"shape", value.shape}, {"program_value", access_to(value)}};
   if (value.expected) attrs[kExpectedShapeAttr] = *value.expected;
-  info.ref = scope.add("VariableV2", name, {}, std::move(attrs)).output();
+  info.ref = root.add("VariableV2", full_name, {}, std::move(attrs)).output();
   const auto initial = value.initial ? value.initial : value.read;
   const auto read_initial = [initial](const std::vector<Tensor>&) { return std::vector<Tensor>{initial()}; };
   info.initial_value = host_function(inner, {}, {value.dtype}, read_initial, "initial_value").output();
@@ -44,14 +44,15 @@ Variable program_variable(const Scope& scope, std::string_view name, ProgramValu
 
 void optional_program_value(const Scope& scope, std::string_view name, ProgramValue value, std::string key,
                             std::function<void(const Tensor&)> check) {
-  check_variable_name(scope, name);
+  const std::string full_name = new_variable_name(scope, name);
   Attrs attrs = {{"dtype", value.dtype},
                  {"shape", value.shape},
                  {"program_value", access_to(value)},
                  {"always_initialized", true}};
   if (value.expected) attrs[kExpectedShapeAttr] = *value.expected;
-  const Operation variable = scope.add("VariableV2", name, {}, std::move(attrs));
-  const Output read = scope.within(name).add("Identity", "read", {variable.output()}).output();
+  const Scope root = scope.outermost();
+  const Operation variable = root.add("VariableV2", full_name, {}, std::move(attrs));
+  const Output read = root.within(full_name).add("Identity", "read", {variable.output()}).output();
   const auto restore = [variable, check = std::move(check), dtype = value.dtype](const Scope& into,
                                                                                  const std::vector<Output>& restored) {
     const auto checked = [check](const std::vector<Tensor>& values) {

@@ -4,15 +4,17 @@
 
 namespace longhaul::ops {
 
-Variable slot_variable(const Variable& primary, std::string_view name,
+Variable slot_variable(const Scope& scope, const Variable& primary, std::string_view name,
                        const std::function<Output(const Scope& scope)>& initial_value) {
+  const std::string& prefix = scope.slot_prefix();
   Graph& graph = primary.ref().graph();
   const Scope root = Scope(graph).with_device(primary.ref().op().device());
-  const std::string full_name = free_name(graph, fmt::format("{}/{}", primary.name(), name));
+  const std::string full_name = free_name(graph, fmt::format("{}{}/{}", prefix, primary.name(), name));
   VariableOptions options = {.trainable = false};
   if (primary.info().slice) {
     options.slice = primary.info().slice;
-    options.slice->full_name += full_name.substr(primary.name().size());
+    const std::string slot = full_name.substr(prefix.size() + primary.name().size());
+    options.slice->full_name = prefix + options.slice->full_name + slot;
   }
   return variable(root, full_name, initial_value(root.within(full_name)), options);
 }

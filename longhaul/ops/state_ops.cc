@@ -11,13 +11,12 @@ namespace {
 
 constexpr char kGlobalStepName[] = "global_step";
 
-Output add_variable_op(const Scope& scope, std::string_view name, const Output& initial_value, bool validate_shape) {
+Output add_variable_op(const Scope& root, const std::string& name, const Output& initial_value, bool validate_shape) {
   if (validate_shape && !initial_value.shape().fully_defined()) {
-    throw InvalidArgumentError(
-        fmt::format("variable {}{}: the initial value {} must have a fully defined shape, not {}", scope.prefix(), name,
-                    initial_value.name(), initial_value.shape().to_string()));
+    throw InvalidArgumentError(fmt::format("variable {}: the initial value {} must have a fully defined shape, not {}",
+                                           name, initial_value.name(), initial_value.shape().to_string()));
   }
-  return scope
+  return root
       .add("VariableV2", name, {},
            {{"dtype", initial_value.dtype()},
             {"shape", initial_value.shape()},
@@ -96,12 +95,12 @@ Output constant(const Scope& scope, Tensor value, std::string_view name) {
 
 Variable variable(const Scope& scope, std::string_view name, const Output& initial_value,
                   const VariableOptions& options) {
-  check_variable_name(scope, name);
-  const Scope inner = scope.within(name);
+  const std::string full_name = new_variable_name(scope, name);
+  const Scope root = scope.outermost(), inner = root.within(full_name);
   VariableInfo info;
   info.trainable = options.trainable;
   info.slice = options.slice;
-  info.ref = add_variable_op(scope, name, initial_value, options.validate_shape);
+  info.ref = add_variable_op(root, full_name, initial_value, options.validate_shape);
   info.initial_value = UninitializedReads(inner).replaced(initial_value);
   info.initializer =
       inner.add("Assign", "Assign", {info.ref, info.initial_value}, {{"validate_shape", options.validate_shape}});
@@ -112,8 +111,8 @@ Variable variable(const Scope& scope, std::string_view name, const Output& initi
 }
 
 Variable variable(const Scope& scope, std::string_view name, Tensor initial_value, const VariableOptions& options) {
-  check_variable_name(scope, name);
-  return variable(scope, name, constant(scope.within(name), std::move(initial_value), "initial_value"), options);
+  const Scope inner = scope.outermost().within(new_variable_name(scope, name));
+  return variable(scope, name, constant(inner, std::move(initial_value), "initial_value"), options);
 }
 
 Variable local_variable(const Scope& scope, std::string_view name, const Output& initial_value) {
@@ -201,8 +200,11 @@ Output report_uninitialized_variables(const Scope& scope, const std::vector<Vari
 
 Variable create_global_step(const Scope& scope) {
   const Scope root(scope.graph());
-  if (root.graph().name_taken(kGlobalStepName)) throw AlreadyExistsError("\"global_step\" already exists");
-  const Variable step = variable(root, kGlobalStepName, Tensor::scalar<int64_t>(0), {.trainable = false});
+  const std::string name = scope.slot_prefix() + kGlobalStepName;
+  if (root.graph().name_taken(name) || get_global_step(root.graph())) {
+    throw AlreadyExistsError("\"global_step\" already exists");
+  }
+  const Variable step = variable(root, name, Tensor::scalar<int64_t>(0), {.trainable = false});
   root.graph().add_to_collection(collections::kGlobalStep, step.info());
   return step;
 }

@@ -56,10 +56,10 @@ Output constant(const Scope& scope, T value, std::string_view name = "Const") {
   return constant(scope, Tensor::scalar(value), name);
 }
 
-// A variable with the dtype and shape of its initial value, which is computed when the initializer runs. The initial
-// value may depend on other variables: of one that is not initialised yet its own initial value is taken
-// (initialized_value), so initializers can run in any order, or in one run. AlreadyExistsError: the name is taken in
-// this scope. InvalidArgumentError: the shape is not fully defined.
+// A variable with the dtype and shape of its initial value, which is computed when the initializer runs. Its name is
+// scope.variable_prefix() and `name`. The initial value may depend on other variables: of one that is not initialised
+// yet its own initial value is taken (initialized_value), so initializers can run in any order, or in one run.
+// AlreadyExistsError: the name is taken in this scope. InvalidArgumentError: the shape is not fully defined.
 Variable variable(const Scope& scope, std::string_view name, const Output& initial_value,
                   const VariableOptions& options = {});
 Variable variable(const Scope& scope, std::string_view name, Tensor initial_value, const VariableOptions& options = {});
@@ -104,7 +104,8 @@ Output is_variable_initialized(const Scope& scope, const Variable& variable,
 Output report_uninitialized_variables(const Scope& scope, const std::vector<VariableInfo>& variables,
                                       std::string_view name = "report_uninitialized_variables");
 
-// The graph's step counter: a scalar int64 variable named "global_step", not trainable, 0 at the start.
+// The graph's step counter: a scalar int64 variable named "global_step", not trainable, 0 at the start. Of all scopes
+// only variable scopes go before its name ("model/global_step"); the graph has one, whatever its name.
 // create: AlreadyExistsError "already exists". get: nothing if there is none; InvalidArgumentError "does not have
 // integer type" or "not scalar" if it cannot be one. global_step (get_or_create): the one there is, else a new one.
 Variable create_global_step(const Scope& scope);

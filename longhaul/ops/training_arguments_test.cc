@@ -131,6 +131,10 @@ TEST_F(TrainingArguments, AveragesAreRestoredByNameWhereNobodyMakesThem) {
   names.clear();
   for (const auto& [name, variables] : averages.variables_to_restore(graph_, {step})) names.push_back(name);
   EXPECT_THAT(names, ElementsAre("global_step/ExponentialMovingAverage", "w"));
+  names.clear();
+  const Scope avg = root_.variable_scope("avg");
+  for (const auto& [name, variables] : averages.variables_to_restore(avg)) names.push_back(name);
+  EXPECT_THAT(names, ElementsAre("avg/w/ExponentialMovingAverage", "global_step"));
 }
 
 }  // namespace

@@ -63,6 +63,23 @@ TEST_F(MovingAverageTest, IsSavedButNotTrained) {
   EXPECT_THAT(graph_.collection_of<VariableInfo>(collections::kMovingAverageVariables), ElementsAre(w_.info()));
 }
 
+TEST_F(MovingAverageTest, IsNamedAfterVariableScopesAlone) {
+  const Output loss = ops::mul(root_, w_, 2.0, "loss");
+  const Scope scope = root_.sub("outer").variable_scope("avg");
+  ExponentialMovingAverage averages(0.5, {.zero_debias = true});
+  EXPECT_EQ(averages.average_name(scope, w_), "avg/w/ExponentialMovingAverage");
+  averages.apply(scope, {w_});
+  averages.apply_to_tensors(scope, {loss});
+  EXPECT_EQ(averages.average(w_)->name(), "avg/w/ExponentialMovingAverage");
+  EXPECT_EQ(averages.average_name(w_), "avg/w/ExponentialMovingAverage");
+  EXPECT_EQ(averages.average(loss)->name(), "avg/loss/ExponentialMovingAverage");
+  EXPECT_TRUE(graph_.find_operation("avg/avg/loss/ExponentialMovingAverage/biased").valid());
+
+  ExponentialMovingAverage others(0.5);
+  others.apply(root_.sub("avg"), {w_});
+  EXPECT_EQ(others.average(w_)->name(), "w/ExponentialMovingAverage");
+}
+
 TEST_F(MovingAverageTest, WithoutAListIsOfAllTrainableVariables) {
   const Variable fixed = ops::variable(root_, "fixed", Tensor::scalar(1.0), {.trainable = false});
   ExponentialMovingAverage averages(0.5, {.name = "Slow"});

@@ -338,6 +338,75 @@ TEST_F(OptimizerTest, AnOptimizersNameIsThatOfItsSlots) {
               ::testing::ElementsAre("w", "train/beta1_power", "train/beta2_power", "w/AdamG", "w/AdamG_1", "w/Heavy"));
 }
 
+// What TensorFlow 1.15.5 made of the same scopes (docs/compatibility.md).
+class OptimizerScopeTest : public OptimizerTest {
+ protected:
+  using Names = std::vector<std::string>;
+  Names names_made_by(Optimizer& optimizer, const Scope& scope, const std::vector<Variable>& variables) {
+    const size_t before = optimizer.variables().size();
+    Output loss;
+    for (const Variable& variable : variables) {
+      const Output squares = ops::sum(root_, ops::square(root_, variable));
+      loss = loss.valid() ? loss + squares : squares;
+    }
+    optimizer.minimize(scope, loss, {}, variables);
+    Names names;
+    for (size_t i = before; i < optimizer.variables().size(); ++i) names.push_back(optimizer.variables()[i].name());
+    return names;
+  }
+  Names names_in(const Scope& scope, const Variable& variable) {
+    AdamOptimizer adam;
+    return names_made_by(adam, scope, {variable});
+  }
+
+  const Variable w_ = variable("w", kStart), u_ = variable("u", kStart);
+};
+
+TEST_F(OptimizerScopeTest, SlotsAreInVariableScopesPowersInAllScopes) {
+  EXPECT_EQ(names_in(root_, w_), (Names{"beta1_power", "beta2_power", "w/Adam", "w/Adam_1"}));
+  EXPECT_EQ(names_in(root_.variable_scope("train"), w_),
+            (Names{"train/beta1_power", "train/beta2_power", "train/w/Adam", "train/w/Adam_1"}));
+  EXPECT_EQ(names_in(root_.sub("n"), w_), (Names{"n/beta1_power", "n/beta2_power", "w/Adam_2", "w/Adam_3"}));
+  EXPECT_EQ(names_in(root_.variable_scope("a").sub("b"), w_),
+            (Names{"a/b/beta1_power", "a/b/beta2_power", "a/w/Adam", "a/w/Adam_1"}));
+  EXPECT_EQ(names_in(root_.sub("c").variable_scope("d"), w_),
+            (Names{"c/d/beta1_power", "c/d/beta2_power", "d/w/Adam", "d/w/Adam_1"}));
+  EXPECT_EQ(names_in(root_.variable_scope("e").variable_scope("f"), w_),
+            (Names{"e/f/beta1_power", "e/f/beta2_power", "e/f/w/Adam", "e/f/w/Adam_1"}));
+}
+
+TEST_F(OptimizerScopeTest, OneThatIsEnteredAgainHasPowersOfItsOwnBesideTheSameSlots) {
+  const Scope train = root_.variable_scope("train");
+  names_in(train, w_);
+  EXPECT_EQ(names_in(root_.variable_scope("train"), u_),
+            (Names{"train_1/beta1_power", "train_1/beta2_power", "train/u/Adam", "train/u/Adam_1"}));
+  EXPECT_EQ(names_in(train, w_),
+            (Names{"train/beta1_power_1", "train/beta2_power_1", "train/w/Adam_2", "train/w/Adam_3"}));
+}
+
+TEST_F(OptimizerScopeTest, AVariableKeepsItsOwnScopesBelow) {
+  const Scope model = root_.variable_scope("model");
+  const Variable v = ops::variable(model, "v", ops::zeros(model, {2}));
+  EXPECT_EQ(names_in(root_.variable_scope("model"), v),
+            (Names{"model_1/beta1_power", "model_1/beta2_power", "model/model/v/Adam", "model/model/v/Adam_1"}));
+  EXPECT_TRUE(graph_.find_operation("model_1/Adam/update_model/v/ApplyAdam").valid());
+}
+
+TEST_F(OptimizerScopeTest, ASecondStepAddsOnlyWhatIsMissing) {
+  AdamOptimizer adam;
+  names_made_by(adam, root_.variable_scope("one"), {w_});
+  EXPECT_EQ(names_made_by(adam, root_.variable_scope("two"), {w_, u_}), (Names{"two/u/Adam", "two/u/Adam_1"}));
+}
+
+TEST_F(OptimizerScopeTest, SlotsOfSlicesAreSlicesOfOneSlot) {
+  const PartitionedVariable table = ops::partitioned_variable(root_, "table", kStart, {.parts = 2});
+  MomentumOptimizer momentum(0.1, 0.9);
+  EXPECT_EQ(names_made_by(momentum, root_.variable_scope("train"), table.parts()),
+            (Names{"train/table/part_0/Momentum", "train/table/part_1/Momentum"}));
+  for (const Variable& part : table.parts())
+    EXPECT_EQ(momentum.get_slot(part, "momentum")->info().slice->full_name, "train/table/Momentum");
+}
+
 TEST_F(OptimizerTest, PowersAreFloatsAsInTensorFlow) {
   const Variable w = variable("w", kStart, kDouble);
   AdamOptimizer adam;
