@@ -11,6 +11,19 @@ namespace {
 
 const VariableOptions kNotTrained = {.trainable = false};
 
+struct BatchNormNames {
+  const char *layer, *weight, *bias, *mean, *variance;
+};
+
+BatchNormNames names_of(LayerNames names) {
+  switch (names) {
+    case LayerNames::kLonghaul: return {"batch_norm", "weight", "bias", "running_mean", "running_var"};
+    case LayerNames::kTfLayers: return {"batch_normalization", "gamma", "beta", "moving_mean", "moving_variance"};
+    case LayerNames::kSlim: return {"BatchNorm", "gamma", "beta", "moving_mean", "moving_variance"};
+  }
+  throw InternalError("no such LayerNames");
+}
+
 // Values for each channel: all elements of x over the channels' number, as a number or a tensor.
 Output unbiased(const Scope& scope, const Output& variance, const Output& x) {
   const Output sizes = shape(scope, x);
@@ -43,12 +56,14 @@ Output train_batch_norm(const Scope& scope, const Output& x, const BatchNormVari
 
 }  // namespace
 
-BatchNormVariables batch_norm_variables(const Scope& scope, int64_t channels, DType dtype, std::string_view name) {
-  const Scope inner = scope.sub(name);
-  return {variable(inner, "weight", ones(inner, {channels}, dtype)),
-          variable(inner, "bias", zeros(inner, {channels}, dtype)),
-          variable(inner, "running_mean", zeros(inner, {channels}, dtype), kNotTrained),
-          variable(inner, "running_var", ones(inner, {channels}, dtype), kNotTrained)};
+BatchNormVariables batch_norm_variables(const Scope& scope, int64_t channels, DType dtype, std::string_view name,
+                                        LayerNames names) {
+  const BatchNormNames called = names_of(names);
+  const Scope inner = scope.sub(name.empty() ? called.layer : name);
+  return {variable(inner, called.weight, ones(inner, {channels}, dtype)),
+          variable(inner, called.bias, zeros(inner, {channels}, dtype)),
+          variable(inner, called.mean, zeros(inner, {channels}, dtype), kNotTrained),
+          variable(inner, called.variance, ones(inner, {channels}, dtype), kNotTrained)};
 }
 
 Output batch_norm(const Scope& scope, const Output& x, const BatchNormVariables& variables, bool training,

@@ -20,6 +20,19 @@ int64_t known_size(const Output& x, int dim, const char* what) {
   return x.shape().dim(dim);
 }
 
+struct WeightedLayerNames {
+  const char *dense, *conv2d, *weights, *bias;
+};
+
+WeightedLayerNames names_of(LayerNames names) {
+  switch (names) {
+    case LayerNames::kLonghaul: return {"dense", "conv2d", "weights", "bias"};
+    case LayerNames::kTfLayers: return {"dense", "conv2d", "kernel", "bias"};
+    case LayerNames::kSlim: return {"fully_connected", "Conv", "weights", "biases"};
+  }
+  throw InternalError("no such LayerNames");
+}
+
 NamedArgs pool_arguments(const Output& x, const Pair& kernel_size, const Pool2dOptions& options) {
   return {{"self", x},
           {"kernel_size", kernel_size.list()},
@@ -111,21 +124,23 @@ Output dropout(const Scope& scope, const Output& x, double p, std::string_view n
   return mul(inner, x, div(inner, kept, 1 - p));
 }
 
-Output dense(const Scope& scope, const Output& x, int64_t units, std::string_view name) {
+Output dense(const Scope& scope, const Output& x, int64_t units, std::string_view name, LayerNames names) {
   const int64_t inputs = known_size(x, 1, "dense");
-  const Scope inner = scope.sub(name);
-  const Variable weights = variable(inner, "weights", glorot_uniform(inner, {inputs, units}, x.dtype()));
-  const Variable bias = variable(inner, "bias", zeros(inner, {units}, x.dtype()));
+  const WeightedLayerNames called = names_of(names);
+  const Scope inner = scope.sub(name.empty() ? called.dense : name);
+  const Variable weights = variable(inner, called.weights, glorot_uniform(inner, {inputs, units}, x.dtype()));
+  const Variable bias = variable(inner, called.bias, zeros(inner, {units}, x.dtype()));
   return addmm(inner, bias, x, weights);
 }
 
 Output conv2d_layer(const Scope& scope, const Output& x, int64_t filters, Pair kernel_size,
-                    const Conv2dOptions& options, std::string_view name) {
+                    const Conv2dOptions& options, std::string_view name, LayerNames names) {
   const int64_t channels = known_size(x, 1, "conv2d_layer") / options.groups;
-  const Scope inner = scope.sub(name);
+  const WeightedLayerNames called = names_of(names);
+  const Scope inner = scope.sub(name.empty() ? called.conv2d : name);
   const Shape shape{filters, channels, kernel_size.values[0], kernel_size.values[1]};
-  const Variable weights = variable(inner, "weights", he_normal(inner, shape, x.dtype()));
-  const Variable bias = variable(inner, "bias", zeros(inner, {filters}, x.dtype()));
+  const Variable weights = variable(inner, called.weights, he_normal(inner, shape, x.dtype()));
+  const Variable bias = variable(inner, called.bias, zeros(inner, {filters}, x.dtype()));
   return conv2d(inner, x, weights, bias, options);
 }
 

@@ -52,13 +52,22 @@ Output avg_pool2d(const Scope& scope, const Output& x, Pair kernel_size, const P
 Output layer_norm(const Scope& scope, const Output& x, const Output& weight, const Output& bias, double eps = 1e-5,
                   std::string_view name = "layer_norm");
 
-// What batch normalization learns, and the statistics that it keeps for use after training (variables of the scope
-// `name`: weight, bias, and, not trainable, running_mean and running_var).
+// What a layer calls its variables, and itself if it is given no name: for checkpoints of programs that use
+// TensorFlow's layers. Names are all that it changes. A weight of dense() has tf.layers' shape, one of conv2d_layer()
+// has not.
+enum class LayerNames {
+  kLonghaul,  // dense/{weights,bias}, conv2d/{weights,bias}, batch_norm/{weight,bias,running_mean,running_var}
+  kTfLayers,  // dense/{kernel,bias}, conv2d/{kernel,bias}, batch_normalization/{gamma,beta,moving_mean,moving_variance}
+  kSlim,      // fully_connected/{weights,biases}, Conv/{weights,biases}, BatchNorm/{gamma,beta,moving_mean,...}
+};
+
+// What batch normalization learns, and the statistics that it keeps for use after training, which are not trainable:
+// variables of the scope `name`, called as `names` says.
 struct BatchNormVariables {
   Variable weight, bias, running_mean, running_var;
 };
 BatchNormVariables batch_norm_variables(const Scope& scope, int64_t channels, DType dtype = kFloat,
-                                        std::string_view name = "batch_norm");
+                                        std::string_view name = "", LayerNames names = LayerNames::kLonghaul);
 // Over all dimensions but the second. In training with the batch's own statistics, and running it moves the running
 // ones by `momentum` towards these (the variance as an unbiased estimate), as PyTorch does; else with the running ones.
 Output batch_norm(const Scope& scope, const Output& x, const BatchNormVariables& variables, bool training,
@@ -70,11 +79,14 @@ Output embedding(const Scope& scope, const Output& weight, const Output& indices
 // Elements set to 0 with probability p, the others divided by 1 - p.
 Output dropout(const Scope& scope, const Output& x, double p = 0.5, std::string_view name = "dropout");
 
-// Layers: their variables are "NAME/weights" and "NAME/bias".
-// x [batch, inputs] to [batch, units]; weights start as glorot_uniform, the bias as 0.
-Output dense(const Scope& scope, const Output& x, int64_t units, std::string_view name = "dense");
-// x [batch, channels, height, width]; weights start as he_normal, the bias as 0.
+// Layers: their variables are "NAME/weights" and "NAME/bias", or called as `names` says.
+// x [batch, inputs] to [batch, units]; weights [inputs, units] start as glorot_uniform, the bias as 0.
+Output dense(const Scope& scope, const Output& x, int64_t units, std::string_view name = "",
+             LayerNames names = LayerNames::kLonghaul);
+// x [batch, channels, height, width]; weights [filters, channels / groups, height, width] start as he_normal, the bias
+// as 0.
 Output conv2d_layer(const Scope& scope, const Output& x, int64_t filters, Pair kernel_size,
-                    const Conv2dOptions& options = {}, std::string_view name = "conv2d");
+                    const Conv2dOptions& options = {}, std::string_view name = "",
+                    LayerNames names = LayerNames::kLonghaul);
 
 }  // namespace longhaul::ops
