@@ -28,6 +28,12 @@ Scope Scope::outermost() const {
   return outer;
 }
 
+Scope Scope::without_control_dependencies() const {
+  Scope inner = *this;
+  inner.control_inputs_.clear();
+  return inner;
+}
+
 Scope Scope::with_device(std::string_view device) const {
   Scope inner = *this;
   inner.device_ = device_.merged_with(DeviceSpec::parse(device));

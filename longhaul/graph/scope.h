@@ -45,6 +45,8 @@ class Scope {
 
   // What is added runs after these operations.
   Scope with_control_dependencies(std::vector<Operation> operations) const;
+  // What is added runs after none of them: a variable's own operations.
+  Scope without_control_dependencies() const;
 
   // Adds an operation; `name` is relative to this scope.
   Operation add(std::string type, std::string_view name, std::vector<Output> inputs = {}, Attrs attrs = {}) const;

@@ -115,7 +115,8 @@ Variable Optimizer::make_scalar(const std::string& name, double value) {
   const Scope& scope = *outer_scope_;
   const std::string full_name = ops::free_name(scope.graph(), scope.prefix() + name);
   const Tensor initial_value = Tensor::scalar(static_cast<float>(value));
-  const Variable made = ops::variable(scope.outermost(), full_name, initial_value, {.trainable = false});
+  const Variable made =
+      ops::variable(scope.outermost().without_control_dependencies(), full_name, initial_value, {.trainable = false});
   own_variables_.push_back(made);
   return made;
 }

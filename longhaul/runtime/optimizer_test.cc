@@ -251,6 +251,19 @@ TEST_F(OptimizerTest, FtrlKeepsZerosWhereNothingWasSeen) {
   EXPECT_LT(value.flat<float>()[1], 0);
 }
 
+TEST_F(OptimizerTest, WhatAStepWaitsForIsNotWhatItsStateWaitsFor) {
+  const Variable w = variable("w", kStart), count = variable("count", Tensor::scalar(0.0));
+  const Output counted = ops::assign_add(root_, count, ops::constant(root_, 1.f));
+  AdamOptimizer adam;
+  const Operation train =
+      adam.minimize(root_.with_control_dependencies({counted.op()}), ops::sum(root_, ops::square(root_, w)));
+  auto session = initialized_session();
+  EXPECT_EQ(session->run(count).item<float>(), 0) << "the state's initializers ran it";
+  session->run(train);
+  EXPECT_EQ(session->run(count).item<float>(), 1);
+  for (const Variable& state : adam.variables()) EXPECT_NO_THROW(session->run(state, {}, {.snapshot = true}));
+}
+
 TEST_F(OptimizerTest, FtrlRefusesNumbersOutOfRange) {
   for (const FtrlOptions& bad :
        {FtrlOptions{.learning_rate_power = 0.5}, FtrlOptions{.initial_accumulator_value = -1},
