@@ -1,6 +1,6 @@
 # longhaul_layer(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [LINK_PRIVATE library ...] [TESTS ...]
-#                [TEST_DEPENDS layer ...] [PCH header ...] [REUSE_FROM target] [COLD])
-# makes the library longhaul::NAME and, for developers, its test program NAME_test. Its sources have the common precompiled
+#                [TEST_DEPENDS layer ...] [TEST_NEEDS need ...] [PCH header ...] [REUSE_FROM target] [COLD])
+# makes the library longhaul::NAME and, for developers, its test program NAME_test (cmake/LonghaulTest.cmake). Its sources have the common precompiled
 # header (longhaul_precompile), or one of PCH, or that of a target below. What is COLD, such as the making of a graph, is
 # optimised less for developers.
 #
@@ -57,32 +57,6 @@ function(longhaul_precompile name)
   add_dependencies(${name} longhaul_proto)
 endfunction()
 
-# longhaul_test_program(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [ON_TORCH]): a program of tests that ctest does
-# not know yet, with the precompiled headers of all tests, or of those that include libtorch's.
-function(longhaul_test_program name)
-  cmake_parse_arguments(ARG "ON_TORCH" "" "SOURCES;DEPENDS;LINK" ${ARGN})
-  add_executable(${name} ${ARG_SOURCES})
-  list(TRANSFORM ARG_DEPENDS PREPEND longhaul::)
-  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LINK} fmt::fmt longhaul_flags GTest::gmock GTest::gtest_main)
-  target_compile_options(${name} PRIVATE ${LONGHAUL_TEST_OPTIONS})
-  if(ARG_ON_TORCH)
-    target_precompile_headers(${name} REUSE_FROM precompiled_for_torch_tests)
-  else()
-    target_precompile_headers(${name} REUSE_FROM precompiled_for_tests)
-  endif()
-endfunction()
-
-# longhaul_test(NAME ...): as above, and ctest runs it. One that starts programs (tests/process.cc) has the label "processes".
-function(longhaul_test name)
-  longhaul_test_program(${name} ${ARGN})
-  cmake_parse_arguments(ARG "ON_TORCH" "" "SOURCES;DEPENDS;LINK" ${ARGN})
-  add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
-  set_tests_properties(${name} PROPERTIES TIMEOUT 600)
-  if(process.cc IN_LIST ARG_SOURCES)
-    set_tests_properties(${name} PROPERTIES LABELS processes)
-  endif()
-endfunction()
-
 # longhaul_shared_layer(NAME DEPENDS ... LINK ...): the layer's objects as a shared library that lacks nothing, as
 # BUILD_SHARED_LIBS makes them, for a test.
 function(longhaul_shared_layer name)
@@ -97,7 +71,7 @@ function(longhaul_shared_layer name)
 endfunction()
 
 function(longhaul_layer name)
-  cmake_parse_arguments(ARG "COLD" "REUSE_FROM" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS;TEST_DEPENDS;PCH" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "REUSE_FROM" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS;TEST_DEPENDS;TEST_NEEDS;PCH" ${ARGN})
   longhaul_check_arrows(${name} ${ARG_DEPENDS})
   add_library(longhaul_${name} ${ARG_SOURCES})  # static, or with BUILD_SHARED_LIBS shared
   add_library(longhaul::${name} ALIAS longhaul_${name})
@@ -129,6 +103,6 @@ function(longhaul_layer name)
     if(ARG_PCH OR ARG_REUSE_FROM)
       set(torch ON_TORCH)
     endif()
-    longhaul_test(${name}_test SOURCES ${ARG_TESTS} DEPENDS ${name} ${ARG_TEST_DEPENDS} ${torch})
+    longhaul_test(${name}_test SOURCES ${ARG_TESTS} DEPENDS ${name} ${ARG_TEST_DEPENDS} NEEDS ${ARG_TEST_NEEDS} ${torch})
   endif()
 endfunction()

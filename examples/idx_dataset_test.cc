@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "longhaul/io/file.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul::examples {
@@ -169,8 +170,8 @@ TEST_F(IdxDatasetTest, ALabelOutsideTheClassesIsAnError) {
 
 // The genuine files; figures from the publisher's README and its reader.
 TEST(FashionMnist, IsReadFromWhereThePackagePutsIt) {
-  if (!FileSystem::real().is_directory(kFashionMnistDirectory))
-    GTEST_SKIP() << "dataset-fashion-mnist is not installed";
+  LONGHAUL_NEEDS("fashion_mnist", FileSystem::real().is_directory(kFashionMnistDirectory),
+                 "apt-get install dataset-fashion-mnist");
   const ImageDataset train = load_images(kFashionMnistDirectory, "train");
   EXPECT_EQ(train.count, 60'000);
   EXPECT_EQ(std::vector<uint8_t>(train.labels.begin(), train.labels.begin() + 5),

@@ -15,6 +15,7 @@
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/events/independent_reader_fixture.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/process.h"
 
@@ -152,7 +153,8 @@ TEST_F(ExactResume, OfATrainingWithDropoutAndNoise) {
 }
 
 TEST_F(ExactResume, OfTheFashionMnistExample) {
-  if (!fs::exists(examples::kFashionMnistDirectory)) GTEST_SKIP() << "no data: apt-get install dataset-fashion-mnist";
+  LONGHAUL_NEEDS("fashion_mnist", fs::exists(examples::kFashionMnistDirectory),
+                 "apt-get install dataset-fashion-mnist");
   series_by_steps_ = {"longhaul/weight_digest"};
   const Program program{
       {FASHION_MNIST_PROGRAM, "--logdir="},

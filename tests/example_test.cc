@@ -13,6 +13,7 @@
 #include "examples/idx_dataset.h"
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "tests/process.h"
 
 namespace longhaul {
@@ -26,7 +27,8 @@ using testing::Process;
 class ExampleTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(examples::kFashionMnistDirectory)) GTEST_SKIP() << "no data: apt-get install dataset-fashion-mnist";
+    LONGHAUL_NEEDS("fashion_mnist", fs::exists(examples::kFashionMnistDirectory),
+                   "apt-get install dataset-fashion-mnist");
     std::string name = (fs::temp_directory_path() / "longhaul_example.XXXXXX").string();
     ASSERT_NE(mkdtemp(name.data()), nullptr);
     directory_ = name;

@@ -11,6 +11,7 @@
 #include "examples/idx_dataset.h"
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/process.h"
 
@@ -24,7 +25,8 @@ using testing::Process;
 class PlainLibtorchTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    if (!fs::exists(examples::kFashionMnistDirectory)) GTEST_SKIP() << "no data: apt-get install dataset-fashion-mnist";
+    LONGHAUL_NEEDS("fashion_mnist", fs::exists(examples::kFashionMnistDirectory),
+                   "apt-get install dataset-fashion-mnist");
   }
 
   std::unique_ptr<Process> start_with(std::vector<std::string> flags) {

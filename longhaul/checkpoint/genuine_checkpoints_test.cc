@@ -13,6 +13,7 @@
 #include "longhaul/checkpoint/latest_checkpoint.h"
 #include "longhaul/checkpoint/safetensors.h"
 #include "longhaul/checkpoint/wire.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -65,7 +66,7 @@ class GenuineCheckpoints : public ::testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("LONGHAUL_FIXTURES");
-    if (folder == nullptr) GTEST_SKIP() << "LONGHAUL_FIXTURES names no folder of genuine files";
+    LONGHAUL_NEEDS("genuine_files", folder != nullptr, "LONGHAUL_FIXTURES names no folder of genuine files");
     folder_ = join_path(folder, "checkpoints");
   }
 

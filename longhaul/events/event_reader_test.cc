@@ -13,6 +13,7 @@
 #include "longhaul/base/error.h"
 #include "longhaul/io/record.h"
 #include "longhaul/testing/memory_growth.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -63,7 +64,7 @@ TEST_F(Reading, AGenuineFileIsRead) {
 }
 
 // Values of two bytes, each of which would take a hundred in memory.
-TEST_F(Reading, AnEventThatWouldTakeFarMoreThanItsBytesIsNone) {
+TEST_F(Reading, AnEventOfFarMoreMemoryThanItsBytesIsNone) {
   const size_t values = 4 * 1000 * 1000;
   std::string event("\x2a\x80\xa4\xe8\x03", 5);  // a summary of 8 million bytes
   for (size_t i = 0; i < values; ++i) event += std::string("\x0a\x00", 2);
@@ -132,7 +133,7 @@ class GenuineEvents : public ::testing::Test {
 
   void SetUp() override {
     const char* folder = std::getenv("LONGHAUL_FIXTURES");
-    if (!folder) GTEST_SKIP() << "LONGHAUL_FIXTURES does not name a folder with genuine files";
+    LONGHAUL_NEEDS("genuine_files", folder != nullptr, "LONGHAUL_FIXTURES names no folder of genuine files");
     root_ = std::filesystem::path(folder) / "events";
   }
 

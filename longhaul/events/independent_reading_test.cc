@@ -10,6 +10,7 @@
 #include "longhaul/media/image.h"
 #include "longhaul/media/wav.h"
 #include "longhaul/testing/fake_clock.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 // What the writer writes, seen by a reader that shares no code with it.
@@ -200,7 +201,7 @@ size_t expect_as_shown(const std::string& directory, const nlohmann::json& found
 
 TEST(IndependentReader, ShowsOfGenuineFilesWhatTensorBoardShows) {  // TB-3, TB-4
   const char* folder = std::getenv("LONGHAUL_FIXTURES");
-  if (folder == nullptr) GTEST_SKIP() << "LONGHAUL_FIXTURES does not name a folder with genuine files";
+  LONGHAUL_NEEDS("genuine_files", folder != nullptr, "LONGHAUL_FIXTURES names no folder of genuine files");
   const std::string root = join_path(folder, "events"), ending = ".expected.json";
   size_t curves = 0;
   for (const std::string& name : FileSystem::real().list(root)) {

@@ -14,6 +14,7 @@
 #include "longhaul/proto/serialize.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/memory_growth.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -159,7 +160,7 @@ TEST_F(GraphFiles, NestingHasALimit) {
 }
 
 // 30 million nodes of two bytes, 6.5 GB of memory: refused before any of it is taken.
-TEST_F(GraphFiles, AGraphThatWouldTakeFarMoreThanItsFileIsRefused) {
+TEST_F(GraphFiles, AGraphOfFarMoreMemoryThanItsFileIsRefused) {
   const std::string empty("\x0a\x00", 2);
   std::string binary, text;
   for (int i = 0; i < 1000 * 1000; ++i) {
@@ -254,7 +255,7 @@ class GenuineGraphs : public GraphFiles {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("LONGHAUL_FIXTURES");
-    if (folder == nullptr) GTEST_SKIP() << "LONGHAUL_FIXTURES does not name a folder with genuine files";
+    LONGHAUL_NEEDS("genuine_files", folder != nullptr, "LONGHAUL_FIXTURES names no folder of genuine files");
     root_ = folder;
   }
   std::string root_;

@@ -71,7 +71,7 @@ TEST_F(MetaInfo, NoLengthIsBelieved) {
 }
 
 // 40 million nodes, each of which would take 200 bytes, are passed over; so are as many fields that no meta graph has.
-TEST_F(MetaInfo, IsReadWithoutTheGraph) {
+TEST_F(MetaInfo, IsReadWithoutMemoryForTheGraph) {
   const std::string info = meta_that_says("threads 2").SerializeAsString();
   std::string nodes("\x0a\x00", 2);
   while (nodes.size() < 80u * 1000 * 1000) nodes += nodes;

@@ -12,6 +12,7 @@
 #include <random>
 
 #include "longhaul/base/huge_pages.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -124,6 +125,11 @@ class DirectReaderTest : public ::testing::TestWithParam<Path> {
   }
   ~DirectReaderTest() override { ::close(fd_); }
 
+  void SetUp() override {
+    if (GetParam().queue != make_uring_queue) return;
+    LONGHAUL_NEEDS("system_calls", make_uring_queue(1) != nullptr, "io_uring is refused here");
+  }
+
   // Small blocks, so that a few megabytes are many.
   static DirectReaderOptions small_blocks() {
     return {.smallest_batch = 1, .in_flight = 3, .plan = {.block_bytes = 256 * 1024, .window_bytes = 128 * 1024}};
@@ -134,7 +140,6 @@ class DirectReaderTest : public ::testing::TestWithParam<Path> {
     options.queue = GetParam().queue;
     return {file, fd_, options};
   }
-  bool refused_here() const { return GetParam().queue == make_uring_queue && !make_uring_queue(1); }
 
   void expect_right(const Reading& reading) {
     for (size_t i = 0; i < reading.requests().size(); ++i) {
@@ -161,7 +166,6 @@ INSTANTIATE_TEST_SUITE_P(Paths, DirectReaderTest,
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(DirectReaderTest, EveryPathReadsTheSameBytes) {
-  if (refused_here()) GTEST_SKIP() << "io_uring is refused here";
   Reading reading = this->reading(*file_);
   reading.want(0, kMiB);                // at pages here and there
   reading.want(kMiB, 300'000);          // ... but for its end
@@ -177,7 +181,6 @@ TEST_P(DirectReaderTest, EveryPathReadsTheSameBytes) {
 }
 
 TEST_P(DirectReaderTest, WhatLiesBehindTheEndDoesNotCome) {
-  if (refused_here()) GTEST_SKIP() << "io_uring is refused here";
   Reading reading = this->reading(*file_);
   reading.want(4 * kMiB, 2 * kMiB);
   reading.want(5 * kMiB + 700, 100);
@@ -188,7 +191,6 @@ TEST_P(DirectReaderTest, WhatLiesBehindTheEndDoesNotCome) {
 }
 
 TEST_P(DirectReaderTest, AnyRequestsAreRight) {
-  if (refused_here()) GTEST_SKIP() << "io_uring is refused here";
   std::mt19937 random(7);
   for (int round = 0; round < 20; ++round) {
     Reading reading = this->reading(*file_);
@@ -208,7 +210,6 @@ TEST_P(DirectReaderTest, AnyRequestsAreRight) {
 }
 
 TEST_P(DirectReaderTest, WhatACallbackThrowsComesOutOnceNothingIsUnderWay) {
-  if (refused_here()) GTEST_SKIP() << "io_uring is refused here";
   Script script;
   DirectReaderOptions options = small_blocks();
   options.direct = GetParam().direct;
@@ -237,6 +238,8 @@ class BadFile : public ReadableFile {
 
 class DirectReaderFaults : public DirectReaderTest {
  protected:
+  void SetUp() override {}
+
   Reading scripted(const ReadableFile& file) {
     DirectReaderOptions options = small_blocks();
     options.queue = [this](size_t) { return std::make_unique<ScriptedQueue>(script_, make_plain_queue(1)); };

@@ -12,6 +12,7 @@
 #include <limits>
 #include <random>
 
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -47,6 +48,11 @@ struct Path {
 // A test without a queue of its own writes on each path.
 class DirectWriterTest : public ::testing::TestWithParam<Path> {
  protected:
+  void SetUp() override {
+    if (GetParam().queue != make_uring_queue) return;
+    LONGHAUL_NEEDS("system_calls", make_uring_queue(1) != nullptr, "io_uring is refused here");
+  }
+
   std::unique_ptr<DirectWriter> create(DirectWriterOptions options) {
     const int fd = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     return std::make_unique<DirectWriter>(fd, path_, std::move(options));
@@ -54,7 +60,6 @@ class DirectWriterTest : public ::testing::TestWithParam<Path> {
 
   // Small blocks, so that a few megabytes are many.
   std::unique_ptr<DirectWriter> create_on_path(uint64_t expected_bytes = 0) {
-    if (GetParam().queue == make_uring_queue && !make_uring_queue(1)) return nullptr;
     return create({.expected_bytes = expected_bytes,
                    .block_bytes = 256 * 1024,
                    .in_flight = 3,
@@ -85,7 +90,6 @@ INSTANTIATE_TEST_SUITE_P(Paths, DirectWriterTest,
 // do.
 TEST_P(DirectWriterTest, WhatIsAppendedIsTheFile) {
   const auto file = create_on_path();
-  if (!file) GTEST_SKIP() << "io_uring is refused here";
   std::string wanted;
   std::mt19937 random(1);
   for (int i = 0; i < 60; ++i) {
@@ -118,7 +122,6 @@ TEST_P(DirectWriterTest, WhatWasForetoldIsTheFileAndMoreMayFollow) {
   const std::string wanted(memory.bytes());
   for (const size_t last : {size_t{5}, size_t{4096}, size_t{100'000}, wanted.size()}) {
     const auto file = create_on_path(wanted.size());
-    if (!file) GTEST_SKIP() << "io_uring is refused here";
     file->append_borrowed(memory.bytes().substr(0, wanted.size() - last), memory.owner());
     file->append_borrowed(memory.bytes().substr(wanted.size() - last), memory.owner());
     file->append("");
@@ -131,7 +134,6 @@ TEST_P(DirectWriterTest, WhatWasForetoldIsTheFileAndMoreMayFollow) {
 
 TEST_P(DirectWriterTest, AFileTooLargeIsAnErrorWithItsName) {
   const auto file = create_on_path();
-  if (!file) GTEST_SKIP() << "io_uring is refused here";
   const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
   rlimit old_limit;
   ::getrlimit(RLIMIT_FSIZE, &old_limit);
@@ -217,6 +219,8 @@ class ScriptedQueue : public IoQueue {
 
 class DirectWriterQueueTest : public DirectWriterTest {
  protected:
+  void SetUp() override {}
+
   std::unique_ptr<DirectWriter> create_scripted(size_t block_bytes = 256 * 1024, uint64_t expected_bytes = 0) {
     return create(
         {.expected_bytes = expected_bytes, .block_bytes = block_bytes, .in_flight = 3, .queue = [this](size_t) {
@@ -277,7 +281,6 @@ TEST_F(DirectWriterQueueTest, AWriteThatIsSeenToHaveFailedComesOutOfTheNextAppen
 
 TEST_P(DirectWriterTest, WhatIsWrittenIsLetGoThoughFewWritesAreUnderWay) {
   const auto file = create_on_path();
-  if (!file) GTEST_SKIP() << "io_uring is refused here";
   Memory memory(256 * 1024);
   const std::weak_ptr<char> owner = memory.owner();
   file->append_borrowed(memory.bytes(), memory.owner());

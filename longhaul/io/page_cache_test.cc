@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "longhaul/io/file.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -36,7 +37,7 @@ size_t cached_pages(const std::string& path) {
 
 TEST(ForgetCached, TheNextReadOfWhatIsOnTheDiskIsFromTheDisk) {
   const testing::TemporaryDirectory directory;
-  if (is_in_memory(directory.path())) GTEST_SKIP() << "the files of this machine are in its memory";
+  LONGHAUL_NEEDS("disk", !is_in_memory(directory.path()), directory.path() + " is in memory, and on no disk");
   const std::string path = directory.file("f"), contents(kPages * kPage, 'x');
   write_file_atomically(FileSystem::real(), path, contents);
   EXPECT_EQ(cached_pages(path), kPages);

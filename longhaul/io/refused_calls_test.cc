@@ -13,6 +13,7 @@
 
 #include "longhaul/io/direct_writer.h"
 #include "longhaul/io/file.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -37,21 +38,33 @@ bool refuse(const std::vector<RefusedCall>& calls) {
 
 // On a thread of its own: a filter ends with its thread.
 void where_they_are_refused(const std::vector<RefusedCall>& calls, const std::function<void()>& body) {
-  bool is_filtered = false;
   std::thread([&] {
-    is_filtered = refuse(calls);
-    if (is_filtered) body();
+    if (refuse(calls)) {
+      body();
+    } else {
+      ADD_FAILURE() << "the filter was refused";
+    }
   }).join();
-  if (!is_filtered) GTEST_SKIP() << "the kernel has no filters of system calls";
 }
 
-TEST(RefusedCalls, ARingThatMayBeMadeAndNotUsedIsNone) {
+bool can_refuse() {
+  bool is_filtered = false;
+  std::thread([&] { is_filtered = refuse({}); }).join();
+  return is_filtered;
+}
+
+class RefusedCalls : public ::testing::Test {
+ protected:
+  void SetUp() override { LONGHAUL_NEEDS("system_calls", can_refuse(), "the kernel has no filters of system calls"); }
+};
+
+TEST_F(RefusedCalls, ARingThatMayBeMadeAndNotUsedIsNone) {
   for (const unsigned error : {EPERM, ENOSYS, EACCES}) {
     where_they_are_refused({{__NR_io_uring_enter, error}}, [&] { EXPECT_EQ(make_uring_queue(4), nullptr) << error; });
   }
 }
 
-TEST(RefusedCalls, ALargeFileIsWrittenWithoutTheRing) {
+TEST_F(RefusedCalls, ALargeFileIsWrittenWithoutTheRing) {
   const testing::TemporaryDirectory directory;
   const std::string bytes(size_t{5} << 20, 'x');
   where_they_are_refused({{__NR_io_uring_enter, EPERM}}, [&] {
@@ -63,11 +76,11 @@ TEST(RefusedCalls, ALargeFileIsWrittenWithoutTheRing) {
   EXPECT_EQ(read_file(FileSystem::real(), directory.file("large")), bytes);
 }
 
-TEST(RefusedCalls, ARingThatIsRefusedLaterLeavesTheWritesToOrdinaryCalls) {
+TEST_F(RefusedCalls, ARingThatIsRefusedLaterLeavesTheWritesToOrdinaryCalls) {
   const testing::TemporaryDirectory directory;
   const std::string path = directory.file("large"), bytes(size_t{5} << 20, 'x');
   std::unique_ptr<IoQueue> early = make_uring_queue(8);
-  if (!early) GTEST_SKIP() << "io_uring is refused here";
+  LONGHAUL_NEEDS("system_calls", early != nullptr, "io_uring is refused here");
   where_they_are_refused({{__NR_io_uring_enter, EPERM}}, [&] {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     DirectWriter file(fd, path, {.queue = [&](size_t) { return std::move(early); }});
@@ -78,7 +91,7 @@ TEST(RefusedCalls, ARingThatIsRefusedLaterLeavesTheWritesToOrdinaryCalls) {
   EXPECT_EQ(read_file(FileSystem::real(), path), bytes);
 }
 
-TEST(RefusedCalls, WhatCannotBeLookedAtIsNotTakenForGone) {
+TEST_F(RefusedCalls, WhatCannotBeLookedAtIsNotTakenForGone) {
   const testing::TemporaryDirectory directory;
   for (const unsigned error : {EIO, ESTALE, ENOTCONN, ETIMEDOUT, EACCES}) {
     where_they_are_refused({{__NR_stat, error}, {__NR_newfstatat, error}, {__NR_statx, error}}, [&] {
@@ -89,7 +102,7 @@ TEST(RefusedCalls, WhatCannotBeLookedAtIsNotTakenForGone) {
   EXPECT_FALSE(FileSystem::real().exists(directory.file(std::string(5000, 'x')))) << "nothing can have such a name";
 }
 
-TEST(RefusedCalls, AFileSystemWithoutFdatasyncIsSyncedByFsync) {
+TEST_F(RefusedCalls, AFileSystemWithoutFdatasyncIsSyncedByFsync) {
   const testing::TemporaryDirectory directory;
   for (const unsigned error : {EINVAL, EOPNOTSUPP, ENOSYS}) {
     where_they_are_refused({{__NR_fdatasync, error}}, [&] {
@@ -101,7 +114,7 @@ TEST(RefusedCalls, AFileSystemWithoutFdatasyncIsSyncedByFsync) {
   }
 }
 
-TEST(RefusedCalls, AFileSystemWithoutAnySyncIsWrittenToAllTheSame) {
+TEST_F(RefusedCalls, AFileSystemWithoutAnySyncIsWrittenToAllTheSame) {
   const testing::TemporaryDirectory directory;
   where_they_are_refused({{__NR_fdatasync, EINVAL}, {__NR_fsync, EINVAL}}, [&] {
     EXPECT_NO_THROW(write_file_atomically(FileSystem::real(), directory.file("small"), "x"));
@@ -109,7 +122,7 @@ TEST(RefusedCalls, AFileSystemWithoutAnySyncIsWrittenToAllTheSame) {
   EXPECT_EQ(read_file(FileSystem::real(), directory.file("small")), "x");
 }
 
-TEST(RefusedCalls, ASyncThatFailsIsAnError) {
+TEST_F(RefusedCalls, ASyncThatFailsIsAnError) {
   const testing::TemporaryDirectory directory;
   where_they_are_refused({{__NR_fdatasync, EINVAL}, {__NR_fsync, EIO}}, [&] {
     EXPECT_THROW(write_file_atomically(FileSystem::real(), directory.file("small"), "x"), DataLossError);

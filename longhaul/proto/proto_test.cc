@@ -16,6 +16,7 @@
 #include "longhaul/proto/tensor_bundle.pb.h"
 #include "longhaul/proto/trackable_object_graph.pb.h"
 #include "longhaul/proto/variable.pb.h"
+#include "longhaul/testing/needs_fixture.h"
 
 namespace longhaul::proto {
 namespace {
@@ -128,7 +129,7 @@ class GenuineFiles : public testing::Test {
  protected:
   void SetUp() override {
     const char* folder = std::getenv("LONGHAUL_FIXTURES");
-    if (!folder) GTEST_SKIP() << "LONGHAUL_FIXTURES does not name a folder with genuine files";
+    LONGHAUL_NEEDS("genuine_files", folder != nullptr, "LONGHAUL_FIXTURES names no folder of genuine files");
     root_ = folder;
   }
   fs::path root_;

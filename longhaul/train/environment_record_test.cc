@@ -196,7 +196,7 @@ TEST_F(EnvironmentOfCheckpoints, TheSameIsNoWarning) {
 }
 
 // 16 million nodes without contents, 3.5 GB in memory.
-TEST_F(EnvironmentOfCheckpoints, TheGraphBesideACheckpointIsNotRead) {
+TEST_F(EnvironmentOfCheckpoints, TheGraphBesideACheckpointTakesNoMemory) {
   Saver saver(options);
   {
     const Facts facts(Environment{{"threads", "2"}});

@@ -4,6 +4,7 @@
 
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/train/saver_fixture.h"
 #include "longhaul/train/supervisor_fixture.h"
 
@@ -156,7 +157,7 @@ TEST_F(MetaGraphFixture, AScopeOfACheckpointIsRestoredInAnother) {  // SA-97
 // place.
 TEST_F(MetaGraphFixture, AGenuineMetaGraphRestoresItsCheckpoint) {
   const char* folder = std::getenv("LONGHAUL_FIXTURES");
-  if (folder == nullptr) GTEST_SKIP() << "LONGHAUL_FIXTURES does not name a folder with genuine files";
+  LONGHAUL_NEEDS("genuine_files", folder != nullptr, "LONGHAUL_FIXTURES names no folder of genuine files");
   const std::string prefix = std::string(folder) + "/checkpoints/tf-embedding_ckpt/embedding.ckpt";
   proto::MetaGraphDef meta = read_meta_graph(files, prefix + ".meta");
   EXPECT_THAT(error_of([&] {

@@ -5,6 +5,7 @@
 #include <sys/vfs.h>
 
 #include "longhaul/checkpoint/bundle_writer.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -26,7 +27,7 @@ int64_t read_from_disk() {
 
 TEST(ReadBack, ASmallCheckpointIsReadFromTheDiskToo) {
   const testing::TemporaryDirectory directory;
-  if (is_in_memory(directory.path())) GTEST_SKIP() << "the files of this machine are in its memory";
+  LONGHAUL_NEEDS("disk", !is_in_memory(directory.path()), directory.path() + " is in memory, and on no disk");
   const std::string prefix = directory.file("m-1");
   BundleWriter writer(FileSystem::real(), prefix);
   writer.add("w", Tensor::of<float>(std::vector<float>(4096)));

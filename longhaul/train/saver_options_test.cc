@@ -3,6 +3,7 @@
 #include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/proto/trackable_object_graph.pb.h"
+#include "longhaul/testing/needs_fixture.h"
 #include "longhaul/train/saver_fixture.h"
 
 namespace longhaul {
@@ -159,7 +160,7 @@ TEST_F(ObjectCheckpoint, ShapesAreCompared) {
 
 TEST_F(ObjectCheckpoint, AGenuineOneIsRestored) {  // SA-48
   const char* folder = std::getenv("LONGHAUL_FIXTURES");
-  if (folder == nullptr) GTEST_SKIP() << "LONGHAUL_FIXTURES names no folder of genuine files";
+  LONGHAUL_NEEDS("genuine_files", folder != nullptr, "LONGHAUL_FIXTURES names no folder of genuine files");
   const std::string prefix = std::string(folder) + "/checkpoints/tf-lso_ckpt_tf2.2/ckpt";
   const BundleReader reader(files, prefix);
   proto::TrackableObjectGraph objects;
