@@ -2,31 +2,49 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "longhaul/graph/attr_value.h"
 
 namespace longhaul {
 namespace {
 
-// Which attr has the type of the first input, by the operation's type.
-const std::map<std::string, std::string>& type_attrs() {
-  static const auto* const attrs = new std::map<std::string, std::string>{
-      {"Assign", "T"},
-      {"AssignAdd", "T"},
-      {"AssignSub", "T"},
-      {"CountUpTo", "T"},
-      {"Identity", "T"},
-      {"IsVariableInitialized", "dtype"},
-      {"Shape", "T"},
-      {"ApplyAdagrad", "T"},
-      {"ApplyAdam", "T"},
-      {"ApplyGradientDescent", "T"},
-      {"ApplyMomentum", "T"},
-      {"ApplyRMSProp", "T"},
-      {"ApplyCenteredRMSProp", "T"},
-      {"ApplyAdadelta", "T"},
-      {"ApplyFtrl", "T"},
-      {"ApplyFtrlV2", "T"},
+struct TypeAttr {
+  std::string name;
+  size_t input;
+};
+using TypeAttrs = std::vector<TypeAttr>;
+
+// Which attr has the type of which input, by the operation's type.
+const std::map<std::string, TypeAttrs>& type_attrs() {
+  static const TypeAttrs first = {{"T", 0}};
+  const auto rows = [](size_t indices) { return TypeAttrs{{"T", 0}, {"Tindices", indices}}; };
+  static const auto* const attrs = new std::map<std::string, TypeAttrs>{
+      {"Assign", first},
+      {"AssignAdd", first},
+      {"AssignSub", first},
+      {"CountUpTo", first},
+      {"Identity", first},
+      {"IsVariableInitialized", TypeAttrs{{"dtype", 0}}},
+      {"Shape", first},
+      {"ApplyAdagrad", first},
+      {"ApplyAdam", first},
+      {"ApplyGradientDescent", first},
+      {"ApplyMomentum", first},
+      {"ApplyRMSProp", first},
+      {"ApplyCenteredRMSProp", first},
+      {"ApplyAdadelta", first},
+      {"ApplyFtrl", first},
+      {"ApplyFtrlV2", first},
+      {"ScatterSub", rows(1)},
+      {"SparseApplyAdagrad", rows(4)},
+      {"SparseApplyMomentum", rows(4)},
+      {"SparseApplyRMSProp", rows(8)},
+      {"SparseApplyCenteredRMSProp", rows(9)},
+      {"SparseApplyAdadelta", rows(7)},
+      {"SparseApplyFtrl", rows(4)},
+      {"SparseApplyFtrlV2", rows(4)},
+      {"UnsortedSegmentSum", TypeAttrs{{"T", 0}, {"Tindices", 1}, {"Tnumsegments", 2}}},
   };
   return *attrs;
 }
@@ -35,13 +53,16 @@ const std::map<std::string, std::string>& type_attrs() {
 
 void add_type_attrs(const Operation& op, proto::NodeDef* node) {
   const auto type = type_attrs().find(op.type());
-  if (type == type_attrs().end() || node->attr().contains(type->second)) return;
-  (*node->mutable_attr())[type->second] = attr_to_proto(op.inputs().front().dtype());
+  if (type == type_attrs().end()) return;
+  for (const auto& [name, input] : type->second) {
+    if (!node->attr().contains(name)) (*node->mutable_attr())[name] = attr_to_proto(op.inputs()[input].dtype());
+  }
 }
 
 void remove_type_attrs(proto::NodeDef* node) {
   const auto type = type_attrs().find(node->op());
-  if (type != type_attrs().end()) node->mutable_attr()->erase(type->second);
+  if (type == type_attrs().end()) return;
+  for (const auto& [name, input] : type->second) node->mutable_attr()->erase(name);
 }
 
 }  // namespace longhaul

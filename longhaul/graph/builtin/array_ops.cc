@@ -10,12 +10,6 @@ const Tensor* constant_value(const Output& output) {
   return output.op().type() == "Const" ? output.op().find_attr<Tensor>("value") : nullptr;
 }
 
-void need_index(const OperationSpec& spec, size_t input) {
-  const DType dtype = spec.inputs[input].dtype();
-  if (dtype != kInt32 && dtype != kInt64)
-    refuse(spec, fmt::format("input {} must be int32 or int64, not {}", input, dtype_name(dtype)));
-}
-
 void need_rows(const OperationSpec& spec, const Shape& shape) {
   if (shape.has_rank() && shape.rank() == 0) refuse(spec, "a scalar has no rows");
 }
@@ -53,6 +47,22 @@ OpInfo resolve_gather(const OperationSpec& spec) {
   const Shape& indices = spec.inputs[1].shape();
   const Shape result = indices.has_rank() ? with_rows(spec.inputs[0].shape(), indices.dims()) : Shape::unknown_rank();
   return {{{spec.inputs[0].dtype(), result}}};
+}
+
+// Rows, a row's number for each, and how many rows the result has.
+OpInfo resolve_unsorted_segment_sum(const OperationSpec& spec) {
+  need_inputs(spec, 3);
+  need_index(spec, 1);
+  need_index(spec, 2);
+  const Shape &rows = spec.inputs[0].shape(), &numbers = spec.inputs[1].shape();
+  if (!is_floating(spec.inputs[0].dtype())) refuse(spec, "sums rows of floating-point numbers only");
+  need_rows(spec, rows);
+  if (!numbers.compatible_with({-1})) refuse(spec, "segment_ids must be a vector, not " + numbers.to_string());
+  if (rows.has_rank() && numbers.has_rank() && !Shape{rows.dim(0)}.compatible_with(numbers))
+    refuse(spec, fmt::format("{} segment_ids for {} rows", numbers.dim(0), rows.dim(0)));
+  const Tensor* count = constant_value(spec.inputs[2]);
+  if (count != nullptr && count->num_elements() != 1) refuse(spec, "num_segments must be a scalar");
+  return {{{spec.inputs[0].dtype(), with_rows(rows, {count == nullptr ? -1 : integers(*count)[0]})}}};
 }
 
 OpInfo resolve_boolean_mask(const OperationSpec& spec) {
@@ -147,9 +157,13 @@ OpInfo resolve_pack(const OperationSpec& spec) {
 
 ResolverTable array_ops() {
   return {
-      {"RandomShuffle", resolve_random_shuffle}, {"GatherV2", resolve_gather},
-      {"BooleanMask", resolve_boolean_mask},     {"Reshape", resolve_reshape},
-      {"ExpandDims", resolve_expand_dims},       {"Pack", resolve_pack},
+      {"RandomShuffle", resolve_random_shuffle},
+      {"GatherV2", resolve_gather},
+      {"BooleanMask", resolve_boolean_mask},
+      {"Reshape", resolve_reshape},
+      {"ExpandDims", resolve_expand_dims},
+      {"Pack", resolve_pack},
+      {"UnsortedSegmentSum", resolve_unsorted_segment_sum},
   };
 }
 

@@ -22,6 +22,12 @@ void need_dtype(const OperationSpec& spec, size_t input, DType dtype) {
   }
 }
 
+void need_index(const OperationSpec& spec, size_t input) {
+  const DType dtype = spec.inputs[input].dtype();
+  if (dtype != kInt32 && dtype != kInt64)
+    refuse(spec, fmt::format("input {} must be int32 or int64, not {}", input, dtype_name(dtype)));
+}
+
 void need_variables(const OperationSpec& spec, size_t count) {
   if (spec.inputs.size() < count)
     refuse(spec, fmt::format("takes {} variables, {} inputs given", count, spec.inputs.size()));

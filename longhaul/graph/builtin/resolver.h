@@ -36,6 +36,7 @@ const T& need_attr(const OperationSpec& spec, const std::string& name) {
 
 void need_inputs(const OperationSpec& spec, size_t count);
 void need_dtype(const OperationSpec& spec, size_t input, DType dtype);
+void need_index(const OperationSpec& spec, size_t input);  // int32 or int64
 // The first `count` inputs are variables.
 void need_variables(const OperationSpec& spec, size_t count);
 // ... and different ones: an operation locks all that it changes.
