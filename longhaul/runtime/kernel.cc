@@ -10,7 +10,8 @@ namespace {
 
 std::unordered_map<std::string, Kernel> all_kernels() {
   std::unordered_map<std::string, Kernel> all;
-  for (const KernelTable& table : {state_kernels(), optimizer_kernels(), save_restore_kernels(), function_kernels()}) {
+  for (const KernelTable& table :
+       {state_kernels(), optimizer_kernels(), sparse_kernels(), save_restore_kernels(), function_kernels()}) {
     all.insert(table.begin(), table.end());
   }
   return all;

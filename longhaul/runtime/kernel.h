@@ -67,6 +67,7 @@ const Kernel* find_kernel(const std::string& type);
 using KernelTable = std::vector<std::pair<std::string, Kernel>>;
 KernelTable state_kernels();
 KernelTable optimizer_kernels();
+KernelTable sparse_kernels();
 KernelTable save_restore_kernels();
 KernelTable function_kernels();
 
