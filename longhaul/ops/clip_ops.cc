@@ -2,12 +2,32 @@
 
 #include <fmt/format.h>
 
+#include <functional>
+
 #include "longhaul/ops/array_ops.h"
 #include "longhaul/ops/aten_op.h"
+#include "longhaul/ops/indexed_slices.h"
 #include "longhaul/ops/math_ops.h"
 
 namespace longhaul::ops {
 namespace {
+
+// What is measured and scaled of a gradient of some rows: their values, as they are.
+Output values_of(const Output& x) {
+  const std::optional<IndexedSlices> slices = indexed_slices_of(x);
+  return slices ? slices->values : x;
+}
+
+// What `clip` makes of a tensor, or of the values of a gradient of some rows, which stays one.
+Output clip_values(const Scope& scope, const Output& x, const std::function<Output(const Output&)>& clip) {
+  const std::optional<IndexedSlices> slices = indexed_slices_of(x);
+  return slices ? with_values(scope, *slices, clip(slices->values)) : clip(x);
+}
+
+// Not one for each element.
+bool is_one_number(const Hyperparameter& limit) {
+  return limit.number() != nullptr || limit.tensor()->shape() == Shape{};
+}
 
 Output norm_of(const Scope& scope, const Output& x, const std::vector<int64_t>& axes = {}) {
   NamedArgs arguments = {{"self", x}};
@@ -44,18 +64,26 @@ Output clip_by_value(const Scope& scope, const Output& x, const Hyperparameter& 
       throw InvalidArgumentError(
           fmt::format("clip_by_value: low must not be above high, {} is above {}", *low.number(), *high.number()));
     }
-    return aten(scope, "aten::clamp", name, {{"self", x}, {"min", *low.number()}, {"max", *high.number()}}).output();
+    return clip_values(scope, x, [&](const Output& values) {
+      return aten(scope, "aten::clamp", name, {{"self", values}, {"min", *low.number()}, {"max", *high.number()}})
+          .output();
+    });
   }
   const Scope inner = scope.sub(name);
-  const Output lowered = minimum(inner, x, high.as_tensor(inner, x.dtype(), "high"));
-  return maximum(inner, lowered, low.as_tensor(inner, x.dtype(), "low"));
+  const auto clip = [&](const Output& values) {
+    const Output lowered = minimum(inner, values, high.as_tensor(inner, x.dtype(), "high"));
+    return maximum(inner, lowered, low.as_tensor(inner, x.dtype(), "low"));
+  };
+  return is_one_number(low) && is_one_number(high) ? clip_values(inner, x, clip) : clip(x);
 }
 
 Output clip_by_norm(const Scope& scope, const Output& x, const Hyperparameter& clip_norm,
                     const std::vector<int64_t>& axes, std::string_view name) {
   check_clip_norm("clip_by_norm", clip_norm);
   const Scope inner = scope.sub(name);
-  return scaled(inner, x, factor(inner, norm_of(inner, x, axes), clip_norm));
+  return clip_values(inner, x, [&](const Output& values) {
+    return scaled(inner, values, factor(inner, norm_of(inner, values, axes), clip_norm));
+  });
 }
 
 Output clip_by_average_norm(const Scope& scope, const Output& x, const Hyperparameter& clip_norm,
@@ -70,7 +98,7 @@ Output global_norm(const Scope& scope, const std::vector<Output>& tensors, std::
   const Scope inner = scope.sub(name);
   std::vector<Output> norms;
   for (const Output& tensor : tensors) {
-    if (tensor.valid()) norms.push_back(norm_of(inner, tensor));
+    if (tensor.valid()) norms.push_back(norm_of(inner, values_of(tensor)));
   }
   if (norms.empty()) throw InvalidArgumentError("global_norm: there is no tensor to take the norm of");
   return norm_of(inner, stack(inner, norms));
@@ -85,7 +113,8 @@ std::pair<std::vector<Output>, Output> clip_by_global_norm(const Scope& scope, c
   const Output zero_or_nan = sub(inner, norm, norm);
   const Output common = add(inner, factor(inner, norm, clip_norm), zero_or_nan);
   std::vector<Output> clipped;
-  for (const Output& tensor : tensors) clipped.push_back(tensor.valid() ? scaled(inner, tensor, common) : tensor);
+  const auto scale = [&](const Output& values) { return scaled(inner, values, common); };
+  for (const Output& tensor : tensors) clipped.push_back(tensor.valid() ? clip_values(inner, tensor, scale) : tensor);
   return {std::move(clipped), norm};
 }
 

@@ -13,6 +13,10 @@ namespace longhaul::ops {
 // the sum of squares, of 16-bit tensors summed up in float. What is within its limit comes out as it went in, to the
 // bit. Gradients pass through all of it. A limit is a number or a scalar tensor.
 // InvalidArgumentError: a clip_norm that is a number and not above 0.
+//
+// Of a gradient of some rows (ops/indexed_slices.h) the values are measured and clipped as they are, before those of
+// one row are added, and the result is such a gradient again; not so with clip_by_average_norm, and with limits of x's
+// shape: there it is the tensor. That, too, is TensorFlow's.
 
 // max(min(x, high), low), element by element; a tensor may also have x's shape. NaN stays. InvalidArgumentError: both
 // are numbers, and low > high.

@@ -7,7 +7,9 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "longhaul/ops/array_ops.h"
 #include "longhaul/ops/gradients/derivative.h"
+#include "longhaul/ops/indexed_slices.h"
 #include "longhaul/ops/state_ops.h"
 
 namespace longhaul::ops {
@@ -33,6 +35,11 @@ bool is_identity(const Operation& op) {
   return op.type() == "Identity" || op.type() == "PlaceholderWithDefault";
 }
 
+// A gradient of some rows (ops/indexed_slices.h).
+bool sums_rows(const Operation& op) {
+  return op.type() == "UnsortedSegmentSum";
+}
+
 // Operators that draw random numbers without saying so in their schema.
 bool draws_secretly(const std::string& type) {
   static const auto* types = new std::set<std::string>{"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout",
@@ -42,8 +49,7 @@ bool draws_secretly(const std::string& type) {
 
 // Whether gradients can go from the operation's outputs to its inputs at all.
 bool lets_gradients_pass(const Operation& op) {
-  if (is_identity(op)) return true;
-  if (op.type() == "TapeGradient") return true;
+  if (is_identity(op) || op.type() == "TapeGradient" || sums_rows(op)) return true;
   if (!op.type().starts_with("aten::")) return false;
   const auto it = derivatives().find(op.type());
   return it == derivatives().end() || it->second.function != nullptr;
@@ -75,17 +81,23 @@ class Walk {
     const auto it = gradients_.find(output);
     if (it == gradients_.end()) return Output();
     std::vector<Output>& parts = it->second;
-    while (parts.size() > 1) {
-      const Output last = parts.back();
-      parts.pop_back();
-      parts.back() = aten(scope_, "aten::add.Tensor", "add", {{"self", parts.back()}, {"other", last}}).output();
-    }
+    if (parts.size() > 1) parts = {sum_of(parts)};
     return parts[0];
   }
 
  private:
   bool depends(const Output& output) const {
     return differentiable(output.dtype()) && (xs_.contains(output) || depends_.contains(output.op()));
+  }
+
+  Output sum_of(std::vector<Output> parts) const {
+    if (const Output joined = join_slices(scope_, parts); joined.valid()) return joined;
+    while (parts.size() > 1) {
+      const Output last = parts.back();
+      parts.pop_back();
+      parts.back() = aten(scope_, "aten::add.Tensor", "add", {{"self", parts.back()}, {"other", last}}).output();
+    }
+    return parts[0];
   }
 
   // All that the ys are computed from, in order of creation, which is an order of dependencies.
@@ -139,6 +151,7 @@ class Walk {
                                     const std::vector<bool>& needed) const {
     if (is_identity(op)) return {grads[0]};
     const Scope inner = scope_.within(op.name() + "_grad").with_device(op.device());
+    if (sums_rows(op)) return {index_select(inner, grads[0], 0, op.inputs()[1]), Output(), Output()};
     const auto it = derivatives().find(op.type());
     if (it != derivatives().end() && covers(it->second, op)) {
       Backward backward(inner, op, grads, needed);

@@ -18,6 +18,9 @@ namespace longhaul::ops {
 // Broadcasting is undone by what the static shapes say: a size that is unknown in the operand and in the result at the
 // same place counts as the same size.
 //
+// Of a table that embedding() looks up with `sparse_gradient` it is a sum of rows (ops/indexed_slices.h); several of
+// these are joined, and added to any other gradient they are a tensor like that.
+//
 // InvalidArgumentError: a y is not a floating-point tensor, or a grad_y does not fit. UnimplementedError: the path
 // leads through an operator that draws random numbers in a way that cannot be repeated.
 std::vector<Output> gradients(const Scope& scope, const std::vector<Output>& ys, const std::vector<Output>& xs,

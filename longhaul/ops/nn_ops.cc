@@ -1,5 +1,7 @@
 #include "longhaul/ops/nn_ops.h"
 
+#include <fmt/format.h>
+
 #include "longhaul/ops/array_ops.h"
 #include "longhaul/ops/aten_op.h"
 #include "longhaul/ops/init_ops.h"
@@ -31,6 +33,16 @@ WeightedLayerNames names_of(LayerNames names) {
     case LayerNames::kSlim: return {"fully_connected", "Conv", "weights", "biases"};
   }
   throw InternalError("no such LayerNames");
+}
+
+void check_is_variable(const Output& weight) {
+  Operation op = weight.op();
+  while (op.type() == "Identity") op = op.inputs()[0].op();
+  if (op.type() == "VariableV2") return;
+  throw InvalidArgumentError(
+      fmt::format("embedding: a sparse gradient is for a variable, and {} is computed ({}): look the rows up in the "
+                  "variable itself, or leave sparse_gradient out",
+                  weight.name(), op.type()));
 }
 
 NamedArgs pool_arguments(const Output& x, const Pair& kernel_size, const Pool2dOptions& options) {
@@ -112,8 +124,14 @@ Output layer_norm(const Scope& scope, const Output& x, const Output& weight, con
       .output();
 }
 
-Output embedding(const Scope& scope, const Output& weight, const Output& indices, std::string_view name) {
-  return aten(scope, "aten::embedding", name, {{"weight", weight}, {"indices", indices}}).output();
+Output embedding(const Scope& scope, const Output& weight, const Output& indices, const EmbeddingOptions& options,
+                 std::string_view name) {
+  NamedArgs arguments = {{"weight", weight}, {"indices", indices}};
+  if (options.sparse_gradient) {
+    check_is_variable(weight);
+    arguments.push_back({"sparse", true});
+  }
+  return aten(scope, "aten::embedding", name, arguments).output();
 }
 
 Output dropout(const Scope& scope, const Output& x, double p, std::string_view name) {

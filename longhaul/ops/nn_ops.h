@@ -73,8 +73,16 @@ BatchNormVariables batch_norm_variables(const Scope& scope, int64_t channels, DT
 Output batch_norm(const Scope& scope, const Output& x, const BatchNormVariables& variables, bool training,
                   double momentum = 0.1, double eps = 1e-5, std::string_view name = "batch_norm");
 
-// The rows of `weight` [count, width] that the int64 `indices` name.
-Output embedding(const Scope& scope, const Output& weight, const Output& indices, std::string_view name = "embedding");
+struct EmbeddingOptions {
+  // The gradient of the table is that of the rows that were looked up (IndexedSlices), as TensorFlow's
+  // embedding_lookup() has it: the optimizers then leave the other rows, and their slots, as they are. Without it, it
+  // has all rows, and those that were not looked up are trained with zeros: a momentum goes on moving them.
+  bool sparse_gradient = false;
+};
+// The rows of `weight` [count, width] that the int64 `indices` name. InvalidArgumentError: a sparse gradient is wanted
+// of a weight that is no variable, so that what it is computed from would have a gradient of all rows after all.
+Output embedding(const Scope& scope, const Output& weight, const Output& indices, const EmbeddingOptions& options = {},
+                 std::string_view name = "embedding");
 
 // Elements set to 0 with probability p, the others divided by 1 - p.
 Output dropout(const Scope& scope, const Output& x, double p = 0.5, std::string_view name = "dropout");

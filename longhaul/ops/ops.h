@@ -8,6 +8,7 @@
 #include "longhaul/ops/data_position.h"
 #include "longhaul/ops/gradients.h"
 #include "longhaul/ops/image_ops.h"
+#include "longhaul/ops/indexed_slices.h"
 #include "longhaul/ops/init_ops.h"
 #include "longhaul/ops/learning_rate.h"
 #include "longhaul/ops/lookup_ops.h"

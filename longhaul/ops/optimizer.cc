@@ -78,13 +78,25 @@ Operation Optimizer::apply_gradients(const Scope& scope, const std::vector<Gradi
   for (const auto& [gradient, variable] : gradients) {
     if (!gradient.valid()) continue;
     const Scope beside = inner.within("update_" + variable.name()).with_device(variable.ref().op().device());
-    updates.push_back(apply(beside, gradient, variable));
+    updates.push_back(update(beside, gradient, variable));
   }
   for (const Operation& op : finish(inner, updates)) updates.push_back(op);
   if (global_step) updates = {add_one(inner, *global_step, updates, "global_step")};
   const Operation step = ops::group(scope, updates, name);
   scope.graph().add_to_collection(collections::kTrainOp, step);
   return step;
+}
+
+Operation Optimizer::update(const Scope& scope, const Output& gradient, const Variable& variable) {
+  const std::optional<IndexedSlices> slices = ops::indexed_slices_of(gradient);
+  if (!slices) return apply(scope, gradient, variable);
+  if (!gradient.shape().compatible_with(variable.shape())) {
+    throw InvalidArgumentError(fmt::format("{}: {} is {}, its gradient {} is of a table {}", name_, variable.name(),
+                                           variable.shape().to_string(), gradient.name(),
+                                           gradient.shape().to_string()));
+  }
+  const Operation of_rows = apply_sparse(scope, *slices, variable);
+  return of_rows ? of_rows : apply(scope, gradient, variable);
 }
 
 std::optional<Variable> Optimizer::get_slot(const Variable& variable, const std::string& slot) const {

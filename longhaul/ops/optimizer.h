@@ -7,12 +7,13 @@
 #include <vector>
 
 #include "longhaul/ops/hyperparameter.h"
+#include "longhaul/ops/indexed_slices.h"
 #include "longhaul/ops/state_ops.h"
 
 namespace longhaul {
 
 struct GradientAndVariable {
-  Output gradient;  // not valid: the loss does not depend on the variable
+  Output gradient;  // not valid: the loss does not depend on the variable; may be of some rows (indexed_slices_of)
   Variable variable;
 };
 
@@ -50,6 +51,9 @@ class Optimizer {
 
   // Adds the operation that updates one variable.
   virtual Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) = 0;
+  // Adds the operation that updates the rows of a variable that its gradient is for, where the optimizer has such a
+  // rule; not valid: it has none, and apply() gets the gradient as a tensor.
+  virtual Operation apply_sparse(const Scope&, const IndexedSlices&, const Variable&) { return {}; }
   // Before and after all variables' updates; finish returns what it added.
   virtual void prepare(const Scope&, const std::vector<Variable>&) {}
   virtual std::vector<Operation> finish(const Scope&, const std::vector<Operation>&) { return {}; }
@@ -65,6 +69,8 @@ class Optimizer {
   Variable make_scalar(const std::string& name, double value);
 
  private:
+  Operation update(const Scope& scope, const Output& gradient, const Variable& variable);
+
   const std::string name_;
   std::optional<Scope> outer_scope_, scope_;  // that the step is added to; of the operations that are being added
   std::map<std::pair<std::string, DType>, Output> hypers_;

@@ -5,6 +5,21 @@
 #include "longhaul/ops/math_ops.h"
 
 namespace longhaul {
+namespace {
+
+void append(std::vector<Output>* inputs, const std::vector<Output>& gradient) {
+  inputs->insert(inputs->end(), gradient.begin(), gradient.end());
+}
+
+}  // namespace
+
+Operation RowOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
+  return add(scope, "Apply", {gradient}, variable);
+}
+
+Operation RowOptimizer::apply_sparse(const Scope& scope, const IndexedSlices& gradient, const Variable& variable) {
+  return add(scope, "SparseApply", {gradient.values, gradient.indices}, variable);
+}
 
 GradientDescentOptimizer::GradientDescentOptimizer(Hyperparameter learning_rate, std::string name)
     : Optimizer(std::move(name)), learning_rate_(learning_rate) {}
@@ -14,15 +29,24 @@ Operation GradientDescentOptimizer::apply(const Scope& scope, const Output& grad
                    {variable.ref(), hyper(learning_rate_, "learning_rate", variable), gradient});
 }
 
+Operation GradientDescentOptimizer::apply_sparse(const Scope& scope, const IndexedSlices& gradient,
+                                                 const Variable& variable) {
+  const Output change = ops::mul(scope, gradient.values, hyper(learning_rate_, "learning_rate", variable), "mul");
+  const Output updates = change.dtype() == variable.dtype() ? change : ops::cast(scope, change, variable.dtype());
+  return scope.add("ScatterSub", "ScatterSub", {variable.ref(), gradient.indices, updates});
+}
+
 MomentumOptimizer::MomentumOptimizer(Hyperparameter learning_rate, Hyperparameter momentum, bool use_nesterov,
                                      std::string name)
-    : Optimizer(std::move(name)), learning_rate_(learning_rate), momentum_(momentum), use_nesterov_(use_nesterov) {}
+    : RowOptimizer(std::move(name)), learning_rate_(learning_rate), momentum_(momentum), use_nesterov_(use_nesterov) {}
 
-Operation MomentumOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
-  return scope.add("ApplyMomentum", "ApplyMomentum",
-                   {variable.ref(), make_slot(variable, "momentum", 0).ref(),
-                    hyper(learning_rate_, "learning_rate", variable), gradient, hyper(momentum_, "momentum", variable)},
-                   {{"use_nesterov", use_nesterov_}});
+Operation MomentumOptimizer::add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                                 const Variable& variable) {
+  std::vector<Output> inputs = {variable.ref(), make_slot(variable, "momentum", 0).ref(),
+                                hyper(learning_rate_, "learning_rate", variable)};
+  append(&inputs, gradient);
+  inputs.push_back(hyper(momentum_, "momentum", variable));
+  return scope.add(kind + "Momentum", kind + "Momentum", inputs, {{"use_nesterov", use_nesterov_}});
 }
 
 AdamOptimizer::AdamOptimizer(Hyperparameter learning_rate, double beta1, double beta2, double epsilon, std::string name)
@@ -48,49 +72,58 @@ std::vector<Operation> AdamOptimizer::finish(const Scope& scope, const std::vect
 }
 
 AdagradOptimizer::AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value, std::string name)
-    : Optimizer(std::move(name)),
+    : RowOptimizer(std::move(name)),
       learning_rate_(learning_rate),
       initial_accumulator_value_(initial_accumulator_value) {}
 
-Operation AdagradOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
-  return scope.add("ApplyAdagrad", "ApplyAdagrad",
-                   {variable.ref(), make_slot(variable, "accumulator", initial_accumulator_value_).ref(),
-                    hyper(learning_rate_, "learning_rate", variable), gradient});
+Operation AdagradOptimizer::add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                                const Variable& variable) {
+  std::vector<Output> inputs = {variable.ref(), make_slot(variable, "accumulator", initial_accumulator_value_).ref(),
+                                hyper(learning_rate_, "learning_rate", variable)};
+  append(&inputs, gradient);
+  return scope.add(kind + "Adagrad", kind + "Adagrad", inputs);
 }
 
 RMSPropOptimizer::RMSPropOptimizer(Hyperparameter learning_rate, double decay, double momentum, double epsilon,
                                    bool centered, std::string name)
-    : Optimizer(std::move(name)),
+    : RowOptimizer(std::move(name)),
       learning_rate_(learning_rate),
       decay_(decay),
       momentum_(momentum),
       epsilon_(epsilon),
       centered_(centered) {}
 
-Operation RMSPropOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
+Operation RMSPropOptimizer::add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                                const Variable& variable) {
   const Output rms = make_slot(variable, "rms", 1).ref();
   std::vector<Output> inputs = {variable.ref()};
   if (centered_) inputs.push_back(make_slot(variable, "mg", 0).ref());
   const Output moment = make_slot(variable, "momentum", 0).ref();
   inputs.insert(inputs.end(),
                 {rms, moment, hyper(learning_rate_, "learning_rate", variable), hyper(decay_, "decay", variable),
-                 hyper(momentum_, "momentum", variable), hyper(epsilon_, "epsilon", variable), gradient});
-  const char* type = centered_ ? "ApplyCenteredRMSProp" : "ApplyRMSProp";
+                 hyper(momentum_, "momentum", variable), hyper(epsilon_, "epsilon", variable)});
+  append(&inputs, gradient);
+  const std::string type = kind + (centered_ ? "CenteredRMSProp" : "RMSProp");
   return scope.add(type, type, inputs);
 }
 
 AdadeltaOptimizer::AdadeltaOptimizer(Hyperparameter learning_rate, double rho, double epsilon, std::string name)
-    : Optimizer(std::move(name)), learning_rate_(learning_rate), rho_(rho), epsilon_(epsilon) {}
+    : RowOptimizer(std::move(name)), learning_rate_(learning_rate), rho_(rho), epsilon_(epsilon) {}
 
-Operation AdadeltaOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
-  return scope.add("ApplyAdadelta", "ApplyAdadelta",
-                   {variable.ref(), make_slot(variable, "accum", 0).ref(), make_slot(variable, "accum_update", 0).ref(),
-                    hyper(learning_rate_, "lr", variable), hyper(rho_, "rho", variable),
-                    hyper(epsilon_, "epsilon", variable), gradient});
+Operation AdadeltaOptimizer::add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                                 const Variable& variable) {
+  std::vector<Output> inputs = {variable.ref(),
+                                make_slot(variable, "accum", 0).ref(),
+                                make_slot(variable, "accum_update", 0).ref(),
+                                hyper(learning_rate_, "lr", variable),
+                                hyper(rho_, "rho", variable),
+                                hyper(epsilon_, "epsilon", variable)};
+  append(&inputs, gradient);
+  return scope.add(kind + "Adadelta", kind + "Adadelta", inputs);
 }
 
 FtrlOptimizer::FtrlOptimizer(Hyperparameter learning_rate, const FtrlOptions& options, std::string name)
-    : Optimizer(std::move(name)), learning_rate_(learning_rate), options_(options) {
+    : RowOptimizer(std::move(name)), learning_rate_(learning_rate), options_(options) {
   ops::check_argument(options.learning_rate_power <= 0, "FtrlOptimizer", "learning_rate_power", "0 or below",
                       options.learning_rate_power);
   const auto check_size = [](const char* option, double value) {
@@ -102,21 +135,21 @@ FtrlOptimizer::FtrlOptimizer(Hyperparameter learning_rate, const FtrlOptions& op
   check_size("l2_shrinkage_regularization_strength", options.l2_shrinkage_regularization_strength);
 }
 
-Operation FtrlOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
+Operation FtrlOptimizer::add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                             const Variable& variable) {
   const bool shrinks = options_.l2_shrinkage_regularization_strength > 0;
   const auto number = [&](double value, const char* name) { return hyper(value, name, variable); };
-  std::vector<Output> inputs = {variable.ref(),
-                                make_slot(variable, "accum", options_.initial_accumulator_value).ref(),
-                                make_slot(variable, "linear", 0).ref(),
-                                gradient,
-                                hyper(learning_rate_, "learning_rate", variable),
-                                number(options_.l1_regularization_strength, "l1_regularization_strength"),
-                                number(options_.l2_regularization_strength, "l2_regularization_strength")};
+  std::vector<Output> inputs = {variable.ref(), make_slot(variable, "accum", options_.initial_accumulator_value).ref(),
+                                make_slot(variable, "linear", 0).ref()};
+  append(&inputs, gradient);
+  inputs.insert(inputs.end(), {hyper(learning_rate_, "learning_rate", variable),
+                               number(options_.l1_regularization_strength, "l1_regularization_strength"),
+                               number(options_.l2_regularization_strength, "l2_regularization_strength")});
   if (shrinks) {
     inputs.push_back(number(options_.l2_shrinkage_regularization_strength, "l2_shrinkage_regularization_strength"));
   }
   inputs.push_back(number(options_.learning_rate_power, "learning_rate_power"));
-  const char* type = shrinks ? "ApplyFtrlV2" : "ApplyFtrl";
+  const std::string type = kind + (shrinks ? "FtrlV2" : "Ftrl");
   return scope.add(type, type, inputs);
 }
 

@@ -7,6 +7,10 @@ namespace longhaul {
 // The formulas are TensorFlow's; docs/ops.md compares them with PyTorch's. A `name` is that of the operations and of
 // the slots: with "AdamG" a variable's first slot is "w/AdamG"; given Scope::variable_scope("train") it is
 // "train/w/AdamG".
+//
+// A gradient of some rows (ops/indexed_slices.h): values of one row are added first; then the formula is that of these
+// rows, and the others stay as they are with their slots. Adam alone moves all rows, as if the gradient of the others
+// were zero. An index that the variable has no row for is InvalidArgumentError, and nothing is changed.
 
 // w -= rate * gradient
 class GradientDescentOptimizer : public Optimizer {
@@ -15,19 +19,35 @@ class GradientDescentOptimizer : public Optimizer {
 
  private:
   Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+  Operation apply_sparse(const Scope& scope, const IndexedSlices& gradient, const Variable& variable) override;
 
   const Hyperparameter learning_rate_;
 };
 
+// What those are whose rule is an operation of two kinds: ApplyNAME takes a gradient, SparseApplyNAME the values and
+// the indices of some rows in its place.
+class RowOptimizer : public Optimizer {
+ protected:
+  using Optimizer::Optimizer;
+  // `kind`: what the type begins with. `gradient`: the inputs that stand for it.
+  virtual Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                        const Variable& variable) = 0;
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) final;
+  Operation apply_sparse(const Scope& scope, const IndexedSlices& gradient, const Variable& variable) final;
+};
+
 // a = momentum * a + gradient;  w -= rate * a, or with Nesterov's change rate * (gradient + momentum * a).
 // Slot: "momentum" (w/Momentum).
-class MomentumOptimizer : public Optimizer {
+class MomentumOptimizer : public RowOptimizer {
  public:
   MomentumOptimizer(Hyperparameter learning_rate, Hyperparameter momentum, bool use_nesterov = false,
                     std::string name = "Momentum");
 
  private:
-  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
 
   const Hyperparameter learning_rate_, momentum_;
   const bool use_nesterov_;
@@ -52,13 +72,14 @@ class AdamOptimizer : public Optimizer {
 };
 
 // a += gradient^2;  w -= rate * gradient / sqrt(a).  Slot: "accumulator" (w/Adagrad).
-class AdagradOptimizer : public Optimizer {
+class AdagradOptimizer : public RowOptimizer {
  public:
   explicit AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value = 0.1,
                             std::string name = "Adagrad");
 
  private:
-  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
 
   const Hyperparameter learning_rate_;
   const double initial_accumulator_value_;
@@ -69,13 +90,14 @@ class AdagradOptimizer : public Optimizer {
 //
 // Centred, with g, a moving average of the gradient, it divides by sqrt(s - g^2 + epsilon), an estimate of the
 // deviation. Slots then: "rms" (w/RMSProp), "mg" (w/RMSProp_1), "momentum" (w/RMSProp_2).
-class RMSPropOptimizer : public Optimizer {
+class RMSPropOptimizer : public RowOptimizer {
  public:
   explicit RMSPropOptimizer(Hyperparameter learning_rate, double decay = 0.9, double momentum = 0,
                             double epsilon = 1e-10, bool centered = false, std::string name = "RMSProp");
 
  private:
-  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
 
   const Hyperparameter learning_rate_, decay_, momentum_, epsilon_;
   const bool centered_;
@@ -84,13 +106,14 @@ class RMSPropOptimizer : public Optimizer {
 // a and u: moving averages, with rho, of the squares of the gradient and of the changes;
 // change = sqrt(u + epsilon) / sqrt(a + epsilon) * gradient, with u of the step before;  w -= rate * change.
 // Slots: "accum" (w/Adadelta), "accum_update" (w/Adadelta_1). Zeiler, https://arxiv.org/abs/1212.5701, whose rate is 1.
-class AdadeltaOptimizer : public Optimizer {
+class AdadeltaOptimizer : public RowOptimizer {
  public:
   explicit AdadeltaOptimizer(Hyperparameter learning_rate = 0.001, double rho = 0.95, double epsilon = 1e-8,
                              std::string name = "Adadelta");
 
  private:
-  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
 
   const Hyperparameter learning_rate_, rho_, epsilon_;
 };
@@ -109,13 +132,14 @@ struct FtrlOptions {
 //   z += gradient + 2 * l2_shrinkage * w - (n'^-power - n^-power) / rate * w
 //   w = |z| > l1 ? (sign(z) * l1 - z) / (n'^-power / rate + 2 * l2) : 0
 // Slots: "accum" (w/Ftrl), "linear" (w/Ftrl_1). McMahan et al., "Ad Click Prediction", KDD 2013, algorithm 1.
-class FtrlOptimizer : public Optimizer {
+class FtrlOptimizer : public RowOptimizer {
  public:
   // InvalidArgumentError: an option is out of its range.
   explicit FtrlOptimizer(Hyperparameter learning_rate, const FtrlOptions& options = {}, std::string name = "Ftrl");
 
  private:
-  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
 
   const Hyperparameter learning_rate_;
   const FtrlOptions options_;

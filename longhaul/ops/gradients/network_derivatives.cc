@@ -1,4 +1,7 @@
+#include <fmt/format.h>
+
 #include "longhaul/ops/gradients/derivative.h"
+#include "longhaul/ops/indexed_slices.h"
 
 namespace longhaul::ops {
 namespace {
@@ -96,9 +99,26 @@ bool layer_norm(Backward& b) {
   return true;
 }
 
-bool embedding(Backward& b) {
+// The rows of the gradient that are not zero.
+bool sparse_embedding(Backward& b) {
   const Shape& weight = b.input("weight").shape();
-  if (!weight.has_rank() || weight.dim(0) < 0 || b.constant("sparse", false)) return false;
+  if (!weight.fully_defined() || b.constant<int64_t>("padding_idx", -1) >= 0 ||
+      b.constant("scale_grad_by_freq", false)) {
+    throw UnimplementedError(
+        fmt::format("{}: a sparse gradient is there of a table whose shape is known, without padding_idx and "
+                    "scale_grad_by_freq",
+                    b.op().name()));
+  }
+  const Output rows = b.aten("aten::reshape", {{"self", b.grad()}, {"shape", std::vector<int64_t>{-1, weight.dim(1)}}});
+  const Output indices = b.aten("aten::reshape", {{"self", b.input("indices")}, {"shape", std::vector<int64_t>{-1}}});
+  b.give("weight", indexed_slices(b.scope(), rows, indices, weight.dim(0)));
+  return true;
+}
+
+bool embedding(Backward& b) {
+  if (b.constant("sparse", false)) return sparse_embedding(b);
+  const Shape& weight = b.input("weight").shape();
+  if (!weight.has_rank() || weight.dim(0) < 0) return false;
   b.give("weight",
          b.aten("aten::embedding_dense_backward", {{"grad_output", b.grad()},
                                                    {"indices", b.input("indices")},

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/graph/scope.h"
+
+namespace longhaul {
+
+// A gradient of some rows of a table, as TensorFlow's IndexedSlices: values[i] is for row indices[i]. A row may come
+// several times; then its values are to be added.
+//
+// In a graph such a gradient is one tensor as any other, the sum of these rows (`UnsortedSegmentSum`), so that whatever
+// takes a gradient can take it. Who knows a rule for rows looks for them (ops::indexed_slices_of), and then the tensor
+// is never computed: an optimizer updates these rows alone, and clipping clips the values.
+struct IndexedSlices {
+  Output values;    // [n, ...]
+  Output indices;   // [n], int64 or int32
+  Output num_rows;  // of the table: an int64 scalar
+};
+
+namespace ops {
+
+// A gradient for a table of `num_rows` rows; at(i) is the sum of the values whose index is i. When it runs as a tensor,
+// a value of a negative index is dropped, and one at num_rows or above is InvalidArgumentError; an optimizer refuses
+// both.
+Output indexed_slices(const Scope& scope, const Output& values, const Output& indices, int64_t num_rows,
+                      std::string_view name = "UnsortedSegmentSum");
+
+// The rows that a gradient consists of; nothing: it is no sum of rows.
+std::optional<IndexedSlices> indexed_slices_of(const Output& gradient);
+
+// The same rows with other values.
+Output with_values(const Scope& scope, const IndexedSlices& slices, const Output& values,
+                   std::string_view name = "UnsortedSegmentSum");
+
+// The sum of several gradients of one table, as rows; not valid if one of them is no sum of rows.
+Output join_slices(const Scope& scope, const std::vector<Output>& gradients);
+
+}  // namespace ops
+}  // namespace longhaul
