@@ -24,13 +24,15 @@ std::optional<int64_t> first_nonzero(const at::Tensor& tensor) {
   return std::nullopt;
 }
 
-// The element of a tensor that the first row of its sparse gradient is for.
+// The element of a tensor that the first value of its sparse gradient is for that is not zero. A row may come with
+// zeros alone: the loss does not depend on it this time.
 std::optional<int64_t> first_nonzero_of_sparse(const at::Tensor& gradient) {
   if (gradient._nnz() == 0 || gradient.sparse_dim() != 1) return std::nullopt;
-  const at::Tensor row = gradient._values().select(0, 0).contiguous();
-  const std::optional<int64_t> within = first_nonzero(row);
-  if (!within) return std::nullopt;
-  return gradient._indices().select(0, 0).select(0, 0).item<int64_t>() * row.numel() + *within;
+  const at::Tensor values = gradient._values().contiguous();
+  const std::optional<int64_t> found = first_nonzero(values);
+  if (!found) return std::nullopt;
+  const int64_t width = values.numel() / gradient._nnz();
+  return gradient._indices().select(0, 0).select(0, *found / width).item<int64_t>() * width + *found % width;
 }
 
 uint64_t bits_at(const at::Tensor& tensor, int64_t index) {
@@ -70,7 +72,7 @@ const void* gradient_memory(const at::Tensor& gradient) {
 }
 
 bool is_zero_gradient(const at::Tensor& gradient) {
-  if (gradient.layout() == at::kSparse) return gradient._nnz() == 0;
+  if (gradient.layout() == at::kSparse) return gradient._nnz() == 0 || is_zero_gradient(gradient._values());
   if (gradient.layout() != at::kStrided) return false;
   if (gradient.is_contiguous()) {
     const at::Tensor some = gradient.view(-1).narrow(0, 0, std::min<int64_t>(gradient.numel(), 256));

@@ -16,19 +16,6 @@ std::string type_text(DType dtype, const Shape& shape) {
   return fmt::format("{} {}", dtype_name(dtype), shape.to_string());
 }
 
-void check_can_be_kept(const std::string& name, const at::Tensor& tensor) {
-  if (tensor.layout() != at::kStrided) {
-    throw InvalidArgumentError(
-        fmt::format("{} cannot be kept in a checkpoint: its layout is {}", name, c10::str(tensor.layout())));
-  }
-  try {
-    dtype_of(tensor.scalar_type());
-  } catch (const InvalidArgumentError&) {
-    throw InvalidArgumentError(fmt::format("{} cannot be kept in a checkpoint, which has no dtype for libtorch's {}",
-                                           name, at::toString(tensor.scalar_type())));
-  }
-}
-
 void check_unchanged(const TorchValue& bound) {
   const DType dtype = dtype_of(bound.tensor.scalar_type());
   const Shape shape = shape_of(bound.tensor);
@@ -58,6 +45,22 @@ const at::Tensor* find(const NamedTensors& tensors, const std::string& name) {
 }
 
 }  // namespace
+
+void check_can_be_kept(const std::string& name, const at::Tensor& tensor) {
+  if (tensor.layout() != at::kStrided) {
+    throw InvalidArgumentError(
+        fmt::format("{} cannot be kept in a checkpoint: its layout is {}. Where it comes from a module with sparse "
+                    "gradients, an optimizer that keeps dense tensors will do (SGD without momentum, Adagrad), or a "
+                    "module without them",
+                    name, c10::str(tensor.layout())));
+  }
+  try {
+    dtype_of(tensor.scalar_type());
+  } catch (const InvalidArgumentError&) {
+    throw InvalidArgumentError(fmt::format("{} cannot be kept in a checkpoint, which has no dtype for libtorch's {}",
+                                           name, at::toString(tensor.scalar_type())));
+  }
+}
 
 ModuleForm::ModuleForm(const torch::nn::Module& module) : module_(&module), tensors_(tensors_of(module)) {}
 
@@ -158,7 +161,8 @@ TorchValue gradient_value(std::string name, const at::Tensor& parameter) {
   value.expected = shape_of(parameter);
   value.read = [parameter, name = value.name, buffer = CopyBuffer()]() mutable {
     const at::Tensor& gradient = parameter.grad();
-    if (!gradient.defined()) return at::empty({0}, at::TensorOptions(parameter.scalar_type()));
+    if (!gradient.defined() || (gradient.layout() == at::kSparse && gradient._nnz() == 0))
+      return at::empty({0}, at::TensorOptions(parameter.scalar_type()));
     check_can_be_kept(name, gradient);
     return buffer.copy(gradient);
   };

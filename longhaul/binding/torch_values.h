@@ -80,7 +80,11 @@ int64_t step_count(torch::optim::LRScheduler& scheduler);
 // see module_values.
 TorchValue state_value(std::string name, at::Tensor* state);
 
-// A parameter's gradient; without elements where there is none. InvalidArgumentError of `read`: it is sparse.
+// InvalidArgumentError: the tensor, of that name, is of a dtype or a layout that checkpoints do not have.
+void check_can_be_kept(const std::string& name, const at::Tensor& tensor);
+
+// A parameter's gradient; without elements where there is none, or one of no rows. InvalidArgumentError of
+// `read`: it is of some rows (sparse).
 TorchValue gradient_value(std::string name, const at::Tensor& parameter);
 
 class GeneratorWatch;
