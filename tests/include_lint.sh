@@ -17,7 +17,7 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
     }
     BEGIN {
       containers = "array deque functional map memory optional set span string string_view unordered_map unordered_set variant vector"
-      in_header("utility " containers, "std::move std::forward std::pair std::exchange std::make_pair std::swap std::as_const")
+      in_header("utility " containers, "std::move std::forward std::pair std::make_index_sequence std::index_sequence std::exchange std::make_pair std::swap std::as_const")
       in_header("string", "std::string std::to_string std::stoi std::stoll")
       in_header("string_view string", "std::string_view")
       in_header("vector", "std::vector")
@@ -46,7 +46,7 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       in_header("chrono", "std::chrono")
       in_header("filesystem", "std::filesystem")
       in_header("concepts", "std::integral std::invocable std::convertible_to std::same_as std::floating_point std::derived_from")
-      in_header("type_traits concepts " containers, "std::is_same_v std::is_void_v std::is_integral_v std::is_floating_point_v std::is_arithmetic_v std::is_convertible_v std::decay_t std::invoke_result_t std::enable_if_t std::conditional_t std::remove_cvref_t std::is_enum_v std::underlying_type_t std::is_invocable_v std::true_type std::false_type std::is_base_of_v std::is_constructible_v")
+      in_header("type_traits concepts " containers, "std::is_same_v std::is_void_v std::is_integral_v std::is_floating_point_v std::is_arithmetic_v std::is_convertible_v std::decay_t std::invoke_result_t std::enable_if_t std::conditional_t std::remove_cvref_t std::is_enum_v std::underlying_type_t std::is_invocable_v std::true_type std::false_type std::is_base_of_v std::is_aggregate_v std::is_constructible_v")
       in_header("initializer_list " containers, "std::initializer_list")
       in_header("complex", "std::complex")
       in_header("cstring", "std::memcpy std::memset std::memcmp std::strlen")

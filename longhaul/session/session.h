@@ -75,10 +75,10 @@ struct RunOptions {
 
 struct SessionOptions {
   std::map<std::string, int>
-      device_count;                      // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, and the GPUs there are
+      device_count;  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, and the GPUs there are
   // For one operation; 0: set_intra_op_threads() chooses, once. It is a setting of the process.
   int intra_op_parallelism_threads = 0;
-  Seconds operation_timeout{0};          // for every run; 0: none
+  Seconds operation_timeout{0};  // for every run; 0: none
 
   // How many bytes snapshots may hold beyond the variables themselves. A step that would need more waits, before its
   // first write, until a saver has written enough. Absent: no limit; one snapshot takes at most the variables' own.

@@ -182,7 +182,8 @@ void CheckpointMirror::Worker::copy(const std::string& from) {
   managed_->record(to, record_options(from));
   has_list_ = true;
   if (bytes) {
-    log_info("checkpoint {} is mirrored as {}: {} in {:.1f} s", from, to, size_text(*bytes), (clock_.now() - start).count());
+    log_info("checkpoint {} is mirrored as {}: {} in {:.1f} s", from, to, size_text(*bytes),
+             (clock_.now() - start).count());
   }
   succeeded(to);
 }
