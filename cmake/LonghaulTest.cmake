@@ -1,21 +1,21 @@
 # Programs of tests, and the entries of ctest that run them.
 #
-# What some tests need and a machine may lack, and how such tests are named, as gtest's filters have it. Each of them says
-# so by LONGHAUL_NEEDS (longhaul/testing/needs_fixture.h), which fails in an entry of other tests.
-set(LONGHAUL_NEED_genuine_files *Genuine*)             # files that TensorFlow and others wrote: LONGHAUL_FIXTURES
-set(LONGHAUL_NEED_fashion_mnist *FashionMnist*)        # Debian's dataset-fashion-mnist
+# What some tests need and a machine may lack, and how such tests are named, as gtest's filters have it. Each of them
+# says so by LONGHAUL_NEEDS (longhaul/testing/needs_fixture.h), which fails in an entry of other tests.
+set(LONGHAUL_NEED_genuine_files *Genuine*)              # files that TensorFlow and others wrote: LONGHAUL_FIXTURES
+set(LONGHAUL_NEED_fashion_mnist *FashionMnist*)         # Debian's dataset-fashion-mnist
 set(LONGHAUL_NEED_system_calls *Uring*:RefusedCalls.*)  # io_uring, and filters of system calls
-set(LONGHAUL_NEED_disk *FromTheDisk*)                  # temporary files that are not in memory
-set(LONGHAUL_NEED_plain_memory *Memory*:Hostile*)      # memory that no sanitizer takes; a build without one has it
-set(LONGHAUL_NEED_tensorflow *)                        # the running original: LONGHAUL_TENSORFLOW
+set(LONGHAUL_NEED_disk *FromTheDisk*)                   # temporary files that are not in memory
+set(LONGHAUL_NEED_plain_memory *Memory*:Hostile*)       # memory that no sanitizer takes; a build without one has it
 
-# longhaul_test_program(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [ON_TORCH]): a program of tests that ctest does
-# not know yet, with the precompiled headers of all tests, or of those that include libtorch's.
+# longhaul_test_program(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [ON_TORCH]): a program of tests that
+# ctest does not know yet, with the precompiled headers of all tests, or of those that include libtorch's.
 function(longhaul_test_program name)
   cmake_parse_arguments(ARG "ON_TORCH" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} $<TARGET_OBJECTS:skipped_tests>)
   list(TRANSFORM ARG_DEPENDS PREPEND longhaul::)
-  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LINK} fmt::fmt longhaul_flags GTest::gmock GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LINK} fmt::fmt longhaul_flags GTest::gmock
+                        GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${LONGHAUL_TEST_OPTIONS})
   if(ARG_ON_TORCH)
     target_precompile_headers(${name} REUSE_FROM precompiled_for_torch_tests)
@@ -37,9 +37,10 @@ function(longhaul_test_entry entry program need filter)
   endif()
 endfunction()
 
-# longhaul_test(NAME ... [NEEDS need ...] [ALL_NEED need]): a program as above, and ctest runs it. Those of its tests that need
-# something are an entry NAME_NEED, so that ctest shows them as skipped where it is lacking, and the others not; where all of
-# them need it, NAME itself is shown so. A program that starts others (tests/process.cc) has the label "processes".
+# longhaul_test(NAME ... [NEEDS need ...] [ALL_NEED need]): a program as above, and ctest runs it. Those of its tests
+# that need something are an entry NAME_NEED, so that ctest shows them as skipped where it is lacking, and the others
+# not; where all of them need it, whatever their names and it are, NAME itself is shown so. A program that starts others
+# (tests/process.cc) has the label "processes".
 function(longhaul_test name)
   cmake_parse_arguments(ARG "ON_TORCH" "ALL_NEED" "SOURCES;DEPENDS;LINK;NEEDS" ${ARGN})
   set(torch "")
