@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# needs_test.sh PROGRAM: what ctest is told of tests that need something, and that no skipped test looks like a passed one
-# (tests/skipped_tests.cc, longhaul/testing/needs_fixture.h). PROGRAM is made of needs_program.cc.
+# needs_test.sh PROGRAM: what ctest is told of tests that need something, and that no skipped test looks like a passed
+# one (tests/skipped_tests.cc, longhaul/testing/needs_fixture.h). PROGRAM is made of needs_program.cc.
 set -euo pipefail
 program=$1
 unset LONGHAUL_TEST_NEED LONGHAUL_HAVE

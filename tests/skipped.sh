@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# skipped.sh FILE: which tests were skipped, and why: a line with their number, and one for each. FILE is what ctest has written
-# with --output-junit; a test that ends as skipped says why in lines "skipped: WHY".
+# skipped.sh FILE: which tests were skipped, and why: a line with their number, and one for each. FILE is what ctest has
+# written with --output-junit; a test that ends as skipped says why in lines "skipped: WHY".
 set -euo pipefail
 
 awk '
