@@ -108,6 +108,16 @@ TEST_F(ClipTest, AGlobalNormThatIsNotFiniteMakesAllNan) {
   }
 }
 
+// As TensorFlow 1.15.5 has it: what is infinite becomes NaN, what stands beside it 0, and other rows are as they are.
+TEST_F(ClipTest, AnInfinityAlongAnAxisIsOfItsRowAlone) {
+  for (float bad : {kInf, -kInf}) {
+    const Output x = ops::reshape(root_, floats({bad, 1, 3, 4}), {2, 2});
+    EXPECT_THAT(run(ops::clip_by_norm(root_, x, 1, {1})), ElementsAre(IsNan(), 0, FloatEq(0.6f), FloatEq(0.8f))) << bad;
+  }
+  const Output x = ops::reshape(root_, floats({1e30f, 1, 3, 4}), {2, 2});
+  EXPECT_THAT(run(ops::clip_by_norm(root_, x, 1, {1})), ElementsAre(0, 0, FloatEq(0.6f), FloatEq(0.8f)));
+}
+
 TEST_F(ClipTest, TheLimitMayBeATensor) {
   const Output limit = ops::placeholder(root_, kFloat, {}, "limit"), x = floats({3, 4});
   const Feeds feeds = {{limit, Tensor::scalar(1.f)}};
