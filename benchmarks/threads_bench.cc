@@ -26,7 +26,8 @@ class Neighbours {
         continue;
       }
       setsid();
-      for (volatile unsigned busy = 0;; busy = busy + 1) continue;
+      volatile unsigned busy = 0;
+      while (true) busy = busy + 1;
     }
   }
   ~Neighbours() {

@@ -76,13 +76,13 @@ Pair sample_operation() {
 void add_training_rows(std::vector<Row>& rows) {
   const MlpShape big = mlp_shape("mlp_784_256_128_10"), small = mlp_shape("mlp_64_32_10");
   const auto our_big = [=] { return GraphTraining::mlp(big); };
+  const auto our_cnn = [] { return GraphTraining::cnn(); };
   const auto our_small = [=] { return GraphTraining::mlp(small); };
   rows.push_back(training_row("mlp_784_256_128_10", "beside libtorch's modules, autograd and optim::SGD, one thread",
                               1.2, 500, our_big, [=] { return module_mlp(big); }));
   rows.push_back(training_row("mlp_64_32_10", "beside modules, autograd and optim::SGD", 1.8, 10000, our_small,
                               [=] { return module_mlp(small); }));
-  rows.push_back(
-      training_row("cnn", "beside modules, autograd and optim::SGD", 1.0, 30, GraphTraining::cnn, module_cnn));
+  rows.push_back(training_row("cnn", "beside modules, autograd and optim::SGD", 1.0, 30, our_cnn, module_cnn));
   rows.push_back(training_row("mlp_784_256_128_10_by_hand", "beside a step written by hand without a tape", 0.95, 500,
                               our_big, [=] { return manual_mlp(big); }));
   rows.push_back(training_row("mlp_64_32_10_by_hand", "beside a step written by hand without a tape", 0.85, 10000,
