@@ -87,8 +87,8 @@ void add_training_rows(std::vector<Row>& rows) {
                               our_big, [=] { return manual_mlp(big); }));
   rows.push_back(training_row("mlp_64_32_10_by_hand", "beside a step written by hand without a tape", 0.85, 10000,
                               our_small, [=] { return manual_mlp(small); }));
-  rows.push_back(training_row("cnn_by_hand", "beside a step written by hand without a tape", 0.97, 30,
-                              GraphTraining::cnn, manual_cnn));
+  rows.push_back(
+      training_row("cnn_by_hand", "beside a step written by hand without a tape", 0.97, 30, our_cnn, manual_cnn));
   rows.push_back({.name = "training/operation",
                   .what = "one operation of a plan, beside a direct call of at::add",
                   .unit = "ns",
