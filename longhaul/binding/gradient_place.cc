@@ -9,17 +9,24 @@
 namespace longhaul {
 namespace {
 
-// The first element of a contiguous tensor that is not zero.
+// Of an IEEE number, little-endian: of -0, too, which has its sign alone.
+bool is_zero(const unsigned char* element, size_t width) {
+  const bool rest = std::any_of(element, element + width - 1, [](unsigned char byte) { return byte != 0; });
+  return !rest && (element[width - 1] & 0x7f) == 0;
+}
+
+// The first element of a contiguous tensor of floats that is not zero.
 std::optional<int64_t> first_nonzero(const at::Tensor& tensor) {
-  constexpr size_t kBlock = 4096;
+  constexpr size_t kBlock = 4096;  // a multiple of each element's size
   static constexpr unsigned char kZeros[kBlock] = {};
   const auto* bytes = static_cast<const unsigned char*>(tensor.data_ptr());
-  for (size_t offset = 0; offset < tensor.nbytes(); offset += kBlock) {
-    const size_t size = std::min(kBlock, tensor.nbytes() - offset);
-    if (std::memcmp(bytes + offset, kZeros, size) == 0) continue;
-    const auto* found =
-        std::find_if(bytes + offset, bytes + offset + size, [](unsigned char byte) { return byte != 0; });
-    return (found - bytes) / static_cast<int64_t>(tensor.element_size());
+  const size_t width = tensor.element_size();
+  for (size_t block = 0; block < tensor.nbytes(); block += kBlock) {
+    const size_t end = std::min(block + kBlock, tensor.nbytes());
+    if (std::memcmp(bytes + block, kZeros, end - block) == 0) continue;
+    for (size_t at = block; at < end; at += width) {
+      if (!is_zero(bytes + at, width)) return static_cast<int64_t>(at / width);
+    }
   }
   return std::nullopt;
 }
