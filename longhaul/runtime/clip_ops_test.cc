@@ -1,3 +1,4 @@
+#include "longhaul/ops/array_ops.h"
 #include "longhaul/ops/clip_ops.h"
 
 #include <gmock/gmock.h>
