@@ -1,4 +1,3 @@
-#include "longhaul/ops/array_ops.h"
 #include "longhaul/ops/clip_ops.h"
 
 #include <gmock/gmock.h>
@@ -7,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "longhaul/ops/array_ops.h"
 #include "longhaul/ops/gradients.h"
 #include "longhaul/ops/math_ops.h"
 #include "longhaul/runtime/install.h"

@@ -65,6 +65,7 @@ std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& o
     if (!take_or_restore(*session, options)) initialize(*session, options);
     initialize_missing(*session, options.init_feed_dict);
     check_initialized(*session, options);
+    if (!restored_from_.empty()) log_info("Restored model from {}", restored_from_);
   } catch (...) {
     close_quietly(*session);
     throw;

@@ -54,7 +54,9 @@ TEST_F(SessionManagerTest, ARestoredModelIsNotInitialised) {  // SM-11, SM-15
   Saver restarted({.graph = &graph, .name = "restarted"});
   prepare.saver = &restarted;
   SessionManager restarted_manager = manager();
+  const LogRecorder log;
   const auto session = restarted_manager.prepare_session(prepare);
+  EXPECT_THAT(log.text(LogLevel::kInfo), HasSubstr("Restored model from " + prefix + "\n"));
   EXPECT_EQ(value(*session, v), 1);
   EXPECT_EQ(value(*session, w), 1);
   EXPECT_FALSE(called);
