@@ -43,9 +43,14 @@ class LogOfAProcess : public ::testing::Test {
     const int inside = open(ptsname(terminal), O_RDWR | O_NOCTTY);
     dup2(inside, STDERR_FILENO);
     log_warning("of a risk");
-    char text[1000];
-    const ssize_t count = read(terminal, text, sizeof text);
-    exit(write(outside, text, static_cast<size_t>(count)) == count ? 0 : 1);
+    std::string text;
+    while (!text.ends_with("\n")) {
+      char part[1000];
+      const ssize_t count = read(terminal, part, sizeof part);
+      if (count <= 0) exit(1);
+      text.append(part, static_cast<size_t>(count));
+    }
+    exit(write(outside, text.data(), text.size()) == static_cast<ssize_t>(text.size()) ? 0 : 1);
   }
 };
 
