@@ -142,6 +142,11 @@ class DirectRun : public CompiledRun {
 };
 
 DirectSession::DirectSession(Graph& graph, const SessionOptions& options)
+    : DirectSession(graph, options, std::make_shared<ServerState>(options.snapshot_memory)) {
+  state_->owns_server = true;
+}
+
+DirectSession::DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<ServerState> server)
     : Session(graph), state_(std::make_shared<State>()) {
   int cpus = 1;
   for (const auto& [type, count] : options.device_count) {
@@ -151,7 +156,7 @@ DirectSession::DirectSession(Graph& graph, const SessionOptions& options)
   }
   if (cpus < 1) throw InvalidArgumentError(fmt::format("device_count: {} CPU devices; at least one is needed", cpus));
   set_intra_op_threads(options.intra_op_parallelism_threads);
-  state_->resources = std::make_unique<SessionResources>(cpus, FileSystem::real(), options.snapshot_memory);
+  state_->resources = std::make_unique<SessionResources>(cpus, FileSystem::real(), std::move(server));
   state_->default_timeout = options.operation_timeout;
 }
 
@@ -189,23 +194,29 @@ void DirectSession::stop_watching() {
 }
 
 void DirectSession::close() {
-  constexpr Seconds kLongestStep{600};
   if (state_->closed.exchange(true)) return;
   withdraw_step_fetch();
-  state_->resources->variables().snapshot_limit().close();
-  state_->resources->cancellation().cancel("the session was closed (Session::Close)");
+  SessionResources& resources = *state_->resources;
+  if (state_->owns_server) resources.variables().snapshot_limit().close();
+  resources.cancellation().cancel("the session was closed (Session::Close)");
+  if (!wait_for_runs() || !state_->owns_server) return;
+  resources.variables().clear();
+  resources.host_resources().clear();
+}
+
+bool DirectSession::wait_for_runs() {
+  constexpr Seconds kLongestStep{600};
   const Seconds deadline = Clock::real().now() + kLongestStep;
   const auto busy = [](const State::RunCount& count) { return count.running.load() > 0; };
   while (std::any_of(state_->run_counts.begin(), state_->run_counts.end(), busy)) {
     if (Clock::real().now() > deadline) {
       log_error("a session was closed while a run of it is still busy after {} s; its memory is kept",
                 kLongestStep.count());
-      return;
+      return false;
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  state_->resources->variables().clear();
-  state_->resources->host_resources().clear();
+  return true;
 }
 
 std::vector<Tensor> DirectSession::do_run(const Request& request, std::span<const Tensor* const> feed_values,

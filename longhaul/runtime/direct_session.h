@@ -17,11 +17,15 @@ namespace longhaul {
 
 class DirectRun;
 
-// A session in this process: plans are compiled once for each set of fetches and feeds, variables live here.
+// A session in this process: plans are compiled once for each set of fetches and feeds. Variables live here, or where
+// several sessions share them, in a ServerState.
 class DirectSession : public Session, public StepWatching {
  public:
   // The graph must outlive the session. InvalidArgumentError: options that this machine cannot have.
   DirectSession(Graph& graph, const SessionOptions& options);
+  // One of several that share a server's variables and resources: close() ends its own runs and leaves these alone. So
+  // a step of it that waits for a snapshot's memory, whose limit is the server's, is waited for.
+  DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<ServerState> server);
   ~DirectSession() override;
 
   void fetch_with_next_step(StepFetch request) override;
@@ -45,6 +49,7 @@ class DirectSession : public Session, public StepWatching {
   // What runs under way need; callables keep it alive when the session is gone.
   struct State {
     std::unique_ptr<SessionResources> resources;
+    bool owns_server = false;  // and clears it at the end
     Seconds default_timeout{0};
     std::atomic<bool> closed{false};
     // Runs under way, each callable's in one of these: threads that run different ones do not share a cache line.
@@ -62,6 +67,8 @@ class DirectSession : public Session, public StepWatching {
   };
   // Counts a run; throws if the session is closed.
   class Running;
+
+  bool wait_for_runs();  // false: one takes too long
 
   std::shared_ptr<State> state_;
   std::mutex mutex_;
