@@ -143,6 +143,13 @@ TEST_F(TraceTest, WhatGoesAlongWithAStepIsInItsTrace) {
   EXPECT_EQ(node(trace_train(), "sum").output_size(), 1);
 }
 
+TEST_F(TraceTest, ARunOfConstantsHasADeviceOnWhichNothingRan) {
+  const proto::RunMetadata metadata = trace({ops::constant(root_, 1.f)});
+  ASSERT_EQ(metadata.step_stats().dev_stats_size(), 1);
+  EXPECT_EQ(metadata.step_stats().dev_stats(0).device(), kFirstCpu);
+  EXPECT_EQ(metadata.step_stats().dev_stats(0).node_stats_size(), 0);
+}
+
 TEST_F(TraceTest, ThePartitionGraphIsWhatTheRunNeeded) {
   proto::RunMetadata metadata;
   session_.run(train_, {{x_, ones_}}, {.output_partition_graphs = true}, &metadata);

@@ -92,6 +92,7 @@ proto::StepStats step_stats(const StepTrace& trace) {
     set_times(traced, trace.wall_time, stats);
     set_results(traced, stats);
   }
+  if (devices.empty()) devices[full_device_name("")];  // nothing but constants and what was fed
   proto::StepStats all;
   for (auto& [name, device] : devices) {
     device.set_device(name);
