@@ -241,16 +241,15 @@ TEST_F(FallBackTest, AFileOfPinsRemovesNothingElsewhere) {
   EXPECT_TRUE(std::filesystem::exists(elsewhere.file("thesis.tex")));
 }
 
-// One whose newest checkpoint cannot be restored, as `error` says.
+// One whose first `count` restores, from the newest checkpoint on, fail as `error` says.
 class FailingRestoreTest : public FallBackTest {
  protected:
   template <typename Error>
-  void fail_restores_of(const std::string& checkpoint, Error error) {
-    options.session_factory = [this, checkpoint, error](const std::string&, Graph& made_for, const SessionOptions&) {
+  void fail_restores(int count, Error error) {
+    options.session_factory = [this, count, error](const std::string&, Graph& made_for, const SessionOptions&) {
       auto session = make_scripted_session(made_for, server);
-      session->on("RestoreV2", [=](const Operation& op, const std::vector<Tensor>& inputs) {
-        if (inputs[0].item<std::string>().ends_with(checkpoint)) throw error;
-        return restore_tensors(op, inputs);
+      session->before_each_run([=, restores = 0](int, const Session::Request& request) mutable {
+        if (request.fetches[0].op.name() == "save/restore_all" && restores++ < count) throw error;
       });
       return session;
     };
@@ -260,7 +259,7 @@ class FailingRestoreTest : public FallBackTest {
 TEST_F(FailingRestoreTest, TheNewestIsPassedOverWhateverItThrowsAndNotRenamed) {
   lock();
   const auto falls_back = [&](auto error) {
-    fail_restores_of("model-3", error);
+    fail_restores(1, error);
     const LogRecorder log;
     EXPECT_EQ(restored(), 2);
     EXPECT_THAT(log.text(LogLevel::kError), AllOf(HasSubstr("model-3"), HasSubstr(error.what())));
@@ -273,7 +272,7 @@ TEST_F(FailingRestoreTest, TheNewestIsPassedOverWhateverItThrowsAndNotRenamed) {
 }
 
 TEST_F(FailingRestoreTest, WhereAllFailTheFirstOnesErrorIsThrown) {
-  fail_restores_of("", std::bad_alloc());
+  fail_restores(3, std::bad_alloc());
   EXPECT_THAT(error_of([&] { restored(); }), AllOf(HasSubstr("model-3"), HasSubstr("bad_alloc")));
   EXPECT_THROW(restored(), ResourceExhaustedError);
 }

@@ -16,8 +16,8 @@ class GlobalStepWaiterTest : public HookTest {
   GlobalStepWaiterTest() {
     session = make_scripted_session(graph, server_);
     session->before_each_run([this](int number, const Session::Request&) {
-      MutexLock lock(server_->mutex);
-      server_->values["global_step"] = Tensor::scalar<int64_t>(400 * (number + 1));
+      const auto steps = Tensor::scalar<int64_t>(400 * (number + 1));
+      others_->run(step.initializer(), {{step.initial_value(), steps}});
     });
   }
   // How often the hook looks at the step, and how long it waits, before the first run.
@@ -34,6 +34,7 @@ class GlobalStepWaiterTest : public HookTest {
     return {looks, passing_.now() - start};
   }
   const std::shared_ptr<ScriptedSession::Variables> server_ = std::make_shared<ScriptedSession::Variables>();
+  const std::unique_ptr<Session> others_ = make_scripted_session(graph, server_);
   FakeClock passing_{FakeClock::Waits::kPassTime};
 };
 

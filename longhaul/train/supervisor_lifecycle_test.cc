@@ -280,8 +280,8 @@ class TwoSupervisorsTest : public SupervisorFixture {
   }
   float value(Session& session, const Output& output) { return session.run(output).item<float>(); }
 
-  Variable v = ops::variable(root.with_device("/job:ps"), "v", Tensor::scalar(1.0f));
-  Variable w = ops::local_variable(root.with_device("/job:worker"), "w", v);
+  Variable v = ops::variable(root.with_device("/job:localhost"), "v", Tensor::scalar(1.0f));
+  Variable w = ops::local_variable(root.with_device("/job:localhost"), "w", v);
   Output add_one = ops::assign_add(root, v, ops::constant(root, 1.0f));
 };
 

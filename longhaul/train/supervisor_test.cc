@@ -311,7 +311,7 @@ TEST_F(SupervisorTest, ALogdirThatCannotBeWrittenIsAnErrorAtOnce) {
 class OtherSupervisorTest : public SupervisorFixture {
  protected:
   OtherSupervisorTest() { options.is_chief = false; }
-  Variable v = ops::variable(root.with_device("/job:ps"), "v", Tensor::scalar(1.0f));
+  Variable v = ops::variable(root.with_device("/job:localhost"), "v", Tensor::scalar(1.0f));
 };
 
 TEST_F(OtherSupervisorTest, VariablesNeedADevice) {  // SV-8
