@@ -29,7 +29,44 @@ bool feeds_all(const Session::Request& request, const std::vector<Output>& fetch
   return true;
 }
 
+ScriptedSession::Engine& engine() {
+  static auto* const engine = new ScriptedSession::Engine;
+  return *engine;
+}
+
+std::vector<Fetch> fetches_of(const Session::Request& request) {
+  std::vector<Fetch> fetches;
+  for (const Fetch::Target& target : request.fetches) {
+    fetches.push_back(target.is_operation() ? Fetch(target.op) : Fetch(target.output()));
+  }
+  return fetches;
+}
+
+std::vector<Tensor> run_on_engine(Session& session, const Session::Request& request,
+                                  std::span<const Tensor* const> feed_values, proto::RunMetadata* metadata) {
+  Feeds feeds;
+  for (size_t i = 0; i < request.feeds.size(); ++i) feeds.emplace_back(request.feeds[i], *feed_values[i]);
+  return session.run(fetches_of(request), feeds, request.options, metadata);
+}
+
 }  // namespace
+
+void ScriptedSession::run_on(Engine chosen) {
+  engine() = std::move(chosen);
+}
+
+bool ScriptedSession::runs_on_engine() {
+  return engine().new_session != nullptr;
+}
+
+ScriptedSession::Variables::Variables() : server(runs_on_engine() ? engine().new_server() : nullptr) {}
+
+ScriptedSession::ScriptedSession(Graph& graph, std::shared_ptr<Variables> variables)
+    : Session(graph),
+      variables_(std::move(variables)),
+      engine_(runs_on_engine() ? engine().new_session(graph, variables_->server) : nullptr) {}
+
+ScriptedSession::~ScriptedSession() = default;
 
 struct ScriptedSession::Compiled : CompiledRun {
   Compiled(ScriptedSession& session, Request request) : session(session), request(std::move(request)) {}
@@ -40,15 +77,36 @@ struct ScriptedSession::Compiled : CompiledRun {
   const Request request;
 };
 
+struct ScriptedSession::CompiledByEngine : CompiledRun {
+  CompiledByEngine(ScriptedSession& session, Request request)
+      : session(session),
+        request(std::move(request)),
+        run(session.engine_->make_callable(fetches_of(this->request),
+                                           {this->request.feeds.begin(), this->request.feeds.end()})) {}
+  void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
+    session.begin_run(request);
+    run.call(feeds, results);
+  }
+  ScriptedSession& session;
+  const Request request;
+  const Callable run;
+};
+
 std::shared_ptr<CompiledRun> ScriptedSession::do_make_callable(const Request& request) {
+  if (engine_) return std::make_shared<CompiledByEngine>(*this, request);
   return std::make_shared<Compiled>(*this, request);
 }
 
-int ScriptedSession::count_run(const Request& request) {
-  MutexLock lock(mutex_);
-  if (closed_) throw FailedPreconditionError("Attempted to use a closed Session.");
-  if (request.options.snapshot) ++snapshot_runs_;
-  return runs_++;
+int ScriptedSession::begin_run(const Request& request) {
+  int number = 0;
+  {
+    MutexLock lock(mutex_);
+    if (closed_) throw FailedPreconditionError("Attempted to use a closed Session.");
+    if (request.options.snapshot) ++snapshot_runs_;
+    number = runs_++;
+  }
+  if (hook_) hook_(number, request);
+  return number;
 }
 
 StepFetch ScriptedSession::take_step_fetch(const Request& request) {
@@ -59,8 +117,14 @@ StepFetch ScriptedSession::take_step_fetch(const Request& request) {
 
 std::vector<Tensor> ScriptedSession::do_run(const Request& request, std::span<const Tensor* const> feed_values,
                                             proto::RunMetadata* metadata) {
-  const int number = count_run(request);
-  if (hook_) hook_(number, request);
+  const int number = begin_run(request);
+  if (engine_) return run_on_engine(*engine_, request, feed_values, metadata);
+  return interpret(number, request, feed_values, metadata);
+}
+
+std::vector<Tensor> ScriptedSession::interpret(int number, const Request& request,
+                                               std::span<const Tensor* const> feed_values,
+                                               proto::RunMetadata* metadata) {
   const StepFetch step_fetch = take_step_fetch(request);
   std::vector<Tensor> results, along;
   StepTrace trace{.wall_time = 1.6e9 + number};
@@ -101,20 +165,41 @@ bool ScriptedSession::step_fetch_pending() const {
 }
 
 void ScriptedSession::fetch_with_next_step(StepFetch request) {
-  MutexLock lock(mutex_);
-  step_fetch_ = std::move(request);
+  int number = 0;
+  {
+    MutexLock lock(mutex_);
+    step_fetch_ = request;
+    number = ++step_fetches_;
+  }
+  if (!engine_) return;
+  engine_->fetch_with_next_step(
+      {request.fetches, [this, number, done = request.done](std::vector<Tensor> values, std::exception_ptr error) {
+         {
+           MutexLock lock(mutex_);
+           if (number == step_fetches_) step_fetch_ = {};
+         }
+         done(std::move(values), error);
+       }});
 }
 
 void ScriptedSession::withdraw_step_fetch() {
+  if (engine_) engine_->withdraw_step_fetch();
   MutexLock lock(mutex_);
   step_fetch_ = {};
+}
+
+std::shared_ptr<Snapshots> ScriptedSession::snapshots() {
+  return engine_ ? engine_->snapshots() : Session::snapshots();
 }
 
 void ScriptedSession::close() {
   cancellation_.cancel("the session was closed (Session::Close)");
-  MutexLock lock(mutex_);
-  closed_ = true;
-  step_fetch_ = {};
+  {
+    MutexLock lock(mutex_);
+    closed_ = true;
+    step_fetch_ = {};
+  }
+  if (engine_) engine_->close();
 }
 
 }  // namespace longhaul::testing

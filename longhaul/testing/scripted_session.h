@@ -21,18 +21,32 @@ namespace longhaul::testing {
 //
 // Traces have made-up times: run number n, from 0 on, begins 1.6e9 + n seconds after 1970, and each operation takes
 // 10 us.
+//
+// In a program that says run_on() the sessions of an engine do the work, and the interpreter none. Hooks and counts are
+// the same there; handlers, which an engine does not need, and made-up times are not.
 class ScriptedSession : public Session {
  public:
+  // Another kind of session, those of one server sharing their variables and resources.
+  struct Engine {
+    std::function<std::shared_ptr<void>()> new_server;
+    std::function<std::unique_ptr<Session>(Graph& graph, const std::shared_ptr<void>& server)> new_session;
+  };
+  // Before there is a session, or Variables.
+  static void run_on(Engine engine);
+  static bool runs_on_engine();
+
   struct Variables {
+    Variables();
     Mutex mutex;
     std::map<std::string, Tensor> values GUARDED_BY(mutex);
     ResourceMap resources;
+    const std::shared_ptr<void> server;  // the engine's
   };
   using Handler = std::function<std::vector<Tensor>(const Operation& op, const std::vector<Tensor>& inputs)>;
   using Hook = std::function<void(int run, const Request& request)>;
 
-  explicit ScriptedSession(Graph& graph, std::shared_ptr<Variables> variables = std::make_shared<Variables>())
-      : Session(graph), variables_(std::move(variables)) {}
+  explicit ScriptedSession(Graph& graph, std::shared_ptr<Variables> variables = std::make_shared<Variables>());
+  ~ScriptedSession() override;
 
   // Set these before the first run. The hook is called before each run, from 0 on, outside all locks: it may throw, or
   // block.
@@ -46,6 +60,7 @@ class ScriptedSession : public Session {
 
   void fetch_with_next_step(StepFetch request) override;
   void withdraw_step_fetch() override;
+  std::shared_ptr<Snapshots> snapshots() override;
   void close() override;
 
  protected:
@@ -55,8 +70,11 @@ class ScriptedSession : public Session {
 
  private:
   struct Compiled;
+  struct CompiledByEngine;
 
-  int count_run(const Request& request);
+  int begin_run(const Request& request);  // its number
+  std::vector<Tensor> interpret(int number, const Request& request, std::span<const Tensor* const> feed_values,
+                                proto::RunMetadata* metadata);
   StepFetch take_step_fetch(const Request& request);
 
   const std::shared_ptr<Variables> variables_;
@@ -69,6 +87,9 @@ class ScriptedSession : public Session {
   int snapshot_runs_ GUARDED_BY(mutex_) = 0;
   bool closed_ GUARDED_BY(mutex_) = false;
   StepFetch step_fetch_ GUARDED_BY(mutex_);
+  int step_fetches_ GUARDED_BY(mutex_) = 0;  // how many were asked for
+
+  const std::unique_ptr<Session> engine_;  // null: the interpreter runs it
 };
 
 }  // namespace longhaul::testing

@@ -1,0 +1,39 @@
+// The tests of `train` once more, on the sessions that users have: each ScriptedSession runs on a DirectSession here.
+// A test that cannot says why: if (ScriptedSession::runs_on_engine()) GTEST_SKIP() << "...".
+#include <gmock/gmock.h>
+
+#include "longhaul/ops/state_ops.h"
+#include "longhaul/runtime/direct_session.h"
+#include "longhaul/testing/scripted_session.h"
+
+namespace longhaul {
+namespace {
+
+testing::ScriptedSession::Engine direct_sessions() {
+  return {.new_server = [] { return std::make_shared<ServerState>(); },
+          .new_session = [](Graph& graph, const std::shared_ptr<void>& server) -> std::unique_ptr<Session> {
+            return std::make_unique<DirectSession>(graph, SessionOptions{.device_count = {{"CPU", 2}}},
+                                                   std::static_pointer_cast<ServerState>(server));
+          }};
+}
+
+TEST(TrainOnEngine, TheInterpreterDoesNothing) {
+  Graph graph;
+  const Variable v = ops::variable(Scope(graph), "v", Tensor::scalar(2.f));
+  const auto server = std::make_shared<testing::ScriptedSession::Variables>();
+  testing::ScriptedSession one(graph, server), other(graph, server);
+  one.run(v.initializer());
+  EXPECT_EQ(other.run(v).item<float>(), 2);
+  EXPECT_EQ(other.runs(), 1);
+  MutexLock lock(server->mutex);
+  EXPECT_TRUE(server->values.empty());
+}
+
+}  // namespace
+}  // namespace longhaul
+
+int main(int argc, char** argv) {
+  testing::InitGoogleMock(&argc, argv);
+  longhaul::testing::ScriptedSession::run_on(longhaul::direct_sessions());
+  return RUN_ALL_TESTS();
+}
