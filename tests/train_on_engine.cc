@@ -1,5 +1,4 @@
 // The tests of `train` once more, on the sessions that users have: each ScriptedSession runs on a DirectSession here.
-// A test that cannot says why: if (ScriptedSession::runs_on_engine()) GTEST_SKIP() << "...".
 #include <gmock/gmock.h>
 
 #include "longhaul/ops/state_ops.h"
