@@ -36,7 +36,7 @@ void add_flags(CLI::App& app, TrainingOptions& options) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--seed", options.seed, "Of the initial weights and the order of the examples")
       ->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "For one operation; 0: one for mlp, all cores for cnn")
+  app.add_option("--threads", options.threads, "For one operation; 0: what the library chooses")
       ->check(CLI::Range(0, 1024));
 }
 

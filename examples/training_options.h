@@ -18,7 +18,7 @@ struct TrainingOptions {
   double save_summaries_secs = 10;
   int64_t digest_steps = 0;  // between digests of the weights; 0: none
   uint64_t seed = 1;
-  int threads = 0;  // 0: what suits the model
+  int threads = 0;  // 0: what the library chooses
 };
 
 // What that of the training in plain libtorch says.

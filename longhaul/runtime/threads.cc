@@ -4,9 +4,9 @@
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <mutex>
-#include <thread>
 
 #include "longhaul/base/log.h"
 #include "longhaul/io/process_limits.h"
@@ -38,7 +38,7 @@ std::string variable_that_says() {
 
 ThreadFacts facts_of_process() {
   return {.libtorch = at::get_num_threads(),
-          .by_default = static_cast<int>(std::thread::hardware_concurrency()),
+          .by_default = at::intraop_default_num_threads(),
           .usable = usable_processors(),
           .blas_has_own_threads = blas_has_own_threads(),
           .said_by = variable_that_says()};
@@ -61,7 +61,8 @@ ThreadChoice choose_threads(const ThreadFacts& facts) {
   };
   if (!facts.said_by.empty()) return {0, fmt::format("{}: {} is set", text(facts.libtorch), facts.said_by)};
   if (facts.libtorch != facts.by_default) return {0, text(facts.libtorch) + ", as libtorch is set"};
-  if (!facts.blas_has_own_threads || facts.usable == 1) return {facts.usable, text(facts.usable)};
+  const int all = std::min(facts.by_default, facts.usable);
+  if (!facts.blas_has_own_threads || facts.usable == 1) return {all, text(all)};
   return {1, text(1) +
                  ": OpenBLAS has threads of its own, and with libtorch's beside them most trainings are slower. "
                  "set_intra_op_threads() sets another number"};

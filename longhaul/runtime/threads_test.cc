@@ -23,6 +23,17 @@ TEST(ChooseThreads, AllProcessorsThatMayBeUsedElse) {
   EXPECT_EQ(choice.why, "an operation uses 6 threads, the process may use 6 processors");
 }
 
+TEST(ChooseThreads, OneForEachCoreWhereEachHasTwoProcessors) {
+  EXPECT_EQ(choose_threads({.libtorch = 4, .by_default = 4, .usable = 8}).threads, 4);
+}
+
+TEST(ChooseThreads, OpenBlasIsSetThoughLibtorchUsesOneThreadByItself) {
+  const ThreadChoice choice =
+      choose_threads({.libtorch = 1, .by_default = 1, .usable = 2, .blas_has_own_threads = true});
+  EXPECT_EQ(choice.threads, 1);
+  EXPECT_THAT(choice.why, HasSubstr("OpenBLAS"));
+}
+
 TEST(ChooseThreads, NothingWhereTheProgramHasChosen) {
   const ThreadChoice choice =
       choose_threads({.libtorch = 3, .by_default = 8, .usable = 8, .blas_has_own_threads = true});
