@@ -61,7 +61,7 @@ ThreadChoice choose_threads(const ThreadFacts& facts) {
   };
   if (!facts.said_by.empty()) return {0, fmt::format("{}: {} is set", text(facts.libtorch), facts.said_by)};
   if (facts.libtorch != facts.by_default) return {0, text(facts.libtorch) + ", as libtorch is set"};
-  const int all = std::min(facts.by_default, facts.usable);
+  const int all = facts.by_default > 1 ? std::min(facts.by_default, facts.usable) : facts.usable;
   if (!facts.blas_has_own_threads || facts.usable == 1) return {all, text(all)};
   return {1, text(1) +
                  ": OpenBLAS has threads of its own, and with libtorch's beside them most trainings are slower. "

@@ -8,11 +8,10 @@ namespace longhaul {
 // whole process; at its best set once, before the first session.
 //
 // `threads` of 0: the library chooses, once, at the first session of the process, and the log says what:
-//   - one thread, where OpenBLAS keeps threads of its own (Debian's default): beside libtorch's they are slower than
-//   one
-//     thread is;
-//   - else as many as libtorch uses by default, one for each core of the machine, but no more than the process may use
-//     processors (usable_processors).
+//   - one thread, where OpenBLAS keeps threads of its own (Debian's default): beside libtorch's they make most
+//     trainings slower;
+//   - else as many as libtorch uses by default, one for each core, but no more than the process may use processors
+//     (usable_processors). Where libtorch counts a single core, as in some virtual machines, each processor is one.
 // It leaves alone what the program has set (at::set_num_threads with another number than libtorch's default), or the
 // environment (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS). The choice is the same at each start on a
 // machine, and part of the record that goes with a checkpoint.

@@ -27,6 +27,10 @@ TEST(ChooseThreads, OneForEachCoreWhereEachHasTwoProcessors) {
   EXPECT_EQ(choose_threads({.libtorch = 4, .by_default = 4, .usable = 8}).threads, 4);
 }
 
+TEST(ChooseThreads, OneForEachProcessorWhereLibtorchSeesASingleCore) {
+  EXPECT_EQ(choose_threads({.libtorch = 1, .by_default = 1, .usable = 2}).threads, 2);
+}
+
 TEST(ChooseThreads, OpenBlasIsSetThoughLibtorchUsesOneThreadByItself) {
   const ThreadChoice choice =
       choose_threads({.libtorch = 1, .by_default = 1, .usable = 2, .blas_has_own_threads = true});
