@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <string_view>
 
@@ -48,6 +49,7 @@ bool print_row(const Row& row, bool json) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  setenv("LONGHAUL_LOG_LEVEL", "warning", /*overwrite=*/0);  // what is printed is a table
   Arguments arguments;
   if (!parse(argc, argv, arguments)) return 2;
 
