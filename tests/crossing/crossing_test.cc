@@ -10,7 +10,6 @@
 #include <map>
 #include <regex>
 #include <sstream>
-#include <thread>
 
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -72,14 +71,14 @@ class Crossing : public ::testing::TestWithParam<Kind> {
     return losses_of(training->output());
   }
 
-  // What is saved while a training goes on may not be there yet.
-  bool is_saved(int64_t step) const {
+  // What is saved while a training goes on may not be there yet. Ends when the training does.
+  bool is_saved(int64_t step, Process& training) const {
     const std::string line = "model.ckpt-" + std::to_string(step) + "\"";
     for (int tries = 0; tries < 600; ++tries) {
       std::ostringstream state;
       state << std::ifstream(logdir_ + "/checkpoint").rdbuf();
       if (state.str().find(line) != std::string::npos) return true;
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      if (!training.runs_for(std::chrono::milliseconds(100))) return false;
     }
     return false;
   }
@@ -92,7 +91,7 @@ class Crossing : public ::testing::TestWithParam<Kind> {
     }
     auto training = start(side, logdir_, stretch.ends, stretch.saved - stretch.begins);
     EXPECT_TRUE(training->prints("holds")) << training->errors();
-    EXPECT_TRUE(is_saved(stretch.saved));
+    EXPECT_TRUE(is_saved(stretch.saved, *training)) << training->errors();
     training->send(SIGKILL);
     EXPECT_EQ(training->wait(), 128 + SIGKILL);
     return training->output();

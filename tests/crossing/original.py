@@ -4,8 +4,8 @@
 """
 
 import os
+import signal
 import sys
-import time
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
@@ -69,7 +69,7 @@ class Training:
 
 def hold():
     say("holds")
-    time.sleep(3600)
+    signal.pause()
 
 
 def run_supervised(training, logdir, last, every):
