@@ -133,10 +133,21 @@ bool SessionManager::restore(Session& session, const PrepareOptions& options) {
   return true;
 }
 
+// Whoever did not mean to begin anew sees what is there.
+void SessionManager::warn_of_passed_over(const std::string& state_file, const PrepareOptions& options) const {
+  const std::vector<std::string> there =
+      checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
+  if (there.empty()) return;
+  log_warning(
+      "There is no {}, and search_directory is off: training begins anew, though {} is there. Its files are replaced "
+      "as new checkpoints get their names",
+      state_file, there.front());
+}
+
 bool SessionManager::restore_newest(Session& session, const PrepareOptions& options) {
   const std::string state_file = join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile);
   if (!options.search_directory && !options_.files->exists(state_file)) {
-    log_info("There is no {}, and search_directory is off: nothing is restored.", state_file);
+    warn_of_passed_over(state_file, options);
     return false;
   }
   const FallBack fall_back = restore_newest_whole(*options.saver, session, fall_back_options(options));
@@ -158,7 +169,11 @@ FallBackOptions SessionManager::fall_back_options(const PrepareOptions& options)
 void SessionManager::wait_for_checkpoint(const PrepareOptions& options) const {
   if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
   const Seconds start = options_.coordinator.clock().now();
-  const auto is_there = [&] { return !search_for_recovery(fall_back_options(options)).candidates.empty(); };
+  const std::string state_file = join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile);
+  const auto is_there = [&] {
+    if (!options.search_directory && !options_.files->exists(state_file)) return false;
+    return !search_for_recovery(fall_back_options(options)).candidates.empty();
+  };
   while (!is_there()) {
     const Seconds waited = options_.coordinator.clock().now() - start;
     if (options.max_wait_secs && waited >= *options.max_wait_secs) return;

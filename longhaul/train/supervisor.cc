@@ -198,11 +198,14 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
                                             .init_fn = options_.init_fn});
 }
 
+void Supervisor::check_is_chief() const {
+  if (options_.is_chief) return;
+  throw FailedPreconditionError(
+      "Only chief supervisor can start standard services. Because only chief supervisors can write events.");
+}
+
 ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) const {
-  if (!options_.is_chief) {
-    throw FailedPreconditionError(
-        "Only chief supervisor can start standard services. Because only chief supervisors can write events.");
-  }
+  check_is_chief();
   return {.coord = coord_,
           .session = std::move(session),
           .writer = writer_,
@@ -219,7 +222,7 @@ ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) con
 }
 
 std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
-  auto shared = std::make_shared<ServiceContext>(service_context(session));
+  check_is_chief();
   if (options_.logdir.empty()) {
     log_warning(
         "Standard services need a 'logdir', and SupervisorOptions::logdir is empty: no checkpoints, summaries and step "
@@ -229,8 +232,7 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   }
   lock_logdir();
   start_mirror();
-  shared->journal = journal_;
-  const std::shared_ptr<const ServiceContext> context = std::move(shared);
+  const auto context = std::make_shared<const ServiceContext>(service_context(std::move(session)));
   std::vector<std::shared_ptr<LooperThread>> services;
   if (writer_ && context->global_step.valid()) {
     write_start(*writer_, read_global_step(*context->session, context->global_step));

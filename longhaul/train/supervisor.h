@@ -165,6 +165,7 @@ class Supervisor {
   }
 
  private:
+  void check_is_chief() const;
   void check_devices() const;
   void heed_preemption();
   void set_up_chief();
