@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "longhaul/ops/gradients.h"
 #include "longhaul/ops/init_ops.h"
 #include "longhaul/ops/slot_variable.h"
@@ -26,6 +28,13 @@ Tensor one_of(const Variable& counter) {
   if (counter.dtype() == kInt32) return Tensor::scalar<int32_t>(1);
   throw InvalidArgumentError(
       fmt::format("the global step must be int64 or int32, {} is {}", counter.name(), dtype_name(counter.dtype())));
+}
+
+// One that a float takes for 0 or infinity would end the training without a word.
+void check_is_float(const std::string& optimizer, const std::string& parameter, double number) {
+  const auto rounded = static_cast<float>(number);
+  const bool fits = std::isfinite(rounded) ? (rounded != 0 || number == 0) : !std::isfinite(number);
+  ops::check_argument(fits, optimizer, parameter, "within the range of a float, in which it is kept", number);
 }
 
 Operation add_one(const Scope& scope, const Variable& counter, const std::vector<Operation>& after,
@@ -108,6 +117,7 @@ Output Optimizer::hyper(const Hyperparameter& parameter, const std::string& name
   const auto [it, fresh] = hypers_.try_emplace({name, variable.dtype()});
   if (!fresh) return it->second;
   const double* number = parameter.number();
+  if (number != nullptr) check_is_float(name_, name, *number);
   const Hyperparameter rounded = number != nullptr ? Hyperparameter(static_cast<float>(*number)) : parameter;
   return it->second = rounded.as_tensor(*scope_, variable.dtype(), name);
 }

@@ -264,6 +264,16 @@ TEST_F(OptimizerTest, WhatAStepWaitsForIsNotWhatItsStateWaitsFor) {
   for (const Variable& state : adam.variables()) EXPECT_NO_THROW(session->run(state, {}, {.snapshot = true}));
 }
 
+TEST_F(OptimizerTest, NumbersThatAFloatDoesNotHaveAreRefused) {
+  const Variable w = variable("w", kStart, kDouble);
+  const Output loss = ops::sum(root_, ops::square(root_, w));
+  for (const double bad : {1e-60, 1e60}) {
+    EXPECT_THROW(GradientDescentOptimizer(bad).minimize(loss), InvalidArgumentError) << bad;
+    EXPECT_THROW(AdamOptimizer(0.1, 0.9, 0.999, bad).minimize(loss), InvalidArgumentError) << bad;
+  }
+  EXPECT_NO_THROW(GradientDescentOptimizer(0.0).minimize(loss));
+}
+
 TEST_F(OptimizerTest, FtrlRefusesNumbersOutOfRange) {
   for (const FtrlOptions& bad :
        {FtrlOptions{.learning_rate_power = 0.5}, FtrlOptions{.initial_accumulator_value = -1},
