@@ -7,6 +7,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/log.h"
+#include "longhaul/runtime/freed_memory.h"
 #include "longhaul/session/needed_operations.h"
 #include "longhaul/session/step_trace.h"
 
@@ -156,6 +157,7 @@ DirectSession::DirectSession(Graph& graph, const SessionOptions& options, std::s
   }
   if (cpus < 1) throw InvalidArgumentError(fmt::format("device_count: {} CPU devices; at least one is needed", cpus));
   set_intra_op_threads(options.intra_op_parallelism_threads);
+  keep_freed_memory();
   state_->resources = std::make_unique<SessionResources>(cpus, FileSystem::real(), std::move(server));
   state_->default_timeout = options.operation_timeout;
 }

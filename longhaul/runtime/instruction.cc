@@ -1,7 +1,6 @@
 #include "longhaul/runtime/instruction.h"
 
 #include <algorithm>
-#include <map>
 
 #include "longhaul/runtime/draw_generator.h"
 
@@ -9,57 +8,6 @@ namespace longhaul {
 namespace {
 
 using Source = AtenArgument::Source;
-
-// Operators whose out overload writes straight into the buffer; of many others it computes a new tensor and copies it.
-struct OutOverload {
-  const char* name;
-  const char* overload;
-  std::vector<c10::IValue> constants;
-};
-
-const std::map<std::string, OutOverload>& out_overloads() {
-  static const auto* table = new std::map<std::string, OutOverload>{
-      {"aten::add.Tensor", {"aten::add", "out", {}}},
-      {"aten::sub.Tensor", {"aten::sub", "out", {}}},
-      {"aten::mul.Tensor", {"aten::mul", "out", {}}},
-      {"aten::div.Tensor", {"aten::div", "out", {}}},
-      {"aten::mm", {"aten::mm", "out", {}}},
-      {"aten::bmm", {"aten::bmm", "out", {}}},
-      {"aten::addmm", {"aten::addmm", "out", {}}},
-      {"aten::relu", {"aten::clamp_min", "out", {0}}},
-      {"aten::threshold_backward", {"aten::threshold_backward", "grad_input", {}}},
-      {"aten::tanh", {"aten::tanh", "out", {}}},
-      {"aten::tanh_backward", {"aten::tanh_backward", "grad_input", {}}},
-      {"aten::sigmoid", {"aten::sigmoid", "out", {}}},
-      {"aten::sigmoid_backward", {"aten::sigmoid_backward", "grad_input", {}}},
-      {"aten::gelu", {"aten::gelu", "out", {}}},
-      {"aten::exp", {"aten::exp", "out", {}}},
-      {"aten::log", {"aten::log", "out", {}}},
-      {"aten::sqrt", {"aten::sqrt", "out", {}}},
-      {"aten::neg", {"aten::neg", "out", {}}},
-      {"aten::sum.dim_IntList", {"aten::sum", "IntList_out", {}}},
-      {"aten::mean.dim", {"aten::mean", "out", {}}},
-      {"aten::_softmax", {"aten::_softmax", "out", {}}},
-      {"aten::_log_softmax", {"aten::_log_softmax", "out", {}}},
-      {"aten::_softmax_backward_data", {"aten::_softmax_backward_data", "out", {}}},
-      {"aten::_log_softmax_backward_data", {"aten::_log_softmax_backward_data", "out", {}}},
-      {"aten::nll_loss_forward", {"aten::nll_loss_forward", "output", {}}},
-      {"aten::nll_loss_backward", {"aten::nll_loss_backward", "grad_input", {}}},
-      {"aten::max_pool2d_with_indices", {"aten::max_pool2d_with_indices", "out", {}}},
-      {"aten::max_pool2d_with_indices_backward", {"aten::max_pool2d_with_indices_backward", "grad_input", {}}},
-  };
-  return *table;
-}
-
-// The out overload, if this libtorch has it with the same arguments.
-std::optional<c10::OperatorHandle> find_out_overload(const std::string& type, const c10::FunctionSchema& functional) {
-  const auto it = out_overloads().find(type);
-  if (it == out_overloads().end()) return std::nullopt;
-  const auto handle = c10::Dispatcher::singleton().findSchema({it->second.name, it->second.overload});
-  if (!handle) return std::nullopt;
-  const size_t wanted = functional.arguments().size() + it->second.constants.size() + functional.returns().size();
-  return handle->schema().arguments().size() == wanted ? std::optional(*handle) : std::nullopt;
-}
 
 // Marks the input that is this slot, if one alone is.
 void mark_single_use(const std::vector<int>& inputs, int slot, std::vector<bool>* movable) {
@@ -122,7 +70,7 @@ void KernelInstruction::check(Frame& frame, SessionResources& resources) const {
 }
 
 bool AtenInstruction::uses_buffers(const Operation& op) {
-  return out_overloads().contains(op.type());
+  return has_out_overload(op.type());
 }
 
 AtenInstruction::AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output,
@@ -132,10 +80,8 @@ AtenInstruction::AtenInstruction(Operation op, AtenCall call, std::vector<int> i
       inputs_(std::move(inputs)),
       movable_(inputs_.size(), false),
       first_buffer_(first_buffer),
-      draw_(draw) {
-  out_op_ = find_out_overload(op.type(), call_.op.schema());
-  if (out_op_) out_constants_ = out_overloads().at(op.type()).constants;
-}
+      draw_(draw),
+      out_(find_out_overload(this->op().type(), call_.op.schema())) {}
 
 void AtenInstruction::allow_move(int slot) {
   mark_single_use(inputs_, slot, &movable_);
@@ -144,15 +90,15 @@ void AtenInstruction::allow_move(int slot) {
 void AtenInstruction::run(Frame& frame, SessionResources&) const {
   frame.stack.clear();
   if (draw_) seed_for_draw(frame.draws[*draw_].seed, frame.generator);
-  const bool into_buffers = out_op_ && frame.buffers[static_cast<size_t>(first_buffer_)].defined();
+  const bool into_buffers = out_ && frame.buffers[static_cast<size_t>(first_buffer_)].defined();
   for (const AtenArgument& argument : call_.arguments) push_argument(argument, frame);
   if (into_buffers) {
     push_buffers(frame);
-    out_op_->callBoxed(&frame.stack);
+    out_->op.callBoxed(&frame.stack);
   } else {
     call_.op.callBoxed(&frame.stack);
   }
-  pop_outputs(frame, out_op_ && !into_buffers);
+  pop_outputs(frame, out_ && !into_buffers);
 }
 
 void AtenInstruction::push_input(int input, Frame& frame) const {
@@ -193,7 +139,7 @@ void AtenInstruction::push_argument(const AtenArgument& argument, Frame& frame) 
 }
 
 void AtenInstruction::push_buffers(Frame& frame) const {
-  for (const c10::IValue& constant : out_constants_) frame.stack.push_back(constant);
+  for (const c10::IValue& constant : out_->constants) frame.stack.push_back(constant);
   for (int i = 0; i < op().num_outputs(); ++i) {
     at::Tensor& buffer = frame.buffers[static_cast<size_t>(first_buffer_ + i)];
     if (!VariableSlot::exclusive(buffer)) buffer = at::empty({0}, buffer.options());

@@ -11,6 +11,7 @@
 #include "longhaul/host/host_kernel.h"
 #include "longhaul/runtime/aten_call.h"
 #include "longhaul/runtime/kernel.h"
+#include "longhaul/runtime/out_overloads.h"
 
 namespace longhaul {
 
@@ -125,7 +126,7 @@ class HostInstruction : public Instruction {
 };
 
 // Calls an ATen operator, boxed, with the argument stack reused; into buffers of the frame where the operator has an
-// out overload that costs no more (kOutOverloads in the source).
+// out overload that costs no more (out_overloads.h).
 class AtenInstruction : public Instruction {
  public:
   // `first_buffer`: where its outputs' buffers are in the frame, if uses_buffers(). `draw`: which of the frame's draws
@@ -147,12 +148,11 @@ class AtenInstruction : public Instruction {
   }
 
   AtenCall call_;
-  std::optional<c10::OperatorHandle> out_op_;
-  std::vector<c10::IValue> out_constants_;  // after the arguments, before the buffers
   const std::vector<int> inputs_;
   std::vector<bool> movable_;
   const int first_buffer_;
   const std::optional<size_t> draw_;
+  const std::optional<OutOverload> out_;
 };
 
 }  // namespace longhaul
