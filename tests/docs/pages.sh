@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or says that it is a fragment;
-# the files that they link to or name are there; and lines end at column 120.
+# the files that they link to or name are there, and the headings and symbols that a link names in them; and lines end
+# at column 120.
 set -euo pipefail
 cd "$1"
-pages=(README.md CHANGELOG.md docs/*.md docs/formats/*.md)
+pages=(README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/*/*.md)
 status=0
 
 awk '
@@ -36,7 +37,41 @@ check_paths() {
   done
 }
 
+# anchors_of PAGE: what a link writes after the # for each of its headings.
+anchors_of() {
+  awk '/^ *```/ { fenced = !fenced } !fenced && /^#+ /' "$1" | sed -E 's/^#+ //; s/[^A-Za-z0-9_ -]//g; s/ /-/g' | tr '[:upper:]' '[:lower:]'
+}
+
+# [text](page.md#heading): the page has that heading.
+check_anchors() {
+  local line target page
+  while IFS=: read -r line target; do
+    page=${target%%#*}
+    page=${page:+$(dirname "$1")/$page}
+    page=${page:-$1}
+    if [ -e "$page" ] && ! anchors_of "$page" | grep -qxF -- "${target#*#}"; then
+      echo "$1:$line: $page has no heading for #${target#*#}"
+      status=1
+    fi
+  done < <(grep -noE '\]\([^): ]*#[^) ]+\)' "$1" | sed -E 's/\]\((.*)\)/\1/')
+}
+
+# [`Class::name`](file): the file has a word `name`. [`name.cc`](file) names the file itself.
+check_symbols() {
+  local line symbol path
+  while IFS='|' read -r line symbol path; do
+    path=$(dirname "$1")/$path
+    case $symbol in *.*) continue ;; esac
+    if [ -e "$path" ] && ! grep -qw -- "${symbol##*::}" "$path"; then
+      echo "$1:$line: $path has no $symbol"
+      status=1
+    fi
+  done < <(grep -noE '\[`[A-Za-z_:.]+`\]\([^) ]+\.(h|cc)\)' "$1" | sed -E 's/:\[`/|/; s/`\]\(/|/; s/\)$//')
+}
+
 for page in "${pages[@]}"; do
+  check_anchors "$page"
+  check_symbols "$page"
   check_paths "$page" "$(dirname "$page")" < <(grep -noE '\]\([^): ]+\)' "$page" | sed -E 's/\]\((.*)\)/\1/')
   check_paths "$page" . < <(grep -noE '`(longhaul|docs|scripts|tests|examples|benchmarks|cmake)/[A-Za-z0-9_./]*`' "$page" | tr -d '`')
 done
