@@ -67,6 +67,16 @@ TEST_F(MonitoredTrainingSessionTest, TheNextOneGoesOnWhereThisOneEnds) {  // MT-
   EXPECT_EQ(train_for(0), 2);
 }
 
+TEST_F(MonitoredTrainingSessionTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
+  training.search_directory = false;
+  train_for(2);
+  EXPECT_EQ(train_for(1), 2) << "the state file names it";
+  FileSystem::real().remove(directory.file(kDefaultStateFile));
+  const LogRecorder log;
+  EXPECT_EQ(train_for(0), 0);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("search_directory is off: training begins anew"));
+}
+
 TEST_F(MonitoredTrainingSessionTest, CheckpointsAreTakenEverySoManySteps) {  // MT-2
   training.save_checkpoint_steps = 100;
   EXPECT_EQ(train_for(150), 0);
