@@ -100,6 +100,16 @@ TEST_F(CheckpointStateTest, TheLatestIsTheLastOfAllPaths) {  // CS-3
   EXPECT_THAT(all({"/d/m-2", "/d/m-3"}), ElementsAre("/d/m-2", "/d/m-3"));
 }
 
+TEST_F(CheckpointStateTest, TheLatestIsAppendedForTheFileAloneAndWithoutAWord) {  // unlike CS-3
+  const CheckpointState given{.model_checkpoint_path = "/d/m-3", .all_model_checkpoint_paths = {"/d/m-2"}};
+  int lines = 0;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string&) { ++lines; });
+  make_checkpoint_state("/d", given);
+  set_log_sink(before);
+  EXPECT_EQ(lines, 0);
+  EXPECT_THAT(given.all_model_checkpoint_paths, ElementsAre("/d/m-2"));
+}
+
 TEST_F(CheckpointStateTest, PathsInARelativeDirectoryAreRelativeToIt) {  // CS-2
   const CheckpointState state = make_checkpoint_state(
       "train", {.model_checkpoint_path = "train/m-2", .all_model_checkpoint_paths = {"/abs/m-1", "train/m-2"}});

@@ -254,7 +254,7 @@ TEST_F(LatestCheckpoint, FindsAllCommittedOnesByStep) {
   EXPECT_EQ(find_checkpoints(files_, directory_.path(), "").size(), 3u);
 }
 
-TEST_F(LatestCheckpoint, ExistsWithAllItsFiles) {  // CS-10
+TEST_F(LatestCheckpoint, ExistsWithAllItsFiles) {  // unlike CS-10
   save("m-1");
   EXPECT_TRUE(checkpoint_exists(files_, path("m-1")));
   EXPECT_FALSE(checkpoint_exists(files_, path("m-2")));

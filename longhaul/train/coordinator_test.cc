@@ -255,7 +255,10 @@ TEST_F(CoordinatorTest, TheReportedErrorCanBeRaisedBeforeTheJoin) {  // CO-12
 
 TEST_F(CoordinatorTest, AReportedErrorIsLoggedAndACleanStopIsNot) {  // CO-14
   std::vector<std::string> lines;
-  const LogSink before = set_log_sink([&](LogLevel, const std::string& line) { lines.push_back(line); });
+  const LogSink before = set_log_sink([&](LogLevel level, const std::string& line) {
+    EXPECT_EQ(level, LogLevel::kInfo);
+    lines.push_back(line);
+  });
   coord.request_stop(std::make_exception_ptr(OutOfRangeError("the end")));
   coord.request_stop(failure("disk full"));
   set_log_sink(before);

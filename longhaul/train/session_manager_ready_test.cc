@@ -41,20 +41,29 @@ TEST_F(ReadyTest, NothingAnIntegerOrAnEmptyTensorIsReady) {  // SM-50
   EXPECT_TRUE(ready({}).ready);
   EXPECT_TRUE(ready(ops::constant(root, int32_t{5})).ready);
   EXPECT_TRUE(ready(ops::constant(root, Tensor(kString, {0}))).ready);
+  EXPECT_TRUE(ready(ops::constant(root, Tensor(kFloat, {0}))).ready);
+}
+
+TEST_F(ReadyTest, ATensorOfAnotherTypeIsReady) {  // unlike SM-50
+  EXPECT_TRUE(ready(ops::constant(root, 1.5f)).ready);
+  EXPECT_TRUE(ready(ops::constant(root, int64_t{5})).ready);
 }
 
 TEST_F(ReadyTest, NamesAreOfWhatIsMissing) {  // SM-50
+  const Readiness found = ready(ops::constant(root, Tensor::of<std::string>({"a", "b"})));
+  EXPECT_FALSE(found.ready);
+  EXPECT_EQ(found.why, "Variables not initialized: a, b");
+}
+
+TEST_F(ReadyTest, EmptyStringsNameNothing) {  // unlike SM-50
+  EXPECT_TRUE(ready(ops::constant(root, Tensor::of<std::string>({"", ""}))).ready);
+  EXPECT_TRUE(ready(ops::constant(root, Tensor::scalar(std::string()))).ready);
   const Readiness found = ready(ops::constant(root, Tensor::of<std::string>({"a", "", "b"})));
   EXPECT_FALSE(found.ready);
   EXPECT_EQ(found.why, "Variables not initialized: a, b");
 }
 
-TEST_F(ReadyTest, EmptyStringsNameNothing) {
-  EXPECT_TRUE(ready(ops::constant(root, Tensor::of<std::string>({"", ""}))).ready);
-  EXPECT_TRUE(ready(ops::constant(root, Tensor::scalar(std::string()))).ready);
-}
-
-TEST_F(ReadyTest, AScalarTextIsTheReason) {
+TEST_F(ReadyTest, AScalarTextIsTheReason) {  // unlike SM-50
   const Readiness found = ready(ops::constant(root, Tensor::scalar(std::string("the tables are not there"))));
   EXPECT_FALSE(found.ready);
   EXPECT_EQ(found.why, "the tables are not there");
@@ -147,7 +156,7 @@ TEST_F(ReadyTest, OptionsReachTheLocalInitRun) {  // SM-1
   EXPECT_THAT(timeouts, ElementsAre(17));
 }
 
-TEST_F(ReadyTest, AModelThatIsReadyIsNotRestoredOver) {
+TEST_F(ReadyTest, AModelThatIsReadyIsNotRestoredOver) {  // unlike SM-11
   const std::string prefix = save(1, 7);
   restart();
   leave(v, 5);
@@ -162,7 +171,7 @@ TEST_F(ReadyTest, AModelThatIsReadyIsNotRestoredOver) {
   EXPECT_TRUE(chief.recover_session(prepare).initialized);
 }
 
-TEST_F(ReadyTest, AModelThatIsReadyIsNotInitialised) {
+TEST_F(ReadyTest, AModelThatIsReadyIsNotInitialised) {  // unlike SM-11
   leave(v, 5);
   prepare.init_fn = [](Session&) { FAIL() << "called"; };
   prepare.checkpoint_dir = directory.path();

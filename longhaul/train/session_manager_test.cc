@@ -64,6 +64,29 @@ TEST_F(SessionManagerTest, ARestoredModelIsNotInitialised) {  // SM-11, SM-15
   EXPECT_THAT(restarted.last_checkpoints(), ElementsAre(prefix));
 }
 
+TEST_F(SessionManagerTest, TheStepsOfAPreparationComeInTheirOrder) {  // SM-11
+  const Output ready = options.ready_op, ready_for_local = ops::report_uninitialized_variables(root, {v.info()});
+  options.ready_for_local_init_op = ready_for_local;
+  std::vector<std::string> done;
+  options.session_factory = [&](const std::string&, Graph&, const SessionOptions&) {
+    done.push_back("session");
+    auto session = make_scripted_session(graph, server);
+    session->before_each_run(
+        [&](int, const Session::Request& request) { done.push_back(request.fetches[0].op.name()); });
+    return session;
+  };
+  prepare.init_fn = [&](Session&) { done.push_back("init_fn"); };
+  manager().prepare_session(prepare);
+  EXPECT_THAT(done, ElementsAre("session", ready.op().name(), "v/Assign", "init_fn", ready_for_local.op().name(),
+                                "w/Assign", ready.op().name()));
+  save(1, 7);
+  restart();
+  done.clear();
+  manager().prepare_session(prepare);
+  EXPECT_THAT(done, ElementsAre("session", ready.op().name(), "save/restore_all", ready_for_local.op().name(),
+                                "w/Assign", ready.op().name()));
+}
+
 TEST_F(SessionManagerTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
   save(1, 7);
   restart();

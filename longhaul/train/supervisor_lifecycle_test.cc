@@ -198,6 +198,14 @@ TEST_F(LifecycleTest, AStopClosesTheEventsAndNothingElse) {  // SV-64
   EXPECT_EQ(session->run(step).item<int64_t>(), 5);
 }
 
+TEST_F(LifecycleTest, TheEventOfAStopNamesTheLastCheckpoint) {  // unlike SV-64
+  add_step(5);
+  Supervisor sv(options);
+  sv.managed_session([](Session&) {});
+  EXPECT_EQ(events().back().session_log().status(), proto::SessionLog::STOP);
+  EXPECT_EQ(events().back().session_log().msg(), sv.save_path() + "-5");
+}
+
 TEST_F(LifecycleTest, AStopWithAnErrorClosesTheEventsToo) {  // SV-64
   Supervisor sv(options);
   const auto session = sv.prepare_or_wait_for_session();

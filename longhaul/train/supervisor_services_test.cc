@@ -71,7 +71,8 @@ TEST_F(ServicesTest, TheGraphIsWrittenAsItIs) {  // SV-52, SV-53, EV-11
   EXPECT_THAT(all[0].file_version(), HasSubstr("brain.Event:2"));
   EXPECT_EQ(all[1].graph_def(), proto::serialize(to_graph_def(graph, true)));
   EXPECT_EQ(all[2].meta_graph_def(), proto::serialize(sv.saver()->export_meta_graph()));
-  EXPECT_THAT(read_file(FileSystem::real(), directory.file("graph.pbtxt")), HasSubstr("name: \"foo\""));
+  EXPECT_THAT(read_file(FileSystem::real(), directory.file("graph.pbtxt")),
+              AllOf(HasSubstr("name: \"foo\""), HasSubstr("_output_shapes")));
 }
 
 // c1 = 1 and so on, as a summary that the body writes.
@@ -114,9 +115,11 @@ TEST_F(OwnSummaryTest, TheSessionMayBeClosedBeforeTheStop) {  // SV-62
 
 TEST_F(OwnSummaryTest, AWriterOfOnesOwnNeedsNoLogdir) {  // SV-63, SV-44
   FileWriter writer(directory.path());
+  add_step();
   options.summary_writer = &writer;
   options.logdir.clear();
   Supervisor sv(options);
+  EXPECT_TRUE(sv.summary_op().valid());
   const LogRecorder log;
   const auto session = sv.prepare_or_wait_for_session();
   sv.summary_computed(*session, session->run(merged));
@@ -172,6 +175,33 @@ TEST_F(ServicesTest, SummariesThatStandAloneAreRunAlone) {  // SV-47
   Supervisor sv(options);
   sv.managed_session([&](Session&) { wait_for_snapshots(1); });
   EXPECT_THAT(described_events(), ::testing::Contains("summary v=1 @4"));
+}
+
+class ExposedSummaries : public SummaryService {
+ public:
+  using SummaryService::run_loop;
+  using SummaryService::SummaryService;
+};
+
+TEST_F(ServicesTest, ASummaryAndItsStepAreOfOneRun) {  // SV-47
+  add_step(4);
+  const Output summary = summary::scalar(root, "v", v);
+  std::vector<size_t> fetches;
+  std::shared_ptr<testing::ScriptedSession> session = make_scripted_session(graph, server);
+  session->before_each_run([&](int, const Session::Request& request) { fetches.push_back(request.fetches.size()); });
+  session->run(ops::global_variables_initializer(root));
+  ServiceContext context{.coord = Coordinator({.clock = &clock}),
+                         .session = session,
+                         .writer = std::make_shared<FileWriter>(directory.path()),
+                         .summary_op = summary,
+                         .global_step = step,
+                         .save_summaries_secs = Seconds{120}};
+  const LogRecorder log;
+  ExposedSummaries(std::make_shared<ServiceContext>(context)).run_loop();
+  context.global_step = {};
+  ExposedSummaries(std::make_shared<ServiceContext>(context)).run_loop();
+  EXPECT_THAT(fetches, ElementsAre(1u, 2u, 1u));
+  EXPECT_THAT(log.text(), HasSubstr("Recording summary at step 4.\nRecording summary at step None.\n"));
 }
 
 TEST_F(ServicesTest, SummariesThatNeedAFeedComeWithTheNextStep) {
@@ -328,6 +358,28 @@ TEST_F(ServicesTest, ACleanEndIsSaved) {  // unlike SV-65
   Supervisor again(options);
   again.managed_session([&](Session& session) { EXPECT_EQ(session.run(step).item<int64_t>(), 3); });
   EXPECT_EQ(again.restored_from(), sv.save_path() + "-3");
+}
+
+TEST_F(ServicesTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
+  add_step();
+  options.search_directory = false;
+  const auto train_for_two = [&] {
+    restart();
+    int64_t first = -1;
+    Supervisor sv(options);
+    sv.managed_session([&](Session& session) {
+      first = session.run(step).item<int64_t>();
+      for (int i = 0; i < 2; ++i) session.run(train);
+    });
+    return first;
+  };
+  EXPECT_EQ(train_for_two(), 0);
+  EXPECT_EQ(train_for_two(), 2) << "the state file names it";
+  FileSystem::real().remove(directory.file(kDefaultStateFile));
+  const LogRecorder log;
+  EXPECT_EQ(train_for_two(), 0);
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              AllOf(HasSubstr("search_directory is off: training begins anew, though"), HasSubstr("-4 is there")));
 }
 
 TEST_F(ServicesTest, AStepIsSavedOnceAlsoAtTheEnd) {

@@ -1,10 +1,12 @@
 #include "longhaul/train/supervisor.h"
 
+#include "longhaul/proto/serialize.h"
 #include "longhaul/train/supervisor_fixture.h"
 
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -198,6 +200,23 @@ TEST_F(SupervisorTest, WhatIsSwitchedOffIsOff) {  // SV-4
   EXPECT_THAT(event_files(directory.path()), IsEmpty());
 }
 
+TEST_F(SupervisorTest, WithoutAnInitOperationTheModelIsNotReady) {  // unlike SV-4
+  options.init_op = kNone;
+  Supervisor sv(options);
+  EXPECT_THAT(
+      error_of([&] { sv.prepare_or_wait_for_session(); }),
+      AllOf(HasSubstr("Init operations did not make model ready. init_op: none, init_fn: none, local_init_op: "),
+            HasSubstr("error: Variables not initialized: v")));
+  EXPECT_THROW(sv.prepare_or_wait_for_session(), FailedPreconditionError);
+}
+
+TEST_F(SupervisorTest, WithoutASaverNothingIsSaved) {  // SV-4
+  options.saver = kNone;
+  Supervisor sv(options);
+  sv.managed_session([](Session&) {});
+  EXPECT_FALSE(exists(sv.save_path()));
+}
+
 TEST_F(SupervisorTest, TheFirstOfACollectionIsTaken) {  // SV-2
   const Operation first = ops::no_op(root, "first");
   graph.add_to_collection(collections::kInitOp, first);
@@ -205,7 +224,7 @@ TEST_F(SupervisorTest, TheFirstOfACollectionIsTaken) {  // SV-2
   const LogRecorder log;
   Supervisor sv(options);
   EXPECT_THAT(sv.init_op().operations(), ElementsAre(first));
-  EXPECT_THAT(log.text(), HasSubstr("Found 2 init_op operations. Returning the first one."));
+  EXPECT_THAT(log.text(LogLevel::kInfo), HasSubstr("Found 2 init_op operations. Returning the first one."));
 }
 
 TEST_F(SupervisorTest, ASecondSupervisorFindsWhatTheFirstAdded) {  // SV-2, SV-5
@@ -220,6 +239,17 @@ TEST_F(SupervisorTest, ASecondSupervisorFindsWhatTheFirstAdded) {  // SV-2, SV-5
 TEST_F(SupervisorTest, TheGraphIsFinalized) {  // SV-5
   const Supervisor sv(options);
   EXPECT_THAT(error_of([&] { ops::no_op(root); }), HasSubstr("Graph is finalized and cannot be modified"));
+}
+
+TEST_F(SupervisorTest, TheMetaGraphIsThatOfTheConstruction) {  // SV-5
+  Supervisor sv(options);
+  const std::string constructed = proto::serialize(sv.saver()->export_meta_graph());
+  graph.unfinalize();
+  ops::no_op(root, "later");
+  graph.finalize();
+  EXPECT_NE(proto::serialize(sv.saver()->export_meta_graph()), constructed);
+  sv.managed_session([](Session&) {});
+  EXPECT_EQ(events()[2].meta_graph_def(), constructed);
 }
 
 TEST_F(SupervisorFixture, TheStepCounterIsFound) {  // SV-9
@@ -264,6 +294,16 @@ TEST_F(SupervisorTest, TheDefaultsAreThoseOfTheOriginal) {  // SV-1, SV-7, SV-11
   EXPECT_FALSE(sv.ready_for_local_init_op().valid());
   EXPECT_FALSE(sv.summary_op().valid());
   EXPECT_NE(sv.summary_writer(), nullptr);
+}
+
+TEST_F(SupervisorTest, TheLogdirIsMadeAtOnceAndItsEventFileAtTheFirstEvent) {  // SV-7
+  options.logdir = directory.file("runs/one");
+  Supervisor sv(options);
+  EXPECT_EQ(sv.save_path(), options.logdir + "/model.ckpt");
+  EXPECT_TRUE(FileSystem::real().is_directory(options.logdir));
+  EXPECT_THAT(event_files(options.logdir), IsEmpty());
+  sv.managed_session([](Session&) {});
+  EXPECT_EQ(event_files(options.logdir).size(), 1u);
 }
 
 TEST_F(SupervisorTest, WhatItIsMadeOfCanBeAskedFor) {  // SV-11
@@ -323,9 +363,16 @@ TEST_F(OtherSupervisorTest, VariablesNeedADevice) {  // SV-8
 }
 
 TEST_F(OtherSupervisorTest, TheyWriteNothing) {  // SV-6, SV-43
+  testing::TemporaryDirectory elsewhere;
+  FileWriter writer(elsewhere.path());
+  options.summary_writer = &writer;
+  options.save_summaries_secs = Seconds{7};
+  options.save_model_secs = Seconds{8};
   Supervisor sv(options);
   EXPECT_EQ(sv.save_path(), "");
   EXPECT_EQ(sv.summary_writer(), nullptr);
+  EXPECT_EQ(sv.save_summaries_secs(), Seconds{0});
+  EXPECT_EQ(sv.save_model_secs(), Seconds{0});
   ScriptedSession session(graph);
   EXPECT_THAT(error_of([&] { sv.summary_computed(session, ""); }),
               HasSubstr("Writing a summary requires a summary writer."));
@@ -333,13 +380,14 @@ TEST_F(OtherSupervisorTest, TheyWriteNothing) {  // SV-6, SV-43
               HasSubstr("Only chief supervisor can start standard services."));
 }
 
-TEST_F(OtherSupervisorTest, TheyWaitForTheChief) {  // SV-27, SV-33
+TEST_F(OtherSupervisorTest, TheyWaitForTheChief) {  // SV-6, SV-27, SV-33
   Supervisor other(options);
   make_scripted_session(graph, server)->run(v.initializer());
   const auto session = other.prepare_or_wait_for_session();
   EXPECT_EQ(session->run(v).item<float>(), 1);
   other.stop();
   EXPECT_TRUE(other.should_stop());
+  EXPECT_THAT(FileSystem::real().list(directory.path()), IsEmpty()) << "they have no logdir, whatever was passed";
 }
 
 }  // namespace
