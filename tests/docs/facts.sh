@@ -4,8 +4,10 @@
 # A test that pins a fact names it in a trailing comment on the line of its opening brace: `TEST(A, B) {  // SV-51, SG-5`; one
 # that pins what we do instead says `unlike SM-13`, and the fact is not held then.
 #
-# A row of the table is | fact | what it says | state | tests | why |, its state one of: held (needs a test), changed and
-# not applicable (need a why), open (not there yet: needs a why, which says what is missing, and has no test).
+# A row of the table is | fact | what it says | state | tests | why |, its state one of: held (needs a test; the last
+# cell is empty, or tells the form that the fact has in C++), changed and not applicable (need a why), open (not there yet: needs a why, which
+# says what is missing, and has no test). The numbers of a series follow one another; a section may begin with a new ten.
+# Where LONGHAUL_FACTS names the file of the facts ("- SV-1 [I] ..."), the table has those and no others.
 # With --write the cells "tests" are filled from the tags, and an open row that tests pin becomes held.
 set -euo pipefail
 cd "$1"
@@ -15,6 +17,9 @@ heading='## The facts, one by one'
 # How many facts each series has, so that no row can get lost.
 counts='SV 53 BL 3 CO 15 LT 5 SM 25 SA 59 CS 12 CM 9 QR 13 GS 5 SC 7 MT 7 MS 11 MR 9 MH 6 MF 5 HT 3 HS 1 HL 3 HC 10 HN 4 HU 3 HO 5 CL 11 SE 13 SS 24 IN 12 SY 11 EV 18 SU 5 TB 5 TR 3 CB 28 PR 5 SG 9 DS 10 GP 18 MA 18 WK 13 RZ 11 RC 15'
 [ -n "${FACT_COUNTS:-}" ] && counts=$FACT_COUNTS
+
+# How the last cell of a held row begins, if it has one.
+form='in C++: '
 
 # Lines "PLACE TEST FACT" and "PLACE TEST unlike FACT"; "PLACE TEST ? COMMENT" for a comment that names facts in another form.
 tags() {
@@ -42,7 +47,8 @@ tags() {
 
 # step MODE < PAGE: "check" prints what is wrong, "write" the page anew.
 step() {
-  awk -v mode="$1" -v heading="$heading" -v counts="$counts" -v tags_file="$2" -v page="$page" '
+  awk -v mode="$1" -v heading="$heading" -v counts="$counts" -v tags_file="$2" -v page="$page" \
+    -v form="$form" -v facts_file="${LONGHAUL_FACTS:-}" '
     function complain(where, what) { if (mode == "check") print where ": " what; failed = 1 }
     function trim(text) { gsub(/^ +| +$/, "", text); return text }
     function add(list, item) { return list == "" ? item : list ", " item }
@@ -53,7 +59,15 @@ step() {
       for (i = 1; i <= n; i++) if (i == 1 || items[i] != items[i - 1]) out = add(out, "`" items[i] "`")
       return out
     }
+    # A section begins with 1 or a ten, and each number after it is one more.
+    function follows(series, number,   last) {
+      last = last_number[series]
+      last_number[series] = number
+      return number == last + 1 || number > last && number % 10 == 0
+    }
     BEGIN {
+      while (facts_file != "" && (getline line < facts_file) > 0)
+        if (match(line, /^- [A-Z][A-Z]-[0-9]+ /)) original[substr(line, 3, RLENGTH - 3)] = 1
       while ((getline line < tags_file) > 0) {
         n = split(line, word, " ")
         fact = word[n]
@@ -81,6 +95,9 @@ step() {
       if (n != 7) complain(where, fact " has " n - 2 " cells instead of 5")
       if (fact !~ /^[A-Z][A-Z]-[0-9]+$/) complain(where, fact " is no number of a fact")
       if (fact in row) complain(where, fact " has two rows")
+      if (!(fact in row) && !follows(substr(fact, 1, 2), substr(fact, 4) + 0))
+        complain(where, fact " does not follow the number before it")
+      if (facts_file != "" && !(fact in original)) complain(where, fact " is no fact of " facts_file)
       row[fact] = 1
       rows[substr(fact, 1, 2)]++
       wanted = sorted(tests[fact])
@@ -93,6 +110,7 @@ step() {
       if (state == "held") {
         if (!(fact in pinned)) complain(where, fact " is held, but no test is tagged with it")
         if (fact in differs) complain(where, fact " is held, but tagged as unlike at " place[fact])
+        if (why != "" && index(why, form) != 1) complain(where, fact " is held, but differs: " why)
       } else if (state == "changed" || state == "not applicable") {
         if (why == "") complain(where, fact " is " state " without a reason")
         if (state == "not applicable" && wanted != "") complain(where, fact " is not applicable, but tagged at " place[fact])
@@ -111,6 +129,7 @@ step() {
         if (rows[count[i]] != count[i + 1])
           complain(page, count[i] " has " rows[count[i]] + 0 " rows instead of " count[i + 1])
       }
+      for (fact in original) if (!(fact in row)) complain(facts_file, fact " has no row in " page)
       for (fact in tests) if (substr(fact, 1, 2) in known && !(fact in row)) complain(place[fact], fact " has no row in " page)
       exit mode == "check" && failed
     }' "$page"
