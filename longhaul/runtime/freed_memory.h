@@ -7,9 +7,10 @@ namespace longhaul {
 // then it gives much of a step's memory back, and the kernel has to map and clear it anew in each step. (mallopt(3),
 // M_MMAP_THRESHOLD and M_TRIM_THRESHOLD.)
 //
-// For the whole process, once, at the first session. What the environment says of these thresholds
-// (MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_, GLIBC_TUNABLES) is left alone; a program that wants others calls
-// mallopt() after its first session. Nothing happens with another C library, or another allocator.
+// For the whole process, once, at the first session. What the environment says of them is left alone
+// (MALLOC_MMAP_THRESHOLD_, MALLOC_TRIM_THRESHOLD_, MALLOC_TOP_PAD_, MALLOC_MMAP_MAX_, and GLIBC_TUNABLES with any
+// glibc.malloc.*). What the program has set with mallopt() cannot be seen, and is replaced: it calls mallopt() after
+// its first session. Nothing happens with another C library, or another allocator.
 void keep_freed_memory();
 
 }  // namespace longhaul

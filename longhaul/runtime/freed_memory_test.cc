@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -41,15 +42,26 @@ void one_step() {
   const long before = page_faults();
   constexpr int kSteps = 10;
   for (int i = 0; i < kSteps; ++i) one_step();
-  const long of_one_step = (40 << 20) / 4096;
+  const long of_one_step = (40 << 20) / sysconf(_SC_PAGESIZE);
   std::_Exit(page_faults() - before < of_one_step ? 0 : 1);
 }
 
-// Each in a process of its own: glibc's thresholds move with what a process has freed.
+// Each in a process of its own, which glibc reads the environment for: its thresholds move with what a process has
+// freed.
 class FreedMemory : public ::testing::Test {
  protected:
-  void SetUp() override { GTEST_FLAG_SET(death_test_style, "threadsafe"); }
-  void TearDown() override { unsetenv("MALLOC_TRIM_THRESHOLD_"); }
+  void SetUp() override {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    clear_environment();
+  }
+  void TearDown() override { clear_environment(); }
+
+ private:
+  static void clear_environment() {
+    for (const char* name :
+         {"MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_", "MALLOC_MMAP_MAX_", "GLIBC_TUNABLES"})
+      unsetenv(name);
+  }
 };
 
 TEST_F(FreedMemory, IsKeptForTheNextStepOnceThereIsASession) {
@@ -63,6 +75,16 @@ TEST_F(FreedMemory, IsGivenBackByGlibcAlone) {
 TEST_F(FreedMemory, WhatTheEnvironmentSaysIsLeftAlone) {
   setenv("MALLOC_TRIM_THRESHOLD_", "131072", 1);
   EXPECT_EXIT(find_memory_again(true), ::testing::ExitedWithCode(1), "");
+}
+
+TEST_F(FreedMemory, WhatGlibcsTunablesSayIsLeftAlone) {
+  setenv("GLIBC_TUNABLES", "glibc.malloc.trim_threshold=131072", 1);
+  EXPECT_EXIT(find_memory_again(true), ::testing::ExitedWithCode(1), "");
+}
+
+TEST_F(FreedMemory, IsKeptWhereTheTunablesAreNotOfMalloc) {
+  setenv("GLIBC_TUNABLES", "glibc.rtld.optional_static_tls=1024", 1);
+  EXPECT_EXIT(find_memory_again(true), ::testing::ExitedWithCode(0), "");
 }
 
 #endif
