@@ -1,6 +1,7 @@
 # cmake -D BUILD=<build directory of longhaul> -D WORK=<scratch directory> -P consumer_test.cmake: installs the library to a
-# fresh prefix, then configures, builds and runs the programs in tests/consumer against it; the last one by pkg-config, too.
+# fresh prefix, then configures, builds and runs the programs in tests/consumer against it; one of them by pkg-config, too.
 include(${CMAKE_CURRENT_LIST_DIR}/run_step.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/developers_options.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
@@ -12,14 +13,21 @@ if(installed)
 endif()
 run_step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -G Ninja
          -DCMAKE_PREFIX_PATH=${WORK}/prefix)
+refuse_developers_options(${WORK}/build)
 run_step(${CMAKE_COMMAND} --build ${WORK}/build)
 file(GLOB programs LIST_DIRECTORIES FALSE ${WORK}/build/bin/*)
 if(NOT programs)
   message(FATAL_ERROR "nothing was built in ${WORK}/build/bin")
 endif()
+foreach(variable OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS)
+  unset(ENV{${variable}})
+endforeach()
 foreach(program ${programs})
   run_step(${program})
 endforeach()
+run_step(${CMAKE_COMMAND} -E env OMP_NUM_THREADS=2 ${WORK}/build/bin/threads OMP_NUM_THREADS)
+run_step(${CMAKE_COMMAND} -E env OPENBLAS_NUM_THREADS=2 ${WORK}/build/bin/threads OPENBLAS_NUM_THREADS)
+run_step(${WORK}/build/bin/threads program)
 
 file(GLOB_RECURSE package ${WORK}/prefix/longhaul.pc)
 get_filename_component(packages "${package}" DIRECTORY)
