@@ -15,6 +15,11 @@ namespace longhaul {
 // It leaves alone what the program has set (at::set_num_threads with another number than libtorch's default), or the
 // environment (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS). The choice is the same at each start on a
 // machine, and part of the record that goes with a checkpoint.
+//
+// libtorch's setting is OpenMP's: a parallel loop of the program's own that does not say how many threads it wants has
+// as many as an operation, in the thread that made the first session and in each in which libtorch has computed. A
+// loop's num_threads(n) clause holds for that loop alone; omp_set_num_threads(n) after the first session holds for
+// libtorch's operations in that thread, too, which no record shows.
 void set_intra_op_threads(int threads);
 
 // What a choice follows from, so that tests need no other machine.
