@@ -8,6 +8,7 @@
 #include "longhaul/base/nearest_name.h"
 #include "longhaul/graph/collection_def.h"
 #include "longhaul/graph/default_attrs.h"
+#include "longhaul/graph/default_ready_ops.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/node_input.h"
 
@@ -40,7 +41,7 @@ std::set<std::string> other_saver_scopes(const Graph& graph, const std::optional
 class Exporter {
  public:
   Exporter(const Graph& graph, const ExportMetaGraphOptions& options)
-      : graph_(graph), options_(options), prefix_(options.export_scope) {
+      : graph_(graph), options_(options), prefix_(options.export_scope), made_again_(default_ready_ops(graph)) {
     if (!prefix_.empty() && !prefix_.ends_with('/')) prefix_ += '/';
     if (options.clear_extraneous_savers) left_out_ = other_saver_scopes(graph, options.saver_def);
   }
@@ -58,7 +59,7 @@ class Exporter {
  private:
   bool includes(std::string_view name) const {
     const std::string_view op = operation_name(name);
-    if (!op.starts_with(prefix_)) return false;
+    if (!op.starts_with(prefix_) || made_again_.contains(std::string(op))) return false;
     return std::none_of(left_out_.begin(), left_out_.end(), [&](const auto& scope) { return op.starts_with(scope); });
   }
 
@@ -161,6 +162,7 @@ class Exporter {
   const Graph& graph_;
   const ExportMetaGraphOptions& options_;
   std::string prefix_;
+  const std::set<std::string> made_again_;
   std::set<std::string> left_out_;  // scopes
   std::set<std::string> types_, unbound_;
   ExportedMetaGraph result_;

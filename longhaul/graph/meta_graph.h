@@ -35,8 +35,9 @@ struct ExportedMetaGraph {
   VariablesByName variables;  // that are in it, as they are in the graph
 };
 
-// Collections of mixed types are left out with a warning. InvalidArgumentError: a collection is asked for that there is
-// not, or the graph has nothing in export_scope.
+// Default ready ops (default_ready_ops.h) are left out, also of collections: TensorFlow does not know them, and they
+// are made again for an imported graph. Collections of mixed types are left out with a warning. InvalidArgumentError: a
+// collection is asked for that there is not, or the graph has nothing in export_scope.
 proto::MetaGraphDef export_meta_graph(const Graph& graph, const ExportMetaGraphOptions& options = {});
 ExportedMetaGraph export_scoped_meta_graph(const Graph& graph, const ExportMetaGraphOptions& options);
 

@@ -15,8 +15,10 @@ namespace longhaul {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::Pair;
 
 template <typename E, typename Function>
@@ -250,6 +252,25 @@ TEST_F(MetaGraphTest, AVariableThatBeginsFromACheckpointIsNoSaver) {
   Graph imported;
   const VariableInfo again = import_scoped_meta_graph(imported, cleared).variables.at("v:0");
   EXPECT_EQ(again.initializer.name(), v.initializer.name());
+}
+
+TEST_F(MetaGraphTest, DefaultReadyOpsStayOut) {  // TensorFlow does not know them
+  const Output a = variable(root_, "a").ref, b = variable(root_, "b").ref;
+  const auto report = [&](const std::string& name, const std::vector<Output>& variables) {
+    const Output missing = root_.add("ReportUninitializedVariables", name, variables).output();
+    graph_.add_to_collection("reports_" + name, missing);
+    return missing;
+  };
+  report("all", {a, b});
+  report("choice", {a});
+  root_.add("Identity", "copy", {report("used", {a, b})});
+  const proto::MetaGraphDef meta = export_meta_graph(graph_);
+  std::vector<std::string> names;
+  for (const auto& node : meta.graph_def().node()) names.push_back(node.name());
+  EXPECT_THAT(names, AllOf(Not(Contains("all")), Contains("choice"), Contains("used"), Contains("copy")));
+  EXPECT_FALSE(meta.collection_def().contains("reports_all"));
+  EXPECT_TRUE(meta.collection_def().contains("reports_choice"));
+  EXPECT_TRUE(meta.collection_def().contains("reports_used"));
 }
 
 TEST_F(MetaGraphTest, TheTypesOfOperationsAreListed) {  // SA-95

@@ -9,6 +9,8 @@
 namespace longhaul {
 namespace {
 
+constexpr size_t kAll = SIZE_MAX;  // the attr counts the inputs
+
 struct TypeAttr {
   std::string name;
   size_t input;
@@ -27,6 +29,7 @@ const std::map<std::string, TypeAttrs>& type_attrs() {
       {"Identity", first},
       {"IsVariableInitialized", TypeAttrs{{"dtype", 0}}},
       {"Shape", first},
+      {"StringJoin", TypeAttrs{{"N", kAll}}},
       {"ApplyAdagrad", first},
       {"ApplyAdam", first},
       {"ApplyGradientDescent", first},
@@ -49,20 +52,25 @@ const std::map<std::string, TypeAttrs>& type_attrs() {
   return *attrs;
 }
 
+proto::AttrValue value_of(const TypeAttr& attr, const std::vector<Output>& inputs) {
+  if (attr.input == kAll) return attr_to_proto(static_cast<int64_t>(inputs.size()));
+  return attr_to_proto(inputs[attr.input].dtype());
+}
+
 }  // namespace
 
 void add_type_attrs(const Operation& op, proto::NodeDef* node) {
   const auto type = type_attrs().find(op.type());
   if (type == type_attrs().end()) return;
-  for (const auto& [name, input] : type->second) {
-    if (!node->attr().contains(name)) (*node->mutable_attr())[name] = attr_to_proto(op.inputs()[input].dtype());
+  for (const TypeAttr& attr : type->second) {
+    if (!node->attr().contains(attr.name)) (*node->mutable_attr())[attr.name] = value_of(attr, op.inputs());
   }
 }
 
 void remove_type_attrs(proto::NodeDef* node) {
   const auto type = type_attrs().find(node->op());
   if (type == type_attrs().end()) return;
-  for (const auto& [name, input] : type->second) node->mutable_attr()->erase(name);
+  for (const TypeAttr& attr : type->second) node->mutable_attr()->erase(attr.name);
 }
 
 }  // namespace longhaul

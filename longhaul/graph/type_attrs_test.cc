@@ -58,6 +58,13 @@ TEST_F(TypeAttrs, OfRowsAreThoseOfTheValuesAndOfTheIndices) {
   EXPECT_EQ(sum.attr_size(), 0);
 }
 
+TEST_F(TypeAttrs, CountInputsToo) {
+  const auto text = [&] { return root_.add("Const", "t", {}, {{"dtype", kString}, {"value", Tensor::scalar("a")}}); };
+  const Operation join =
+      root_.add("StringJoin", "j", {text().output(), text().output()}, {{"separator", std::string()}});
+  EXPECT_EQ(written(join).attr().at("N").i(), 2);
+}
+
 TEST_F(TypeAttrs, ThatAreThereStay) {
   const proto::NodeDef node = written(root_.add("Identity", "i", {value_}, {{"T", kDouble}, {"other", int64_t{1}}}));
   EXPECT_EQ(node.attr_size(), 2);

@@ -1,17 +1,51 @@
 #include "longhaul/train/meta_graph.h"
 
 #include <cstdlib>
+#include <map>
 
 #include "longhaul/graph/graph_def.h"
+#include "longhaul/ops/summary_ops.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/train/saver_fixture.h"
+#include "longhaul/train/scaffold.h"
 #include "longhaul/train/supervisor_fixture.h"
 
 namespace longhaul {
 namespace {
 
 using ::testing::HasSubstr;
+
+// Types of operations that TensorFlow 1.15.5 registers, with the attrs that have no default, from TF_GetAllOpList(): it
+// imports a graph of these.
+const std::map<std::string, std::vector<std::string>>& attrs_by_registered_type() {
+  static const auto* const attrs = new std::map<std::string, std::vector<std::string>>{
+      {"Assign", {"T"}},
+      {"AssignAdd", {"T"}},
+      {"Const", {"value", "dtype"}},
+      {"Identity", {"T"}},
+      {"MergeSummary", {"N"}},
+      {"MergeV2Checkpoints", {}},
+      {"NoOp", {}},
+      {"Pack", {"N", "T"}},
+      {"PlaceholderWithDefault", {"dtype", "shape"}},
+      {"RestoreV2", {"dtypes"}},
+      {"SaveV2", {"dtypes"}},
+      {"ScalarSummary", {"T"}},
+      {"ShardedFilename", {}},
+      {"StringJoin", {"N"}},
+      {"VariableV2", {"dtype", "shape"}},
+  };
+  return *attrs;
+}
+
+void expect_registered(const proto::MetaGraphDef& meta) {
+  for (const auto& node : meta.graph_def().node()) {
+    const auto type = attrs_by_registered_type().find(node.op());
+    ASSERT_NE(type, attrs_by_registered_type().end()) << node.op() << " " << node.name();
+    for (const std::string& attr : type->second) EXPECT_TRUE(node.attr().contains(attr)) << node.op() << " " << attr;
+  }
+}
 
 class MetaGraphFixture : public SaverFixture {
  protected:
@@ -35,6 +69,45 @@ TEST_F(MetaGraphFixture, TheImportedSaverRestoresAndSavesAgain) {  // SA-90, SA-
   EXPECT_EQ(BundleReader(files, again).read("a").item<float>(), 5);
   EXPECT_EQ(imported->to_proto().DebugString(), saver.to_proto().DebugString());
   EXPECT_EQ(proto::serialize(imported->export_meta_graph()), proto::serialize(saver.export_meta_graph()));
+}
+
+// A graph of state, as those who supervise its training leave it. crossing_test.cc has TensorFlow import such graphs.
+class StateGraph : public ::testing::Test {
+ protected:
+  StateGraph() {
+    const Variable a = ops::variable(root_, "a", Tensor::scalar(1.5f));
+    ops::local_variable(root_, "seen", ops::constant(root_, 0.0f));
+    ops::assign_add(root_, ops::create_global_step(root_), ops::constant(root_, int64_t{1}));
+    summary::scalar(root_, "a_now", a);
+  }
+
+  Graph graph_;
+  const Scope root_{graph_};
+  const testing::TemporaryDirectory directory_;
+};
+
+TEST_F(StateGraph, OfASupervisorIsOneForTensorFlow) {
+  const Supervisor sv({.graph = &graph_, .logdir = directory_.path()});
+  expect_registered(sv.saver()->export_meta_graph());
+}
+
+TEST_F(StateGraph, OfAScaffoldIsOneForTensorFlow) {
+  Scaffold scaffold;
+  scaffold.finalize(graph_);
+  expect_registered(scaffold.saver()->export_meta_graph());
+}
+
+TEST_F(StateGraph, GetsItsReadyOpsAgainWhereItIsImported) {
+  Scaffold scaffold;
+  scaffold.finalize(graph_);
+  Graph other;
+  const auto saver = import_meta_graph(other, scaffold.saver()->export_meta_graph());
+  EXPECT_TRUE(other.collection(collections::kReadyOp).empty());
+  Scaffold again({.saver = Lent<Saver>(saver.get())});
+  again.finalize(other);
+  EXPECT_EQ(again.ready_op().name(), scaffold.ready_op().name());
+  EXPECT_EQ(again.ready_op().op().inputs().size(), 3u);
+  EXPECT_EQ(proto::serialize(saver->export_meta_graph()), proto::serialize(scaffold.saver()->export_meta_graph()));
 }
 
 TEST_F(MetaGraphFixture, AMetaGraphMayBeText) {  // SA-94
