@@ -41,9 +41,10 @@ function(longhaul_write_if_changed path content)
   endif()
 endfunction()
 
-function(longhaul_doc_example page name program)
-  longhaul_write_if_changed(${CMAKE_CURRENT_BINARY_DIR}/${name}.cc "${program}")
-  add_executable(doc_${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
+# longhaul_doc_program(NAME SOURCE): the program doc_NAME, and the test doc_NAME that runs it; what it must print is in
+# NAME.out of the build folder, if that is there.
+function(longhaul_doc_program name source)
+  add_executable(doc_${name} ${source})
   target_link_libraries(doc_${name} PRIVATE longhaul::longhaul longhaul_flags)
   target_compile_options(doc_${name} PRIVATE ${LONGHAUL_TEST_OPTIONS})
   if(TARGET doc_readme AND NOT name STREQUAL readme)
@@ -55,6 +56,11 @@ function(longhaul_doc_example page name program)
            COMMAND ${CMAKE_COMMAND} -DPROGRAM=$<TARGET_FILE:doc_${name}> -DWORK=${CMAKE_CURRENT_BINARY_DIR}/run_${name}
                    -DEXPECTED=${CMAKE_CURRENT_BINARY_DIR}/${name}.out -P ${CMAKE_CURRENT_SOURCE_DIR}/run_example.cmake)
   set_tests_properties(doc_${name} PROPERTIES TIMEOUT 120 LABELS docs)
+endfunction()
+
+function(longhaul_doc_example page name program)
+  longhaul_write_if_changed(${CMAKE_CURRENT_BINARY_DIR}/${name}.cc "${program}")
+  longhaul_doc_program(${name} ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc)
 endfunction()
 
 function(longhaul_doc_examples page)

@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# tensorflow_names.sh ROOT: holds docs/coming_from_tensorflow.md and tests/docs/tensorflow_names.cc in step. The page is
+# the source of truth: every piece of C++ in its tables is in the program, word for word but for spaces and line breaks,
+# and every header that a row names is included. A row is | `tf...` | C++ or "not here" | notes |; rows are sorted by
+# their first name, no name comes twice, and "not here" says what to do instead.
+set -euo pipefail
+export LC_ALL=C
+cd "$1"
+page=docs/coming_from_tensorflow.md
+program=tests/docs/tensorflow_names.cc
+
+# Without spaces, but for those between two words.
+tighten() { sed -E 's/[[:space:]]+/ /g; s/ ?([^A-Za-z0-9_ ]) ?/\1/g; s/^ //; s/ $//'; }
+
+code=$(mktemp)
+trap 'rm -f "$code"' EXIT
+sed -E 's,(^|[^:"])//.*,\1,' "$program" | tr '\n' ' ' | tighten >"$code"
+
+# "LINE:C++" for each piece, tightened; what the page gets wrong by itself goes to stderr.
+pieces() {
+  awk -F'[|]' -v page="$page" '
+    function complain(what) { print page ":" FNR ": " what > "/dev/stderr"; bad = 1 }
+    /^## / { previous = "" }
+    !/^\| `(tf|slim)\./ { next }
+    {
+      rows++
+      if (NF != 5) complain("a row has three cells")
+      for (i = 2; i <= 4; i++) gsub(/^ +| +$/, "", $i)
+      names = $2
+      first = tolower(names)
+      sub(/^`(tf|slim)\./, "", first)
+      sub(/`.*/, "", first)
+      if (first < previous) complain("not sorted: " first " comes before " previous)
+      previous = first
+      gsub(/`/, "", names)
+      n = split(names, name, " ")
+      for (i = 1; i <= n; i++) if (seen[name[i]]++) complain(name[i] " is there twice")
+      if ($3 ~ /^not here( yet)?$/) {
+        if ($4 !~ /^Instead /) complain("\"not here\" without \"Instead ...\"")
+      } else if ($3 !~ /^(`[^`]+` ?)+$/) complain("neither C++ in backticks nor \"not here\": " $3)
+      n = split($3 " " $4, part, "`")
+      for (i = 2; i <= n; i += 2) if (part[i] !~ /^(tf|slim)\./ && part[i] !~ /^examples\//) print FNR ":" part[i]
+    }
+    END {
+      if (rows < 200) complain("only " rows + 0 " rows were found")
+      exit bad
+    }' "$page"
+}
+
+status=0
+found=$(pieces) || status=1
+paste -d '\t' <(cut -d: -f1 <<<"$found") <(cut -d: -f2- <<<"$found" | tighten) |
+  awk -F'\t' -v page="$page" -v program="$program" '
+    function is_word(c) { return c ~ /[A-Za-z0-9_]/ }
+    # Whether it is in the code, and not in the middle of a word.
+    function is_in_code(piece,   from, at, before, after) {
+      for (from = 1; at = index(substr(code, from), piece); from = at + 1) {
+        at += from - 1
+        before = substr(code, at - 1, 1)
+        after = substr(code, at + length(piece), 1)
+        if (!(at > 1 && is_word(substr(piece, 1, 1)) && is_word(before)) &&
+            !(is_word(substr(piece, length(piece))) && is_word(after))) return 1
+      }
+      return 0
+    }
+    FNR == NR { code = code $0; next }
+    {
+      wanted = $2
+      if (wanted ~ /^<.*>$/) wanted = "#include" wanted
+      if (!is_in_code(wanted)) { print page ":" $1 ": " program " has no " $2; bad = 1 }
+    }
+    END { exit bad }' "$code" - || status=1
+exit $status

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# tensorflow_names_test.sh ROOT: tensorflow_names.sh accepts the page as it is, and names each thing that is wrong.
+set -euo pipefail
+root=$1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$work/docs" "$work/tests/docs"
+page=docs/coming_from_tensorflow.md
+cp "$root/tests/docs/tensorflow_names.cc" "$work/tests/docs/"
+
+# expect COMPLAINT SED_SCRIPT: with that change to the page there is that complaint.
+expect() {
+  sed "$2" "$root/$page" >"$work/$page"
+  cmp -s "$root/$page" "$work/$page" && { echo "no such text in the page: $2"; exit 1; }
+  if said=$(bash "$root/tests/docs/tensorflow_names.sh" "$work" 2>&1); then echo "accepted: $2"; exit 1; fi
+  grep -qF "$1" <<<"$said" || { printf 'not "%s", but:\n%s\n' "$1" "$said"; exit 1; }
+}
+
+cp "$root/$page" "$work/$page"
+bash "$root/tests/docs/tensorflow_names.sh" "$work"
+expect 'has no ops::relu6(root,x)' 's/`ops::relu(root, x)`/`ops::relu6(root, x)`/'
+expect 'has no bs(root,x)' 's/`ops::abs(root, x)`/`bs(root, x)`/'
+expect 'has no <longhaul/io/recorder.h>' 's,<longhaul/io/record.h>,<longhaul/io/recorder.h>,'
+expect 'not sorted: add comes before zabs' 's/^| `tf.abs`/| `tf.zabs`/'
+expect 'tf.nn.conv2d is there twice' 's/| `tf.nn.relu`/| `tf.nn.conv2d`/'
+expect '"not here" without "Instead ..."' 's/^\(| `tf.AUTO_REUSE.*\)Instead/\1Use/'
+expect 'neither C++ in backticks nor "not here"' 's/^| `tf.no_op` | `/| `tf.no_op` | see `/'
+expect 'a row has three cells' 's/^| `tf.group` | /| `tf.group` | | /'
+expect 'rows were found' '/^| `tf.t/d'
