@@ -59,6 +59,14 @@ TEST_F(GraphTest, AVariableScopesNameIsMadeUniqueForOperationsAlone) {
   EXPECT_EQ(again.within("layer").prefix(), "train_1/layer/");
 }
 
+TEST_F(GraphTest, AVariableScopeWithoutANameIsTheScopeItself) {  // as tf.variable_scope("")
+  EXPECT_EQ(root_.variable_scope("").add("NoOp", "op").name(), "op");
+  const Scope scope = root_.sub("a").variable_scope("b"), same = scope.variable_scope("");
+  EXPECT_EQ(same.prefix(), "a/b/");
+  EXPECT_EQ(same.variable_prefix(), "a/b/");
+  EXPECT_EQ(same.slot_prefix(), "b/");
+}
+
 TEST_F(GraphTest, SlotsAreInVariableScopesAlone) {
   const Scope scope = root_.sub("a").variable_scope("b").within("c").variable_scope("d").sub("e");
   EXPECT_EQ(scope.prefix(), "a/b/c/d/e/");

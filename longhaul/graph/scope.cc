@@ -15,6 +15,7 @@ Scope Scope::within(std::string_view name) const {
 }
 
 Scope Scope::variable_scope(std::string_view name) const {
+  if (name.empty()) return *this;
   const std::string step = std::string(name) + "/";
   Scope inner = sub(name);
   inner.variable_prefix_ = variable_prefix_ + step;

@@ -31,6 +31,7 @@ class Scope {
   //   the slots                w/Adam, w/Adam_1         train/w/Adam, train/w/Adam_1        train/w/Adam_2, ...
   //   the powers of betas      train/beta1_power        train/beta1_power                   train_1/beta1_power
   //   a variable's own name    train/w                  train/w                             train/w: it exists already
+  // An empty name: this scope itself.
   Scope variable_scope(std::string_view name) const;
 
   // What the names of variables begin with here: prefix(), unless a variable scope's name was taken.
