@@ -29,6 +29,12 @@ namespace ops {
 // InvalidArgumentError unless `holds`: "FUNCTION: ARGUMENT must be WANTED, not VALUE".
 void check_argument(bool holds, std::string_view function, std::string_view argument, std::string_view wanted,
                     double value);
+// ... the number is a finite float, and 0 only where it is given as 0: hyperparameters are kept as floats.
+void check_float(std::string_view function, std::string_view argument, double value);
+// ... it is at least 0 and below 1, as a float, too: with 1 a moving average would stand still.
+void check_decay(std::string_view function, std::string_view argument, double value);
+// ... it is a number, or a tensor that can be one: of one element, as far as its shape is known, and no text.
+void check_scalar(std::string_view function, std::string_view argument, const Hyperparameter& parameter);
 
 }  // namespace ops
 }  // namespace longhaul

@@ -46,6 +46,10 @@ void check_steps(const char* function, const char* argument, int64_t steps) {
   check_argument(steps > 0, function, argument, "above 0", static_cast<double>(steps));
 }
 
+void check_finite(const char* function, const char* argument, double value) {
+  check_argument(std::isfinite(value), function, argument, "finite", value);
+}
+
 // Of the decays that may go down in stairs.
 Output stair_progress(const Scope& scope, const Output& global_step, int64_t decay_steps, bool staircase) {
   const Output done = progress(scope, global_step, decay_steps);
@@ -89,6 +93,8 @@ Cycle cycle_of(const Scope& scope, const Output& done, double t_mul) {
 Output exponential_decay(const Scope& scope, double learning_rate, const Output& global_step, int64_t decay_steps,
                          double decay_rate, bool staircase, std::string_view name) {
   check_steps("exponential_decay", "decay_steps", decay_steps);
+  check_float("exponential_decay", "learning_rate", learning_rate);
+  check_finite("exponential_decay", "decay_rate", decay_rate);
   check_argument(decay_rate > 0, "exponential_decay", "decay_rate", "above 0", decay_rate);
   const Scope inner = scope.sub(name);
   const Output done = stair_progress(inner, global_step, decay_steps, staircase);
@@ -107,6 +113,7 @@ Output piecewise_constant(const Scope& scope, const Output& global_step, const s
     throw InvalidArgumentError(
         fmt::format("piecewise_constant: the boundaries must increase, {} comes after {}", wrong[1], wrong[0]));
   }
+  for (const double value : values) check_float("piecewise_constant", "values", value);
   const Scope inner = scope.sub(name);
   const Output edges = constant(inner, Tensor::of(boundaries), "boundaries");
   const Output which =
@@ -118,6 +125,9 @@ Output piecewise_constant(const Scope& scope, const Output& global_step, const s
 Output polynomial_decay(const Scope& scope, double learning_rate, const Output& global_step, int64_t decay_steps,
                         double end_learning_rate, double power, bool cycle, std::string_view name) {
   check_steps("polynomial_decay", "decay_steps", decay_steps);
+  check_float("polynomial_decay", "learning_rate", learning_rate);
+  check_float("polynomial_decay", "end_learning_rate", end_learning_rate);
+  check_finite("polynomial_decay", "power", power);
   check_argument(power > 0, "polynomial_decay", "power", "above 0", power);
   const Scope inner = scope.sub(name);
   const Output done = progress(inner, global_step, decay_steps);
@@ -129,6 +139,8 @@ Output polynomial_decay(const Scope& scope, double learning_rate, const Output& 
 Output inverse_time_decay(const Scope& scope, double learning_rate, const Output& global_step, int64_t decay_steps,
                           double decay_rate, bool staircase, std::string_view name) {
   check_steps("inverse_time_decay", "decay_steps", decay_steps);
+  check_float("inverse_time_decay", "learning_rate", learning_rate);
+  check_finite("inverse_time_decay", "decay_rate", decay_rate);
   check_argument(decay_rate >= 0, "inverse_time_decay", "decay_rate", "0 or above", decay_rate);
   const Scope inner = scope.sub(name);
   const Output done = stair_progress(inner, global_step, decay_steps, staircase);
@@ -138,6 +150,8 @@ Output inverse_time_decay(const Scope& scope, double learning_rate, const Output
 Output natural_exp_decay(const Scope& scope, double learning_rate, const Output& global_step, int64_t decay_steps,
                          double decay_rate, bool staircase, std::string_view name) {
   check_steps("natural_exp_decay", "decay_steps", decay_steps);
+  check_float("natural_exp_decay", "learning_rate", learning_rate);
+  check_finite("natural_exp_decay", "decay_rate", decay_rate);
   const Scope inner = scope.sub(name);
   const Output done = stair_progress(inner, global_step, decay_steps, staircase);
   return as_rate(inner, mul(inner, exp(inner, mul(inner, done, -decay_rate)), learning_rate));
@@ -146,6 +160,8 @@ Output natural_exp_decay(const Scope& scope, double learning_rate, const Output&
 Output cosine_decay(const Scope& scope, double learning_rate, const Output& global_step, int64_t decay_steps,
                     double alpha, std::string_view name) {
   check_steps("cosine_decay", "decay_steps", decay_steps);
+  check_float("cosine_decay", "learning_rate", learning_rate);
+  check_finite("cosine_decay", "alpha", alpha);
   const Scope inner = scope.sub(name);
   const Output done = at_most_one(inner, progress(inner, global_step, decay_steps));
   return as_rate(inner, between(inner, half_wave(inner, done), learning_rate, learning_rate * alpha));
@@ -155,6 +171,10 @@ Output cosine_decay_restarts(const Scope& scope, double learning_rate, const Out
                              int64_t first_decay_steps, double t_mul, double m_mul, double alpha,
                              std::string_view name) {
   check_steps("cosine_decay_restarts", "first_decay_steps", first_decay_steps);
+  check_float("cosine_decay_restarts", "learning_rate", learning_rate);
+  check_finite("cosine_decay_restarts", "t_mul", t_mul);
+  check_finite("cosine_decay_restarts", "m_mul", m_mul);
+  check_finite("cosine_decay_restarts", "alpha", alpha);
   check_argument(t_mul >= 1, "cosine_decay_restarts", "t_mul", "1 or above", t_mul);
   const Scope inner = scope.sub(name);
   const Cycle cycle = cycle_of(inner, progress(inner, global_step, first_decay_steps), t_mul);
@@ -167,6 +187,8 @@ Output linear_warmup(const Scope& scope, const Hyperparameter& learning_rate, co
   check_steps("linear_warmup", "warmup_steps", warmup_steps);
   check_argument(start_factor >= 0 && start_factor <= 1, "linear_warmup", "start_factor", "between 0 and 1",
                  start_factor);
+  if (const double* number = learning_rate.number()) check_float("linear_warmup", "learning_rate", *number);
+  check_scalar("linear_warmup", "learning_rate", learning_rate);
   const Scope inner = scope.sub(name);
   const Output factor = between(inner, at_most_one(inner, progress(inner, global_step, warmup_steps)), 1, start_factor);
   return as_rate(inner, mul(inner, factor, learning_rate.as_tensor(inner, kDouble, "target")));

@@ -17,7 +17,8 @@ namespace longhaul::ops {
 //
 // A step uses the rate of the count before it: the first that of step 0. The formulas are those of TensorFlow's
 // tf.train, unless a line names another source; t = global_step / decay_steps throughout, computed in double.
-// InvalidArgumentError: a number of steps that is not above 0, or another argument out of the range that is given.
+// InvalidArgumentError: a number of steps that is not above 0, a number that is not finite, a rate that a float takes
+// for 0, or another argument out of the range that is given.
 
 // learning_rate * decay_rate ^ t; with `staircase` t is rounded down. decay_rate > 0.
 Output exponential_decay(const Scope& scope, double learning_rate, const Output& global_step, int64_t decay_steps,

@@ -29,9 +29,11 @@ Output moved(const Scope& scope, const Variable& average, const Output& value, c
 
 ExponentialMovingAverage::ExponentialMovingAverage(Hyperparameter decay, MovingAverageOptions options)
     : decay_(decay), options_(std::move(options)) {
+  if (options_.name.empty()) throw InvalidArgumentError("Must specify the name of the moving averages");
   if (const double* number = decay_.number()) {
-    ops::check_argument(*number >= 0 && *number < 1, options_.name, "decay", "at least 0 and below 1", *number);
+    ops::check_decay(options_.name, "decay", *number);
   }
+  ops::check_scalar(options_.name, "decay", decay_);
 }
 
 // 1 - decay: how far an average moves. It is computed in floats, as in TensorFlow: with 0.999 it is 0.00100004673.

@@ -41,7 +41,8 @@ struct MovingAverageOptions {
 // All state is in the graph. One thread at a time.
 class ExponentialMovingAverage {
  public:
-  // InvalidArgumentError: the decay is a number and not in [0, 1).
+  // InvalidArgumentError: the decay is a number and not in [0, 1), or a float takes it for 1 (1 - 1e-8); it is a tensor
+  // and no scalar of numbers; there is no name.
   explicit ExponentialMovingAverage(Hyperparameter decay, MovingAverageOptions options = {});
 
   // Adds a shadow, which starts as the variable does, for each of the variables, without a list for the graph's

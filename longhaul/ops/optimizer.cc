@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
 #include "longhaul/ops/gradients.h"
 #include "longhaul/ops/init_ops.h"
 #include "longhaul/ops/slot_variable.h"
@@ -30,13 +28,6 @@ Tensor one_of(const Variable& counter) {
       fmt::format("the global step must be int64 or int32, {} is {}", counter.name(), dtype_name(counter.dtype())));
 }
 
-// One that a float takes for 0 or infinity would end the training without a word.
-void check_is_float(const std::string& optimizer, const std::string& parameter, double number) {
-  const auto rounded = static_cast<float>(number);
-  const bool fits = std::isfinite(rounded) ? (rounded != 0 || number == 0) : !std::isfinite(number);
-  ops::check_argument(fits, optimizer, parameter, "within the range of a float, in which it is kept", number);
-}
-
 Operation add_one(const Scope& scope, const Variable& counter, const std::vector<Operation>& after,
                   const std::string& name) {
   const Output one = ops::constant(scope.within(name), one_of(counter), "one");
@@ -44,6 +35,10 @@ Operation add_one(const Scope& scope, const Variable& counter, const std::vector
 }
 
 }  // namespace
+
+Optimizer::Optimizer(std::string name) : name_(std::move(name)) {
+  if (name_.empty()) throw InvalidArgumentError("Must specify the optimizer name");
+}
 
 Operation Optimizer::minimize(const Output& loss, const std::optional<Variable>& global_step,
                               const std::vector<Variable>& variables) {
@@ -114,12 +109,13 @@ std::optional<Variable> Optimizer::get_slot(const Variable& variable, const std:
 }
 
 Output Optimizer::hyper(const Hyperparameter& parameter, const std::string& name, const Variable& variable) {
-  const auto [it, fresh] = hypers_.try_emplace({name, variable.dtype()});
-  if (!fresh) return it->second;
+  Output& made = hypers_[{name, variable.dtype()}];
+  if (made.valid()) return made;
   const double* number = parameter.number();
-  if (number != nullptr) check_is_float(name_, name, *number);
+  if (number != nullptr) ops::check_float(name_, name, *number);
+  ops::check_scalar(name_, name, parameter);
   const Hyperparameter rounded = number != nullptr ? Hyperparameter(static_cast<float>(*number)) : parameter;
-  return it->second = rounded.as_tensor(*scope_, variable.dtype(), name);
+  return made = rounded.as_tensor(*scope_, variable.dtype(), name);
 }
 
 Variable Optimizer::make_slot(const Variable& like, const std::string& slot, double value) {

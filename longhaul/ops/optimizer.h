@@ -47,7 +47,7 @@ class Optimizer {
   const std::vector<Variable>& variables() const { return own_variables_; }
 
  protected:
-  explicit Optimizer(std::string name) : name_(std::move(name)) {}
+  explicit Optimizer(std::string name);  // InvalidArgumentError: it is empty
 
   // Adds the operation that updates one variable.
   virtual Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) = 0;
@@ -59,6 +59,7 @@ class Optimizer {
   virtual std::vector<Operation> finish(const Scope&, const std::vector<Operation>&) { return {}; }
 
   // A number as a constant, made once for each dtype. As in TensorFlow it is rounded to a float, beside doubles too.
+  // InvalidArgumentError: it is no finite float, or a tensor and no scalar of numbers.
   Output hyper(const Hyperparameter& parameter, const std::string& name, const Variable& variable);
 
   // A variable like `like` and beside it, filled with `value`; its name is "LIKE/NAME", with a suffix if that is taken,

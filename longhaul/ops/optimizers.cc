@@ -1,5 +1,6 @@
 #include "longhaul/ops/optimizers.h"
 
+#include <cmath>
 #include <utility>
 
 #include "longhaul/ops/math_ops.h"
@@ -9,6 +10,37 @@ namespace {
 
 void append(std::vector<Output>* inputs, const std::vector<Output>& gradient) {
   inputs->insert(inputs->end(), gradient.begin(), gradient.end());
+}
+
+void check_size(const char* optimizer, const char* argument, double value) {
+  ops::check_argument(value >= 0, optimizer, argument, "0 or above", value);
+}
+
+// 1 is taken, as in TensorFlow: the average stays as it starts, and training goes on.
+void check_decay_or_one(const char* optimizer, const char* argument, double value) {
+  if (value != 1) ops::check_decay(optimizer, argument, value);
+}
+
+// The numbers above 0 that a type takes for 0 end with `none`, those that it takes for infinity begin with `infinite`.
+struct Range {
+  double none, infinite;
+};
+
+Range range_of(DType dtype) {
+  switch (dtype) {
+    case kHalf: return {0x1p-25, 65520};
+    case kBFloat16: return {0x1p-134, 0x1.FFp127};
+    case kFloat: return {0x1p-150, 0x1.FFFFFFp127};
+    default: return {0, HUGE_VAL};
+  }
+}
+
+// An accumulator that starts with 0 against the program's word is divided by.
+void check_start(const char* optimizer, double start, const Variable& variable) {
+  const Range range = range_of(variable.dtype());
+  ops::check_argument(start == 0 || (start > range.none && start < range.infinite), optimizer,
+                      "initial_accumulator_value", std::string("within the range of ") + dtype_name(variable.dtype()),
+                      start);
 }
 
 }  // namespace
@@ -50,7 +82,11 @@ Operation MomentumOptimizer::add(const Scope& scope, const std::string& kind, co
 }
 
 AdamOptimizer::AdamOptimizer(Hyperparameter learning_rate, double beta1, double beta2, double epsilon, std::string name)
-    : Optimizer(std::move(name)), learning_rate_(learning_rate), beta1_(beta1), beta2_(beta2), epsilon_(epsilon) {}
+    : Optimizer(std::move(name)), learning_rate_(learning_rate), beta1_(beta1), beta2_(beta2), epsilon_(epsilon) {
+  ops::check_decay("AdamOptimizer", "beta1", beta1);
+  ops::check_decay("AdamOptimizer", "beta2", beta2);
+  check_size("AdamOptimizer", "epsilon", epsilon);
+}
 
 void AdamOptimizer::prepare(const Scope& /*scope*/, const std::vector<Variable>& /*variables*/) {
   if (beta1_power_) return;
@@ -74,10 +110,14 @@ std::vector<Operation> AdamOptimizer::finish(const Scope& scope, const std::vect
 AdagradOptimizer::AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value, std::string name)
     : RowOptimizer(std::move(name)),
       learning_rate_(learning_rate),
-      initial_accumulator_value_(initial_accumulator_value) {}
+      initial_accumulator_value_(initial_accumulator_value) {
+  ops::check_argument(initial_accumulator_value > 0, "AdagradOptimizer", "initial_accumulator_value", "above 0",
+                      initial_accumulator_value);
+}
 
 Operation AdagradOptimizer::add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
                                 const Variable& variable) {
+  check_start("AdagradOptimizer", initial_accumulator_value_, variable);
   std::vector<Output> inputs = {variable.ref(), make_slot(variable, "accumulator", initial_accumulator_value_).ref(),
                                 hyper(learning_rate_, "learning_rate", variable)};
   append(&inputs, gradient);
@@ -91,7 +131,10 @@ RMSPropOptimizer::RMSPropOptimizer(Hyperparameter learning_rate, double decay, d
       decay_(decay),
       momentum_(momentum),
       epsilon_(epsilon),
-      centered_(centered) {}
+      centered_(centered) {
+  check_decay_or_one("RMSPropOptimizer", "decay", decay);
+  check_size("RMSPropOptimizer", "epsilon", epsilon);
+}
 
 Operation RMSPropOptimizer::add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
                                 const Variable& variable) {
@@ -108,7 +151,10 @@ Operation RMSPropOptimizer::add(const Scope& scope, const std::string& kind, con
 }
 
 AdadeltaOptimizer::AdadeltaOptimizer(Hyperparameter learning_rate, double rho, double epsilon, std::string name)
-    : RowOptimizer(std::move(name)), learning_rate_(learning_rate), rho_(rho), epsilon_(epsilon) {}
+    : RowOptimizer(std::move(name)), learning_rate_(learning_rate), rho_(rho), epsilon_(epsilon) {
+  check_decay_or_one("AdadeltaOptimizer", "rho", rho);
+  check_size("AdadeltaOptimizer", "epsilon", epsilon);
+}
 
 Operation AdadeltaOptimizer::add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
                                  const Variable& variable) {
@@ -124,19 +170,21 @@ Operation AdadeltaOptimizer::add(const Scope& scope, const std::string& kind, co
 
 FtrlOptimizer::FtrlOptimizer(Hyperparameter learning_rate, const FtrlOptions& options, std::string name)
     : RowOptimizer(std::move(name)), learning_rate_(learning_rate), options_(options) {
+  if (const double* rate = learning_rate_.number()) {
+    ops::check_argument(static_cast<float>(*rate) > 0, "FtrlOptimizer", "learning_rate", "above 0", *rate);
+  }
   ops::check_argument(options.learning_rate_power <= 0, "FtrlOptimizer", "learning_rate_power", "0 or below",
                       options.learning_rate_power);
-  const auto check_size = [](const char* option, double value) {
-    ops::check_argument(value >= 0, "FtrlOptimizer", option, "0 or above", value);
-  };
-  check_size("initial_accumulator_value", options.initial_accumulator_value);
-  check_size("l1_regularization_strength", options.l1_regularization_strength);
-  check_size("l2_regularization_strength", options.l2_regularization_strength);
-  check_size("l2_shrinkage_regularization_strength", options.l2_shrinkage_regularization_strength);
+  const auto check = [](const char* option, double value) { check_size("FtrlOptimizer", option, value); };
+  check("initial_accumulator_value", options.initial_accumulator_value);
+  check("l1_regularization_strength", options.l1_regularization_strength);
+  check("l2_regularization_strength", options.l2_regularization_strength);
+  check("l2_shrinkage_regularization_strength", options.l2_shrinkage_regularization_strength);
 }
 
 Operation FtrlOptimizer::add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
                              const Variable& variable) {
+  check_start("FtrlOptimizer", options_.initial_accumulator_value, variable);
   const bool shrinks = options_.l2_shrinkage_regularization_strength > 0;
   const auto number = [&](double value, const char* name) { return hyper(value, name, variable); };
   std::vector<Output> inputs = {variable.ref(), make_slot(variable, "accum", options_.initial_accumulator_value).ref(),

@@ -11,6 +11,10 @@ namespace longhaul {
 // A gradient of some rows (ops/indexed_slices.h): values of one row are added first; then the formula is that of these
 // rows, and the others stay as they are with their slots. Adam alone moves all rows, as if the gradient of the others
 // were zero. An index that the variable has no row for is InvalidArgumentError, and nothing is changed.
+//
+// InvalidArgumentError: a number that is no finite float (1e-50, which a float takes for 0, among them), a decay that
+// is not below 1 as a float (RMSProp and Adadelta take 1 itself), an epsilon below 0, an accumulator's start or another
+// number out of the range that is given; a rate that is no scalar of numbers; an empty name.
 
 // w -= rate * gradient
 class GradientDescentOptimizer : public Optimizer {
@@ -53,7 +57,7 @@ class MomentumOptimizer : public RowOptimizer {
   const bool use_nesterov_;
 };
 
-// m and v: moving averages of the gradient and its square;
+// m and v: moving averages, with beta1 and beta2, of the gradient and its square;
 // w -= rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon).
 // Slots: "m" (w/Adam), "v" (w/Adam_1); and the variables beta1_power, beta2_power, which are float for
 // variables of any type, and in the scope that minimize() is given.
@@ -71,7 +75,7 @@ class AdamOptimizer : public Optimizer {
   std::optional<Variable> beta1_power_, beta2_power_;
 };
 
-// a += gradient^2;  w -= rate * gradient / sqrt(a).  Slot: "accumulator" (w/Adagrad).
+// a += gradient^2;  w -= rate * gradient / sqrt(a).  Slot: "accumulator" (w/Adagrad). It starts above 0.
 class AdagradOptimizer : public RowOptimizer {
  public:
   explicit AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value = 0.1,
@@ -134,7 +138,6 @@ struct FtrlOptions {
 // Slots: "accum" (w/Ftrl), "linear" (w/Ftrl_1). McMahan et al., "Ad Click Prediction", KDD 2013, algorithm 1.
 class FtrlOptimizer : public RowOptimizer {
  public:
-  // InvalidArgumentError: an option is out of its range.
   explicit FtrlOptimizer(Hyperparameter learning_rate, const FtrlOptions& options = {}, std::string name = "Ftrl");
 
  private:

@@ -60,6 +60,27 @@ TEST_F(TrainingArguments, ASchedulesNumbersAreInTheirRange) {
     EXPECT_THAT(error_of([&] { ops::linear_warmup(root_, 1, step_, 5, factor); }), HasSubstr("start_factor"));
 }
 
+TEST_F(TrainingArguments, ASchedulesNumbersAreFiniteAndItsRatesNoZeroByRounding) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  for (const double rate : {nan, inf, 1e-50, 1e50}) {
+    const std::string refused = ": learning_rate must be finite and within the range of a float";
+    EXPECT_THAT(error_of([&] { ops::exponential_decay(root_, rate, step_, 5, 0.5); }), HasSubstr(refused));
+    EXPECT_THAT(error_of([&] { ops::polynomial_decay(root_, rate, step_, 5); }), HasSubstr(refused));
+    EXPECT_THAT(error_of([&] { ops::inverse_time_decay(root_, rate, step_, 5, 1); }), HasSubstr(refused));
+    EXPECT_THAT(error_of([&] { ops::natural_exp_decay(root_, rate, step_, 5, 1); }), HasSubstr(refused));
+    EXPECT_THAT(error_of([&] { ops::cosine_decay(root_, rate, step_, 5); }), HasSubstr(refused));
+    EXPECT_THAT(error_of([&] { ops::cosine_decay_restarts(root_, rate, step_, 5); }), HasSubstr(refused));
+    EXPECT_THAT(error_of([&] { ops::linear_warmup(root_, rate, step_, 5); }), HasSubstr(refused));
+    EXPECT_THAT(error_of([&] { ops::piecewise_constant(root_, step_, {10}, {1, rate}); }), HasSubstr("values must be"));
+    EXPECT_THAT(error_of([&] { ops::polynomial_decay(root_, 1, step_, 5, rate); }), HasSubstr("end_learning_rate"));
+  }
+  EXPECT_EQ(error_of([&] { ops::natural_exp_decay(root_, 1, step_, 5, nan); }),
+            "natural_exp_decay: decay_rate must be finite, not nan");
+  EXPECT_EQ(error_of([&] { ops::cosine_decay(root_, 1, step_, 5, inf); }),
+            "cosine_decay: alpha must be finite, not inf");
+  EXPECT_EQ(error_of([&] { ops::polynomial_decay(root_, 1, step_, 5, 0); }), "no error");
+}
+
 TEST_F(TrainingArguments, BoundariesIncreaseAndAreOneLessThanTheirValues) {
   EXPECT_THAT(error_of([&] { ops::piecewise_constant(root_, step_, {10, 20}, {1, 2}); }),
               HasSubstr("boundaries should be 1 less than the length of values, not 2 beside 2"));
@@ -91,6 +112,18 @@ TEST_F(TrainingArguments, ADecayOfAveragesIsInItsRange) {
   for (double decay : {-0.1, 1.0, std::numeric_limits<double>::quiet_NaN()})
     EXPECT_THAT(error_of([&] { ExponentialMovingAverage averages(decay, {.name = "Slow"}); }),
                 HasSubstr("Slow: decay must be at least 0 and below 1, not "));
+}
+
+TEST_F(TrainingArguments, ADecayThatAFloatTakesForOneIsNone) {
+  EXPECT_EQ(error_of([] { ExponentialMovingAverage averages(1 - 1e-8); }),
+            "ExponentialMovingAverage: decay must be a number that a float does not take for 1, not 0.99999999");
+  EXPECT_EQ(error_of([] { ExponentialMovingAverage averages(1 - 1e-7); }), "no error");
+}
+
+TEST_F(TrainingArguments, AveragesHaveANameAndADecayThatIsANumber) {
+  EXPECT_THAT(error_of([] { ExponentialMovingAverage averages(0.5, {.name = ""}); }), HasSubstr("Must specify"));
+  EXPECT_EQ(error_of([&] { ExponentialMovingAverage averages(x_); }),
+            "ExponentialMovingAverage: decay must be a number, and x:0 is float of shape [2]");
 }
 
 TEST_F(TrainingArguments, AveragesAreOfVariablesOfFloats) {

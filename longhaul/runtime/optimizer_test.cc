@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 
 #include "longhaul/ops/ops.h"
@@ -272,6 +273,129 @@ TEST_F(OptimizerTest, NumbersThatAFloatDoesNotHaveAreRefused) {
     EXPECT_THROW(AdamOptimizer(0.1, 0.9, 0.999, bad).minimize(loss), InvalidArgumentError) << bad;
   }
   EXPECT_NO_THROW(GradientDescentOptimizer(0.0).minimize(loss));
+}
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kAlmostOne = 1 - 1e-8;  // a float takes it for 1
+
+template <typename F>
+std::string error_of(const F& function) {
+  try {
+    function();
+  } catch (const InvalidArgumentError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST_F(OptimizerTest, WhatIsNotFiniteIsRefusedByName) {
+  const Output loss = ops::sum(root_, ops::square(root_, variable("w", kStart)));
+  for (const double bad : {kNan, kInfinity, -kInfinity}) {
+    const auto refused = [](const char* number) { return HasSubstr(std::string(number) + " must be "); };
+    const auto rate = refused("learning_rate");
+    EXPECT_THAT(error_of([&] { GradientDescentOptimizer(bad).minimize(loss); }), rate);
+    EXPECT_THAT(error_of([&] { MomentumOptimizer(bad, 0.9).minimize(loss); }), rate);
+    EXPECT_THAT(error_of([&] { AdamOptimizer{bad}.minimize(loss); }), rate);
+    EXPECT_THAT(error_of([&] { AdagradOptimizer(bad).minimize(loss); }), rate);
+    EXPECT_THAT(error_of([&] { RMSPropOptimizer(bad).minimize(loss); }), rate);
+    EXPECT_THAT(error_of([&] { AdadeltaOptimizer{bad}.minimize(loss); }), refused("lr"));
+    EXPECT_THAT(error_of([&] { FtrlOptimizer(bad).minimize(loss); }), rate);
+    EXPECT_THAT(error_of([&] { MomentumOptimizer(0.1, bad).minimize(loss); }), refused("momentum"));
+    EXPECT_THAT(error_of([&] { RMSPropOptimizer(0.1, 0.9, bad).minimize(loss); }), refused("momentum"));
+    EXPECT_THAT(error_of([&] { AdagradOptimizer(0.1, bad).minimize(loss); }), refused("initial_accumulator_value"));
+    EXPECT_THAT(error_of([&] { AdamOptimizer(0.1, 0.9, 0.999, bad).minimize(loss); }), refused("epsilon"));
+    EXPECT_THAT(error_of([&] { RMSPropOptimizer(0.1, 0.9, 0, bad).minimize(loss); }), refused("epsilon"));
+    EXPECT_THAT(error_of([&] { AdadeltaOptimizer(0.1, 0.9, bad).minimize(loss); }), refused("epsilon"));
+  }
+}
+
+TEST_F(OptimizerTest, ADecayIsInItsRangeAsAFloatToo) {
+  for (const double bad : {-0.1, 1.5, kNan, kAlmostOne, 1 - 1e-9}) {
+    EXPECT_THAT(error_of([&] { AdamOptimizer(0.1, bad); }), HasSubstr("AdamOptimizer: beta1 must be "));
+    EXPECT_THAT(error_of([&] { AdamOptimizer(0.1, 0.9, bad); }), HasSubstr("AdamOptimizer: beta2 must be "));
+    EXPECT_THAT(error_of([&] { RMSPropOptimizer(0.1, bad); }), HasSubstr("RMSPropOptimizer: decay must be "));
+    EXPECT_THAT(error_of([&] { AdadeltaOptimizer(0.1, bad); }), HasSubstr("AdadeltaOptimizer: rho must be "));
+  }
+  EXPECT_THAT(error_of([] { AdamOptimizer(0.1, 0.9, 1); }), HasSubstr("below 1, not 1"));
+  EXPECT_THAT(error_of([] { AdamOptimizer(0.1, 0.9, kAlmostOne); }), HasSubstr("not take for 1, not 0.99999999"));
+}
+
+TEST_F(OptimizerTest, AnEpsilonIsNotBelowZero) {
+  EXPECT_EQ(error_of([] { AdamOptimizer(0.1, 0.9, 0.999, -1); }), "AdamOptimizer: epsilon must be 0 or above, not -1");
+  EXPECT_THAT(error_of([] { RMSPropOptimizer(0.1, 0.9, 0, -1); }), HasSubstr("RMSPropOptimizer: epsilon"));
+  EXPECT_THAT(error_of([] { AdadeltaOptimizer(0.1, 0.9, -1); }), HasSubstr("AdadeltaOptimizer: epsilon"));
+}
+
+// TensorFlow 1.15.5 takes all of these, and has finite weights after a step.
+TEST_F(OptimizerTest, WhatTrainsInTensorFlowIsTaken) {
+  const Output loss = ops::sum(root_, variable("w", kStart));
+  const std::vector<Operation> steps = {MomentumOptimizer(0.1, 1).minimize(loss),
+                                        MomentumOptimizer(0.1, -1).minimize(loss),
+                                        GradientDescentOptimizer(-1).minimize(loss),
+                                        RMSPropOptimizer(0.1, 1, 1.5, 0).minimize(loss),
+                                        AdadeltaOptimizer(0.1, 1).minimize(loss),
+                                        AdamOptimizer(0.1, 0, 0, 0).minimize(loss),
+                                        GradientDescentOptimizer(ops::constant(root_, int64_t{1})).minimize(loss)};
+  for (const Operation& step : steps) {
+    auto session = initialized_session();
+    session->run(step);
+    EXPECT_TRUE(std::isfinite(session->run(loss).item<float>())) << step.name();
+  }
+}
+
+class AccumulatorTest : public OptimizerTest {
+ protected:
+  std::string error_with(Optimizer& optimizer, const Variable& w) {
+    return error_of([&] { optimizer.minimize(ops::sum(root_, ops::square(root_, w)), {}, {w}); });
+  }
+  // The same of both optimizers that have one.
+  std::string error_of_start(double start, const Variable& w) {
+    AdagradOptimizer adagrad(0.1, start);
+    FtrlOptimizer ftrl(0.1, {.initial_accumulator_value = start});
+    const std::string first = error_with(adagrad, w), second = error_with(ftrl, w);
+    EXPECT_EQ(first == "no error", second == "no error") << second;
+    return first;
+  }
+};
+
+TEST_F(AccumulatorTest, StartsAboveZeroWithAdagrad) {
+  EXPECT_EQ(error_of([] { AdagradOptimizer(0.1, 0); }),
+            "AdagradOptimizer: initial_accumulator_value must be above 0, not 0");
+  EXPECT_THAT(error_of([] { AdagradOptimizer(0.1, -1); }), HasSubstr("not -1"));
+  EXPECT_THAT(error_of([] { AdagradOptimizer(0.1, kNan); }), HasSubstr("not nan"));
+  FtrlOptimizer ftrl(0.1, {.initial_accumulator_value = 0});
+  EXPECT_EQ(error_with(ftrl, variable("w", kStart)), "no error");
+}
+
+TEST_F(AccumulatorTest, StartsWithinTheRangeOfItsType) {
+  const Variable single = variable("single", kStart), large = variable("large", kStart, kDouble),
+                 half = variable("half", kStart, kHalf);
+  for (const double bad : {1e-50, 1e50, kInfinity})
+    EXPECT_THAT(error_of_start(bad, single), HasSubstr("initial_accumulator_value must be within the range of float"));
+  EXPECT_THAT(error_of_start(1e-8, half), HasSubstr("within the range of half, not 1e-08"));
+  EXPECT_EQ(error_of_start(1e-40, single), "no error");
+  EXPECT_EQ(error_of_start(1e-50, large), "no error");
+  EXPECT_EQ(error_of_start(1e-7, half), "no error");
+}
+
+TEST_F(OptimizerTest, ARateThatIsNoScalarOfNumbersIsRefusedWhereItIsGiven) {
+  const Output loss = ops::sum(root_, ops::square(root_, variable("w", kStart)));
+  const Output text = ops::placeholder(root_, kString, {}, "text"), two = ops::placeholder(root_, kFloat, {2}, "two");
+  EXPECT_EQ(error_of([&] { GradientDescentOptimizer(text).minimize(loss); }),
+            "GradientDescent: learning_rate must be a number, and text:0 is string of shape []");
+  EXPECT_EQ(error_of([&] { MomentumOptimizer(0.1, two).minimize(loss); }),
+            "Momentum: momentum must be a number, and two:0 is float of shape [2]");
+}
+
+TEST_F(OptimizerTest, HasAName) {
+  EXPECT_EQ(error_of([] { GradientDescentOptimizer(0.1, ""); }), "Must specify the optimizer name");
+  EXPECT_EQ(error_of([] { AdamOptimizer(0.1, 0.9, 0.999, 1e-8, ""); }), "Must specify the optimizer name");
+}
+
+TEST_F(OptimizerTest, FtrlRefusesARateThatIsNotAboveZero) {
+  for (const double bad : {0.0, -1.0, kNan, 1e-50})
+    EXPECT_THAT(error_of([&] { FtrlOptimizer{bad}; }), HasSubstr("FtrlOptimizer: learning_rate must be above 0, not "));
 }
 
 TEST_F(OptimizerTest, FtrlRefusesNumbersOutOfRange) {
