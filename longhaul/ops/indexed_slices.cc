@@ -26,6 +26,11 @@ Output with_values(const Scope& scope, const IndexedSlices& slices, const Output
   return scope.add(kSum, name, {values, slices.indices, slices.num_rows}).output();
 }
 
+Output checked_sum(const Scope& scope, const IndexedSlices& slices) {
+  const std::vector<Output> inputs = {slices.values, slices.indices, slices.num_rows};
+  return scope.add(kSum, kSum, inputs, {{"_refuse_negative", true}}).output();
+}
+
 Output join_slices(const Scope& scope, const std::vector<Output>& gradients) {
   std::vector<Output> values, indices;
   Output num_rows;

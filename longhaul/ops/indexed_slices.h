@@ -36,6 +36,9 @@ std::optional<IndexedSlices> indexed_slices_of(const Output& gradient);
 Output with_values(const Scope& scope, const IndexedSlices& slices, const Output& values,
                    std::string_view name = "UnsortedSegmentSum");
 
+// The sum as a tensor, for an optimizer without a rule for rows: a negative index is InvalidArgumentError, too.
+Output checked_sum(const Scope& scope, const IndexedSlices& slices);
+
 // The sum of several gradients of one table, as rows; not valid if one of them is no sum of rows.
 Output join_slices(const Scope& scope, const std::vector<Output>& gradients);
 

@@ -100,7 +100,7 @@ Operation Optimizer::update(const Scope& scope, const Output& gradient, const Va
                                            gradient.shape().to_string()));
   }
   const Operation of_rows = apply_sparse(scope, *slices, variable);
-  return of_rows ? of_rows : apply(scope, gradient, variable);
+  return of_rows ? of_rows : apply(scope, ops::checked_sum(scope, *slices), variable);
 }
 
 std::optional<Variable> Optimizer::get_slot(const Variable& variable, const std::string& slot) const {

@@ -333,6 +333,30 @@ TEST_F(SparseGradientTest, OfARowThatIsNotThereChangesNothing) {
   EXPECT_DOUBLE_EQ(doubles(session->run(table_))[0], 1 - static_cast<double>(0.1f));
 }
 
+// Adam has no rule for rows: it takes their sum, which as a tensor leaves negative indices out.
+TEST_F(SparseGradientTest, OfARowThatIsNotThereChangesNothingWithAdamEither) {
+  make_table();
+  const Variable other = ops::variable(root_, "other", Tensor::scalar(1.0)), step = ops::global_step(root_);
+  const Output rows = ops::placeholder(root_, kInt64, {2}, "numbers");
+  const Output values = ops::constant(root_, Tensor::of<double>({2, 2}, {1, 1, 1, 1}));
+  const Output gradient = ops::indexed_slices(root_, values, rows, 4);
+  AdamOptimizer optimizer(0.1);
+  const Operation train_op =
+      optimizer.apply_gradients(root_, {{ops::constant(root_, 1.0), other}, {gradient, table_}}, step);
+  auto session = initialized_session();
+  for (const int64_t bad : {4, -1}) {
+    const Feeds feeds = {{rows, Tensor::of<int64_t>({1, bad})}};
+    EXPECT_THAT(message_of<InvalidArgumentError>([&] { session->run(train_op, feeds); }),
+                HasSubstr("a row is for segment " + std::to_string(bad) + ", and there are 4"));
+  }
+  EXPECT_TRUE(identical(session->run(table_), kStart));
+  EXPECT_EQ(session->run(other).item<double>(), 1);
+  EXPECT_EQ(session->run(step).item<int64_t>(), 0);
+  EXPECT_FLOAT_EQ(session->run("beta1_power:0").item<float>(), 0.9f);
+  session->run(train_op, {{rows, Tensor::of<int64_t>({1, 0})}});
+  EXPECT_NEAR(doubles(session->run(table_))[0], 0.9, 1e-6);
+}
+
 TEST_F(SparseGradientTest, OfNoRowsChangesNothing) {
   make_table();
   const Output none = ops::indexed_slices(root_, ops::constant(root_, Tensor(kDouble, {0, 2})),

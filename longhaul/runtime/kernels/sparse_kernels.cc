@@ -55,8 +55,11 @@ void unsorted_segment_sum(KernelContext& context) {
   }
   const std::vector<int64_t> places = integers(numbers);
   const auto count = context.tensor(2).item<int64_t>();
+  const bool* strict = context.op().find_attr<bool>("_refuse_negative");
+  const bool refuses_negative = strict != nullptr && *strict;
   for (const int64_t place : places) {
-    if (place >= count) context.refuse(fmt::format("a row is for segment {}, and there are {}", place, count));
+    if (place >= count || (place < 0 && refuses_negative))
+      context.refuse(fmt::format("a row is for segment {}, and there are {}", place, count));
   }
   if (count < 0) context.refuse(fmt::format("num_segments is {}", count));
   context.set_output(0, Value(sum_rows(values, places, count).to(values.scalar_type())));
