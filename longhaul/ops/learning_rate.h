@@ -58,7 +58,7 @@ Output cosine_decay_restarts(const Scope& scope, double learning_rate, const Out
 
 // The gradual warm-up of Goyal et al., arXiv 1706.02677, section 2.2, in front of another schedule or of a number:
 // learning_rate * (start_factor + (1 - start_factor) * min(global_step / warmup_steps, 1)). With a start_factor of 0
-// the first step changes nothing. 0 <= start_factor <= 1.
+// the first step changes nothing, and under Ftrl, which divides by the rate, it is refused. 0 <= start_factor <= 1.
 Output linear_warmup(const Scope& scope, const Hyperparameter& learning_rate, const Output& global_step,
                      int64_t warmup_steps, double start_factor = 0, std::string_view name = "LinearWarmup");
 

@@ -135,6 +135,8 @@ struct FtrlOptions {
 //   n' = n + gradient^2
 //   z += gradient + 2 * l2_shrinkage * w - (n'^-power - n^-power) / rate * w
 //   w = |z| > l1 ? (sign(z) * l1 - z) / (n'^-power / rate + 2 * l2) : 0
+// The rate must be above 0 in each step, or that is InvalidArgumentError and changes nothing: linear_warmup() needs a
+// start_factor above 0 here, a decay an end above 0. Where z is NaN, w is.
 // Slots: "accum" (w/Ftrl), "linear" (w/Ftrl_1). McMahan et al., "Ad Click Prediction", KDD 2013, algorithm 1.
 class FtrlOptimizer : public RowOptimizer {
  public:

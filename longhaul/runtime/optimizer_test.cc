@@ -396,6 +396,56 @@ TEST_F(OptimizerTest, HasAName) {
 TEST_F(OptimizerTest, FtrlRefusesARateThatIsNotAboveZero) {
   for (const double bad : {0.0, -1.0, kNan, 1e-50})
     EXPECT_THAT(error_of([&] { FtrlOptimizer{bad}; }), HasSubstr("FtrlOptimizer: learning_rate must be above 0, not "));
+  const Variable w = variable("w", kStart), other = variable("other", kStart);
+  const Output rate = ops::placeholder(root_, kDouble, {}, "rate");
+  const Output gradient = ops::constant(root_, Tensor::of<float>({2, 3}, {1, 0, 1, 0, 1, 0}));
+  FtrlOptimizer optimizer(rate);
+  const Operation train = optimizer.apply_gradients(root_, {{gradient, other}, {gradient, w}});
+  auto session = initialized_session();
+  const Tensor start = session->run(w);
+  for (const double bad : {0.0, -1.0, kNan, kInfinity, 1e-50}) {
+    EXPECT_THAT(error_of([&] { session->run(train, {{rate, Tensor::scalar(bad)}}); }),
+                HasSubstr("the learning rate must be above 0 and finite, not "));
+    EXPECT_TRUE(identical(session->run(w), start));
+    EXPECT_TRUE(identical(session->run(other), start));
+  }
+  session->run(train, {{rate, Tensor::scalar(0.1)}});
+  EXPECT_TRUE(std::isfinite(session->run(*optimizer.get_slot(w, "linear")).flat<float>()[0]));
+}
+
+TEST_F(OptimizerTest, FtrlKeepsZerosWhereTheSquaresSeenAreTooSmallForTheirType) {
+  const Variable w = variable("w", Tensor::of<double>({0, 0}), kFloat);
+  const Output gradient = ops::placeholder(root_, kFloat, {2}, "gradient");
+  const Operation train = FtrlOptimizer(0.1, {.initial_accumulator_value = 0}).apply_gradients(root_, {{gradient, w}});
+  auto session = initialized_session();
+  for (int i = 0; i < 2; ++i) session->run(train, {{gradient, Tensor::of<float>({1e-30f, 1})}});
+  EXPECT_EQ(session->run(w).flat<float>()[0], 0);
+  session->run(train, {{gradient, Tensor::of<float>({1, 1})}});
+  EXPECT_NEAR(session->run(w).flat<float>()[0], -0.1, 1e-6);
+}
+
+TEST_F(OptimizerTest, FtrlWarmsUpFromAboveZero) {
+  const Variable w = variable("w", kStart), step = ops::global_step(root_);
+  const Output loss = ops::sum(root_, ops::square(root_, w));
+  const Operation bad = FtrlOptimizer(ops::linear_warmup(root_, 0.1, step, 10)).minimize(loss, step, {w});
+  const Operation good = FtrlOptimizer(ops::linear_warmup(root_, 0.1, step, 10, 0.1)).minimize(loss, step, {w});
+  auto session = initialized_session();
+  EXPECT_THAT(error_of([&] { session->run(bad); }), HasSubstr("a warm-up needs a start_factor above 0"));
+  EXPECT_EQ(session->run(step).item<int64_t>(), 0);
+  session->run(good);
+  EXPECT_EQ(session->run(step).item<int64_t>(), 1);
+}
+
+// In TensorFlow the weight is 0 for ever, and the loss is finite.
+TEST_F(OptimizerTest, FtrlHasNanWhereAGradientWasNan) {
+  const Variable w = variable("w", Tensor::of<double>({1, 1}), kFloat);
+  const Output gradient = ops::constant(root_, Tensor::of<float>({std::numeric_limits<float>::quiet_NaN(), 1}));
+  const Operation train = FtrlOptimizer(0.1).apply_gradients(root_, {{gradient, w}});
+  auto session = initialized_session();
+  session->run(train);
+  const Tensor value = session->run(w);
+  EXPECT_TRUE(std::isnan(value.flat<float>()[0]));
+  EXPECT_TRUE(std::isfinite(value.flat<float>()[1]));
 }
 
 TEST_F(OptimizerTest, FtrlRefusesNumbersOutOfRange) {

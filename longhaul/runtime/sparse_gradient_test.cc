@@ -357,6 +357,20 @@ TEST_F(SparseGradientTest, OfARowThatIsNotThereChangesNothingWithAdamEither) {
   EXPECT_NEAR(doubles(session->run(table_))[0], 0.9, 1e-6);
 }
 
+TEST_F(SparseGradientTest, OfARateThatFtrlCannotDivideByChangesNothing) {
+  make_table();
+  const Output rate = ops::placeholder(root_, kFloat, {}, "rate");
+  const Operation train_op = FtrlOptimizer(rate).minimize(loss());
+  auto session = initialized_session();
+  for (const float bad : {0.f, -1.f}) {
+    Feeds feeds = feeds_of_step(1);
+    feeds.emplace_back(rate, Tensor::scalar(bad));
+    EXPECT_THAT(message_of<InvalidArgumentError>([&] { session->run(train_op, feeds); }),
+                HasSubstr("the learning rate must be above 0 and finite, not "));
+  }
+  EXPECT_TRUE(identical(session->run(table_), kStart));
+}
+
 TEST_F(SparseGradientTest, OfNoRowsChangesNothing) {
   make_table();
   const Output none = ops::indexed_slices(root_, ops::constant(root_, Tensor(kDouble, {0, 2})),

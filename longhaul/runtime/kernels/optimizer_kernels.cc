@@ -11,7 +11,7 @@ using namespace optimizer_rules;
 
 // Everything that could be wrong: `gradient` is the number of the gradient's input; all others behind the variables are
 // scalars.
-template <int kGradient>
+template <typename Rule, int kGradient>
 void check_apply(const KernelContext& context) {
   optimizer_update::check_slots(context);
   const Value variable = context.variable(0).read();
@@ -20,7 +20,7 @@ void check_apply(const KernelContext& context) {
     context.refuse(fmt::format("{} is {}, its gradient is {}", context.variable(0).name(), variable.shape().to_string(),
                                shape_of(gradient).to_string()));
   }
-  Numbers(context, kGradient, 1).check();
+  optimizer_update::check_numbers<Rule>(context, Numbers(context, kGradient, 1));
 }
 
 template <typename Rule, int kGradient>
@@ -33,7 +33,7 @@ void apply(KernelContext& context) {
 
 template <typename Rule, int kGradient>
 constexpr Kernel kernel_of() {
-  return {apply<Rule, kGradient>, check_apply<kGradient>};
+  return {apply<Rule, kGradient>, check_apply<Rule, kGradient>};
 }
 
 }  // namespace

@@ -4,8 +4,10 @@
 // (SparseApplyMomentum). They are those of TensorFlow's training_ops.cc, where the two kinds have the same ones.
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <cmath>
+#include <string>
 
 #include "longhaul/runtime/kernels/optimizer_update.h"
 #include "longhaul/runtime/kernels/update_loops.h"
@@ -157,8 +159,10 @@ struct Adadelta {
   const double rate, rho, epsilon;
 };
 
-// Ftrl, and FtrlV2, which has the shrinkage before the power. Where |z| is within l1 the weight is 0; TensorFlow's
-// SparseApplyFtrl divides there, and has NaN where the divisor is 0, too.
+// Ftrl, and FtrlV2, which has the shrinkage before the power. Where |z| is within l1 the weight is 0, and
+// where the divisor is 0: the squares of all gradients were 0, or too small to be told from it. TensorFlow divides
+// there, and has NaN or infinity. Where z is NaN, so is the weight: with TensorFlow's 0 the loss stays finite, and
+// nobody would be told.
 struct Ftrl {
   static constexpr size_t kVariables = 3;
   explicit Ftrl(const Numbers& numbers)
@@ -168,6 +172,16 @@ struct Ftrl {
         shrinkage(numbers.size() == 5 ? numbers[3] : 0),
         power(numbers[numbers.size() - 1]) {}
 
+  static std::string why_not(const Numbers& numbers) {
+    const double rate = numbers[0];
+    if (static_cast<float>(rate) > 0 && std::isfinite(rate)) return "";
+    return fmt::format(
+        "the learning rate must be above 0 and finite, not {}: Ftrl divides by it (a warm-up needs a start_factor "
+        "above "
+        "0, a decay an end above 0)",
+        rate);
+  }
+
   void plain(const std::array<Pair, 3>& pairs, const at::Tensor& gradient) const {
     const at::Tensor &w = *pairs[0].in, &before = *pairs[1].in;
     const at::Tensor sum = before + gradient * gradient;
@@ -175,7 +189,9 @@ struct Ftrl {
     const at::Tensor linear =
         *pairs[2].in + gradient + w * (2 * shrinkage) - (slowness - before.pow(-power) / rate) * w;
     const at::Tensor beyond = linear.clamp(-l1, l1) - linear;
-    pairs[0].out->copy_(at::where(linear.abs() > l1, beyond / (slowness + 2 * l2), at::zeros_like(linear)));
+    const at::Tensor divisor = slowness + 2 * l2;
+    const at::Tensor is_zero = (linear.abs() <= l1).logical_or(divisor == 0);
+    pairs[0].out->copy_(at::where(is_zero, at::zeros_like(linear), beyond / divisor));
     pairs[1].out->copy_(sum);
     pairs[2].out->copy_(linear);
   }

@@ -48,6 +48,15 @@ class Numbers {
   const int gradient_, count_;
 };
 
+// A rule may have a check of its own: what is wrong with the numbers, or nothing.
+template <typename Rule>
+void check_numbers(const KernelContext& context, const Numbers& numbers) {
+  numbers.check();
+  if constexpr (requires { Rule::why_not(numbers); }) {
+    if (const std::string why = Rule::why_not(numbers); !why.empty()) context.refuse(why);
+  }
+}
+
 inline void check_slots(const KernelContext& context) {
   const Shape shape = context.variable(0).read().shape();
   for (int i = 1; i < static_cast<int>(context.variables().size()); ++i) {

@@ -86,7 +86,7 @@ RowSums add_equal_rows(const at::Tensor& indices, const at::Tensor& values) {
 }
 
 // Everything that could be wrong: kValues and kIndices are the numbers of the inputs that have the gradient's rows.
-template <int kValues, int kIndices>
+template <typename Rule, int kValues, int kIndices>
 void check_rows(const KernelContext& context) {
   optimizer_update::check_slots(context);
   const std::string& name = context.variable(0).name();
@@ -100,7 +100,7 @@ void check_rows(const KernelContext& context) {
                                shape_of(variable).to_string(), shape_of(values).to_string(),
                                shape_of(indices).to_string()));
   }
-  Numbers(context, std::min(kValues, kIndices), 2).check();
+  optimizer_update::check_numbers<Rule>(context, Numbers(context, std::min(kValues, kIndices), 2));
   for (const int64_t row : integers(indices)) {
     if (row < 0 || row >= variable.size(0))
       context.refuse(fmt::format("{} has {} rows, and its gradient is for row {}", name, variable.size(0), row));
@@ -128,7 +128,7 @@ void apply_rows(KernelContext& context) {
 
 template <typename Rule, int kValues, int kIndices = kValues + 1>
 constexpr Kernel kernel_of() {
-  return {apply_rows<Rule, kValues, kIndices>, check_rows<kValues, kIndices>};
+  return {apply_rows<Rule, kValues, kIndices>, check_rows<Rule, kValues, kIndices>};
 }
 
 }  // namespace
