@@ -5,9 +5,12 @@
 
 #include <cstdlib>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
+#include "longhaul/base/error.h"
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/mutex.h"
 
 namespace longhaul {
@@ -38,7 +41,8 @@ void set_level(spdlog::logger& logger, std::string_view name) {
   const auto level = levels.find(name);
   logger.set_level(level != levels.end() ? level->second : spdlog::level::info);
   if (level == levels.end() && !name.empty()) {
-    logger.warn("LONGHAUL_LOG_LEVEL is \"{}\": it may be debug, info, warning, error or off; it is info now", name);
+    logger.warn("LONGHAUL_LOG_LEVEL is \"{}\": it may be debug, info, warning, error or off; it is info now",
+                excerpt(name));
   }
 }
 
@@ -55,9 +59,27 @@ LogSink spdlog_sink() {
   return [logger](LogLevel at, const std::string& message) { logger->log(to_spdlog(at), message); };
 }
 
+struct SetSink {
+  LogSink call;
+  bool has_failed = false;
+};
+
 struct Log {
-  Mutex mutex;
-  LogSink sink GUARDED_BY(mutex) = spdlog_sink();
+  const LogSink to_stderr = spdlog_sink();  // any thread, at any time
+
+  Mutex mutex;  // held while the sink is called
+  std::shared_ptr<SetSink> sink GUARDED_BY(mutex) = std::make_shared<SetSink>(to_stderr);
+};
+
+// Whether this thread is in the sink, and so holds the mutex.
+thread_local bool is_in_sink = false;
+
+class InSink {
+ public:
+  InSink() { is_in_sink = true; }
+  ~InSink() { is_in_sink = false; }
+  InSink(const InSink&) = delete;
+  InSink& operator=(const InSink&) = delete;
 };
 
 Log& the_log() {
@@ -65,18 +87,43 @@ Log& the_log() {
   return *log;
 }
 
+std::shared_ptr<SetSink> exchange_sink(Log& log, LogSink sink) REQUIRES(log.mutex) {
+  return std::exchange(log.sink, std::make_shared<SetSink>(std::move(sink)));
+}
+
+// The one that runs stays whole until it has returned: it is copied, not moved.
+LogSink set_from_within(Log& log, LogSink sink) NO_THREAD_SAFETY_ANALYSIS {
+  return exchange_sink(log, std::move(sink))->call;
+}
+
+// A message that its sink has thrown at.
+void tell_without(const Log& log, SetSink& sink, LogLevel level, const std::string& message) {
+  log.to_stderr(level, message);
+  if (std::exchange(sink.has_failed, true)) return;
+  const std::string why = message_of(std::current_exception());
+  log.to_stderr(LogLevel::kError, "the log sink has thrown, and what it throws at comes here: " + excerpt(why));
+}
+
 }  // namespace
 
 LogSink set_log_sink(LogSink sink) {
   Log& log = the_log();
+  if (is_in_sink) return set_from_within(log, std::move(sink));
   MutexLock lock(log.mutex);
-  return std::exchange(log.sink, std::move(sink));
+  return std::move(exchange_sink(log, std::move(sink))->call);
 }
 
 void log_message(LogLevel level, const std::string& message) {
   Log& log = the_log();
+  if (is_in_sink) return log.to_stderr(level, message);
   MutexLock lock(log.mutex);
-  if (log.sink) log.sink(level, message);
+  const InSink in_sink;
+  const std::shared_ptr<SetSink> sink = log.sink;  // stays, if it sets another
+  try {
+    if (sink->call) sink->call(level, message);
+  } catch (...) {
+    tell_without(log, *sink, level, message);
+  }
 }
 
 }  // namespace longhaul

@@ -15,6 +15,11 @@ enum class LogLevel {
 };
 
 // Where the library's messages go. It is called from any thread, one call at a time.
+//   - It may throw: nothing that logs fails for it. The message goes to stderr instead, as without a sink, and at the
+//     first time what was thrown.
+//   - What is logged from within it, by the library as well, goes to stderr.
+//   - It may call set_log_sink(), with what holds from the next message on.
+//   - It must not wait for another thread that may log, as FileWriter::flush() does: that one waits for it.
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 
 // Replaces the sink and returns the one before. Until a program sets one, messages go through spdlog to stderr, from

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
+#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "longhaul/base/size_text.h"
 
@@ -14,6 +17,7 @@ namespace longhaul {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::ExitedWithCode;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -82,6 +86,53 @@ TEST_F(LogOfAProcess, HasColoursOnATerminal) {
   EXPECT_EXIT(log_to_terminal_and_exit(), ExitedWithCode(0), AllOf(HasSubstr("\x1b["), HasSubstr("of a risk")));
   setenv("NO_COLOR", "1", 1);
   EXPECT_EXIT(log_to_terminal_and_exit(), ExitedWithCode(0), AllOf(Not(HasSubstr("\x1b")), HasSubstr("of a risk")));
+}
+
+TEST_F(LogOfAProcess, ShowsAnExcerptOfALevelThatThereIsNot) {
+  setenv("LONGHAUL_LOG_LEVEL", ("\x1b[31m" + std::string(100'000, 'v')).c_str(), 1);
+  EXPECT_EXIT(log_each_and_exit(), ExitedWithCode(0),
+              AllOf(HasSubstr("\\x1b[31mvvv"), HasSubstr("... (100005 bytes)"), Not(HasSubstr(std::string(300, 'v')))));
+}
+
+TEST_F(LogOfAProcess, HasOnStderrWhatItsSinkLogs) {
+  const auto log_from_within = [] {
+    set_log_sink([](LogLevel, const std::string& message) { log_warning("within {}", message); });
+    log_info("one");
+    log_info("two");
+    exit(0);
+  };
+  EXPECT_EXIT(log_from_within(), ExitedWithCode(0),
+              AllOf(HasSubstr("warning: within one\n"), HasSubstr("warning: within two\n")));
+}
+
+TEST_F(LogOfAProcess, HasOnStderrWhatItsSinkThrowsAt) {
+  const auto throw_at_each = [] {
+    set_log_sink([](LogLevel, const std::string& message) {
+      if (message == "of debugging") throw 7;
+      throw std::runtime_error("a full pipe");
+    });
+    log_each_and_exit();
+  };
+  EXPECT_EXIT(
+      throw_at_each(), ExitedWithCode(0),
+      AllOf(HasSubstr("the log sink has thrown, and what it throws at comes here: an exception that is not"),
+            HasSubstr("info: of the training"), HasSubstr("error: of a failure"), Not(HasSubstr("a full pipe"))));
+}
+
+TEST(Log, ItsSinkMaySetAnother) {
+  std::vector<std::string> first, second;
+  LogSink of_first;
+  const LogSink before = set_log_sink([&, kept = std::make_shared<int>(7)](LogLevel, const std::string& message) {
+    of_first = set_log_sink([&](LogLevel, const std::string& later) { second.push_back(later); });
+    first.push_back(message + std::to_string(*kept));
+  });
+  log_info("a");
+  log_info("b");
+  set_log_sink(of_first);
+  log_info("c");
+  set_log_sink(before);
+  EXPECT_THAT(first, ElementsAre("a7", "c7"));
+  EXPECT_THAT(second, ElementsAre("b"));
 }
 
 TEST(SizeText, IsInPowersOfAThousand) {

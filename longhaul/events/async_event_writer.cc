@@ -58,17 +58,16 @@ void AsyncEventWriter::wake_writer() {
 
 // False: there is none, and nobody is to wait for it, so one record was counted as dropped.
 bool AsyncEventWriter::wait_for_space(IfFull if_full) {
-  bool is_first = false;
-  {
-    MutexLock lock(mutex_);
-    const bool may_wait = if_full == IfFull::kWait;
-    while (may_wait && queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
-    const bool drop = queue_.is_open() && queue_.is_full();
-    if (!drop) return true;
-    ++dropped_;
-    is_first = failing_ && ++dropped_while_failing_ == 1;
+  MutexLock lock(mutex_);
+  const bool may_wait = if_full == IfFull::kWait;
+  while (may_wait && queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
+  const bool drop = queue_.is_open() && queue_.is_full();
+  if (!drop) return true;
+  ++dropped_;
+  if (failing_ && ++dropped_while_failing_ == 1) {
+    drop_is_news_ = true;
+    work_.notify_one();
   }
-  if (is_first) log_error("event files in {}: no more events fit into memory, and new ones are dropped", directory_);
   return false;
 }
 
@@ -130,6 +129,8 @@ void AsyncEventWriter::run() {
   for (bool is_last = false; !is_last;) {
     const Work work = wait_for_work();
     is_last = work.is_last;
+    if (work.tells_of_drop) log_drop();
+    if (!work.is_due) continue;
     std::exception_ptr error = write_all();
     if (is_last) error = finish(error);
     report(work, error);
@@ -141,7 +142,8 @@ AsyncEventWriter::Work AsyncEventWriter::wait_for_work() {
   for (;;) {
     const Seconds now = clock_.now();
     if (queue_.events() > 0 && !flush_due_) flush_due_ = now + options_.flush_secs;
-    if (is_ready(now)) return {flushes_asked_, !queue_.is_open()};
+    const bool is_due = is_ready(now), tells_of_drop = std::exchange(drop_is_news_, false);
+    if (is_due || tells_of_drop) return {flushes_asked_, !queue_.is_open(), tells_of_drop, is_due};
     clock_.wait_for(work_, mutex_, time_to_wait(now));
   }
 }
@@ -220,6 +222,11 @@ void AsyncEventWriter::note_success() {
   ++disruptions_;
   log_warning("event files in {}: writing again, after {} attempts that failed; {} events were dropped meanwhile",
               directory_, failures, dropped);
+}
+
+// Whoever adds may be a log sink, which must not log.
+void AsyncEventWriter::log_drop() const {
+  log_error("event files in {}: no more events fit into memory, and new ones are dropped", directory_);
 }
 
 // Gets what is left to the disk, with a second try where the first failed, and returns what stood in the way.

@@ -38,7 +38,8 @@ struct FileWriterOptions {
 // The thread starts a file when the first record comes. When a write fails (a full disk, a deleted file), it logs the
 // error, leaves the file for good, and after retry_secs writes the same records to a new one: some of them may then be
 // in both. Until that succeeds nobody blocks: records beyond the limits are dropped and counted. The log has the first
-// error, the first drop, and that it works again, with both counts. Any thread may call.
+// error, the first drop, and that it works again, with both counts: from that thread, not from one that adds. Any
+// thread may call.
 //
 // The directory is never made here, so that one that was unmounted is not made anew on another disk; and where this
 // process has it locked, or one above it, each write asks check_directory_owner() first.
@@ -78,6 +79,8 @@ class AsyncEventWriter {
   struct Work {
     uint64_t flush;  // the newest flush asked for
     bool is_last;
+    bool tells_of_drop;
+    bool is_due;  // something is to be written
   };
 
   bool wait_for_space(IfFull if_full);
@@ -94,6 +97,7 @@ class AsyncEventWriter {
   void open_file();
   void note_failure(const std::string& message);
   void note_success();
+  void log_drop() const;
   std::exception_ptr finish(std::exception_ptr error);
   void report(const Work& work, const std::exception_ptr& error);
 
@@ -119,6 +123,7 @@ class AsyncEventWriter {
   CondVar space_;  // for who adds
   CondVar done_;   // for who flushes
   bool failing_ GUARDED_BY(mutex_) = false;
+  bool drop_is_news_ GUARDED_BY(mutex_) = false;  // for the log
   uint64_t flushes_asked_ GUARDED_BY(mutex_) = 0;
   uint64_t flushes_served_ GUARDED_BY(mutex_) = 0;
   std::exception_ptr flush_error_ GUARDED_BY(mutex_);

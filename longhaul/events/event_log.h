@@ -13,7 +13,8 @@ namespace longhaul {
 //   set_log_sink(before);
 //
 // It borrows the writer: set another sink before the writer is destroyed. It never waits: while the writer's queue is
-// full messages are dropped and counted. FailedPreconditionError: no writer.
+// full messages are dropped and counted. The writer logs on its own thread that it drops them. FailedPreconditionError:
+// no writer.
 LogSink event_log_sink(FileWriter* writer, LogLevel verbosity = LogLevel::kWarning, LogSink also = {});
 
 }  // namespace longhaul

@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+
 #include "longhaul/base/error.h"
 #include "longhaul/events/event_reader.h"
+#include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -74,6 +77,23 @@ TEST_F(EventLog, TheSinkBesideGetsAllMessages) {
 
 TEST_F(EventLog, NeedsAWriter) {  // EV-20
   EXPECT_THROW(event_log_sink(nullptr), FailedPreconditionError);
+}
+
+// The writer tells of the first event that it drops, which is a message.
+TEST_F(EventLog, AFullDiskAndAFullQueueHangNobody) {
+  testing::FaultyFileSystem files;
+  FileWriter writer(directory_.path(), {.max_queue = 3, .files = &files});
+  std::atomic<int> told = 0;
+  set_log_sink(event_log_sink(&writer, LogLevel::kWarning, [&](LogLevel, const std::string& text) {
+    if (text.find("no more events fit into memory") != text.npos) ++told;
+  }));
+  files.fail_writes_after(0);
+  while (writer.last_error().empty()) log_warning("before it is known");
+  while (told == 0) log_warning("of no use");
+  EXPECT_GT(writer.dropped_events(), 0u);
+  set_log_sink({});
+  EXPECT_THROW(writer.close(), ResourceExhaustedError);
+  EXPECT_EQ(told, 1);
 }
 
 TEST_F(EventLog, AMessageAfterTheCloseIsDroppedInSilence) {
