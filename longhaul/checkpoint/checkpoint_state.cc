@@ -11,6 +11,7 @@
 
 #include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/proto/checkpoint_state.pb.h"
 
 namespace longhaul {
@@ -166,6 +167,16 @@ void check_state_file(FileSystem& files, const std::string& directory, const std
       path));
 }
 
+namespace {
+
+// The name is there, and it is a link to what is not.
+bool is_dangling(FileSystem& files, const std::string& path) {
+  const std::vector<std::string> names = names_in(files, directory_name(path));
+  return std::find(names.begin(), names.end(), base_name(path)) != names.end() && !files.exists(path);
+}
+
+}  // namespace
+
 ReadCheckpointState read_checkpoint_state(FileSystem& files, const std::string& directory,
                                           const std::string& latest_filename) {
   using Status = ReadCheckpointState::Status;
@@ -173,7 +184,10 @@ ReadCheckpointState read_checkpoint_state(FileSystem& files, const std::string& 
   const std::string path = join_path(directory, latest_filename);
   std::string why;
   try {
-    if (!files.exists(path)) return result;
+    if (!files.exists(path)) {
+      if (!is_dangling(files, path)) return result;
+      throw DataLossError(path + " is a link to a file that is not there");
+    }
     result.status =
         parse(read_file(files, path, kMostStateBytes), path, result.state, why) ? Status::kRead : Status::kUnusable;
   } catch (const NotFoundError&) {

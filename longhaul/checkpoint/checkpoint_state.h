@@ -38,7 +38,8 @@ struct ReadCheckpointState {
   enum class Status {
     kRead,
     kMissing,   // no such file: a fresh directory, or one whose checkpoints were copied without it
-    kUnusable,  // there is one, but it is empty, damaged, too large or cannot be read: look for checkpoints yourself
+    kUnusable,  // there is one, but it is empty, damaged, too large, a link to nothing or cannot be read: look for
+                // checkpoints yourself
   };
   Status status = Status::kMissing;
   CheckpointState state;  // relative paths are completed with the directory

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "longhaul/base/log.h"
 #include "longhaul/io/working_directory_fixture.h"
 #include "longhaul/testing/faulty_file_system.h"
@@ -162,6 +164,11 @@ TEST_F(CheckpointStateTest, WhatCannotBeUsedIsSaidAndNotThrown) {  // unlike CS-
   files_.remove(directory_.file("checkpoint"));
   files_.make_directories(directory_.file("checkpoint"));
   EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).status, Status::kUnusable);
+  files_.remove(directory_.file("checkpoint"));
+  std::filesystem::create_symlink(directory_.file("absent"), directory_.file("checkpoint"));
+  const auto dangling = read_checkpoint_state(files_, directory_.path());
+  EXPECT_EQ(dangling.status, Status::kUnusable);
+  EXPECT_THAT(dangling.why, HasSubstr("is a link to a file that is not there"));
 }
 
 TEST_F(CheckpointStateTest, NoPrefixOfAStateIsReadAsAnotherOne) {

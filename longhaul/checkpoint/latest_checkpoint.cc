@@ -1,5 +1,7 @@
 #include "longhaul/checkpoint/latest_checkpoint.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -154,6 +156,34 @@ std::vector<std::string> mirrored_candidates(FileSystem& files, const std::strin
   merged.resize(own.size() + mirrored.size());
   std::merge(own.begin(), own.end(), mirrored.begin(), mirrored.end(), merged.begin(), has_later_step);
   return merged;
+}
+
+std::vector<std::string> listed_prefixes(FileSystem& files, const std::string& directory) {
+  const auto read = read_checkpoint_state(files, directory);
+  if (read.status == ReadCheckpointState::Status::kMissing) return {};
+  if (read.status == ReadCheckpointState::Status::kUnusable) {
+    throw DataLossError(
+        fmt::format("{}. With search_directory off this file alone says which checkpoints count: bring it back, or set "
+                    "search_directory to have {} searched, or remove the file to begin anew",
+                    read.why, directory));
+  }
+  Prefixes listed;
+  for (const std::string& named : named_by(read.state)) listed.push_back(prefix_in(files, directory, named));
+  return listed;
+}
+
+std::vector<std::string> listed_candidates(FileSystem& files, const std::string& directory, const std::string& mirror) {
+  std::set<std::string> mirrored;
+  if (!mirror.empty()) {
+    for (const std::string& prefix : listed_prefixes(files, mirror)) mirrored.insert(base_name(prefix));
+  }
+  Candidates candidates;
+  for (const std::string& prefix : listed_prefixes(files, directory)) {
+    if (is_there(files, prefix)) candidates.add(prefix);
+    const std::string copy = join_path(mirror, base_name(prefix));
+    if (mirrored.contains(base_name(prefix)) && is_there(files, copy)) candidates.add(copy);
+  }
+  return candidates.take();
 }
 
 std::optional<std::string> latest_checkpoint(FileSystem& files, const std::string& directory,

@@ -23,6 +23,14 @@ std::vector<std::string> checkpoint_candidates(FileSystem& files, const std::str
                                                const std::string& basename = "",
                                                const std::string& latest_filename = kDefaultStateFile);
 
+// What the state file of `directory` names, the latest first, whether it is there or not; empty: there is no such file.
+// For a training of which only that counts. DataLossError: there is one, and it cannot be used.
+std::vector<std::string> listed_prefixes(FileSystem& files, const std::string& directory);
+
+// Of those the ones that are there; with a mirror, each before its copy, if the mirror's own state file names that too.
+std::vector<std::string> listed_candidates(FileSystem& files, const std::string& directory,
+                                           const std::string& mirror = "");
+
 // The first of the candidates; nullopt where there is none.
 std::optional<std::string> latest_checkpoint(FileSystem& files, const std::string& directory,
                                              const std::string& latest_filename = kDefaultStateFile);

@@ -191,7 +191,8 @@ FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOpti
     tidy(options.directory, [&] { complete_corrupt_sets(*options.files, options.directory); });
     tidy(options.directory, [&] { remove_crash_leftovers(*options.files, options.directory, options.basename); });
   }
-  auto unknown = data_without_index(*options.files, options.directory, options.basename);
+  std::vector<std::string> unknown;
+  if (options.search_directory) unknown = data_without_index(*options.files, options.directory, options.basename);
   return FallingBack(saver, session, options, std::move(unknown)).run();
 }
 

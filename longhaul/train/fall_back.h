@@ -18,6 +18,8 @@ struct FallBackOptions {
   std::string basename;         // which checkpoints of the directory count; empty: all
   // Why one is not to be restored though it may be whole; nullopt: it may be. Empty: all may be.
   std::function<std::optional<std::string>(const std::string& prefix)> pass_over;
+  // false: only what the state file lists counts, and of the mirror what its own lists as well (listed_candidates()).
+  bool search_directory = true;
 };
 
 struct FallBack {
@@ -44,7 +46,8 @@ struct FallBack {
 // left, that is an UnavailableError: a training must not begin anew because a disk is not mounted.
 // DataLossError: there are checkpoints, and none is whole. UnimplementedError: they are of version V1. Where the state
 // file names checkpoints of which nothing is there, a warning says so. FailedPreconditionError,
-// PermissionDeniedError: check_state_file()'s and check_retention_file()'s.
+// PermissionDeniedError: check_state_file()'s and check_retention_file()'s. DataLossError, too: the directory is not to
+// be searched, and its state file cannot be used.
 FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOptions& options);
 
 }  // namespace longhaul

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <set>
 
 #include "longhaul/base/log.h"
 #include "longhaul/base/mutex.h"
@@ -14,23 +15,46 @@
 namespace longhaul {
 namespace {
 
+// Where only what is listed counts, other damage is of no concern.
+void keep_listed(RecoverySearch& found, const FallBackOptions& options) {
+  if (options.search_directory) return;
+  std::set<std::string> listed;
+  for (const std::string& prefix : listed_prefixes(*options.files, options.directory)) listed.insert(base_name(prefix));
+  const auto is_not_listed = [&](const std::string& prefix) { return !listed.contains(base_name(prefix)); };
+  std::erase_if(found.incomplete, is_not_listed);
+  std::erase_if(found.without_index, is_not_listed);
+}
+
+std::vector<std::string> own_candidates(const FallBackOptions& options) {
+  return options.search_directory ? checkpoint_candidates(*options.files, options.directory, options.basename)
+                                  : listed_candidates(*options.files, options.directory);
+}
+
 RecoverySearch search_directory(const FallBackOptions& options) {
-  return {.candidates = checkpoint_candidates(*options.files, options.directory, options.basename),
-          .incomplete = incomplete_checkpoints(*options.files, options.directory, options.basename),
-          .without_index = checkpoints_without_index(*options.files, options.directory)};
+  RecoverySearch found{.candidates = own_candidates(options),
+                       .incomplete = incomplete_checkpoints(*options.files, options.directory, options.basename),
+                       .without_index = checkpoints_without_index(*options.files, options.directory)};
+  keep_listed(found, options);
+  return found;
 }
 
 void append(std::vector<std::string>& all, const std::vector<std::string>& more) {
   all.insert(all.end(), more.begin(), more.end());
 }
 
-RecoverySearch search_both(FileSystem& files, const std::string& directory, const std::string& mirror,
-                           const std::string& basename) {
-  RecoverySearch found{.candidates = mirrored_candidates(files, directory, mirror, basename)};
-  for (const std::string& place : {directory, mirror}) {
-    append(found.incomplete, incomplete_checkpoints(files, place, basename));
-    append(found.without_index, checkpoints_without_index(files, place));
+std::vector<std::string> candidates_of_both(const FallBackOptions& options) {
+  return options.search_directory
+             ? mirrored_candidates(*options.files, options.directory, options.mirror, options.basename)
+             : listed_candidates(*options.files, options.directory, options.mirror);
+}
+
+RecoverySearch search_both(const FallBackOptions& options) {
+  RecoverySearch found{.candidates = candidates_of_both(options)};
+  for (const std::string& place : {options.directory, options.mirror}) {
+    append(found.incomplete, incomplete_checkpoints(*options.files, place, options.basename));
+    append(found.without_index, checkpoints_without_index(*options.files, place));
   }
+  keep_listed(found, options);
   return found;
 }
 
@@ -47,7 +71,7 @@ void search_into(Answer& answer, const FallBackOptions& options) {
   RecoverySearch found;
   std::exception_ptr error;
   try {
-    found = search_both(*options.files, options.directory, options.mirror, options.basename);
+    found = search_both(options);
   } catch (...) {
     error = std::current_exception();
   }
@@ -69,8 +93,11 @@ bool comes_in_time(Answer& answer, Seconds patience) {
 
 RecoverySearch search_in_time(const FallBackOptions& options) {
   const auto answer = std::make_shared<Answer>();
-  const FallBackOptions kept{
-      .files = options.files, .directory = options.directory, .mirror = options.mirror, .basename = options.basename};
+  const FallBackOptions kept{.files = options.files,
+                             .directory = options.directory,
+                             .mirror = options.mirror,
+                             .basename = options.basename,
+                             .search_directory = options.search_directory};
   NamedThread thread("lh-look", [answer, kept] { search_into(*answer, kept); });
   if (!comes_in_time(*answer, options.mirror_patience)) {
     thread.detach();

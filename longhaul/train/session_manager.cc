@@ -114,8 +114,9 @@ bool SessionManager::take_or_restore(Session& session, const PrepareOptions& opt
 
 void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& options) const {
   if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
-  const std::vector<std::string> candidates =
-      checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
+  FallBackOptions own = fall_back_options(options);
+  own.mirror.clear();
+  const std::vector<std::string> candidates = search_for_recovery(own).candidates;
   if (candidates.empty()) return;
   recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {.restored = candidates.front()});
 }
@@ -134,20 +135,25 @@ bool SessionManager::restore(Session& session, const PrepareOptions& options) {
 }
 
 // Whoever did not mean to begin anew sees what is there.
-void SessionManager::warn_of_passed_over(const std::string& state_file, const PrepareOptions& options) const {
+void SessionManager::warn_of_passed_over(const PrepareOptions& options) const {
   const std::vector<std::string> there =
       checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
   if (there.empty()) return;
   log_warning(
       "There is no {}, and search_directory is off: training begins anew, though {} is there. Its files are replaced "
       "as new checkpoints get their names",
-      state_file, there.front());
+      join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile), there.front());
+}
+
+// Only what the state file lists counts, and there is none.
+bool SessionManager::begins_anew(const PrepareOptions& options) const {
+  return !options.search_directory &&
+         listed_prefixes(*options_.files, strip_file_scheme(options.checkpoint_dir)).empty();
 }
 
 bool SessionManager::restore_newest(Session& session, const PrepareOptions& options) {
-  const std::string state_file = join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile);
-  if (!options.search_directory && !options_.files->exists(state_file)) {
-    warn_of_passed_over(state_file, options);
+  if (begins_anew(options)) {
+    warn_of_passed_over(options);
     return false;
   }
   const FallBack fall_back = restore_newest_whole(*options.saver, session, fall_back_options(options));
@@ -163,16 +169,15 @@ FallBackOptions SessionManager::fall_back_options(const PrepareOptions& options)
           .mirror = strip_file_scheme(options.mirror_dir),
           .mirror_patience = options.mirror_patience,
           .basename = options.checkpoint_basename,
-          .pass_over = options_.pass_over};
+          .pass_over = options_.pass_over,
+          .search_directory = options.search_directory};
 }
 
 void SessionManager::wait_for_checkpoint(const PrepareOptions& options) const {
   if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
   const Seconds start = options_.coordinator.clock().now();
-  const std::string state_file = join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile);
   const auto is_there = [&] {
-    if (!options.search_directory && !options_.files->exists(state_file)) return false;
-    return !search_for_recovery(fall_back_options(options)).candidates.empty();
+    return !begins_anew(options) && !search_for_recovery(fall_back_options(options)).candidates.empty();
   };
   while (!is_there()) {
     const Seconds waited = options_.coordinator.clock().now() - start;

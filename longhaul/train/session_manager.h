@@ -120,7 +120,8 @@ class SessionManager {
   bool restore_newest(Session& session, const PrepareOptions& options);
   FallBackOptions fall_back_options(const PrepareOptions& options) const;
   void wait_for_checkpoint(const PrepareOptions& options) const;
-  void warn_of_passed_over(const std::string& state_file, const PrepareOptions& options) const;
+  void warn_of_passed_over(const PrepareOptions& options) const;
+  bool begins_anew(const PrepareOptions& options) const;
   void initialize(Session& session, const PrepareOptions& options) const;
   void initialize_missing(Session& session, const Feeds& feeds) const;
   void warn_of_missing(const PrepareOptions& options) const;

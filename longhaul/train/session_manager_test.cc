@@ -2,7 +2,9 @@
 
 #include <filesystem>
 
+#include "longhaul/checkpoint/checkpoint_copy.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/train/session_manager_fixture.h"
 
 namespace longhaul {
@@ -12,6 +14,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 TEST_F(SessionManagerTest, LocalInitNeedsAnOperation) {  // SM-2
   options.local_init_op = {};
@@ -99,6 +102,84 @@ TEST_F(SessionManagerTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
   EXPECT_NE(value(*session, v), 1);
   EXPECT_THAT(log.text(LogLevel::kWarning),
               AllOf(HasSubstr("search_directory is off: training begins anew, though"), HasSubstr("-7 is there")));
+}
+
+// A training that began anew, beside one that had come to step 100.
+class BegunAnew : public SessionManagerTest {
+ protected:
+  BegunAnew() {
+    for (int64_t step : {50, 100}) abandoned.push_back(save(9, step));
+    FileSystem::real().remove(state_file());
+    saver.recover_last_checkpoints(std::vector<std::string>{});
+    for (int64_t step : {7, 8}) listed.push_back(save(static_cast<float>(step), step));
+    restart();
+    prepare.search_directory = false;
+  }
+  std::string state_file() const { return directory.file(kDefaultStateFile); }
+  float restored() { return value(*manager().prepare_session(prepare), v); }
+
+  std::vector<std::string> abandoned, listed;
+};
+
+TEST_F(BegunAnew, GoesBackOnlyToWhatTheStateFileLists) {
+  EXPECT_EQ(restored(), 8);
+  restart();
+  damage(listed[1]);
+  EXPECT_EQ(restored(), 7);
+  restart();
+  damage(listed[0]);
+  EXPECT_THAT(error_of([&] { restored(); }), AllOf(HasSubstr("all checkpoints in"), HasSubstr(listed[0]),
+                                                   HasSubstr(listed[1]), Not(HasSubstr(abandoned[1]))));
+  prepare.search_directory = true;
+  EXPECT_EQ(restored(), 9) << "where the directory is searched";
+}
+
+TEST_F(BegunAnew, LeavesAloneWhatIsWrongWithTheOldCheckpoints) {
+  const DirectoryLock lock(directory.path());
+  FileSystem::real().remove(data_path(abandoned[0], 0, 1));
+  FileSystem::real().remove(index_path(abandoned[1]));
+  EXPECT_EQ(restored(), 8);
+  EXPECT_TRUE(FileSystem::real().exists(index_path(abandoned[0])));
+  EXPECT_TRUE(FileSystem::real().exists(data_path(abandoned[1], 0, 1)));
+}
+
+TEST_F(BegunAnew, RefusesAStateFileThatCannotBeUsed) {
+  for (const bool waits : {false, true}) {
+    prepare.wait_for_checkpoint = waits;
+    for (const char* text : {"", "\xff\xfe{"}) {
+      write_file_atomically(FileSystem::real(), state_file(), text);
+      EXPECT_THAT(error_of([&] { restored(); }),
+                  AllOf(HasSubstr("Invalid checkpoint state loaded from " + state_file()),
+                        HasSubstr("or remove the file to begin anew")));
+    }
+    FileSystem::real().remove(state_file());
+    std::filesystem::create_symlink("/nowhere/checkpoint", state_file());
+    EXPECT_THAT(error_of([&] { restored(); }), HasSubstr("is a link to a file that is not there"));
+  }
+  prepare.search_directory = true;
+  EXPECT_EQ(restored(), 9) << "where the directory is searched";
+}
+
+TEST_F(BegunAnew, TakesOfTheMirrorWhatBothStateFilesList) {
+  const testing::TemporaryDirectory mirror;
+  CheckpointState mirrored;
+  for (const std::string& prefix : {abandoned[1], listed[0], listed[1]}) {
+    mirrored.model_checkpoint_path = mirror.file(base_name(prefix));
+    mirrored.all_model_checkpoint_paths.push_back(mirrored.model_checkpoint_path);
+    copy_checkpoint(prefix, mirrored.model_checkpoint_path, {});
+  }
+  prepare.mirror_dir = mirror.path();
+  EXPECT_EQ(restored(), 8);
+  for (const std::string& prefix : listed) damage(prefix);
+  restart();
+  EXPECT_THAT(error_of([&] { restored(); }), HasSubstr("all checkpoints in")) << "the mirror lists none";
+  write_checkpoint_state(FileSystem::real(), mirror.path(), mirrored);
+  EXPECT_EQ(restored(), 8);
+  restart();
+  for (const std::string& prefix : mirrored.all_model_checkpoint_paths) {
+    if (split_step(prefix).step < 100) damage(prefix);
+  }
+  EXPECT_THAT(error_of([&] { restored(); }), HasSubstr("all checkpoints in"));
 }
 
 TEST_F(SessionManagerTest, ARestoreByNameTellsTheSaverOfNone) {  // SM-15
