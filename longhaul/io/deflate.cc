@@ -34,7 +34,7 @@ DeflatedFile::DeflatedFile(std::unique_ptr<WritableFile> file, InflateStream::Fo
 DeflatedFile::~DeflatedFile() {
   try {
     if (is_usable_) close();
-  } catch (const Error&) {
+  } catch (...) {  // a file of the program's own may throw anything
   }
   deflateEnd(&state_->zlib);
 }
@@ -64,18 +64,24 @@ void DeflatedFile::deflate_all(std::string_view data, int how) {
 
 void DeflatedFile::flush() {
   deflate_all({}, Z_SYNC_FLUSH);
+  is_usable_ = false;
   file_->flush();
+  is_usable_ = true;
 }
 
 void DeflatedFile::sync() {
   flush();
+  is_usable_ = false;
   file_->sync();
+  is_usable_ = true;
 }
 
 void DeflatedFile::close() {
+  if (is_closed_) return;
   deflate_all({}, Z_FINISH);
   is_usable_ = false;
   file_->close();
+  is_closed_ = true;
 }
 
 }  // namespace longhaul

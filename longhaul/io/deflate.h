@@ -16,7 +16,8 @@ namespace longhaul {
 //
 // What was appended can be read back after flush(), and is a whole stream after close(). A flush costs some bytes, so
 // that many make the file larger. Memory: two buffers of fixed size. After an error, and after close(), nothing more
-// goes into the file (FailedPreconditionError). The destructor closes and reports nothing. One thread at a time.
+// goes into the file (FailedPreconditionError); to close it once more is fine. The destructor closes and reports
+// nothing. One thread at a time.
 class DeflatedFile : public WritableFile {
  public:
   // `level`: 0 (stored) to 9 (smallest), -1: zlib's choice. InvalidArgumentError: another one.
@@ -38,6 +39,7 @@ class DeflatedFile : public WritableFile {
   const std::unique_ptr<WritableFile> file_;
   const std::unique_ptr<State> state_;
   bool is_usable_ = true;
+  bool is_closed_ = false;
 };
 
 }  // namespace longhaul

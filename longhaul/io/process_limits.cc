@@ -1,13 +1,16 @@
 #include "longhaul/io/process_limits.h"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <memory>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -54,6 +57,26 @@ bool has_controller(const std::string& controllers, std::string_view wanted) {
   return ("," + controllers + ",").find("," + std::string(wanted) + ",") != std::string::npos;
 }
 
+// Where version 1 has a controller: under its own name, a link as a rule, or under those of all that share it.
+std::vector<std::string> tops(const std::string& root, const Group& group, std::string_view controller) {
+  const std::string all = join_path(root, "sys/fs/cgroup");
+  if (group.controllers.empty()) return {all};
+  const std::string own = join_path(all, controller), shared = join_path(all, group.controllers);
+  return own == shared ? std::vector{own} : std::vector{own, shared};
+}
+
+// "/a/b", "/a", "".
+std::vector<std::string> with_those_around(std::string path) {
+  if (!path.starts_with('/')) path.clear();
+  std::vector<std::string> paths;
+  for (size_t slash = path.rfind('/'); slash != path.npos; slash = path.rfind('/')) {
+    if (path.size() > 1) paths.push_back(path);
+    path.resize(slash);
+  }
+  paths.emplace_back();
+  return paths;
+}
+
 // The directories of a controller's group and of those around it, the innermost first. In a container the path may be
 // that of the host, which is not there: the last one, the top, is what counts then.
 std::vector<std::string> group_directories(const std::string& root, std::string_view controller) {
@@ -61,10 +84,8 @@ std::vector<std::string> group_directories(const std::string& root, std::string_
   for (const Group& group : groups_of_process(root)) {
     const bool is_v2 = group.controllers.empty();
     if (!is_v2 && !has_controller(group.controllers, controller)) continue;
-    const std::string top = join_path(root, "sys/fs/cgroup" + (is_v2 ? "" : "/" + std::string(controller)));
-    for (std::string path = group.path; path.size() > 1; path = path.substr(0, path.rfind('/')))
-      directories.push_back(top + path);
-    directories.push_back(top);
+    for (const std::string& top : tops(root, group, controller))
+      for (const std::string& path : with_those_around(group.path)) directories.push_back(top + path);
   }
   return directories;
 }
@@ -105,10 +126,24 @@ std::optional<uint64_t> bytes_of(const std::string& directory) {
   return std::nullopt;
 }
 
+// A kernel for more processors than the mask has room for refuses it (EINVAL).
+std::optional<int> processors_in_mask_of(pid_t thread) {
+  constexpr int kMost = 1 << 20;
+  for (int room = CPU_SETSIZE; room <= kMost; room *= 2) {
+    const std::unique_ptr<cpu_set_t, void (*)(cpu_set_t*)> mask(CPU_ALLOC(room), [](cpu_set_t* set) { CPU_FREE(set); });
+    if (!mask) return std::nullopt;
+    const size_t bytes = CPU_ALLOC_SIZE(room);
+    CPU_ZERO_S(bytes, mask.get());
+    if (sched_getaffinity(thread, bytes, mask.get()) == 0) return std::max(1, CPU_COUNT_S(bytes, mask.get()));
+    if (errno != EINVAL) return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+// Of the main thread; where that has ended, of this one, which may be bound to a part.
 int processors_of_mask() {
-  cpu_set_t mask;
-  CPU_ZERO(&mask);
-  return sched_getaffinity(0, sizeof mask, &mask) == 0 ? std::max(1, CPU_COUNT(&mask)) : 1;
+  const std::optional<int> of_main = processors_in_mask_of(getpid());
+  return of_main ? *of_main : processors_in_mask_of(0).value_or(1);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace longhaul {
 //
 // `root`: where /proc and /sys are found; tests have trees of their own.
 
-// How many processors it may use at a time: those of the mask, or what `cpu.max` lets it have if that is fewer, rounded
-// up; at least 1.
+// How many processors it may use at a time: those of the mask of its main thread, whatever a thread that asks is bound
+// to, or what `cpu.max` lets it have if that is fewer, rounded up; at least 1.
 int usable_processors(const std::string& root = "/");
 
 // How much memory it may have, by `memory.max`; nothing: as much as there is.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -32,16 +33,32 @@ TEST_F(ProcessLimits, AreNoneWhereNothingSaysSo) {
   EXPECT_GE(usable_processors(), 1);
 }
 
-TEST_F(ProcessLimits, AreThoseOfTheAffinityMask) {
-  std::thread([this] {
-    cpu_set_t mask;
-    sched_getaffinity(0, sizeof mask, &mask);
-    int first = 0;
-    while (!CPU_ISSET(first, &mask)) ++first;
-    CPU_ZERO(&mask);
-    CPU_SET(first, &mask);
-    ASSERT_EQ(sched_setaffinity(0, sizeof mask, &mask), 0);
-    EXPECT_EQ(usable_processors(root()), 1);
+// Binds a thread to one of the processors that it may use.
+void bind_to_one(pid_t thread) {
+  cpu_set_t mask;
+  ASSERT_EQ(sched_getaffinity(thread, sizeof mask, &mask), 0);
+  int first = 0;
+  while (!CPU_ISSET(first, &mask)) ++first;
+  CPU_ZERO(&mask);
+  CPU_SET(first, &mask);
+  ASSERT_EQ(sched_setaffinity(thread, sizeof mask, &mask), 0);
+}
+
+TEST_F(ProcessLimits, AreThoseOfTheMainThreadsAffinityMask) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(getpid(), sizeof before, &before), 0);
+  bind_to_one(getpid());
+  const int bound = usable_processors(root());
+  ASSERT_EQ(sched_setaffinity(getpid(), sizeof before, &before), 0);
+  EXPECT_EQ(bound, 1);
+  EXPECT_EQ(usable_processors(root()), CPU_COUNT(&before));
+}
+
+TEST_F(ProcessLimits, AreTheSameInAThreadThatIsBoundToAPart) {
+  const int all = usable_processors(root());
+  std::thread([&] {
+    bind_to_one(0);
+    EXPECT_EQ(usable_processors(root()), all);
   }).join();
 }
 
@@ -75,6 +92,23 @@ TEST_F(ProcessLimits, OfTheFirstVersionAreRead) {
   write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712");
   EXPECT_EQ(usable_processors(root()), 1);
   EXPECT_EQ(memory_limit(root()), 3'000'000'000u);
+}
+
+TEST_F(ProcessLimits, OfTheFirstVersionAreReadWhereControllersShareADirectory) {
+  write("proc/self/cgroup", "4:cpu,cpuacct:/job");
+  write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "50000");
+  write("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000");
+  EXPECT_EQ(usable_processors(root()), 1);
+}
+
+TEST_F(ProcessLimits, OfAGroupWithoutASlashAreThoseAtTheTop) {
+  write("sys/fs/cgroup/cpu.max", "100000 100000");
+  write("sys/fs/cgroup/memory.max", "1000000000");
+  for (const char* line : {"0::no slash", "0::", "0::a/b", "0:://"}) {
+    write("proc/self/cgroup", line);
+    EXPECT_EQ(usable_processors(root()), 1) << line;
+    EXPECT_EQ(memory_limit(root()), 1'000'000'000u) << line;
+  }
 }
 
 TEST_F(ProcessLimits, ThatAreNoNumbersAreNone) {
