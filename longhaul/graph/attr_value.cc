@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/graph/graph_def.h"
 
 namespace longhaul {
@@ -112,8 +113,8 @@ Attr attr_from_proto(std::string_view name, const proto::AttrValue& value) {
     case proto::AttrValue::kShape: return from_proto(value.shape());
     case proto::AttrValue::kTensor: return from_proto(value.tensor());
     case proto::AttrValue::kList: return list_from_proto(name, value.list());
-    case proto::AttrValue::kFunc: throw UnimplementedError("the function " + value.func().name());
-    case proto::AttrValue::kPlaceholder: throw UnimplementedError("a placeholder: " + value.placeholder());
+    case proto::AttrValue::kFunc: throw UnimplementedError("the function " + excerpt(value.func().name()));
+    case proto::AttrValue::kPlaceholder: throw UnimplementedError("a placeholder: " + excerpt(value.placeholder()));
     case proto::AttrValue::VALUE_NOT_SET: break;
   }
   throw InvalidArgumentError("no value");

@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
 #include "longhaul/graph/variable_def.h"
 #include "longhaul/proto/parsed_size.h"
@@ -111,7 +112,7 @@ class CollectionImport {
   CollectionItem find_node(const std::string& name) const {
     if (const Output output = graph_.find_output(name); output.valid()) return output;
     if (const Operation op = graph_.find_operation(name)) return op;
-    throw InvalidArgumentError(fmt::format("'{}' is not in the graph", name));
+    throw InvalidArgumentError(fmt::format("'{}' is not in the graph", excerpt(name)));
   }
 
   CollectionItem read_bytes(const std::string& bytes) const {

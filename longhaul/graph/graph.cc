@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/graph/device_spec.h"
 #include "longhaul/graph/missing_name.h"
 #include "longhaul/graph/node_input.h"
@@ -20,7 +21,8 @@ bool valid_name(std::string_view name) {
 }
 
 void check_spec(const Graph* graph, const OperationSpec& spec) {
-  if (!valid_name(spec.name)) throw InvalidArgumentError(fmt::format("'{}' is not a valid operation name", spec.name));
+  if (!valid_name(spec.name))
+    throw InvalidArgumentError(fmt::format("'{}' is not a valid operation name", excerpt(spec.name)));
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     if (!spec.inputs[i].valid() || &spec.inputs[i].graph() != graph) {
       throw InvalidArgumentError(

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/first_names.h"
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/op_catalog.h"
@@ -33,19 +34,19 @@ std::string missing_types(const proto::GraphDef& graph_def) {
   bool loops = false;
   for (const auto& [type, nodes] : nodes_by_type) {
     if (type_exists(type)) continue;
-    missing.push_back(fmt::format("{} ({} {})", type, nodes, nodes == 1 ? "node" : "nodes"));
+    missing.push_back(fmt::format("{} ({} {})", excerpt(type), nodes, nodes == 1 ? "node" : "nodes"));
     loops = loops || type == "NextIteration";
   }
   if (missing.empty()) return "";
   return fmt::format(
       "types of operation that are not known here: {}{}{}. What can be taken over is the checkpoint: build the model "
       "here, its variables with the same names, and restore them",
-      fmt::join(missing, ", "), loops ? "; loops (NextIteration) are not supported" : "", hint_of_missing_catalogs());
+      first_names(missing), loops ? "; loops (NextIteration) are not supported" : "", hint_of_missing_catalogs());
 }
 
 std::string library_functions(const proto::GraphDef& graph_def) {
   std::vector<std::string> names;
-  for (const auto& function : graph_def.library().function()) names.push_back(function.signature().name());
+  for (const auto& function : graph_def.library().function()) names.push_back(excerpt(function.signature().name()));
   return names.empty() ? "" : "functions, which are not supported: " + first_names(names, kMostNamed);
 }
 
@@ -53,7 +54,7 @@ std::string host_functions(const proto::GraphDef& graph_def) {
   std::vector<std::string> names;
   for (const auto& node : graph_def.node()) {
     for (const auto& [name, attr] : node.attr()) {
-      if (attr.value_case() == proto::AttrValue::kPlaceholder) names.push_back(node.name());
+      if (attr.value_case() == proto::AttrValue::kPlaceholder) names.push_back(excerpt(node.name()));
     }
   }
   return names.empty()
@@ -116,7 +117,7 @@ void check_constants(const proto::GraphDef& graph_def, uint64_t most_bytes) {
         throw ResourceExhaustedError(
             fmt::format("the graph's constants are larger than {} bytes (ImportOptions::most_constant_bytes), at the "
                         "latest with {}",
-                        most_bytes, node.name()));
+                        most_bytes, excerpt(node.name())));
       }
     }
   }

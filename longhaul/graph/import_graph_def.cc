@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/graph/attr_value.h"
 #include "longhaul/graph/import_check.h"
 #include "longhaul/graph/import_order.h"
@@ -49,7 +50,8 @@ class Importer {
   };
 
   [[noreturn]] static void refuse(const proto::NodeDef& node, const std::string& why) {
-    throw InvalidArgumentError(fmt::format("node {} ({}): {}", node.name(), node.op(), why));
+    throw InvalidArgumentError(
+        fmt::format("node {} ({}): {}", excerpt(node.name()), excerpt(node.op()), excerpt(why, 2000)));
   }
 
   void take_replacements() {
@@ -77,8 +79,9 @@ class Importer {
       bool control_before = false;
       for (const std::string& text : node.input()) {
         const auto input = parse_node_input(text);
-        if (!input) refuse(node, fmt::format("'{}' is not the name of an input", text));
-        if (control_before && !input->control) refuse(node, fmt::format("'{}' comes after a control input", text));
+        if (!input) refuse(node, fmt::format("'{}' is not the name of an input", excerpt(text)));
+        if (control_before && !input->control)
+          refuse(node, fmt::format("'{}' comes after a control input", excerpt(text)));
         control_before = input->control;
         if (const auto needed = find_needed(node, *input, text)) needs[i].push_back(*needed);
       }
@@ -92,7 +95,7 @@ class Importer {
       return std::nullopt;
     }
     const auto it = numbers_.find(input.node);
-    if (it == numbers_.end()) refuse(node, fmt::format("the input '{}' is not in the graph", text));
+    if (it == numbers_.end()) refuse(node, fmt::format("the input '{}' is not in the graph", excerpt(text)));
     return it->second;
   }
 
@@ -125,7 +128,7 @@ class Importer {
     for (const auto& node : graph_def_.node()) {
       if (graph_.name_taken(result_.prefix + node.name())) {
         throw InvalidArgumentError(fmt::format("the name '{}' already exists in the graph; import with a scope",
-                                               result_.prefix + node.name()));
+                                               excerpt(result_.prefix + node.name())));
       }
     }
   }

@@ -184,6 +184,37 @@ TEST_F(ImportTest, AllThatIsMissingIsNamedAtOnce) {
   EXPECT_EQ(graph_.num_operations(), 0);
 }
 
+TEST_F(ImportTest, ARefusalIsShortHoweverMuchIsWrong) {
+  proto::GraphDef types, names;
+  for (int i = 0; i < 3000; ++i) {
+    types.add_node()->set_op("NoSuchType" + std::to_string(i));
+    types.mutable_node(i)->set_name("n" + std::to_string(i));
+  }
+  const std::string huge = "\x1b[31m\n" + std::string(1'000'000, 'x');
+  names.add_node()->set_name(huge);
+  names.mutable_node(0)->set_op(huge);
+  (*names.mutable_node(0)->mutable_attr())["function"].set_placeholder("p");
+  names.mutable_library()->add_function()->mutable_signature()->set_name(huge);
+  proto::GraphDef input;
+  input.add_node()->set_name(huge);
+  input.mutable_node(0)->set_op("NoOp");
+  input.mutable_node(0)->add_input(huge);
+  proto::GraphDef twice;
+  for (int i = 0; i < 2; ++i) {
+    twice.add_node()->set_name(huge);
+    twice.mutable_node(i)->set_op("NoOp");
+  }
+  const std::string of_types = message_of_error<UnimplementedError>([&] { import_graph_def(graph_, types); });
+  EXPECT_THAT(of_types, HasSubstr("and 2980 more"));
+  EXPECT_THAT(message_of_error<UnimplementedError>([&] { import_graph_def(graph_, names); }), HasSubstr("(1 node)"));
+  for (const proto::GraphDef* graph_def : {&types, &names, &input, &twice}) {
+    const std::string text = message_of_error<Error>([&] { import_graph_def(graph_, *graph_def); });
+    EXPECT_LT(text.size(), 3000u);
+    EXPECT_EQ(text.find_first_of("\x1b\n"), text.npos) << text;
+  }
+  EXPECT_EQ(graph_.num_operations(), 0);
+}
+
 TEST_F(ImportTest, LoopsAreRefused) {  // unlike SA-98
   EXPECT_THAT(refusal<UnimplementedError>(R"(node { name: "a" op: "Identity" input: "b" }
                   node { name: "b" op: "Identity" input: "c" } node { name: "c" op: "Identity" input: "a" })"),

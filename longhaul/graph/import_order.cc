@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/excerpt.h"
 
 namespace longhaul {
 namespace {
@@ -57,13 +58,14 @@ class Walk {
 
   [[noreturn]] void refuse_loop(int node) const {
     constexpr size_t kMostShown = 10;
-    std::string path = graph_def_.node(node).name();
+    const std::string first = excerpt(graph_def_.node(node).name());
+    std::string path = first;
     size_t shown = 0;
     for (auto visit = stack_.rbegin(); visit->node != node && shown < kMostShown; ++visit, ++shown) {
-      path = fmt::format("{} -> {}", graph_def_.node(visit->node).name(), path);
+      path = fmt::format("{} -> {}", excerpt(graph_def_.node(visit->node).name()), path);
     }
-    throw UnimplementedError(fmt::format("the graph has a loop, which is not supported: {} -> {}{}",
-                                         graph_def_.node(node).name(), shown == kMostShown ? "... -> " : "", path));
+    throw UnimplementedError(fmt::format("the graph has a loop, which is not supported: {} -> {}{}", first,
+                                         shown == kMostShown ? "... -> " : "", path));
   }
 
   const proto::GraphDef& graph_def_;
@@ -83,7 +85,8 @@ std::unordered_map<std::string_view, int> number_nodes(const proto::GraphDef& gr
       throw InvalidArgumentError(fmt::format("node {}: its name has more than {} scopes", i, kMostScopes));
     }
     if (!numbers.emplace(name, i).second) {
-      throw InvalidArgumentError(fmt::format("node {} has the name '{}', as node {} has", i, name, numbers[name]));
+      throw InvalidArgumentError(
+          fmt::format("node {} has the name '{}', as node {} has", i, excerpt(name), numbers[name]));
     }
   }
   return numbers;

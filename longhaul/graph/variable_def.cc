@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "longhaul/base/excerpt.h"
+
 namespace longhaul {
 namespace {
 
@@ -26,7 +28,8 @@ std::optional<proto::SaveSliceInfoDef> slice_to_proto(const SaveSliceInfo& slice
 Output need_output(const Graph& graph, const proto::VariableDef& def, const std::string& name) {
   const Output found = graph.find_output(name);
   if (!found.valid()) {
-    throw InvalidArgumentError(fmt::format("variable {}: the graph has no {}", def.variable_name(), name));
+    throw InvalidArgumentError(
+        fmt::format("variable {}: the graph has no {}", excerpt(def.variable_name()), excerpt(name)));
   }
   return found;
 }
@@ -59,14 +62,15 @@ std::optional<proto::VariableDef> variable_to_proto(const VariableInfo& variable
 
 VariableInfo variable_from_proto(const Graph& graph, const proto::VariableDef& def, const std::string& prefix) {
   if (def.is_resource()) {
-    throw UnimplementedError(fmt::format("variable {}: resource variables are not supported", def.variable_name()));
+    throw UnimplementedError(
+        fmt::format("variable {}: resource variables are not supported", excerpt(def.variable_name())));
   }
   VariableInfo variable{.ref = need_output(graph, def, prefix + def.variable_name()),
                         .read = need_output(graph, def, prefix + def.snapshot_name()),
                         .initializer = graph.find_operation(prefix + def.initializer_name())};
   if (!variable.initializer) {
-    throw InvalidArgumentError(
-        fmt::format("variable {}: the graph has no {}", def.variable_name(), prefix + def.initializer_name()));
+    throw InvalidArgumentError(fmt::format("variable {}: the graph has no {}", excerpt(def.variable_name()),
+                                           excerpt(prefix + def.initializer_name())));
   }
   variable.initial_value = initial_value_of(graph, def, prefix, variable.initializer);
   variable.trainable = def.trainable();
