@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/io/process_limits.h"
 
@@ -44,6 +45,8 @@ ThreadFacts facts_of_process() {
           .said_by = variable_that_says()};
 }
 
+constexpr int kMostThreads = 1024;  // or as many as there are processors
+
 std::once_flag chosen;
 
 void choose() {
@@ -70,6 +73,12 @@ ThreadChoice choose_threads(const ThreadFacts& facts) {
 
 void set_intra_op_threads(int threads) {
   if (threads <= 0) return std::call_once(chosen, choose);
+  const int most = std::max(kMostThreads, usable_processors());
+  if (threads > most) {
+    throw InvalidArgumentError(fmt::format(
+        "set_intra_op_threads() and SessionOptions::intra_op_parallelism_threads take up to {} threads, not {}", most,
+        threads));
+  }
   std::call_once(chosen, [] {});
   set_threads(threads);
 }

@@ -20,6 +20,8 @@ namespace longhaul {
 // as many as an operation, in the thread that made the first session and in each in which libtorch has computed. A
 // loop's num_threads(n) clause holds for that loop alone; omp_set_num_threads(n) after the first session holds for
 // libtorch's operations in that thread, too, which no record shows.
+//
+// InvalidArgumentError: more than 1024, and more than the process may use processors.
 void set_intra_op_threads(int threads);
 
 // What a choice follows from, so that tests need no other machine.

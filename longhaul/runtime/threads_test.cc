@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "longhaul/base/error.h"
+
 namespace longhaul {
 namespace {
 
@@ -15,6 +17,15 @@ TEST(ChooseThreads, OneWhereOpenBlasHasItsOwn) {
   EXPECT_EQ(choice.threads, 1);
   EXPECT_THAT(choice.why, AllOf(HasSubstr("1 thread,"), HasSubstr("8 processors"), HasSubstr("OpenBLAS"),
                                 HasSubstr("set_intra_op_threads()")));
+}
+
+TEST(SetThreads, ManyMoreThanProcessorsAreRefused) {
+  try {
+    set_intra_op_threads(100'000);
+    FAIL() << "no error";
+  } catch (const InvalidArgumentError& error) {
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("up to 1024 threads, not 100000"), HasSubstr("set_intra_op_threads()")));
+  }
 }
 
 TEST(ChooseThreads, AllProcessorsThatMayBeUsedElse) {
