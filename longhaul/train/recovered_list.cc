@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <set>
 
+#include "longhaul/base/first_names.h"
+#include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/checkpoint/lies_in.h"
+#include "longhaul/checkpoint/retention_file.h"
 
 namespace longhaul {
 namespace {
@@ -57,6 +60,33 @@ void move_before_restored(const std::set<std::string>& passed_over, const std::s
   std::stable_partition(std::find_if(managed.begin(), managed.end(), is_restored), managed.end(), is_passed_over);
 }
 
+// Those of the same name as the restored one that no list has, so that no save deletes them.
+std::vector<std::string> nobodys(FileSystem& files, const std::string& directory, const std::string& restored,
+                                 const CheckpointState& state) {
+  std::set<std::string> known{base_name(restored)};
+  for (const auto* paths : {&state.all_model_checkpoint_paths, &state.doomed_checkpoint_paths}) {
+    for (const std::string& path : *paths) known.insert(base_name(path));
+  }
+  for (const auto& [prefix, kept] : read_retention(files, directory)) known.insert(base_name(prefix));
+  std::vector<std::string> found;
+  for (const FoundCheckpoint& each : find_checkpoints(files, directory, split_step(base_name(restored)).base)) {
+    if (!known.contains(base_name(each.prefix))) found.push_back(base_name(each.prefix));
+  }
+  return found;
+}
+
+void tell_of_nobodys(FileSystem& files, const std::string& directory, const std::string& restored,
+                     const CheckpointState& state) {
+  constexpr size_t kMostNamed = 5;
+  const std::vector<std::string> names = nobodys(files, directory, restored, state);
+  if (names.empty()) return;
+  log_info(
+      "{} has {} checkpoint{} that no save deletes: the list of those that max_to_keep counts has {} not, as of a run "
+      "that kept all, or one before it began anew, or kept for good: {}",
+      directory, names.size(), names.size() == 1 ? "" : "s", names.size() == 1 ? "it" : "them",
+      first_names(names, kMostNamed));
+}
+
 }  // namespace
 
 void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string& directory, const FallBack& recovery) {
@@ -90,6 +120,7 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
     state.all_model_checkpoint_paths.push_back(join_path(directory, base_name(prefix)));
     if (timed) state.all_model_checkpoint_timestamps.push_back(time);
   }
+  if (saver.to_proto().max_to_keep() > 0) tell_of_nobodys(files, directory, restored, state);
   saver.recover_last_checkpoints(state);
   saver.hold_checkpoints(skipped_before(restored, state.all_model_checkpoint_paths));
 }

@@ -93,6 +93,7 @@ TEST_F(ServicesByHand, ThatLackWhatTheyWorkWithAreRefused) {
   EXPECT_THROW(SummaryService{context}, InvalidArgumentError);
   context->saver = nullptr;
   EXPECT_THROW(TimerCheckpointService{context}, InvalidArgumentError);
+  EXPECT_THROW(sv.service_context(nullptr), InvalidArgumentError);
   sv.stop();
 }
 

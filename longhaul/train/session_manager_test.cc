@@ -104,6 +104,25 @@ TEST_F(SessionManagerTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
               AllOf(HasSubstr("search_directory is off: training begins anew, though"), HasSubstr("-7 is there")));
 }
 
+TEST_F(SessionManagerTest, WhatNoSaveDeletesIsTold) {  // SA-72
+  Saver of_all({.graph = &graph, .max_to_keep = 0, .name = "of_all"}),
+      one({.graph = &graph, .max_to_keep = 1, .name = "one"});
+  const auto session = manager().prepare_session(prepare);
+  for (int64_t step = 1; step <= 4; ++step) of_all.save(*session, directory.file("model"), step);
+  prepare.saver = &one;
+  restart();
+  const LogRecorder log;
+  manager().prepare_session(prepare);
+  EXPECT_THAT(log.text(LogLevel::kInfo),
+              AllOf(HasSubstr("3 checkpoints that no save deletes"), HasSubstr("model-1, model-2, model-3"),
+                    Not(HasSubstr("model-3, model-4"))));
+  prepare.saver = &of_all;
+  restart();
+  const LogRecorder of_keeping_all;
+  manager().prepare_session(prepare);
+  EXPECT_THAT(of_keeping_all.text(), Not(HasSubstr("that no save deletes")));
+}
+
 // A training that began anew, beside one that had come to step 100.
 class BegunAnew : public SessionManagerTest {
  protected:
@@ -121,7 +140,7 @@ class BegunAnew : public SessionManagerTest {
   std::vector<std::string> abandoned, listed;
 };
 
-TEST_F(BegunAnew, GoesBackOnlyToWhatTheStateFileLists) {
+TEST_F(BegunAnew, GoesBackOnlyToWhatTheStateFileLists) {  // CS-6
   EXPECT_EQ(restored(), 8);
   restart();
   damage(listed[1]);
@@ -143,7 +162,7 @@ TEST_F(BegunAnew, LeavesAloneWhatIsWrongWithTheOldCheckpoints) {
   EXPECT_TRUE(FileSystem::real().exists(data_path(abandoned[1], 0, 1)));
 }
 
-TEST_F(BegunAnew, RefusesAStateFileThatCannotBeUsed) {
+TEST_F(BegunAnew, RefusesAStateFileThatCannotBeUsed) {  // CS-6
   for (const bool waits : {false, true}) {
     prepare.wait_for_checkpoint = waits;
     for (const char* text : {"", "\xff\xfe{"}) {

@@ -206,6 +206,7 @@ void Supervisor::check_is_chief() const {
 
 ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) const {
   check_is_chief();
+  if (!session) throw InvalidArgumentError("services need a session, and this is a null pointer");
   return {.coord = coord_,
           .session = std::move(session),
           .writer = writer_,

@@ -87,7 +87,7 @@ class Supervisor {
   //   auto context = std::make_shared<ServiceContext>(sv.service_context(session));
   //   context->global_step = examples_seen;                   // what is counted
   //   std::make_shared<StepCounterService>(context)->start();
-  // FailedPreconditionError: not the chief.
+  // FailedPreconditionError: not the chief. InvalidArgumentError: no session.
   ServiceContext service_context(std::shared_ptr<Session> session) const;
 
   // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief;

@@ -44,9 +44,10 @@ struct SupervisorOptions {
   // For a saver that leaves out global variables: when the model is recovered, the initializers of those that are not
   // initialised then are run, as ready_op names them.
   bool initialize_missing = false;
-  // Whether checkpoints count where there is no state file that names them. false, as in TensorFlow: to remove
-  // `logdir/checkpoint` is to begin anew, with the mirror left alone, and old checkpoints are replaced by new ones of
-  // their names.
+  // Whether checkpoints count that no state file names. false, as in TensorFlow: only what `logdir/checkpoint` lists is
+  // restored, and of the mirror what its own state file lists as well. To remove that file is to begin anew, with the
+  // mirror left alone, and old checkpoints are replaced by new ones of their names. One that is there and cannot be
+  // used (empty, damaged, a link to nothing) is a DataLossError; so it is where all that it lists are damaged.
   bool search_directory = true;
 
   // Whether the chief locks logdir while it trains, so that a second one is refused (io/directory_lock.h).
