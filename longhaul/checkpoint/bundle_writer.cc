@@ -87,6 +87,7 @@ BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, int num
 BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, const BundleWriterOptions& options)
     : files_(files),
       prefix_(strip_file_scheme(prefix)),
+      under_way_(prefix_),
       directory_(directory_name(prefix_)),
       index_temporary_(temporary_path(index_path(prefix_))),
       limit_(options.max_bytes_per_second, *options.clock) {

@@ -10,6 +10,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/checkpoint/slice.h"
+#include "longhaul/checkpoint/writes_under_way.h"
 #include "longhaul/io/file.h"
 #include "longhaul/io/rate_limit.h"
 #include "longhaul/tensor/tensor.h"
@@ -134,6 +135,7 @@ class BundleWriter {
 
   FileSystem& files_;
   const std::string prefix_;
+  const WriteUnderWay under_way_;
   const std::string directory_;
   const std::string index_temporary_;
   State state_ = State::kAdding;

@@ -8,6 +8,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle_reader.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/writes_under_way.h"
 #include "longhaul/io/rate_limit.h"
 
 namespace longhaul {
@@ -67,6 +68,7 @@ class Copy {
   }
 
   void make() {
+    const WriteUnderWay under_way(to_);
     if (options_.before_first_byte) options_.before_first_byte(source_.bytes);
     call(options_.before_change);
     files_.make_directories(incoming());

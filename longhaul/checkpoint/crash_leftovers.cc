@@ -17,6 +17,7 @@
 #include "longhaul/checkpoint/named_checkpoints.h"
 #include "longhaul/checkpoint/retention_file.h"
 #include "longhaul/checkpoint/set_aside.h"
+#include "longhaul/checkpoint/writes_under_way.h"
 #include "longhaul/io/directory_lock.h"
 
 namespace longhaul {
@@ -39,7 +40,7 @@ class Sweep {
   void finish_deletions() {
     for (const std::string& base : named_.doomed) {
       const std::string prefix = join_path(directory_, base);
-      if (!has_files(base) || checkpoint_exists(files_, prefix)) continue;
+      if (!has_files(base) || is_under_way(base) || checkpoint_exists(files_, prefix)) continue;
       check_directory_owner(files_, prefix);
       remove_checkpoint(files_, prefix);
     }
@@ -47,12 +48,14 @@ class Sweep {
 
   void remove_uncommitted() {
     for (const std::string& base : announced_bases()) {
-      if (!is_ours(base) || has_index(base) || is_lost(base)) continue;
+      if (!is_ours(base) || is_under_way(base) || has_index(base) || is_lost(base)) continue;
+      if (files_.exists(join_path(directory_, index_path(base)))) continue;  // a save has ended meanwhile
       remove_files_of(base, "was never committed");
     }
     for (const std::string& base : bases_of_data()) {
       const std::string plain = without_aside(base);
-      if (base == plain || !is_ours(plain) || has_index(base) || !has(index_path(plain))) continue;
+      if (base == plain || !is_ours(plain) || is_under_way(plain)) continue;
+      if (has_index(base) || !has(index_path(plain))) continue;
       remove_files_of(base, "is left over of a checkpoint that was replaced");
     }
   }
@@ -77,7 +80,7 @@ class Sweep {
   void remove_temporaries() {
     if (has_removed_) files_.sync_directory(directory_);
     for (const std::string& name : names_) {
-      if (is_temporary(name)) remove(name);
+      if (is_temporary(name) && !is_own_temporary(name)) remove(name);
     }
     remove_stale_temporaries(files_, join_path(directory_, basename_));
   }
@@ -141,6 +144,8 @@ class Sweep {
     return has(index_path(base)) || has(index_path(aside_prefix(base))) || !data_names_of(names_, base).empty() ||
            (is_ours(base) && has(meta_graph_filename(base)));
   }
+
+  bool is_under_way(const std::string& base) const { return is_being_written(join_path(directory_, base)); }
 
   bool has(const std::string& name) const { return std::binary_search(names_.begin(), names_.end(), name); }
   bool has_index(const std::string& base) const { return has(index_path(base)) || is_half_corrupt(names_, base); }

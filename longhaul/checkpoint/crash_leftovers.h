@@ -18,8 +18,8 @@ namespace longhaul {
 // Nothing else is touched. A whole checkpoint is the Saver's to delete, or nobody's. One that the state file or the
 // retention file names as kept is none of these though its index is lost; it is damaged (train/fall_back.h).
 //
-// Nothing is being saved in the directory, and the caller has it locked; each removal asks check_directory_owner()
-// first.
+// What this process itself is writing at the moment (writes_under_way.h) is none of these. No other process saves in
+// the directory: the caller has it locked; each removal asks check_directory_owner() first.
 void remove_crash_leftovers(FileSystem& files, const std::string& directory, const std::string& basename);
 
 // The data files of such checkpoints that have no index and are no leftovers as above: of a copy that is under way,

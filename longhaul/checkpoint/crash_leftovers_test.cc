@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle_reader.h"
+#include "longhaul/checkpoint/bundle_writer.h"
 #include "longhaul/checkpoint/checkpoint_copy.h"
 #include "longhaul/checkpoint/checkpoint_state.h"
 #include "longhaul/checkpoint/retention_file.h"
@@ -42,6 +44,40 @@ TEST_F(CrashLeftovers, DataGoesWhoseIndexDidNotGetItsName) {
   put({"m-1.data-00000-of-00002", "m-1.data-00001-of-00002", "m-1.meta", "m-1.index.tempstate1.1"});
   put({"m.data-00000-of-00001", "m.index.tempstate1.2", "m-2.meta", "m-2.index.tempstate1.3"});
   EXPECT_THAT(left_by("m"), IsEmpty());
+}
+
+TEST_F(CrashLeftovers, OfASaveThatThisProcessHasUnderWayNothingGoes) {
+  const std::string prefix = directory.file("m-1");
+  const auto write = [&](float value, const auto& meanwhile) {
+    BundleWriter writer(FileSystem::real(), prefix);
+    writer.add("v", Tensor::scalar(value));
+    writer.add_file(prefix + ".meta", "a graph");
+    meanwhile();
+    writer.finish_data();
+    meanwhile();
+    writer.commit();
+  };
+  for (const float value : {1.0f, 2.0f}) {  // the second one replaces the first
+    EXPECT_NO_THROW(write(value, [&] {
+      const auto before = FileSystem::real().list(directory.path());
+      EXPECT_EQ(left_by("m"), before);
+    }));
+    EXPECT_EQ(BundleReader(FileSystem::real(), prefix).read("v").item<float>(), value);
+  }
+  put({"m-1.index.tempstate1.1", "m-1.aside.data-00000-of-00001"});
+  EXPECT_THAT(left_by("m"), ElementsAre("m-1.data-00000-of-00001", "m-1.index", "m-1.meta"));
+}
+
+TEST_F(CrashLeftovers, AStateFileThatThisProcessIsWritingStays) {
+  struct SweepsBeforeRename : testing::FaultyFileSystem {
+    void rename(const std::string& from, const std::string& to) override {
+      remove_crash_leftovers(FileSystem::real(), directory_name(to), "m");
+      FaultyFileSystem::rename(from, to);
+    }
+  } files;
+  EXPECT_NO_THROW(write_checkpoint_state(files, directory.path(), {.model_checkpoint_path = directory.file("m-1")}));
+  put({"checkpoint.tmp0123456789abcdef"});
+  EXPECT_THAT(left_by("m"), ElementsAre("checkpoint"));
 }
 
 TEST_F(CrashLeftovers, DataWithoutAnIndexThatNoSaveHasAnnouncedStaysAndIsNamed) {

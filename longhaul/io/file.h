@@ -121,6 +121,9 @@ std::string read_file(FileSystem& files, const std::string& path, uint64_t max_b
 // removed.
 void write_file_atomically(FileSystem& files, const std::string& path, std::string_view contents);
 
+// Whether it is such a temporary name, and of this process.
+bool is_own_temporary(std::string_view name);
+
 // Paths as text. directory_name("a/b") is "a", of "b" "."; base_name("a/b") is "b"; join_path("a/", "b") is "a/b", and
 // an absolute second part wins. strip_file_scheme("file:///x") is "/x".
 std::string directory_name(std::string_view path);

@@ -8,9 +8,14 @@ namespace longhaul {
 
 namespace {
 
+// What such a name has before the second half of its number.
+const std::string& mark_of_process() {
+  static const std::string mark = fmt::format(".tmp{:08x}", std::random_device{}());
+  return mark;
+}
+
 std::string temporary_name(const std::string& path) {
-  std::random_device random;
-  return fmt::format("{}.tmp{:08x}{:08x}", path, random(), random());
+  return fmt::format("{}{}{:08x}", path, mark_of_process(), std::random_device{}());
 }
 
 void write_and_sync(FileSystem& files, const std::string& path, std::string_view contents) {
@@ -49,6 +54,12 @@ void write_file_atomically(FileSystem& files, const std::string& path, std::stri
     throw;
   }
   files.sync_directory(directory_name(path));
+}
+
+bool is_own_temporary(std::string_view name) {
+  constexpr size_t kDigitsAfter = 8;
+  const size_t at = name.rfind(mark_of_process());
+  return at != name.npos && at + mark_of_process().size() + kDigitsAfter == name.size();
 }
 
 }  // namespace longhaul
