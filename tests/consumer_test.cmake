@@ -29,6 +29,18 @@ run_step(${CMAKE_COMMAND} -E env OMP_NUM_THREADS=2 ${WORK}/build/bin/threads OMP
 run_step(${CMAKE_COMMAND} -E env OPENBLAS_NUM_THREADS=2 ${WORK}/build/bin/threads OPENBLAS_NUM_THREADS)
 run_step(${WORK}/build/bin/threads program)
 
+function(expect_refusal component pattern)
+  execute_process(COMMAND ${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer/refused -B ${WORK}/refused_${component}
+                          -G Ninja -DCMAKE_PREFIX_PATH=${WORK}/prefix -DCOMPONENTS=${component}
+                  RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE output)
+  string(REGEX REPLACE "[ \n]+" " " output "${output}")
+  if(status EQUAL 0 OR NOT output MATCHES "${pattern}")
+    message(FATAL_ERROR "linking longhaul::longhaul with COMPONENTS ${component} says:\n${output}")
+  endif()
+endfunction()
+expect_refusal(trainer "there is no component trainer. There are: base tensor .* longhaul")
+expect_refusal(events "longhaul::not_among_the_COMPONENTS_of_find_package_since_it_needs_libtorch")
+
 file(GLOB_RECURSE package ${WORK}/prefix/longhaul.pc)
 get_filename_component(packages "${package}" DIRECTORY)
 set(ENV{PKG_CONFIG_PATH} ${packages})
