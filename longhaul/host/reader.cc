@@ -48,15 +48,6 @@ class Reader::Turn {
   Reader& reader_;
 };
 
-namespace {
-
-// Errors of one call's wait: the next call finds out by itself.
-bool is_of_one_call(Code code) {
-  return code == Code::kCancelled || code == Code::kDeadlineExceeded || code == Code::kOutOfRange;
-}
-
-}  // namespace
-
 Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits,
                              Keys keys) {
   constexpr int64_t kMostReserved = 4096;
@@ -74,10 +65,11 @@ Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSyste
       } else {
         finish_work();
       }
+      if (!work_ && !records.values.empty()) break;  // the file has ended
     }
-  } catch (const Error& error) {
+  } catch (const Error&) {
     if (records.values.empty()) throw;
-    if (!is_of_one_call(error.code())) left_over_ = std::current_exception();
+    left_over_ = std::current_exception();
   }
   MutexLock lock(mutex_);
   produced_ += static_cast<int64_t>(records.values.size());

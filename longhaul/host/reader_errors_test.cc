@@ -78,15 +78,17 @@ TEST_F(ReaderErrors, AMissingFileIsAnErrorAndThenPassedOver) {
 }
 
 TEST_F(ReaderErrors, AnErrorThatIsLeftOverIsForgottenWithWhatWasBefore) {
-  Reader reader("reader", text_lines());
-  const std::string path = write("a", "a"), none = directory.file("none");
+  Reader reader("reader", tf_records());
+  std::string records;
+  append_record(records, "a");
+  const std::string path = write("a", records + "cut");
+  const auto next_file = [&] { return path; };
   const std::string fresh = reader.serialize_state();
   for (const bool restore : {false, true}) {
-    bool first = true;
-    const auto a_and_none = [&] { return std::exchange(first, false) ? path : none; };
-    EXPECT_THAT(reader.read(5, a_and_none, FileSystem::real()).values, ElementsAre("a"));
+    EXPECT_THAT(reader.read(5, next_file, FileSystem::real()).values, ElementsAre("a"));
     restore ? reader.restore_state(fresh) : reader.reset();
-    EXPECT_THAT(reader.read(1, [&] { return path; }, FileSystem::real()).values, ElementsAre("a"));
+    EXPECT_THAT(reader.read(5, next_file, FileSystem::real()).values, ElementsAre("a"));
+    EXPECT_THROW(reader.read(5, next_file, FileSystem::real()), DataLossError);
     reader.reset();
   }
 }

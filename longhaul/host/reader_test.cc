@@ -223,7 +223,37 @@ TEST_F(ReaderTest, AWholeFileIsARecordAndANameCanBeOne) {
   EXPECT_THAT(keys, ElementsAre("x", "y"));
 }
 
-TEST_F(ReaderTest, ReadUpToCrossesFilesAndLeavesErrorsToTheNextCall) {
+// What TensorFlow 1.15.5 gives for such files.
+TEST_F(ReaderTest, ReadUpToEndsWithEachFile) {
+  const std::string five = "0\n1\n2\n3\n4\n", records = records_of({"0", "1", "2", "3", "4"});
+  const auto batches = [](const OpenRecords& open, const Strings& files, int64_t limit) {
+    Reader reader("reader", open);
+    size_t next = 0;
+    const auto next_file = [&] {
+      if (next == files.size()) throw OutOfRangeError("no more files");
+      return files[next++];
+    };
+    std::string text;  // of each call, how many records, and how many files had been read to their end
+    try {
+      while (true) {
+        const size_t count = reader.read(limit, next_file, FileSystem::real()).values.size();
+        text += fmt::format("{}/{} ", count, reader.num_work_units_completed());
+      }
+    } catch (const OutOfRangeError&) {
+      return text + fmt::format("end/{}", reader.num_work_units_completed());
+    }
+  };
+  const std::string a = write("a", five), b = write("b", five), none = write("c", "");
+  EXPECT_EQ(batches(text_lines(), {a, b}, 4), "4/0 1/1 4/1 1/2 end/2");
+  EXPECT_EQ(batches(text_lines(), {a, b}, 5), "5/0 5/1 end/2");
+  EXPECT_EQ(batches(text_lines(), {none, a, none, b}, 4), "4/1 1/2 4/3 1/4 end/4");
+  EXPECT_EQ(batches(tf_records(), {write("d", records), write("e", records)}, 4), "4/0 1/1 4/1 1/2 end/2");
+  EXPECT_EQ(batches(fixed_length_records({.record_bytes = 2}), {a, b}, 4), "4/0 1/1 4/1 1/2 end/2");
+  EXPECT_EQ(batches(whole_files(), {a, none, b}, 2), "1/1 1/2 1/3 end/3");
+  EXPECT_EQ(batches(names_alone(), {a, b}, 2), "1/1 1/2 end/2");
+}
+
+TEST_F(ReaderTest, ReadUpToLeavesTheRestAndErrorsToTheNextCall) {
   Reader reader("reader", text_lines());
   Strings files{write("a", "1\n2\n3\n"), write("b", "4\n")};
   size_t next = 0;
@@ -233,7 +263,8 @@ TEST_F(ReaderTest, ReadUpToCrossesFilesAndLeavesErrorsToTheNextCall) {
   };
   EXPECT_THAT(reader.read(2, next_file, FileSystem::real()).values, ElementsAre("1", "2"));
   EXPECT_EQ(reader.num_work_units_completed(), 0);
-  EXPECT_THAT(reader.read(int64_t{1} << 60, next_file, FileSystem::real()).values, ElementsAre("3", "4"));
+  EXPECT_THAT(reader.read(int64_t{1} << 60, next_file, FileSystem::real()).values, ElementsAre("3"));
+  EXPECT_THAT(reader.read(2, next_file, FileSystem::real()).values, ElementsAre("4"));
   EXPECT_THROW(reader.read(2, next_file, FileSystem::real()), OutOfRangeError);
   EXPECT_THROW(reader.read(0, next_file, FileSystem::real()), InvalidArgumentError);
   EXPECT_EQ(reader.num_records_produced(), 4);
