@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 
@@ -14,6 +15,7 @@
 
 extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 extern "C" int openblas_get_parallel() __attribute__((weak));
+extern "C" int openblas_get_num_threads() __attribute__((weak));
 
 namespace longhaul {
 namespace {
@@ -42,6 +44,7 @@ ThreadFacts facts_of_process() {
           .by_default = at::intraop_default_num_threads(),
           .usable = usable_processors(),
           .blas_has_own_threads = blas_has_own_threads(),
+          .blas = openblas_get_num_threads != nullptr ? openblas_get_num_threads() : 1,
           .said_by = variable_that_says()};
 }
 
@@ -53,6 +56,26 @@ void choose() {
   const ThreadChoice choice = choose_threads(facts_of_process());
   if (choice.threads > 0) set_threads(choice.threads);
   log_info("{}", choice.why);
+  if (!choice.warning.empty()) log_warning("{}", choice.warning);
+}
+
+void log_if_new(int threads) {
+  static std::atomic<int> logged{0};
+  if (logged.exchange(threads) == threads) return;
+  log_info("an operation uses {} thread{} from now on, as the program has set", threads, threads == 1 ? "" : "s");
+}
+
+// Of two pools that wait actively for each other's processors. Whoever sets one variable rarely means both.
+std::string warning_of_two_pools(const ThreadFacts& facts) {
+  if (!facts.blas_has_own_threads || facts.libtorch < 2 || facts.blas < 2) return "";
+  const std::string who = facts.said_by.empty() ? "the program has set it" : facts.said_by + " is set";
+  const char* remedy = "set OPENBLAS_NUM_THREADS=1";
+  if (facts.said_by == "OPENBLAS_NUM_THREADS") remedy = "unset it, or set it to 1";
+  if (facts.said_by == "OMP_NUM_THREADS") remedy = "unset it, or set OPENBLAS_NUM_THREADS=1";
+  return fmt::format(
+      "libtorch has {} threads, and OpenBLAS {} of its own ({}), which compete: steps may take 5 to 50 times as long. "
+      "To have one pool, {}",
+      facts.libtorch, facts.blas, who, remedy);
 }
 
 }  // namespace
@@ -62,13 +85,16 @@ ThreadChoice choose_threads(const ThreadFacts& facts) {
     return fmt::format("an operation uses {} thread{}, the process may use {} processor{}", threads,
                        threads == 1 ? "" : "s", facts.usable, facts.usable == 1 ? "" : "s");
   };
-  if (!facts.said_by.empty()) return {0, fmt::format("{}: {} is set", text(facts.libtorch), facts.said_by)};
-  if (facts.libtorch != facts.by_default) return {0, text(facts.libtorch) + ", as libtorch is set"};
+  const std::string warning = warning_of_two_pools(facts);
+  if (!facts.said_by.empty()) return {0, fmt::format("{}: {} is set", text(facts.libtorch), facts.said_by), warning};
+  if (facts.libtorch != facts.by_default) return {0, text(facts.libtorch) + ", as libtorch is set", warning};
   const int all = facts.by_default > 1 ? std::min(facts.by_default, facts.usable) : facts.usable;
-  if (!facts.blas_has_own_threads || facts.usable == 1) return {all, text(all)};
-  return {1, text(1) +
-                 ": OpenBLAS has threads of its own, and with libtorch's beside them most trainings are slower. "
-                 "set_intra_op_threads() sets another number"};
+  if (!facts.blas_has_own_threads || facts.usable == 1) return {all, text(all), ""};
+  return {1,
+          text(1) +
+              ": OpenBLAS has threads of its own, and with libtorch's beside them most trainings are slower. "
+              "set_intra_op_threads() sets another number",
+          ""};
 }
 
 void set_intra_op_threads(int threads) {
@@ -81,6 +107,7 @@ void set_intra_op_threads(int threads) {
   }
   std::call_once(chosen, [] {});
   set_threads(threads);
+  log_if_new(threads);
 }
 
 }  // namespace longhaul

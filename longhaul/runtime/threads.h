@@ -13,8 +13,9 @@ namespace longhaul {
 //   - else as many as libtorch uses by default, one for each core, but no more than the process may use processors
 //     (usable_processors). Where libtorch counts a single core, as in some virtual machines, each processor is one.
 // It leaves alone what the program has set (at::set_num_threads with another number than libtorch's default), or the
-// environment (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS). The choice is the same at each start on a
-// machine, and part of the record that goes with a checkpoint.
+// environment (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS), and warns where that gives several threads to
+// both libtorch and such an OpenBLAS. The choice is the same at each start on a machine, and part of the record that
+// goes with a checkpoint. A number that is not the one before is logged.
 //
 // libtorch's setting is OpenMP's: a parallel loop of the program's own that does not say how many threads it wants has
 // as many as an operation, in the thread that made the first session and in each in which libtorch has computed. A
@@ -29,12 +30,14 @@ struct ThreadFacts {
   int libtorch = 1;                   // that libtorch uses now
   int by_default = 1;                 // that it uses where nobody says anything
   int usable = 1;                     // processors
-  bool blas_has_own_threads = false;  // OpenBLAS with POSIX threads
+  bool blas_has_own_threads = false;  // OpenBLAS with POSIX threads,
+  int blas = 1;                       // and how many
   std::string said_by;                // a variable of the environment; empty: none
 };
 struct ThreadChoice {
-  int threads = 0;  // 0: nothing is changed
-  std::string why;  // for the log
+  int threads = 0;      // 0: nothing is changed
+  std::string why;      // for the log
+  std::string warning;  // the same; empty: none
 };
 ThreadChoice choose_threads(const ThreadFacts& facts);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
 
 namespace longhaul {
 namespace {
@@ -61,6 +62,51 @@ TEST(ChooseThreads, NothingWhereTheEnvironmentSaysIt) {
       {.libtorch = 8, .by_default = 8, .usable = 8, .blas_has_own_threads = true, .said_by = "OMP_NUM_THREADS"});
   EXPECT_EQ(choice.threads, 0);
   EXPECT_THAT(choice.why, AllOf(HasSubstr("8 threads"), HasSubstr("OMP_NUM_THREADS is set")));
+}
+
+TEST(ChooseThreads, WhereTwoPoolsCompeteAWarningHasTheRemedy) {
+  ThreadFacts facts{.libtorch = 2, .by_default = 2, .usable = 2, .blas_has_own_threads = true, .blas = 2};
+  EXPECT_EQ(choose_threads(facts).warning, "") << "one thread is chosen";
+  facts.said_by = "OMP_NUM_THREADS";
+  EXPECT_EQ(
+      choose_threads(facts).warning,
+      "libtorch has 2 threads, and OpenBLAS 2 of its own (OMP_NUM_THREADS is set), which compete: steps may take 5 "
+      "to 50 times as long. To have one pool, unset it, or set OPENBLAS_NUM_THREADS=1");
+  facts.said_by = "OPENBLAS_NUM_THREADS";
+  EXPECT_THAT(choose_threads(facts).warning, HasSubstr("unset it, or set it to 1"));
+  facts.said_by.clear();
+  facts.by_default = 8;
+  EXPECT_THAT(choose_threads(facts).warning, HasSubstr("(the program has set it)"));
+}
+
+TEST(ChooseThreads, OnePoolIsNothingToWarnOf) {
+  const ThreadFacts facts{.libtorch = 2,
+                          .by_default = 2,
+                          .usable = 2,
+                          .blas_has_own_threads = true,
+                          .blas = 2,
+                          .said_by = "OMP_NUM_THREADS"};
+  ThreadFacts changed = facts;
+  changed.libtorch = 1;
+  EXPECT_EQ(choose_threads(changed).warning, "");
+  changed = facts;
+  changed.blas = 1;
+  EXPECT_EQ(choose_threads(changed).warning, "");
+  changed = facts;
+  changed.blas_has_own_threads = false;
+  EXPECT_EQ(choose_threads(changed).warning, "");
+}
+
+TEST(SetIntraOpThreads, LogsANumberThatIsNewAndNoOther) {
+  std::string text;
+  const LogSink before = set_log_sink([&](LogLevel level, const std::string& line) {
+    if (level == LogLevel::kInfo) text += line + "\n";
+  });
+  for (const int threads : {2, 2, 1, 1}) set_intra_op_threads(threads);
+  set_log_sink(before);
+  EXPECT_EQ(text,
+            "an operation uses 2 threads from now on, as the program has set\n"
+            "an operation uses 1 thread from now on, as the program has set\n");
 }
 
 TEST(ChooseThreads, OneProcessorIsNoChoice) {
