@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "longhaul/runtime/draw_generator.h"
+#include "longhaul/runtime/index_errors.h"
+#include "longhaul/runtime/loss_shapes.h"
 
 namespace longhaul {
 namespace {
@@ -92,11 +94,13 @@ void AtenInstruction::run(Frame& frame, SessionResources&) const {
   if (draw_) seed_for_draw(frame.draws[*draw_].seed, frame.generator);
   const bool into_buffers = out_ && frame.buffers[static_cast<size_t>(first_buffer_)].defined();
   for (const AtenArgument& argument : call_.arguments) push_argument(argument, frame);
-  if (into_buffers) {
-    push_buffers(frame);
-    out_->op.callBoxed(&frame.stack);
-  } else {
-    call_.op.callBoxed(&frame.stack);
+  if (into_buffers) push_buffers(frame);
+  try {
+    (into_buffers ? out_->op : call_.op).callBoxed(&frame.stack);
+  } catch (const c10::IndexError&) {
+    const std::string text = index_error_text(op().type(), frame.stack);
+    if (text.empty()) throw;
+    throw InvalidArgumentError(operation_error_text(op(), text));
   }
   pop_outputs(frame, out_ && !into_buffers);
 }

@@ -145,6 +145,28 @@ TEST_F(OpsTest, PartsAreTakenAndPutTogether) {
   EXPECT_THAT(run(ops::embedding(root_, ops::transpose(root_, a, 0, 1), columns)), ElementsAre(3, 6, 1, 4));
 }
 
+TEST_F(OpsTest, AnIndexThatATableHasNoRowForIsNamed) {
+  const Output table = matrix(5, 2, std::vector<float>(10, 1));
+  const Output ids = ops::placeholder(root_, kInt64, {-1}, "ids");
+  const Output pairs = ops::placeholder(root_, kInt32, {2, 2}, "pairs");
+  const Output rows = ops::embedding(root_, table, ids);
+  const auto message = [&](const Output& output, const Feeds& feeds) -> std::string {
+    try {
+      run(output, feeds);
+    } catch (const InvalidArgumentError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(message(rows, {{ids, Tensor::of<int64_t>({1, 5})}}),
+            "embedding (aten::embedding): index 5 at position 1; the table has 5 rows");
+  EXPECT_THAT(message(rows, {{ids, Tensor::of<int64_t>({-1, 1})}}), ::testing::HasSubstr("index -1 at position 0"));
+  EXPECT_THAT(message(ops::embedding(root_, table, pairs), {{pairs, Tensor::of<int32_t>(Shape{2, 2}, {0, 4, 7, 1})}}),
+              ::testing::HasSubstr("index 7 at position [1,0]; the table has 5 rows"));
+  EXPECT_THAT(message(ops::index_select(root_, table, 1, ids), {{ids, Tensor::of<int64_t>({1, 2})}}),
+              ::testing::HasSubstr("(aten::index_select): index 2 at position 1; dimension 1 has 2"));
+}
+
 TEST_F(OpsTest, ImagesOfAnUnknownBatchKeepTheirShapes) {
   const Output images = ops::placeholder(root_, kFloat, {-1, 1, 8, 8}, "images");
   const Output features = ops::conv2d_layer(root_, images, 4, 3, {.padding = 1});
