@@ -58,8 +58,8 @@ struct KeyValue {
 
 // The next record; both are scalars. OutOfRangeError: all is read, and the queue closed.
 KeyValue read(const Scope& scope, const Output& reader, const QueueBase& queue, std::string_view name = "ReaderRead");
-// Up to `num_records` (at least 1) of one file; both are vectors. Fewer where the file ends, as in TensorFlow (files of 5
-// records, 4 at a time: 4, 1, 4, 1, ...), before an error, which the next call throws, and where they have 256 MiB
+// Up to `num_records` (at least 1) of one file; both are vectors. Fewer where the file ends, as in TensorFlow (files of
+// 5 records, 4 at a time: 4, 1, 4, 1, ...), before an error, which the next call throws, and where they have 256 MiB
 // together. A queue with enqueue_many, as batch() makes it, has them follow one another again.
 KeyValue read_up_to(const Scope& scope, const Output& reader, const QueueBase& queue, int64_t num_records,
                     std::string_view name = "ReaderReadUpTo");
