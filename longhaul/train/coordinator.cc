@@ -227,6 +227,19 @@ void Coordinator::join(const JoinOptions& options, const Threads& also) const {
   log_info("{}", message);
 }
 
+std::vector<std::string> Coordinator::running() const {
+  Threads threads;
+  {
+    MutexLock lock(state_->signal->mutex);
+    threads = state_->threads;
+  }
+  std::vector<std::string> names;
+  for (const auto& thread : threads) {
+    if (!thread->finished()) names.push_back(thread->name());
+  }
+  return names;
+}
+
 bool Coordinator::joined() const {
   MutexLock lock(state_->signal->mutex);
   return state_->joined;

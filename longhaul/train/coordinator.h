@@ -105,6 +105,7 @@ class Coordinator {
   // are forgotten. FailedPreconditionError: called from one of them.
   void join(const JoinOptions& options = {}, const std::vector<std::shared_ptr<CoordinatedThread>>& also = {}) const;
   bool joined() const;
+  std::vector<std::string> running() const;  // the names of the registered threads that have not ended
 
   // Back to running; the error is forgotten.
   void clear_stop() const;

@@ -276,6 +276,18 @@ TEST_F(RelativePathsTest, ASupervisorsBodyMayChangeTheWorkingDirectory) {
   EXPECT_THAT(state("logdir"), AllOf(HasSubstr("\"model.ckpt-1\""), Not(HasSubstr(directory.path()))));
 }
 
+TEST_F(RelativePathsTest, ASaveByHandNamesItAsTheServicesDo) {
+  const WorkingDirectory home(directory.path());
+  options.logdir = "logdir";
+  Supervisor sv(options);
+  const auto session = sv.prepare_or_wait_for_session({.start_standard_services = false});
+  sv.saver()->save(*session, sv.save_path(), 7);
+  EXPECT_THAT(state("logdir"), AllOf(HasSubstr("\"model.ckpt-7\""), Not(HasSubstr(directory.path()))));
+  sv.saver()->save(*session, other.file("m"), 8);
+  EXPECT_THAT(state(other.path()), HasSubstr("\"" + other.file("m-8") + "\""));
+  sv.stop();
+}
+
 TEST_F(RelativePathsTest, AnAbsoluteOneIsAbsoluteInTheStateFile) {
   Supervisor sv(options);
   sv.managed_session([&](Session& session) { session.run(train); });

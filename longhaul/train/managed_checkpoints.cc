@@ -1,7 +1,6 @@
 #include "longhaul/train/managed_checkpoints.h"
 
 #include <algorithm>
-#include <set>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle_reader.h"
@@ -58,6 +57,11 @@ bool is_whole(FileSystem& files, const std::string& prefix) {
 
 }  // namespace
 
+void ManagedCheckpoints::name_relatively_in(const std::string& directory) {
+  MutexLock lock(mutex_);
+  relative_in_.insert(canonical_prefix(directory));
+}
+
 void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& options) {
   MutexLock one_at_a_time(changing_files_);
   adopt_retention(prefix, options.latest_filename);
@@ -76,16 +80,18 @@ void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& 
 // With `prefix` as the newest.
 void ManagedCheckpoints::write_state(const std::string& prefix, double now, const RecordOptions& options) {
   CheckpointState state;
+  bool relative_paths = options.relative_paths;
   {
     MutexLock lock(mutex_);
     const std::string key = key_of(prefix);
+    relative_paths = relative_paths || relative_in_.contains(directory_name(canonical_prefix(prefix)));
     state = list_.state(key, now);
     state.model_checkpoint_path = spelled(key);
     state.all_model_checkpoint_paths = spelled(state.all_model_checkpoint_paths);
     state.doomed_checkpoint_paths = spelled(state.doomed_checkpoint_paths);
   }
   check_directory_owner(files_, prefix);
-  write_checkpoint_state(files_, directory_name(prefix), state, options.relative_paths, options.latest_filename);
+  write_checkpoint_state(files_, directory_name(prefix), state, relative_paths, options.latest_filename);
 }
 
 void ManagedCheckpoints::add(CheckpointList& list, const std::string& key, double now, const RecordOptions& options) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -44,6 +45,9 @@ class ManagedCheckpoints {
   // have less than `missing` bytes. How many bytes of data were deleted; nullopt: no checkpoint was.
   std::optional<uint64_t> remove_oldest(const std::string& prefix, const RecordOptions& options, uint64_t missing,
                                         const std::function<bool()>& fits);
+
+  // From now on the state file of that directory names what lies in it by relative paths, whatever RecordOptions say.
+  void name_relatively_in(const std::string& directory);
 
   std::vector<std::string> prefixes() const;
   void reset(const std::vector<std::string>& prefixes);
@@ -87,6 +91,7 @@ class ManagedCheckpoints {
   CheckpointList list_ GUARDED_BY(mutex_);                             // of canonical prefixes
   std::map<std::string, KeptCheckpoints> adopted_ GUARDED_BY(mutex_);  // retention files, as they were seen last
   std::map<std::string, std::string> spelling_ GUARDED_BY(mutex_);     // of directories, as they stand in prefixes
+  std::set<std::string> relative_in_ GUARDED_BY(mutex_);               // directories: name_relatively_in()
 };
 
 }  // namespace longhaul

@@ -283,5 +283,16 @@ TEST(TimeLedger, NoTimeIsNoLoss) {
             "stopped");
 }
 
+TEST(TimeLedger, WhatNoCheckpointHasIsNoGoodput) {
+  const TimeLedger ledger{.training = Seconds{90}, .stopped = Seconds{10}};
+  EXPECT_EQ(describe(ledger, 1, Seconds{30}),
+            "1 min 40 s in 1 run: 60.0 % goodput, 30.0 % in no checkpoint, 0.0 % redone, 0.0 % saving, 0.0 % "
+            "restoring, 0.0 % initialising, 10.0 % stopped");
+}
+
+TEST(TimeLedger, OfSecondsThereIsNoAccount) {
+  EXPECT_EQ(describe({.initialising = Seconds{2.9}}, 2), "2.9 s in 2 runs, too short to tell its goodput");
+}
+
 }  // namespace
 }  // namespace longhaul

@@ -74,6 +74,7 @@ void RunJournal::begin() {
   {
     MutexLock lock(mutex_);
     history_ = std::move(before);
+    trained_before_ = history_.ledger().training;
     chosen_ = std::move(chosen);
     began_ = options_.clock->now();
     began_wall_ = std::max(0.0, options_.clock->wall_time());
@@ -209,7 +210,7 @@ void RunJournal::stop_requested(const std::string& why, std::optional<int64_t> s
   note({.kind = Kind::kStopRequested, .step = step, .text = why});
 }
 
-void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed) {
+void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed, double unsaved) {
   RunEvent event{.kind = Kind::kEnded};
   if (error) {
     event.kind = is_disturbed || is_of_surroundings(error) ? Kind::kDisturbed : Kind::kFailed;
@@ -221,17 +222,19 @@ void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed) {
     log_error("the end of a run is not in its journal: {}", taken.what());
   }
   RunHistory all;
+  Seconds trained{0};  // in this run
   std::unique_ptr<WritableFile> file;
   std::unique_ptr<CrashRecord> crash_record;
   {
     MutexLock lock(mutex_);
     if (!std::exchange(is_open_, false)) return;
     all = history_;
+    trained = all.ledger().training - trained_before_;
     if (!is_hanging_) crash_record = std::move(crash_record_);  // else to remove its file might hang, too
     if (!is_writing_) file = std::move(file_);
   }
   file.reset();
-  log_info("{}: {}", directory_, describe(all.ledger(), all.sums().runs));
+  log_info("{}: {}", directory_, describe(all.ledger(), all.sums().runs, unsaved * trained));
 }
 
 RunHistory RunJournal::history() const {

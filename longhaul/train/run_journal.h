@@ -65,8 +65,9 @@ class RunJournal {
   void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first one counts
 
   // The run ends, by this error if there is one, and where the time went is logged. Once; nothing may be noted after
-  // it. `is_disturbed`: whatever the error is, it is not the checkpoint's.
-  void ended(const std::exception_ptr& error = nullptr, bool is_disturbed = false);
+  // it. `is_disturbed`: whatever the error is, it is not the checkpoint's. `unsaved`: the part of this run's steps that
+  // no checkpoint has, which the log does not count as goodput. (The next run makes them again, which is `redone`.)
+  void ended(const std::exception_ptr& error = nullptr, bool is_disturbed = false, double unsaved = 0);
 
   RunHistory history() const;  // with the time until now
 
@@ -105,7 +106,8 @@ class RunJournal {
   double began_wall_ GUARDED_BY(mutex_) = 0;
   std::string chosen_ GUARDED_BY(mutex_);  // the checkpoint, by hand; empty: none
   RunHistory history_ GUARDED_BY(mutex_);
-  std::unique_ptr<CrashRecord> crash_record_;  // null: not open, or there can be none
+  Seconds trained_before_ GUARDED_BY(mutex_){0};  // in earlier runs
+  std::unique_ptr<CrashRecord> crash_record_;     // null: not open, or there can be none
   bool is_restoring_ GUARDED_BY(mutex_) = false;
   bool begins_ GUARDED_BY(mutex_) = false;  // the file is to be replaced
   std::string lines_ GUARDED_BY(mutex_);    // noted, and in nobody's work yet

@@ -186,6 +186,9 @@ class Saver {
   bool is_as_restored() const { return saves_.is_as_restored(); }
   void forget_last_saved() { saves_.forget(); }
 
+  // Saves into that directory are as with SaveOptions::relative_paths from now on.
+  void name_relatively_in(const std::string& directory) { managed_.name_relatively_in(directory); }
+
   // The last save of this saver that wrote a checkpoint; nullopt: none so far.
   std::optional<SaveReport> last_report() const { return saves_.last_report(); }
 

@@ -1,5 +1,8 @@
 #include "longhaul/train/supervisor.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/checkpoint_files.h"
 #include "longhaul/graph/graph_def.h"
@@ -85,9 +88,10 @@ Supervisor::~Supervisor() {
   if (coord_.joined()) return;
   Teardown end;
   end.step("the threads", [&] { join({.ignore_live_threads = true}); });
+  const auto unsaved = warn_of_unsaved_steps("the end of a Supervisor that was not stopped");
   end.step("the mirror", [&] { close_mirror(); });
   end.step("the journal", [&] {
-    if (std::uncaught_exceptions() == 0) end_journal(end.error());
+    if (std::uncaught_exceptions() == 0) end_journal(end.error(), unsaved);
   });
   if (end.error()) log_error("a supervisor that was not stopped had an error: {}", message_of(end.error()));
 }
@@ -113,6 +117,7 @@ void Supervisor::set_up_chief() {
   if (!options_.logdir.empty()) {
     check_writable(*options_.files, options_.logdir);
     save_path_ = join_path(options_.logdir, options_.checkpoint_basename);
+    if (writes_relative_paths_ && saver() != nullptr) saver()->name_relatively_in(options_.logdir);
   } else if (!options_.mirror.directory.empty()) {
     throw InvalidArgumentError("a mirror has nothing to mirror without a logdir: " + options_.mirror.directory);
   }
@@ -143,6 +148,31 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
 }
 
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
+  if (has_managed_session_) {
+    throw FailedPreconditionError("managed_session() of this Supervisor runs: its body is given the session");
+  }
+  end_session_before();
+  return prepare_again(options);
+}
+
+// Its services would save beside those of the next one.
+void Supervisor::end_session_before() {
+  if (!has_session_) return;
+  if (should_stop()) {
+    try {
+      join({.ignore_live_threads = true});
+    } catch (const std::exception& error) {
+      log_info("the session before this one ended with an error: {}", error.what());
+    }
+  }
+  const std::vector<std::string> threads = coord_.running();
+  if (threads.empty()) return;
+  throw FailedPreconditionError(
+      fmt::format("this Supervisor has a session already: call stop() first. Threads that work with it: {}",
+                  fmt::join(threads, ", ")));
+}
+
+std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& options) {
   Teardown before;
   before.step("the mirror", [&] { close_mirror(); });
   before.step("the journal",
@@ -151,6 +181,9 @@ std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSe
   before.raise_error();
   coord_.clear_stop();
   heed_preemption();
+  has_session_ = true;
+  session_.reset();
+  start_step_.reset();
   try {
     return prepare_locked(options);
   } catch (...) {
@@ -170,6 +203,7 @@ std::shared_ptr<Session> Supervisor::prepare_locked(const PrepareSessionOptions&
   } else {
     session = session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
   }
+  note_session(session);
   note_start(options.start_standard_services);
   if (!options.start_standard_services) return session;
   if (is_chief()) {
@@ -305,17 +339,25 @@ std::optional<Seconds> Supervisor::preemption_time_left() const {
 void Supervisor::stop(const StopOptions& options) {
   Teardown end;
   end.step("the threads", [&] { join(options); });
-  end_tenure(end, options.close_summary_writer);
+  if (options.save_checkpoint && session_ && !end.error()) {
+    end.step("the last checkpoint", [&] { save_last(session_); });
+    if (!end.error() && preemption_time_left()) end.step("the threads", [&] { join(options); });
+  }
+  const auto unsaved = warn_of_unsaved_steps("stop()");
+  end_tenure(end, options.close_summary_writer, nullptr, unsaved);
   end.raise_error();
 }
 
 // The lock comes last: until then nobody else writes there.
-void Supervisor::end_tenure(Teardown& end, bool close_summary_writer, const std::shared_ptr<Session>& session) {
+void Supervisor::end_tenure(Teardown& end, bool close_summary_writer, const std::shared_ptr<Session>& session,
+                            const std::optional<UnsavedSteps>& unsaved) {
   if (close_summary_writer) end.step("the event file", [&] { close_writer(); });
   end.step("the mirror", [&] { close_mirror(); });
   end.step("the session", [&] { close_session(session); });
-  end.step("the journal", [&] { end_journal(end.error()); });
+  end.step("the journal", [&] { end_journal(end.error(), unsaved); });
   end.step("the lock", [&] { lock_.reset(); });
+  has_session_ = false;
+  session_.reset();
 }
 
 void Supervisor::close_session(const std::shared_ptr<Session>& session) const {
@@ -334,28 +376,28 @@ void Supervisor::start_digests(const std::shared_ptr<Session>& session) {
 }
 
 void Supervisor::save_last(const std::shared_ptr<Session>& session) {
-  const bool can_save = saver() != nullptr && !save_path_.empty();
-  if (!options_.save_at_end || !can_save) return;
+  if (!can_save()) return;
   const ServiceContext context = service_context(session);
   save_last_in_time(save_target(context), *session, options_.preemption);
 }
 
 void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {
   const ManagedSessionTurn turn(has_managed_session_);
+  end_session_before();
   std::shared_ptr<Session> session;
   coord_.clear_stop();
   stop_on_exception([&] {
-    session = prepare_or_wait_for_session({.master = options.master,
-                                           .config = options.config,
-                                           .start_standard_services = options.start_standard_services});
+    session = prepare_again({.master = options.master,
+                             .config = options.config,
+                             .start_standard_services = options.start_standard_services});
     body(*session);
   });
   Teardown end;
   end.step("the threads", [&] { join(); });
-  if (!end.error() && session) end.step("the last checkpoint", [&] { save_last(session); });
+  if (options_.save_at_end && !end.error() && session) end.step("the last checkpoint", [&] { save_last(session); });
   // The checkpoint comes first; then the others may have what is left.
   if (!end.error() && preemption_time_left()) end.step("the threads", [&] { join(); });
-  end_tenure(end, options.close_summary_writer, session);
+  end_tenure(end, options.close_summary_writer, session, std::nullopt);
   end.raise_error();
 }
 

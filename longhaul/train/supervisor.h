@@ -15,6 +15,7 @@
 #include "longhaul/train/supervisor_options.h"
 #include "longhaul/train/supervisor_services.h"
 #include "longhaul/train/teardown.h"
+#include "longhaul/train/unsaved_steps.h"
 #include "longhaul/train/weight_digest_service.h"
 #include "longhaul/train/write_signals.h"
 
@@ -39,6 +40,7 @@ struct StopOptions {
   std::vector<std::shared_ptr<CoordinatedThread>> threads;  // to wait for besides the supervisor's own
   bool close_summary_writer = true;
   bool ignore_live_threads = false;
+  bool save_checkpoint = false;  // whether a last one is taken, as managed_session() does
 };
 
 // Looks after a training: initialises the model or recovers it from the newest whole checkpoint, takes checkpoints and
@@ -81,6 +83,8 @@ class Supervisor {
 
   // A session with an initialised model, services running. Throws what SessionManager does; DirectoryTakenError: logdir
   // has another chief. DirectoryAwayError: it was locked for an earlier session, and is not there now.
+  // FailedPreconditionError: there is a session whose services run; call stop() first. Where a stop was requested, as
+  // by the error of a lost session, they are waited for instead.
   std::shared_ptr<Session> prepare_or_wait_for_session(const PrepareSessionOptions& options = {});
 
   // What the standard services of a session share, to start some of them, or ones derived from them, by hand:
@@ -104,7 +108,8 @@ class Supervisor {
 
   // Stops the threads and waits for them, under a preemption for half of what that leaves; then closes the event file,
   // the mirror and the journal, and gives logdir back: all of it, whatever fails. Throws the first error reported. The
-  // session stays open.
+  // session stays open. Unless StopOptions say so no checkpoint is taken; a warning names the steps that are in none,
+  // and so it does at the destruction of a Supervisor that was not stopped. Twice is fine.
   void stop(const StopOptions& options = {});
 
   void request_stop(std::exception_ptr error = nullptr) { coord_.request_stop(std::move(error)); }
@@ -170,21 +175,28 @@ class Supervisor {
   void heed_preemption();
   void set_up_chief();
   std::unique_ptr<SessionManager> make_session_manager() const;
+  void end_session_before();
+  std::shared_ptr<Session> prepare_again(const PrepareSessionOptions& options);
   std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
   void write_graph();
   void start_digests(const std::shared_ptr<Session>& session);
   void lock_logdir();
   std::shared_ptr<Session> prepare_locked(const PrepareSessionOptions& options);
   void begin_journal();
+  void note_session(const std::shared_ptr<Session>& session);
   void note_start(bool has_services);
   void start_journal_service(const std::shared_ptr<Session>& session);
-  void end_journal(const std::exception_ptr& error);
+  void end_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
   void start_mirror();
   void close_mirror();
   void join(const StopOptions& options = {});
   void close_session(const std::shared_ptr<Session>& session) const;
-  void end_tenure(Teardown& end, bool close_summary_writer, const std::shared_ptr<Session>& session = nullptr);
+  void end_tenure(Teardown& end, bool close_summary_writer, const std::shared_ptr<Session>& session,
+                  const std::optional<UnsavedSteps>& unsaved);
+  std::optional<int64_t> step_now() const;
+  std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who) const;
   std::optional<Seconds> preemption_time_left() const;  // nullopt: none ends this training
+  bool can_save() const { return saver() != nullptr && !save_path_.empty(); }
   void save_last(const std::shared_ptr<Session>& session);
   void close_writer();
 
@@ -203,6 +215,9 @@ class Supervisor {
   std::shared_ptr<FileWriter> writer_;
   std::unique_ptr<SessionManager> own_session_manager_;
   SessionManager* session_manager_;
+  bool has_session_ = false;           // since the last preparation, and until the stop
+  std::shared_ptr<Session> session_;   // of it, where it can be saved; null: none
+  std::optional<int64_t> start_step_;  // that it began with
   bool graph_is_in_events_ = false;
   std::unique_ptr<ChiefLock> lock_;                 // null: not training, or without
   std::shared_ptr<RunJournal> journal_;             // null: without

@@ -184,7 +184,7 @@ TEST_F(SupervisorJournalTest, AnotherSessionEndsTheRunOfTheOneBefore) {
   Supervisor sv(options);
   for (int i = 0; i < 3; ++i) {
     restart();
-    sv.prepare_or_wait_for_session();
+    sv.prepare_or_wait_for_session({.start_standard_services = false});
     EXPECT_EQ(base_name(sv.restored_from()), "model.ckpt-3");
   }
   EXPECT_EQ(history().sums().runs, 4);

@@ -333,6 +333,105 @@ TEST_F(TwoSupervisorsTest, AChiefThatComesBackToALiveModelLeavesItAsItIs) {
   chief.stop();
 }
 
+TEST_F(LifecycleTest, ASecondSessionBesideTheServicesOfTheFirstIsRefused) {  // unlike SV-26
+  Supervisor sv(options);
+  const auto session = sv.prepare_or_wait_for_session();
+  const auto refusal =
+      AllOf(HasSubstr("this Supervisor has a session already: call stop() first"), HasSubstr("lh-checkpoints"));
+  EXPECT_THAT(error_of([&] { sv.prepare_or_wait_for_session(); }), refusal);
+  EXPECT_THAT(error_of([&] { sv.managed_session([](Session&) { FAIL(); }); }), refusal);
+  EXPECT_THROW(sv.prepare_or_wait_for_session({.start_standard_services = false}), FailedPreconditionError);
+  EXPECT_FALSE(sv.should_stop()) << "the first one goes on";
+  EXPECT_NO_THROW(session->run(v));
+  sv.stop();
+  EXPECT_NO_THROW(sv.prepare_or_wait_for_session());
+  sv.stop();
+}
+
+TEST_F(LifecycleTest, ASessionMadeByHandInTheBodyOfAManagedOneIsRefused) {
+  Supervisor sv(options);
+  sv.managed_session(
+      [&](Session&) {
+        EXPECT_THAT(error_of([&] { sv.prepare_or_wait_for_session(); }), HasSubstr("its body is given the session"));
+      },
+      {.start_standard_services = false});
+}
+
+TEST_F(LifecycleTest, ALostSessionIsFollowedByAnotherWithoutAStop) {
+  Supervisor sv(options);
+  auto session = sv.prepare_or_wait_for_session();
+  sv.request_stop(std::make_exception_ptr(AbortedError("the session is lost")));
+  session = sv.prepare_or_wait_for_session();
+  EXPECT_FALSE(sv.should_stop());
+  EXPECT_EQ(sv.coord().running().size(), 2u) << "those of the first have ended: lh-checkpoints, lh-journal";
+  EXPECT_NO_THROW(sv.stop());
+}
+
+TEST_F(LifecycleTest, AStopSaysWhichStepsNoCheckpointHas) {  // unlike SV-64
+  add_step();
+  options.save_model_secs = Seconds{0};
+  const LogRecorder log;
+  Supervisor sv(options);
+  const auto session = sv.prepare_or_wait_for_session();
+  for (int i = 0; i < 3; ++i) session->run(train);
+  sv.saver()->save(*session, sv.save_path(), step);
+  for (int i = 0; i < 2; ++i) session->run(train);
+  sv.stop();
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("stop() saves no checkpoint: steps 4 to 5 are in none. Call "));
+}
+
+TEST_F(LifecycleTest, SoDoesTheEndOfASupervisorThatWasNotStopped) {
+  add_step(7);
+  const LogRecorder log;
+  {
+    Supervisor sv(options);
+    const auto session = sv.prepare_or_wait_for_session({.start_standard_services = false});
+    session->run(train);
+    EXPECT_EQ(log.text(LogLevel::kWarning), "");
+  }
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("saves no checkpoint: step 8 is in none"));
+}
+
+TEST_F(LifecycleTest, AStopIsQuietWhereNothingIsLost) {
+  add_step(7);
+  options.save_model_secs = Seconds{0};
+  const LogRecorder log;
+  Supervisor sv(options);
+  auto session = sv.prepare_or_wait_for_session();
+  sv.stop();
+  sv.stop();
+  session = sv.prepare_or_wait_for_session();
+  session->run(train);
+  sv.saver()->save(*session, sv.save_path(), step);
+  sv.stop();
+  EXPECT_EQ(log.text(LogLevel::kWarning), "");
+}
+
+TEST_F(LifecycleTest, AStopSavesWhereThatIsAskedFor) {  // unlike SV-64
+  add_step(7);
+  options.save_model_secs = Seconds{0};
+  const LogRecorder log;
+  Supervisor sv(options);
+  const auto session = sv.prepare_or_wait_for_session();
+  session->run(train);
+  sv.stop({.save_checkpoint = true});
+  EXPECT_TRUE(exists(sv.save_path() + "-8"));
+  EXPECT_EQ(described_events().back(), "STOP");
+  EXPECT_EQ(log.text(LogLevel::kWarning), "");
+  EXPECT_NO_THROW(sv.stop({.save_checkpoint = true}));
+}
+
+TEST_F(LifecycleTest, AStopAfterAnErrorSavesNothing) {
+  add_step();
+  options.save_model_secs = Seconds{0};
+  Supervisor sv(options);
+  const auto session = sv.prepare_or_wait_for_session();
+  session->run(train);
+  sv.request_stop(std::make_exception_ptr(InternalError("failed")));
+  EXPECT_THROW(sv.stop({.save_checkpoint = true}), InternalError);
+  EXPECT_FALSE(exists(sv.save_path() + "-1"));
+}
+
 TEST_F(LifecycleTest, ASecondManagedSessionBesideTheFirstIsRefusedAndLeavesItAlone) {
   Supervisor sv(options);
   const auto message = [&]() -> std::string {

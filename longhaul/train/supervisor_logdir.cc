@@ -34,6 +34,33 @@ void Supervisor::begin_journal() {
   journal_->begin();
 }
 
+// A step that cannot be read is not known: whoever makes steps will be told why.
+std::optional<int64_t> Supervisor::step_now() const {
+  try {
+    if (graph_defaults_.global_step.valid()) return read_global_step(*session_, graph_defaults_.global_step);
+  } catch (const std::exception& error) {
+    log_debug("the step is not known: {}", error.what());
+  }
+  return journal_ ? journal_->history().sums().step : std::nullopt;
+}
+
+void Supervisor::note_session(const std::shared_ptr<Session>& session) {
+  if (!is_chief() || !can_save()) return;
+  session_ = session;
+  start_step_ = step_now();
+}
+
+std::optional<UnsavedSteps> Supervisor::warn_of_unsaved_steps(const std::string& who) const {
+  if (!session_) return std::nullopt;
+  const std::optional<UnsavedSteps> unsaved = unsaved_steps(*saver(), save_path_, start_step_, step_now());
+  if (!unsaved) return std::nullopt;
+  log_warning(
+      "{} saves no checkpoint: {} in none. Call saver()->save() before stop(), or stop({{.save_checkpoint = true}}), "
+      "or use managed_session()",
+      who, describe(*unsaved));
+  return unsaved;
+}
+
 // Without services nobody looks for the first step.
 void Supervisor::note_start(bool has_services) {
   if (!journal_) return;
@@ -45,9 +72,10 @@ void Supervisor::note_start(bool has_services) {
   if (!has_services) journal_->training(std::nullopt);
 }
 
-void Supervisor::end_journal(const std::exception_ptr& error) {
+void Supervisor::end_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved) {
   const auto journal = std::exchange(journal_, nullptr);
-  if (journal) journal->ended(error, save_status().consecutive_failures > 0);
+  if (!journal) return;
+  journal->ended(error, save_status().consecutive_failures > 0, unsaved ? unsaved->share : 0);
 }
 
 void Supervisor::write_graph() {
@@ -80,7 +108,7 @@ void Supervisor::close_mirror() {
 void Supervisor::close_writer() {
   digests_.reset();
   graph_is_in_events_ = false;
-  if (!writer_) return;
+  if (!writer_ || writer_->is_closed()) return;
   if (!is_refused_) write_stop(*writer_, saver() != nullptr ? saver()->last_saved() : "");
   try {
     writer_->close();

@@ -88,7 +88,7 @@ class SupervisorsEnd : public SupervisorFixture, public ::testing::WithParamInte
 };
 
 INSTANTIATE_TEST_SUITE_P(Step, SupervisorsEnd,
-                         ::testing::Values("", "is not complete", "is not in the mirror", " goodput, "));
+                         ::testing::Values("", "is not complete", "is not in the mirror", " goodput"));
 
 TEST_P(SupervisorsEnd, OfAManagedSessionLetsGoOfAllWhateverItsLogThrowsAt) {
   const ThrowingSink sink(GetParam());
@@ -251,7 +251,7 @@ TEST_F(MonitoredEnd, ByAnErrorWaitsForTheMirrorNoLongerThanAPreemptionLeaves) {
 // Whatever step of the end fails, or none: the mirror, the journal.
 class MonitoredEndSteps : public MonitoredEnd, public ::testing::WithParamInterface<const char*> {};
 
-INSTANTIATE_TEST_SUITE_P(Step, MonitoredEndSteps, ::testing::Values("", "is not in the mirror", " goodput, "));
+INSTANTIATE_TEST_SUITE_P(Step, MonitoredEndSteps, ::testing::Values("", "is not in the mirror", " goodput"));
 
 TEST_P(MonitoredEndSteps, LetsGoOfAllWhateverItsLogThrowsAt) {
   FileSystem::real().create(directory.file("a_file"))->close();

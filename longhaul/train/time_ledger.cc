@@ -7,6 +7,8 @@
 namespace longhaul {
 namespace {
 
+constexpr Seconds kShortestAccount{5};  // the first steps of a run are noticed a moment late
+
 double percent(Seconds part, Seconds whole) {
   return whole > Seconds{0} ? 100 * (part / whole) : 0;
 }
@@ -26,13 +28,17 @@ double TimeLedger::goodput() const {
   return total() > Seconds{0} ? percent(training, total()) : 100;
 }
 
-std::string describe(const TimeLedger& ledger, int64_t runs) {
+std::string describe(const TimeLedger& ledger, int64_t runs, Seconds unsaved) {
   const auto share = [&](Seconds part) { return percent(part, ledger.total()); };
+  const std::string all = fmt::format("{} in {} run{}", duration_text(ledger.total()), runs, runs == 1 ? "" : "s");
+  if (ledger.total() < kShortestAccount) return all + ", too short to tell its goodput";
+  const std::string lost =
+      unsaved > Seconds{0} ? fmt::format("{:.1f} % in no checkpoint, ", share(unsaved)) : std::string();
   return fmt::format(
-      "{} in {} run{}: {:.1f} % goodput, {:.1f} % redone, {:.1f} % saving, {:.1f} % restoring, {:.1f} % initialising, "
-      "{:.1f} % stopped",
-      duration_text(ledger.total()), runs, runs == 1 ? "" : "s", ledger.goodput(), share(ledger.redone),
-      share(ledger.saving), share(ledger.restoring), share(ledger.initialising), share(ledger.stopped));
+      "{}: {:.1f} % goodput, {}{:.1f} % redone, {:.1f} % saving, {:.1f} % restoring, {:.1f} % initialising, {:.1f} % "
+      "stopped",
+      all, share(ledger.training - unsaved), lost, share(ledger.redone), share(ledger.saving), share(ledger.restoring),
+      share(ledger.initialising), share(ledger.stopped));
 }
 
 }  // namespace longhaul
