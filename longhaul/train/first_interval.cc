@@ -12,8 +12,10 @@ namespace {
 
 std::string what_runs_did(const ShortRuns& runs, const std::string& option) {
   if (runs.count() == 0) {
-    return fmt::format("the runs before this one lasted {:.0f} s to {:.0f} s, and {}", runs.shortest().count(),
-                       runs.longest().count(), option);
+    const std::string shortest = fmt::format("{:.0f} s", runs.shortest().count());
+    const std::string longest = fmt::format("{:.0f} s", runs.longest().count());
+    return fmt::format("the runs before this one lasted {}, and {}",
+                       shortest == longest ? "about " + longest : shortest + " to " + longest, option);
   }
   return fmt::format(
       "the last {} runs began {} and ended before a later checkpoint was saved, so all their work was lost: {}, and "

@@ -110,6 +110,20 @@ std::string verdict(const Mismatch& found) {
       found.shared.size(), found.wanted);
 }
 
+// "train/", where the checkpoint has all that is missing under names that begin so; empty: there is no such prefix.
+std::string common_prefix_of_stored(const Mismatch& found) {
+  if (found.missing.empty()) return "";
+  const std::set<std::string> stored(found.unused.begin(), found.unused.end());
+  const std::string& first = found.missing.front();
+  for (const std::string& name : found.unused) {
+    if (!name.ends_with("/" + first)) continue;
+    const std::string prefix = name.substr(0, name.size() - first.size());
+    const auto is_stored = [&](const std::string& missing) { return stored.contains(prefix + missing); };
+    if (std::all_of(found.missing.begin(), found.missing.end(), is_stored)) return prefix;
+  }
+  return "";
+}
+
 // A line for each, so many at most.
 std::string lines(const std::vector<std::string>& items) {
   constexpr size_t kMostLines = 20;
@@ -136,6 +150,10 @@ void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::
       reader.prefix(), verdict(found), lines(sentences(found)));
   if (!found.missing.empty() && !found.unused.empty())
     message += "\nThe checkpoint has, and the graph has not:" + lines(found.unused);
+  if (const std::string prefix = common_prefix_of_stored(found); !prefix.empty()) {
+    message += fmt::format("\nAll that is missing lacks the prefix {}: is a variable_scope(\"{}\") missing?", prefix,
+                           prefix.substr(0, prefix.size() - 1));
+  }
   message +=
       "\nRestore it into the graph it was saved from, restore only the variables that are common "
       "(SaverOptions::var_list), or start in another directory.";

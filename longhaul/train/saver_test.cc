@@ -17,6 +17,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 using SaverTest = SaverFixture;
 
@@ -340,6 +341,19 @@ TEST_F(SaverTest, AllThatDoesNotFitIsReportedAtOnce) {  // SA-42, SA-43, SA-44, 
   EXPECT_THROW(
       Saver({.var_list = {{Variable(ops::global_variables(other)[0])}}, .name = "a_only"}).restore(*fresh, path),
       InvalidArgumentError);
+}
+
+TEST_F(SaverTest, NamesThatAllLackOnePrefixAreToldSo) {
+  options.var_list = {{{"train/a", a}, {"train/b", b}}};
+  Saver(options).save(*session, path);
+  const auto message = [&](const std::vector<SaveEntry>& wanted) {
+    Saver saver({.var_list = wanted, .name = "other"});
+    return error_of([&] { saver.restore(*make_scripted_session(graph), path); });
+  };
+  EXPECT_THAT(message({{"a", a}, {"b", b}}),
+              HasSubstr("\nAll that is missing lacks the prefix train/: is a variable_scope(\"train\") missing?\n"));
+  EXPECT_THAT(message({{"a", a}, {"c", b}}), Not(HasSubstr("lacks the prefix")));
+  EXPECT_THAT(message({{"rain/a", a}}), Not(HasSubstr("lacks the prefix")));
 }
 
 TEST_F(SaverTest, AnotherDtypeIsRefused) {  // SA-43
