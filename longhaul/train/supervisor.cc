@@ -181,7 +181,7 @@ std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& 
   before.raise_error();
   coord_.clear_stop();
   heed_preemption();
-  has_session_ = true;
+  has_session_ = false;
   session_.reset();
   start_step_.reset();
   try {
@@ -267,6 +267,7 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   }
   lock_logdir();
   start_mirror();
+  if (!has_session_) note_session(session);
   const auto context = std::make_shared<const ServiceContext>(service_context(std::move(session)));
   std::vector<std::shared_ptr<LooperThread>> services;
   if (writer_ && context->global_step.valid()) {

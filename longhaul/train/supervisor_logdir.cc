@@ -45,6 +45,7 @@ std::optional<int64_t> Supervisor::step_now() const {
 }
 
 void Supervisor::note_session(const std::shared_ptr<Session>& session) {
+  has_session_ = true;
   if (!is_chief() || !can_save()) return;
   session_ = session;
   start_step_ = step_now();
