@@ -58,9 +58,9 @@ class Optimizer;
 // nothing.
 //
 // What a program leaves out, or does between steps so that a restart does not repeat it, is seen by counters that are
-// compared before and after each step, and said once in the log, with the remedy (docs/guide.md, "What a restart cannot
-// know"). Not seen is state of the program's own that is no part of the module: bind it (TorchTrainingOptions::state,
-// ops::program_variable).
+// compared before and after each step, and said once in the log, with the remedy (docs/guide/libtorch.md, "What a
+// restart cannot know"). Not seen is state of the program's own that is no part of the module: bind it
+// (TorchTrainingOptions::state, ops::program_variable).
 //
 // Initialising keeps what the program has made. Once the step function has run, nobody has that any more: then a
 // session that finds no checkpoint is refused (FailedPreconditionError).
