@@ -50,12 +50,12 @@ class PreemptionProcessTest : public ::testing::TestWithParam<std::string> {
     EXPECT_TRUE(soon([&] { return (newest = newest_step()) > step; }));
     return newest;
   }
-  // Two checkpoints at least, and the process has ended well after the last.
+  // Two checkpoints at least, a hundred steps apart, and the process has ended well after the last.
   int64_t make_checkpoints() {
     for (int i = 0; i < 2; ++i) {
       const int64_t before = newest_step();
-      const auto training = start();
-      EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(300)));
+      const auto training = start({"PRINTS_STEPS=1"});
+      EXPECT_TRUE(training->prints("step now is " + std::to_string(before + 100))) << training->errors();
       training->send(SIGTERM);
       EXPECT_EQ(training->wait(), kPreempted) << training->errors();
       EXPECT_GT(newest_step(), before);
