@@ -60,6 +60,7 @@ LogSink spdlog_sink() {
 }
 
 struct SetSink {
+  explicit SetSink(LogSink sink) : call(std::move(sink)) {}
   LogSink call;
   bool has_failed = false;
 };

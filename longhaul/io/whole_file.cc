@@ -1,22 +1,48 @@
 #include <fmt/format.h>
 
 #include <random>
+#include <set>
 
+#include "longhaul/base/mutex.h"
 #include "longhaul/io/file.h"
 
 namespace longhaul {
 
 namespace {
 
-// What such a name has before the second half of its number.
-const std::string& mark_of_process() {
-  static const std::string mark = fmt::format(".tmp{:08x}", std::random_device{}());
-  return mark;
+struct Register {
+  Mutex mutex;
+  std::set<std::string, std::less<>> names GUARDED_BY(mutex);
+};
+
+// A thread that outlives main() may still be writing.
+Register& all() {
+  static auto* const temporaries = new Register;
+  return *temporaries;
 }
 
 std::string temporary_name(const std::string& path) {
-  return fmt::format("{}{}{:08x}", path, mark_of_process(), std::random_device{}());
+  std::random_device random;
+  return fmt::format("{}.tmp{:08x}{:08x}", path, random(), random());
 }
+
+// That this process writes it, for as long as this lives.
+class TemporaryUnderWay {
+ public:
+  explicit TemporaryUnderWay(const std::string& path) : name_(base_name(path)) {
+    MutexLock lock(all().mutex);
+    all().names.insert(name_);
+  }
+  ~TemporaryUnderWay() {
+    MutexLock lock(all().mutex);
+    all().names.erase(name_);
+  }
+  TemporaryUnderWay(const TemporaryUnderWay&) = delete;
+  TemporaryUnderWay& operator=(const TemporaryUnderWay&) = delete;
+
+ private:
+  const std::string name_;
+};
 
 void write_and_sync(FileSystem& files, const std::string& path, std::string_view contents) {
   auto file = files.create(path, FileSystem::IfExists::kFail);
@@ -45,7 +71,8 @@ std::string read_file(FileSystem& files, const std::string& path, uint64_t max_b
 }
 
 void write_file_atomically(FileSystem& files, const std::string& path, std::string_view contents) {
-  std::string temporary = temporary_name(path);
+  const std::string temporary = temporary_name(path);
+  const TemporaryUnderWay under_way(temporary);
   try {
     write_and_sync(files, temporary, contents);
     files.rename(temporary, path);
@@ -57,9 +84,8 @@ void write_file_atomically(FileSystem& files, const std::string& path, std::stri
 }
 
 bool is_own_temporary(std::string_view name) {
-  constexpr size_t kDigitsAfter = 8;
-  const size_t at = name.rfind(mark_of_process());
-  return at != name.npos && at + mark_of_process().size() + kDigitsAfter == name.size();
+  MutexLock lock(all().mutex);
+  return all().names.contains(name);
 }
 
 }  // namespace longhaul

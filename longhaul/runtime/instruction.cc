@@ -97,7 +97,7 @@ void AtenInstruction::run(Frame& frame, SessionResources&) const {
   if (into_buffers) push_buffers(frame);
   try {
     (into_buffers ? out_->op : call_.op).callBoxed(&frame.stack);
-  } catch (const c10::IndexError&) {
+  } catch (const c10::Error&) {
     const std::string text = index_error_text(op().type(), frame.stack);
     if (text.empty()) throw;
     throw InvalidArgumentError(operation_error_text(op(), text));
