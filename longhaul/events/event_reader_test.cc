@@ -203,7 +203,7 @@ TEST_F(GenuineEvents, HoldWhatIndependentReadersFound) {
       const auto paths = event_files(folder / run);
       ASSERT_EQ(paths.size(), found["files"].size()) << folder / run;
       for (size_t i = 0; i < paths.size(); ++i, ++files) {
-        EXPECT_EQ(base_name(paths[i]), found["files"][i]["name"]);
+        EXPECT_EQ(base_name(paths[i]), found["files"][i]["name"].get<std::string>());
         expect_file(paths[i], found["files"][i]);
       }
       expect_scalars(found["rustboard_rule_scalars"]);
