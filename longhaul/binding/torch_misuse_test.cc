@@ -1,6 +1,7 @@
 // What a program does with what it has bound, and what becomes of it: replaced, overwritten, ended, not detached.
 #include <c10/util/Exception.h>
 #include <torch/nn/modules/embedding.h>
+#include <torch/version.h>
 
 #include "longhaul/binding/torch_resume_fixture.h"
 
@@ -121,15 +122,26 @@ TEST_F(TorchMisuseTest, AModuleOfASharedPointerLivesAsLongAsItsGraph) {
   EXPECT_TRUE(module.expired());
 }
 
-class CountedWarnings : public c10::WarningHandler {
+#if TORCH_VERSION_MAJOR < 2
+namespace warnings_of_libtorch = c10::Warning;
+#else
+namespace warnings_of_libtorch = c10::WarningUtils;
+#endif
+
+// What a handler is called with differs as well.
+template <typename Process>
+class Counted;
+template <typename... Args>
+class Counted<void (c10::WarningHandler::*)(Args...)> : public c10::WarningHandler {
  public:
-  void process(const c10::SourceLocation&, const std::string&, bool) override { ++count; }
+  void process(Args...) override { ++count; }
   int count = 0;
 };
+using CountedWarnings = Counted<decltype(&c10::WarningHandler::process)>;
 
 TEST_F(TorchMisuseTest, AStateWithItsHistoryIsNamedOnceAndSavedWithoutIt) {
   CountedWarnings of_libtorch;
-  const c10::Warning::WarningHandlerGuard guard(&of_libtorch);
+  const warnings_of_libtorch::WarningHandlerGuard guard(&of_libtorch);
   torch::Tensor hidden = torch::zeros({2, 4});
   const auto make = [&] {
     hidden = torch::zeros({2, 4});
