@@ -5,7 +5,6 @@
 // were skipped and why; without, a skipped test is a failure. Where the variable is not set, the program ends as ever.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <map>
@@ -21,9 +20,11 @@ using ::testing::UnitTest;
 
 std::string reason_of(const TestResult& result) {
   for (int i = 0; i < result.total_part_count(); ++i) {
-    const std::string message = result.GetTestPartResult(i).message();
-    if (result.GetTestPartResult(i).skipped())
-      return message.substr(std::min(message.find_first_not_of('\n'), message.size()));
+    std::string message = result.GetTestPartResult(i).message();  // with an empty line before it, or after it
+    if (!result.GetTestPartResult(i).skipped()) continue;
+    message.erase(message.find_last_not_of('\n') + 1);
+    message.erase(0, message.find_first_not_of('\n'));
+    return message;
   }
   return "";
 }

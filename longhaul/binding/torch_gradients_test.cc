@@ -92,6 +92,29 @@ TEST_F(TorchGradientsTest, AreNotGatheredWhereTheProgramPutsOthersInTheirPlace) 
   EXPECT_THAT(warnings_with_checkpoints(make), IsEmpty());
 }
 
+TEST_F(TorchGradientsTest, AreNamedWhereTheirSumIsPutInTheirPlace) {
+  const auto clip_and_update = [](Trial& trial, int64_t number) {
+    for (torch::Tensor& each : trial.net->parameters()) each.mutable_grad() = each.grad().clamp(-1, 1);
+    update_and_zero_at_fours(trial, number);
+  };
+  EXPECT_THAT(warnings_with_checkpoints(steps(nothing, clip_and_update)),
+              ElementsAre(HasSubstr("gradients were gathered")));
+}
+
+TEST_F(TorchGradientsTest, AreNamedWhereTheirSumHasAHistory) {
+  const auto make = [] {
+    auto trial = plain();
+    trial->step = [trial = trial.get()](const TorchStep& step) {
+      const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
+      loss.backward({}, c10::nullopt, /*create_graph=*/true);
+      update_and_zero_at_fours(*trial, step.number);
+      return loss;
+    };
+    return trial;
+  };
+  EXPECT_THAT(warnings_with_checkpoints(make), ElementsAre(HasSubstr("gradients were gathered")));
+}
+
 TEST_F(TorchGradientsTest, AreNamedWhereAnUpdateComesWithoutABackward) {
   const auto make = [] {
     auto trial = plain();
