@@ -1,11 +1,25 @@
 #include "longhaul/binding/gradient_watch.h"
 
 #include <ATen/core/grad_mode.h>
+#include <torch/csrc/autograd/graph_task.h>
+#include <torch/csrc/autograd/variable.h>
 
 #include <algorithm>
 #include <utility>
 
 namespace longhaul {
+namespace {
+
+// Whether a gradient that comes to a parameter's hook is only handed to the program, by autograd::grad(), and added to
+// none. Hooks see such ones in libtorch 2, and not in 1.13.
+bool is_only_captured(const at::Tensor& parameter) {
+  const auto* const nodes = torch::autograd::get_current_graph_task_exec_info();  // empty: all are computed and added
+  if (nodes == nullptr) return false;
+  const auto found = nodes->find(torch::autograd::impl::grad_accumulator(parameter).get());
+  return found != nodes->end() && found->second.captures_ != nullptr && !found->second.needed_;
+}
+
+}  // namespace
 
 GradientWatch::~GradientWatch() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
@@ -35,6 +49,7 @@ void GradientWatch::look(Seen& seen, const at::Tensor& arriving) {
   if (!impl) return;
   const at::NoGradGuard no_grad;
   const at::Tensor tensor(impl);
+  if (is_only_captured(tensor)) return;
   seen.came = true;
   if (seen.is_lost && (!tensor.grad().defined() || is_zero_gradient(tensor.grad()))) seen.is_lost = false;
   if (!seen.place) seen.place = GradientPlace::of(arriving, tensor);
@@ -45,8 +60,7 @@ void GradientWatch::take_what_is_lost() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const at::Tensor& gradient = tensors_[i].grad();
     seen_[i]->is_lost = gradient.defined() && !is_zero_gradient(gradient);
-    seen_[i]->lost = seen_[i]->is_lost ? gradient : at::Tensor();
-    seen_[i]->version = seen_[i]->is_lost ? gradient._version() : 0;
+    seen_[i]->memory = gradient_memory(gradient);
   }
 }
 
@@ -78,20 +92,11 @@ void GradientWatch::end() {
   for (size_t i = 0; i < tensors_.size(); ++i) left_[i] = GradientPlace::of(tensors_[i].grad(), tensors_[i]);
 }
 
-// Whether the program has put another in the place of one that is lost, as those of autograd::grad(). They come to no
-// hook in libtorch 1.13, and to each in 2.6. Then the lost one is as it was; but if it was added to, it has another
-// version, or the sum has a history (create_graph), or it was sparse.
-bool GradientWatch::has_replaced(const Seen& seen, const at::Tensor& gradient) {
-  const void* const memory = gradient_memory(gradient);
-  if (memory == nullptr || memory == gradient_memory(seen.lost)) return false;
-  return !seen.came || (seen.lost._version() == seen.version && !gradient.requires_grad() && !seen.lost.is_sparse());
-}
-
+// The program has put others in their place, as those of autograd::grad(), which come to no hook.
 void GradientWatch::forget_replaced() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    Seen& seen = *seen_[i];
-    if (seen.is_lost && has_replaced(seen, tensors_[i].grad())) seen.is_lost = false;
-    if (!seen.is_lost) seen.lost.reset();
+    const void* const memory = seen_[i]->is_lost && !seen_[i]->came ? gradient_memory(tensors_[i].grad()) : nullptr;
+    if (memory != nullptr && memory != seen_[i]->memory) seen_[i]->is_lost = false;
   }
 }
 
@@ -101,10 +106,7 @@ void GradientWatch::abandon() {
 
 void GradientWatch::forget() {
   snapshot_taken_ = false;
-  for (const auto& seen : seen_) {
-    seen->is_lost = false;
-    seen->lost.reset();
-  }
+  for (const auto& seen : seen_) seen->is_lost = false;
   std::fill(left_.begin(), left_.end(), std::nullopt);
 }
 
