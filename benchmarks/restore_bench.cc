@@ -13,8 +13,8 @@
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/files.h"
 #include "benchmarks/torch_files.h"
-#include "longhaul/checkpoint/bundle_writer.h"
-#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/longhaul.h"
 #include "longhaul/testing/temporary_directory.h"
 

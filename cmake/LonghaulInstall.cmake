@@ -2,7 +2,10 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-get_property(layers GLOBAL PROPERTY LONGHAUL_LAYERS)
+get_property(libraries GLOBAL PROPERTY LONGHAUL_LAYERS)
+string(REPLACE "/" "_" libraries "${libraries}")
+get_property(sums GLOBAL PROPERTY LONGHAUL_SUMS)
+set(layers ${libraries} ${sums})
 list(TRANSFORM layers PREPEND longhaul_ OUTPUT_VARIABLE targets)
 install(TARGETS longhaul_torch EXPORT longhaulTargets)
 install(TARGETS ${targets} EXPORT longhaulTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
@@ -21,13 +24,9 @@ install(FILES ${PROJECT_BINARY_DIR}/longhaulConfig.cmake ${PROJECT_BINARY_DIR}/l
 install(EXPORT longhaulTargets NAMESPACE longhaul:: DESTINATION ${package_directory})
 
 # For pkg-config, which knows no targets: libtorch and what else has no file of its own is named as the linker does.
-list(REVERSE layers)
-set(layer_libraries "")
-foreach(layer IN LISTS layers)
-  if(NOT layer STREQUAL longhaul)  # which has headers alone
-    string(APPEND layer_libraries " -llonghaul_${layer}")
-  endif()
-endforeach()
+list(REVERSE libraries)
+list(TRANSFORM libraries PREPEND " -llonghaul_")
+string(CONCAT layer_libraries ${libraries})
 list(TRANSFORM TORCH_INCLUDE_DIRS PREPEND "-isystem " OUTPUT_VARIABLE torch_includes)
 list(REMOVE_ITEM torch_includes "-isystem /usr/include")
 list(JOIN torch_includes " " torch_includes)

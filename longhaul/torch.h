@@ -9,5 +9,5 @@
 #else
 #include "longhaul/binding/keep_random_state.h"
 #include "longhaul/binding/torch_training.h"
-#include "longhaul/runtime/aten_tensor.h"
+#include "longhaul/runtime/aten/aten_tensor.h"
 #endif

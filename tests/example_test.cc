@@ -11,8 +11,8 @@
 #include <regex>
 
 #include "examples/idx_dataset.h"
-#include "longhaul/checkpoint/bundle_reader.h"
-#include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "tests/process.h"
 

@@ -4,9 +4,9 @@
 
 #include <fstream>
 
-#include "longhaul/checkpoint/bundle_proto.h"
-#include "longhaul/checkpoint/table.h"
-#include "longhaul/checkpoint/table_writer.h"
+#include "longhaul/checkpoint/bundle/bundle_proto.h"
+#include "longhaul/checkpoint/table/table.h"
+#include "longhaul/checkpoint/table/table_writer.h"
 #include "tests/preemption_fixture.h"
 
 namespace longhaul {

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
 # layer_lint.sh SOURCE_DIR: holds the arrows between the layers over what each file under longhaul/ includes.
 #
-# The arrows stand in cmake/LonghaulLayer.cmake and are read from there. A layer includes itself and what its arrows name;
-# its tests may include any layer that is free of libtorch and gRPC as well. libtorch's headers belong to longhaul/runtime,
+# The arrows stand in cmake/LonghaulLayer.cmake, each to a line above its own, and are read from there. A layer or a room of
+# one (longhaul/train/saving) includes itself and what its arrows name, and with a layer its rooms; what stands in the folder
+# of a layer with rooms itself is tests and fixtures.
+#
+# Tests may include any layer that is free of libtorch and gRPC as well. libtorch's headers belong to longhaul/runtime,
 # longhaul/binding and longhaul/torch.h, gRPC's to longhaul/cluster. What stands directly in longhaul/ is above all layers.
 set -euo pipefail
 cd "$1"
@@ -14,34 +17,50 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
         if (line !~ /^set\(LONGHAUL_ARROWS_/) continue
         gsub(/^set\(LONGHAUL_ARROWS_|[")]/, "", line)
         n = split(line, words, " ")
+        for (i = 2; i <= n; i++) {
+          arrow[words[1], words[i]] = 1
+          if (!(words[i] in known)) {
+            print arrows_file ": the arrow from " words[1] " to " words[i] " does not lead to a line above it"
+            failed = 1
+          }
+        }
         known[words[1]] = 1
-        for (i = 2; i <= n; i++) arrow[words[1], words[i]] = 1
+        if (words[1] ~ /\//) known[layer_of(words[1])] = has_rooms[layer_of(words[1])] = 1
       }
     }
     function complain(what) {
       printf "%s:%d: %s\n", FILENAME, FNR, what
       failed = 1
     }
-    # The layer of longhaul/LAYER/...; empty for longhaul/file.
-    function layer_of(path) {
-      sub(/^longhaul\//, "", path)
-      return path ~ /\// ? substr(path, 1, index(path, "/") - 1) : ""
+    function layer_of(place) {
+      sub(/\/.*/, "", place)
+      return place
+    }
+    # The layer of longhaul/LAYER/..., with its room where there is one: "train/saving"; empty for longhaul/file.
+    function place_of(path,    parts, n) {
+      n = split(path, parts, "/")
+      if (n < 3) return ""
+      return n > 3 && (parts[2] "/" parts[3]) in known ? parts[2] "/" parts[3] : parts[2]
+    }
+    function may_use(place, other) {
+      return place == other || (place, other) in arrow || (place, layer_of(other)) in arrow
     }
     function on_libtorch(layer) {
       return layer == "runtime" || layer == "binding"
     }
     FNR == 1 {
-      layer = layer_of(FILENAME)
+      layer = place_of(FILENAME)
       is_test = FILENAME ~ /_(test|fixture)\.(h|cc)$/
       if (layer != "" && !(layer in known)) complain("layer " layer " has no arrows in " arrows_file)
+      if (layer in has_rooms && !is_test) complain("layer " layer " has rooms: this stands in none that has arrows in " arrows_file)
     }
     /^[ \t]*#[ \t]*include[ \t]*["<]/ {
       path = $0
       sub(/^[^"<]*["<]/, "", path)
       sub(/[">].*/, "", path)
       if (path ~ /^longhaul\//) {
-        other = layer_of(path)
-        if (layer == "" || other == layer || (layer, other) in arrow) next
+        other = place_of(path)
+        if (layer == "" || may_use(layer, other)) next
         if (is_test && other != "" && !on_libtorch(other) && other != "cluster") next
         if (is_test && on_libtorch(layer) && other == "") next
         complain("layer " layer " must not include " path)

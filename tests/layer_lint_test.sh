@@ -8,7 +8,9 @@ mkdir "$tree/cmake"
 cat >"$tree/cmake/LonghaulLayer.cmake" <<'TABLE'
 set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_io base)
-set(LONGHAUL_ARROWS_train base io)
+set(LONGHAUL_ARROWS_train/saving base io)
+set(LONGHAUL_ARROWS_train/hooks base train/saving)
+set(LONGHAUL_ARROWS_session base train)
 set(LONGHAUL_ARROWS_runtime base)
 set(LONGHAUL_ARROWS_binding base runtime)
 TABLE
@@ -27,14 +29,14 @@ rejects() {
   put "$1" "$2"
   local said
   if said=$(bash "$lint" "$tree"); then echo "FAILED: $1 must not include $2"; exit 1; fi
-  [[ $said == "$1:3: "* || $said == "$1:1: layer "*" has no arrows"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+  [[ $said == "$1:3: "* || $said == "$1:1: layer "*" has no arrows"* || $said == "$1:1: layer "*" has rooms"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
 }
 
-accepts longhaul/train/saver.h '"longhaul/io/file.h"'
-accepts longhaul/train/saver.cc '"longhaul/train/saver.h"'
-accepts longhaul/train/saver.cc '<vector>'
-accepts longhaul/io/file_test.cc '"longhaul/train/saver.h"'
-accepts longhaul/io/file_fixture.h '"longhaul/train/saver.h"'
+accepts longhaul/train/saving/saver.h '"longhaul/io/file.h"'
+accepts longhaul/train/saving/saver.cc '"longhaul/train/saving/saver.h"'
+accepts longhaul/train/saving/saver.cc '<vector>'
+accepts longhaul/io/file_test.cc '"longhaul/train/saving/saver.h"'
+accepts longhaul/io/file_fixture.h '"longhaul/train/saving/saver.h"'
 accepts longhaul/runtime/plan.h '<ATen/core/Tensor.h>'
 accepts longhaul/runtime/plan_test.cc '"longhaul/torch.h"'
 accepts longhaul/binding/values.cc '<torch/nn/module.h>'
@@ -43,16 +45,28 @@ accepts longhaul/torch.h '<ATen/core/Tensor.h>'
 accepts longhaul/longhaul.h '"longhaul/runtime/plan.h"'
 
 rejects longhaul/base/error.h '"longhaul/io/file.h"'
-rejects longhaul/train/saver.cc '"longhaul/runtime/plan.h"'
-rejects longhaul/train/saver_test.cc '"longhaul/runtime/plan.h"'
-rejects longhaul/train/saver.cc '"longhaul/longhaul.h"'
-rejects longhaul/train/saver.cc '"saver.h"'
-rejects longhaul/train/saver.cc '<ATen/core/Tensor.h>'
-rejects longhaul/train/saver_test.cc '<torch/torch.h>'
-rejects longhaul/train/saver.h '<c10/util/intrusive_ptr.h>'
+rejects longhaul/train/saving/saver.cc '"longhaul/runtime/plan.h"'
+rejects longhaul/train/saving/saver_test.cc '"longhaul/runtime/plan.h"'
+rejects longhaul/train/saving/saver.cc '"longhaul/longhaul.h"'
+rejects longhaul/train/saving/saver.cc '"saver.h"'
+rejects longhaul/train/saving/saver.cc '<ATen/core/Tensor.h>'
+rejects longhaul/train/saving/saver_test.cc '<torch/torch.h>'
+rejects longhaul/train/saving/saver.h '<c10/util/intrusive_ptr.h>'
 rejects longhaul/longhaul.h '<ATen/core/Tensor.h>'
 rejects longhaul/runtime/plan.h '<grpcpp/grpcpp.h>'
 rejects longhaul/runtime/plan.cc '"longhaul/binding/values.h"'
 rejects longhaul/runtime/plan_test.cc '"longhaul/binding/values.h"'
+accepts longhaul/train/hooks/hook.h '"longhaul/train/saving/saver.h"'
+accepts longhaul/train/train_test.cc '"longhaul/train/hooks/hook.h"'
+accepts longhaul/session/session.cc '"longhaul/train/hooks/hook.h"'
+rejects longhaul/train/saving/saver.cc '"longhaul/train/hooks/hook.h"'
+rejects longhaul/train/hooks/hook.cc '"longhaul/io/file.h"'
+rejects longhaul/io/file.cc '"longhaul/train/saving/saver.h"'
+rejects longhaul/train/thing.h '<vector>'
+rejects longhaul/train/novel/thing.h '<vector>'
 rejects longhaul/novel/thing.h '<vector>'
+put longhaul/io/file.h '"longhaul/base/error.h"'
+echo 'set(LONGHAUL_ARROWS_novel other)' >>"$tree/cmake/LonghaulLayer.cmake"
+said=$(bash "$lint" "$tree") && { echo "FAILED: an arrow must not lead to a line below its own"; exit 1; }
+[[ $said == *"the arrow from novel to other does not lead to a line above it"* ]] || { echo "FAILED: said '$said'"; exit 1; }
 echo "the lint accepts and rejects as it should"

@@ -9,8 +9,8 @@
 #include <random>
 
 #include "examples/idx_dataset.h"
-#include "longhaul/checkpoint/bundle_reader.h"
-#include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/process.h"

@@ -6,12 +6,12 @@
 #include <utility>
 #include <vector>
 
-#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/power_cut_file_system.h"
-#include "longhaul/train/run_journal.h"
-#include "longhaul/train/session_manager.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/sessions/session_manager.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {

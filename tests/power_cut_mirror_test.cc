@@ -3,9 +3,9 @@
 // said to have, and the next copy leaves what it should have, and no debris.
 #include <thread>
 
-#include "longhaul/checkpoint/bundle_writer.h"
-#include "longhaul/checkpoint/latest_checkpoint.h"
-#include "longhaul/train/checkpoint_mirror.h"
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
+#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
+#include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "tests/power_cut_fixture.h"
 
 namespace longhaul {

@@ -1,7 +1,7 @@
 // The power is cut at every single operation on the disk, and the disk is left in the extremes of what may be, and in a
 // sample of the rest: a restart always finds the newest checkpoint that was committed, whole, and no debris stays.
-#include "longhaul/checkpoint/bundle_merge.h"
-#include "longhaul/checkpoint/bundle_writer.h"
+#include "longhaul/checkpoint/bundle/bundle_merge.h"
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
 #include "tests/power_cut_fixture.h"
 
 namespace longhaul {

@@ -6,9 +6,9 @@
 
 #include <filesystem>
 
-#include "longhaul/checkpoint/bundle_reader.h"
-#include "longhaul/checkpoint/checkpoint_files.h"
-#include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/process.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
-#include "longhaul/runtime/aten_tensor.h"
+#include "longhaul/runtime/aten/aten_tensor.h"
 
 namespace longhaul {
 namespace {

@@ -22,7 +22,7 @@
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/testing/temporary_directory.h"
-#include "longhaul/train/saver.h"
+#include "longhaul/train/saving/saver.h"
 
 namespace longhaul {
 

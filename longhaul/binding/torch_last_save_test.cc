@@ -1,6 +1,6 @@
 // What the last checkpoint of a bound module has: its tensors are the program's, which may write to them at any time.
 #include "longhaul/binding/torch_fixture.h"
-#include "longhaul/train/save_once.h"
+#include "longhaul/train/checkpointing/save_once.h"
 
 namespace longhaul {
 namespace {

@@ -6,8 +6,8 @@
 #include "longhaul/base/log.h"
 #include "longhaul/binding/generator_watch.h"
 #include "longhaul/binding/torch_values.h"
-#include "longhaul/runtime/aten_tensor.h"
-#include "longhaul/runtime/variable_store.h"
+#include "longhaul/runtime/aten/aten_tensor.h"
+#include "longhaul/runtime/state/variable_store.h"
 
 namespace longhaul {
 namespace {

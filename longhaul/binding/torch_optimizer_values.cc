@@ -13,7 +13,7 @@
 #include <unordered_set>
 
 #include "longhaul/binding/torch_values.h"
-#include "longhaul/runtime/aten_tensor.h"
+#include "longhaul/runtime/aten/aten_tensor.h"
 
 namespace longhaul {
 namespace {

@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "longhaul/binding/bound_torch.h"
-#include "longhaul/runtime/aten_tensor.h"
+#include "longhaul/runtime/aten/aten_tensor.h"
 
 namespace longhaul {
 namespace {

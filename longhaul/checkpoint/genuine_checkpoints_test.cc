@@ -8,11 +8,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "longhaul/checkpoint/bundle_reader.h"
-#include "longhaul/checkpoint/bundle_writer.h"
-#include "longhaul/checkpoint/latest_checkpoint.h"
-#include "longhaul/checkpoint/safetensors.h"
-#include "longhaul/checkpoint/wire.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
+#include "longhaul/checkpoint/files/latest_checkpoint.h"
+#include "longhaul/checkpoint/safetensors/safetensors.h"
+#include "longhaul/checkpoint/table/wire.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 

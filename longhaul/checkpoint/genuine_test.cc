@@ -1,7 +1,7 @@
 #include "longhaul/checkpoint/genuine_test.h"
 
-#include "longhaul/checkpoint/checkpoint_files.h"
-#include "longhaul/checkpoint/wire.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/checkpoint/table/wire.h"
 #include "longhaul/io/crc32c.h"
 #include "longhaul/testing/memory_file_system.h"
 

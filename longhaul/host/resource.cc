@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/error.h"
-#include "longhaul/host/host_kernel.h"
+#include "longhaul/host/kernels/host_kernel.h"
 
 namespace longhaul {
 

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "longhaul/ops/aten_op.h"
-#include "longhaul/ops/hyperparameter.h"
 #include "longhaul/ops/math_ops.h"
+#include "longhaul/ops/training/hyperparameter.h"
 
 namespace longhaul::ops {
 namespace {

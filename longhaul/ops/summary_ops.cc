@@ -6,8 +6,8 @@
 #include <cctype>
 
 #include "longhaul/base/log.h"
-#include "longhaul/ops/slot_variable.h"
 #include "longhaul/ops/state_ops.h"
+#include "longhaul/ops/training/slot_variable.h"
 
 namespace longhaul::summary {
 namespace {

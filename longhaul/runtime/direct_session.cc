@@ -7,7 +7,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/log.h"
-#include "longhaul/runtime/freed_memory.h"
+#include "longhaul/runtime/memory/freed_memory.h"
 #include "longhaul/session/needed_operations.h"
 #include "longhaul/session/step_trace.h"
 

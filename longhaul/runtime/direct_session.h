@@ -7,10 +7,10 @@
 #include <mutex>
 #include <string>
 
-#include "longhaul/runtime/plan.h"
-#include "longhaul/runtime/resources.h"
+#include "longhaul/runtime/plan/plan.h"
+#include "longhaul/runtime/state/resources.h"
+#include "longhaul/runtime/state/watched_step.h"
 #include "longhaul/runtime/threads.h"
-#include "longhaul/runtime/watched_step.h"
 #include "longhaul/session/session.h"
 
 namespace longhaul {

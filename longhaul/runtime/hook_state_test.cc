@@ -8,7 +8,7 @@
 #include "longhaul/ops/program_variable.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/testing/temporary_directory.h"
-#include "longhaul/train/monitored_training_session.h"
+#include "longhaul/train/monitored/monitored_training_session.h"
 
 namespace longhaul {
 namespace {

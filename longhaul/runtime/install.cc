@@ -1,6 +1,6 @@
 #include "longhaul/runtime/install.h"
 
-#include "longhaul/runtime/aten_catalog.h"
+#include "longhaul/runtime/aten/aten_catalog.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/torch_environment.h"
 

@@ -3,11 +3,11 @@
 
 #include <numeric>
 
-#include "longhaul/checkpoint/bundle_reader.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/ops/ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/testing/temporary_directory.h"
-#include "longhaul/train/saver.h"
+#include "longhaul/train/saving/saver.h"
 
 namespace longhaul {
 namespace {

@@ -8,8 +8,8 @@
 #include "longhaul/ops/ops.h"
 #include "longhaul/ops/program_variable.h"
 #include "longhaul/runtime/install.h"
-#include "longhaul/train/monitored_training_session.h"
-#include "longhaul/train/supervisor.h"
+#include "longhaul/train/monitored/monitored_training_session.h"
+#include "longhaul/train/supervisor/supervisor.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {

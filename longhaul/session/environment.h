@@ -7,7 +7,8 @@
 namespace longhaul {
 
 // What the results of a training depend on beside its graph and its data, by name: "libtorch" is "1.13.0", "BLAS
-// threads" is "2". Each checkpoint records it (train/environment_record.h). Any thread may call these functions.
+// threads" is "2". Each checkpoint records it (train/saved_state/environment_record.h). Any thread may call these
+// functions.
 using Environment = std::map<std::string, std::string>;
 
 // What is known of this process: what the runtime says, and the options that were recorded.

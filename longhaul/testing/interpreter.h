@@ -3,7 +3,7 @@
 #include <map>
 #include <unordered_map>
 
-#include "longhaul/host/host_kernel.h"
+#include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/session/step_trace.h"
 #include "longhaul/testing/scripted_session.h"
 

@@ -3,10 +3,10 @@
 
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/io/working_directory_fixture.h"
-#include "longhaul/train/checkpoint_manager.h"
-#include "longhaul/train/monitored_fixture.h"
-#include "longhaul/train/monitored_training_session.h"
-#include "longhaul/train/supervisor_fixture.h"
+#include "longhaul/train/monitored/monitored_fixture.h"
+#include "longhaul/train/monitored/monitored_training_session.h"
+#include "longhaul/train/saving/checkpoint_manager.h"
+#include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {
 namespace {

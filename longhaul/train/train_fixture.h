@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "longhaul/base/log.h"
-#include "longhaul/checkpoint/bundle_reader.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/scripted_session.h"

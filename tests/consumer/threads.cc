@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <longhaul/longhaul.h>
 #include <longhaul/torch.h>
-#include <longhaul/train/environment_record.h>
+#include <longhaul/train/saved_state/environment_record.h>
 
 #include <filesystem>
 #include <iostream>

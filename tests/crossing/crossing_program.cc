@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/checkpoint/latest_checkpoint.h"
+#include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/longhaul.h"
 
 namespace lh = longhaul;

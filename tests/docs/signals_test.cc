@@ -1,4 +1,4 @@
-// The guide's two tables of signals say what longhaul/train/used_signals.h does.
+// The guide's two tables of signals say what longhaul/train/signals/used_signals.h does.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include <sstream>
 
 #include "longhaul/io/file.h"
-#include "longhaul/train/preemption.h"
-#include "longhaul/train/used_signals.h"
+#include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/signals/used_signals.h"
 
 namespace longhaul {
 namespace {

@@ -2,7 +2,7 @@
 // that each piece of C++ in the page's tables is here, word for word. A function for each table.
 
 #include <fmt/format.h>
-#include <longhaul/checkpoint/latest_checkpoint.h>
+#include <longhaul/checkpoint/files/latest_checkpoint.h>
 #include <longhaul/events/event_reader.h>
 #include <longhaul/events/file_writer_cache.h>
 #include <longhaul/graph/graph_files.h>

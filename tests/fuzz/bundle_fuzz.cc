@@ -3,8 +3,8 @@
 //   1: header and entries with their lengths, an empty one, data  (flag 2: repair the tensors' checksums)
 #include <map>
 
-#include "longhaul/checkpoint/bundle_reader.h"
-#include "longhaul/checkpoint/table_writer.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/table/table_writer.h"
 #include "longhaul/io/crc32c.h"
 #include "longhaul/proto/tensor_bundle.pb.h"
 #include "longhaul/testing/memory_file_system.h"

@@ -1,7 +1,7 @@
 // The text of a `checkpoint` state file, and what it says of the checkpoints in its directory.
-#include "longhaul/checkpoint/checkpoint_state.h"
-#include "longhaul/checkpoint/latest_checkpoint.h"
-#include "longhaul/checkpoint/named_checkpoints.h"
+#include "longhaul/checkpoint/directory/named_checkpoints.h"
+#include "longhaul/checkpoint/files/checkpoint_state.h"
+#include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/quiet.h"
 

@@ -5,7 +5,7 @@
 #include <csignal>
 
 #include "longhaul/testing/memory_file_system.h"
-#include "longhaul/train/crash_record.h"
+#include "longhaul/train/journal/crash_record.h"
 #include "tests/fuzz/quiet.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

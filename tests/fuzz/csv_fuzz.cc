@@ -1,6 +1,6 @@
 // Records of CSV: a byte for the format, one for the number of columns, the records, separated by zeros.
 #include "longhaul/base/error.h"
-#include "longhaul/host/csv.h"
+#include "longhaul/host/parsing/csv.h"
 #include "tests/fuzz/input.h"
 
 namespace longhaul::fuzz {

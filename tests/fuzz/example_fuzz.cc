@@ -1,6 +1,6 @@
 // tf.Example messages, each with its length.
 #include "longhaul/base/error.h"
-#include "longhaul/host/example.h"
+#include "longhaul/host/parsing/example.h"
 #include "tests/fuzz/input.h"
 
 namespace {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/io/crc32c.h"
-#include "longhaul/train/run_journal_format.h"
+#include "longhaul/train/journal/run_journal_format.h"
 #include "tests/fuzz/quiet.h"
 
 namespace longhaul {

@@ -1,6 +1,6 @@
 // The files of readers: a byte (0 to 2: TFRecord, plain, ZLIB or GZIP; 3: lines; 4: records of fixed length; +8: repair
 // the checksums of plain records), the file. Reading goes on at any place as it would have.
-#include "longhaul/host/record_source.h"
+#include "longhaul/host/readers/record_source.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/repair.h"

@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "longhaul/checkpoint/table.h"
-#include "longhaul/checkpoint/table_format.h"
-#include "longhaul/checkpoint/wire.h"
+#include "longhaul/checkpoint/table/table.h"
+#include "longhaul/checkpoint/table/table_format.h"
+#include "longhaul/checkpoint/table/wire.h"
 #include "longhaul/io/crc32c.h"
 #include "longhaul/io/record.h"
 

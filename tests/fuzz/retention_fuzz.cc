@@ -1,6 +1,6 @@
 // The text of a `checkpoint.retention` file. Only names of files in its directory come out, so that nothing elsewhere
 // is removed for one, and they can be written again.
-#include "longhaul/checkpoint/retention_file.h"
+#include "longhaul/checkpoint/directory/retention_file.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/quiet.h"
 

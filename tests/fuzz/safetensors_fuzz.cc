@@ -3,7 +3,7 @@
 // again as the same.
 #include <algorithm>
 
-#include "longhaul/checkpoint/safetensors_header.h"
+#include "longhaul/checkpoint/safetensors/safetensors_header.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/quiet.h"

@@ -1,6 +1,6 @@
 // The text of a shape and a slice, as save and restore operations have it.
 #include "longhaul/base/error.h"
-#include "longhaul/checkpoint/slice.h"
+#include "longhaul/checkpoint/bundle/slice.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace longhaul;

@@ -2,7 +2,7 @@
 #include <array>
 
 #include "longhaul/base/error.h"
-#include "longhaul/host/sparse_tensor.h"
+#include "longhaul/host/parsing/sparse_tensor.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/quiet.h"
 

@@ -1,5 +1,5 @@
 // LevelDB's table format: a byte (1: repair the checksums), the file.
-#include "longhaul/checkpoint/table.h"
+#include "longhaul/checkpoint/table/table.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/repair.h"

@@ -3,9 +3,9 @@
 #include <filesystem>
 #include <sstream>
 
-#include "longhaul/checkpoint/bundle_reader.h"
-#include "longhaul/checkpoint/checkpoint_files.h"
-#include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/checkpoint/files/checkpoint_state.h"
 
 namespace longhaul::soak {
 namespace {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "tests/soak/damage.h"
 #include "tests/soak/hostile_files.h"
 #include "tests/soak/run_cases.h"

@@ -5,9 +5,9 @@
 #include <array>
 #include <filesystem>
 
-#include "longhaul/checkpoint/checkpoint_files.h"
-#include "longhaul/checkpoint/checkpoint_state.h"
-#include "longhaul/checkpoint/retention_file.h"
+#include "longhaul/checkpoint/directory/retention_file.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/io/file.h"
 #include "tests/soak/damage.h"
 

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
-#include "longhaul/checkpoint/bundle_writer.h"
-#include "longhaul/checkpoint/checkpoint_state.h"
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
+#include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/soak/damage.h"
 

@@ -16,8 +16,8 @@
 #include <optional>
 #include <set>
 
-#include "longhaul/checkpoint/bundle_reader.h"
-#include "longhaul/checkpoint/checkpoint_files.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "tests/soak/counts.h"
 #include "tests/soak/damage.h"
 #include "tests/soak/expected_start.h"

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "longhaul/host/host_kernel.h"
+#include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
-#include "longhaul/host/random_stream.h"
-#include "longhaul/host/rows.h"
+#include "longhaul/host/queues/random_stream.h"
+#include "longhaul/host/queues/rows.h"
 
 namespace longhaul {
 namespace {

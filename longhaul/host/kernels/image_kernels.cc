@@ -1,5 +1,5 @@
-#include "longhaul/host/host_kernel.h"
 #include "longhaul/host/kernels/attr_or.h"
+#include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
 #include "longhaul/media/image.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "longhaul/data/batch_order.h"
-#include "longhaul/host/host_kernel.h"
+#include "longhaul/host/kernels/host_kernel.h"
 
 namespace longhaul {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "longhaul/host/host_kernel.h"
-#include "longhaul/host/lookup_table.h"
-#include "longhaul/host/vocabulary_file.h"
+#include "longhaul/host/kernels/host_kernel.h"
+#include "longhaul/host/tables/lookup_table.h"
+#include "longhaul/host/tables/vocabulary_file.h"
 
 namespace longhaul {
 namespace {

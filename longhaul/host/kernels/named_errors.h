@@ -1,7 +1,7 @@
 #pragma once
 
 #include "longhaul/base/error.h"
-#include "longhaul/host/host_kernel.h"
+#include "longhaul/host/kernels/host_kernel.h"
 
 namespace longhaul {
 

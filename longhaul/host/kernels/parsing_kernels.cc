@@ -1,9 +1,9 @@
-#include "longhaul/host/csv.h"
-#include "longhaul/host/decode_raw.h"
-#include "longhaul/host/example.h"
-#include "longhaul/host/host_kernel.h"
+#include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
-#include "longhaul/host/sparse_tensor.h"
+#include "longhaul/host/parsing/csv.h"
+#include "longhaul/host/parsing/decode_raw.h"
+#include "longhaul/host/parsing/example.h"
+#include "longhaul/host/parsing/sparse_tensor.h"
 
 namespace longhaul {
 namespace {

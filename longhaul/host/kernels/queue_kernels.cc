@@ -4,8 +4,8 @@
 #include <typeinfo>
 
 #include "longhaul/base/clock.h"
-#include "longhaul/host/host_kernel.h"
-#include "longhaul/host/queue.h"
+#include "longhaul/host/kernels/host_kernel.h"
+#include "longhaul/host/queues/queue.h"
 
 namespace longhaul {
 namespace {

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "longhaul/host/file_pattern.h"
-#include "longhaul/host/host_kernel.h"
+#include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
-#include "longhaul/host/queue.h"
-#include "longhaul/host/reader.h"
+#include "longhaul/host/queues/queue.h"
+#include "longhaul/host/readers/file_pattern.h"
+#include "longhaul/host/readers/reader.h"
 
 namespace longhaul {
 namespace {

@@ -1,7 +1,7 @@
 #include "longhaul/events/summary.h"
 #include "longhaul/graph/graph_def.h"
-#include "longhaul/host/host_kernel.h"
 #include "longhaul/host/kernels/attr_or.h"
+#include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
 
 namespace longhaul {

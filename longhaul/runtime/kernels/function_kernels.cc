@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
-#include "longhaul/runtime/aten_call.h"
-#include "longhaul/runtime/kernel.h"
+#include "longhaul/runtime/aten/aten_call.h"
+#include "longhaul/runtime/kernels/kernel.h"
 
 namespace longhaul {
 namespace {

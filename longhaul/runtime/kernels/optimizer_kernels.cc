@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include "longhaul/runtime/kernel.h"
+#include "longhaul/runtime/kernels/kernel.h"
 #include "longhaul/runtime/kernels/optimizer_rules.h"
 #include "longhaul/runtime/kernels/optimizer_update.h"
 

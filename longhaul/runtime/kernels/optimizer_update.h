@@ -10,7 +10,7 @@
 #include <concepts>
 #include <mutex>
 
-#include "longhaul/runtime/kernel.h"
+#include "longhaul/runtime/kernels/kernel.h"
 #include "longhaul/runtime/kernels/update_loops.h"
 
 namespace longhaul::optimizer_update {

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "longhaul/checkpoint/bundle_merge.h"
-#include "longhaul/checkpoint/bundle_reader.h"
-#include "longhaul/checkpoint/bundle_writer.h"
-#include "longhaul/checkpoint/slice.h"
-#include "longhaul/runtime/kernel.h"
+#include "longhaul/checkpoint/bundle/bundle_merge.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
+#include "longhaul/checkpoint/bundle/slice.h"
+#include "longhaul/runtime/kernels/kernel.h"
 
 namespace longhaul {
 namespace {

@@ -4,7 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "longhaul/runtime/kernel.h"
+#include "longhaul/runtime/kernels/kernel.h"
 #include "longhaul/runtime/kernels/optimizer_rules.h"
 #include "longhaul/runtime/kernels/optimizer_update.h"
 

@@ -1,0 +1,146 @@
+#include "longhaul/checkpoint/directory/retention_file.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "longhaul/base/excerpt.h"
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+constexpr uint64_t kMostBytes = uint64_t{1} << 22;
+constexpr size_t kMostNameBytes = 255;  // as file systems have it
+constexpr std::string_view kFirstLine = "longhaul retention 1";
+
+std::string line_of(const std::string& name, const KeptCheckpoint& kept) {
+  std::string line;
+  if (kept.pinned) line += "pinned ";
+  if (kept.fallen_out) line += "fallen_out ";
+  if (kept.metric) line += fmt::format("metric {} ", *kept.metric);
+  return line + "checkpoint " + name;
+}
+
+// Takes the first word, and the space behind it, off the line.
+std::string_view next_word(std::string_view& line) {
+  const std::string_view word = line.substr(0, line.find(' '));
+  line.remove_prefix(std::min(line.size(), word.size() + 1));
+  return word;
+}
+
+bool parse_number(std::string_view text, std::optional<double>& number) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return false;
+  number = value;
+  return !std::isnan(value);
+}
+
+// False: it is no such line.
+bool parse_line(std::string_view line, std::string& name, KeptCheckpoint& kept) {
+  while (!line.empty()) {
+    const std::string_view word = next_word(line);
+    if (word == "pinned") {
+      kept.pinned = true;
+    } else if (word == "fallen_out") {
+      kept.fallen_out = true;
+    } else if (word == "metric") {
+      if (!parse_number(next_word(line), kept.metric)) return false;
+    } else {
+      name = line;
+      return word == "checkpoint" && !name.empty();
+    }
+  }
+  return false;
+}
+
+// Of a file in this very directory.
+bool is_base_name(std::string_view name) {
+  return !name.empty() && name.size() <= kMostNameBytes && name != "." && name != ".." &&
+         name.find_first_of(std::string_view("/\n\0", 3)) == name.npos;
+}
+
+KeptCheckpoints parse(const std::string& text, const std::string& path, const std::string& directory) {
+  std::istringstream lines(text);
+  std::string line;
+  if (!std::getline(lines, line) || line != kFirstLine) {
+    throw DataLossError(fmt::format("{}: the first line is not \"{}\"", path, kFirstLine));
+  }
+  KeptCheckpoints kept;
+  size_t refused = 0;
+  std::string first_refused;
+  while (std::getline(lines, line)) {
+    std::string name;
+    KeptCheckpoint checkpoint;
+    if (!parse_line(line, name, checkpoint)) throw DataLossError(fmt::format("{}: \"{}\"", path, excerpt(line)));
+    if (is_base_name(name)) {
+      kept[join_path(directory, name)] = checkpoint;
+    } else if (refused++ == 0) {
+      first_refused = excerpt(line);
+    }
+  }
+  if (refused > 0) {
+    log_warning("{}: {} lines are refused, since they name no file of the directory, the first of them \"{}\"", path,
+                refused, first_refused);
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::string retention_path(const std::string& directory, const std::string& latest_filename) {
+  return join_path(directory, latest_filename + ".retention");
+}
+
+void write_retention(FileSystem& files, const std::string& directory, const KeptCheckpoints& kept,
+                     const std::string& latest_filename) {
+  std::string text = std::string(kFirstLine) + '\n';
+  for (const auto& [prefix, checkpoint] : kept) {
+    const std::string name = base_name(prefix);
+    if (!is_base_name(name)) {
+      throw InvalidArgumentError(fmt::format(
+          "{}: a checkpoint that is pinned or has a metric cannot be called \"{}\": that is too long, or has "
+          "a line break",
+          retention_path(directory, latest_filename), excerpt(name)));
+    }
+    text += line_of(name, checkpoint) + '\n';
+  }
+  write_file_atomically(files, retention_path(directory, latest_filename), text);
+}
+
+void check_retention_file(FileSystem& files, const std::string& directory, const std::string& latest_filename) {
+  const std::string path = retention_path(directory, latest_filename);
+  if (files.is_directory(path)) {
+    throw FailedPreconditionError(fmt::format(
+        "{} is a directory, but must be the file that says which checkpoints are pinned: move it away", path));
+  }
+  try {
+    files.open(path);
+  } catch (const PermissionDeniedError& error) {
+    throw PermissionDeniedError(fmt::format(
+        "{}. It says which checkpoints are pinned, and would be replaced: let this user read it, or move it away",
+        error.what()));
+  } catch (const Error&) {  // it is not there; or it is damaged, which find_retention() tells
+  }
+}
+
+std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::string& directory,
+                                              const std::string& latest_filename) {
+  const std::string path = retention_path(directory, latest_filename);
+  try {
+    if (files.exists(path)) return parse(read_file(files, path, kMostBytes), path, directory);
+  } catch (const NotFoundError&) {
+  } catch (const Error& error) {
+    log_warning("what is pinned, and what is best, is not known: {}", error.what());
+  }
+  return std::nullopt;
+}
+
+KeptCheckpoints read_retention(FileSystem& files, const std::string& directory, const std::string& latest_filename) {
+  return find_retention(files, directory, latest_filename).value_or(KeptCheckpoints());
+}
+
+}  // namespace longhaul

@@ -1,0 +1,328 @@
+#include "longhaul/host/queues/queue.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "longhaul/base/clock.h"
+
+namespace longhaul {
+namespace {
+
+// A priority is a scalar also where no shapes are declared.
+std::vector<Shape> shapes_to_check(const QueueSignature& signature, const ElementStore& store) {
+  if (!signature.shapes.empty() || !store.by_priority()) return signature.shapes;
+  std::vector<Shape> shapes(signature.dtypes.size(), Shape::unknown_rank());
+  if (!shapes.empty()) shapes[0] = Shape{};
+  return shapes;
+}
+
+std::string described(const QueueSignature& signature) {
+  std::vector<std::string_view> dtypes;
+  for (const DType dtype : signature.dtypes) dtypes.push_back(dtype_name(dtype));
+  std::vector<std::string> shapes;
+  for (const Shape& shape : signature.shapes) shapes.push_back(shape.to_string());
+  return fmt::format("[{}] of shapes {}", fmt::join(dtypes, ", "),
+                     shapes.empty() ? "that are not declared" : fmt::format("[{}]", fmt::join(shapes, ", ")));
+}
+
+// [3] for [?, 3].
+Shape shape_of_row(const Shape& rows) {
+  return Shape(std::vector<int64_t>(rows.dims().begin() + 1, rows.dims().end()));
+}
+
+}  // namespace
+
+Queue::Queue(QueueSpec spec, std::unique_ptr<ElementStore> store)
+    : spec_(std::move(spec)), store_(std::move(store)), shapes_(shapes_to_check(spec_.signature, *store_)) {}
+
+void Queue::check_handle(const Operation& handle) const {
+  const QueueSignature wanted = queue_signature(handle);
+  const auto& [dtypes, shapes] = spec_.signature;
+  if (wanted.dtypes == dtypes && wanted.shapes == shapes) return;
+  throw InvalidArgumentError(
+      fmt::format("{}: Shared queue '{}' has elements of {}, and this operation declares {}: give the one that differs "
+                  "another shared_name",
+                  handle.name(), name(), described(spec_.signature), described(wanted)));
+}
+
+void Queue::check(std::span<const Tensor> element) const {
+  check_count(element.size());
+  for (size_t i = 0; i < element.size(); ++i) check_component(i, element[i].dtype(), element[i].shape());
+}
+
+void Queue::check_count(size_t components) const {
+  const size_t expected = spec_.signature.dtypes.size();
+  if (components == expected) return;
+  throw InvalidArgumentError(fmt::format("{} '{}': Wrong number of components in tuple. Expected {}, got {}",
+                                         spec_.kind, name(), expected, components));
+}
+
+void Queue::check_component(size_t i, DType dtype, const Shape& shape) const {
+  const DType expected = spec_.signature.dtypes[i];
+  if (dtype != expected) {
+    throw InvalidArgumentError(fmt::format("{} '{}': Type mismatch in tuple component {}. Expected {}, got {}",
+                                           spec_.kind, name(), i, dtype_name(expected), dtype_name(dtype)));
+  }
+  if (!shapes_.empty() && !shape.compatible_with(shapes_[i])) {
+    throw InvalidArgumentError(fmt::format("{} '{}': Shape mismatch in tuple component {}. Expected {}, got {}",
+                                           spec_.kind, name(), i, shapes_[i].to_string(), shape.to_string()));
+  }
+}
+
+void Queue::check_rows(std::span<const Tensor> components) const {
+  check_count(components.size());
+  for (size_t i = 0; i < components.size(); ++i) {
+    if (components[i].shape().rank() == 0) {
+      throw InvalidArgumentError(
+          fmt::format("{} '{}': component {} is a scalar; it must have a row for each element", spec_.kind, name(), i));
+    }
+    if (components[i].shape().dim(0) != components[0].shape().dim(0)) {
+      throw InvalidArgumentError(fmt::format(
+          "{} '{}': All input tensors must have the same size in the 0th dimension. Component {} has {}, and should "
+          "have {}",
+          spec_.kind, name(), i, components[i].shape().dim(0), components[0].shape().dim(0)));
+    }
+    check_component(i, components[i].dtype(), shape_of_row(components[i].shape()));
+  }
+}
+
+bool Queue::has_space() const {
+  return spec_.capacity < 0 || store_->size() < static_cast<size_t>(spec_.capacity);
+}
+
+bool Queue::has_element() const {
+  return store_->size() > (closed_ ? 0 : spec_.min_after_dequeue);
+}
+
+bool Queue::try_enqueue(QueueElement& element) {
+  check(element);
+  MutexLock lock(mutex_);
+  if (closed_ || !enqueues_.empty() || !has_space()) return false;
+  store_->put(StoredElement(std::move(element)));
+  if (!dequeues_.empty()) serve();
+  return true;
+}
+
+bool Queue::try_dequeue(QueueElement* element) {
+  MutexLock lock(mutex_);
+  if (!dequeues_.empty() || !has_element()) return false;
+  *element = store_->take().components();
+  if (!enqueues_.empty()) serve();
+  return true;
+}
+
+void Queue::enqueue(QueueElement element, const WaitLimits& limits) {
+  if (try_enqueue(element)) return;
+  PendingEnqueue pending;
+  pending.single = std::move(element);
+  wait(pending, limits);
+}
+
+void Queue::enqueue_many(std::span<const Tensor> components, const WaitLimits& limits) {
+  check_rows(components);
+  PendingEnqueue pending;
+  pending.batch = std::make_shared<const std::vector<Tensor>>(components.begin(), components.end());
+  pending.count = components.empty() ? 0 : static_cast<size_t>(components[0].shape().dim(0));
+  wait(pending, limits);
+}
+
+QueueElement Queue::dequeue(const WaitLimits& limits) {
+  QueueElement element;
+  if (!try_dequeue(&element)) element = std::move(take(1, /*fewer_will_do=*/false, limits)[0]).components();
+  return element;
+}
+
+std::vector<Tensor> Queue::dequeue_many(int64_t n, const WaitLimits& limits) {
+  return dequeue_stacked(n, /*fewer_will_do=*/false, limits);
+}
+
+std::vector<Tensor> Queue::dequeue_up_to(int64_t n, const WaitLimits& limits) {
+  return dequeue_stacked(n, /*fewer_will_do=*/true, limits);
+}
+
+std::vector<Tensor> Queue::dequeue_stacked(int64_t n, bool fewer_will_do, const WaitLimits& limits) {
+  if (n < 0) throw InvalidArgumentError(fmt::format("DequeueMany requested {} < 0 elements", n));
+  if (spec_.signature.shapes.empty()) {
+    throw InvalidArgumentError(fmt::format(
+        "{} '{}': DequeueMany and DequeueUpTo require the components to have specified shapes.", spec_.kind, name()));
+  }
+  std::vector<StoredElement> elements = n == 0 ? std::vector<StoredElement>() : take(n, fewer_will_do, limits);
+  try {
+    return stack(elements);
+  } catch (...) {
+    MutexLock lock(mutex_);
+    store_->put_back(std::move(elements));
+    serve();
+    throw;
+  }
+}
+
+std::vector<StoredElement> Queue::take(int64_t n, bool fewer_will_do, const WaitLimits& limits) {
+  PendingDequeue pending;
+  pending.wanted = static_cast<size_t>(n);
+  pending.fewer_will_do = fewer_will_do;
+  wait(pending, limits);
+  return std::move(pending.taken);
+}
+
+std::vector<Tensor> Queue::stack(std::span<const StoredElement> elements) const {
+  std::vector<Tensor> stacked;
+  for (size_t i = 0; i < spec_.signature.dtypes.size(); ++i) {
+    stacked.push_back(stack_component(elements, i, spec_.signature.dtypes[i], spec_.signature.shapes[i]));
+  }
+  return stacked;
+}
+
+// The queue's mutex is not held while the watch is made or destroyed: a cancellation takes them the other way round.
+template <typename PendingCall>
+void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
+  constexpr Seconds kLook{1};
+  std::optional<Cancellation::Watch> watch;
+  if (limits.cancellation != nullptr) {
+    watch.emplace(*limits.cancellation, [this, &pending] {
+      MutexLock lock(mutex_);
+      pending.cancelled = true;
+      pending.changed.notify_one();
+    });
+  }
+  {
+    MutexLock lock(mutex_);
+    try {
+      begin(pending);
+    } catch (...) {
+      if (!pending.done) {
+        withdraw(pending);
+        throw;
+      }
+    }
+    while (!pending.done && !pending.cancelled) {
+      const Seconds left = limits.deadline.count() > 0 ? limits.deadline - Clock::real().now() : kLook;
+      if (left <= Seconds{0}) break;
+      pending.changed.wait_for(mutex_, std::min(left, kLook));
+    }
+    if (!pending.done) withdraw(pending);
+  }
+  watch.reset();
+  if (pending.error) std::rethrow_exception(pending.error);
+  if (pending.done) return;
+  if (pending.cancelled) limits.cancellation->check();
+  throw DeadlineExceededError(fmt::format("{} '{}': the run's time was over while it waited", spec_.kind, name()));
+}
+
+void Queue::begin(PendingEnqueue& pending) {
+  if (closed_) {
+    return finish(pending,
+                  std::make_exception_ptr(CancelledError(fmt::format("{} '{}' is closed.", spec_.kind, name()))));
+  }
+  enqueues_.push_back(&pending);
+  serve();
+}
+
+void Queue::begin(PendingDequeue& pending) {
+  dequeues_.push_back(&pending);
+  serve();
+}
+
+void Queue::withdraw(PendingEnqueue& pending) {
+  std::erase(enqueues_, &pending);
+  serve();
+}
+
+void Queue::withdraw(PendingDequeue& pending) {
+  std::erase(dequeues_, &pending);
+  store_->put_back(std::move(pending.taken));
+  serve();
+}
+
+void Queue::serve() {
+  bool progress = true;
+  while (progress) {
+    progress = serve_enqueues();
+    progress |= serve_dequeues();
+  }
+}
+
+bool Queue::serve_enqueues() {
+  bool progress = false;
+  while (!enqueues_.empty()) {
+    PendingEnqueue& first = *enqueues_.front();
+    std::exception_ptr error;
+    try {
+      for (; first.next < first.count && has_space(); ++first.next, progress = true) {
+        store_->put(first.element(first.next));
+      }
+    } catch (...) {  // that call's alone, not of the one that serves it
+      error = std::current_exception();
+    }
+    if (!error && first.next < first.count) return progress;
+    enqueues_.pop_front();
+    finish(first, std::move(error));
+  }
+  return progress;
+}
+
+bool Queue::serve_dequeues() {
+  bool progress = false;
+  while (!dequeues_.empty()) {
+    PendingDequeue& first = *dequeues_.front();
+    for (; first.taken.size() < first.wanted && has_element(); progress = true) {
+      first.taken.emplace_back();  // before the element leaves the store: memory may run out
+      first.taken.back() = store_->take();
+    }
+    const bool enough = first.taken.size() == first.wanted;
+    if (!enough && !(closed_ && enqueues_.empty())) return progress;
+    dequeues_.pop_front();
+    if (enough || (first.fewer_will_do && !first.taken.empty())) {
+      finish(first);
+    } else {
+      end_of_elements(first);
+    }
+  }
+  return progress;
+}
+
+void Queue::end_of_elements(PendingDequeue& pending) {
+  store_->put_back(std::move(pending.taken));
+  finish(pending, std::make_exception_ptr(OutOfRangeError(
+                      fmt::format("{} '{}' is closed and has insufficient elements (requested {}, current size {})",
+                                  spec_.kind, name(), pending.wanted, store_->size()))));
+}
+
+// Under the lock: the call may return, and be gone, as soon as that is free.
+void Queue::finish(Pending& pending, std::exception_ptr error) {
+  pending.error = std::move(error);
+  pending.done = true;
+  pending.changed.notify_one();
+}
+
+void Queue::close(bool cancel_pending_enqueues) {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  if (cancel_pending_enqueues) {
+    for (PendingEnqueue* pending : enqueues_) {
+      finish(*pending, std::make_exception_ptr(CancelledError(
+                           fmt::format("{} '{}': Enqueue operation was cancelled", spec_.kind, name()))));
+    }
+    enqueues_.clear();
+  }
+  serve();
+}
+
+bool Queue::is_closed() const {
+  MutexLock lock(mutex_);
+  return closed_;
+}
+
+size_t Queue::size() const {
+  MutexLock lock(mutex_);
+  return store_->size();
+}
+
+size_t Queue::waiting() const {
+  MutexLock lock(mutex_);
+  return enqueues_.size() + dequeues_.size();
+}
+
+}  // namespace longhaul

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "longhaul/base/cancellation.h"
+#include "longhaul/base/mutex.h"
+#include "longhaul/graph/queue_signature.h"
+#include "longhaul/host/queues/element_store.h"
+#include "longhaul/host/resource.h"
+
+namespace longhaul {
+
+// A tensor for each component.
+using QueueElement = std::vector<Tensor>;
+
+struct QueueSpec {
+  std::string kind;  // "FIFOQueue", for messages
+  std::string name;
+  QueueSignature signature;
+  int64_t capacity = -1;         // -1: no bound
+  size_t min_after_dequeue = 0;  // elements that stay until the queue is closed
+};
+
+// A bounded queue of tuples of tensors.
+//
+//   open --close--> closed: what waits to put goes on (or is cancelled), and what is in it can be taken
+//
+// Any thread may call any method. Whoever waits is served in the order in which they came, by the thread that makes it
+// possible. All waits end with `limits`: CancelledError with its cancellation's reason, DeadlineExceededError. A call
+// that fails leaves the queue as it was, but for the elements that an enqueue_many had put before.
+//
+// Errors of values: InvalidArgumentError "Wrong number of components in tuple", "Type mismatch in tuple component",
+// "Shape mismatch in tuple component". Tensors share their bytes with the caller's. Memory that runs out while a call
+// is in line ends that call alone, whichever thread serves it.
+class Queue final : public Resource {
+ public:
+  Queue(QueueSpec spec, std::unique_ptr<ElementStore> store);
+  ~Queue() override = default;
+
+  const std::string& name() const { return spec_.name; }
+  const QueueSignature& signature() const { return spec_.signature; }
+  // InvalidArgumentError: the handle declares elements of other dtypes or shapes.
+  void check_handle(const Operation& handle) const override;
+
+  // CancelledError: the queue is closed ("... is closed."), or was closed with a cancel ("Enqueue operation was
+  // cancelled").
+  void enqueue(QueueElement element, const WaitLimits& limits = {}) EXCLUDES(mutex_);
+  // An element for each row of the components. Rows that go through the queue together come out without a copy where a
+  // batch is what was put.
+  void enqueue_many(std::span<const Tensor> components, const WaitLimits& limits = {}) EXCLUDES(mutex_);
+
+  // At once, or not at all: nobody is in line, and there is space, an element. On false nothing has changed.
+  bool try_enqueue(QueueElement& element) EXCLUDES(mutex_);
+  bool try_dequeue(QueueElement* element) EXCLUDES(mutex_);
+
+  // OutOfRangeError: "... is closed and has insufficient elements (requested N, current size M)".
+  QueueElement dequeue(const WaitLimits& limits = {}) EXCLUDES(mutex_);
+  // Stacked: a tensor for each component. InvalidArgumentError: the shapes are not declared, or n < 0.
+  std::vector<Tensor> dequeue_many(int64_t n, const WaitLimits& limits = {}) EXCLUDES(mutex_);
+  // The same with fewer, but at least one, where the queue is closed.
+  std::vector<Tensor> dequeue_up_to(int64_t n, const WaitLimits& limits = {}) EXCLUDES(mutex_);
+
+  void close(bool cancel_pending_enqueues) EXCLUDES(mutex_);  // twice is fine
+  bool is_closed() const EXCLUDES(mutex_);
+  size_t size() const EXCLUDES(mutex_);     // without what waits
+  size_t waiting() const EXCLUDES(mutex_);  // calls
+
+ private:
+  // A call that waits, on its thread's stack. Guarded by the queue's mutex.
+  struct Pending {
+    CondVar changed;
+    bool done = false;
+    bool cancelled = false;  // the work that it belongs to
+    std::exception_ptr error;
+  };
+  struct PendingEnqueue : Pending {
+    StoredElement element(size_t i) {
+      return batch ? StoredElement(batch, static_cast<int64_t>(i)) : StoredElement(std::move(single));
+    }
+    StoredElement::Batch batch;  // nullptr: a single element
+    QueueElement single;
+    size_t count = 1, next = 0;
+  };
+  struct PendingDequeue : Pending {
+    size_t wanted = 0;
+    bool fewer_will_do = false;
+    std::vector<StoredElement> taken;
+  };
+
+  void check(std::span<const Tensor> element) const;
+  void check_count(size_t components) const;
+  void check_component(size_t i, DType dtype, const Shape& shape) const;
+  void check_rows(std::span<const Tensor> components) const;
+  std::vector<Tensor> dequeue_stacked(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
+  std::vector<StoredElement> take(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
+  std::vector<Tensor> stack(std::span<const StoredElement> elements) const;
+
+  template <typename PendingCall>
+  void wait(PendingCall& pending, const WaitLimits& limits) EXCLUDES(mutex_);
+  void begin(PendingEnqueue& pending) REQUIRES(mutex_);
+  void begin(PendingDequeue& pending) REQUIRES(mutex_);
+  void withdraw(PendingEnqueue& pending) REQUIRES(mutex_);
+  void withdraw(PendingDequeue& pending) REQUIRES(mutex_);
+
+  bool has_space() const REQUIRES(mutex_);
+  bool has_element() const REQUIRES(mutex_);
+  void serve() REQUIRES(mutex_);
+  bool serve_enqueues() REQUIRES(mutex_);
+  bool serve_dequeues() REQUIRES(mutex_);
+  void end_of_elements(PendingDequeue& pending) REQUIRES(mutex_);
+  static void finish(Pending& pending, std::exception_ptr error = nullptr);
+
+  const QueueSpec spec_;
+  const std::unique_ptr<ElementStore> store_;  // its elements are guarded by mutex_
+  const std::vector<Shape> shapes_;            // those that are checked; empty: none
+  mutable Mutex mutex_;
+  bool closed_ GUARDED_BY(mutex_) = false;
+  std::deque<PendingEnqueue*> enqueues_ GUARDED_BY(mutex_);  // in the order in which they came
+  std::deque<PendingDequeue*> dequeues_ GUARDED_BY(mutex_);
+};
+
+}  // namespace longhaul

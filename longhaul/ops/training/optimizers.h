@@ -1,0 +1,153 @@
+#pragma once
+
+#include "longhaul/ops/training/optimizer.h"
+
+namespace longhaul {
+
+// The formulas are TensorFlow's; docs/ops.md compares them with PyTorch's. A `name` is that of the operations and of
+// the slots: with "AdamG" a variable's first slot is "w/AdamG"; given Scope::variable_scope("train") it is
+// "train/w/AdamG".
+//
+// A gradient of some rows (ops/indexed_slices.h): values of one row are added first; then the formula is that of these
+// rows, and the others stay as they are with their slots. Adam alone moves all rows, as if the gradient of the others
+// were zero. An index that the variable has no row for is InvalidArgumentError, and nothing is changed.
+//
+// InvalidArgumentError: a number that is no finite float (1e-50, which a float takes for 0, among them), a decay that
+// is not below 1 as a float (RMSProp and Adadelta take 1 itself), an epsilon below 0, an accumulator's start or another
+// number out of the range that is given; a rate that is no scalar of numbers; an empty name.
+
+// w -= rate * gradient
+class GradientDescentOptimizer : public Optimizer {
+ public:
+  explicit GradientDescentOptimizer(Hyperparameter learning_rate, std::string name = "GradientDescent");
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+  Operation apply_sparse(const Scope& scope, const IndexedSlices& gradient, const Variable& variable) override;
+
+  const Hyperparameter learning_rate_;
+};
+
+// What those are whose rule is an operation of two kinds: ApplyNAME takes a gradient, SparseApplyNAME the values and
+// the indices of some rows in its place.
+class RowOptimizer : public Optimizer {
+ protected:
+  using Optimizer::Optimizer;
+  // `kind`: what the type begins with. `gradient`: the inputs that stand for it.
+  virtual Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                        const Variable& variable) = 0;
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) final;
+  Operation apply_sparse(const Scope& scope, const IndexedSlices& gradient, const Variable& variable) final;
+};
+
+// a = momentum * a + gradient;  w -= rate * a, or with Nesterov's change rate * (gradient + momentum * a).
+// Slot: "momentum" (w/Momentum).
+class MomentumOptimizer : public RowOptimizer {
+ public:
+  MomentumOptimizer(Hyperparameter learning_rate, Hyperparameter momentum, bool use_nesterov = false,
+                    std::string name = "Momentum");
+
+ private:
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
+
+  const Hyperparameter learning_rate_, momentum_;
+  const bool use_nesterov_;
+};
+
+// m and v: moving averages, with beta1 and beta2, of the gradient and its square;
+// w -= rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon).
+// Slots: "m" (w/Adam), "v" (w/Adam_1); and the variables beta1_power, beta2_power, which are float for
+// variables of any type, and in the scope that minimize() is given.
+class AdamOptimizer : public Optimizer {
+ public:
+  explicit AdamOptimizer(Hyperparameter learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999,
+                         double epsilon = 1e-8, std::string name = "Adam");
+
+ private:
+  void prepare(const Scope& scope, const std::vector<Variable>& variables) override;
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+  std::vector<Operation> finish(const Scope& scope, const std::vector<Operation>& updates) override;
+
+  const Hyperparameter learning_rate_, beta1_, beta2_, epsilon_;
+  std::optional<Variable> beta1_power_, beta2_power_;
+};
+
+// a += gradient^2;  w -= rate * gradient / sqrt(a).  Slot: "accumulator" (w/Adagrad). It starts above 0.
+class AdagradOptimizer : public RowOptimizer {
+ public:
+  explicit AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value = 0.1,
+                            std::string name = "Adagrad");
+
+ private:
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
+
+  const Hyperparameter learning_rate_;
+  const double initial_accumulator_value_;
+};
+
+// s: moving average of the gradient's square, 1 at the start;
+// a = momentum * a + rate * gradient / sqrt(s + epsilon);  w -= a.  Slots: "rms" (w/RMSProp), "momentum" (w/RMSProp_1).
+//
+// Centred, with g, a moving average of the gradient, it divides by sqrt(s - g^2 + epsilon), an estimate of the
+// deviation. Slots then: "rms" (w/RMSProp), "mg" (w/RMSProp_1), "momentum" (w/RMSProp_2).
+class RMSPropOptimizer : public RowOptimizer {
+ public:
+  explicit RMSPropOptimizer(Hyperparameter learning_rate, double decay = 0.9, double momentum = 0,
+                            double epsilon = 1e-10, bool centered = false, std::string name = "RMSProp");
+
+ private:
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
+
+  const Hyperparameter learning_rate_, decay_, momentum_, epsilon_;
+  const bool centered_;
+};
+
+// a and u: moving averages, with rho, of the squares of the gradient and of the changes;
+// change = sqrt(u + epsilon) / sqrt(a + epsilon) * gradient, with u of the step before;  w -= rate * change.
+// Slots: "accum" (w/Adadelta), "accum_update" (w/Adadelta_1). Zeiler, https://arxiv.org/abs/1212.5701, whose rate is 1.
+class AdadeltaOptimizer : public RowOptimizer {
+ public:
+  explicit AdadeltaOptimizer(Hyperparameter learning_rate = 0.001, double rho = 0.95, double epsilon = 1e-8,
+                             std::string name = "Adadelta");
+
+ private:
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
+
+  const Hyperparameter learning_rate_, rho_, epsilon_;
+};
+
+struct FtrlOptions {
+  double learning_rate_power = -0.5;  // not above 0; 0: a fixed rate. The others: not below 0
+  double initial_accumulator_value = 0.1;
+  double l1_regularization_strength = 0;
+  double l2_regularization_strength = 0;            // of the weights as they are stabilised
+  double l2_shrinkage_regularization_strength = 0;  // of their size: added to the loss
+};
+
+// Follow the regularised leader, for sparse weights: with l1 above 0 many are exactly 0. With n the sum of the squares
+// of the gradient so far:
+//   n' = n + gradient^2
+//   z += gradient + 2 * l2_shrinkage * w - (n'^-power - n^-power) / rate * w
+//   w = |z| > l1 ? (sign(z) * l1 - z) / (n'^-power / rate + 2 * l2) : 0
+// The rate must be above 0 in each step, or that is InvalidArgumentError and changes nothing: linear_warmup() needs a
+// start_factor above 0 here, a decay an end above 0. Where z is NaN, w is.
+// Slots: "accum" (w/Ftrl), "linear" (w/Ftrl_1). McMahan et al., "Ad Click Prediction", KDD 2013, algorithm 1.
+class FtrlOptimizer : public RowOptimizer {
+ public:
+  explicit FtrlOptimizer(Hyperparameter learning_rate, const FtrlOptions& options = {}, std::string name = "Ftrl");
+
+ private:
+  Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
+                const Variable& variable) override;
+
+  const Hyperparameter learning_rate_;
+  const FtrlOptions options_;
+};
+
+}  // namespace longhaul

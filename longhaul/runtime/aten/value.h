@@ -1,0 +1,44 @@
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "longhaul/runtime/aten/aten_tensor.h"
+
+namespace longhaul {
+
+// What flows along an edge of a plan: an at::Tensor, or a Tensor where ATen lacks the dtype (strings above all).
+struct Value {
+  at::Tensor tensor;
+  Tensor host;
+
+  Value() = default;
+  Value(at::Tensor t) : tensor(std::move(t)) {}
+  // An at::Tensor where ATen has the dtype.
+  explicit Value(const Tensor& t) {
+    if (find_scalar_type(t.dtype())) {
+      tensor = to_aten(t);
+    } else {
+      host = t;
+    }
+  }
+
+  // For what only operations without libtorch look at.
+  static Value on_host(Tensor t) {
+    Value value;
+    value.host = std::move(t);
+    return value;
+  }
+
+  bool defined() const { return tensor.defined() || host.defined(); }
+  bool is_host() const { return host.defined(); }
+  DType dtype() const { return is_host() ? host.dtype() : dtype_of(tensor.scalar_type()); }
+  Shape shape() const { return is_host() ? host.shape() : shape_of(tensor); }
+  Tensor to_host() const& { return is_host() || !defined() ? host : to_tensor(tensor); }
+  Tensor to_host() && { return is_host() || !defined() ? std::move(host) : to_tensor(tensor); }
+  void reset() {
+    tensor.reset();
+    if (is_host()) host = Tensor();
+  }
+};
+
+}  // namespace longhaul

@@ -1,0 +1,158 @@
+#pragma once
+
+#include <ATen/core/Generator.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "longhaul/base/cancellation.h"
+#include "longhaul/host/kernels/host_kernel.h"
+#include "longhaul/runtime/aten/aten_call.h"
+#include "longhaul/runtime/aten/out_overloads.h"
+#include "longhaul/runtime/kernels/kernel.h"
+
+namespace longhaul {
+
+// What one execution of a plan works on. It is kept for the next one, with its buffers.
+struct Frame {
+  std::vector<Value> slots;         // a value for each edge; empty between executions, constants excepted
+  std::vector<at::Tensor> buffers;  // outputs of the execution before, to be written again where nobody else holds them
+  std::vector<c10::IValue> stack;
+  std::vector<int64_t> feed_sizes;                // of the execution before
+  std::vector<Tensor> host_inputs, host_outputs;  // of one instruction; empty between them
+  std::vector<RandomStream::Draw> draws;          // of this execution, one for each instruction that is random
+  at::Generator generator;                        // for libtorch's operators: of one instruction
+  WaitLimits limits;                              // of this execution
+};
+
+// A step of a plan: it reads and fills slots of the frame. Shared by all executions, so it has no state of its own.
+class Instruction {
+ public:
+  // Its outputs go to consecutive slots from `first_output` on.
+  Instruction(Operation op, int first_output) : op_(op), first_output_(first_output) {}
+  virtual ~Instruction() = default;
+  virtual void run(Frame& frame, SessionResources& resources) const = 0;
+  virtual void check(Frame&, SessionResources&) const {}
+  // This is the slot's last use: its value may be moved from.
+  virtual void allow_move(int) {}
+  // Whether a trace tells of it: it does what its operation does.
+  virtual bool is_traced() const { return true; }
+
+  const Operation& op() const { return op_; }
+  int first_output() const { return first_output_; }
+  const std::vector<int>& releases() const { return releases_; }
+  void release_after(int slot) { releases_.push_back(slot); }
+  bool writes() const { return (op_.traits() & kWritesVariable) != 0; }
+
+ private:
+  const Operation op_;
+  const int first_output_;
+  std::vector<int> releases_;  // slots that nobody needs afterwards
+};
+
+// Reads a variable into a slot.
+class ReadInstruction : public Instruction {
+ public:
+  ReadInstruction(Operation op, VariableSlot& variable, int output) : Instruction(op, output), variable_(variable) {}
+  void run(Frame& frame, SessionResources&) const override {
+    frame.slots[static_cast<size_t>(first_output())] = variable_.read();
+  }
+
+ private:
+  VariableSlot& variable_;
+};
+
+// Reads how far an operation's random numbers are into a slot (graph/builtin/random_ops.cc).
+class ReadRandomState : public Instruction {
+ public:
+  ReadRandomState(Operation op, std::shared_ptr<RandomStream> stream, int output)
+      : Instruction(op, output), stream_(std::move(stream)) {}
+  void run(Frame& frame, SessionResources&) const override;
+
+ private:
+  const std::shared_ptr<RandomStream> stream_;
+};
+
+// Runs a built-in operation's kernel.
+class KernelInstruction : public Instruction {
+ public:
+  KernelInstruction(Operation op, const Kernel& kernel, std::vector<int> inputs, std::vector<VariableSlot*> variables,
+                    int first_output)
+      : Instruction(op, first_output), kernel_(kernel), inputs_(std::move(inputs)), variables_(std::move(variables)) {}
+  void run(Frame& frame, SessionResources& resources) const override;
+  void check(Frame& frame, SessionResources& resources) const override;
+  const std::vector<VariableSlot*>& variables() const { return variables_; }
+
+ private:
+  const Kernel kernel_;
+  const std::vector<int> inputs_;
+  const std::vector<VariableSlot*> variables_;
+};
+
+// Runs an operation that needs no libtorch.
+class HostInstruction : public Instruction {
+ public:
+  using Resources = std::vector<std::shared_ptr<Resource>>;
+  // `host_only`: for each output, whether only such operations look at it. `draw`: which of the frame's is its own.
+  HostInstruction(Operation op, HostKernel kernel, std::vector<int> inputs, Resources resources,
+                  std::vector<bool> host_only, int first_output, std::optional<size_t> draw)
+      : Instruction(op, first_output),
+        kernel_(kernel),
+        inputs_(std::move(inputs)),
+        resources_(std::move(resources)),
+        host_only_(std::move(host_only)),
+        draw_(draw),
+        movable_(inputs_.size(), false) {}
+  void run(Frame& frame, SessionResources& resources) const override;
+  void allow_move(int slot) override;
+
+  // The same without a frame. `inputs` by the operation's numbering, to be moved from; returns its outputs.
+  std::vector<Tensor> call(std::span<Tensor> inputs, const WaitLimits& limits, SessionResources& resources,
+                           std::vector<Tensor> outputs = {}, std::optional<uint64_t> random_seed = {}) const;
+  // The slots of the inputs; -1: a resource.
+  const std::vector<int>& inputs() const { return inputs_; }
+
+ private:
+  Tensor input(size_t i, Frame& frame) const;
+
+  const HostKernel kernel_;
+  const std::vector<int> inputs_;
+  const Resources resources_;
+  const std::vector<bool> host_only_;
+  const std::optional<size_t> draw_;
+  std::vector<bool> movable_;
+};
+
+// Calls an ATen operator, boxed, with the argument stack reused; into buffers of the frame where the operator has an
+// out overload that costs no more (out_overloads.h).
+class AtenInstruction : public Instruction {
+ public:
+  // `first_buffer`: where its outputs' buffers are in the frame, if uses_buffers(). `draw`: which of the frame's draws
+  // is its own, if it takes a generator.
+  AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output, int first_buffer,
+                  std::optional<size_t> draw);
+  void run(Frame& frame, SessionResources& resources) const override;
+  static bool uses_buffers(const Operation& op);
+
+  void allow_move(int slot) override;
+
+ private:
+  void push_argument(const AtenArgument& argument, Frame& frame) const;
+  void push_input(int input, Frame& frame) const;
+  void push_buffers(Frame& frame) const;
+  void pop_outputs(Frame& frame, bool fill_buffers) const;
+  const Value& value(int input, const Frame& frame) const {
+    return frame.slots[static_cast<size_t>(inputs_[static_cast<size_t>(input)])];
+  }
+
+  AtenCall call_;
+  const std::vector<int> inputs_;
+  std::vector<bool> movable_;
+  const int first_buffer_;
+  const std::optional<size_t> draw_;
+  const std::optional<OutOverload> out_;
+};
+
+}  // namespace longhaul

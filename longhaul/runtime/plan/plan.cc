@@ -1,0 +1,289 @@
+#include "longhaul/runtime/plan/plan.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/runtime/plan/loss_shapes.h"
+#include "longhaul/runtime/plan/plan_builder.h"
+#include "longhaul/runtime/plan/tracer.h"
+
+namespace longhaul {
+namespace {
+
+// Runs `body`; libtorch's errors become ours, with the operation's name.
+template <typename Body>
+void with_our_errors(const Operation& op, const Body& body) {
+  try {
+    body();
+  } catch (const c10::Error& error) {
+    const std::string text = operation_error_text(op, error.what_without_backtrace());
+    if (text.find("t allocate memory") != std::string::npos) throw ResourceExhaustedError(text);
+    throw InvalidArgumentError(text);
+  } catch (const Error&) {
+    throw;
+  } catch (const std::runtime_error& error) {  // libtorch's, of a size that cannot be inferred
+    if (!op.type().starts_with("aten::")) throw;
+    throw InvalidArgumentError(operation_error_text(op, error.what()));
+  } catch (const std::bad_alloc&) {
+    throw ResourceExhaustedError(operation_error_text(op, "out of memory"));
+  }
+}
+
+void check_count(size_t given, const std::vector<Output>& feeds) {
+  if (given == feeds.size()) return;
+  std::vector<std::string> names;
+  for (const Output& feed : feeds) names.push_back(feed.name());
+  throw InvalidArgumentError(fmt::format("{} value{} given for {} feed{}{}{}: give one for each, in this order", given,
+                                         given == 1 ? "" : "s", feeds.size(), feeds.size() == 1 ? "" : "s",
+                                         names.empty() ? "" : ": ", fmt::join(names, ", ")));
+}
+
+void check_feed(const Output& target, const Tensor& value) {
+  if (!value.defined()) {
+    throw InvalidArgumentError(fmt::format("Cannot feed an undefined Tensor for tensor '{}', which is {}{}: {}",
+                                           target.name(), dtype_name(target.dtype()), target.shape().to_string(),
+                                           value.why_undefined()));
+  }
+  if (value.dtype() != target.dtype()) {
+    throw InvalidArgumentError(fmt::format("Cannot feed a {} value for tensor '{}', which is {}",
+                                           dtype_name(value.dtype()), target.name(), dtype_name(target.dtype())));
+  }
+  if (!value.shape().compatible_with(target.shape())) {
+    throw InvalidArgumentError(fmt::format("Cannot feed value of shape {} for tensor '{}', which has shape {}",
+                                           value.shape().to_string(), target.name(), target.shape().to_string()));
+  }
+}
+
+}  // namespace
+
+Plan::Plan(const Session::Request& request, SessionResources& resources) : resources_(resources) {
+  PlanBuilder(request, resources, *this).build();
+  find_written();
+}
+
+void Plan::find_written() {
+  for (size_t i = first_write_; i < end_of_writes_; ++i) {
+    const auto* kernel = dynamic_cast<const KernelInstruction*>(instructions_[i].get());
+    if (kernel == nullptr || !kernel->writes()) continue;
+    written_.insert(written_.end(), kernel->variables().begin(), kernel->variables().end());
+  }
+  std::sort(written_.begin(), written_.end());
+  written_.erase(std::unique(written_.begin(), written_.end()), written_.end());
+}
+
+std::unique_ptr<Frame> Plan::take_frame() {
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    if (!spare_frames_.empty()) {
+      auto frame = std::move(spare_frames_.back());
+      spare_frames_.pop_back();
+      return frame;
+    }
+  }
+  auto frame = std::make_unique<Frame>();
+  frame->slots.resize(static_cast<size_t>(num_slots_));
+  frame->buffers.resize(static_cast<size_t>(num_buffers_));
+  frame->draws.resize(random_streams_.size());
+  for (const auto& [slot, value] : constants_) frame->slots[static_cast<size_t>(slot)] = value;
+  return frame;
+}
+
+void Plan::give_back(std::unique_ptr<Frame> frame) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  spare_frames_.push_back(std::move(frame));
+}
+
+void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace) {
+  check_count(feeds.size(), feeds_);
+  for (size_t i = 0; i < feeds.size(); ++i) check_feed(feeds_[i], *feeds[i]);
+  if (single_call_ && trace == nullptr) return call_single(feeds, deadline, results);
+  std::unique_ptr<Frame> frame = take_frame();
+  frame->limits = {deadline, &resources_.cancellation()};
+  try {
+    bind_feeds(feeds, *frame);
+    if (trace == nullptr) {
+      execute(*frame, deadline, Untraced());
+    } else {
+      execute(*frame, deadline, Tracer(*trace));
+    }
+    collect(*frame, results);
+  } catch (...) {
+    clear_slots(*frame);
+    give_back(std::move(frame));
+    throw;
+  }
+  clear_slots(*frame);
+  give_back(std::move(frame));
+}
+
+void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results) {
+  const auto& [instruction, inputs_from, outputs_to, all_in_order] = *single_call_;
+  c10::SmallVector<Tensor, 4> inputs;
+  for (int feed : inputs_from) {
+    if (feed < 0) {
+      inputs.emplace_back();
+    } else {
+      inputs.push_back(*feeds[static_cast<size_t>(feed)]);
+    }
+  }
+  std::vector<Tensor> outputs;
+  with_our_errors(instruction->op(), [&, call = instruction] {
+    outputs = call->call({inputs.data(), inputs.size()}, {deadline, &resources_.cancellation()}, resources_);
+  });
+  if (all_in_order && results->empty()) {
+    *results = std::move(outputs);
+    return;
+  }
+  for (int output : outputs_to) results->push_back(output < 0 ? Tensor() : outputs[static_cast<size_t>(output)]);
+}
+
+// All at the start: a step's are committed together, also those of what is computed after its writes.
+void Plan::take_draws(Frame& frame) const {
+  for (size_t i = 0; i < random_streams_.size(); ++i) {
+    RandomStream& stream = *random_streams_[i];
+    frame.draws[i] = writes_variables() ? stream.take_for_step() : stream.take_for_other_run();
+  }
+}
+
+// Of a step that failed: the next one computes with the same numbers, as a training does that goes on from a
+// checkpoint.
+void Plan::give_draws_back(const Frame& frame) const {
+  if (!writes_variables()) return;
+  for (size_t i = 0; i < random_streams_.size(); ++i) random_streams_[i]->give_back(frame.draws[i]);
+}
+
+void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const {
+  size_t at = 0;
+  bool same_sizes = true;
+  const auto note_size = [&](int64_t size) {
+    if (at == frame.feed_sizes.size()) frame.feed_sizes.push_back(-1);
+    same_sizes &= std::exchange(frame.feed_sizes[at++], size) == size;
+  };
+  for (size_t i = 0; i < feeds.size(); ++i) {
+    note_size(feeds[i]->shape().rank());
+    for (int64_t size : feeds[i]->shape().dims()) note_size(size);
+    frame.slots[static_cast<size_t>(feed_slots_[i])] =
+        host_only_feeds_[i] ? Value::on_host(*feeds[i]) : Value(*feeds[i]);
+  }
+  if (!same_sizes) {
+    for (at::Tensor& buffer : frame.buffers) buffer.reset();
+  }
+}
+
+template <typename Runner>
+void Plan::execute(Frame& frame, Seconds deadline, const Runner& runner) {
+  std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
+  if (!only_host_) below_autograd.emplace();
+  take_draws(frame);
+  try {
+    execute_with_draws(frame, deadline, runner);
+  } catch (...) {
+    give_draws_back(frame);
+    throw;
+  }
+}
+
+template <typename Runner>
+void Plan::execute_with_draws(Frame& frame, Seconds deadline, const Runner& runner) {
+  size_t begin = 0;
+  if (snapshot_) {
+    read_snapshot(frame, deadline, runner);
+    begin = end_of_reads_;
+  }
+  if (!writes_variables()) return execute_range(frame, begin, instructions_.size(), deadline, runner);
+  execute_range(frame, begin, first_write_, deadline, runner);
+  execute_writes(frame, deadline, runner);
+  execute_range(frame, end_of_writes_, instructions_.size(), deadline, runner);
+}
+
+template <typename Runner>
+void Plan::read_snapshot(Frame& frame, Seconds deadline, const Runner& runner) {
+  const Seconds timeout = deadline.count() > 0 ? deadline - Clock::real().now() : StepGate::kLongestStep;
+  std::exception_ptr error;
+  resources_.gate().snapshot(
+      [&] {
+        try {
+          resources_.variables().check_whole();
+          for (size_t i = 0; i < end_of_reads_; ++i) runner.run(*instructions_[i], frame, resources_);
+        } catch (...) {
+          error = std::current_exception();
+        }
+      },
+      timeout);
+  if (error) std::rethrow_exception(error);
+}
+
+template <typename Runner>
+void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline, const Runner& runner) {
+  for (size_t i = begin; i < end; ++i) {
+    const Instruction& instruction = *instructions_[i];
+    if (deadline.count() > 0 && Clock::real().now() > deadline) {
+      throw DeadlineExceededError(fmt::format("the run timed out before {}", instruction.op().name()));
+    }
+    with_our_errors(instruction.op(), [&] { runner.run(instruction, frame, resources_); });
+    for (int slot : instruction.releases()) frame.slots[static_cast<size_t>(slot)].reset();
+  }
+}
+
+void Plan::check(size_t instruction, Frame& frame) {
+  with_our_errors(instructions_[instruction]->op(), [&] { instructions_[instruction]->check(frame, resources_); });
+}
+
+// All checks that can be made come before the first write; those of writes that follow others come just before these.
+template <typename Runner>
+void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) {
+  const SnapshotLimit::Entry inside(resources_.gate(), resources_.variables().snapshot_limit(), written_, deadline);
+  for (size_t i : checks_first_) check(i, frame);
+  auto checked = checks_first_.begin();
+  for (size_t i = first_write_; i < end_of_writes_; ++i) {
+    try {
+      if (checked != checks_first_.end() && *checked == i) {
+        ++checked;
+      } else {
+        check(i, frame);
+      }
+      execute_range(frame, i, i + 1, /*deadline=*/Seconds{0}, runner);
+    } catch (...) {
+      mark_torn(i);
+      throw;
+    }
+  }
+  for (size_t i = 0; i < random_streams_.size(); ++i) random_streams_[i]->commit(frame.draws[i]);
+}
+
+// What was written before instruction `failed` is the middle of a step. So may be what it writes itself, if that is
+// several variables; one that changes a single variable fails before it writes. Called where the error is caught.
+void Plan::mark_torn(size_t failed) {
+  const std::string why = message_of(std::current_exception());
+  for (size_t i = first_write_; i <= failed; ++i) {
+    const auto* kernel = dynamic_cast<const KernelInstruction*>(instructions_[i].get());
+    if (kernel == nullptr || !kernel->writes() || (i == failed && kernel->variables().size() == 1)) continue;
+    for (const VariableSlot* variable : kernel->variables()) resources_.variables().mark_torn(variable->name(), why);
+  }
+}
+
+void Plan::collect(Frame& frame, std::vector<Tensor>* results) const {
+  results->reserve(results->size() + fetch_slots_.size());
+  for (size_t i = 0; i < fetch_slots_.size(); ++i) {
+    if (fetch_slots_[i] < 0) {
+      results->emplace_back();
+      continue;
+    }
+    Value& value = frame.slots[static_cast<size_t>(fetch_slots_[i])];
+    results->push_back(last_fetches_[i] ? std::move(value).to_host() : std::as_const(value).to_host());
+  }
+}
+
+void Plan::clear_slots(Frame& frame) const {
+  for (size_t i = 0; i < frame.slots.size(); ++i) {
+    if (!is_constant_[i]) frame.slots[i].reset();
+  }
+  frame.stack.clear();
+  frame.host_inputs.clear();
+  frame.host_outputs.clear();
+}
+
+}  // namespace longhaul

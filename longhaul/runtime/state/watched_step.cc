@@ -1,0 +1,51 @@
+#include "longhaul/runtime/state/watched_step.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+StepWatch checked(StepWatch watch) {
+  if (watch.step.valid() && watch.step.op().type() == "Identity") watch.step = watch.step.op().inputs()[0];
+  const bool is_step = watch.step.valid() && watch.step.op().type() == "VariableV2" && watch.step.dtype() == kInt64;
+  if (!is_step) {
+    throw InvalidArgumentError(fmt::format(
+        "the step that is watched must be an int64 variable, as ops::global_step() makes it, and is {}",
+        watch.step.valid()
+            ? fmt::format("{} ({}), {}", watch.step.name(), watch.step.op().type(), dtype_name(watch.step.dtype()))
+            : "an empty Output"));
+  }
+  if (watch.every <= 0) throw InvalidArgumentError(fmt::format("steps cannot be watched every {}", watch.every));
+  return watch;
+}
+
+}  // namespace
+
+WatchedStep::WatchedStep(StepWatch watch, VariableStore& variables)
+    : watch_(checked(std::move(watch))), step_(variables.slot(watch_.step.op().name())), last_(now()) {}
+
+int64_t WatchedStep::now() const {
+  return step_.initialized() ? step_.read().tensor.item<int64_t>() : 0;
+}
+
+WatchedStep::Steps WatchedStep::advance() {
+  const MutexLock lock(mutex_);
+  const int64_t step = now();
+  return {std::exchange(last_, step), step};
+}
+
+void WatchedStep::look() {
+  const auto [before, step] = advance();
+  if (step / watch_.every <= before / watch_.every) return;
+  try {
+    watch_.passed();
+  } catch (const std::exception& error) {
+    log_error("what was to be done at step {} failed: {}", step, error.what());
+  }
+}
+
+}  // namespace longhaul

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "longhaul/base/mutex.h"
+#include "longhaul/runtime/state/variable_store.h"
+#include "longhaul/session/step_watch.h"
+
+namespace longhaul {
+
+// A StepWatch at work. Any thread.
+class WatchedStep {
+ public:
+  // InvalidArgumentError: as StepWatching::watch_steps().
+  WatchedStep(StepWatch watch, VariableStore& variables);
+
+  // After each run that has written variables.
+  void look() EXCLUDES(mutex_);
+
+ private:
+  struct Steps {
+    int64_t before = 0, now = 0;
+  };
+  Steps advance() EXCLUDES(mutex_);  // the last step that was seen, and this one, which takes its place
+  int64_t now() const;               // 0: it has no value
+
+  const StepWatch watch_;
+  VariableSlot& step_;
+  Mutex mutex_;  // not held while passed() is called
+  int64_t last_ GUARDED_BY(mutex_);
+};
+
+}  // namespace longhaul

@@ -1,0 +1,64 @@
+#include "longhaul/train/checkpointing/last_save.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/train/signals/preemption.h"
+
+namespace longhaul {
+namespace {
+
+std::optional<int64_t> step_of(const SaveTarget& target, Session& session) {
+  if (!target.global_step.valid()) return std::nullopt;
+  return session.run(target.global_step).item<int64_t>();
+}
+
+// What the training did since its newest checkpoint.
+std::string lost_steps(const std::string& newest, std::optional<int64_t> now) {
+  if (newest.empty()) return "there is no checkpoint before it, and all is lost";
+  const std::optional<int64_t> saved = split_step(newest).step;
+  const std::string what =
+      now && saved ? fmt::format("steps {} to {} are lost", *saved + 1, *now) : "what came after it is lost";
+  return fmt::format("the newest is {}, and {}", newest, what);
+}
+
+// Why a save does not fit; empty: it does, as far as is known.
+std::string too_long(const Saver& saver, Seconds left) {
+  const std::optional<SaveReport> last = saver.last_report();
+  if (!last || last->total <= left) return "";
+  return fmt::format("the one before took {:.1f} s", last->total.count());
+}
+
+}  // namespace
+
+bool save_last_in_time(const SaveTarget& target, Session& session, const Preemption* preemption) {
+  if (preemption == nullptr || !preemption->time_left()) {
+    save_last(target, session);
+    return true;
+  }
+  const bool is_idle = target.saver.wait_until_idle(*preemption->time_left());
+  const Seconds left = *preemption->time_left();
+  const std::string newest = target.saver.last_saved();
+  const std::optional<int64_t> step = step_of(target, session);
+  // What was assigned since then is saved if there is time: until it is, the one before stays.
+  const bool is_step_saved = step && !newest.empty() && split_step(newest).step == step;
+  const std::string why_not = is_idle ? too_long(target.saver, left) : "another save is still under way";
+  if (!is_step_saved && !why_not.empty()) {
+    log_warning("preempted, with {:.1f} s left: no last checkpoint is taken, as {}; {}", left.count(), why_not,
+                lost_steps(newest, step));
+    if (!is_idle) target.saver.wait_until_idle(target.attempts.last_save_patience());  // the kill may be late
+    return false;
+  }
+  if (is_idle) {
+    save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_patience()));
+  } else {
+    log_warning("preempted, with {:.1f} s left: what was assigned since {}, if anything, is not saved, as {}",
+                left.count(), newest, why_not);
+  }
+  return true;
+}
+
+}  // namespace longhaul

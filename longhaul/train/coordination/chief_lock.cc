@@ -1,0 +1,77 @@
+#include "longhaul/train/coordination/chief_lock.h"
+
+#include <atomic>
+
+#include "longhaul/base/log.h"
+#include "longhaul/train/coordination/looper_thread.h"
+
+namespace longhaul {
+namespace {
+
+constexpr int kBeatsInLimit = 6;
+
+}  // namespace
+
+class ChiefLock::Heart : public LooperThread {
+ public:
+  Heart(const Coordinator& coord, const std::string& directory, const DirectoryLockOptions& options,
+        std::function<void(const std::exception_ptr&)> on_lost)
+      : LooperThread(coord, options.limit / kBeatsInLimit, {}, "lh-chief"),
+        lock_(directory, options),
+        on_lost_(std::move(on_lost)) {}
+
+  void raise_if_lost() const {
+    if (is_lost_.load(std::memory_order_acquire)) std::rethrow_exception(error_);
+  }
+
+ protected:
+  void run_loop() override {
+    if (!std::exchange(has_begun_, true)) return;  // the record is new
+    try {
+      lock_.beat();
+      if (std::exchange(is_failing_, false)) log_warning("the heartbeat works again");
+    } catch (const DirectoryTakenError&) {
+      lose(std::current_exception());
+      throw;
+    } catch (const Error& error) {
+      if (!std::exchange(is_failing_, true)) log_warning("no heartbeat, for now: {}", error.what());
+    }
+  }
+
+ private:
+  void lose(const std::exception_ptr& error) {
+    log_error("{}", message_of(error));
+    error_ = error;
+    is_lost_.store(true, std::memory_order_release);
+    if (on_lost_) on_lost_(error);
+  }
+
+  DirectoryLock lock_;
+  const std::function<void(const std::exception_ptr&)> on_lost_;
+  std::atomic<bool> is_lost_{false};
+  std::exception_ptr error_;                     // written before is_lost_
+  bool has_begun_ = false, is_failing_ = false;  // the thread's
+};
+
+ChiefLock::ChiefLock(const std::string& directory, const DirectoryLockOptions& options,
+                     std::function<void(const std::exception_ptr&)> on_lost)
+    : coord_({.clock = options.clock}), limit_(options.limit) {
+  options.files->make_directories(strip_file_scheme(directory));
+  heart_ = std::make_shared<Heart>(coord_, directory, options, std::move(on_lost));
+  heart_->start();
+}
+
+ChiefLock::~ChiefLock() {
+  try {
+    coord_.request_stop();
+    coord_.join({.stop_grace = limit_, .ignore_live_threads = true});
+  } catch (const std::exception& error) {
+    log_debug("the heartbeat ended with: {}", error.what());
+  }
+}
+
+void ChiefLock::raise_if_lost() const {
+  heart_->raise_if_lost();
+}
+
+}  // namespace longhaul

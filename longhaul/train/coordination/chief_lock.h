@@ -1,0 +1,38 @@
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/train/coordination/coordinator.h"
+
+namespace longhaul {
+
+// A DirectoryLock with its heartbeat: a thread, lh-chief, that beats six times within the limit. A heartbeat that
+// cannot be written is logged, once until one can, and tried again. Any thread.
+class ChiefLock {
+ public:
+  // Takes the directory, which is made if it is not there. DirectoryTakenError: it has an owner. `on_lost` is called on
+  // the thread, once, with the DirectoryTakenError, when the directory is found to be another's.
+  ChiefLock(const std::string& directory, const DirectoryLockOptions& options,
+            std::function<void(const std::exception_ptr&)> on_lost = {});
+
+  // Gives it back. A heartbeat that hangs in the file system is waited for as long as the limit; then it is left to
+  // give the directory back itself.
+  ~ChiefLock();
+  ChiefLock(const ChiefLock&) = delete;
+  ChiefLock& operator=(const ChiefLock&) = delete;
+
+  void raise_if_lost() const;  // DirectoryTakenError: a heartbeat has found that it is. Costs no system call.
+
+ private:
+  class Heart;
+
+  const Coordinator coord_;  // the thread's own
+  const Seconds limit_;
+  std::shared_ptr<Heart> heart_;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,377 @@
+#include "longhaul/train/coordination/chief_lock.h"
+
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/input/queue_runner.h"
+#include "longhaul/train/monitored/monitored_fixture.h"
+#include "longhaul/train/monitored/monitored_training_session.h"
+#include "longhaul/train/supervisor/supervisor_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+OwnerRecord stranger() {
+  return {.token = std::string(32, 'e'),
+          .process = {.host = "far-away", .boot_id = "another", .pid_namespace = "pid:[1]", .pid = 42, .start_time = 7},
+          .since = 1763721934,
+          .heartbeat = 1763722264};
+}
+
+// Counts who waits on it.
+class WatchedClock : public testing::FakeClock {
+ public:
+  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex) {
+    ++waits;
+    FakeClock::wait_for(cond, mutex, timeout);
+  }
+  std::atomic<int> waits{0};
+};
+
+bool has_thread(const std::string& name) {
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::string line;
+    std::ifstream comm(task.path() / "comm");
+    if (std::getline(comm, line) && line == name) return true;
+  }
+  return false;
+}
+
+class ChiefLockTest : public SupervisorFixture {
+ protected:
+  ChiefLockTest() { add_step(); }
+
+  std::unique_ptr<ChiefLock> take() {
+    auto lock = std::make_unique<ChiefLock>(directory.path(), DirectoryLockOptions{.files = &files, .clock = &watched},
+                                            [this](const std::exception_ptr&) { ++losses; });
+    eventually([&] { return watched.waits > 0; });  // for the first beat, by a time that has not moved
+    return lock;
+  }
+  // How often somebody has tried to write a record.
+  int records_begun() const {
+    const auto operations = files.operations();
+    return static_cast<int>(std::count_if(operations.begin(), operations.end(), [](const std::string& operation) {
+      return operation.starts_with("append chief.owner.tmp");
+    }));
+  }
+  void steal() { write_owner(FileSystem::real(), directory.path(), stranger()); }
+  std::optional<OwnerRecord> owner() { return read_owner(FileSystem::real(), directory.path()); }
+  // The time moves until it has happened: a beat is due every ten seconds.
+  template <typename Condition>
+  void as_time_passes(Condition condition) {
+    eventually([&] {
+      clock.advance(Seconds{1});
+      return condition();
+    });
+  }
+  // As another process sees it, which has no record of its own to compare with.
+  void expect_taken() {
+    Graph other;
+    Supervisor second({.graph = &other, .logdir = directory.path(), .clock = &clock});
+    EXPECT_THROW(second.managed_session([](Session&) {}), DirectoryTakenError);
+  }
+
+  WatchedClock watched;  // of take()
+  testing::FaultyFileSystem files;
+  std::atomic<int> losses{0};
+};
+
+TEST_F(ChiefLockTest, BeatsSixTimesWithinTheLimit) {
+  const auto lock = take();
+  const double first = owner()->heartbeat;
+  EXPECT_EQ(first, watched.wall_time());
+  for (int beat = 1; beat <= 6; ++beat) {
+    watched.advance(Seconds{10});  // of 60
+    eventually([&] { return owner()->heartbeat == first + 10 * beat; });
+    ASSERT_EQ(owner()->heartbeat, first + 10 * beat);
+  }
+  EXPECT_EQ(owner()->since, first);
+  EXPECT_NO_THROW(lock->raise_if_lost());
+}
+
+TEST_F(ChiefLockTest, IsGivenBackWhenItIsDestroyed) {
+  take();
+  EXPECT_THAT(FileSystem::real().list(directory.path()), IsEmpty());
+  EXPECT_NO_THROW(take());
+}
+
+TEST_F(ChiefLockTest, AHeartbeatThatCannotBeWrittenIsLoggedOnceAndTriedAgain) {
+  const LogRecorder log;
+  const auto lock = take();
+  const double first = owner()->heartbeat;
+  files.fail_writes_after(0);
+  for (int failures = 1; failures <= 3; ++failures) {
+    watched.advance(Seconds{10});
+    eventually([&] { return records_begun() == 1 + failures; });
+  }
+  files.heal();
+  watched.advance(Seconds{10});
+  eventually([&] { return owner()->heartbeat == first + 40; });
+  const std::string text = log.text();
+  EXPECT_THAT(text, HasSubstr("no heartbeat, for now: "));
+  EXPECT_EQ(text.find("no heartbeat"), text.rfind("no heartbeat"));
+  EXPECT_EQ(losses, 0);
+}
+
+TEST_F(ChiefLockTest, ALossIsReportedOnceAndEndsTheHeart) {
+  const auto lock = take();
+  EXPECT_TRUE(has_thread("lh-chief"));
+  steal();
+  EXPECT_NO_THROW(lock->raise_if_lost());
+  watched.advance(Seconds{10});
+  eventually([&] { return losses > 0; });
+  EXPECT_THROW(lock->raise_if_lost(), DirectoryTakenError);
+  watched.advance(Seconds{100});
+  eventually([&] { return !has_thread("lh-chief"); });
+  EXPECT_EQ(losses, 1);
+  EXPECT_EQ(owner(), stranger());
+}
+
+TEST_F(ChiefLockTest, ALimitThatIsNotPositiveIsRefused) {
+  for (const Seconds limit : {Seconds{0}, Seconds{-1}}) {
+    options.lock_limit_secs = limit;
+    Supervisor sv(options);
+    EXPECT_THROW(sv.managed_session([](Session&) { FAIL(); }), InvalidArgumentError);
+    EXPECT_EQ(owner(), std::nullopt);
+  }
+}
+
+TEST_F(ChiefLockTest, WithoutFlockTheRecordAloneKeepsASecondOneOut) {
+  options.lock_with_flock = false;
+  Supervisor sv(options);
+  sv.managed_session([&](Session&) {
+    EXPECT_FALSE(owner()->has_flock);
+    EXPECT_FALSE(FileSystem::real().exists(directory.file("chief.lock")));
+    expect_taken();
+  });
+}
+
+TEST_F(ChiefLockTest, ASecondSupervisorIsRefusedAndLeavesNoTrace) {
+  options.save_model_secs = options.save_summaries_secs = Seconds{0};
+  options.summary_writer = kNone;
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) {
+    session.run(train);
+    const auto before = FileSystem::real().list(directory.path());
+    Graph other;
+    Supervisor second({.graph = &other, .logdir = directory.path(), .clock = &clock});
+    EXPECT_THAT(error_of([&] { second.managed_session([](Session&) { FAIL(); }); }),
+                AllOf(HasSubstr(directory.path() + " already has a chief: host "), HasSubstr("It is this process")));
+    EXPECT_THROW(second.prepare_or_wait_for_session(), DirectoryTakenError);
+    EXPECT_EQ(FileSystem::real().list(directory.path()), before);
+  });
+  EXPECT_TRUE(exists(directory.file("model.ckpt-1")));
+}
+
+TEST_F(ChiefLockTest, ASupervisorHasItsLogdirWhileItTrains) {
+  Supervisor sv(options);
+  EXPECT_EQ(owner(), std::nullopt);
+  sv.managed_session([&](Session&) { expect_taken(); });
+  EXPECT_EQ(owner(), std::nullopt);
+  const auto session = sv.prepare_or_wait_for_session();
+  expect_taken();
+  sv.stop();
+  EXPECT_EQ(owner(), std::nullopt);
+  EXPECT_THROW(sv.managed_session([](Session&) { throw InternalError("a bug"); }), InternalError);
+  EXPECT_EQ(owner(), std::nullopt);
+}
+
+TEST_F(ChiefLockTest, OneThatWasNotStoppedGivesItBackWhenItIsDestroyed) {
+  {
+    Supervisor sv(options);
+    sv.prepare_or_wait_for_session();
+    expect_taken();
+  }
+  EXPECT_EQ(owner(), std::nullopt);
+}
+
+TEST_F(ChiefLockTest, TheStandardServicesTakeItToo) {
+  Supervisor sv(options);
+  sv.start_standard_services(sv.session_manager().prepare_session({.init_op = sv.init_op()}));
+  expect_taken();
+  sv.stop();
+  EXPECT_EQ(owner(), std::nullopt);
+}
+
+TEST_F(ChiefLockTest, WithoutLockLogdirNobodyIsRefused) {
+  options.lock_logdir = false;
+  Supervisor sv(options);
+  sv.managed_session([&](Session&) {
+    EXPECT_EQ(owner(), std::nullopt);
+    Graph other;
+    Supervisor second({.graph = &other, .logdir = directory.path(), .lock_logdir = false, .clock = &clock});
+    EXPECT_NO_THROW(second.managed_session([](Session&) {}));
+  });
+}
+
+TEST_F(ChiefLockTest, ASupervisorWhoseLogdirIsTakenOverStopsAndSavesNoMore) {
+  options.save_model_secs = Seconds{0};
+  Supervisor sv(options);
+  const std::string error = error_of([&] {
+    sv.managed_session([&](Session& session) {
+      session.run(train);
+      steal();
+      as_time_passes([&] { return sv.should_stop(); });
+    });
+  });
+  EXPECT_THAT(error, HasSubstr("now has another chief: host far-away, process 42"));
+  EXPECT_FALSE(exists(directory.file("model.ckpt-1")));
+  EXPECT_EQ(owner(), stranger());
+}
+
+TEST_F(ChiefLockTest, ASaveFindsOutBeforeTheNextHeartbeat) {
+  Supervisor sv(options);
+  EXPECT_THROW(sv.managed_session([&](Session& session) {
+    session.run(train);
+    eventually([&] { return !sv.saver()->last_saved().empty(); });
+    session.run(train);
+    const std::string state = read_file(FileSystem::real(), directory.file("checkpoint"));
+    steal();
+    EXPECT_THROW(sv.saver()->save(session, sv.save_path(), int64_t{7}), DirectoryTakenError);
+    EXPECT_FALSE(exists(directory.file("model.ckpt-7")));
+    EXPECT_EQ(read_file(FileSystem::real(), directory.file("checkpoint")), state);
+    FileSystem::real().remove(owner_path(directory.path()));
+    EXPECT_THROW(sv.saver()->save(session, sv.save_path(), int64_t{7}), DirectoryAwayError);
+    steal();
+  }),
+               DirectoryTakenError);
+}
+
+class MonitoredLockTest : public ChiefLockTest {
+ protected:
+  MonitoredTrainingSessionOptions training() {
+    return {.graph = &graph,
+            .checkpoint_dir = directory.path(),
+            .restart = {.backoff = Seconds{0}},  // by this clock a longer one would never end
+            .coordinator = Coordinator({.clock = &clock})};
+  }
+};
+
+TEST_F(MonitoredLockTest, AMonitoredTrainingHasItsDirectoryWhileItTrains) {
+  monitored_training_session(training(), [&](MonitoredSession& session) {
+    session.run(train);
+    expect_taken();
+  });
+  EXPECT_EQ(owner(), std::nullopt);
+  Supervisor sv(options);
+  const auto session = sv.prepare_or_wait_for_session();
+  EXPECT_THROW(monitored_training_session(training(), [](MonitoredSession&) {}), DirectoryTakenError);
+}
+
+TEST_F(MonitoredLockTest, AfterAnErrorItIsFreeAndMayBeSwitchedOff) {
+  EXPECT_THROW(monitored_training_session(training(), [](MonitoredSession&) { throw InternalError("a bug"); }),
+               InternalError);
+  EXPECT_EQ(owner(), std::nullopt);
+  auto unlocked = training();
+  unlocked.lock_checkpoint_dir = false;
+  monitored_training_session(unlocked, [&](MonitoredSession&) { EXPECT_EQ(owner(), std::nullopt); });
+}
+
+TEST_F(MonitoredLockTest, OneWhoseDirectoryIsTakenOverStops) {
+  int steps = 0;
+  EXPECT_THROW(monitored_training_session(training(),
+                                          [&](MonitoredSession& session) {
+                                            steal();
+                                            as_time_passes([&] {
+                                              session.run(train);
+                                              return ++steps > 10000;
+                                            });
+                                          }),
+               DirectoryTakenError);
+  EXPECT_LT(steps, 10000);
+  EXPECT_EQ(owner(), stranger());
+}
+
+TEST_F(MonitoredLockTest, ASessionThatIsLostLeavesTheDirectoryLocked) {
+  auto options = training();
+  bool lost = false;
+  monitored_training_session(options, [&](MonitoredSession& session) {
+    const std::string token = owner()->token;
+    session.run_step_fn([&](StepContext&) {
+      if (!std::exchange(lost, true)) throw AbortedError("the server was restarted");
+    });
+    EXPECT_EQ(owner()->token, token);
+  });
+}
+
+TEST_F(MonitoredLockTest, ItsDirectoryIsLockedBeforeAnyHookBeginsAndUntilTheLastHasEnded) {
+  std::vector<std::string> calls;
+  const auto first = std::make_shared<RecordingHook>(&calls, "first "), last = std::make_shared<RecordingHook>(&calls);
+  first->on_begin = [&](Graph&) { expect_taken(); };
+  last->on_end = [&](Session&) { expect_taken(); };
+  auto options = training();
+  options.chief_only_hooks = {first};
+  options.hooks = {last};
+  monitored_training_session(options, [](MonitoredSession&) {});
+  EXPECT_EQ(calls.back(), "end");
+  EXPECT_EQ(owner(), std::nullopt);
+}
+
+TEST_F(MonitoredLockTest, ARefusedOneLeavesNoTrace) {
+  const auto lock = take();
+  const auto before = FileSystem::real().list(directory.path());
+  EXPECT_THROW(monitored_training_session(training(), [](MonitoredSession&) {}), DirectoryTakenError);
+  EXPECT_EQ(FileSystem::real().list(directory.path()), before);
+}
+
+TEST_F(MonitoredLockTest, AfterAnErrorItIsFreeThoughSomebodyKeepsTheHooks) {
+  const MonitoredSessionOptions options = monitored_session_options(training());
+  MonitoredSession session(options);
+  EXPECT_THROW(session.monitor([] { throw InternalError("a bug"); }), InternalError);
+  EXPECT_EQ(owner(), std::nullopt);
+}
+
+TEST_F(MonitoredLockTest, OneThatWaitsForAQueueStopsWhenItsDirectoryIsTakenOver) {
+  const FIFOQueue queue(root, 10, {kInt64}, {.shapes = {Shape{}}});
+  std::atomic<bool> begun{false}, released{false};
+  enqueue_from(root, queue, [&]() -> std::optional<std::vector<Tensor>> {
+    eventually([&] { return begun.load(); });
+    steal();
+    as_time_passes([&] { return released.load(); });
+    return std::nullopt;
+  });
+  const Output next = queue.dequeue(root)[0];
+  const std::string error = error_of([&] {
+    monitored_training_session(training(), [&](MonitoredSession& session) {
+      begun = true;
+      EXPECT_THROW(session.run(next), OutOfRangeError);
+      released = true;
+    });
+  });
+  EXPECT_THAT(error, HasSubstr("now has another chief: host far-away, process 42"));
+}
+
+TEST_F(MonitoredLockTest, OneThatIsTakenOverEndsWithoutALastWordToItsHooks) {
+  std::vector<std::string> calls;
+  auto options = training();
+  options.hooks = {std::make_shared<RecordingHook>(&calls)};
+  EXPECT_THROW(monitored_training_session(options,
+                                          [&](MonitoredSession& session) {
+                                            steal();
+                                            as_time_passes([&] { return session.should_stop(); });
+                                          }),
+               DirectoryTakenError);
+  EXPECT_NE(calls.back(), "end");
+}
+
+TEST_F(MonitoredLockTest, ItsLimitAndItsFlockCanBeChosen) {
+  auto options = training();
+  options.lock_limit_secs = Seconds{600};
+  options.lock_with_flock = false;
+  monitored_training_session(options, [&](MonitoredSession&) {
+    EXPECT_EQ(owner()->limit, 600);
+    EXPECT_FALSE(owner()->has_flock);
+  });
+}
+
+}  // namespace
+}  // namespace longhaul

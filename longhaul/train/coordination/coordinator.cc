@@ -1,0 +1,268 @@
+#include "longhaul/train/coordination/coordinator.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+template <typename Container, typename T>
+bool contains(const Container& values, const T& value) {
+  return std::find(values.begin(), values.end(), value) != values.end();
+}
+
+}  // namespace
+
+CoordinatedThread::CoordinatedThread(std::string name, std::shared_ptr<Signal> signal)
+    : name_(std::move(name)), signal_(std::move(signal)) {}
+
+CoordinatedThread::~CoordinatedThread() NO_THREAD_SAFETY_ANALYSIS {
+  // The last to let go of a thread that nobody joined is that thread itself.
+  if (thread_.joinable()) thread_.detach();
+}
+
+bool CoordinatedThread::finished() const {
+  MutexLock lock(signal_->mutex);
+  return finished_;
+}
+
+void CoordinatedThread::finish() {
+  MutexLock lock(signal_->mutex);
+  finished_ = true;
+  signal_->changed.notify_all();
+}
+
+// Threads hold the coordinator, not the other way round once they have ended: nothing here is a cycle.
+struct Coordinator::State {
+  CleanStop clean_stop;
+  Clock* clock;
+  std::shared_ptr<CoordinatedThread::Signal> signal = std::make_shared<CoordinatedThread::Signal>();
+  std::shared_ptr<const State> parent;  // null: it is no child
+  std::atomic<bool> stop{false};        // written under the mutex, so that waits do not miss it
+
+  bool joined GUARDED_BY(signal->mutex) = false;
+  std::exception_ptr error GUARDED_BY(signal->mutex);
+  Threads threads GUARDED_BY(signal->mutex);
+  std::vector<std::weak_ptr<State>> children GUARDED_BY(signal->mutex);
+
+  void wake_children() const;
+};
+
+// Those that look at the stop under their own mutex have either seen it, or wait for this.
+void Coordinator::State::wake_children() const {
+  std::vector<std::weak_ptr<State>> all;
+  {
+    MutexLock lock(signal->mutex);
+    all = children;
+  }
+  for (const auto& weak : all) {
+    const std::shared_ptr<State> child = weak.lock();
+    if (child == nullptr) continue;
+    {
+      MutexLock lock(child->signal->mutex);
+      child->signal->changed.notify_all();
+    }
+    child->wake_children();
+  }
+}
+
+Coordinator::Coordinator(CoordinatorOptions options) : state_(std::make_shared<State>()) {
+  state_->clean_stop = options.clean_stop ? std::move(options.clean_stop) : clean_stop_types<OutOfRangeError>();
+  state_->clock = options.clock;
+}
+
+Coordinator Coordinator::child(CoordinatorOptions options) const {
+  Coordinator child(std::move(options));
+  child.state_->parent = state_;
+  MutexLock lock(state_->signal->mutex);
+  std::erase_if(state_->children, [](const auto& other) { return other.expired(); });
+  state_->children.push_back(child.state_);
+  return child;
+}
+
+bool Coordinator::should_stop() const {
+  for (const State* state = state_.get(); state != nullptr; state = state->parent.get()) {
+    if (state->stop.load(std::memory_order_acquire)) return true;
+  }
+  return false;
+}
+
+void Coordinator::request_stop(std::exception_ptr error) const {
+  if (error && state_->clean_stop(error)) error = nullptr;
+  if (error && should_stop() && code_of(error) == Code::kCancelled) {
+    log_debug("cancelled by the stop: {}", message_of(error));
+    error = nullptr;
+  }
+  if (error) log_reported(error);
+  {
+    MutexLock lock(state_->signal->mutex);
+    if (state_->joined && error) std::rethrow_exception(error);
+    if (!state_->error) state_->error = error;
+    state_->stop.store(true, std::memory_order_release);
+    state_->signal->changed.notify_all();
+  }
+  state_->wake_children();
+}
+
+void Coordinator::log_reported(const std::exception_ptr& error) const {
+  log_info("Error reported to Coordinator: {}, {}", code_name(code_of(error)), message_of(error));
+}
+
+bool Coordinator::wait_for_stop(Seconds timeout) const {
+  const Seconds deadline = state_->clock->now() + timeout;
+  MutexLock lock(state_->signal->mutex);
+  while (!should_stop()) {
+    const Seconds left = deadline - state_->clock->now();
+    if (left <= Seconds{0}) return false;
+    state_->clock->wait_for(state_->signal->changed, state_->signal->mutex, left);
+  }
+  return true;
+}
+
+bool Coordinator::stop_on_exception(const std::function<void()>& body) const {
+  try {
+    body();
+    return true;
+  } catch (...) {
+    request_stop(std::current_exception());
+    return false;
+  }
+}
+
+std::shared_ptr<CoordinatedThread> Coordinator::register_thread(std::string name) const {
+  std::shared_ptr<CoordinatedThread> thread(new CoordinatedThread(std::move(name), state_->signal));
+  MutexLock lock(state_->signal->mutex);
+  state_->threads.push_back(thread);
+  return thread;
+}
+
+std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name, std::function<void()> body) const {
+  const std::shared_ptr<CoordinatedThread> thread = register_thread(name);
+  // A stop requested after a join comes back as an exception: it was reported, and there is no one to tell.
+  const auto run = [coord = *this, thread, body = std::move(body)]() mutable {
+    try {
+      coord.stop_on_exception(body);
+    } catch (...) {
+      log_error("thread {} failed after its coordinator was joined: {}", thread->name(),
+                message_of(std::current_exception()));
+    }
+    body = nullptr;  // what it holds is let go before the thread counts as finished
+    thread->finish();
+  };
+  try {
+    MutexLock lock(thread->signal_->mutex);
+    thread->thread_ = NamedThread(std::move(name), run);
+  } catch (const std::exception& error) {
+    thread->finish();
+    throw ResourceExhaustedError(fmt::format("thread {} cannot be started: {}", thread->name(), error.what()));
+  }
+  return thread;
+}
+
+void Coordinator::refuse_own_threads(const Threads& threads) const {
+  for (const auto& thread : threads) {
+    MutexLock lock(thread->signal_->mutex);
+    if (thread->thread_.is_current()) {
+      throw FailedPreconditionError("thread " + thread->name() +
+                                    " cannot wait for its own end: join() from another thread");
+    }
+  }
+}
+
+// Returns those that still run after the grace period, or when it was given up.
+Coordinator::Threads Coordinator::wait_for_threads(const Threads& threads, const JoinOptions& options,
+                                                   bool* gave_up) const {
+  constexpr Seconds kLook{0.5};  // for threads of other coordinators, which wake theirs
+  std::optional<Seconds> deadline;
+  while (true) {
+    Threads running;
+    std::copy_if(threads.begin(), threads.end(), std::back_inserter(running), [](auto& t) { return !t->finished(); });
+    const Seconds now = state_->clock->now();
+    if (should_stop() && !deadline) deadline = now + options.stop_grace;
+    *gave_up = !running.empty() && deadline && options.give_up && options.give_up();
+    if (running.empty() || *gave_up || (deadline && now >= *deadline)) return running;
+    MutexLock lock(state_->signal->mutex);
+    // Of one signal is of one mutex, which is more than the analysis can see.
+    const auto ended = [this](auto& t)
+                           NO_THREAD_SAFETY_ANALYSIS { return t->signal_ == state_->signal && t->finished_; };
+    const bool changed = (should_stop() && !deadline) || std::any_of(running.begin(), running.end(), ended);
+    if (!changed) {
+      state_->clock->wait_for(state_->signal->changed, state_->signal->mutex,
+                              deadline ? std::min(*deadline - now, kLook) : kLook);
+    }
+  }
+}
+
+void Coordinator::join(const JoinOptions& options, const Threads& also) const {
+  Threads threads = also;
+  {
+    MutexLock lock(state_->signal->mutex);
+    threads.insert(threads.end(), state_->threads.begin(), state_->threads.end());
+  }
+  refuse_own_threads(threads);
+  bool gave_up = false;
+  const Threads stragglers = wait_for_threads(threads, options, &gave_up);
+  for (const auto& thread : threads) {
+    NamedThread done;  // joins when the lock is gone
+    MutexLock lock(thread->signal_->mutex);
+    if (thread->finished_) std::swap(done, thread->thread_);
+  }
+  std::vector<std::string> names;
+  for (const auto& thread : stragglers) names.push_back(thread->name());
+  {
+    MutexLock lock(state_->signal->mutex);
+    state_->joined = true;
+    const Threads& kept = gave_up ? stragglers : Threads();
+    std::erase_if(state_->threads, [&](auto& t) { return contains(threads, t) && !contains(kept, t); });
+    if (state_->error) std::rethrow_exception(state_->error);
+  }
+  if (names.empty()) return;
+  const std::string message = fmt::format("Coordinator stopped with threads still running: {}", fmt::join(names, " "));
+  if (!options.ignore_live_threads && !gave_up) throw DeadlineExceededError(message);
+  log_info("{}", message);
+}
+
+std::vector<std::string> Coordinator::running() const {
+  Threads threads;
+  {
+    MutexLock lock(state_->signal->mutex);
+    threads = state_->threads;
+  }
+  std::vector<std::string> names;
+  for (const auto& thread : threads) {
+    if (!thread->finished()) names.push_back(thread->name());
+  }
+  return names;
+}
+
+bool Coordinator::joined() const {
+  MutexLock lock(state_->signal->mutex);
+  return state_->joined;
+}
+
+void Coordinator::clear_stop() const {
+  MutexLock lock(state_->signal->mutex);
+  state_->joined = false;
+  state_->error = nullptr;
+  state_->stop.store(false, std::memory_order_release);
+}
+
+void Coordinator::raise_requested_exception() const {
+  if (const std::exception_ptr error = reported_error()) std::rethrow_exception(error);
+}
+
+std::exception_ptr Coordinator::reported_error() const {
+  MutexLock lock(state_->signal->mutex);
+  return state_->error;
+}
+
+Clock& Coordinator::clock() const {
+  return *state_->clock;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,32 @@
+#include "longhaul/train/coordination/restarts.h"
+
+#include <algorithm>
+
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+
+bool Restarts::session_lost(std::string_view why) {
+  if (begin_ && coord_.clock().now() - *begin_ >= options_.healthy_after) in_a_row_ = 0;
+  begin_.reset();
+  if (options_.max_restarts && in_a_row_ >= *options_.max_restarts) {
+    log_error("the session was lost again after {} restarts in a row, which is the limit", in_a_row_);
+    return false;
+  }
+  log_warning("the session was lost: {}", why);
+  return true;
+}
+
+bool Restarts::wait_for_next() {
+  const Seconds wait = next_backoff();
+  log_info("restart {} comes in {:g} s", ++in_a_row_, wait.count());
+  return !coord_.wait_for_stop(wait);
+}
+
+Seconds Restarts::next_backoff() const {
+  Seconds wait = options_.backoff;
+  for (int i = 0; i < in_a_row_ && wait < options_.max_backoff; ++i) wait *= 2;
+  return std::min(wait, options_.max_backoff);
+}
+
+}  // namespace longhaul

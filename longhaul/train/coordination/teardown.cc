@@ -1,0 +1,32 @@
+#include "longhaul/train/coordination/teardown.h"
+
+#include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+// A sink of the program's may throw, too.
+void log_later_error(const std::string& what, const std::exception_ptr& error) noexcept {
+  try {
+    log_error("beside the error that comes out there was another one: {} (the end of {})", message_of(error), what);
+  } catch (...) {
+  }
+}
+
+}  // namespace
+
+void Teardown::step(const std::string& what, const std::function<void()>& body) {
+  try {
+    body();
+  } catch (...) {
+    if (error_) return log_later_error(what, std::current_exception());
+    error_ = std::current_exception();
+  }
+}
+
+void Teardown::raise_error() const {
+  if (error_) std::rethrow_exception(error_);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,260 @@
+#include "longhaul/train/hooks/checkpoint_saver_hook.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/checkpoint/files/latest_checkpoint.h"
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_files.h"
+#include "longhaul/io/canonical_directory.h"
+#include "longhaul/proto/serialize.h"
+#include "longhaul/train/checkpointing/last_save.h"
+#include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/journal/first_interval.h"
+#include "longhaul/train/recovery/recovered_list.h"
+#include "longhaul/train/reporting/run_events.h"
+#include "longhaul/train/sessions/graph_defaults.h"
+#include "longhaul/train/sessions/scaffold.h"
+#include "longhaul/train/signals/preemption.h"
+
+namespace longhaul {
+namespace {
+
+SaveOption save_option(const CheckpointSaverHookOptions& options) {
+  if (options.chooses_interval) return {"save_checkpoint_secs is kAuto", std::nullopt};
+  if (options.save_steps) return {fmt::format("save_checkpoint_steps is {}", *options.save_steps), std::nullopt};
+  return {fmt::format("save_checkpoint_secs is {:g}", options.save_secs->count()), options.save_secs};
+}
+
+}  // namespace
+
+CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
+    : options_(std::move(options)),
+      directory_(absolute_directory(options_.checkpoint_dir)),
+      save_path_(join_path(directory_, options_.checkpoint_basename)),
+      saves_(options_.saves ? options_.saves
+                            : std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = options_.clock})),
+      timer_({options_.save_secs, options_.save_steps}, options_.clock, "CheckpointSaverHook") {
+  if (directory_.empty()) throw InvalidArgumentError("CheckpointSaverHook: it needs a checkpoint_dir");
+  if (options_.saver != nullptr && options_.scaffold != nullptr) {
+    throw InvalidArgumentError("CheckpointSaverHook: give it a saver or a scaffold, not both");
+  }
+}
+
+void CheckpointSaverHook::begin(Graph& graph) {
+  step_.find(graph, "CheckpointSaverHook");
+  writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
+  saver_.reset();
+  mirroring_.reset();
+  timer_.reset();
+  graph_is_written_ = stop_wanted_ = last_save_failed_ = has_looked_at_short_runs_ = false;
+  early_interval_.reset();
+  runs_at_step_ = 0;
+  for (const auto& listener : options_.listeners) listener->begin();
+}
+
+void CheckpointSaverHook::after_create_session(Session& session, const Coordinator&) {
+  const int64_t step = step_.now(session);
+  if (!graph_is_written_) write_graph(session.graph());
+  graph_is_written_ = true;
+  if (options_.saver == nullptr && options_.scaffold == nullptr) take_over_checkpoints(step);
+  const bool is_there = is_as_restored(session.graph(), step);
+  // A copy of it may have been under way when the run before this one died.
+  if (is_there && options_.mirror != nullptr) options_.mirror->add(saver(session.graph()).last_saved());
+  save(session, step, [&] { return is_there || save_once(target(session.graph()), session).has_value(); });
+  shorten_first_interval();
+}
+
+// The warning comes once, for the first of a run's sessions.
+void CheckpointSaverHook::shorten_first_interval() {
+  if (!std::exchange(has_looked_at_short_runs_, true)) {
+    early_interval_ = interval_after_short_runs(options_.journal.get(), save_option(options_));
+  }
+  set_early_interval(early_interval_);
+}
+
+void CheckpointSaverHook::set_early_interval(std::optional<Seconds> interval) {
+  early_interval_ = interval;
+  if (interval) early_due_ = options_.clock->now() + *interval;
+}
+
+void CheckpointSaverHook::choose_early_interval() {
+  set_early_interval(last_save_failed_ ? early_interval_
+                                       : next_interval_after_short_runs(*early_interval_, timer_.every_secs()));
+}
+
+bool CheckpointSaverHook::is_early_due() const {
+  return early_interval_ && options_.clock->now() >= early_due_;
+}
+
+// A training that dies soon after a restart is to find the checkpoint again that it was restored from.
+bool CheckpointSaverHook::is_as_restored(Graph& graph, int64_t step) {
+  const Saver& saver = this->saver(graph);
+  const BaseAndStep last = split_step(saver.last_saved());
+  return saver.is_as_restored() && last.step == step && canonical_prefix(last.base) == canonical_prefix(save_path_);
+}
+
+void CheckpointSaverHook::write_graph(Graph& graph) {
+  const proto::GraphDef def = to_graph_def(graph, /*add_shapes=*/true);
+  longhaul::write_graph(def, directory_, "graph.pbtxt", {.files = options_.files});
+  writer_->add_graph(proto::serialize(def));
+  writer_->add_meta_graph(proto::serialize(saver(graph).export_meta_graph()));
+}
+
+Saver& CheckpointSaverHook::saver(Graph& graph) {
+  if (saver_ != nullptr) return *saver_;
+  saver_ = find_saver_for(graph);
+  if (saver_ == nullptr) {
+    throw FailedPreconditionError(
+        options_.scaffold != nullptr
+            ? "CheckpointSaverHook: its scaffold has no saver"
+            : "CheckpointSaverHook: there is no saver in the graph's collection savers; pass one");
+  }
+  if (options_.mirror != nullptr) {
+    mirroring_ = saver_->on_saved([mirror = options_.mirror](const std::string& prefix) { mirror->add(prefix); });
+  }
+  return *saver_;
+}
+
+std::shared_ptr<Saver> CheckpointSaverHook::find_saver_for(Graph& graph) const {
+  if (options_.saver != nullptr) return options_.saver;
+  if (options_.scaffold != nullptr) return options_.scaffold->saver();
+  return find_saver(graph, Several::kRefuse, {.files = options_.files, .clock = options_.clock});
+}
+
+// The saver is new, made of the collection's definition. If the model was restored from a checkpoint of this directory,
+// it manages those that are there.
+void CheckpointSaverHook::take_over_checkpoints(int64_t step) {
+  const auto candidates = checkpoint_candidates(*options_.files, directory_, options_.checkpoint_basename);
+  const auto is_of_step = [&](const std::string& prefix) { return split_step(prefix).step == step; };
+  const auto restored = std::find_if(candidates.begin(), candidates.end(), is_of_step);
+  if (restored == candidates.end()) return;
+  recover_checkpoint_list(*saver_, *options_.files, directory_,
+                          {.restored = *restored, .damaged = {candidates.begin(), restored}});
+}
+
+const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
+  return options_.save_steps ? &step_.args() : nullptr;
+}
+
+void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  const bool is_wanted = options_.preemption != nullptr && options_.preemption->take_save_request();
+  const bool is_asked_for = is_retry_due() || is_wanted || is_early_due();
+  ++runs_at_step_;
+  if (is_asked_for || may_be_due(values)) {
+    const int64_t step = step_.now(context.session());
+    const bool has_moved = step != timer_.last_triggered_step();
+    if (is_asked_for || is_due(step)) {
+      save(context.session(), step);
+      if (early_interval_) choose_early_interval();
+    }
+    if (has_moved || has_waited_for_steps()) runs_at_step_ = 0;
+  }
+  if (stop_wanted_) context.request_stop();
+}
+
+// Others may report to the same SaveAttempts: what has failed is this one's, and a success of theirs changes nothing of
+// that but the time.
+bool CheckpointSaverHook::is_retry_due() const {
+  return last_save_failed_ && saves_->time_to_retry() <= Seconds{0};
+}
+
+// Judges by the step that the run began with. Where only the time counts, runs are spared the reading of it.
+bool CheckpointSaverHook::may_be_due(const SessionRunValues& values) const {
+  if (has_waited_for_steps()) return true;
+  const int64_t before =
+      options_.save_steps ? HookStep::before_the_run(values) : timer_.last_triggered_step().value_or(0);
+  return timer_.should_trigger_for_step(before + options_.steps_per_run);
+}
+
+// A program that forgets to count its steps is not to lose all for it: where the step stands still, what has changed is
+// saved as time passes, or after so many runs as would have been steps.
+bool CheckpointSaverHook::is_due(int64_t step) const {
+  const bool stands_still = step == timer_.last_triggered_step();
+  return timer_.should_trigger_for_step(step) || (stands_still && (options_.save_secs || has_waited_for_steps()));
+}
+
+bool CheckpointSaverHook::has_waited_for_steps() const {
+  constexpr int64_t kFewestRuns = 1000;  // others than steps, a validation's above all, are not to be looked at each
+  return options_.save_steps && runs_at_step_ >= std::max(*options_.save_steps, kFewestRuns);
+}
+
+SaveTarget CheckpointSaverHook::target(Graph& graph) {
+  return {.saver = saver(graph),
+          .attempts = *saves_,
+          .save_path = save_path_,
+          .global_step = step_.tensor(),
+          .writer = writer_.get(),
+          .journal = options_.journal.get(),
+          .costs = [this](const SaveReport& report) { return costs_of(report); },
+          .before_write =
+              [this](std::optional<int64_t> step) {
+                log_debug("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
+              },
+          .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/')};
+}
+
+SaveCosts CheckpointSaverHook::costs_of(const SaveReport& report) {
+  meter_.begins(options_.clock->now(), std::nullopt);
+  meter_.ends(options_.clock->now(), std::nullopt, report.total);
+  return {report.total, report.total, report.total};
+}
+
+void CheckpointSaverHook::save(Session& session, int64_t step) {
+  save(session, step, [&] { return save_once(target(session.graph()), session).has_value(); });
+}
+
+// The listeners are told of each attempt, also where the step is saved already: what one of them swaps in is in the
+// checkpoint, so only with it can be seen whether anything has changed.
+void CheckpointSaverHook::save(Session& session, int64_t step, const std::function<bool()>& attempt) {
+  timer_.update_last_triggered_step(step);
+  tell_before(session, step);
+  try {
+    last_save_failed_ = !attempt();
+  } catch (...) {
+    const std::exception_ptr error = std::current_exception();
+    try {
+      tell_failed(session, step);
+    } catch (const std::exception& another) {
+      log_error("a CheckpointSaverListener failed, too, when the save had: {}", another.what());
+    }
+    std::rethrow_exception(error);
+  }
+  last_save_failed_ ? tell_failed(session, step) : tell_after(session, step);
+  if (options_.chooses_interval) choose_interval();
+}
+
+void CheckpointSaverHook::choose_interval() {
+  const RunHistory history = options_.journal ? options_.journal->history() : RunHistory{};
+  timer_.set_every_secs(best_save_interval(history, meter_.cost()));
+}
+
+void CheckpointSaverHook::tell_before(Session& session, int64_t step) {
+  for (const auto& listener : options_.listeners) listener->before_save(session, step);
+}
+
+void CheckpointSaverHook::tell_failed(Session& session, int64_t step) {
+  for (const auto& listener : options_.listeners) listener->save_failed(session, step);
+}
+
+void CheckpointSaverHook::tell_after(Session& session, int64_t step) {
+  for (const auto& listener : options_.listeners) {
+    if (!listener->after_save(session, step)) continue;
+    log_info("A CheckpointSaverListener asks for a stop of the training.");
+    stop_wanted_ = true;
+  }
+}
+
+void CheckpointSaverHook::end(Session& session) {
+  const int64_t step = step_.now(session);
+  save(session, step, [&] { return save_last_in_time(target(session.graph()), session, options_.preemption); });
+  for (const auto& listener : options_.listeners) listener->end(session, step);
+  flush_or_log(*writer_);
+  if (options_.mirror == nullptr) return;
+  options_.mirror->close(options_.preemption != nullptr ? options_.preemption->time_left() : std::nullopt);
+}
+
+}  // namespace longhaul

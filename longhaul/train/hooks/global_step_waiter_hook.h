@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstdint>
+
+#include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/hooks/session_run_hook.h"
+
+namespace longhaul {
+
+// Holds the first run back until other workers have brought the global step that far, or a stop is requested, which it
+// looks at every half a second. So the workers of a cluster can begin one after the other.
+class GlobalStepWaiterHook : public SessionRunHook {
+ public:
+  explicit GlobalStepWaiterHook(int64_t wait_until_step) : wait_until_step_(wait_until_step) {}
+
+  void begin(Graph& graph) override;  // FailedPreconditionError: the graph has no global step
+  void after_create_session(Session& session, const Coordinator& coord) override;
+  const SessionRunArgs* before_run(SessionRunContext& context) override;
+
+ private:
+  void wait(Session& session) const;
+
+  const int64_t wait_until_step_;
+  HookStep step_;
+  Coordinator coord_;
+  bool done_ = false;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,37 @@
+#include "longhaul/train/hooks/hook_parts.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/events/file_writer_cache.h"
+#include "longhaul/ops/state_ops.h"
+
+namespace longhaul {
+
+void HookStep::find(const Graph& graph, const char* hook) {
+  const auto step = ops::get_global_step(graph);
+  if (!step) {
+    throw FailedPreconditionError(
+        fmt::format("Global step should be created to use {}: call ops::global_step() where the graph is made", hook));
+  }
+  tensor_ = *step;
+  args_ = {.fetches = {tensor_}};
+}
+
+int64_t HookStep::now(Session& session) const {
+  return session.run(tensor_).item<int64_t>();
+}
+
+Output hook_tensor(const Graph& graph, const Fetch& fetch, const char* hook) {
+  const Fetch::Target target = fetch.resolve(graph);
+  if (!target.is_operation()) return target.output();
+  throw InvalidArgumentError(fmt::format("{}: {} is an operation, which has no value; name its output, as in \"{}:0\"",
+                                         hook, target.op.name(), target.op.name()));
+}
+
+std::shared_ptr<FileWriter> hook_writer(const std::shared_ptr<FileWriter>& given, const std::string& directory,
+                                        FileSystem* files, Clock* clock) {
+  if (given != nullptr || directory.empty()) return given;
+  return FileWriterCache::get(directory, {.files = files, .clock = clock});
+}
+
+}  // namespace longhaul

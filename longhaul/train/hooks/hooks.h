@@ -1,0 +1,15 @@
+#pragma once
+
+// All hooks that a MonitoredSession can be given.
+
+#include "longhaul/train/hooks/checkpoint_saver_hook.h"
+#include "longhaul/train/hooks/feed_fn_hook.h"
+#include "longhaul/train/hooks/final_ops_hook.h"
+#include "longhaul/train/hooks/global_step_waiter_hook.h"
+#include "longhaul/train/hooks/logging_tensor_hook.h"
+#include "longhaul/train/hooks/nan_tensor_hook.h"
+#include "longhaul/train/hooks/profiler_hook.h"
+#include "longhaul/train/hooks/step_counter_hook.h"
+#include "longhaul/train/hooks/stop_at_step_hook.h"
+#include "longhaul/train/hooks/summary_saver_hook.h"
+#include "longhaul/train/hooks/weight_digest_hook.h"

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "longhaul/ops/state_ops.h"
+#include "longhaul/train/hooks/second_or_step_timer.h"
+#include "longhaul/train/hooks/session_run_hook.h"
+
+namespace longhaul {
+
+// A tensor under the name that it is logged with, which is its own unless another is given.
+struct LoggedTensor {
+  LoggedTensor(std::string tag, Fetch tensor) : tag(std::move(tag)), tensor(std::move(tensor)) {}
+  LoggedTensor(const Output& tensor) : tag(tensor.name()), tensor(tensor) {}
+  LoggedTensor(const Variable& variable) : tag(variable.name()), tensor(variable) {}
+  LoggedTensor(const std::string& name) : tag(name), tensor(name) {}
+  LoggedTensor(const char* name) : tag(name), tensor(name) {}
+
+  std::string tag;
+  Fetch tensor;
+};
+
+struct LoggingTensorHookOptions {
+  std::vector<LoggedTensor> tensors;
+  std::optional<int64_t> every_n_iter;  // exactly one of the two, or none with at_end
+  std::optional<Seconds> every_n_secs;
+  bool at_end = false;  // also when the training has ended well
+  // Makes the line of the values by their tags. Empty: "loss = 0.25, rate = 0.1 (1.234 sec)", with the time since the
+  // line before.
+  std::function<std::string(const std::map<std::string, Tensor>&)> formatter;
+  Clock* clock = &Clock::real();
+};
+
+// Logs the values of tensors (log_info): of the first run, then of a run every so often. Where nothing is due, the
+// tensors are not asked for.
+class LoggingTensorHook : public SessionRunHook {
+ public:
+  // InvalidArgumentError: no tensors; neither or both of every_n_iter and every_n_secs; "invalid every_n_iter", if it
+  // is not positive.
+  explicit LoggingTensorHook(LoggingTensorHookOptions options);
+
+  void begin(Graph& graph) override;  // NotFoundError, InvalidArgumentError: the graph has no such tensor
+  const SessionRunArgs* before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void end(Session& session) override;
+
+ private:
+  void log(std::span<const Tensor> values);
+
+  const LoggingTensorHookOptions options_;
+  std::optional<SecondOrStepTimer> timer_;  // absent: logs at the end alone
+  SessionRunArgs args_;                     // the tensors
+  int64_t runs_ = 0;
+  bool due_ = false;
+};
+
+}  // namespace longhaul

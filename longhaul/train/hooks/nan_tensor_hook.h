@@ -1,0 +1,44 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "longhaul/base/error.h"
+#include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/hooks/session_run_hook.h"
+
+namespace longhaul {
+
+// What NanTensorHook ends a training with. It is no lost session: a restart from the last checkpoint would come to the
+// same loss.
+class NanLossDuringTrainingError : public FailedPreconditionError {
+ public:
+  using FailedPreconditionError::FailedPreconditionError;
+};
+
+struct NanTensorHookOptions {
+  bool fail_on_nan_loss = true;    // false: the training is stopped as if it had ended well
+  bool let_infinity_pass = false;  // as in TensorFlow, for losses that come back from it
+};
+
+// Looks at the loss of each run, one element of any real dtype, and ends the training when it is NaN or infinite.
+class NanTensorHook : public SessionRunHook {
+ public:
+  explicit NanTensorHook(Fetch loss, NanTensorHookOptions options = {});
+
+  void begin(Graph& graph) override;  // NotFoundError, InvalidArgumentError: the graph has no such tensor
+  const SessionRunArgs* before_run(SessionRunContext& context) override;
+
+  // NanLossDuringTrainingError "NaN loss during training", with the loss's name, its value and the step.
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+
+ private:
+  std::string describe(const SessionRunValues& values) const;
+
+  const Fetch loss_;
+  const NanTensorHookOptions options_;
+  std::string loss_name_;
+  SessionRunArgs args_;  // the loss, and the global step if the graph has one
+};
+
+}  // namespace longhaul

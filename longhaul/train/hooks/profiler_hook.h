@@ -1,0 +1,54 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "longhaul/events/file_writer.h"
+#include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/hooks/second_or_step_timer.h"
+#include "longhaul/train/hooks/session_run_hook.h"
+
+namespace longhaul {
+
+struct ProfilerHookOptions {
+  std::optional<int64_t> save_steps;  // exactly one of the two
+  std::optional<Seconds> save_secs;
+  std::string output_dir;                      // empty: the working directory
+  std::shared_ptr<FileWriter> summary_writer;  // which gets the run metadata; nullptr: the one of output_dir
+  FileSystem* files = &FileSystem::real();
+  Clock* clock = &Clock::real();
+};
+
+// Traces a run every so often, never the first: how long each operation took goes to output_dir/timeline-<step>.json,
+// which chrome://tracing and https://ui.perfetto.dev open, and to the event file, as "step_<step>". A step that is made
+// again, after a lost session, replaces its file, and is "step_<step>_2" among the events. A trace that cannot be
+// written is logged, and the training goes on.
+class ProfilerHook : public SessionRunHook {
+ public:
+  explicit ProfilerHook(ProfilerHookOptions options);  // InvalidArgumentError: not exactly one of the two
+
+  // FailedPreconditionError: the graph has no global step. What the file system throws: output_dir cannot be made.
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, const Coordinator& coord) override;
+  const SessionRunArgs* before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void end(Session& session) override;
+
+ private:
+  void write(const proto::RunMetadata& metadata, int64_t step);
+  std::string new_tag(int64_t step);
+
+  const ProfilerHookOptions options_;
+  const std::string directory_;
+  SecondOrStepTimer timer_;
+  std::shared_ptr<FileWriter> writer_;
+  HookStep step_;
+  SessionRunArgs traced_;                // the global step, in a run that is traced
+  std::optional<int64_t> next_step_;     // that the next run probably makes; nothing: no run was made yet
+  std::map<int64_t, int> times_traced_;  // by step
+  bool due_ = false;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,92 @@
+#include "longhaul/train/hooks/feed_fn_hook.h"
+#include "longhaul/train/hooks/final_ops_hook.h"
+#include "longhaul/train/hooks/global_step_waiter_hook.h"
+#include "longhaul/train/hooks/hook_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using testing::FakeClock;
+using ::testing::HasSubstr;
+using testing::ScriptedSession;
+
+// A model that others train as well: before each run of this worker they make 400 steps.
+class GlobalStepWaiterTest : public HookTest {
+ protected:
+  GlobalStepWaiterTest() {
+    session = make_scripted_session(graph, server_);
+    session->before_each_run([this](int number, const Session::Request&) {
+      const auto steps = Tensor::scalar<int64_t>(400 * (number + 1));
+      others_->run(step.initializer(), {{step.initial_value(), steps}});
+    });
+  }
+  // How often the hook looks at the step, and how long it waits, before the first run.
+  std::pair<int, Seconds> looks_and_wait(int64_t wait_until_step) {
+    GlobalStepWaiterHook hook(wait_until_step);
+    start(hook);
+    const Seconds start = passing_.now();
+    const SessionRunArgs nothing;
+    SessionRunContext context(*session, nothing);
+    EXPECT_EQ(hook.before_run(context), nullptr);
+    const int looks = session->runs();
+    EXPECT_EQ(hook.before_run(context), nullptr);
+    EXPECT_EQ(session->runs(), looks) << "it waits only once";
+    return {looks, passing_.now() - start};
+  }
+  const std::shared_ptr<ScriptedSession::Variables> server_ = std::make_shared<ScriptedSession::Variables>();
+  const std::unique_ptr<Session> others_ = make_scripted_session(graph, server_);
+  FakeClock passing_{FakeClock::Waits::kPassTime};
+};
+
+TEST_F(GlobalStepWaiterTest, ForStepZeroItDoesNotWait) {  // HO-1
+  EXPECT_EQ(looks_and_wait(0), std::pair(0, Seconds{0}));
+}
+
+TEST_F(GlobalStepWaiterTest, ItLooksEveryHalfSecondUntilOthersAreThatFar) {  // HO-1
+  coord = Coordinator({.clock = &passing_});
+  const LogRecorder log;
+  EXPECT_EQ(looks_and_wait(1000), std::pair(3, Seconds{1}));
+  EXPECT_THAT(log.text(), HasSubstr("Waiting for global step 1000 before starting training."));
+}
+
+TEST_F(GlobalStepWaiterTest, AStopEndsTheWait) {
+  coord.request_stop();
+  EXPECT_EQ(looks_and_wait(1000), std::pair(1, Seconds{0}));
+}
+
+TEST_F(HookTest, FinalOpsAreRunAtTheEnd) {  // HO-2
+  FinalOpsHook hook({ops::constant(root, 42.0f), "global_step:0"});
+  start(hook);
+  train(hook);
+  EXPECT_TRUE(hook.final_ops_values().empty());
+  hook.end(*session);
+  ASSERT_EQ(hook.final_ops_values().size(), 2u);
+  EXPECT_EQ(hook.final_ops_values()[0].item<float>(), 42);
+  EXPECT_EQ(hook.final_ops_values()[1].item<int64_t>(), 1);
+}
+
+TEST_F(HookTest, FinalOpsCanBeFed) {  // HO-2
+  const Output fed = ops::placeholder(root, kFloat);
+  FinalOpsHook hook({fed}, {{fed, Tensor::scalar(11.0f)}});
+  hook.end(*session);
+  EXPECT_EQ(hook.final_ops_values()[0].item<float>(), 11);
+}
+
+TEST_F(HookTest, FinalOpsThatReadInputAreWarnedOf) {  // HO-2
+  FinalOpsHook hook({ops::count_up_to(root, step, 0)});
+  const LogRecorder log;
+  EXPECT_THROW(hook.end(*session), OutOfRangeError);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("dependency back to some input source"));
+}
+
+TEST_F(HookTest, AFunctionFeedsEachRun) {  // HO-3
+  const Output fed = ops::placeholder(root, kInt64);
+  const Operation add = ops::assign_add(root, step, fed).op();
+  int64_t next = 1;
+  FeedFnHook hook([&] { return Feeds{{fed, Tensor::scalar(next++)}}; });
+  for (int i = 0; i < 3; ++i) run(hook, add);
+  EXPECT_EQ(step_now(), 1 + 2 + 3);
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,63 @@
+#include "longhaul/train/hooks/step_counter_hook.h"
+
+#include "longhaul/base/log.h"
+#include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/reporting/run_events.h"
+#include "longhaul/train/reporting/step_rate.h"
+
+namespace longhaul {
+
+StepCounterHook::StepCounterHook(StepCounterHookOptions options)
+    : options_(std::move(options)),
+      timer_({options_.every_n_secs, options_.every_n_steps}, options_.clock, "StepCounterHook") {}
+
+void StepCounterHook::begin(Graph& graph) {
+  step_.find(graph, "StepCounterHook");
+  tag_ = rate_tag(step_.tensor());
+  writer_ = hook_writer(options_.summary_writer, options_.output_dir, options_.files, options_.clock);
+}
+
+void StepCounterHook::after_create_session(Session&, const Coordinator&) {
+  timer_.reset();
+  last_step_.reset();
+}
+
+const SessionRunArgs* StepCounterHook::before_run(SessionRunContext&) {
+  return &step_.args();
+}
+
+void StepCounterHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
+  const int64_t before = HookStep::before_the_run(values);
+  if (timer_.should_trigger_for_step(before + options_.steps_per_run)) count(step_.now(context.session()));
+  check_progress(before);
+}
+
+void StepCounterHook::count(int64_t step) {
+  if (!timer_.should_trigger_for_step(step)) return;
+  const auto made = timer_.update_last_triggered_step(step);
+  if (!made) {
+    if (options_.write_start && writer_ != nullptr) write_start(*writer_, step);
+    return;
+  }
+  const double per_second = steps_per_second(made->steps, made->time);
+  if (writer_ != nullptr) writer_->add_scalar(tag_, static_cast<float>(per_second), step);
+  log_debug("{}: {:g}", tag_, per_second);
+}
+
+void StepCounterHook::check_progress(int64_t step) {
+  constexpr int kMostWarnings = 5;
+  if (last_step_ == step && warnings_ < kMostWarnings) {
+    ++warnings_;
+    log_warning(
+        "It seems that the global step ({}) has not been increased: it was {} at the beginning of two runs. Pass "
+        "ops::global_step() to the optimizer's minimize() or apply_gradients().",
+        step_.tensor().name(), step);
+  }
+  last_step_ = step;
+}
+
+void StepCounterHook::end(Session&) {
+  if (writer_ != nullptr) flush_or_log(*writer_);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "longhaul/events/file_writer.h"
+#include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/hooks/second_or_step_timer.h"
+#include "longhaul/train/hooks/session_run_hook.h"
+
+namespace longhaul {
+
+struct StepCounterHookOptions {
+  std::optional<int64_t> every_n_steps = 100;  // exactly one of the two
+  std::optional<Seconds> every_n_secs;
+  std::string output_dir;                      // whose event files get the speed
+  std::shared_ptr<FileWriter> summary_writer;  // nullptr: the one of output_dir; without that it is logged only
+  int64_t steps_per_run = 1;                   // how far one run moves the global step
+  // Whether this hook tells the event file where a run starts (SessionLog START). For trainings without a
+  // SummarySaverHook, which always does.
+  bool write_start = false;
+  FileSystem* files = &FileSystem::real();
+  Clock* clock = &Clock::real();
+};
+
+// Writes and logs how many steps are made in a second, as "global_step/sec".
+//
+// A global step that runs do not increase is warned of, five times at most.
+class StepCounterHook : public SessionRunHook {
+ public:
+  // InvalidArgumentError: not exactly one of every_n_steps and every_n_secs.
+  explicit StepCounterHook(StepCounterHookOptions options = {});
+
+  // FailedPreconditionError: the graph has no global step. What the file system throws: output_dir cannot be made.
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, const Coordinator& coord) override;
+  const SessionRunArgs* before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void end(Session& session) override;
+
+ private:
+  void count(int64_t step);
+  void check_progress(int64_t step);
+
+  const StepCounterHookOptions options_;
+  SecondOrStepTimer timer_;
+  std::shared_ptr<FileWriter> writer_;
+  std::string tag_;
+  HookStep step_;
+  std::optional<int64_t> last_step_;  // that the last run began with
+  int warnings_ = 0;
+};
+
+}  // namespace longhaul

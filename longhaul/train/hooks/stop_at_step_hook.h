@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/hooks/session_run_hook.h"
+
+namespace longhaul {
+
+struct StopAtStepHookOptions {
+  std::optional<int64_t> num_steps;  // exactly one of the two: how many more steps than the first session began with
+  std::optional<int64_t> last_step;  // or which is the last
+};
+
+// Stops the training when the global step has come to the last one.
+class StopAtStepHook : public SessionRunHook {
+ public:
+  explicit StopAtStepHook(StopAtStepHookOptions options);  // InvalidArgumentError: not exactly one of the two
+
+  void begin(Graph& graph) override;  // FailedPreconditionError: the graph has no global step
+  void after_create_session(Session& session, const Coordinator& coord) override;
+  const SessionRunArgs* before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+
+ private:
+  const StopAtStepHookOptions options_;
+  std::optional<int64_t> last_step_;
+  HookStep step_;
+};
+
+}  // namespace longhaul

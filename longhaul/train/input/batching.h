@@ -1,0 +1,103 @@
+#pragma once
+
+#include <concepts>
+#include <initializer_list>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "longhaul/ops/input/parsing_ops.h"
+#include "longhaul/ops/input/queue_ops.h"
+
+namespace longhaul {
+
+// A component of an example: a tensor or a sparse one. A tensor goes wherever an Output is taken.
+class InputTensor {
+ public:
+  template <std::convertible_to<Output> T>
+  InputTensor(const T& tensor) : value_(Output(tensor)) {}
+  InputTensor(SparseOutput sparse) : value_(std::move(sparse)) {}
+
+  bool is_sparse() const { return value_.index() == 1; }
+  // InvalidArgumentError: it is the other kind.
+  operator Output() const;
+  const SparseOutput& sparse() const;
+
+ private:
+  std::variant<Output, SparseOutput> value_;
+};
+using InputTensors = std::vector<InputTensor>;
+// By key; they go through the queue in the keys' order.
+class NamedInputTensors : public std::map<std::string, InputTensor> {
+ public:
+  NamedInputTensors() = default;
+  NamedInputTensors(std::initializer_list<value_type> components) : map(components) {}
+};
+
+struct BatchOptions {
+  int32_t batch_size = 0;
+  int num_threads = 1;        // that enqueue; more than one mix the examples' order
+  int32_t capacity = 32;      // of the queue, in examples
+  bool enqueue_many = false;  // whether the tensors hold many examples each, along their first dimension
+  std::vector<Shape> shapes;  // of the examples' components; empty: the tensors'
+  bool dynamic_pad = false;   // components may differ in size: filled up behind with zeros or empty strings
+  bool allow_smaller_final_batch = false;  // else a remainder at the end is dropped
+  std::string shared_name;                 // of the queue
+  std::string name;                        // of the scope; empty: the function's
+};
+
+struct ShuffleBatchOptions {
+  int32_t batch_size = 0;
+  int32_t capacity = 0;           // more than min_after_dequeue
+  int32_t min_after_dequeue = 0;  // how many examples stay to be chosen from
+  int num_threads = 1;
+  std::optional<int64_t> seed;
+  bool enqueue_many = false;
+  std::vector<Shape> shapes;
+  bool allow_smaller_final_batch = false;
+  std::string shared_name;
+  std::string name;
+};
+
+// Batches of examples: a queue that a QueueRunner, added to the graph's collection, fills with `tensors`, which are
+// computed again for each example (with enqueue_many: for many). Returned is what is dequeued, [batch_size, ...] each;
+// OutOfRangeError at the end of the input. The batches of a sparse component are sparse.
+//
+//   auto [image, label] = ...;                       // one example, from a reader
+//   auto batch = longhaul::batch(root, {image, label}, {.batch_size = 32});
+//
+// InvalidArgumentError: no tensors; a shape that is not known ("Cannot infer Tensor's rank"); for the join functions
+// lists of different lengths, dtypes or keys.
+InputTensors batch(const Scope& scope, const InputTensors& tensors, const BatchOptions& options);
+NamedInputTensors batch(const Scope& scope, const NamedInputTensors& tensors, const BatchOptions& options);
+
+// From several sources, a thread each; each source's order is kept.
+InputTensors batch_join(const Scope& scope, const std::vector<InputTensors>& sources, const BatchOptions& options);
+NamedInputTensors batch_join(const Scope& scope, const std::vector<NamedInputTensors>& sources,
+                             const BatchOptions& options);
+
+// In a random order.
+InputTensors shuffle_batch(const Scope& scope, const InputTensors& tensors, const ShuffleBatchOptions& options);
+NamedInputTensors shuffle_batch(const Scope& scope, const NamedInputTensors& tensors,
+                                const ShuffleBatchOptions& options);
+InputTensors shuffle_batch_join(const Scope& scope, const std::vector<InputTensors>& sources,
+                                const ShuffleBatchOptions& options);
+NamedInputTensors shuffle_batch_join(const Scope& scope, const std::vector<NamedInputTensors>& sources,
+                                     const ShuffleBatchOptions& options);
+
+// Only the examples for which `keep_input` is true: a bool scalar or, with enqueue_many, also a vector with an element
+// for each example. InvalidArgumentError: another shape, or one that is not known.
+InputTensors maybe_batch(const Scope& scope, const InputTensors& tensors, const Output& keep_input,
+                         const BatchOptions& options);
+NamedInputTensors maybe_batch(const Scope& scope, const NamedInputTensors& tensors, const Output& keep_input,
+                              const BatchOptions& options);
+InputTensors maybe_batch_join(const Scope& scope, const std::vector<InputTensors>& sources, const Output& keep_input,
+                              const BatchOptions& options);
+InputTensors maybe_shuffle_batch(const Scope& scope, const InputTensors& tensors, const Output& keep_input,
+                                 const ShuffleBatchOptions& options);
+InputTensors maybe_shuffle_batch_join(const Scope& scope, const std::vector<InputTensors>& sources,
+                                      const Output& keep_input, const ShuffleBatchOptions& options);
+
+}  // namespace longhaul

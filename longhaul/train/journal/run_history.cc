@@ -1,0 +1,178 @@
+#include "longhaul/train/journal/run_history.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "longhaul/train/journal/save_interval.h"
+
+namespace longhaul {
+namespace {
+
+constexpr size_t kMostCheckpoints = 16;  // that are remembered for their crashes
+constexpr double kWeightOfNewest = 0.5;
+constexpr Seconds kLongestPause{366 * 24 * 3600.0};
+
+// Within a run events have the time of a clock that goes evenly; between two runs that of the machine's, which may have
+// been wrong in one of them. It is not known then how long the training was stopped.
+Seconds passed_between(double before, double after) {
+  const Seconds passed{std::max(0.0, after - before)};
+  return passed <= kLongestPause ? passed : Seconds{0};
+}
+
+}  // namespace
+
+void RunHistory::apply(const RunEvent& event) {
+  account(event);
+  if (event.kind != RunEvent::Kind::kBegan) sums_.short_runs.heard(event.time);
+  if (event.kind == RunEvent::Kind::kBegan) begin_run();
+  move_to(event.step);
+  switch (event.kind) {
+    case RunEvent::Kind::kBegan:
+    case RunEvent::Kind::kMark: break;
+    case RunEvent::Kind::kRestoring: return recover(event, Phase::kRestoring);
+    case RunEvent::Kind::kRestored:
+    case RunEvent::Kind::kInitialised: return recover(event, Phase::kStarting);
+    case RunEvent::Kind::kTraining:
+      sums_.short_runs.trained(event.time);
+      sums_.phase = Phase::kTraining;
+      break;
+    case RunEvent::Kind::kSaved: return save(event);
+    case RunEvent::Kind::kStopRequested:
+      sums_.stop_requested = true;
+      sums_.phase = Phase::kStopping;
+      break;
+    case RunEvent::Kind::kEnded:
+      forget_crashes(sums_.restored);
+      sums_.short_runs.ended();
+      sums_.phase = Phase::kStopped;
+      break;
+    case RunEvent::Kind::kDisturbed: sums_.stop_requested = true; return die();
+    case RunEvent::Kind::kFailed:
+      // An error while it is restored is the graph's, or the disk's: one that is damaged is passed over by itself.
+      if (sums_.phase != Phase::kRestoring) blame_checkpoint();
+      return die();
+    case RunEvent::Kind::kDied:
+      if (sums_.phase == Phase::kStopped) return;
+      blame_checkpoint();
+      return die();
+  }
+}
+
+// Books what passed since the event before.
+void RunHistory::account(const RunEvent& event) {
+  TimeLedger& ledger = sums_.ledger;
+  const bool is_first = sums_.runs == 0;
+  const Seconds passed = is_first ? Seconds{0} : passed_between(sums_.until, event.time);
+  sums_.until = event.time;
+  const bool begins_again = event.kind == RunEvent::Kind::kBegan || event.kind == RunEvent::Kind::kRestoring ||
+                            event.kind == RunEvent::Kind::kRestored || event.kind == RunEvent::Kind::kInitialised;
+  switch (sums_.phase) {
+    case Phase::kStarting:
+      (event.kind == RunEvent::Kind::kBegan ? ledger.stopped : ledger.initialising) += passed;
+      break;
+    case Phase::kRestoring: (event.kind == RunEvent::Kind::kBegan ? ledger.stopped : ledger.restoring) += passed; break;
+    case Phase::kTraining:
+      if (!begins_again) return account_training(event, passed);
+      ledger.stopped += passed;
+      break;
+    case Phase::kStopping: (event.kind == RunEvent::Kind::kSaved ? ledger.saving : ledger.stopped) += passed; break;
+    case Phase::kStopped: ledger.stopped += passed; break;
+  }
+}
+
+void RunHistory::account_training(const RunEvent& event, Seconds passed) {
+  const Seconds stalled = event.kind == RunEvent::Kind::kSaved ? std::min(passed, event.stalled) : Seconds{0};
+  const Seconds redone = (passed - stalled) * redone_share(event.step);
+  sums_.ledger.saving += stalled;
+  sums_.ledger.redone += redone;
+  sums_.ledger.training += passed - stalled - redone;
+}
+
+// Of the steps from the last known one on, the part that an earlier run had made.
+double RunHistory::redone_share(std::optional<int64_t> to) const {
+  if (!sums_.step || !sums_.highest_step || *sums_.step >= *sums_.highest_step) return 0;
+  if (!to || *to <= *sums_.highest_step) return 1;
+  const auto from = static_cast<double>(*sums_.step);
+  return (static_cast<double>(*sums_.highest_step) - from) / (static_cast<double>(*to) - from);
+}
+
+// Within a run the step goes up: a checkpoint that was written while the training went on is of an earlier one.
+void RunHistory::move_to(std::optional<int64_t> step) {
+  if (!step) return;
+  sums_.step = std::max(*step, sums_.step.value_or(0));
+  sums_.highest_step = std::max(*step, sums_.highest_step.value_or(0));
+}
+
+void RunHistory::begin_run() {
+  if (sums_.phase != Phase::kStopped) die();
+  ++sums_.runs;
+  sums_.phase = Phase::kStarting;
+  sums_.restored.clear();
+  sums_.restored_step.reset();
+  sums_.step.reset();
+  sums_.short_runs.began();
+  sums_.has_saved = sums_.stop_requested = false;
+}
+
+// A run that recovers while it trains has lost its session.
+void RunHistory::recover(const RunEvent& event, Phase phase) {
+  if (sums_.phase == Phase::kTraining) ++sums_.interruptions;
+  sums_.phase = phase;
+  sums_.restored = event.kind == RunEvent::Kind::kInitialised ? "" : event.text;
+  sums_.restored_step = sums_.step = event.step;
+  sums_.short_runs.recovered(event.time, event.step);
+}
+
+void RunHistory::save(const RunEvent& event) {
+  sums_.short_runs.saved(event.step);
+  const Seconds before = sums_.save_cost.value_or(event.cost);
+  sums_.save_cost = before + kWeightOfNewest * (event.cost - before);
+  const bool is_the_restored = event.step && event.step == sums_.restored_step && event.text == sums_.restored;
+  if (!is_the_restored) forget_crashes(event.text);
+  if (event.step && sums_.restored_step && *event.step <= *sums_.restored_step) return;
+  sums_.has_saved = true;
+  forget_crashes(sums_.restored);
+}
+
+void RunHistory::die() {
+  ++sums_.interruptions;
+  sums_.short_runs.ended();
+  sums_.phase = Phase::kStopped;
+}
+
+void RunHistory::blame_checkpoint() {
+  if (sums_.has_saved || sums_.stop_requested || sums_.restored.empty()) return;
+  Crashes crashes = crashes_of(sums_.restored);
+  ++crashes.count;
+  remember_crashes(std::move(crashes));
+}
+
+void RunHistory::remember_crashes(Crashes crashes) {
+  forget_crashes(crashes.checkpoint);
+  if (sums_.crashes.size() == kMostCheckpoints) sums_.crashes.erase(sums_.crashes.begin());
+  sums_.crashes.push_back(std::move(crashes));
+}
+
+void RunHistory::forget_crashes(const std::string& checkpoint) {
+  std::erase_if(sums_.crashes, [&](const Crashes& crashes) { return crashes.checkpoint == checkpoint; });
+}
+
+Seconds best_save_interval(const RunHistory& history, std::optional<Seconds> cost) {
+  if (!cost && history.sums().save_cost) cost = std::min(*history.sums().save_cost, kMostCostOfFewSaves);
+  if (!cost) return kShortestAutoInterval;
+  const Seconds between = mean_time_between_failures(history.ledger().running(), history.sums().interruptions);
+  return choose_save_interval(*cost, between);
+}
+
+int64_t RunHistory::deaths_after(const std::string& checkpoint) const {
+  return crashes_of(checkpoint).count;
+}
+
+RunHistory::Crashes RunHistory::crashes_of(const std::string& checkpoint) const {
+  for (const Crashes& crashes : sums_.crashes) {
+    if (crashes.checkpoint == checkpoint) return crashes;
+  }
+  return {.checkpoint = checkpoint};
+}
+
+}  // namespace longhaul

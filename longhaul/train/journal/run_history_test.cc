@@ -1,0 +1,298 @@
+#include "longhaul/train/journal/run_history.h"
+
+#include <gtest/gtest.h>
+
+namespace longhaul {
+namespace {
+
+using Kind = RunEvent::Kind;
+
+// A training that is told what happens, second by second.
+class RunHistoryTest : public ::testing::Test {
+ protected:
+  void at(double time, Kind kind, std::optional<int64_t> step = std::nullopt, std::string text = "") {
+    if (kind == Kind::kBegan && text.empty()) text = "process 1 started 2 boot 3 host 4";
+    history.apply({.kind = kind, .time = time, .step = step, .text = std::move(text)});
+  }
+  void saved_at(double time, int64_t step, Seconds stalled, Seconds cost = Seconds{0}) {
+    history.apply({.kind = Kind::kSaved,
+                   .time = time,
+                   .step = step,
+                   .stalled = stalled,
+                   .cost = cost,
+                   .text = "ckpt-" + std::to_string(step)});
+  }
+  // A run that is killed after it was restored, before its first step.
+  void be_killed_after(const std::string& checkpoint) {
+    time += 10;
+    at(time, Kind::kBegan);
+    at(time, Kind::kRestored, 100, checkpoint);
+  }
+  // One that dies of a fatal signal of its own.
+  void die_after(const std::string& checkpoint) {
+    be_killed_after(checkpoint);
+    at(time, Kind::kDied, std::nullopt, "signal 11");
+  }
+  const TimeLedger& ledger() const { return history.ledger(); }
+
+  RunHistory history;
+  double time = 1000;
+};
+
+TEST_F(RunHistoryTest, AWrongClockInOneRunCountsNoPauseThatNobodyMade) {
+  const double kYear = 365 * 24 * 3600.0;
+  double end = 0;
+  for (const double begin : {50 * kYear, 0.0, 90 * kYear, 50 * kYear + 1000}) {
+    at(begin, Kind::kBegan);
+    at(begin, Kind::kTraining, 1);
+    end = begin + 100;
+    at(end, Kind::kMark, 2);
+    at(end, Kind::kEnded);
+  }
+  EXPECT_EQ(ledger().stopped, Seconds{0});
+  EXPECT_EQ(ledger().total(), Seconds{400});
+  at(end + 30 * 24 * 3600, Kind::kBegan);
+  EXPECT_EQ(ledger().stopped, Seconds{30.0 * 24 * 3600});
+}
+
+TEST_F(RunHistoryTest, EachMomentCountsOnce) {
+  at(1000, Kind::kBegan);
+  at(1002, Kind::kInitialised, 0);
+  at(1003, Kind::kTraining, 1);
+  saved_at(1103, 100, Seconds{4});
+  at(1203, Kind::kStopRequested, 200);
+  saved_at(1206, 200, Seconds{1});
+  at(1207, Kind::kEnded);
+  at(1307, Kind::kBegan);
+  at(1309, Kind::kRestoring, std::nullopt, "ckpt");
+  at(1315, Kind::kRestored, 200, "ckpt");
+  at(1316, Kind::kTraining, 201);
+  EXPECT_EQ(ledger().initialising, Seconds{6});
+  EXPECT_EQ(ledger().training, Seconds{196});
+  EXPECT_EQ(ledger().saving, Seconds{7}) << "the last save holds up all";
+  EXPECT_EQ(ledger().stopped, Seconds{101});
+  EXPECT_EQ(ledger().restoring, Seconds{6});
+  EXPECT_EQ(ledger().redone, Seconds{0});
+  EXPECT_EQ(ledger().total(), Seconds{316});
+  EXPECT_NEAR(ledger().goodput(), 100.0 * 196 / 316, 1e-9);
+}
+
+TEST_F(RunHistoryTest, StepsThatWereLostAreRedone) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised, 0);
+  at(1000, Kind::kTraining, 0);
+  saved_at(1100, 100, Seconds{0});
+  at(1150, Kind::kMark, 150);
+  at(1160, Kind::kBegan);  // it was killed
+  at(1160, Kind::kRestored, 100, "ckpt");
+  at(1160, Kind::kTraining, 100);
+  at(1200, Kind::kMark, 140);
+  EXPECT_EQ(ledger().redone, Seconds{40});
+  at(1230, Kind::kMark, 170);
+  EXPECT_EQ(ledger().redone, Seconds{50}) << "of 30 steps 10 had been made";
+  EXPECT_EQ(ledger().training, Seconds{170});
+  EXPECT_EQ(ledger().stopped, Seconds{10});
+  EXPECT_EQ(history.sums().interruptions, 1);
+  EXPECT_EQ(history.sums().runs, 2);
+}
+
+TEST_F(RunHistoryTest, ARunThatBeginsAnewRedoesAll) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised);
+  at(1000, Kind::kTraining, 0);
+  at(1050, Kind::kMark, 50);
+  at(1050, Kind::kBegan);
+  at(1050, Kind::kInitialised);
+  at(1050, Kind::kTraining, 0);
+  at(1090, Kind::kMark, 40);
+  EXPECT_EQ(ledger().redone, Seconds{40});
+  EXPECT_EQ(ledger().training, Seconds{50});
+}
+
+TEST_F(RunHistoryTest, ACheckpointOfAnEarlierStepDoesNotSetTheTrainingBack) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised, 0);
+  at(1000, Kind::kTraining, 0);
+  at(1100, Kind::kMark, 100);
+  saved_at(1101, 90, Seconds{0});
+  at(1110, Kind::kMark, 110);
+  EXPECT_EQ(ledger().redone, Seconds{0});
+  EXPECT_EQ(ledger().training, Seconds{110});
+}
+
+TEST_F(RunHistoryTest, TimeThatGoesBackIsNoTime) {
+  at(1000, Kind::kBegan);
+  at(900, Kind::kBegan);
+  at(905, Kind::kInitialised);
+  EXPECT_EQ(ledger().total(), Seconds{5});
+}
+
+TEST_F(RunHistoryTest, ASessionThatIsLostIsAnInterruption) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised, 0);
+  at(1000, Kind::kTraining, 0);
+  at(1010, Kind::kRestoring, std::nullopt, "ckpt");
+  at(1012, Kind::kRestored, 5, "ckpt");
+  EXPECT_EQ(history.sums().interruptions, 1);
+  EXPECT_EQ(ledger().stopped, Seconds{10}) << "how much of it was training is not known";
+  EXPECT_EQ(ledger().restoring, Seconds{2});
+}
+
+TEST_F(RunHistoryTest, KillsFromOutsideAreNeverHeldAgainstTheCheckpoint) {
+  for (int i = 0; i < 70; ++i) be_killed_after("ckpt-100");
+  for (int i = 0; i < 5; ++i) {
+    be_killed_after("ckpt-100");
+    at(time + 1, Kind::kTraining, 101);
+    at(time + 2, Kind::kMark, 500);
+  }
+  at(time + 10, Kind::kBegan);
+  at(time + 11, Kind::kRestoring, std::nullopt, "ckpt-100");
+  at(time + 20, Kind::kBegan);
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 0);
+  EXPECT_EQ(history.sums().interruptions, 76);
+}
+
+TEST_F(RunHistoryTest, SignalsOfTheProcessItselfAreHeldAgainstTheCheckpoint) {
+  die_after("ckpt-100");
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 1);
+  die_after("ckpt-100");
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 2);
+  EXPECT_EQ(history.deaths_after("ckpt-50"), 0);
+  EXPECT_EQ(history.sums().interruptions, 2);
+}
+
+TEST_F(RunHistoryTest, AKillBetweenTwoDeathsChangesNothing) {
+  die_after("ckpt-100");
+  be_killed_after("ckpt-100");
+  die_after("ckpt-100");
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 2);
+}
+
+TEST_F(RunHistoryTest, ADeathWhileItIsRestoredCounts) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kRestoring, std::nullopt, "ckpt-100");
+  at(1010, Kind::kDied);
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 1);
+}
+
+TEST_F(RunHistoryTest, ADeathAfterTheEndOrBeforeAnythingWasRestoredIsNobodys) {
+  be_killed_after("ckpt-100");
+  at(time + 1, Kind::kEnded);
+  at(time + 2, Kind::kDied);
+  at(time + 3, Kind::kBegan);
+  at(time + 4, Kind::kDied);
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 0);
+  EXPECT_EQ(history.sums().interruptions, 1);
+}
+
+TEST_F(RunHistoryTest, AnErrorWhileItIsRestoredIsNotTheCheckpoints) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kRestoring, std::nullopt, "ckpt-100");
+  at(1010, Kind::kFailed);
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 0);
+  EXPECT_EQ(history.sums().interruptions, 1);
+}
+
+TEST_F(RunHistoryTest, AnErrorOfTheProgramIsADeathAndOneOfTheSurroundingsIsNone) {
+  be_killed_after("ckpt-100");
+  at(1100, Kind::kFailed);
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 1);
+  be_killed_after("ckpt-100");
+  at(1200, Kind::kDisturbed);
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 1);
+  EXPECT_EQ(history.sums().interruptions, 2);
+}
+
+TEST_F(RunHistoryTest, ARunThatWasAskedToStopDoesNotCount) {
+  be_killed_after("ckpt-100");
+  at(1100, Kind::kStopRequested, 120, "SIGTERM");
+  at(1200, Kind::kDied);
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 0);
+}
+
+TEST_F(RunHistoryTest, ASaveOfAnotherStepOrAGoodEndClearsTheCheckpoint) {
+  for (const Kind kind : {Kind::kSaved, Kind::kEnded}) {
+    die_after("ckpt-100");
+    be_killed_after("ckpt-100");
+    EXPECT_EQ(history.deaths_after("ckpt-100"), 1);
+    at(time + 1, kind, 200);
+    EXPECT_EQ(history.deaths_after("ckpt-100"), 0);
+    at(time + 2, Kind::kEnded);
+  }
+}
+
+TEST_F(RunHistoryTest, ASaveOfTheRestoredStepClearsNothing) {
+  die_after("ckpt-100");
+  be_killed_after("ckpt-100");
+  saved_at(time + 1, 100, Seconds{0});
+  EXPECT_EQ(history.deaths_after("ckpt-100"), 1);
+}
+
+TEST_F(RunHistoryTest, ACheckpointThatIsWrittenAnewHasNoDeaths) {
+  die_after("ckpt-200");
+  die_after("ckpt-200");
+  EXPECT_EQ(history.deaths_after("ckpt-200"), 2);
+  at(time + 2, Kind::kBegan);
+  at(time + 3, Kind::kRestored, 100, "ckpt-100");
+  at(time + 4, Kind::kTraining, 101);
+  saved_at(time + 5, 200, Seconds{0});
+  EXPECT_EQ(history.deaths_after("ckpt-200"), 0);
+}
+
+TEST_F(RunHistoryTest, FewCheckpointsAreRemembered) {
+  for (int i = 0; i < 40; ++i) die_after("ckpt-" + std::to_string(i));
+  EXPECT_EQ(history.sums().crashes.size(), 16);
+  EXPECT_EQ(history.deaths_after("ckpt-0"), 0);
+  EXPECT_EQ(history.deaths_after("ckpt-38"), 1);
+}
+
+TEST_F(RunHistoryTest, TheCostOfSavesIsThatOfTheLastOnes) {
+  EXPECT_EQ(history.sums().save_cost, std::nullopt);
+  saved_at(1000, 1, Seconds{0}, Seconds{4});
+  EXPECT_EQ(history.sums().save_cost, Seconds{4});
+  saved_at(1001, 2, Seconds{0}, Seconds{2});
+  EXPECT_EQ(history.sums().save_cost, Seconds{3});
+}
+
+TEST_F(RunHistoryTest, OftenInterruptedTrainingsAreSavedMoreOften) {
+  EXPECT_EQ(best_save_interval(history), Seconds{30}) << "what it costs is not known yet";
+  EXPECT_NEAR(best_save_interval(history, Seconds{0.5}).count(), 294, 1) << "as if interrupted once a day";
+  saved_at(1000, 1, Seconds{0}, Seconds{2});
+  EXPECT_NEAR(best_save_interval(history).count(), 588, 1);
+  for (int i = 0; i < 24; ++i) die_after("ckpt");
+  EXPECT_LT(best_save_interval(history, Seconds{0.5}), Seconds{62});
+}
+
+TEST(TimeLedger, IsDescribedInOneLine) {
+  const TimeLedger ledger{.training = Seconds{10800},
+                          .redone = Seconds{120},
+                          .saving = Seconds{60},
+                          .restoring = Seconds{30},
+                          .initialising = Seconds{30},
+                          .stopped = Seconds{480}};
+  EXPECT_EQ(
+      describe(ledger, 4),
+      "3 h 12 min in 4 runs: 93.8 % goodput, 1.0 % redone, 0.5 % saving, 0.3 % restoring, 0.3 % initialising, 4.2 "
+      "% stopped");
+}
+
+TEST(TimeLedger, NoTimeIsNoLoss) {
+  EXPECT_EQ(TimeLedger{}.goodput(), 100);
+  EXPECT_EQ(describe(TimeLedger{.training = Seconds{9.5}}, 1),
+            "9.5 s in 1 run: 100.0 % goodput, 0.0 % redone, 0.0 % saving, 0.0 % restoring, 0.0 % initialising, 0.0 % "
+            "stopped");
+}
+
+TEST(TimeLedger, WhatNoCheckpointHasIsNoGoodput) {
+  const TimeLedger ledger{.training = Seconds{90}, .stopped = Seconds{10}};
+  EXPECT_EQ(describe(ledger, 1, Seconds{30}),
+            "1 min 40 s in 1 run: 60.0 % goodput, 30.0 % in no checkpoint, 0.0 % redone, 0.0 % saving, 0.0 % "
+            "restoring, 0.0 % initialising, 10.0 % stopped");
+}
+
+TEST(TimeLedger, OfSecondsThereIsNoAccount) {
+  EXPECT_EQ(describe({.initialising = Seconds{2.9}}, 2), "2.9 s in 2 runs, too short to tell its goodput");
+}
+
+}  // namespace
+}  // namespace longhaul

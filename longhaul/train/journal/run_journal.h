@@ -1,0 +1,129 @@
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/base/mutex.h"
+#include "longhaul/io/file.h"
+#include "longhaul/train/journal/crash_record.h"
+#include "longhaul/train/journal/run_history.h"
+
+namespace longhaul {
+
+struct RunJournalOptions {
+  bool pass_over_crashing_checkpoints = true;
+  FileSystem* files = &FileSystem::real();
+  Clock* clock = &Clock::real();
+};
+
+// What a save cost: RunEvent.
+struct SaveCosts {
+  Seconds stalled{0}, lasted{0}, cost{0};
+};
+
+// Of the events, in percent; how far apart the marks of who drives a journal are.
+inline constexpr char kGoodputTag[] = "longhaul/goodput";
+inline constexpr Seconds kJournalMarkSecs{5};
+
+inline constexpr Seconds kJournalPatience{5};
+
+std::string journal_path(const std::string& directory);
+
+// Remembers, in a file of the training's directory, what happened to all its runs (docs/formats/run_journal.md). It is
+// for the chief that has the directory locked.
+//
+//   closed --begin--> open: pass_over, restored or initialised, training, (mark | saved)*, stop_requested --ended-->
+//   closed
+//
+// Closed, nothing is noted and nothing known. Open, it has a CrashRecord beside it, so that the next run can tell a
+// crash from a kill.
+//
+// What was noted is in the file when the call returns, so a kill of the process loses nothing of it; a crash of the
+// machine may lose what came since the begin of the run, or since its end once that is noted. A journal that is missing
+// or damaged counts as far as it can be read. What the file system throws is logged, once until it works again, and the
+// training goes on: the next note tries again. A DirectoryTakenError alone is thrown.
+//
+// Any thread. One at a time writes, for all that noted something meanwhile; they wait for it, but not for longer than
+// kJournalPatience: on a file system that hangs, what they noted is written when it goes on.
+class RunJournal {
+ public:
+  explicit RunJournal(std::string directory, const RunJournalOptions& options = {})
+      : directory_(std::move(directory)), path_(journal_path(directory_)), options_(options) {}
+
+  void begin();  // a run does
+
+  // For SessionManagerOptions::pass_over: the reason, if two runs died of this checkpoint: RunHistory::deaths_after().
+  // None for the one that the state file names as the latest, if that was written after all that the journal knew when
+  // the run began: somebody has chosen it by hand. The first one without a reason is noted as being restored.
+  std::optional<std::string> pass_over(const std::string& prefix);
+
+  void restored(const std::string& prefix, std::optional<int64_t> step);
+  void initialised(std::optional<int64_t> step);
+  void training(std::optional<int64_t> step);  // its first step is made
+  void mark(std::optional<int64_t> step);      // so far it has come
+  void saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs);
+  void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first one counts
+
+  // The run ends, by this error if there is one, and where the time went is logged. Once; nothing may be noted after
+  // it. `is_disturbed`: whatever the error is, it is not the checkpoint's. `unsaved`: the part of this run's steps that
+  // no checkpoint has, which the log does not count as goodput. (The next run makes them again, which is `redone`.)
+  void ended(const std::exception_ptr& error = nullptr, bool is_disturbed = false, double unsaved = 0);
+
+  RunHistory history() const;  // with the time until now
+
+ private:
+  // What is to be written: lines, or all anew.
+  struct Work {
+    std::string text;
+    bool replaces = false;
+    bool to_disk = false;
+  };
+
+  std::string crash_path() const { return path_ + ".crash"; }
+  RunHistory read() const;
+  void warn_of_directory() const;
+  void look_for_crash(RunHistory& before) const;
+  void open_crash_record();
+  std::string chosen_by_hand() const;
+  bool has_reason_to_pass_over(const std::string& checkpoint, int64_t deaths) const;
+  void note(RunEvent event);
+  double time_now() const REQUIRES(mutex_);
+  void write_noted() EXCLUDES(mutex_);
+  bool take_turn(uint64_t notes) REQUIRES(mutex_);
+  std::optional<Work> next_work() EXCLUDES(mutex_);
+  void end_turn() EXCLUDES(mutex_);
+  void write_or_log(const Work& work);
+  void write(const Work& work);
+  void replace_file(const std::string& text);
+
+  const std::string directory_, path_;
+  const RunJournalOptions options_;
+
+  mutable Mutex mutex_;
+  CondVar written_one_;
+  bool is_open_ GUARDED_BY(mutex_) = false;
+  Seconds began_ GUARDED_BY(mutex_){0};
+  double began_wall_ GUARDED_BY(mutex_) = 0;
+  std::string chosen_ GUARDED_BY(mutex_);  // the checkpoint, by hand; empty: none
+  RunHistory history_ GUARDED_BY(mutex_);
+  Seconds trained_before_ GUARDED_BY(mutex_){0};  // in earlier runs
+  std::unique_ptr<CrashRecord> crash_record_;     // null: not open, or there can be none
+  bool is_restoring_ GUARDED_BY(mutex_) = false;
+  bool begins_ GUARDED_BY(mutex_) = false;  // the file is to be replaced
+  std::string lines_ GUARDED_BY(mutex_);    // noted, and in nobody's work yet
+  bool needs_disk_ GUARDED_BY(mutex_) = false;
+  uint64_t noted_ GUARDED_BY(mutex_) = 0, taken_ GUARDED_BY(mutex_) = 0, written_ GUARDED_BY(mutex_) = 0;
+  bool is_writing_ GUARDED_BY(mutex_) = false;  // somebody does, without the lock
+  bool is_hanging_ GUARDED_BY(mutex_) = false;  // for longer than anybody waits
+
+  // Of who writes.
+  std::unique_ptr<WritableFile> file_;  // null: to be replaced
+  uint64_t bytes_ = 0;
+  bool is_failing_ = false;
+};
+
+}  // namespace longhaul

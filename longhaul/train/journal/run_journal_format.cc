@@ -1,0 +1,230 @@
+#include "longhaul/train/journal/run_journal_format.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "longhaul/base/error.h"
+#include "longhaul/io/crc32c.h"
+
+namespace longhaul {
+namespace {
+
+using Kind = RunEvent::Kind;
+using Phase = RunHistory::Phase;
+
+constexpr std::string_view kFirstLine = "longhaul run journal 1";
+constexpr std::string_view kSums = "sums", kDeaths = "deaths", kNone = "-";
+constexpr std::string_view kKillsOfBefore = "crashed";  // of versions that counted kills too, which say nothing
+constexpr size_t kChecksumDigits = 8;
+constexpr size_t kMostText = 1024;            // bytes
+constexpr double kLatestTime = 253402300799;  // the end of the year 9999
+constexpr double kMostSeconds = 1e15;
+constexpr int64_t kMostCount = int64_t{1} << 62;
+
+constexpr std::array<std::pair<Kind, std::string_view>, 12> kKinds{{{Kind::kBegan, "began"},
+                                                                    {Kind::kRestoring, "restoring"},
+                                                                    {Kind::kRestored, "restored"},
+                                                                    {Kind::kInitialised, "initialised"},
+                                                                    {Kind::kTraining, "training"},
+                                                                    {Kind::kMark, "mark"},
+                                                                    {Kind::kSaved, "saved"},
+                                                                    {Kind::kStopRequested, "stop"},
+                                                                    {Kind::kEnded, "ended"},
+                                                                    {Kind::kFailed, "failed"},
+                                                                    {Kind::kDisturbed, "disturbed"},
+                                                                    {Kind::kDied, "died"}}};
+constexpr std::array<std::pair<Phase, std::string_view>, 5> kPhases{{{Phase::kStopped, "stopped"},
+                                                                     {Phase::kStarting, "starting"},
+                                                                     {Phase::kRestoring, "restoring"},
+                                                                     {Phase::kTraining, "training"},
+                                                                     {Phase::kStopping, "stopping"}}};
+
+template <typename Names, typename Value>
+std::string_view name_of(const Names& names, Value value) {
+  for (const auto& [of, name] : names) {
+    if (of == value) return name;
+  }
+  throw InternalError("a value without a name");
+}
+
+// On one line, and not longer than a line may be.
+std::string one_line(std::string text) {
+  if (text.size() > kMostText) text.resize(kMostText);
+  for (char& c : text) {
+    if (c == '\n') c = ' ';
+  }
+  return text;
+}
+
+std::string step_text(const std::optional<int64_t>& step) {
+  return step ? std::to_string(*step) : std::string(kNone);
+}
+
+std::string checked(const std::string& line) {
+  return fmt::format("{:08x} {}\n", crc32c(line), line);
+}
+
+// A line that is no line of a journal.
+struct BadLine {};
+
+// Takes the words off a line.
+class Words {
+ public:
+  explicit Words(std::string_view line) : rest_(line) {}
+
+  std::string_view word() {
+    const size_t end = rest_.find(' ');
+    const std::string_view word = rest_.substr(0, end);
+    if (word.empty()) throw BadLine{};
+    rest_.remove_prefix(end == rest_.npos ? rest_.size() : end + 1);
+    return word;
+  }
+  template <typename Number>
+  Number number(Number most) {
+    const std::string_view text = word();
+    Number value{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    const bool is_whole = error == std::errc{} && end == text.data() + text.size();
+    if (!is_whole || !(value >= 0 && value <= most)) throw BadLine{};
+    return value;
+  }
+  double time() { return number(kLatestTime); }
+  Seconds seconds() { return Seconds{number(kMostSeconds)}; }
+  int64_t count() { return number(kMostCount); }
+  bool flag() { return number(int64_t{1}) == 1; }
+  std::optional<int64_t> step() {
+    if (rest_.starts_with(kNone) && (rest_.size() == 1 || rest_[1] == ' ')) return word(), std::nullopt;
+    return count();
+  }
+  std::optional<Seconds> seconds_if_any() {
+    if (rest_.starts_with(kNone)) return word(), std::nullopt;
+    return seconds();
+  }
+  template <typename Names>
+  auto value_of(const Names& names) {
+    const std::string_view text = word();
+    for (const auto& [value, name] : names) {
+      if (name == text) return value;
+    }
+    throw BadLine{};
+  }
+  std::string rest() {
+    if (rest_.size() > kMostText) throw BadLine{};
+    return std::string(std::exchange(rest_, {}));
+  }
+  std::string_view next() const { return rest_.substr(0, rest_.find(' ')); }
+
+ private:
+  std::string_view rest_;
+};
+
+RunEvent parse_event(Words& words) {
+  RunEvent event;
+  event.kind = words.value_of(kKinds);
+  event.time = words.time();
+  event.step = words.step();
+  if (event.kind == Kind::kSaved) {
+    event.stalled = words.seconds();
+    event.lasted = words.seconds();
+    event.cost = words.seconds();
+  }
+  event.text = words.rest();
+  return event;
+}
+
+std::string format_sums(const RunHistory::Sums& sums) {
+  const TimeLedger& ledger = sums.ledger;
+  return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} 0 {} {}", kSums, name_of(kPhases, sums.phase),
+                     sums.until, step_text(sums.step), step_text(sums.highest_step), sums.runs, sums.interruptions,
+                     sums.save_cost ? fmt::format("{}", sums.save_cost->count()) : std::string(kNone),
+                     ledger.training.count(), ledger.redone.count(), ledger.saving.count(), ledger.restoring.count(),
+                     ledger.initialising.count(), ledger.stopped.count(), sums.has_saved ? 1 : 0,
+                     sums.stop_requested ? 1 : 0, sums.short_runs.to_text(), step_text(sums.restored_step),
+                     one_line(sums.restored));
+}
+
+RunHistory::Sums parse_sums(Words& words) {
+  words.word();
+  RunHistory::Sums sums;
+  sums.phase = words.value_of(kPhases);
+  sums.until = words.time();
+  sums.step = words.step();
+  sums.highest_step = words.step();
+  sums.runs = words.count();
+  sums.interruptions = words.count();
+  sums.save_cost = words.seconds_if_any();
+  TimeLedger& ledger = sums.ledger;
+  for (Seconds* part :
+       {&ledger.training, &ledger.redone, &ledger.saving, &ledger.restoring, &ledger.initialising, &ledger.stopped}) {
+    *part = words.seconds();
+  }
+  sums.has_saved = words.flag();
+  sums.stop_requested = words.flag();
+  sums.short_runs = ShortRuns::from_text(words.word());
+  words.count();
+  sums.restored_step = words.step();
+  sums.restored = words.rest();
+  return sums;
+}
+
+// The line's words, if its checksum is right.
+Words checked_words(std::string_view line) {
+  if (line.size() <= kChecksumDigits || line[kChecksumDigits] != ' ') throw BadLine{};
+  uint32_t checksum = 0;
+  const auto [end, error] = std::from_chars(line.data(), line.data() + kChecksumDigits, checksum, 16);
+  line.remove_prefix(kChecksumDigits + 1);
+  if (error != std::errc{} || *end != ' ' || checksum != crc32c(line)) throw BadLine{};
+  return Words(line);
+}
+
+void apply_line(std::string_view line, RunHistory& history) {
+  Words words = checked_words(line);
+  if (words.next() == kSums) {
+    history = RunHistory(parse_sums(words));
+  } else if (words.next() == kDeaths) {
+    words.word();
+    const int64_t count = words.count();
+    history.remember_crashes({words.rest(), count});
+  } else if (words.next() != kKillsOfBefore) {
+    history.apply(parse_event(words));
+  }
+}
+
+}  // namespace
+
+std::string format_run_event(const RunEvent& event) {
+  std::string line = fmt::format("{} {:.3f} {}", name_of(kKinds, event.kind), event.time, step_text(event.step));
+  if (event.kind == Kind::kSaved) {
+    line += fmt::format(" {:.6f} {:.6f} {:.6f}", event.stalled.count(), event.lasted.count(), event.cost.count());
+  }
+  if (!event.text.empty()) line += " " + one_line(event.text);
+  return checked(line);
+}
+
+std::string format_run_history(const RunHistory& history) {
+  std::string text = fmt::format("{}\n", kFirstLine) + checked(format_sums(history.sums()));
+  for (const RunHistory::Crashes& crashes : history.sums().crashes) {
+    text += checked(fmt::format("{} {} {}", kDeaths, crashes.count, one_line(crashes.checkpoint)));
+  }
+  return text;
+}
+
+ParsedJournal parse_run_journal(std::string_view text) {
+  ParsedJournal parsed;
+  for (size_t end = text.find('\n'); end != text.npos; end = text.find('\n')) {
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(end + 1);
+    if (line == kFirstLine) continue;
+    try {
+      apply_line(line, parsed.history);
+    } catch (const BadLine&) {
+      ++parsed.damaged_lines;
+    }
+  }
+  return parsed;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,369 @@
+#include "longhaul/train/journal/run_journal.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "longhaul/checkpoint/files/checkpoint_state.h"
+#include "longhaul/io/crc32c.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/journal/run_journal_format.h"
+#include "longhaul/train/train_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class RunJournalTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<RunJournal> begin() {
+    auto journal = std::make_unique<RunJournal>(
+        directory.path(),
+        RunJournalOptions{.pass_over_crashing_checkpoints = passes_over, .files = &files, .clock = &clock});
+    journal->begin();
+    return journal;
+  }
+  // A run that is killed after it was restored, before its first step.
+  void be_killed_after(const std::string& prefix) {
+    const auto journal = begin();
+    journal->pass_over(prefix);
+    journal->restored(prefix, 100);
+  }
+  // One that fails of its own.
+  void die_after(const std::string& prefix) {
+    const auto journal = begin();
+    journal->pass_over(prefix);
+    journal->restored(prefix, 100);
+    journal->ended(std::make_exception_ptr(InternalError("diverged")));
+  }
+  // One that dies of a signal, in a process of its own.
+  void crash_after(const std::string& prefix) {
+    const pid_t child = fork();
+    if (child == 0) {
+      const auto journal = begin();
+      journal->pass_over(prefix);
+      journal->restored(prefix, 100);
+      std::abort();
+    }
+    waitpid(child, nullptr, 0);
+  }
+  std::string text() { return read_file(FileSystem::real(), path()); }
+  void put(const std::string& contents) { write_file_atomically(FileSystem::real(), path(), contents); }
+  std::string path() const { return journal_path(directory.path()); }
+  std::string prefix() const { return directory.file("model.ckpt-100"); }
+  RunHistory on_disk() { return parse_run_journal(text()).history; }
+
+  testing::TemporaryDirectory directory;
+  testing::FaultyFileSystem files;
+  testing::FakeClock clock;
+  bool passes_over = true;
+};
+
+TEST_F(RunJournalTest, TellsTheNextRunWhereTheTimeWent) {
+  {
+    const auto journal = begin();
+    journal->initialised(0);
+    journal->training(0);
+    clock.advance(Seconds{100});
+    journal->saved(prefix(), 100, {.stalled = Seconds{2}, .lasted = Seconds{5}, .cost = Seconds{3}});
+    clock.advance(Seconds{50});
+    journal->mark(150);
+  }
+  clock.advance(Seconds{10});
+  const auto journal = begin();
+  journal->restored(prefix(), 100);
+  journal->training(100);
+  clock.advance(Seconds{20});
+  const RunHistory history = journal->history();
+  EXPECT_NEAR(history.ledger().training.count(), 148, 0.01);
+  EXPECT_NEAR(history.ledger().saving.count(), 2, 0.01);
+  EXPECT_NEAR(history.ledger().redone.count(), 20, 0.01) << "until now, though nothing was noted";
+  EXPECT_NEAR(history.ledger().stopped.count(), 10, 0.01);
+  EXPECT_EQ(history.sums().runs, 2);
+  EXPECT_EQ(history.sums().save_cost, Seconds{3});
+}
+
+TEST_F(RunJournalTest, WhatWasNotedIsThereAfterAKill) {
+  const auto journal = begin();
+  journal->initialised(0);
+  journal->training(1);
+  EXPECT_THAT(text(), HasSubstr("began"));
+  EXPECT_THAT(text(), HasSubstr("training"));
+  clock.advance(Seconds{5});
+  journal->mark(7);
+  EXPECT_EQ(on_disk().sums().step, 7);
+  EXPECT_EQ(on_disk().ledger().training, Seconds{5});
+}
+
+TEST_F(RunJournalTest, EveryTornTailIsReadUpToIt) {
+  const auto journal = begin();
+  journal->initialised(0);
+  journal->training(1);
+  clock.advance(Seconds{5});
+  journal->mark(7);
+  const std::string whole = text();
+  int64_t before = 0;
+  for (size_t size = 0; size <= whole.size(); ++size) {
+    const ParsedJournal parsed = parse_run_journal(std::string_view(whole).substr(0, size));
+    EXPECT_EQ(parsed.damaged_lines, 0);
+    EXPECT_GE(parsed.history.sums().highest_step.value_or(0), before);
+    before = parsed.history.sums().highest_step.value_or(0);
+  }
+  EXPECT_EQ(before, 7);
+}
+
+TEST_F(RunJournalTest, AFlippedByteCostsItsLineAlone) {
+  {
+    const auto journal = begin();
+    journal->initialised(0);
+    journal->training(1);
+    for (int i = 2; i < 5; ++i) journal->mark(i);
+  }
+  const std::string whole = text();
+  for (size_t i = whole.find('\n') + 1; i < whole.size(); ++i) {
+    std::string flipped = whole;
+    flipped[i] ^= 1;
+    const ParsedJournal parsed = parse_run_journal(flipped);
+    EXPECT_GE(parsed.history.sums().highest_step.value_or(0), whole[i] == '\n' ? 2 : 3) << i;
+    EXPECT_LE(parsed.damaged_lines, 2) << i;
+    EXPECT_TRUE(parsed.damaged_lines > 0 || i + 1 == whole.size()) << i;
+  }
+}
+
+TEST_F(RunJournalTest, AllThatAHistoryKnowsIsInItsText) {
+  die_after(prefix());
+  die_after(prefix());
+  die_after(directory.file("model.ckpt-50"));
+  const auto journal = begin();
+  journal->restored(directory.file("model.ckpt-7"), 7);
+  journal->training(8);
+  journal->saved(directory.file("model.ckpt-9"), 9, {.cost = Seconds{0.123456}});
+  journal->stop_requested("SIGTERM", 12);
+  const RunHistory history = journal->history();
+  EXPECT_EQ(parse_run_journal(format_run_history(history)).history, history);
+}
+
+TEST_F(RunJournalTest, DamageIsNoObstacle) {
+  for (const std::string& contents : {std::string(), std::string("\0\xff garbage\n\n\n", 13), std::string(5000, 'x')}) {
+    put(contents);
+    const auto journal = begin();
+    EXPECT_EQ(journal->history().sums().runs, 1);
+    EXPECT_EQ(on_disk().sums().runs, 1) << "it is replaced";
+  }
+}
+
+TEST_F(RunJournalTest, DamagedLinesAreLogged) {
+  begin();
+  put(text() + "what is this\n");
+  const LogRecorder log;
+  EXPECT_EQ(begin()->history().sums().runs, 2);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("run.journal: 1 damaged lines are passed over"));
+}
+
+TEST_F(RunJournalTest, StaysSmall) {
+  const auto journal = begin();
+  journal->initialised(0);
+  journal->training(0);
+  size_t largest = 0;
+  for (int i = 0; i < 20000; ++i) {
+    clock.advance(Seconds{1});
+    journal->mark(i);
+    if (i % 100 == 0) largest = std::max(largest, text().size());
+  }
+  EXPECT_LE(largest, 300 * 1024);
+  EXPECT_GT(largest, 100 * 1024);
+  EXPECT_NEAR(on_disk().ledger().training.count(), 20000, 1);
+  EXPECT_EQ(on_disk().sums().runs, 1);
+}
+
+TEST_F(RunJournalTest, ACheckpointAfterWhichTwoRunsDiedIsPassedOver) {
+  die_after(prefix());
+  EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1);
+  die_after(prefix());
+  const std::string why = begin()->pass_over(prefix()).value_or("");
+  EXPECT_THAT(why,
+              HasSubstr("2 runs that were restored from it died of it, by an error or a fatal signal of their own"));
+  EXPECT_THAT(why, HasSubstr("name it in the file checkpoint, or set pass_over_crashing_checkpoints to false"));
+  EXPECT_EQ(begin()->pass_over(directory.file("model.ckpt-50")), std::nullopt);
+}
+
+TEST_F(RunJournalTest, OneThatWasNamedInTheStateFileSinceIsNotPassedOver) {
+  die_after(prefix());
+  die_after(prefix());
+  write_checkpoint_state(files, directory.path(), {.model_checkpoint_path = prefix()});
+  const auto last_note = std::filesystem::last_write_time(path());
+  const auto begin_with_state_of = [&](std::filesystem::file_time_type time) {
+    std::filesystem::last_write_time(directory.file(kDefaultStateFile), time);
+    std::filesystem::last_write_time(path(), last_note);
+    return begin();
+  };
+  EXPECT_NE(begin_with_state_of(last_note)->pass_over(prefix()), std::nullopt);
+  const auto journal = begin_with_state_of(last_note + std::chrono::seconds(1));
+  EXPECT_EQ(journal->pass_over(prefix()), std::nullopt);
+  const LogRecorder log;
+  journal->restored(prefix(), 100);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is tried again, as the state file was edited to name it"));
+}
+
+TEST_F(RunJournalTest, KillsFromOutsidePassNothingOver) {
+  for (int i = 0; i < 20; ++i) be_killed_after(prefix());
+  EXPECT_EQ(begin()->pass_over(prefix()), std::nullopt);
+  EXPECT_EQ(on_disk().sums().interruptions, 20);
+}
+
+TEST_F(RunJournalTest, SignalsOfTheProcessItselfDo) {
+  const LogRecorder log;
+  crash_after(prefix());
+  EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1);
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              HasSubstr("the run before this one died of signal 6 (Aborted), of its own; it had been restored from "
+                        "model.ckpt-100"));
+  be_killed_after(prefix());
+  EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1) << "a crash is counted once";
+  crash_after(prefix());
+  EXPECT_NE(begin()->pass_over(prefix()), std::nullopt);
+}
+
+TEST_F(RunJournalTest, ACrashIsCountedOnceAlsoIfTheNextRunIsKilledAsItBegins) {
+  crash_after(prefix());
+  const std::string record = read_file(FileSystem::real(), path() + ".crash");
+  begin();
+  write_file_atomically(FileSystem::real(), path() + ".crash", record);
+  EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1);
+}
+
+TEST_F(RunJournalTest, WhatIsCalledACrashInJournalsOfBeforeHasNoWeight) {
+  const auto line = [](const std::string& text) { return fmt::format("{:08x} {}\n", crc32c(text), text); };
+  put("longhaul run journal 1\n" +
+      line("sums stopped 1000 250 260 3 1 0.125 190.5 20.25 0.5 1.5 2.25 30 1 0 "
+           "6e0c0d1b-8d0e-4f6e-9a0e-1a2b3c4d5e6f 60 100 model.ckpt-90") +
+      line("crashed 2 230 model.ckpt-100") + line("crashed 1 - model.ckpt-100"));
+  const ParsedJournal parsed = parse_run_journal(text());
+  EXPECT_EQ(parsed.damaged_lines, 0);
+  EXPECT_EQ(parsed.history.sums().highest_step, 260);
+  EXPECT_EQ(parsed.history.sums().restored, "model.ckpt-90");
+  EXPECT_EQ(parsed.history.ledger().stopped, Seconds{30});
+  EXPECT_EQ(begin()->pass_over(prefix()), std::nullopt);
+}
+
+TEST_F(RunJournalTest, TheRecordOfCrashesGoesWithTheRun) {
+  const auto journal = begin();
+  EXPECT_TRUE(FileSystem::real().exists(path() + ".crash"));
+  journal->ended();
+  EXPECT_FALSE(FileSystem::real().exists(path() + ".crash"));
+}
+
+TEST_F(RunJournalTest, NoneIsPassedOverIfThatIsNotWanted) {
+  passes_over = false;
+  die_after(prefix());
+  die_after(prefix());
+  EXPECT_EQ(begin()->pass_over(prefix()), std::nullopt);
+}
+
+TEST_F(RunJournalTest, TheLastOneLeftIsTriedAgainWithAWarning) {
+  die_after(prefix());
+  die_after(prefix());
+  const LogRecorder log;
+  begin()->restored(prefix(), 100);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-100 is tried again, as no other is left"));
+}
+
+TEST_F(RunJournalTest, AnErrorOfTheSurroundingsIsNotHeldAgainstTheCheckpoint) {
+  const auto end_with = [&](const std::exception_ptr& error) {
+    const auto journal = begin();
+    journal->restored(prefix(), 100);
+    journal->ended(error);
+    return on_disk().deaths_after("model.ckpt-100");
+  };
+  EXPECT_EQ(end_with(std::make_exception_ptr(InternalError("diverged"))), 1);
+  EXPECT_EQ(end_with(std::make_exception_ptr(ResourceExhaustedError("the disk is full"))), 1);
+  EXPECT_EQ(end_with(std::make_exception_ptr(DirectoryTakenError("another chief"))), 1);
+  EXPECT_EQ(end_with(std::make_exception_ptr(std::runtime_error("a bug"))), 2);
+  EXPECT_EQ(end_with(nullptr), 0);
+}
+
+TEST_F(RunJournalTest, WhereTheRunWasDisturbedNoErrorIsHeldAgainstTheCheckpoint) {
+  const auto journal = begin();
+  journal->restored(prefix(), 100);
+  journal->ended(std::make_exception_ptr(InternalError("the disk is broken")), /*is_disturbed=*/true);
+  EXPECT_EQ(on_disk().deaths_after("model.ckpt-100"), 0);
+  EXPECT_EQ(on_disk().sums().interruptions, 1);
+}
+
+TEST_F(RunJournalTest, TheEndIsLoggedAndOnTheDisk) {
+  const LogRecorder log;
+  const auto journal = begin();
+  journal->initialised(0);
+  journal->training(0);
+  clock.advance(Seconds{90});
+  journal->ended();
+  EXPECT_THAT(log.text(), HasSubstr(": 1 min 30 s in 1 run: 100.0 % goodput, 0.0 % redone"));
+  EXPECT_EQ(files.operations().back(), "sync run.journal.new");
+}
+
+TEST_F(RunJournalTest, ClosedNothingIsNoted) {
+  RunJournal journal(directory.path(), {.files = &files, .clock = &clock});
+  EXPECT_EQ(journal.pass_over(prefix()), std::nullopt);
+  journal.training(1);
+  journal.ended();
+  EXPECT_THAT(files.operations(), ::testing::IsEmpty());
+  journal.begin();
+  journal.ended();
+  const size_t before = files.operations().size();
+  journal.mark(7);
+  journal.ended(std::make_exception_ptr(InternalError("late")));
+  EXPECT_EQ(files.operations().size(), before);
+}
+
+TEST_F(RunJournalTest, AFullDiskIsLoggedOnceAndCostsNothingButLines) {
+  const auto journal = begin();
+  const LogRecorder log;
+  files.fail_writes_after(0);
+  journal->initialised(0);
+  journal->training(1);
+  for (int i = 0; i < 10; ++i) journal->mark(i);
+  const std::string lines = log.text(LogLevel::kWarning);
+  EXPECT_THAT(lines, HasSubstr("cannot be written, which is tried again; the training goes on"));
+  EXPECT_EQ(lines.find("cannot be written"), lines.rfind("cannot be written"));
+  files.heal();
+  journal->mark(20);
+  EXPECT_EQ(on_disk().sums().step, 20);
+  EXPECT_EQ(on_disk(), parse_run_journal(text()).history);
+  EXPECT_EQ(parse_run_journal(text()).damaged_lines, 0);
+}
+
+TEST_F(RunJournalTest, EveryFailureLeavesAJournal) {
+  die_after(prefix());
+  const size_t before = files.operations().size();
+  die_after(prefix());
+  const auto count = static_cast<int>(files.operations().size() - before);
+  ASSERT_GT(count, 5);
+  for (int n = 0; n < count; ++n) {
+    for (const auto fault : {testing::FaultyFileSystem::Fault::kOnce, testing::FaultyFileSystem::Fault::kForGood}) {
+      put("");
+      die_after(prefix());
+      files.fail_operation(n, fault);
+      die_after(prefix());
+      files.heal();
+      EXPECT_GE(on_disk().sums().runs, 1) << n;
+      EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100") >= 1, true) << n;
+    }
+  }
+}
+
+TEST_F(RunJournalTest, AChiefWhoseDirectoryWasTakenDoesNotReplaceIt) {
+  DirectoryLock lock(directory.path(), {.clock = &clock});
+  OwnerRecord other = read_owner(FileSystem::real(), directory.path()).value();
+  other.token = std::string(32, '7');
+  write_owner(FileSystem::real(), directory.path(), other);
+  EXPECT_THROW(begin(), DirectoryTakenError);
+  EXPECT_FALSE(FileSystem::real().exists(path()));
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,71 @@
+#include "longhaul/train/monitored/coordinated_session.h"
+
+#include "longhaul/base/log.h"
+#include "longhaul/train/coordination/lost_session.h"
+#include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/hooks/hook_call.h"
+#include "longhaul/train/input/queue_runner.h"
+
+namespace longhaul {
+namespace {
+
+Coordinator make_coordinator(const Coordinator& parent) {
+  return parent.child({.clean_stop = [](const std::exception_ptr&) { return false; }, .clock = &parent.clock()});
+}
+
+}  // namespace
+
+CoordinatedSession::CoordinatedSession(std::shared_ptr<Session> session, const SessionRunHooks& hooks,
+                                       const Coordinator& parent, Seconds stop_grace)
+    : session_(std::move(session)),
+      hooks_(hooks),
+      coord_(make_coordinator(parent)),
+      stop_grace_(stop_grace),
+      runs_(session_, hooks_) {}
+
+CoordinatedSession::~CoordinatedSession() {
+  if (const std::exception_ptr error = close()) {
+    log_error("a thread of a session that was given up had an error: {}", message_of(error));
+  }
+}
+
+void CoordinatedSession::start() {
+  if (!queue_runners(session_->graph()).empty()) start_queue_runners(session_, coord_);
+  for (const auto& hook : hooks_) {
+    call_hook(*hook, "after_create_session", [&] { hook->after_create_session(*session_, coord_); });
+  }
+}
+
+std::exception_ptr CoordinatedSession::cause_of(std::exception_ptr error) const {
+  if (is_lost_session(error)) return error;
+  const std::exception_ptr reported = reported_error();
+  return is_lost_session(reported) ? reported : error;
+}
+
+void CoordinatedSession::end_hooks() {
+  Teardown end;
+  for (const auto& hook : hooks_) {
+    end.step("the hooks", [&] { call_hook(*hook, "end", [&] { hook->end(*session_); }); });
+  }
+  end.raise_error();
+}
+
+std::exception_ptr CoordinatedSession::close() {
+  if (closed_) return nullptr;
+  closed_ = true;
+  std::exception_ptr error;
+  try {
+    coord_.request_stop();
+    coord_.join({.stop_grace = stop_grace_, .ignore_live_threads = true});
+  } catch (...) {
+    error = std::current_exception();
+  }
+  try {
+    session_->close();
+  } catch (const std::exception& close_error) {
+    log_warning("a session could not be closed: {}", close_error.what());
+  }
+  return error;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "longhaul/train/hooks/session_run_hook.h"
+
+namespace longhaul {
+
+// Makes the runs of one session with what its hooks want of them: one run for the caller and all hooks. The first run
+// of a kind (the same fetches and feeds wanted, in the same words) is compiled for all that follow; those with run
+// options or metadata of their own go through Session::run(). One thread at a time.
+class HookedSession {
+ public:
+  HookedSession(std::shared_ptr<Session> session, SessionRunHooks hooks);
+
+  Session& session() const { return *session_; }
+
+  // The results of the caller's own fetches. `metadata` may be null, `feed_values` empty: see SessionRunContext.
+  // FailedPreconditionError: "Run called even after should_stop requested"; "Same tensor is fed" by two hooks, or by
+  // a hook and the caller.
+  std::vector<Tensor> run(const SessionRunArgs& args, std::span<const Tensor* const> feed_values = {},
+                          proto::RunMetadata* metadata = nullptr);
+
+  bool stop_requested() const { return stop_requested_; }  // by a hook, also in a run that failed
+
+ private:
+  struct Compiled {
+    std::vector<std::vector<Fetch>> fetches, feeds;  // of each part
+    std::vector<size_t> first_results;
+    Callable callable;
+  };
+
+  std::vector<Tensor> run_with_hooks(SessionRunContext& context, std::span<const Tensor* const> feed_values,
+                                     proto::RunMetadata* metadata);
+  void ask_hooks(SessionRunContext& context);
+  RunOptions merged_options() const;
+  std::vector<Fetch> merge_fetches();  // sets first_results_
+  Feeds merged_feeds() const;
+  void check_feeds() const;
+  const Compiled& compiled();
+  Compiled compile();
+  bool is_of_this_kind(const Compiled& compiled) const;
+  std::vector<Tensor> run_compiled(std::span<const Tensor* const> feed_values);
+  void tell_hooks(SessionRunContext& context, std::span<const Tensor> results, const RunOptions& options,
+                  const proto::RunMetadata* metadata);
+
+  const std::shared_ptr<Session> session_;
+  const SessionRunHooks hooks_;
+  const SessionRunArgs nothing_;
+  std::vector<Compiled> compiled_;  // used last comes first
+  bool stop_requested_ = false;
+
+  // Of the run under way; members so that their memory is used again.
+  std::vector<const SessionRunArgs*> parts_;  // the caller's, then each hook's
+  std::vector<const Tensor*> feed_values_;
+  std::vector<size_t> first_results_;  // where each part's are; parts that want the same share them
+};
+
+}  // namespace longhaul

@@ -1,0 +1,282 @@
+#include "longhaul/train/monitored/monitored_session.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/train/coordination/lost_session.h"
+#include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/hooks/hook_call.h"
+#include "longhaul/train/signals/preemption.h"
+
+namespace longhaul {
+namespace {
+
+MonitoredSessionOptions with_creator(MonitoredSessionOptions options) {
+  if (!options.session_creator) {
+    options.session_creator =
+        std::make_shared<ChiefSessionCreator>(ChiefSessionCreatorOptions{.coordinator = options.coordinator});
+  }
+  return options;
+}
+
+MonitoredSessionOptions with_creator(SingularMonitoredSessionOptions options) {
+  return {.session_creator = std::make_shared<ChiefSessionCreator>(
+              ChiefSessionCreatorOptions{.graph = options.graph,
+                                         .scaffold = options.scaffold,
+                                         .master = options.master,
+                                         .config = options.config,
+                                         .checkpoint_dir = options.checkpoint_dir,
+                                         .checkpoint_filename_with_path = options.checkpoint_filename_with_path,
+                                         .files = options.files,
+                                         .coordinator = options.coordinator}),
+          .hooks = options.hooks,
+          .stop_grace_period_secs = options.stop_grace_period_secs,
+          .coordinator = options.coordinator};
+}
+
+// What `body` throws; null: it ends well.
+template <typename Body>
+std::exception_ptr error_of(const Body& body) {
+  try {
+    body();
+  } catch (const OutOfRangeError& end) {
+    log_info("the training has come to the end of its input: {}", end.what());
+  } catch (const StopIteration& stop) {
+    log_info("the training stops: {}", stop.what());
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+MonitoredSession::MonitoredSession(MonitoredSessionOptions options)
+    : MonitoredSession(with_creator(std::move(options)), Recovery::kReplaceLost) {}
+
+MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery recovery)
+    : options_(std::move(options)),
+      stops_(options_.coordinator.child({.clock = &options_.coordinator.clock()})),
+      recovers_(recovery == Recovery::kReplaceLost),
+      graph_(options_.session_creator->graph()),
+      graph_was_finalized_(graph_.finalized()),
+      restarts_(options_.restart, stops_) {
+  if (options_.preemption != nullptr) preempted_ = options_.preemption->stops(options_.coordinator);
+  try {
+    lock_directory();
+    begin_hooks();
+    if (const std::exception_ptr error = try_to_create()) replace(error);
+  } catch (...) {
+    std::rethrow_exception(shut_down(std::current_exception()));
+  }
+}
+
+MonitoredSession::~MonitoredSession() {
+  if (closed_) return;
+  const auto not_closed = std::make_exception_ptr(AbortedError("a monitored session was not closed"));
+  const std::exception_ptr error = shut_down(not_closed);
+  if (error == not_closed) return;
+  log_error("a monitored session that was not closed had an error: {}", message_of(error));
+}
+
+void MonitoredSession::lock_directory() {
+  if (options_.locked_directory.empty()) return;
+  lock_ = std::make_unique<ChiefLock>(options_.locked_directory, options_.lock,
+                                      [stops = stops_](const std::exception_ptr& error) { stops.request_stop(error); });
+}
+
+void MonitoredSession::begin_hooks() {
+  for (const auto& hook : options_.hooks) {
+    if (!hook) throw InvalidArgumentError("a null pointer is among the hooks");
+    call_hook(*hook, "begin", [&] { hook->begin(graph_); });
+  }
+}
+
+// Null also when a stop has ended what was waited for: there is no session then.
+std::exception_ptr MonitoredSession::try_to_create() {
+  try {
+    auto session = std::make_unique<CoordinatedSession>(options_.session_creator->create_session(), options_.hooks,
+                                                        stops_, options_.stop_grace_period_secs);
+    session->start();
+    current_ = std::move(session);
+    restarts_.session_begins();
+  } catch (const CancelledError& error) {
+    if (!stops_.should_stop()) return std::current_exception();
+    log_info("the training stops before it has a session: {}", error.what());
+  } catch (...) {
+    return std::current_exception();
+  }
+  return nullptr;
+}
+
+// Without a current session, `cause` is why none could be made.
+bool MonitoredSession::may_replace(const std::exception_ptr& cause) const {
+  return recovers_ && (current_ ? is_lost_session(cause) : may_be_made_later(cause));
+}
+
+// There is another session afterwards, or none because a stop was requested. Throws what stands against it.
+void MonitoredSession::replace(std::exception_ptr cause) {
+  while (cause) {
+    if (!may_replace(cause)) std::rethrow_exception(cause);
+    close_lost();
+    if (!restarts_.session_lost(message_of(cause))) std::rethrow_exception(cause);
+    if (!restarts_.wait_for_next()) return;
+    cause = try_to_create();
+  }
+}
+
+void MonitoredSession::close_lost() {
+  const auto lost = std::move(current_);
+  const std::exception_ptr error = lost ? lost->close() : nullptr;
+  if (error && !may_be_made_later(error)) std::rethrow_exception(error);
+}
+
+CoordinatedSession& MonitoredSession::open_session() const {
+  if (current_) return *current_;
+  if (!closed_ && stops_.should_stop()) throw StopIteration("a stop was requested before there was a session");
+  throw FailedPreconditionError("Session is already closed.");
+}
+
+template <typename Attempt>
+auto MonitoredSession::with_session(const Attempt& attempt) {
+  if (hook_stop_) throw FailedPreconditionError("Run called even after should_stop requested.");
+  while (true) {
+    if (lock_) lock_->raise_if_lost();
+    CoordinatedSession& session = open_session();
+    std::exception_ptr cause;
+    try {
+      return attempt(session);
+    } catch (const StopIteration&) {
+      throw;
+    } catch (...) {
+      cause = session.cause_of(std::current_exception());
+    }
+    hook_stop_ |= session.stop_requested();
+    replace(cause);
+  }
+}
+
+std::vector<Tensor> MonitoredSession::run_args(const SessionRunArgs& args, std::span<const Tensor* const> feed_values,
+                                               proto::RunMetadata* metadata) {
+  return with_session([&](CoordinatedSession& session) { return session.run(args, feed_values, metadata); });
+}
+
+std::vector<Tensor> MonitoredSession::run_fetches(const Feeds& feeds, const RunOptions& options,
+                                                  proto::RunMetadata* metadata) {
+  args_.feeds = feeds;
+  args_.options = options;
+  std::vector<Tensor> results = run_args(args_, {}, metadata);
+  args_.feeds.clear();
+  return results;
+}
+
+Tensor MonitoredSession::run(const Fetch& fetch, const Feeds& feeds, const RunOptions& options,
+                             proto::RunMetadata* metadata) {
+  args_.fetches.assign(1, fetch);
+  return std::move(run_fetches(feeds, options, metadata)[0]);
+}
+
+std::vector<Tensor> MonitoredSession::run(const std::vector<Fetch>& fetches, const Feeds& feeds,
+                                          const RunOptions& options, proto::RunMetadata* metadata) {
+  args_.fetches = fetches;
+  return run_fetches(feeds, options, metadata);
+}
+
+MonitoredCallable MonitoredSession::make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds) {
+  return make_callable(std::vector<Fetch>{fetch}, feeds);
+}
+
+MonitoredCallable MonitoredSession::make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds) {
+  return MonitoredCallable(*this, fetches, feeds);
+}
+
+void MonitoredSession::do_step(const std::function<void(StepContext&)>& step_fn) {
+  with_session([&](CoordinatedSession& session) {
+    StepContext context(session);
+    step_fn(context);
+  });
+}
+
+bool MonitoredSession::should_stop() {
+  if (!current_ || hook_stop_ || current_->stop_requested() || stops_.should_stop()) return true;
+  if (!current_->threads_should_stop()) return false;
+  const std::exception_ptr error = current_->reported_error();
+  if (!may_replace(error)) return true;
+  replace(error);
+  return current_ == nullptr;
+}
+
+void MonitoredSession::monitor(const std::function<void()>& body) {
+  std::exception_ptr error = error_of(body);
+  if (!closed_) return finish(error);
+  if (!error) throw FailedPreconditionError("Session is already closed.");
+  std::rethrow_exception(error);
+}
+
+void MonitoredSession::close() {
+  if (!closed_) finish(nullptr);
+}
+
+void MonitoredSession::finish(std::exception_ptr error) {
+  Teardown end(error);
+  if (!error && !stops_.reported_error() && current_) end.step("the hooks", [&] { current_->end_hooks(); });
+  if (const std::exception_ptr first = shut_down(end.error())) std::rethrow_exception(first);
+}
+
+// Returns the error that is to come out. What a thread has reported outranks `error`, which may be what followed from
+// it, and the loss of the directory all. The lock comes last: until then nobody else writes there.
+std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) {
+  closed_ = true;
+  std::exception_ptr of_thread;
+  Teardown closing;
+  closing.step("the session", [&] { of_thread = close_current(); });
+  Teardown end(stops_.reported_error());
+  for (const std::exception_ptr& each : {of_thread, error, closing.error()}) {
+    if (each) end.step("the training", [&] { std::rethrow_exception(each); });
+  }
+  end.step("the graph", [&] {
+    if (!graph_was_finalized_) graph_.unfinalize();
+  });
+  end.step("the training", [&] {
+    if (options_.ended) options_.ended(end.error());
+  });
+  end.step("the lock", [&] { lock_.reset(); });
+  return end.error();
+}
+
+// Returns the error that a thread has reported and that somebody should know.
+std::exception_ptr MonitoredSession::close_current() {
+  const auto session = std::move(current_);
+  const std::exception_ptr error = session ? session->close() : nullptr;
+  if (!may_replace(error)) return error;
+  log_warning("a thread has reported that the session was lost, which is closed now: {}", message_of(error));
+  return nullptr;
+}
+
+MonitoredCallable::MonitoredCallable(MonitoredSession& session, const std::vector<Fetch>& fetches,
+                                     const std::vector<Fetch>& feeds)
+    : session_(&session) {
+  const auto resolved = [&](const Fetch& fetch) {
+    const Fetch::Target target = fetch.resolve(session.graph());
+    return target.is_operation() ? Fetch(target.op) : Fetch(target.output());
+  };
+  for (const Fetch& fetch : fetches) args_.fetches.push_back(resolved(fetch));
+  for (const Fetch& feed : feeds) args_.feeds.emplace_back(resolved(feed), Tensor());
+}
+
+std::vector<Tensor> MonitoredCallable::call(std::span<const Tensor* const> feeds) {
+  if (feeds.size() != args_.feeds.size()) {
+    throw InvalidArgumentError(
+        fmt::format("this callable takes {} feeds, and was given {}", args_.feeds.size(), feeds.size()));
+  }
+  return session_->run_args(args_, feeds, nullptr);
+}
+
+SingularMonitoredSession::SingularMonitoredSession(SingularMonitoredSessionOptions options)
+    : MonitoredSession(with_creator(std::move(options)), Recovery::kNone) {}
+
+Session* SingularMonitoredSession::raw_session() const {
+  return current() != nullptr ? &current()->session() : nullptr;
+}
+
+}  // namespace longhaul

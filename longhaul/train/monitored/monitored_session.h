@@ -1,0 +1,203 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "longhaul/train/coordination/chief_lock.h"
+#include "longhaul/train/coordination/restarts.h"
+#include "longhaul/train/monitored/step_context.h"
+#include "longhaul/train/sessions/session_creator.h"
+#include "longhaul/train/signals/write_signals.h"
+
+namespace longhaul {
+
+class MonitoredCallable;
+class Preemption;
+
+struct MonitoredSessionOptions {
+  std::shared_ptr<SessionCreator> session_creator;  // nullptr: a ChiefSessionCreator with the defaults
+  SessionRunHooks hooks;
+  Seconds stop_grace_period_secs{120};  // how long the session's threads may take to stop
+  RestartOptions restart;               // when the session is lost
+  // The program's own: a stop of it, from any thread, ends the training after the run under way (StopSignals), and
+  // stops the session's threads and the hooks that wait: a run that waits for a queue which they fill finds it closed.
+  // Its clock measures the waits. Errors that are reported to it are the program's to look at.
+  Coordinator coordinator{};
+  Preemption* preemption = nullptr;  // which stops the coordinator (train/signals/preemption.h); nullptr: without
+  // Locked before the hooks begin, until the session is closed, so that a second chief is refused
+  // (io/directory_lock.h); empty: none is. When it is taken over, the session stops, and the DirectoryTakenError comes
+  // out.
+  std::string locked_directory;
+  DirectoryLockOptions lock{};
+  // Called once, when all has ended but the lock: with the error that comes out, or null; with an AbortedError where
+  // nobody has closed the session.
+  std::function<void(const std::exception_ptr& error)> ended = {};
+};
+
+// A session that is made ready by itself, whose runs hooks extend, and which is replaced when it is lost.
+//
+//   MonitoredSession session({.hooks = {std::make_shared<StopAtStepHook>(1000)}});
+//   session.monitor([&] {
+//     while (!session.should_stop()) session.run(train_op);
+//   });
+//
+// The constructor has the hooks begin, makes a session by the creator, which finalizes the graph, starts the queue
+// runners of the graph's collection, and tells the hooks of the session. When a call fails by a lost session
+// (is_lost_session(), also of an error that one of the session's threads has reported), the session is closed, another
+// one is made, after a pause, and the call is repeated from its beginning: so what the program does between two calls
+// is not undone. Any other error comes out.
+//
+// One thread at a time, and neither from a hook nor from a step function, which have what they need. Threads that work
+// beside it use the session that hooks are given.
+class MonitoredSession {
+ public:
+  // InvalidArgumentError: a hook that is none. DirectoryTakenError: the directory to lock has a chief. Throws what
+  // hooks and the creator throw, and the error of the last session that was lost when no more may be made. A stop while
+  // the first session is waited for is no error: there is none then, and should_stop() is true.
+  explicit MonitoredSession(MonitoredSessionOptions options = {});
+
+  // Closes without a last word to the hooks: what nobody closed has not ended well.
+  ~MonitoredSession();
+  MonitoredSession(const MonitoredSession&) = delete;
+  MonitoredSession& operator=(const MonitoredSession&) = delete;
+
+  // Calls `body`, then closes. An OutOfRangeError, the end of the input, and a StopIteration end the body well; any
+  // other error of it is thrown in the end, and the hooks' end() is not called. The error of a thread outranks the
+  // body's. FailedPreconditionError: "Session is already closed" by the body.
+  void monitor(const std::function<void()>& body);
+
+  // Session::run() with the hooks. Throws what the run and the hooks throw; of a hook's error, the message says which
+  // hook and which call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop
+  // requested"); "Same tensor is fed" by a hook and somebody else; closed. StopIteration: there is no session, because
+  // a stop was requested before there was one, or another. DirectoryTakenError: the locked directory is another's now.
+  // Where the session is lost in a run in which a hook requests a stop, the run is repeated, and is the last.
+  Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
+             proto::RunMetadata* metadata = nullptr);
+  std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
+                          proto::RunMetadata* metadata = nullptr);
+
+  // As Session's: prepares a run for many calls, here with the hooks.
+  MonitoredCallable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});
+  MonitoredCallable make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds = {});
+
+  // Calls `step_fn` with a StepContext and returns what it returns. When the session is lost within it, all of it is
+  // repeated.
+  template <typename StepFn>
+    requires std::invocable<StepFn&, StepContext&>
+  auto run_step_fn(StepFn&& step_fn);
+
+  // True: a stop was requested, by a hook, a thread or the options' coordinator; or there is no session, because it is
+  // closed, or lost for good; or the locked directory is another's. Where a thread has reported that the session is
+  // lost, it is replaced first; throws what run() does then.
+  bool should_stop();
+
+  // The hooks' end(), each whatever the others threw; then stops the session's threads, closes the session, and lets
+  // the graph be changed again, if it could be before. Throws what the hooks throw, and the error that a thread has
+  // reported, except that the session is lost, which only SingularMonitoredSession minds. Twice is fine.
+  void close();
+
+  Graph& graph() const { return graph_; }
+
+ protected:
+  enum class Recovery { kReplaceLost, kNone };
+  MonitoredSession(MonitoredSessionOptions options, Recovery recovery);
+  CoordinatedSession* current() const { return current_.get(); }
+
+ private:
+  friend class MonitoredCallable;
+
+  void lock_directory();
+  void begin_hooks();
+  std::exception_ptr try_to_create();
+  bool may_replace(const std::exception_ptr& cause) const;
+  void replace(std::exception_ptr cause);
+  void close_lost();
+  CoordinatedSession& open_session() const;
+  template <typename Attempt>
+  auto with_session(const Attempt& attempt);
+  std::vector<Tensor> run_args(const SessionRunArgs& args, std::span<const Tensor* const> feed_values,
+                               proto::RunMetadata* metadata);
+  std::vector<Tensor> run_fetches(const Feeds& feeds, const RunOptions& options, proto::RunMetadata* metadata);
+  void do_step(const std::function<void(StepContext&)>& step_fn);
+  void finish(std::exception_ptr error);
+  std::exception_ptr shut_down(const std::exception_ptr& error);
+  std::exception_ptr close_current();
+
+  const WriteSignals write_signals_;
+  const MonitoredSessionOptions options_;
+  const Coordinator stops_;  // a child of the program's, the parent of each session's; its error: of a lost directory
+  const bool recovers_;
+  Graph& graph_;
+  const bool graph_was_finalized_;
+  Restarts restarts_;
+  std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
+  std::unique_ptr<ChiefLock> lock_;               // null: without, or closed
+  std::unique_ptr<CoordinatedSession> current_;   // null: lost and not replaced, or closed
+  bool hook_stop_ = false;                        // requested in a run that failed
+  bool closed_ = false;
+  SessionRunArgs args_;  // of the run under way; a member so that its memory is used again
+};
+
+// What MonitoredSession::make_callable() returns; a value to copy. It belongs to that session, and to its thread.
+class MonitoredCallable {
+ public:
+  // One argument for each feed that was named, one result for each fetch.
+  template <typename... Ts>
+    requires(std::is_convertible_v<const Ts&, const Tensor&> && ...)
+  std::vector<Tensor> operator()(const Ts&... feeds) {
+    const std::array<const Tensor*, sizeof...(Ts)> pointers{&static_cast<const Tensor&>(feeds)...};
+    return call(pointers);
+  }
+  std::vector<Tensor> call(std::span<const Tensor* const> feeds);
+
+ private:
+  friend class MonitoredSession;
+  MonitoredCallable(MonitoredSession& session, const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds);
+
+  MonitoredSession* session_;
+  SessionRunArgs args_;
+};
+
+struct SingularMonitoredSessionOptions {
+  Graph* graph = nullptr;  // nullptr: the default graph
+  SessionRunHooks hooks;
+  std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
+  std::string master;
+  SessionOptions config;
+  std::string checkpoint_dir;                 // where to recover from, or
+  std::string checkpoint_filename_with_path;  // this one
+  Seconds stop_grace_period_secs{120};
+  FileSystem* files = &FileSystem::real();
+  Coordinator coordinator{};  // see MonitoredSessionOptions
+};
+
+// A monitored session that is not replaced when it is lost: the error comes out.
+class SingularMonitoredSession : public MonitoredSession {
+ public:
+  explicit SingularMonitoredSession(SingularMonitoredSessionOptions options = {});
+
+  Session* raw_session() const;  // nullptr: closed
+};
+
+template <typename StepFn>
+  requires std::invocable<StepFn&, StepContext&>
+auto MonitoredSession::run_step_fn(StepFn&& step_fn) {
+  using Result = std::invoke_result_t<StepFn&, StepContext&>;
+  if constexpr (std::is_void_v<Result>) {
+    do_step([&](StepContext& context) { step_fn(context); });
+  } else {
+    std::optional<std::decay_t<Result>> result;
+    do_step([&](StepContext& context) { result.emplace(step_fn(context)); });
+    return *std::move(result);
+  }
+}
+
+}  // namespace longhaul

@@ -1,0 +1,230 @@
+#include "longhaul/train/monitored/monitored_training_session.h"
+
+#include "longhaul/base/log.h"
+#include "longhaul/io/canonical_directory.h"
+#include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/hooks/checkpoint_saver_hook.h"
+#include "longhaul/train/hooks/journal_hook.h"
+#include "longhaul/train/hooks/step_counter_hook.h"
+#include "longhaul/train/hooks/summary_saver_hook.h"
+#include "longhaul/train/signals/preemption.h"
+
+namespace longhaul {
+namespace {
+
+TimerInterval interval_of(const Setting<Seconds>& secs, const Setting<int64_t>& steps,
+                          const TimerInterval& by_default) {
+  if (secs.is_default() && steps.is_default()) return by_default;
+  TimerInterval interval;
+  if (secs.has_value() && secs.value() > Seconds{0}) interval.every_secs = secs.value();
+  if (steps.has_value() && steps.value() > 0) interval.every_steps = steps.value();
+  return interval;
+}
+
+bool is_auto(const Setting<SaveInterval>& secs) {
+  return secs.has_value() && secs.value().is_auto();
+}
+
+// Under kAuto the interval is chosen after the first save.
+Setting<Seconds> first_seconds(const Setting<SaveInterval>& secs) {
+  if (secs.is_default()) return kUseDefault;
+  if (secs.is_none()) return kNone;
+  return is_auto(secs) ? kShortestAutoInterval : secs.value().seconds();
+}
+
+TimerInterval checkpoint_interval(const MonitoredTrainingSessionOptions& options) {
+  return interval_of(first_seconds(options.save_checkpoint_secs), options.save_checkpoint_steps,
+                     {.every_secs = Seconds{600}});
+}
+
+bool is_on(const TimerInterval& interval) {
+  return interval.every_secs || interval.every_steps;
+}
+
+bool takes_checkpoints(const MonitoredTrainingSessionOptions& options) {
+  return options.is_chief && !options.checkpoint_dir.empty() && is_on(checkpoint_interval(options));
+}
+
+// Lists the hooks of the chief, in the order in which they are called.
+class ChiefHooks {
+ public:
+  ChiefHooks(const MonitoredTrainingSessionOptions& options, std::shared_ptr<Scaffold> scaffold,
+             std::shared_ptr<RunJournal> journal, std::shared_ptr<CheckpointMirror> mirror)
+      : options_(options),
+        scaffold_(std::move(scaffold)),
+        journal_(std::move(journal)),
+        mirror_(std::move(mirror)),
+        summary_dir_(absolute_directory(options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir)),
+        summaries_(interval_of(options.save_summaries_secs, options.save_summaries_steps, {.every_steps = 100})),
+        checkpoints_(checkpoint_interval(options)) {}
+
+  SessionRunHooks list() const {
+    SessionRunHooks hooks = options_.chief_only_hooks;
+    if (!summary_dir_.empty() && options_.log_step_count_steps > 0) hooks.push_back(step_counter());
+    if (!summary_dir_.empty() && is_on(summaries_)) hooks.push_back(summary_saver());
+    if (takes_checkpoints(options_)) hooks.push_back(checkpoint_saver());
+    if (journal_) hooks.push_back(journal_hook());
+    hooks.insert(hooks.end(), options_.hooks.begin(), options_.hooks.end());
+    return hooks;
+  }
+
+ private:
+  std::shared_ptr<SessionRunHook> step_counter() const {
+    return std::make_shared<StepCounterHook>(StepCounterHookOptions{.every_n_steps = options_.log_step_count_steps,
+                                                                    .output_dir = summary_dir_,
+                                                                    .write_start = !is_on(summaries_),
+                                                                    .files = options_.files,
+                                                                    .clock = &options_.coordinator.clock()});
+  }
+  std::shared_ptr<SessionRunHook> summary_saver() const {
+    return std::make_shared<SummarySaverHook>(SummarySaverHookOptions{.save_steps = summaries_.every_steps,
+                                                                      .save_secs = summaries_.every_secs,
+                                                                      .output_dir = summary_dir_,
+                                                                      .scaffold = scaffold_,
+                                                                      .files = options_.files,
+                                                                      .clock = &options_.coordinator.clock()});
+  }
+  std::shared_ptr<SessionRunHook> checkpoint_saver() const {
+    return std::make_shared<CheckpointSaverHook>(
+        CheckpointSaverHookOptions{.checkpoint_dir = options_.checkpoint_dir,
+                                   .save_secs = checkpoints_.every_secs,
+                                   .save_steps = checkpoints_.every_steps,
+                                   .scaffold = scaffold_,
+                                   .saves = options_.saves,
+                                   .journal = journal_,
+                                   .mirror = mirror_,
+                                   .chooses_interval = is_auto(options_.save_checkpoint_secs),
+                                   .preemption = options_.preemption,
+                                   .files = options_.files,
+                                   .clock = &options_.coordinator.clock()});
+  }
+
+  std::shared_ptr<SessionRunHook> journal_hook() const {
+    return std::make_shared<JournalHook>(JournalHookOptions{.journal = journal_,
+                                                            .output_dir = is_on(summaries_) ? summary_dir_ : "",
+                                                            .coordinator = options_.coordinator,
+                                                            .files = options_.files});
+  }
+
+  const MonitoredTrainingSessionOptions& options_;
+  const std::shared_ptr<Scaffold> scaffold_;
+  const std::shared_ptr<RunJournal> journal_;  // nullptr: none
+  const std::shared_ptr<CheckpointMirror> mirror_;
+  const std::string summary_dir_;
+  const TimerInterval summaries_, checkpoints_;
+};
+
+std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
+                                             const std::shared_ptr<Scaffold>& scaffold,
+                                             const std::shared_ptr<RunJournal>& journal) {
+  if (!options.is_chief) {
+    return std::make_shared<WorkerSessionCreator>(WorkerSessionCreatorOptions{.graph = options.graph,
+                                                                              .scaffold = scaffold,
+                                                                              .master = options.master,
+                                                                              .config = options.config,
+                                                                              .max_wait_secs = options.max_wait_secs,
+                                                                              .coordinator = options.coordinator});
+  }
+  return std::make_shared<ChiefSessionCreator>(
+      ChiefSessionCreatorOptions{.graph = options.graph,
+                                 .scaffold = scaffold,
+                                 .master = options.master,
+                                 .config = options.config,
+                                 .checkpoint_dir = options.checkpoint_dir,
+                                 .mirror_dir = options.mirror.directory,
+                                 .mirror_patience = options.mirror.patience_at_start,
+                                 .search_directory = options.search_directory,
+                                 .journal = journal,
+                                 .files = options.files,
+                                 .coordinator = options.coordinator});
+}
+
+// nullptr: there is to be none. It is for a chief that has the directory locked.
+std::shared_ptr<RunJournal> make_journal(const MonitoredTrainingSessionOptions& options) {
+  const bool has_lock = takes_checkpoints(options) && options.lock_checkpoint_dir;
+  if (!has_lock || !options.keep_journal) return nullptr;
+  return std::make_shared<RunJournal>(
+      absolute_directory(options.checkpoint_dir),
+      RunJournalOptions{.pass_over_crashing_checkpoints = options.pass_over_crashing_checkpoints,
+                        .files = options.files,
+                        .clock = &options.coordinator.clock()});
+}
+
+// nullptr: there is to be none.
+std::shared_ptr<CheckpointMirror> make_mirror(const MonitoredTrainingSessionOptions& options) {
+  if (!takes_checkpoints(options) || options.mirror.directory.empty()) return nullptr;
+  return std::make_shared<CheckpointMirror>(options.checkpoint_dir, options.mirror, *options.files,
+                                            options.coordinator.clock());
+}
+
+// Closes both, whatever fails: the mirror waits for its last checkpoint no longer than a preemption leaves. The hook
+// that saves has closed it already if it has come to its end.
+void end_training(CheckpointMirror* mirror, RunJournal* journal, const SaveAttempts& saves,
+                  const Preemption* preemption, const std::exception_ptr& error) {
+  Teardown end(error);
+  end.step("the mirror", [&] {
+    if (mirror != nullptr) mirror->close(preemption != nullptr ? preemption->time_left() : std::nullopt);
+  });
+  end.step("the journal", [&] {
+    const bool is_disturbed = end.error() && saves.status().consecutive_failures > 0;
+    if (journal != nullptr) journal->ended(end.error(), is_disturbed);
+  });
+  if (!error) end.raise_error();
+}
+
+MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& options,
+                                        const std::shared_ptr<RunJournal>& journal,
+                                        const std::shared_ptr<CheckpointMirror>& mirror) {
+  const auto scaffold =
+      options.scaffold
+          ? options.scaffold
+          : std::make_shared<Scaffold>(ScaffoldOptions{.files = options.files, .clock = &options.coordinator.clock()});
+  MonitoredSessionOptions made{.session_creator = make_creator(options, scaffold, journal),
+                               .hooks = options.hooks,
+                               .stop_grace_period_secs = options.stop_grace_period_secs,
+                               .restart = options.restart,
+                               .coordinator = options.coordinator,
+                               .preemption = options.preemption};
+  if (!options.is_chief) return made;
+  made.hooks = ChiefHooks(options, scaffold, journal, mirror).list();
+  if (options.lock_checkpoint_dir && takes_checkpoints(options)) {
+    made.locked_directory = absolute_directory(options.checkpoint_dir);
+    made.lock = {.files = options.files,
+                 .clock = &options.coordinator.clock(),
+                 .limit = options.lock_limit_secs,
+                 .use_flock = options.lock_with_flock};
+  }
+  return made;
+}
+
+}  // namespace
+
+MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
+  if (options.is_chief && options.checkpoint_dir.empty() && !options.mirror.directory.empty()) {
+    throw InvalidArgumentError("a mirror has nothing to mirror without a checkpoint_dir: " + options.mirror.directory);
+  }
+  if (options.is_chief && options.checkpoint_dir.empty() && is_on(checkpoint_interval(options))) {
+    log_warning(
+        "a monitored training without a checkpoint_dir takes no checkpoints, and a restart begins anew. Pass "
+        ".checkpoint_dir = \"runs/NAME\", or where that is meant .save_checkpoint_secs = kNone");
+  }
+  MonitoredTrainingSessionOptions used = options;
+  if (!used.saves) {
+    used.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &options.coordinator.clock()});
+  }
+  const std::shared_ptr<RunJournal> journal = make_journal(used);
+  const std::shared_ptr<CheckpointMirror> mirror = make_mirror(used);
+  MonitoredSessionOptions made = session_options(used, journal, mirror);
+  made.ended = [journal, mirror, saves = used.saves, preemption = used.preemption](const std::exception_ptr& error) {
+    end_training(mirror.get(), journal.get(), *saves, preemption, error);
+  };
+  return made;
+}
+
+void monitored_training_session(const MonitoredTrainingSessionOptions& options,
+                                const std::function<void(MonitoredSession&)>& body) {
+  MonitoredSession session(monitored_session_options(options));
+  session.monitor([&] { body(session); });
+}
+
+}  // namespace longhaul

@@ -1,0 +1,160 @@
+#include "longhaul/train/reporting/weight_digest.h"
+
+#include <unistd.h>
+
+#include <atomic>
+
+#include "longhaul/io/crc64.h"
+#include "longhaul/session/snapshots.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/hooks/hook_fixture.h"
+#include "longhaul/train/hooks/weight_digest_hook.h"
+#include "longhaul/train/supervisor/weight_digest_service.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(WeightDigest, IsTheCrcOfNamesDtypesShapesAndBytesInTheOrderOfNames) {  // bytes put together by hand
+  const std::string zero(1, '\0');
+  const std::string bytes = "a" + zero + "int32" + zero + "[2]" + zero + std::string("\1\0\0\0\2\0\0\0", 8) +  //
+                            "b" + zero + "string" + zero + "[]" + zero + std::string("\2\0\0\0\0\0\0\0hi", 10);
+  EXPECT_EQ(weight_digest({{"b", Tensor::scalar("hi")}, {"a", Tensor::of<int32_t>({1, 2})}}),
+            fmt::format("crc64:{:016x}", crc64(bytes)));
+}
+
+TEST(WeightDigest, TellsNamesDtypesShapesAndValuesApart) {
+  const auto of = [](const std::string& name, Tensor value) { return weight_digest({{name, std::move(value)}}); };
+  const std::string digest = of("w", Tensor::of<float>({1, 2}));
+  EXPECT_EQ(of("w", Tensor::of<float>({1, 2})), digest);
+  EXPECT_NE(of("v", Tensor::of<float>({1, 2})), digest);
+  EXPECT_NE(of("w", Tensor::of<float>({1, 3})), digest);
+  EXPECT_NE(of("w", Tensor::of<float>({1, 2}).reshaped({2, 1})), digest);
+  EXPECT_NE(of("w", Tensor::of<int32_t>({0x3f800000, 0x40000000})), digest);
+  EXPECT_NE(of("w", Tensor::of<std::string>({"ab", ""})), of("w", Tensor::of<std::string>({"a", "b"})));
+}
+
+class WeightDigestHookTest : public HookTest {
+ protected:
+  // The steps of the digests in the events, and the texts.
+  std::vector<std::string> digests() {
+    writer->flush();
+    std::vector<std::string> found;
+    for (const proto::Event& event : events_in_directory(directory.path())) {
+      for (const auto& value : event.summary().value()) {
+        if (value.tag() != kWeightDigestTag) continue;
+        found.push_back(fmt::format("{} {}", event.step(), value.tensor().string_val(0)));
+      }
+    }
+    return found;
+  }
+  std::string expected(int64_t at) {
+    return fmt::format("{} {}", at, weight_digest({{"global_step", Tensor::scalar(at)}}));
+  }
+  WeightDigestHook hook{{.every_n_steps = 3, .summary_writer = writer}};
+};
+
+TEST_F(WeightDigestHookTest, WritesOneAfterEachStepThatIsDue) {
+  start(hook);
+  for (int i = 0; i < 7; ++i) train(hook);
+  hook.end(*session);
+  EXPECT_THAT(digests(), ElementsAre(expected(3), expected(6)));
+}
+
+TEST_F(WeightDigestHookTest, ATrainingThatGoesOnAtADueStepWritesThatOneAgain) {
+  set_step(6);
+  start(hook);
+  for (int i = 0; i < 3; ++i) train(hook);
+  hook.end(*session);
+  EXPECT_THAT(digests(), ElementsAre(expected(6), expected(9)));
+}
+
+TEST_F(WeightDigestHookTest, RunsThatMakeNoStepWriteNothing) {
+  set_step(5);
+  start(hook);
+  for (int i = 0; i < 3; ++i) run(hook, step);
+  train(hook);
+  for (int i = 0; i < 3; ++i) run(hook, step);
+  hook.end(*session);
+  EXPECT_THAT(digests(), ElementsAre(expected(6)));
+}
+
+// Counts the snapshots that are taken by way of its Snapshots.
+class CountingSession : public testing::ScriptedSession {
+ public:
+  using ScriptedSession::ScriptedSession;
+  std::shared_ptr<Snapshots> snapshots() override { return std::make_shared<Counting>(taken); }
+
+  int taken = 0;
+
+ private:
+  struct Counting : Snapshots {
+    explicit Counting(int& count) : taken(count) {}
+    std::vector<Tensor> take(Session& session, const std::vector<Fetch>& fetches) override {
+      ++taken;
+      return session.run(fetches, {}, {.snapshot = true});
+    }
+    void prepare(const std::function<bool()>&) override {}
+    uint64_t bytes_free() const override { return 0; }
+    int& taken;
+  };
+};
+
+TEST_F(WeightDigestHookTest, ItsSnapshotsAreTheSessionsOwnAndKeepToTheirLimit) {
+  CountingSession counting(graph);
+  counting.run(step.initializer());
+  WeightDigests digests(graph, step, writer);
+  digests.take(counting);
+  digests.take(counting);
+  EXPECT_TRUE(digests.finish());
+  EXPECT_EQ(counting.taken, 2);
+  EXPECT_EQ(counting.snapshot_runs(), 2);
+}
+
+// On which no file can be made until a test says so.
+class HangingFiles : public testing::FaultyFileSystem {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    while (hangs) ::usleep(1000);
+    return FaultyFileSystem::create(path, if_exists);
+  }
+  std::atomic<bool> hangs = true;
+};
+
+TEST_F(WeightDigestHookTest, EventFilesThatHangHoldUpNobodyForEver) {
+  set_step(0);
+  HangingFiles hanging;
+  std::atomic<bool> is_gone = false;  // with its own thread
+  std::shared_ptr<FileWriter> hung(new FileWriter(directory.path(), {.max_queue = 1, .files = &hanging}),
+                                   [&](FileWriter* used) {
+                                     delete used;
+                                     is_gone = true;
+                                   });
+  const LogRecorder log;
+  {
+    WeightDigests digests(graph, step, std::move(hung), Seconds{0.05});
+    for (int i = 0; i < 8; ++i) digests.take(*session);
+    EXPECT_FALSE(digests.finish());
+  }
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("there is no digest of the weights at step 0"));
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("are given up: do the event files hang?"));
+  EXPECT_FALSE(is_gone);
+  hanging.hangs = false;
+  for (int i = 0; i < 10'000 && !is_gone; ++i) ::usleep(1000);
+  EXPECT_TRUE(is_gone) << "the thread ends when it can";
+}
+
+TEST_F(WeightDigestHookTest, WrongOptionsAreRefused) {
+  EXPECT_THROW(WeightDigestHook({.every_n_steps = 0, .summary_writer = writer}), InvalidArgumentError);
+  EXPECT_THAT(error_of([] { WeightDigestHook({.every_n_steps = 1}); }), HasSubstr("nowhere to write"));
+}
+
+TEST_F(WeightDigestHookTest, AServiceNeedsASessionWhoseStepsCanBeWatched) {
+  const std::shared_ptr<Session> scripted = make_scripted_session(graph);
+  EXPECT_THROW(WeightDigestService(scripted, step, writer, 3), UnimplementedError);
+}
+
+}  // namespace
+}  // namespace longhaul

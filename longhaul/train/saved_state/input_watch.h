@@ -1,0 +1,36 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "longhaul/base/mutex.h"
+#include "longhaul/graph/graph.h"
+#include "longhaul/ops/input/data_position.h"
+#include "longhaul/tensor/tensor.h"
+#include "longhaul/train/saved_state/saver_graph.h"
+
+namespace longhaul {
+
+// Looks at what a saver saves for inputs (ops::load_batch) whose steps take batches and never advance: such a training
+// sees one batch all the time, and so does each restart. Any thread.
+class InputWatch {
+ public:
+  // What is to be saved of this step. Warns once of each input.
+  void look(const Graph& graph, const std::vector<SaverNodes::SavedTensor>& tensors, const std::vector<Tensor>& values,
+            int64_t step);
+
+ private:
+  struct Seen {
+    int64_t position, step;  // when it was first seen there
+    bool has_warned = false;
+  };
+
+  std::optional<int64_t> stuck_since(const ops::LoadedInput& input, int64_t position, int64_t step);
+
+  Mutex mutex_;
+  std::map<std::string, Seen> seen_ GUARDED_BY(mutex_);  // by the position's name
+};
+
+}  // namespace longhaul

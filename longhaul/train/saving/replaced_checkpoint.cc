@@ -1,0 +1,48 @@
+#include "longhaul/train/saving/replaced_checkpoint.h"
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+
+namespace longhaul {
+namespace {
+
+// Empty: none.
+std::string damage_of(FileSystem& files, const std::string& prefix) {
+  try {
+    const std::vector<std::string> damages = BundleReader(files, prefix).verify();
+    return damages.empty() ? "" : damages.front();
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace
+
+double commit_time(FileSystem& files, const std::string& prefix) {
+  try {
+    const std::vector<double> times = checkpoint_mtimes(files, {prefix});
+    return times.empty() ? 0 : times.front();
+  } catch (const Error& error) {
+    log_debug("when {} was written is not known: {}", prefix, error.what());
+    return 0;
+  }
+}
+
+void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SavesSoFar& saves) {
+  if (commit_time(files, prefix) != saves.committed_at() && saves.is_first_replacement()) {
+    log_warning("{} is not the one that was left there, somebody has replaced it: it is written anew", prefix);
+    return;
+  }
+  if (const std::string damage = damage_of(files, prefix); !damage.empty()) {
+    log_warning("{} is damaged on the disk, and is written anew: {}", prefix, damage);
+    return;
+  }
+  saves.has_warned();
+  log_warning(
+      "the global step is still {} although variables have changed, so {} is overwritten and no other checkpoint is "
+      "kept: pass the step to minimize(), or run assign_add on it in each step",
+      step, prefix);
+}
+
+}  // namespace longhaul

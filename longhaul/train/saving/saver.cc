@@ -1,0 +1,390 @@
+#include "longhaul/train/saving/saver.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
+#include "longhaul/checkpoint/bundle/same_contents.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/checkpoint/files/v1_checkpoint.h"
+#include "longhaul/checkpoint/retention/disk_room.h"
+#include "longhaul/checkpoint/retention/early_deletions.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/ops/random_state.h"
+#include "longhaul/session/snapshots.h"
+#include "longhaul/train/saved_state/environment_record.h"
+#include "longhaul/train/saved_state/object_checkpoint.h"
+#include "longhaul/train/saved_state/optional_tensors.h"
+#include "longhaul/train/saved_state/restore_check.h"
+#include "longhaul/train/saved_state/saved_size.h"
+#include "longhaul/train/saving/replaced_checkpoint.h"
+
+namespace longhaul {
+namespace {
+
+Graph& graph_of(const SaverOptions& options) {
+  if (options.graph != nullptr) return *options.graph;
+  if (options.var_list && !options.var_list->empty()) return options.var_list->front().graph();
+  return options.defer_build ? Graph::default_graph() : Graph::or_default(nullptr, "SaverOptions::graph");
+}
+
+// What a definition says about the saver that it is of.
+SaverOptions with_definition(SaverOptions options) {
+  if (!options.saver_def) return options;
+  const proto::SaverDef& def = *options.saver_def;
+  if (options.var_list || options.reshape || options.restore_sequentially) {
+    throw InvalidArgumentError("a saver with a saver_def saves what the definition says: leave the other options out");
+  }
+  options.max_to_keep = def.max_to_keep();
+  options.keep_checkpoint_every_n_hours = static_cast<double>(def.keep_checkpoint_every_n_hours());
+  options.sharded = def.sharded();
+  return options;
+}
+
+SaverOptions with_definition(SaverOptions options, Graph& graph, const proto::SaverDef& saver_def) {
+  options.graph = &graph;
+  options.saver_def = saver_def;
+  return options;
+}
+
+Retention retention_of(const SaverOptions& options) {
+  return {.max_to_keep = options.max_to_keep,
+          .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours,
+          .keep_best = options.keep_best,
+          .best_is_highest = options.best_is_highest};
+}
+
+void check_options(const SaverOptions& options) {
+  if (options.write_version != proto::SaverDef::V2) {
+    throw UnimplementedError("checkpoints of version V1 are not written: leave write_version at V2");
+  }
+  if (options.defer_build && options.var_list) {
+    throw InvalidArgumentError(
+        "a saver with defer_build saves what the graph has when it is built: leave var_list out");
+  }
+  if (!(options.max_bytes_per_second >= 0)) {
+    throw InvalidArgumentError(fmt::format("max_bytes_per_second of a saver is {}: it is positive, or 0 for no limit",
+                                           options.max_bytes_per_second));
+  }
+}
+
+}  // namespace
+
+Saver::Saver(SaverOptions options)
+    : options_(with_definition(std::move(options))),
+      graph_(&graph_of(options_)),
+      saves_(*options_.clock),
+      managed_(retention_of(options_), *options_.files, *options_.clock),
+      early_deletions_(*options_.files, managed_) {
+  check_options(options_);
+  if (!options_.defer_build) build();
+}
+
+Saver::Saver(Graph& graph, const proto::SaverDef& saver_def, SaverOptions options)
+    : Saver(with_definition(std::move(options), graph, saver_def)) {}
+
+// What is to be saved; where the caller does not say, all that a training needs to go on.
+std::vector<SaveEntry> Saver::entries() const {
+  if (options_.var_list) return *options_.var_list;
+  std::vector<SaveEntry> entries = everything_to_save(*graph_);
+  if (entries.empty()) return entries;
+  for (Saveable& random : ops::random_saveables(*graph_)) entries.emplace_back(std::move(random));
+  return entries;
+}
+
+void Saver::build() {
+  if (built_) throw FailedPreconditionError("this saver is built already");
+  graph_fingerprint_ = graph_fingerprint(*graph_);
+  if (options_.saver_def) {
+    nodes_ = find_saver_nodes(*graph_, *options_.saver_def);
+  } else {
+    const auto saveables = saveables_of(entries(), options_.reshape);
+    if (saveables.empty() && !options_.allow_empty) {
+      throw InvalidArgumentError("No variables to save: the graph has no global variables, or var_list is empty");
+    }
+    if (!saveables.empty()) {
+      nodes_ = add_saver_nodes(Scope(*graph_).sub(options_.name), saveables,
+                               {.filename = options_.filename,
+                                .sharded = options_.sharded,
+                                .restore_sequentially = options_.restore_sequentially});
+    }
+  }
+  built_ = true;
+}
+
+void Saver::check_built() const {
+  if (!built_) throw FailedPreconditionError("call build() on a saver with defer_build before it saves or restores");
+}
+
+void Saver::check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const {
+  check_built();
+  if (options.latest_filename.find('/') != std::string::npos) {
+    throw InvalidArgumentError("'latest_filename' must not contain path components: " + options.latest_filename);
+  }
+  if (options.metric && !options.write_state) {
+    throw InvalidArgumentError("a checkpoint with a metric is one that is managed: leave write_state on");
+  }
+  if (step.is_none() && !nodes_.sharded && base_name(path) == options.latest_filename) {
+    throw InvalidArgumentError(fmt::format("{}: the checkpoint's name collides with the state file's", path));
+  }
+}
+
+// What a save replaces beside the checkpoint must be files: one that cannot be listed is not written.
+void Saver::check_small_files(const std::string& path, const SaveOptions& options) const {
+  if (!options.write_state) return;
+  check_state_file(*options_.files, directory_name(path), options.latest_filename);
+  check_retention_file(*options_.files, directory_name(path), options.latest_filename);
+}
+
+Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
+  std::vector<Fetch> fetches;
+  for (const auto& tensor : nodes_.tensors) fetches.emplace_back(tensor.read);
+  if (step.tensor() != nullptr) fetches.push_back(*step.tensor());
+  Snapshot snapshot;
+  if (step.number() != nullptr) snapshot.step = *step.number();
+  if (fetches.empty()) return snapshot;
+  snapshots_ = session.snapshots();
+  snapshot.values = snapshots_->take(session, fetches);
+  snapshot.waited = snapshots_->last_wait();
+  if (step.tensor() != nullptr) {
+    snapshot.step = snapshot.values.back().item<int64_t>();
+    snapshot.values.pop_back();
+  }
+  return snapshot;
+}
+
+std::string Saver::prefix_for(const std::string& path, const std::optional<int64_t>& step) const {
+  if (!step) return path;
+  return options_.pad_step_number ? fmt::format("{}-{:08}", path, *step) : fmt::format("{}-{}", path, *step);
+}
+
+void Saver::make_parent(const std::string& path) const {
+  const std::string parent = directory_name(path);
+  check_directory_owner(*options_.files, path);
+  try {
+    options_.files->make_directories(parent);
+  } catch (const Error& error) {
+    throw InvalidArgumentError(fmt::format("Parent directory of {} doesn't exist, can't save. {}", path, error.what()));
+  }
+}
+
+std::string Saver::save(Session& session, const std::string& save_path, const StepSource& global_step,
+                        const SaveOptions& options) {
+  const std::string path = strip_file_scheme(save_path);
+  check_arguments(path, global_step, options);
+  const SavesSoFar::UnderWay under_way(saves_);
+  MutexLock one_at_a_time(saving_);
+  while (true) {
+    if (const auto prefix = try_to_save(session, path, global_step, options)) return *prefix;
+  }
+}
+
+// nullopt: the disk was full, and has more room now.
+std::optional<std::string> Saver::try_to_save(Session& session, const std::string& path, const StepSource& global_step,
+                                              const SaveOptions& options) {
+  const Seconds asked = options_.clock->now();
+  Snapshot snapshot = take_snapshot(session, global_step);
+  const Seconds taken = options_.clock->now();
+  const Seconds start = std::min(asked + snapshot.waited, taken);  // the step that it waited for was training
+  if (options.after_snapshot) options.after_snapshot(snapshot.step);
+  const std::string prefix = prefix_for(path, snapshot.step);
+  const bool may_skip = options.skip_if_saved && global_step.tensor() != nullptr;
+  const bool is_there = may_skip && is_on_disk(prefix, snapshot, options);
+  nan_.look(nodes_.tensors, snapshot.values);
+  nan_.will_replace(prefix, newest_listed_but(prefix));
+  if (snapshot.step) inputs_.look(*graph_, nodes_.tensors, snapshot.values, *snapshot.step);
+  if (is_there && !is_news(prefix, options)) {
+    if (options.write_state) saves_.tell(prefix);
+    return prefix;
+  }
+  make_parent(path);
+  check_small_files(path, options);
+  if (nodes_.tensors.empty()) {
+    write_meta_graph(prefix, options);
+    return std::string();
+  }
+  if (!is_there) announce(prefix, global_step.tensor() != nullptr ? snapshot.step : std::nullopt, options);
+  SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = taken - start};
+  const auto bytes = is_there ? bytes_on_disk(prefix) : write_or_make_room(prefix, std::move(snapshot.values), options);
+  if (!bytes) return std::nullopt;
+  report.bytes = *bytes;
+  conclude(report, start, options);
+  return prefix;
+}
+
+// What comes after the commit; `start` is when the save began.
+void Saver::conclude(SaveReport report, Seconds start, const SaveOptions& options) {
+  const std::string prefix = report.prefix;
+  if (options_.verify == Verification::kAlways) read_back(*options_.files, prefix, options.meta_graph_suffix);
+  if (options.write_state) {
+    list(report, options);
+    nan_.saved(prefix);
+  }
+  report.total = options_.clock->now() - start;
+  saves_.note_saved(report, options.write_state, commit_time(*options_.files, prefix));
+  if (options.write_state) saves_.tell(prefix);
+  if (options.after_save) options.after_save(report);
+}
+
+std::string Saver::newest_listed_but(const std::string& prefix) const {
+  std::vector<std::string> listed = managed_.prefixes();
+  std::erase(listed, prefix);
+  return listed.empty() ? "" : listed.back();
+}
+
+bool Saver::is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const {
+  FileSystem& files = *options_.files;
+  if (snapshot.values.empty() || !files.exists(index_path(prefix))) return false;
+  const std::string meta_graph = meta_graph_filename(prefix, options.meta_graph_suffix);
+  if (options.write_meta_graph && !files.exists(meta_graph)) return false;
+  std::vector<ExpectedTensor> tensors;
+  for (size_t i = 0; i < snapshot.values.size(); ++i) {
+    tensors.push_back({nodes_.tensors[i].name, nodes_.tensors[i].slice, snapshot.values[i]});
+  }
+  return has_exactly(files, prefix, tensors);
+}
+
+// Whether there is something to tell of a checkpoint that is on the disk.
+bool Saver::is_news(const std::string& prefix, const SaveOptions& options) const {
+  return options.metric || prefix != saves_.last() || (options.write_state && !saves_.last_is_listed());
+}
+
+// `step`: as the session has it; none if the caller gave the number.
+void Saver::announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options) {
+  if (options.before_write) options.before_write(step);
+  const bool is_replaced = prefix == saves_.last() && checkpoint_exists(*options_.files, prefix);
+  if (!step || !is_replaced || !saves_.is_first_step(*step)) return;
+  warn_of_replacement(*options_.files, prefix, *step, saves_);
+}
+
+uint64_t Saver::bytes_on_disk(const std::string& prefix) const {
+  uint64_t bytes = 0;
+  for (const std::string& path : data_files_of(*options_.files, prefix)) {
+    bytes += options_.files->open(path)->size();
+  }
+  return bytes;
+}
+
+// nullopt: the disk was full though it had said otherwise, as with a quota, or filled up meanwhile; and an old
+// checkpoint was deleted.
+std::optional<uint64_t> Saver::write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
+                                                  const SaveOptions& options) {
+  const uint64_t needed = stored_bytes(values);
+  const ManagedCheckpoints::RecordOptions how = record_options(prefix, options);
+  early_deletions_.make_room(prefix, needed, how);
+  try {
+    const uint64_t bytes = write(prefix, std::move(values), options);
+    early_deletions_.was_enough(EarlyDeletions::For::kCheckpoint);
+    return bytes;
+  } catch (const ResourceExhaustedError& error) {
+    if (!early_deletions_.make_room_after(error, EarlyDeletions::For::kCheckpoint, prefix, needed, how)) throw;
+    return std::nullopt;
+  }
+}
+
+// The list may lack room when the checkpoint had it: each of its files takes an inode.
+void Saver::list(const SaveReport& report, const SaveOptions& options) {
+  const ManagedCheckpoints::RecordOptions how = record_options(report.prefix, options);
+  try {
+    managed_.record(report.prefix, how);
+  } catch (const ResourceExhaustedError& error) {
+    const auto need = EarlyDeletions::For::kList;
+    if (!early_deletions_.make_room_after(error, need, report.prefix, report.bytes, how)) throw;
+    managed_.record(report.prefix, how);
+  }
+  early_deletions_.was_enough(EarlyDeletions::For::kList);
+}
+
+uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) {
+  BundleWriter writer(*options_.files, prefix, writer_options(values));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const SaverNodes::SavedTensor& tensor = nodes_.tensors[i];
+    writer.use_shard(tensor.shard);
+    if (tensor.slice.empty()) {
+      writer.add(tensor.name, values[i]);
+    } else {
+      const auto [full_shape, slice] = parse_shape_and_slice(tensor.slice);
+      writer.add_slice(tensor.name, full_shape, slice, values[i]);
+    }
+    values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
+  }
+  if (options.write_meta_graph) {
+    writer.add_file(meta_graph_filename(prefix, options.meta_graph_suffix), serialized_meta_graph());
+  }
+  writer.finish();
+  return writer.data_bytes();
+}
+
+BundleWriterOptions Saver::writer_options(const std::vector<Tensor>& values) const {
+  BundleWriterOptions result{
+      .num_shards = nodes_.num_shards, .max_bytes_per_second = options_.max_bytes_per_second, .clock = options_.clock};
+  for (size_t i = 0; i < values.size(); ++i) result.add_expected(nodes_.tensors[i].shard, values[i]);
+  return result;
+}
+
+ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {
+  const bool collides = base_name(prefix) == options.latest_filename;  // only the text of the paths: see save()
+  ManagedCheckpoints::RecordOptions result{
+      .latest_filename = options.latest_filename,
+      .meta_graph_suffix = options.meta_graph_suffix,
+      .relative_paths = options_.save_relative_paths || options.relative_paths || collides,
+      .metric = options.metric,
+      .held = nan_.last_without()};
+  if (options_.verify == Verification::kBeforeDeletion) {
+    result.before_deletion = [this, prefix, suffix = options.meta_graph_suffix] {
+      read_back(*options_.files, prefix, suffix);
+    };
+  }
+  return result;
+}
+
+void Saver::pin(const std::string& prefix, const std::string& latest_filename) {
+  managed_.pin(strip_file_scheme(prefix), latest_filename);
+}
+
+void Saver::unpin(const std::string& prefix, const std::string& latest_filename) {
+  managed_.unpin(strip_file_scheme(prefix), latest_filename);
+}
+
+void Saver::restore(Session& session, const std::string& prefix_or_url) {
+  check_built();
+  if (prefix_or_url.empty()) throw InvalidArgumentError("Can't load save_path when it is None.");
+  if (nodes_.tensors.empty()) return;
+  const std::string prefix = strip_file_scheme(prefix_or_url);
+  if (!committed_prefix(*options_.files, prefix)) {
+    throw_no_checkpoint(*options_.files, prefix, "The passed save_path is not a valid checkpoint: " + prefix);
+  }
+  log_debug("Restoring parameters from {}", prefix);
+  const BundleReader reader(*options_.files, prefix);
+  Feeds feeds{{nodes_.filename, Tensor::scalar(prefix)}};
+  const std::vector<SaverNodes::SavedTensor> tensors = tensors_to_read(reader, nodes_.tensors, &feeds);
+  if (std::optional<ObjectKeys> keys = object_keys_for(reader, tensors)) {
+    const Feeds read = object_feeds(reader, tensors, *keys);
+    feeds.insert(feeds.end(), read.begin(), read.end());
+  } else {
+    check_restorable(reader, tensors);
+  }
+  if (goes_on_training(*graph_, nodes_.tensors)) {
+    warn_of_differences(*options_.files, prefix, environment(), *graph_);
+  }
+  forget_last_saved();
+  session.run(nodes_.restore, feeds);
+  saves_.note_restored(prefix, commit_time(*options_.files, prefix));
+  nan_.restored(*options_.files, prefix, environment_beside(*options_.files, prefix).value_or(Environment()));
+}
+
+void Saver::recover_last_checkpoints(const std::vector<std::string>& prefixes) {
+  recover_last_checkpoints(CheckpointState{.all_model_checkpoint_paths = prefixes});
+}
+
+std::optional<std::string> Saver::last_checkpoint() const {
+  const std::vector<std::string> prefixes = managed_.prefixes();
+  return prefixes.empty() ? std::nullopt : std::optional(prefixes.back());
+}
+
+uint64_t Saver::bytes() const {
+  return saved_size(nodes_.tensors).bytes;
+}
+
+}  // namespace longhaul

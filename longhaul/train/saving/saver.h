@@ -1,0 +1,266 @@
+#pragma once
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/checkpoint/retention/early_deletions.h"
+#include "longhaul/checkpoint/retention/managed_checkpoints.h"
+#include "longhaul/checkpoint/retention/read_back.h"
+#include "longhaul/io/file.h"
+#include "longhaul/proto/meta_graph.pb.h"
+#include "longhaul/proto/saver.pb.h"
+#include "longhaul/session/session.h"
+#include "longhaul/train/saved_state/input_watch.h"
+#include "longhaul/train/saved_state/nan_watch.h"
+#include "longhaul/train/saved_state/save_entry.h"
+#include "longhaul/train/saved_state/saver_graph.h"
+#include "longhaul/train/saving/saves_so_far.h"
+
+namespace longhaul {
+
+class BundleWriter;
+struct BundleWriterOptions;
+
+struct SaverOptions {
+  Graph* graph = nullptr;                          // nullptr: that of the first entry, or the default graph
+  std::optional<std::vector<SaveEntry>> var_list;  // absent: all global variables, and the saveable objects
+  bool reshape = false;  // a variable takes a tensor of another shape with as many elements, in row-major order
+  bool sharded = false;  // a data file for each device that variables are on, sorted by its name
+  int max_to_keep = 5;   // 0: all
+  double keep_checkpoint_every_n_hours = 10000;  // 0: never
+  int keep_best = 0;                  // so many more, with the best SaveOptions::metric of all that were saved
+  bool best_is_highest = false;       // the metric: an accuracy, no loss
+  std::string name = "save";          // of the scope that the operations are added under
+  bool restore_sequentially = false;  // one after the other: never more than one restored tensor beside the variables
+  // The operations are in the graph already. Of how many are kept, and whether they are sharded, it is the definition
+  // that counts; var_list, name, reshape and restore_sequentially must be left alone.
+  std::optional<proto::SaverDef> saver_def;
+  bool defer_build = false;  // the operations are added by build(), not at once
+  bool allow_empty = false;  // nothing to save is no error: save() then returns ""
+  proto::SaverDef::CheckpointFormatVersion write_version = proto::SaverDef::V2;  // V1: UnimplementedError
+  bool pad_step_number = false;                                                  // model.ckpt-00000005
+  bool save_relative_paths = false;                     // in the state file, so that the directory can be moved
+  std::string filename = "model";                       // of the graph's own save operation, where nothing is fed
+  Verification verify = Verification::kBeforeDeletion;  // which are read back once they are committed
+  double max_bytes_per_second = 0;  // that a save writes, to leave some of the disk to others; 0: all that it can
+  FileSystem* files = &FileSystem::real();
+  Clock* clock = &Clock::real();
+};
+
+// The step in a checkpoint's name: none, a number, or a tensor (an Output, a Variable, a name), which is then read in
+// the same moment as the variables.
+class StepSource {
+ public:
+  StepSource() = default;
+  template <std::integral T>
+  StepSource(T step) : source_(static_cast<int64_t>(step)) {}
+  template <std::convertible_to<Fetch> T>
+  StepSource(const T& tensor) : source_(Fetch(tensor)) {}
+
+  bool is_none() const { return source_.index() == 0; }
+  const int64_t* number() const { return std::get_if<int64_t>(&source_); }
+  const Fetch* tensor() const { return std::get_if<Fetch>(&source_); }
+
+ private:
+  std::variant<std::monostate, int64_t, Fetch> source_;
+};
+
+struct SaveOptions {
+  std::string latest_filename = kDefaultStateFile;  // of the state file
+  std::string meta_graph_suffix = "meta";
+  bool write_meta_graph = true;
+  bool write_state = true;       // false: neither the state file nor the list of checkpoints learns of this one
+  std::optional<double> metric;  // how good this one is (SaverOptions::keep_best); NaN: not known
+  // With a step that is read from a tensor: writes nothing if the checkpoint of that name is on the disk and has
+  // exactly what would be written, byte for byte (checkpoint/bundle/same_contents.h), whoever wrote it. If it is the
+  // one that this saver has saved or restored last, listed where it is to be, and without a metric to tell of it, the
+  // save is over then; else what stands beside it is written, as after any save.
+  bool skip_if_saved = false;
+  // Called with the step as soon as the variables are read: what fails after it, are the files.
+  std::function<void(std::optional<int64_t> step)> after_snapshot;
+  // Called, later, if a checkpoint is written.
+  std::function<void(std::optional<int64_t> step)> before_write;
+  // Called at the end, unless there was nothing to do.
+  std::function<void(const SaveReport&)> after_save;
+  // In the state file, as SaverOptions::save_relative_paths: for who was given a relative path and has made it
+  // absolute.
+  bool relative_paths = false;
+};
+
+// Saves the variables of a graph, and what else keeps a state (ops/saveable.h), as checkpoints, keeps the last few of
+// them, and restores.
+//
+//   Saver saver({.graph = &graph});
+//   saver.save(session, "runs/demo/model.ckpt", global_step);      // runs/demo/model.ckpt-1200.{index,data-...,meta}
+//   saver.restore(session, "runs/demo/model.ckpt-1200");
+//
+// A save, step by step. A crash between any two, and an error, leave the checkpoint before or the new one, whole:
+//   1. All variables and the step are read in one run, as they are at one moment between two steps. Training goes on.
+//   2. What is on the disk already, with the same name and the same bytes, is not written again
+//      (SaveOptions::skip_if_saved). If the step is the same and the bytes are not, the checkpoint is replaced.
+//   3. The disk must have room for all of it (disk_room.h). Where it has not, the oldest checkpoints are deleted before
+//      their turn, as few as will do: none that is pinned, one of the best or to be preserved, and not the newest that
+//      is whole. If that is not enough, nothing is written: ResourceExhaustedError. Is the disk full nevertheless while
+//      4, 5 or 8 write, the same is done, and that is tried anew, at the cost of at most one save's worth of old
+//      checkpoints in vain (early_deletions.h).
+//   4. The data, the meta graph and the index go to temporary names and are synced, all of them before the first
+//      rename (BundleWriter). A committed checkpoint of the same name is then set aside, and is found there until 6.
+//   5. The data and the meta graph get their names, and the directory is synced.
+//   6. The index gets its name: it is the commit record, and from here on the checkpoint counts. The directory is
+//      synced again.
+//   7. The checkpoint is read back and its checksums are compared (SaverOptions::verify). One that is damaged is
+//      renamed, and the save has failed: DataLossError. The state file still names the one before.
+//   8. The list of what is kept, if it has pins or metrics, and the state file are replaced, each at once and whole.
+//   9. Old checkpoints are deleted, each one's index first. A deletion that fails is written down, and tried again
+//      after each later save, also after a restart.
+// After an error in 8, the next save of the same values with skip_if_saved begins there.
+//
+// Kept are the newest `max_to_keep`; beside them those that were pinned, the `keep_best` with the best metric, and one
+// in n hours; and, while what is saved has NaN that came during the training, the last one without (nan_watch.h). Pins
+// and metrics survive restarts (docs/formats/checkpoint_retention.md).
+//
+// In a directory that this process has locked (io/directory_lock.h), as a Supervisor does with its logdir, a save first
+// makes sure, before each rename and each deletion, that it is not another's by now: DirectoryTakenError.
+//
+// Any thread may call; saves happen one after the other. The graph outlives the saver.
+class Saver {
+ public:
+  // InvalidArgumentError: "No variables to save"; var_list together with defer_build; two entries of the "same name";
+  // something that would be restored "with two names". UnimplementedError: version V1.
+  explicit Saver(SaverOptions options = {});
+
+  // The saver that a graph was exported with (SaverOptions::saver_def).
+  Saver(Graph& graph, const proto::SaverDef& saver_def, SaverOptions options = {});
+
+  Saver(const Saver&) = delete;
+  Saver& operator=(const Saver&) = delete;
+
+  void build();  // with defer_build: once
+  void ensure_built() {
+    if (!built_) build();
+  }
+
+  // Returns the prefix, `save_path` or `save_path`-<step>. InvalidArgumentError: the directory cannot be made, or the
+  // name collides with the state file's. FailedPreconditionError: not built. ResourceExhaustedError: the disk has no
+  // room, and the training may go on. DataLossError: what was written cannot be read back. Otherwise what the session
+  // and the file system throw. After an error there is the checkpoint before of this name, if there was one; or, where
+  // only the sync of the directory, the state file or the retention file failed, the new one, which a restart finds
+  // without them.
+  std::string save(Session& session, const std::string& save_path, const StepSource& global_step = {},
+                   const SaveOptions& options = {});
+
+  // NotFoundError: no such checkpoint ("not a valid checkpoint"), or names are missing in it. InvalidArgumentError:
+  // shapes or dtypes differ. DataLossError: damaged, another one may do. Until the last, nothing was changed. What
+  // tf.train.Checkpoint wrote ("object-based") is restored by the names that its variables had in their graph.
+  void restore(Session& session, const std::string& prefix);
+
+  // The checkpoints that are managed, oldest first.
+  std::vector<std::string> last_checkpoints() const { return managed_.prefixes(); }
+  std::optional<std::string> last_checkpoint()
+      const;  // the newest of them; nullopt: there is none, as without a logdir
+  void set_last_checkpoints(const std::vector<std::string>& prefixes) { managed_.reset(prefixes); }
+  // As set_..., without those that do not exist. The second form also takes from a state file when each was saved, and
+  // when one was last kept for good (SaverOptions::keep_checkpoint_every_n_hours).
+  void recover_last_checkpoints(const std::vector<std::string>& prefixes);
+  void recover_last_checkpoints(const CheckpointState& state) { managed_.recover(state); }
+  // Those of them that are managed are not deleted before a checkpoint of a later step than their own is saved.
+  void hold_checkpoints(const std::vector<std::string>& prefixes) { managed_.hold(prefixes); }
+
+  // A pinned checkpoint is not deleted, however old. Unpinned, it is deleted by the next save unless something else
+  // keeps it. NotFoundError: there is no such checkpoint. They wait for a save under way.
+  void pin(const std::string& prefix, const std::string& latest_filename = kDefaultStateFile);
+  void unpin(const std::string& prefix, const std::string& latest_filename = kDefaultStateFile);
+  std::vector<std::string> pinned_checkpoints() const { return managed_.pinned(); }
+  std::vector<std::string> best_checkpoints() const { return managed_.best(); }  // the best one first
+
+  // The prefix of the checkpoint that was saved or restored last, as long as nobody says that the variables now hold
+  // something else.
+  std::string last_saved() const { return saves_.last(); }
+  // It was restored, and nothing was saved since.
+  bool is_as_restored() const { return saves_.is_as_restored(); }
+  void forget_last_saved() { saves_.forget(); }
+
+  // Saves into that directory are as with SaveOptions::relative_paths from now on.
+  void name_relatively_in(const std::string& directory) { managed_.name_relatively_in(directory); }
+
+  // The last save of this saver that wrote a checkpoint; nullopt: none so far.
+  std::optional<SaveReport> last_report() const { return saves_.last_report(); }
+
+  // For as long as the caller keeps what is returned, `callback` is called whenever a save() has listed its checkpoint
+  // (SaveOptions::write_state), or found it listed already. On the thread of that save, which is still under way: it
+  // throws nothing, and calls no save(), which would wait for itself.
+  [[nodiscard]] std::shared_ptr<const SavedCallback> on_saved(SavedCallback callback) {
+    return saves_.on_saved(std::move(callback));
+  }
+
+  // Waits until no save() is under way, at most for `timeout`. Whether none is.
+  bool wait_until_idle(Seconds timeout) const { return saves_.wait_until_idle(timeout); }
+
+  proto::SaverDef to_proto() const;
+  proto::SaverDef as_saver_def() const { return to_proto(); }
+
+  // The graph with this saver; the second form writes it to a file, too.
+  proto::MetaGraphDef export_meta_graph() const;
+  proto::MetaGraphDef export_meta_graph(const std::string& path) const;
+
+  const std::vector<SaverNodes::SavedTensor>& saved_tensors() const { return nodes_.tensors; }
+  // Of all that is saved, as far as the graph knows its size (train/saved_state/saved_size.h): strings and tables are
+  // left out.
+  uint64_t bytes() const;
+  Graph& graph() const { return *graph_; }
+  FileSystem& files() const { return *options_.files; }
+
+ private:
+  struct Snapshot {
+    std::vector<Tensor> values;
+    std::optional<int64_t> step;
+    Seconds waited{0};  // for the step under way
+  };
+
+  std::vector<SaveEntry> entries() const;
+  void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
+  void check_built() const;
+  void check_small_files(const std::string& path, const SaveOptions& options) const;
+  std::string newest_listed_but(const std::string& prefix) const;  // "": there is none
+  bool is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const;
+  bool is_news(const std::string& prefix, const SaveOptions& options) const;
+  void announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options);
+  Snapshot take_snapshot(Session& session, const StepSource& step) REQUIRES(saving_);
+  std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
+  void make_parent(const std::string& path) const;
+  uint64_t bytes_on_disk(const std::string& prefix) const;
+  std::optional<std::string> try_to_save(Session& session, const std::string& path, const StepSource& step,
+                                         const SaveOptions& options) REQUIRES(saving_);
+  void conclude(SaveReport report, Seconds start, const SaveOptions& options) REQUIRES(saving_);
+  void list(const SaveReport& report, const SaveOptions& options);
+  std::optional<uint64_t> write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
+                                             const SaveOptions& options);
+  uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
+  BundleWriterOptions writer_options(const std::vector<Tensor>& values) const;
+  Environment environment() const;
+  std::string serialized_meta_graph() const;
+  void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;
+  ManagedCheckpoints::RecordOptions record_options(const std::string& prefix, const SaveOptions& options) const;
+
+  const SaverOptions options_;
+  Graph* graph_;
+  SaverNodes nodes_;
+  bool built_ = false;
+  std::string graph_fingerprint_;  // when it was built
+
+  SavesSoFar saves_;
+  Mutex saving_;                                              // held through a save, by nothing else
+  std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps buffers for the next
+  ManagedCheckpoints managed_;
+  NanWatch nan_;
+  InputWatch inputs_;
+  EarlyDeletions early_deletions_;
+};
+
+}  // namespace longhaul

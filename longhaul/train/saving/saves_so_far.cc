@@ -1,0 +1,115 @@
+#include "longhaul/train/saving/saves_so_far.h"
+
+#include <utility>
+
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+
+namespace longhaul {
+
+SavesSoFar::UnderWay::UnderWay(SavesSoFar& saves) : saves_(saves) {
+  MutexLock lock(saves_.mutex_);
+  ++saves_.under_way_;
+}
+
+SavesSoFar::UnderWay::~UnderWay() {
+  MutexLock lock(saves_.mutex_);
+  if (--saves_.under_way_ == 0) saves_.idle_.notify_all();
+}
+
+bool SavesSoFar::wait_until_idle(Seconds timeout) const {
+  MutexLock lock(mutex_);
+  const Seconds deadline = clock_.now() + timeout;
+  while (under_way_ > 0 && clock_.now() < deadline) clock_.wait_for(idle_, mutex_, deadline - clock_.now());
+  return under_way_ == 0;
+}
+
+void SavesSoFar::note_restored(const std::string& prefix, double committed_at) {
+  MutexLock lock(mutex_);
+  last_ = prefix;
+  committed_at_ = committed_at;
+  last_is_listed_ = is_as_restored_ = true;
+  note_step(split_step(prefix).step);
+}
+
+void SavesSoFar::note_saved(SaveReport report, bool is_listed, double committed_at) {
+  MutexLock lock(mutex_);
+  last_ = report.prefix;
+  committed_at_ = committed_at;
+  last_is_listed_ = is_listed;
+  is_as_restored_ = false;
+  note_step(report.step);
+  last_report_ = std::move(report);
+}
+
+void SavesSoFar::forget() {
+  MutexLock lock(mutex_);
+  last_.clear();
+  is_as_restored_ = step_has_moved_ = false;
+  first_step_.reset();
+}
+
+void SavesSoFar::note_step(std::optional<int64_t> step) {
+  if (!first_step_) first_step_ = step;
+  if (step != first_step_) step_has_moved_ = true;
+}
+
+bool SavesSoFar::is_first_step(int64_t step) const {
+  MutexLock lock(mutex_);
+  return step == first_step_ && !step_has_moved_ && !has_warned_;
+}
+
+void SavesSoFar::has_warned() {
+  MutexLock lock(mutex_);
+  has_warned_ = true;
+}
+
+bool SavesSoFar::is_first_replacement() {
+  MutexLock lock(mutex_);
+  return !std::exchange(was_replaced_, true);
+}
+
+double SavesSoFar::committed_at() const {
+  MutexLock lock(mutex_);
+  return committed_at_;
+}
+
+std::shared_ptr<const SavedCallback> SavesSoFar::on_saved(SavedCallback callback) {
+  auto kept = std::make_shared<const SavedCallback>(std::move(callback));
+  MutexLock lock(mutex_);
+  std::erase_if(callbacks_, [](const auto& other) { return other.expired(); });
+  callbacks_.push_back(kept);
+  return kept;
+}
+
+void SavesSoFar::tell(const std::string& prefix) const {
+  std::vector<std::weak_ptr<const SavedCallback>> callbacks;
+  {
+    MutexLock lock(mutex_);
+    callbacks = callbacks_;
+  }
+  for (const auto& callback : callbacks) {
+    if (const auto kept = callback.lock()) (*kept)(prefix);
+  }
+}
+
+std::string SavesSoFar::last() const {
+  MutexLock lock(mutex_);
+  return last_;
+}
+
+bool SavesSoFar::last_is_listed() const {
+  MutexLock lock(mutex_);
+  return last_is_listed_;
+}
+
+std::optional<SaveReport> SavesSoFar::last_report() const {
+  MutexLock lock(mutex_);
+  return last_report_;
+}
+
+bool SavesSoFar::is_as_restored() const {
+  MutexLock lock(mutex_);
+  return is_as_restored_;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,83 @@
+#include "longhaul/train/sessions/session_creator.h"
+
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/io/canonical_directory.h"
+
+namespace longhaul {
+namespace {
+
+std::shared_ptr<Scaffold> scaffold_or_default(const std::shared_ptr<Scaffold>& scaffold) {
+  return scaffold ? scaffold : std::make_shared<Scaffold>();
+}
+
+// The program may change its working directory before a session is replaced.
+ChiefSessionCreatorOptions with_absolute_paths(ChiefSessionCreatorOptions options) {
+  for (std::string* path : {&options.checkpoint_dir, &options.checkpoint_filename_with_path, &options.mirror_dir}) {
+    *path = absolute_directory(*path);
+  }
+  return options;
+}
+
+SessionManagerOptions manager_options(Graph& graph, const Scaffold& scaffold, const Coordinator& coordinator) {
+  return {.graph = &graph,
+          .local_init_op = scaffold.local_init_op(),
+          .ready_op = scaffold.ready_op(),
+          .ready_for_local_init_op = scaffold.ready_for_local_init_op(),
+          .initialize_missing = scaffold.initialize_missing(),
+          .coordinator = coordinator};
+}
+
+}  // namespace
+
+ChiefSessionCreator::ChiefSessionCreator(ChiefSessionCreatorOptions options)
+    : options_(with_absolute_paths(std::move(options))),
+      graph_(Graph::or_default(options_.graph, "the option .graph")),
+      scaffold_(scaffold_or_default(options_.scaffold)) {}
+
+std::shared_ptr<Session> ChiefSessionCreator::create_session() {
+  scaffold_->finalize(graph_);
+  SessionManagerOptions manager = manager_options(graph_, *scaffold_, options_.coordinator);
+  manager.files = options_.files;
+  if (options_.journal) {
+    manager.pass_over = [this](const std::string& prefix) { return options_.journal->pass_over(prefix); };
+  }
+  const std::shared_ptr<Saver> saver = scaffold_->saver();
+  SessionManager sessions(manager);
+  std::shared_ptr<Session> session =
+      sessions.prepare_session({.master = options_.master,
+                                .init_op = scaffold_->init_op(),
+                                .saver = saver.get(),
+                                .checkpoint_dir = options_.checkpoint_dir,
+                                .checkpoint_filename_with_path = options_.checkpoint_filename_with_path,
+                                .mirror_dir = options_.mirror_dir,
+                                .mirror_patience = options_.mirror_patience,
+                                .search_directory = options_.search_directory,
+                                .config = options_.config,
+                                .init_feed_dict = scaffold_->init_feed_dict(),
+                                .init_fn = scaffold_->init_fn()});
+  note_start(sessions.restored_from());
+  return session;
+}
+
+void ChiefSessionCreator::note_start(const std::string& restored_from) const {
+  if (!options_.journal) return;
+  if (restored_from.empty()) {
+    options_.journal->initialised(std::nullopt);
+  } else {
+    options_.journal->restored(restored_from, split_step(restored_from).step);
+  }
+}
+
+WorkerSessionCreator::WorkerSessionCreator(WorkerSessionCreatorOptions options)
+    : options_(std::move(options)),
+      graph_(Graph::or_default(options_.graph, "the option .graph")),
+      scaffold_(scaffold_or_default(options_.scaffold)) {}
+
+std::shared_ptr<Session> WorkerSessionCreator::create_session() {
+  scaffold_->finalize(graph_);
+  SessionManagerOptions manager = manager_options(graph_, *scaffold_, options_.coordinator);
+  manager.recovery_wait_secs = options_.recovery_wait_secs;
+  return SessionManager(manager).wait_for_session(options_.master, options_.config, options_.max_wait_secs);
+}
+
+}  // namespace longhaul

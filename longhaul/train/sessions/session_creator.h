@@ -1,0 +1,78 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/sessions/scaffold.h"
+
+namespace longhaul {
+
+// Makes sessions whose model is ready, one after the other.
+class SessionCreator {
+ public:
+  virtual ~SessionCreator() = default;
+
+  virtual Graph& graph() const = 0;
+  // Finalizes the graph. Errors that are may_be_made_later(): it may be tried again.
+  virtual std::shared_ptr<Session> create_session() = 0;
+};
+
+struct ChiefSessionCreatorOptions {
+  Graph* graph = nullptr;              // nullptr: the default graph
+  std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
+  std::string master;                  // "": this process
+  SessionOptions config;
+  // Where to recover from: the newest whole checkpoint of a directory, or this one. At most one of the two.
+  std::string checkpoint_dir;
+  std::string checkpoint_filename_with_path;
+  std::string mirror_dir;        // of checkpoint_dir, searched as well; empty: there is none
+  Seconds mirror_patience{60};   // for how long it is searched
+  bool search_directory = true;  // SupervisorOptions::search_directory
+  // Learns what was restored, and may have a checkpoint of the directory passed over; nullptr: none.
+  std::shared_ptr<RunJournal> journal;
+  FileSystem* files = &FileSystem::real();
+  Coordinator coordinator{};  // a stop of it ends what waits; its clock measures the waits
+};
+
+// For the chief: restores the model, or initialises it. Errors: those of SessionManager::prepare_session() and of
+// Scaffold::finalize().
+class ChiefSessionCreator : public SessionCreator {
+ public:
+  explicit ChiefSessionCreator(ChiefSessionCreatorOptions options = {});
+  Graph& graph() const override { return graph_; }
+  std::shared_ptr<Session> create_session() override;
+
+ private:
+  void note_start(const std::string& restored_from) const;
+
+  const ChiefSessionCreatorOptions options_;
+  Graph& graph_;
+  const std::shared_ptr<Scaffold> scaffold_;
+};
+
+struct WorkerSessionCreatorOptions {
+  Graph* graph = nullptr;              // nullptr: the default graph
+  std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
+  std::string master;
+  SessionOptions config;
+  Seconds max_wait_secs{1800};
+  Seconds recovery_wait_secs{30};  // between two looks
+  Coordinator coordinator{};       // a stop of it ends the wait; its clock measures it
+};
+
+// For the others: waits until the chief has made the model ready. Errors: those of SessionManager::wait_for_session()
+// and of Scaffold::finalize().
+class WorkerSessionCreator : public SessionCreator {
+ public:
+  explicit WorkerSessionCreator(WorkerSessionCreatorOptions options = {});
+  Graph& graph() const override { return graph_; }
+  std::shared_ptr<Session> create_session() override;
+
+ private:
+  const WorkerSessionCreatorOptions options_;
+  Graph& graph_;
+  const std::shared_ptr<Scaffold> scaffold_;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,270 @@
+#include "longhaul/train/sessions/session_manager.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "longhaul/base/first_names.h"
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/files/latest_checkpoint.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/train/recovery/fall_back.h"
+#include "longhaul/train/recovery/recovered_list.h"
+#include "longhaul/train/recovery/recovery_search.h"
+
+namespace longhaul {
+namespace {
+
+void run_all(Session& session, const OpList& ops, const Feeds& feeds = {}, const RunOptions& run_options = {}) {
+  std::vector<Fetch> fetches;
+  for (const Operation& op : ops.operations()) fetches.emplace_back(op);
+  if (!fetches.empty()) session.run(fetches, feeds, run_options);
+}
+
+void close_quietly(Session& session) {
+  try {
+    session.close();
+  } catch (const Error& error) {
+    log_warning("a session that is given up could not be closed: {}", error.what());
+  }
+}
+
+constexpr const char* kNotInCheckpoint =
+    ". They are not in {}: have the saver save them, or set initialize_missing to have their initializers run";
+
+std::string init_text(const PrepareOptions& options, const OpList& local_init_op) {
+  return fmt::format("init_op: {}, init_fn: {}, local_init_op: {}", options.init_op.names(),
+                     options.init_fn ? "given" : "none", local_init_op.names());
+}
+
+}  // namespace
+
+std::string OpList::names() const {
+  if (operations_.empty()) return "none";
+  std::vector<std::string> names;
+  for (const Operation& op : operations_) names.push_back(op.name());
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+SessionManager::SessionManager(SessionManagerOptions options)
+    : options_(std::move(options)), graph_(Graph::or_default(options_.graph, "SessionManagerOptions::graph")) {
+  if (options_.ready_for_local_init_op.valid() && options_.local_init_op.empty()) {
+    throw InvalidArgumentError("If you pass a ready_for_local_init_op you must also pass a local_init_op");
+  }
+}
+
+std::shared_ptr<Session> SessionManager::make_session(const std::string& master, const SessionOptions& config) const {
+  if (options_.session_factory) return options_.session_factory(master, graph_, config);
+  return new_session(master, graph_, config);
+}
+
+std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& options) {
+  check_checkpoint_arguments(options);
+  std::shared_ptr<Session> session = make_session(options.master, options.config);
+  try {
+    if (!take_or_restore(*session, options)) initialize(*session, options);
+    initialize_missing(*session, options.init_feed_dict);
+    check_initialized(*session, options);
+    if (!restored_from_.empty()) log_info("Restored model from {}", restored_from_);
+  } catch (...) {
+    close_quietly(*session);
+    throw;
+  }
+  return session;
+}
+
+RecoveredSession SessionManager::recover_session(const PrepareOptions& options) {
+  check_checkpoint_arguments(options);
+  RecoveredSession recovered{make_session(options.master, options.config)};
+  const bool has_model = take_or_restore(*recovered.session, options);
+  initialize_missing(*recovered.session, options.init_feed_dict);
+  const Readiness local = try_local_init(*recovered.session);
+  if (!has_model) return recovered;
+  const Readiness ready = local.ready ? check_ready(*recovered.session, options_.ready_op) : local;
+  recovered.initialized = ready.ready;
+  if (restored_from_.empty()) return recovered;
+  if (ready.ready) {
+    log_info("Restored model from {}", restored_from_);
+  } else {
+    log_info("Restoring model from {} did not make model ready{}: {}", restored_from_,
+             local.ready ? "" : " for local init", ready.why);
+  }
+  return recovered;
+}
+
+void SessionManager::check_checkpoint_arguments(const PrepareOptions& options) {
+  if (!options.checkpoint_dir.empty() && !options.checkpoint_filename_with_path.empty()) {
+    throw InvalidArgumentError("Can not provide both checkpoint_dir and checkpoint_filename_with_path: " +
+                               options.checkpoint_dir + ", " + options.checkpoint_filename_with_path);
+  }
+}
+
+// A model that is ready has gone on since its last checkpoint: it is not set back to it.
+bool SessionManager::take_or_restore(Session& session, const PrepareOptions& options) {
+  restored_from_.clear();
+  if (options.saver != nullptr) options.saver->forget_last_saved();
+  if (model_is_there(session, options_.ready_op)) {
+    log_info("The model is ready as it was found: nothing is restored.");
+    manage_checkpoints_of_directory(options);
+    return true;
+  }
+  if (options.wait_for_checkpoint) wait_for_checkpoint(options);
+  return restore(session, options);
+}
+
+void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& options) const {
+  if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
+  FallBackOptions own = fall_back_options(options);
+  own.mirror.clear();
+  const std::vector<std::string> candidates = search_for_recovery(own).candidates;
+  if (candidates.empty()) return;
+  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {.restored = candidates.front()});
+}
+
+bool SessionManager::restore(Session& session, const PrepareOptions& options) {
+  if (options.saver == nullptr) return false;
+  if (!options.checkpoint_dir.empty()) {
+    // One that is locked and not there has no checkpoint to tell: nothing is initialised in its place.
+    check_directory_owner(*options_.files, join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile));
+    return restore_newest(session, options);
+  }
+  if (options.checkpoint_filename_with_path.empty()) return false;
+  options.saver->restore(session, options.checkpoint_filename_with_path);
+  restored_from_ = options.checkpoint_filename_with_path;
+  return true;
+}
+
+// Whoever did not mean to begin anew sees what is there.
+void SessionManager::warn_of_passed_over(const PrepareOptions& options) const {
+  const std::vector<std::string> there =
+      checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
+  if (there.empty()) return;
+  log_warning(
+      "There is no {}, and search_directory is off: training begins anew, though {} is there. Its files are replaced "
+      "as new checkpoints get their names",
+      join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile), there.front());
+}
+
+// Only what the state file lists counts, and there is none.
+bool SessionManager::begins_anew(const PrepareOptions& options) const {
+  return !options.search_directory &&
+         listed_prefixes(*options_.files, strip_file_scheme(options.checkpoint_dir)).empty();
+}
+
+bool SessionManager::restore_newest(Session& session, const PrepareOptions& options) {
+  if (begins_anew(options)) {
+    warn_of_passed_over(options);
+    return false;
+  }
+  const FallBack fall_back = restore_newest_whole(*options.saver, session, fall_back_options(options));
+  if (!fall_back.restored) return false;
+  restored_from_ = *fall_back.restored;
+  recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, fall_back);
+  return true;
+}
+
+FallBackOptions SessionManager::fall_back_options(const PrepareOptions& options) const {
+  return {.files = options_.files,
+          .directory = options.checkpoint_dir,
+          .mirror = strip_file_scheme(options.mirror_dir),
+          .mirror_patience = options.mirror_patience,
+          .basename = options.checkpoint_basename,
+          .pass_over = options_.pass_over,
+          .search_directory = options.search_directory};
+}
+
+void SessionManager::wait_for_checkpoint(const PrepareOptions& options) const {
+  if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
+  const Seconds start = options_.coordinator.clock().now();
+  const auto is_there = [&] {
+    return !begins_anew(options) && !search_for_recovery(fall_back_options(options)).candidates.empty();
+  };
+  while (!is_there()) {
+    const Seconds waited = options_.coordinator.clock().now() - start;
+    if (options.max_wait_secs && waited >= *options.max_wait_secs) return;
+    log_info("Waiting for checkpoint to be available in {}.", options.checkpoint_dir);
+    wait(next_wait(options.max_wait_secs, waited), "a checkpoint in " + options.checkpoint_dir);
+  }
+}
+
+// Until the next look, or the deadline where that is sooner.
+Seconds SessionManager::next_wait(std::optional<Seconds> max_wait_secs, Seconds waited) const {
+  constexpr Seconds kShortest{0.001};  // recovery_wait_secs may be 0, and a difference too small to move a clock
+  const Seconds look = options_.recovery_wait_secs;
+  return std::max(kShortest, max_wait_secs ? std::min(look, *max_wait_secs - waited) : look);
+}
+
+void SessionManager::wait(Seconds time, const std::string& for_what) const {
+  if (options_.coordinator.wait_for_stop(time)) throw CancelledError("stopped while waiting for " + for_what);
+}
+
+void SessionManager::initialize(Session& session, const PrepareOptions& options) const {
+  if (options.init_op.empty() && !options.init_fn && options_.local_init_op.empty()) {
+    throw FailedPreconditionError(
+        "Model is not initialized and no init_op or init_fn or local_init_op was given, and there is no checkpoint to "
+        "restore");
+  }
+  run_all(session, options.init_op, options.init_feed_dict);
+  if (options.init_fn) options.init_fn(session);
+  warn_of_missing(options);
+}
+
+void SessionManager::initialize_missing(Session& session, const Feeds& feeds) const {
+  if (!options_.initialize_missing || restored_from_.empty()) return;
+  const std::vector<std::string> names = longhaul::initialize_missing(session, readiness_ops(), feeds);
+  if (!names.empty()) log_info("{} does not have, and initialised are: {}", restored_from_, first_names(names));
+}
+
+void SessionManager::warn_of_missing(const PrepareOptions& options) const {
+  if (options.saver == nullptr || options.checkpoint_dir.empty() || options_.initialize_missing) return;
+  warn_of_missing_after_restore(missing_after_restore(graph_, *options.saver, readiness_ops()));
+}
+
+ReadinessOps SessionManager::readiness_ops() const {
+  return {options_.ready_op, options_.ready_for_local_init_op, options_.local_init_op.operations()};
+}
+
+void SessionManager::check_initialized(Session& session, const PrepareOptions& options) const {
+  const std::string what = init_text(options, options_.local_init_op);
+  const std::string hint = restored_from_.empty() ? "" : fmt::format(kNotInCheckpoint, restored_from_);
+  const Readiness local = try_local_init(session);
+  if (!local.ready) {
+    throw FailedPreconditionError(
+        fmt::format("Init operations did not make model ready for local_init. {}, error: {}{}", what, local.why, hint));
+  }
+  const Readiness ready = check_ready(session, options_.ready_op);
+  if (!ready.ready) {
+    throw FailedPreconditionError(
+        fmt::format("Init operations did not make model ready. {}, error: {}{}", what, ready.why, hint));
+  }
+}
+
+Readiness SessionManager::try_local_init(Session& session) const {
+  if (options_.local_init_op.empty()) return {};
+  Readiness ready = check_ready(session, options_.ready_for_local_init_op);
+  if (ready.ready) run_all(session, options_.local_init_op, {}, options_.local_init_run_options);
+  return ready;
+}
+
+std::shared_ptr<Session> SessionManager::wait_for_session(const std::string& master, const SessionOptions& config,
+                                                          std::optional<Seconds> max_wait_secs) {
+  restored_from_.clear();
+  const Seconds start = options_.coordinator.clock().now();
+  while (true) {
+    std::shared_ptr<Session> session = make_session(master, config);
+    const Readiness local = try_local_init(*session);
+    const Readiness ready = local.ready ? check_ready(*session, options_.ready_op) : Readiness{false, "not tried"};
+    if (ready.ready) return session;
+    close_quietly(*session);
+    const Seconds waited = options_.coordinator.clock().now() - start;
+    if (max_wait_secs && waited >= *max_wait_secs) {
+      throw DeadlineExceededError(
+          fmt::format("Session was not ready after waiting {:g} secs.", max_wait_secs->count()));
+    }
+    log_info("Waiting for model to be ready.  Ready_for_local_init_op: {}, ready: {}", local.ready ? "yes" : local.why,
+             ready.why);
+    wait(next_wait(max_wait_secs, waited), "the chief to initialise the model");
+  }
+}
+
+}  // namespace longhaul

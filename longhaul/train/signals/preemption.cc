@@ -1,0 +1,95 @@
+#include "longhaul/train/signals/preemption.h"
+
+#include <algorithm>
+
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+bool contains(const std::vector<int>& signals, int signal) {
+  return std::find(signals.begin(), signals.end(), signal) != signals.end();
+}
+
+}  // namespace
+
+Preemption::Preemption(PreemptionOptions options)
+    : options_(std::move(options)), grace_(options_.grace), signals_(handling()) {}
+
+SignalHandling Preemption::handling() {
+  SignalHandling handling{.stop_signals = options_.stop_signals,
+                          .other_signals = options_.save_signals,
+                          .on_signal = [this](int signal) { handle(signal); },
+                          .meanwhile = [this] { stop_all(); }};
+  handling.stop_signals.insert(handling.stop_signals.end(), options_.interrupt_signals.begin(),
+                               options_.interrupt_signals.end());
+  return handling;
+}
+
+void Preemption::handle(int signal) {
+  if (contains(options_.save_signals, signal)) {
+    log_info("{}: a checkpoint is taken after the step under way, and the training goes on", signal_name(signal));
+    return request_save();
+  }
+  if (contains(options_.interrupt_signals, signal)) {
+    log_info("{}", signal_notice(signal, "the training stops after the step under way and its last checkpoint"));
+    return stop();
+  }
+  end_in(grace_.after(signal, options_.clock->wall_time()), signal);
+}
+
+void Preemption::preempt(std::optional<Seconds> grace) {
+  const PreemptionGrace period = grace ? PreemptionGrace(grace) : grace_;
+  end_in(period.after(0, options_.clock->wall_time()), 0);
+}
+
+void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
+  const double deadline = (options_.clock->now() + period.length).count();
+  double before = deadline_.load();
+  while (deadline < before && !deadline_.compare_exchange_weak(before, deadline)) {
+  }
+  const std::string consequence =
+      fmt::format("the training stops after the step under way, and has {:g} s for it and its last checkpoint ({})",
+                  period.length.count(), period.source);
+  log_warning("{}", signal == 0 ? "preempted: " + consequence : signal_notice(signal, consequence));
+  stop();
+}
+
+void Preemption::stop() {
+  {
+    MutexLock lock(mutex_);
+    is_stopping_ = true;
+  }
+  stop_all();
+}
+
+void Preemption::stop_all() {
+  std::vector<std::weak_ptr<const Coordinator>> all;
+  {
+    MutexLock lock(mutex_);
+    if (!is_stopping_) return;
+    all = coordinators_;
+  }
+  for (const auto& weak : all) {
+    if (const auto coord = weak.lock()) coord->request_stop();
+  }
+}
+
+std::optional<Seconds> Preemption::time_left() const {
+  const double deadline = deadline_;
+  if (deadline == kNever) return std::nullopt;
+  return Seconds{deadline} - options_.clock->now();
+}
+
+std::shared_ptr<const Coordinator> Preemption::stops(const Coordinator& coord) {
+  const auto kept = std::make_shared<const Coordinator>(coord);
+  {
+    MutexLock lock(mutex_);
+    std::erase_if(coordinators_, [](const auto& other) { return other.expired(); });
+    coordinators_.push_back(kept);
+  }
+  stop_all();
+  return kept;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,287 @@
+#include "longhaul/train/signals/preemption.h"
+
+#include "longhaul/train/bad_disk_fixture.h"
+#include "longhaul/train/checkpointing/last_save.h"
+#include "longhaul/train/supervisor/supervisor_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Of a Supervisor whose saves take `save_takes`.
+class PreemptionTest : public SupervisorFixture {
+ protected:
+  PreemptionTest() {
+    add_step();
+    options.files = &disk;
+    options.preemption = &preemption;
+    disk.before_rename = [this](const std::string&, const std::string& to) {
+      if (!to.ends_with(".index")) return;
+      if (before_commit) before_commit();
+      clock.advance(save_takes);
+    };
+  }
+
+  // Makes three steps after the first checkpoint, and is preempted with that much time left.
+  void train_and_be_preempted(Supervisor& sv, Seconds grace) {
+    sv.managed_session([&](Session& session) {
+      eventually([&] { return sv.saver()->last_report().has_value(); });
+      for (int i = 0; i < 3; ++i) session.run(train);
+      preemption.preempt(grace);
+    });
+  }
+  bool has_checkpoint(const Supervisor& sv, int step_number) {
+    return exists(sv.save_path() + "-" + std::to_string(step_number));
+  }
+
+  BadDisk disk;
+  Seconds save_takes{0};
+  std::function<void()> before_commit;  // may be empty, may throw
+  Preemption preemption{{.clock = &clock}};
+};
+
+TEST_F(PreemptionTest, EndsTheTrainingAfterItsStepWithACheckpointOfIt) {
+  Supervisor sv(options);
+  int steps = 0;
+  sv.managed_session([&](Session& session) {
+    while (!sv.should_stop()) {
+      session.run(train);
+      if (++steps == 3) preemption.preempt();
+    }
+  });
+  EXPECT_EQ(steps, 3);
+  EXPECT_TRUE(has_checkpoint(sv, 3));
+}
+
+TEST_F(PreemptionTest, TheExitStatusSaysSo) {
+  EXPECT_EQ(preemption.exit_status(), 0);
+  EXPECT_EQ(preemption.exit_status(3), 3);
+  EXPECT_FALSE(preemption.time_left());
+  preemption.preempt();
+  EXPECT_EQ(preemption.exit_status(), 75);
+  EXPECT_EQ(preemption.exit_status(3), 75);
+  EXPECT_EQ(preemption.time_left(), Seconds{30});
+}
+
+TEST_F(PreemptionTest, ASaveThatFitsWhatIsLeftIsTaken) {
+  save_takes = Seconds{8};
+  Supervisor sv(options);
+  train_and_be_preempted(sv, Seconds{9});
+  EXPECT_TRUE(has_checkpoint(sv, 3));
+}
+
+TEST_F(PreemptionTest, ASaveThatDoesNotFitIsLeftOutAndTheLogSaysWhatIsLost) {
+  const LogRecorder log;
+  save_takes = Seconds{8};
+  Supervisor sv(options);
+  train_and_be_preempted(sv, Seconds{7});
+  EXPECT_FALSE(has_checkpoint(sv, 3));
+  EXPECT_TRUE(has_checkpoint(sv, 0));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-0, and steps 1 to 3 are lost"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("with 7.0 s left"));
+  EXPECT_EQ(preemption.exit_status(), 75);
+}
+
+TEST_F(PreemptionTest, WhereNothingWasTrainedSinceNothingIsLost) {
+  const LogRecorder log;
+  save_takes = Seconds{8};
+  Supervisor sv(options);
+  sv.managed_session([&](Session&) {
+    eventually([&] { return sv.saver()->last_report().has_value(); });
+    preemption.preempt(Seconds{7});
+  });
+  EXPECT_TRUE(has_checkpoint(sv, 0));
+  EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("lost")));
+}
+
+TEST_F(PreemptionTest, HowLongItTakesIsNotKnownSoItIsTried) {
+  options.save_model_secs = Seconds{0};
+  save_takes = Seconds{8};
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) {
+    session.run(train);
+    preemption.preempt(Seconds{1});
+  });
+  EXPECT_TRUE(has_checkpoint(sv, 1));
+}
+
+// The first checkpoint is being written when the training, three steps further on, is preempted.
+class SnapshotUnderWayTest : public PreemptionTest {
+ protected:
+  void be_preempted_meanwhile(Supervisor& sv, Seconds grace) {
+    std::atomic<bool> is_saving{false};
+    save_takes = Seconds{8};
+    before_commit = [&] {
+      is_saving = true;
+      sv.coord().wait_for_stop(Seconds{3600});
+    };
+    sv.managed_session([&](Session& session) {
+      eventually([&] { return is_saving.load(); });
+      for (int i = 0; i < 3; ++i) session.run(train);
+      preemption.preempt(grace);
+    });
+  }
+};
+
+TEST_F(SnapshotUnderWayTest, IsFinishedInsteadOfASaveThatDoesNotFit) {
+  const LogRecorder log;
+  Supervisor sv(options);
+  be_preempted_meanwhile(sv, Seconds{12});
+  EXPECT_TRUE(has_checkpoint(sv, 0));
+  EXPECT_FALSE(has_checkpoint(sv, 3));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("with 4.0 s left"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-0, and steps 1 to 3 are lost"));
+}
+
+TEST_F(SnapshotUnderWayTest, IsFinishedBeforeASaveThatFits) {
+  Supervisor sv(options);
+  be_preempted_meanwhile(sv, Seconds{20});
+  EXPECT_TRUE(has_checkpoint(sv, 0));
+  EXPECT_TRUE(has_checkpoint(sv, 3));
+}
+
+// The time passes until nobody waits for it any more; then it waits for the checkpoint.
+TEST_F(PreemptionTest, AThreadThatDoesNotEndLeavesHalfOfThePeriodToTheLastCheckpoint) {
+  const LogRecorder log;
+  options.save_model_secs = Seconds{0};
+  Supervisor sv(options);
+  const Seconds deadline = Clock::real().now() + Seconds{20};
+  sv.managed_session([&](Session& session) {
+    sv.coord().start_thread("stuck", [&] {
+      while (!has_checkpoint(sv, 1) && Clock::real().now() < deadline) {
+        const bool is_left = log.text().find("threads still running: stuck") != std::string::npos;
+        if (preemption.is_preempted() && !is_left) clock.advance(Seconds{0.01});
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+    session.run(train);
+    preemption.preempt(Seconds{4});
+  });
+  EXPECT_LT(Clock::real().now(), deadline);
+  EXPECT_THAT(log.text(), HasSubstr("threads still running: stuck"));
+  EXPECT_TRUE(has_checkpoint(sv, 1));
+}
+
+TEST_F(PreemptionTest, ASaveThatIsAskedForIsTakenAndTheTrainingGoesOn) {
+  options.save_model_secs = Seconds{0};
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) {
+    for (int i = 0; i < 2; ++i) session.run(train);
+    preemption.request_save();
+    clock.advance(Seconds{0.2});
+    eventually([&] { return has_checkpoint(sv, 2); });
+    EXPECT_FALSE(sv.should_stop());
+    session.run(train);
+  });
+  EXPECT_TRUE(has_checkpoint(sv, 3));
+  EXPECT_EQ(preemption.exit_status(), 0);
+}
+
+TEST_F(PreemptionTest, ASaveThatIsAskedForAndFailsIsTriedAgain) {
+  options.save_model_secs = Seconds{0};
+  before_commit = [&] { throw ResourceExhaustedError("full"); };
+  Supervisor sv(options);
+  sv.managed_session([&](Session&) {
+    preemption.request_save();
+    clock.advance(Seconds{0.2});
+    eventually([&] { return sv.save_status().consecutive_failures == 1; });
+    before_commit = nullptr;
+    clock.advance(Seconds{2});
+    eventually([&] { return has_checkpoint(sv, 0); });
+  });
+}
+
+TEST_F(PreemptionTest, SavesThatAreAskedForMeanwhileCountOnce) {
+  preemption.request_save();
+  preemption.request_save();
+  EXPECT_TRUE(preemption.take_save_request());
+  EXPECT_FALSE(preemption.take_save_request());
+}
+
+TEST_F(PreemptionTest, AStopThatCameBeforeTheTrainingHoldsForEachSession) {
+  preemption.preempt();
+  Supervisor sv(options);
+  EXPECT_TRUE(sv.should_stop());
+  for (int i = 0; i < 2; ++i) {
+    sv.managed_session([&](Session&) { EXPECT_TRUE(sv.should_stop()); });
+  }
+}
+
+TEST_F(PreemptionTest, OfSeveralPeriodsTheOneThatEndsFirstCounts) {
+  preemption.preempt(Seconds{100});
+  preemption.preempt(Seconds{10});
+  preemption.preempt(Seconds{50});
+  EXPECT_EQ(preemption.time_left(), Seconds{10});
+  clock.advance(Seconds{11});
+  EXPECT_EQ(preemption.time_left(), Seconds{-1});
+}
+
+TEST_F(PreemptionTest, AStopSignalPreempts) {
+  const Coordinator coord;
+  const auto kept = preemption.stops(coord);
+  raise(SIGUSR1);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  EXPECT_TRUE(preemption.is_preempted());
+}
+
+TEST_F(PreemptionTest, AnInterruptStopsAndIsNoPreemption) {
+  const Coordinator coord;
+  const auto kept = preemption.stops(coord);
+  raise(SIGINT);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  EXPECT_FALSE(preemption.is_preempted());
+  EXPECT_FALSE(preemption.time_left());
+}
+
+TEST_F(PreemptionTest, SaveSignalsAskForASaveAsOftenAsTheyCome) {
+  const Coordinator coord;
+  const auto kept = preemption.stops(coord);
+  for (int i = 0; i < 3; ++i) {
+    raise(SIGUSR2);
+    bool is_asked = false;
+    eventually([&] { return is_asked = is_asked || preemption.take_save_request(); });
+  }
+  EXPECT_FALSE(coord.should_stop());
+}
+
+TEST_F(PreemptionTest, WhoLetsGoIsNotStopped) {
+  const Coordinator coord;
+  preemption.stops(coord).reset();
+  preemption.preempt();
+  EXPECT_FALSE(coord.should_stop());
+}
+
+// The attempts of a last save that fails are repeated for as long as there is time, and no longer than told.
+class LastSavePatienceTest : public PreemptionTest {
+ protected:
+  Seconds time_until_it_is_given_up(std::optional<Seconds> grace) {
+    before_commit = [] { throw ResourceExhaustedError("full"); };
+    testing::FakeClock passing(testing::FakeClock::Waits::kPassTime);
+    Saver saver({.graph = &graph, .files = &disk, .clock = &passing});
+    SaveAttempts attempts({.last_save_patience = Seconds{60}, .clock = &passing});
+    const auto session = make_scripted_session(graph, server);
+    session->run(step.initializer());
+    if (grace) preemption.preempt(grace);
+    const SaveTarget target{saver, attempts, directory.file("model.ckpt"), step};
+    const Seconds start = passing.now();
+    EXPECT_THROW(save_last_in_time(target, *session, &preemption), ResourceExhaustedError);
+    return passing.now() - start;
+  }
+};
+
+TEST_F(LastSavePatienceTest, EndsWithTheGracePeriod) {
+  EXPECT_EQ(time_until_it_is_given_up(Seconds{8}), Seconds{7});  // after waits of 1, 2 and 4 s
+}
+
+TEST_F(LastSavePatienceTest, IsAsToldWhereThereIsTimeEnough) {
+  EXPECT_EQ(time_until_it_is_given_up(Seconds{3600}), Seconds{31});
+}
+
+TEST_F(LastSavePatienceTest, IsAsToldWithoutAPreemption) {
+  EXPECT_EQ(time_until_it_is_given_up(std::nullopt), Seconds{31});
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,190 @@
+#include "longhaul/train/signals/stop_signals.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <ctime>
+#include <utility>
+
+#include "longhaul/base/above_stdio.h"
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+constexpr int64_t kSameSignal = 100'000'000;  // nanoseconds
+
+// What the handler may touch: nothing but lock-free atomics and what POSIX calls async-signal-safe.
+std::atomic<int> write_end{-1};
+std::atomic<int> first_signal{0};
+std::atomic<int64_t> first_at{0};  // of those but SIGHUP; nanoseconds, monotonic; 0: none came
+std::array<std::atomic<bool>, NSIG> asks_for_stop{};
+std::atomic<bool> in_use{false};
+static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free &&
+              std::atomic<bool>::is_always_lock_free);
+
+constexpr unsigned char kEnd = 0;  // no signal has this number
+
+int64_t nanoseconds_now() {
+  struct timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+bool is_second(int64_t now) {
+  int64_t first = 0;
+  return !first_at.compare_exchange_strong(first, now) && now - first > kSameSignal;
+}
+
+void tell(int signal) {
+  const auto byte = static_cast<unsigned char>(signal);
+  [[maybe_unused]] const ssize_t written = write(write_end.load(), &byte, 1);
+}
+
+// By the signal's default action, which comes when the handler returns, since the signal is blocked until then. The
+// first process of a container has none: it ends with the status that a shell would report.
+void end_by(int signal) {
+  if (getpid() == 1) _exit(128 + signal);
+  std::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+void handle(int signal) {
+  const int saved_errno = errno;
+  if (!asks_for_stop[static_cast<size_t>(signal)]) {
+    tell(signal);
+  } else if (signal != SIGHUP && is_second(nanoseconds_now())) {
+    end_by(signal);
+  } else {
+    int none = 0;
+    first_signal.compare_exchange_strong(none, signal);
+    tell(signal);
+  }
+  errno = saved_errno;
+}
+
+// As nohup(1) leaves it: the program is to outlive its terminal.
+bool is_left_alone(int signal) {
+  struct sigaction now{};
+  return signal == SIGHUP && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+// A stop without a coordinator's error, again and again: it may be cleared.
+SignalHandling stop_of(const Coordinator& coord, std::vector<int> signals) {
+  const auto stop_if_signalled = [coord] {
+    if (first_signal.load() != 0) coord.request_stop();
+  };
+  return {.stop_signals = std::move(signals),
+          .on_signal =
+              [stop_if_signalled](int signal) {
+                log_info("{}", signal_notice(signal, "the training stops after the step under way"));
+                stop_if_signalled();
+              },
+          .meanwhile = stop_if_signalled};
+}
+
+}  // namespace
+
+std::string signal_name(int signal) {
+  const char* name = sigabbrev_np(signal);
+  return name != nullptr ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+std::string signal_notice(int signal, std::string_view consequence) {
+  const bool counts = signal != SIGHUP;
+  return fmt::format("{}: {}{}", signal_name(signal), consequence,
+                     counts ? "; another signal ends the process at once" : "");
+}
+
+StopSignals::StopSignals(const Coordinator& coord, std::vector<int> signals)
+    : StopSignals(stop_of(coord, std::move(signals))) {}
+
+StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::vector<int> signals)
+    : StopSignals(SignalHandling{.stop_signals = std::move(signals), .on_signal = std::move(on_signal)}) {}
+
+StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling)) {
+  if (in_use.exchange(true)) throw FailedPreconditionError("there is a StopSignals in this process already");
+  try {
+    open_pipe();
+  } catch (...) {
+    in_use = false;
+    throw;
+  }
+  first_signal = 0;
+  first_at = 0;
+  write_end = pipe_[1];
+  watcher_ = NamedThread("lh-signals", [this] { watch(); });
+  install();
+}
+
+StopSignals::~StopSignals() {
+  restore();
+  [[maybe_unused]] const ssize_t written = write(pipe_[1], &kEnd, 1);
+  watcher_.join();
+  close(pipe_[0]);
+  close(pipe_[1]);
+  in_use = false;
+}
+
+// The end that the handler writes to does not block: a full pipe has signals enough.
+void StopSignals::open_pipe() {
+  const AboveStdio above;
+  if (pipe2(pipe_.data(), O_CLOEXEC) != 0) throw_errno(errno, "make a pipe for signals");
+  fcntl(pipe_[1], F_SETFL, O_NONBLOCK);
+}
+
+void StopSignals::install() {
+  const auto catch_signal = [this](int signal, bool is_stop) {
+    if (is_left_alone(signal)) return;
+    struct sigaction action{};
+    action.sa_handler = handle;
+    action.sa_flags = SA_RESTART;
+    sigemptyset(&action.sa_mask);
+    struct sigaction before{};
+    if (signal > 0 && signal < NSIG) asks_for_stop[static_cast<size_t>(signal)] = is_stop;
+    if (sigaction(signal, &action, &before) == 0) {
+      before_.emplace_back(signal, before);
+    } else {
+      log_error("signal {} cannot be caught", signal);
+    }
+  };
+  for (int signal : handling_.stop_signals) catch_signal(signal, true);
+  for (int signal : handling_.other_signals) catch_signal(signal, false);
+}
+
+// Backwards: a signal may be in the lists twice.
+void StopSignals::restore() {
+  for (; !before_.empty(); before_.pop_back()) sigaction(before_.back().first, &before_.back().second, nullptr);
+}
+
+bool StopSignals::wait_for_byte() const {
+  constexpr int kMilliseconds = 100;
+  struct pollfd reading{pipe_[0], POLLIN, 0};
+  return poll(&reading, 1, kMilliseconds) > 0;
+}
+
+void StopSignals::watch() const {
+  while (true) {
+    if (!wait_for_byte()) {
+      if (handling_.meanwhile) handling_.meanwhile();
+      continue;
+    }
+    unsigned char byte = kEnd;
+    const ssize_t count = read(pipe_[0], &byte, 1);
+    if (count < 0 && errno == EINTR) continue;
+    if (count != 1 || byte == kEnd) return;
+    log_debug("signal {} came", static_cast<int>(byte));
+    if (handling_.on_signal) handling_.on_signal(byte);
+  }
+}
+
+int StopSignals::signal_received() const {
+  return first_signal.load();
+}
+
+}  // namespace longhaul

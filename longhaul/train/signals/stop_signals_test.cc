@@ -1,0 +1,160 @@
+#include "longhaul/train/signals/stop_signals.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "longhaul/testing/needs_fixture.h"
+
+namespace longhaul {
+namespace {
+
+TEST(StopSignals, ASignalRequestsTheStop) {  // unlike SV-66
+  const Coordinator coord;
+  const StopSignals signals(coord);
+  EXPECT_EQ(signals.signal_received(), 0);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  EXPECT_EQ(signals.signal_received(), SIGTERM);
+  EXPECT_NO_THROW(coord.raise_requested_exception());
+}
+
+TEST(StopSignals, TheStopOutlastsAClearing) {
+  const Coordinator coord;
+  const StopSignals signals(coord);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  coord.clear_stop();
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+}
+
+TEST(StopSignals, TheFirstSignalIsTheOneThatCounts) {
+  std::atomic<int> calls{0};
+  const StopSignals signals([&](int) { ++calls; });
+  raise(SIGINT);
+  raise(SIGTERM);
+  while (calls < 2) std::this_thread::yield();
+  EXPECT_EQ(signals.signal_received(), SIGINT);
+}
+
+TEST(StopSignals, TheHandlersOfBeforeComeBack) {
+  struct sigaction before{}, after{};
+  sigaction(SIGINT, nullptr, &before);
+  {
+    const StopSignals signals(Coordinator{});
+  }
+  sigaction(SIGINT, nullptr, &after);
+  EXPECT_EQ(before.sa_handler, after.sa_handler);
+}
+
+TEST(StopSignals, AClosedTerminalRequestsTheStopAsOftenAsItIsTold) {
+  std::signal(SIGHUP, SIG_DFL);  // the tests may run under nohup
+  const Coordinator coord;
+  const StopSignals signals(coord);
+  raise(SIGHUP);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // until it is not the first one, sent twice
+  raise(SIGHUP);
+  EXPECT_EQ(signals.signal_received(), SIGHUP);
+  raise(SIGTERM);  // the session manager's, after the terminal's: it ends nothing that stops already
+}
+
+TEST(StopSignals, AClosedTerminalThatWasToBeIgnoredIsIgnored) {
+  std::signal(SIGHUP, SIG_IGN);
+  {
+    const Coordinator coord;
+    const StopSignals signals(coord);
+    raise(SIGHUP);
+    EXPECT_EQ(signals.signal_received(), 0);
+  }
+  raise(SIGHUP);
+  std::signal(SIGHUP, SIG_DFL);
+}
+
+TEST(StopSignals, ThereIsOneAtATime) {
+  const StopSignals signals(Coordinator{});
+  EXPECT_THROW(StopSignals(Coordinator{}), FailedPreconditionError);
+}
+
+TEST(StopSignals, OtherSignalsAreToldAsOftenAsTheyComeAndEndNothing) {
+  std::atomic<int> calls{0};
+  const StopSignals signals({.stop_signals = {SIGTERM}, .other_signals = {SIGUSR2}, .on_signal = [&](int signal) {
+                               if (signal == SIGUSR2) ++calls;
+                             }});
+  for (int i = 1; i <= 3; ++i) {
+    raise(SIGUSR2);
+    while (calls < i) std::this_thread::yield();
+  }
+  EXPECT_EQ(signals.signal_received(), 0);
+}
+
+TEST(StopSignals, ASignalThatComesTwiceAtOnceIsOne) {
+  const Coordinator coord;
+  const StopSignals signals(coord);
+  raise(SIGTERM);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+}
+
+class SecondSignalDeathTest : public ::testing::TestWithParam<std::pair<int, int>> {};
+
+TEST_P(SecondSignalDeathTest, Kills) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto [first, second] = GetParam();
+  EXPECT_EXIT(
+      {
+        const Coordinator coord;
+        const StopSignals signals(coord);
+        raise(first);
+        coord.wait_for_stop(Seconds{60});
+        std::this_thread::sleep_for(std::chrono::milliseconds(150));  // until it is not the first one, sent twice
+        raise(second);
+      },
+      ::testing::KilledBySignal(second), "");
+}
+
+// Of a child that does this, and ends with 0 unless it does so itself.
+int exit_status_of(const std::function<void()>& body) {
+  const pid_t child = fork();
+  if (child == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  return WEXITSTATUS(status);
+}
+
+// The next child is the first process of a namespace of its own. In a chroot the superuser alone may have one.
+bool enter_new_namespace() {
+  return unshare(CLONE_NEWUSER | CLONE_NEWPID) == 0 || unshare(CLONE_NEWPID) == 0;
+}
+
+bool namespaces_are_allowed() {
+  return exit_status_of([] { _exit(enter_new_namespace() ? 0 : 1); }) == 0;
+}
+
+TEST(StopSignalsDeathTest, ASecondSignalEndsAlsoTheFirstProcessOfAContainer) {
+  LONGHAUL_NEEDS("namespaces", namespaces_are_allowed(), "a process may not make namespaces of its own here");
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        enter_new_namespace();
+        _exit(exit_status_of([] {
+          const StopSignals signals(Coordinator{});
+          raise(SIGTERM);
+          std::this_thread::sleep_for(std::chrono::milliseconds(150));
+          raise(SIGTERM);
+        }));
+      },
+      ::testing::ExitedWithCode(128 + SIGTERM), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(, SecondSignalDeathTest,
+                         ::testing::Values(std::pair(SIGINT, SIGINT), std::pair(SIGINT, SIGTERM)));
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,230 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/train/checkpointing/unsaved_steps.h"
+#include "longhaul/train/coordination/chief_lock.h"
+#include "longhaul/train/coordination/looper_thread.h"
+#include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/input/queue_runner.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/sessions/graph_defaults.h"
+#include "longhaul/train/signals/write_signals.h"
+#include "longhaul/train/supervisor/supervisor_options.h"
+#include "longhaul/train/supervisor/supervisor_services.h"
+#include "longhaul/train/supervisor/weight_digest_service.h"
+
+namespace longhaul {
+
+struct ManagedSessionOptions {
+  std::string master;  // "": this process
+  SessionOptions config;
+  bool start_standard_services = true;
+  bool close_summary_writer = true;  // false: events of the next session go into the same file
+};
+
+struct PrepareSessionOptions {
+  std::string master;
+  SessionOptions config;
+  bool wait_for_checkpoint = false;
+  std::optional<Seconds> max_wait_secs = Seconds{7200};
+  bool start_standard_services = true;
+};
+
+struct StopOptions {
+  std::vector<std::shared_ptr<CoordinatedThread>> threads;  // to wait for besides the supervisor's own
+  bool close_summary_writer = true;
+  bool ignore_live_threads = false;
+  bool save_checkpoint = false;  // whether a last one is taken, as managed_session() does
+};
+
+// Looks after a training: initialises the model or recovers it from the newest whole checkpoint, takes checkpoints and
+// writes summaries while it runs, and stops everything together when the work is done or something fails.
+//
+//   constructed --managed_session--> training --body ends, an error, request_stop()--> stopped --managed_session--> ...
+//
+//   Supervisor sv({.graph = &graph, .logdir = "runs/demo"});
+//   sv.managed_session([&](Session& session) {
+//     while (!sv.should_stop()) session.run(train_op);
+//   });
+//
+// A relative logdir, and a relative mirror, are of the working directory that there is at the construction: the program
+// may change it afterwards.
+//
+// While it trains, from the preparation of a session to the end of managed_session() or stop(), or to its destruction,
+// the chief has its logdir locked (SupervisorOptions::lock_logdir). A second chief is refused with a
+// DirectoryTakenError that says whose it is. A chief whose logdir was taken over, because it was silent for too long,
+// stops with that error and writes no more checkpoints there. One whose logdir is not there (unmounted, moved, removed)
+// trains on: saves and events fail, are counted and tried again until it is back (DirectoryAwayError), and nothing is
+// made in its place.
+//
+// The constructor adds to the graph what is missing and finalizes it. prepare_or_wait_for_session() and stop() are the
+// parts of managed_session(), for programs that need them apart; those and managed_session() are for one thread at a
+// time, the rest may be called from any thread. What a kill leaves behind: the newest checkpoint, and all events but
+// the last flush_secs.
+class Supervisor {
+ public:
+  // InvalidArgumentError: the graph does not allow what is asked. What the file system throws: logdir cannot be written
+  // to.
+  explicit Supervisor(SupervisorOptions options = {});
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  // Prepares a session, starts the services, calls `body`, stops, takes the last checkpoint
+  // (SupervisorOptions::save_at_end), closes the session. Throws the first error of the body and of the services, after
+  // all that; OutOfRangeError is none: the input has ended. After an error no checkpoint is taken.
+  void managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options = {});
+
+  // A session with an initialised model, services running. Throws what SessionManager does; DirectoryTakenError: logdir
+  // has another chief. DirectoryAwayError: it was locked for an earlier session, and is not there now.
+  // FailedPreconditionError: there is a session whose services run; call stop() first. Where a stop was requested, as
+  // by the error of a lost session, they are waited for instead.
+  std::shared_ptr<Session> prepare_or_wait_for_session(const PrepareSessionOptions& options = {});
+
+  // What the standard services of a session share, to start some of them, or ones derived from them, by hand:
+  //   auto context = std::make_shared<ServiceContext>(sv.service_context(session));
+  //   context->global_step = examples_seen;                   // what is counted
+  //   std::make_shared<StepCounterService>(context)->start();
+  // FailedPreconditionError: not the chief. InvalidArgumentError: no session.
+  ServiceContext service_context(std::shared_ptr<Session> session) const;
+
+  // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief;
+  // DirectoryTakenError: as above. Without a logdir there are none, which is logged.
+  std::vector<std::shared_ptr<LooperThread>> start_standard_services(std::shared_ptr<Session> session);
+
+  // Starts the threads of these queue runners, which stop with the supervisor's; the first form those of the graph's
+  // collection `queue_runners`, which is what prepare_or_wait_for_session() does after the services.
+  QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session);
+  QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session, const std::vector<QueueRunner>& runners);
+
+  // Calls `target` on a thread, every `interval` or without pause, until the stop.
+  std::shared_ptr<LooperThread> loop(std::optional<Seconds> interval, std::function<void()> target);
+
+  // Stops the threads and waits for them, under a preemption for half of what that leaves; then closes the event file,
+  // the mirror and the journal, and gives logdir back: all of it, whatever fails. Throws the first error reported. The
+  // session stays open. Unless StopOptions say so no checkpoint is taken; a warning names the steps that are in none,
+  // and so it does at the destruction of a Supervisor that was not stopped. Twice is fine.
+  void stop(const StopOptions& options = {});
+
+  void request_stop(std::exception_ptr error = nullptr) { coord_.request_stop(std::move(error)); }
+  bool should_stop() const { return coord_.should_stop(); }
+  bool stop_on_exception(const std::function<void()>& body) { return coord_.stop_on_exception(body); }
+  void wait_for_stop() const;
+
+  // Writes a summary, serialised or as run() returns it, at the session's step unless one is given.
+  // FailedPreconditionError: there is no summary writer.
+  void summary_computed(Session& session, std::string_view summary, std::optional<int64_t> global_step = std::nullopt);
+  void summary_computed(Session& session, const Tensor& summary, std::optional<int64_t> global_step = std::nullopt);
+  void summary_computed(Session& session, const proto::Summary& summary,
+                        std::optional<int64_t> global_step = std::nullopt);
+
+  bool is_chief() const { return options_.is_chief; }
+  SessionManager& session_manager() const { return *session_manager_; }
+  const Coordinator& coord() const { return coord_; }
+  const OpList& init_op() const { return graph_defaults_.init_op; }
+  const Feeds& init_feed_dict() const { return options_.init_feed_dict; }
+  const Output& ready_op() const { return graph_defaults_.ready_op; }
+  const Output& ready_for_local_init_op() const { return graph_defaults_.ready_for_local_init_op; }
+  FileWriter* summary_writer() const { return writer_.get(); }  // nullptr: none
+  const Output& summary_op() const { return graph_defaults_.summary_op; }
+  Seconds save_summaries_secs() const { return options_.save_summaries_secs; }
+  const Output& global_step() const { return graph_defaults_.global_step; }
+  Saver* saver() const { return graph_defaults_.saver.get(); }  // nullptr: none
+  const SaveInterval& save_model_secs() const { return options_.save_model_secs; }
+  // logdir/checkpoint_basename, absolute; empty: no logdir
+  const std::string& save_path() const { return save_path_; }
+  SaveStatus save_status() const { return saves_->status(); }                      // how its saves went so far
+  SaveStatus mirror_status() const { return options_.mirror.attempts->status(); }  // the same of its mirror
+  const std::string& restored_from() const { return session_manager_->restored_from(); }
+
+  // TensorFlow's other names of the same.
+  std::shared_ptr<Session> PrepareSession(const PrepareSessionOptions& options = {}) {
+    return prepare_or_wait_for_session(options);
+  }
+  QueueRunnerThreads StartQueueRunners(std::shared_ptr<Session> session) {
+    return start_queue_runners(std::move(session));
+  }
+  QueueRunnerThreads StartQueueRunners(std::shared_ptr<Session> session, const std::vector<QueueRunner>& runners) {
+    return start_queue_runners(std::move(session), runners);
+  }
+  std::vector<std::shared_ptr<LooperThread>> StartStandardServices(std::shared_ptr<Session> session) {
+    return start_standard_services(std::move(session));
+  }
+  void Stop(const StopOptions& options = {}) { stop(options); }
+  void RequestStop(std::exception_ptr error = nullptr) { request_stop(std::move(error)); }
+  std::shared_ptr<LooperThread> Loop(std::optional<Seconds> interval, std::function<void()> target) {
+    return loop(interval, std::move(target));
+  }
+  bool ShouldStop() const { return should_stop(); }
+  bool StopOnException(const std::function<void()>& body) { return stop_on_exception(body); }
+  void WaitForStop() const { wait_for_stop(); }
+  template <typename Summary>
+  void SummaryComputed(Session& session, const Summary& summary, std::optional<int64_t> global_step = std::nullopt) {
+    summary_computed(session, summary, global_step);
+  }
+
+ private:
+  void check_is_chief() const;
+  void check_devices() const;
+  void heed_preemption();
+  void set_up_chief();
+  std::unique_ptr<SessionManager> make_session_manager() const;
+  void end_session_before();
+  std::shared_ptr<Session> prepare_again(const PrepareSessionOptions& options);
+  std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
+  void write_graph();
+  void start_digests(const std::shared_ptr<Session>& session);
+  void lock_logdir();
+  std::shared_ptr<Session> prepare_locked(const PrepareSessionOptions& options);
+  void begin_journal();
+  void note_session(const std::shared_ptr<Session>& session);
+  void note_start(bool has_services);
+  void start_journal_service(const std::shared_ptr<Session>& session);
+  void end_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
+  void start_mirror();
+  void close_mirror();
+  void join(const StopOptions& options = {});
+  void close_session(const std::shared_ptr<Session>& session) const;
+  void end_tenure(Teardown& end, bool close_summary_writer, const std::shared_ptr<Session>& session,
+                  const std::optional<UnsavedSteps>& unsaved);
+  std::optional<int64_t> step_now() const;
+  std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who) const;
+  std::optional<Seconds> preemption_time_left() const;  // nullopt: none ends this training
+  bool can_save() const { return saver() != nullptr && !save_path_.empty(); }
+  void save_last(const std::shared_ptr<Session>& session);
+  void close_writer();
+
+  const WriteSignals write_signals_;
+  std::atomic<bool> has_managed_session_{false};
+  SupervisorOptions options_;  // of those that only the chief uses, a non-chief has none
+  Graph& graph_;
+  const Coordinator coord_;
+  const std::shared_ptr<SaveAttempts> saves_;
+  GraphDefaults graph_defaults_;
+  std::string graph_bytes_, meta_graph_bytes_;  // as they were at the end of the constructor
+  std::string save_path_;
+  bool writes_relative_paths_ = false;  // into the state file: logdir was given as a relative path
+  bool had_logdir_ = false;             // locked it before
+  std::unique_ptr<WeightDigestService> digests_;
+  std::shared_ptr<FileWriter> writer_;
+  std::unique_ptr<SessionManager> own_session_manager_;
+  SessionManager* session_manager_;
+  bool has_session_ = false;           // since the last preparation, and until the stop
+  std::shared_ptr<Session> session_;   // of it, where it can be saved; null: none
+  std::optional<int64_t> start_step_;  // that it began with
+  bool graph_is_in_events_ = false;
+  std::unique_ptr<ChiefLock> lock_;                 // null: not training, or without
+  std::shared_ptr<RunJournal> journal_;             // null: without
+  std::shared_ptr<const Coordinator> preempted_;    // keeps the stops of a preemption coming; null: without one
+  std::shared_ptr<CheckpointMirror> mirror_;        // null: without, or not training
+  std::shared_ptr<const SavedCallback> mirroring_;  // has mirror_ learn of what the saver saves
+  bool is_refused_ = false;                         // logdir is another's, and nothing is written there
+};
+
+}  // namespace longhaul

@@ -1,0 +1,191 @@
+#include "longhaul/train/supervisor/supervisor_services.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/train/journal/first_interval.h"
+#include "longhaul/train/reporting/step_rate.h"
+
+namespace longhaul {
+namespace {
+
+std::vector<Output> summary_fetches(const ServiceContext& context) {
+  std::vector<Output> fetches{context.summary_op};
+  if (context.global_step.valid()) fetches.push_back(context.global_step);
+  return fetches;
+}
+
+// A checkpoint of the mirror, from which the model was restored, does not: the directory of the training lacks it.
+bool lies_beside(const std::string& prefix, const std::string& save_path) {
+  return !prefix.empty() && directory_name(canonical_prefix(prefix)) == directory_name(canonical_prefix(save_path));
+}
+
+std::shared_ptr<const ServiceContext> complete(std::shared_ptr<const ServiceContext> context, const char* service,
+                                               bool is_complete, const char* what) {
+  if (context->session == nullptr || !is_complete) {
+    throw InvalidArgumentError(fmt::format("{}: its ServiceContext needs a session, {}", service, what));
+  }
+  return context;
+}
+
+SaveOption save_option(const ServiceContext& context) {
+  const Seconds seconds = context.save_model_secs;
+  if (context.chooses_interval) return {"save_model_secs is kAuto", std::nullopt};
+  return {fmt::format("save_model_secs is {:g}", seconds.count()), seconds};
+}
+
+void write_summary(FileWriter& writer, const std::vector<Tensor>& values) {
+  const int64_t step = values.size() > 1 ? values[1].item<int64_t>() : 0;
+  log_debug("Recording summary at step {}.", values.size() > 1 ? std::to_string(step) : "None");
+  writer.add_summary(values[0].item<std::string>(), step);
+}
+
+}  // namespace
+
+int64_t read_global_step(Session& session, const Output& global_step) {
+  return session.run(global_step).item<int64_t>();
+}
+
+SaveTarget save_target(const ServiceContext& context) {
+  return {.saver = *context.saver,
+          .attempts = *context.saves,
+          .save_path = context.save_path,
+          .global_step = context.global_step,
+          .writer = context.writer.get(),
+          .journal = context.journal.get(),
+          .before_write = [path = context.save_path](auto) { log_debug("Saving checkpoint to path {}", path); },
+          .relative_paths = context.relative_paths};
+}
+
+bool save_checkpoint(const ServiceContext& context) {
+  return save_once(save_target(context), *context.session).has_value();
+}
+
+bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter) {
+  const auto step = [&]() -> std::optional<int64_t> {
+    if (!context.global_step.valid()) return std::nullopt;
+    return read_global_step(*context.session, context.global_step);
+  };
+  const Clock& clock = context.coord.clock();
+  SaveTarget target = save_target(context);
+  target.costs = [&](const SaveReport& report) {
+    meter.ends(clock.now(), step(), report.snapshot);
+    return SaveCosts{report.snapshot, report.total, meter.last()};
+  };
+  meter.begins(clock.now(), step());
+  return save_once(target, *context.session).has_value();
+}
+
+SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
+    : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-summaries"),
+      context_(complete(context, "SummaryService", context->writer != nullptr && context->summary_op.valid(),
+                        "a writer and a summary_op")),
+      fetches_(summary_fetches(*context_)),
+      runs_alone_(can_run_alone(fetches_)) {}
+
+void SummaryService::run_loop() {
+  if (runs_alone_) {
+    const std::vector<Fetch> fetches(fetches_.begin(), fetches_.end());
+    write_summary(*context_->writer, context_->session->run(fetches, {}, {.snapshot = true}));
+    return;
+  }
+  // The error of a step is the business of who made the step.
+  context_->session->fetch_with_next_step(
+      {fetches_, [writer = context_->writer](std::vector<Tensor> values, std::exception_ptr error) {
+         if (!error) write_summary(*writer, values);
+       }});
+}
+
+void SummaryService::stop_loop() {
+  if (!runs_alone_) context_->session->withdraw_step_fetch();
+}
+
+StepCounterService::StepCounterService(std::shared_ptr<const ServiceContext> context)
+    : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-steps"),
+      context_(complete(context, "StepCounterService", context->writer != nullptr && context->global_step.valid(),
+                        "a writer and a global_step")),
+      tag_(rate_tag(context_->global_step)) {}
+
+void StepCounterService::start_loop() {
+  last_time_ = coord().clock().now();
+  last_step_ = read_global_step(*context_->session, context_->global_step);
+}
+
+void StepCounterService::run_loop() {
+  constexpr int kMostLogged = 10;
+  const int64_t step = read_global_step(*context_->session, context_->global_step);
+  const Seconds now = coord().clock().now();
+  const double per_second = steps_per_second(step - last_step_, now - last_time_);
+  last_step_ = step;
+  last_time_ = now;
+  context_->writer->add_scalar(tag_, static_cast<float>(per_second), step);
+  if (logged_++ < kMostLogged) log_debug("{}: {:g}", tag_, per_second);
+}
+
+TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)
+    : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"),
+      context_(complete(context, "TimerCheckpointService", context->saver != nullptr, "a saver")),
+      snapshots_(context_->session->snapshots()),
+      meter_(context_->journal ? context_->journal->history().sums().save_cost : std::nullopt),
+      interval_(context_->save_model_secs),
+      is_saved_(context_->saver->is_as_restored() && lies_beside(context_->saver->last_saved(), context_->save_path)) {}
+
+void TimerCheckpointService::start_loop() {
+  snapshots_->prepare([this] { return coord().should_stop(); });
+  early_interval_ = interval_after_short_runs(context_->journal.get(), save_option(*context_));
+  due_ = coord().clock().now();
+}
+
+void TimerCheckpointService::run_loop() {
+  const Clock& clock = coord().clock();
+  if (std::exchange(is_saved_, false)) return;
+  const Seconds next_interval = clock.now() + interval_;
+  while (!save()) {
+    const Seconds pause = context_->saves->time_to_retry();
+    if (clock.now() + pause >= next_interval || coord().wait_for_stop(pause)) return;
+  }
+  if (context_->chooses_interval) choose_interval();
+}
+
+Seconds TimerCheckpointService::next_interval() {
+  if (const std::optional<Seconds> early = early_interval_) {
+    early_interval_ = next_interval_after_short_runs(*early, interval_);
+    due_ = coord().clock().now() + *early;
+    return *early;
+  }
+  const Seconds since_due = coord().clock().now() - due_;
+  const double missed = std::max(0.0, std::floor(since_due / interval_) - 1);
+  if (missed > 0) {
+    log_warning(
+        "checkpoints that were due meanwhile are left out: {:.0f}. The last one took {:.0f} s, one is due every {:.0f} "
+        "s",
+        missed, since_due.count(), interval_.count());
+  }
+  const Seconds wait = (1 + missed) * interval_;
+  due_ += wait;
+  return wait;
+}
+
+bool TimerCheckpointService::save() {
+  return context_->chooses_interval ? save_and_measure(*context_, meter_) : save_checkpoint(*context_);
+}
+
+void TimerCheckpointService::choose_interval() {
+  const RunHistory history = context_->journal ? context_->journal->history() : RunHistory{};
+  const Seconds before = std::exchange(interval_, best_save_interval(history, meter_.cost()));
+  if (std::abs(interval_ / before - 1) < 0.1) return;
+  log_info("The next checkpoint is due in {:.0f} s: one costs {:.3f} s, and {} interruptions are known",
+           interval_.count(), meter_.cost().value_or(Seconds{0}).count(), history.sums().interruptions);
+}
+
+void PreemptionService::run_loop() {
+  is_wanted_ |= preemption_.take_save_request();
+  if (is_wanted_ && context_->saves->time_to_retry() <= Seconds{0}) is_wanted_ = !save_checkpoint(*context_);
+}
+
+}  // namespace longhaul

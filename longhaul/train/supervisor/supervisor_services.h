@@ -1,0 +1,133 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "longhaul/events/file_writer.h"
+#include "longhaul/session/session.h"
+#include "longhaul/session/snapshots.h"
+#include "longhaul/train/checkpointing/save_once.h"
+#include "longhaul/train/coordination/looper_thread.h"
+#include "longhaul/train/journal/save_interval.h"
+#include "longhaul/train/saving/saver.h"
+#include "longhaul/train/signals/preemption.h"
+
+namespace longhaul {
+
+// What the services of one session share. Each holds it, so a service that outlives a grace period finds everything in
+// place.
+struct ServiceContext {
+  Coordinator coord;
+  std::shared_ptr<Session> session;
+  std::shared_ptr<FileWriter> writer;  // may be null
+  std::shared_ptr<Saver> saver;        // may be null
+  Output summary_op;                   // may be invalid, and so may global_step
+  Output global_step;
+  std::string save_path;
+  bool relative_paths = false;  // SaveOptions::relative_paths
+  Seconds save_summaries_secs, save_model_secs;
+  std::shared_ptr<SaveAttempts> saves;  // of the training; not null where there is a saver
+  bool chooses_interval = false;        // kAuto: save_model_secs is only what it begins with
+  std::shared_ptr<RunJournal> journal;  // may be null
+};
+
+int64_t read_global_step(Session& session, const Output& global_step);
+
+// Takes a checkpoint now, as save_once() does: whether it could be written.
+bool save_checkpoint(const ServiceContext& context);
+
+// The same, and measures what it costs the training.
+bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter);
+
+// What save_once() saves for these services. The context outlives it.
+SaveTarget save_target(const ServiceContext& context);
+
+// The services may be made, derived from and started by hand: Supervisor::service_context(). The constructors throw
+// InvalidArgumentError where the context lacks what the service works with.
+
+// Writes a summary every save_summaries_secs, the first at once. If the summaries can be computed alone, the thread
+// does it, in a run that sees one moment between two steps. Otherwise it marks them as due, and the next training step,
+// which has the feed, computes them along; what is still due at the stop is dropped.
+class SummaryService : public LooperThread {
+ public:
+  explicit SummaryService(std::shared_ptr<const ServiceContext> context);
+
+ protected:
+  const ServiceContext& context() const { return *context_; }
+  void run_loop() override;
+  void stop_loop() override;
+
+ private:
+  const std::shared_ptr<const ServiceContext> context_;
+  const std::vector<Output> fetches_;  // the summary, and the step if there is one
+  const bool runs_alone_;
+};
+
+// Writes how many steps are made in a second ("global_step/sec"), every save_summaries_secs.
+class StepCounterService : public LooperThread {
+ public:
+  explicit StepCounterService(std::shared_ptr<const ServiceContext> context);
+
+ protected:
+  const ServiceContext& context() const { return *context_; }
+  void start_loop() override;
+  void run_loop() override;
+
+ private:
+  const std::shared_ptr<const ServiceContext> context_;
+  const std::string tag_;
+  Seconds last_time_{0};
+  int64_t last_step_ = 0;
+  int logged_ = 0;
+};
+
+// Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched, unless the model
+// was restored: a training that dies soon after a restart is to find the checkpoint again that it was restored from.
+// After runs that were too short to save (train/journal/first_interval.h) the first interval is a shorter one.
+// One that fails is tried again, when SaveAttempts says so or with the next interval, whichever is sooner. Those that
+// fall due while one is taken are left out, but for the last, as the log says: they do not queue up. Under kAuto
+// each interval is chosen by what the last saves have cost and how often the training was interrupted:
+// best_save_interval().
+class TimerCheckpointService : public LooperThread {
+ public:
+  explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
+
+ protected:
+  const ServiceContext& context() const { return *context_; }
+  void start_loop() override;
+  void run_loop() override;
+  Seconds next_interval() override;
+
+ private:
+  bool save();
+  void choose_interval();
+
+  const std::shared_ptr<const ServiceContext> context_;
+  const std::shared_ptr<Snapshots> snapshots_;
+  SaveCostMeter meter_;
+  Seconds interval_;
+  std::optional<Seconds> early_interval_;  // after short runs; absent: it is interval_
+  Seconds due_{0};                         // when the last call was, or the first will be
+  bool is_saved_;                          // the model is as a checkpoint has it, from which it was restored
+};
+
+// Takes a checkpoint when a save signal asks for one, which it looks for ten times a second. One that fails is tried
+// again when SaveAttempts says so, until the training stops.
+class PreemptionService : public LooperThread {
+ public:
+  // `preemption` outlives the thread. The context has a saver.
+  PreemptionService(std::shared_ptr<const ServiceContext> context, Preemption& preemption)
+      : LooperThread(context->coord, Seconds{0.1}, {}, "lh-preemption"),
+        context_(std::move(context)),
+        preemption_(preemption) {}
+
+ protected:
+  void run_loop() override;
+
+ private:
+  const std::shared_ptr<const ServiceContext> context_;
+  Preemption& preemption_;
+  bool is_wanted_ = false;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,34 @@
+#include "longhaul/train/supervisor/weight_digest_service.h"
+
+#include "longhaul/base/error.h"
+
+namespace longhaul {
+namespace {
+
+StepWatching& watching(Session& session) {
+  auto* steps = dynamic_cast<StepWatching*>(&session);
+  if (steps == nullptr) {
+    throw UnimplementedError("digest_every_n_steps: the steps of this kind of session cannot be watched");
+  }
+  return *steps;
+}
+
+}  // namespace
+
+WeightDigestService::WeightDigestService(std::shared_ptr<Session> session, const Output& global_step,
+                                         std::shared_ptr<FileWriter> writer, int64_t every)
+    : session_(std::move(session)),
+      steps_(watching(*session_)),
+      digests_(std::make_shared<WeightDigests>(session_->graph(), global_step, std::move(writer))) {
+  digests_->take_if_due(*session_, every);
+  steps_.watch_steps({.step = global_step, .every = every, .passed = [digests = digests_, session = session_.get()] {
+                        digests->take(*session);
+                      }});
+}
+
+WeightDigestService::~WeightDigestService() {
+  steps_.stop_watching();
+  digests_->finish();
+}
+
+}  // namespace longhaul

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "longhaul/session/step_watch.h"
+#include "longhaul/train/reporting/weight_digest.h"
+
+namespace longhaul {
+
+// Digests of all variables after each `every`-th step of a session, for trainings that call it themselves. Stops with
+// the object, which waits for those under way, for kDigestPatience at most.
+class WeightDigestService {
+ public:
+  // UnimplementedError: a session whose steps cannot be watched. What StepWatching::watch_steps() throws.
+  WeightDigestService(std::shared_ptr<Session> session, const Output& global_step, std::shared_ptr<FileWriter> writer,
+                      int64_t every);
+  ~WeightDigestService();
+  WeightDigestService(const WeightDigestService&) = delete;
+  WeightDigestService& operator=(const WeightDigestService&) = delete;
+
+ private:
+  const std::shared_ptr<Session> session_;
+  StepWatching& steps_;
+  const std::shared_ptr<WeightDigests> digests_;  // a call under way shares it
+};
+
+}  // namespace longhaul
