@@ -22,7 +22,7 @@ constexpr const char* kNoFlockVariable = "LONGHAUL_TEST_WITHOUT_FLOCK";
 std::string refusal(const std::string& directory, bool use_flock) {
   try {
     const DirectoryLock lock(directory, {.use_flock = use_flock});
-  } catch (const DirectoryTakenError& error) {
+  } catch (const DirectoryLockedError& error) {
     return error.what();
   }
   ADD_FAILURE() << "the directory was taken";

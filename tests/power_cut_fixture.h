@@ -80,7 +80,7 @@ class DoomedTraining {
     SessionManager manager({.graph = &graph_,
                             .files = &files_,
                             .session_factory = [&](const auto&...) { return std::move(owned); },
-                            .pass_over = [&](const std::string& prefix) { return journal_.pass_over(prefix); }});
+                            .skip_reason = [&](const std::string& prefix) { return journal_.skip_reason(prefix); }});
     session_ = manager.prepare_session({.init_op = ops::global_variables_initializer(root_),
                                         .saver = &saver_,
                                         .checkpoint_dir = kRun,

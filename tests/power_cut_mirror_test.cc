@@ -36,7 +36,7 @@ class PowerCutInAMirror : public PowerCutTest, public ::testing::WithParamInterf
     CheckpointMirror mirror(kRun,
                             {.directory = kMirror,
                              .max_to_keep = 2,
-                             .patience_at_end = Seconds{0},
+                             .end_timeout = Seconds{0},
                              .renames = GetParam(),
                              .lock_with_flock = false},
                             files, clock);

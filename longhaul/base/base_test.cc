@@ -4,9 +4,9 @@
 #include <string>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/base/defaulted.h"
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
-#include "longhaul/base/setting.h"
 #include "longhaul/base/thread.h"
 
 namespace longhaul {
@@ -42,8 +42,8 @@ TEST(Error, AForeignExceptionHasTheUnknownCode) {
   EXPECT_EQ(code_of(nullptr), Code::kOk);
 }
 
-TEST(Setting, TellsDefaultNoneAndAValueApart) {
-  Setting<std::string> setting;
+TEST(Defaulted, TellsDefaultNoneAndAValueApart) {
+  Defaulted<std::string> setting;
   EXPECT_TRUE(setting.is_default());
   setting = kNone;
   EXPECT_TRUE(setting.is_none());

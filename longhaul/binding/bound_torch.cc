@@ -45,7 +45,7 @@ BoundTorch::Bound& BoundTorch::add(TorchValue value) {
   return values_.emplace_back(Bound{std::move(value)});
 }
 
-ProgramValue BoundTorch::access_to(Bound& bound) {
+ExternalValue BoundTorch::access_to(Bound& bound) {
   const auto self = shared_from_this();
   return {.dtype = bound.value.dtype,
           .shape = bound.value.shape,
@@ -59,7 +59,7 @@ std::vector<Variable> BoundTorch::add_variables(const Scope& scope, std::vector<
   std::vector<Variable> variables;
   for (TorchValue& value : values) {
     Bound& bound = add(std::move(value));
-    variables.push_back(ops::program_variable(scope, bound.value.name, access_to(bound), bound.value.trainable));
+    variables.push_back(ops::external_variable(scope, bound.value.name, access_to(bound), bound.value.trainable));
   }
   return variables;
 }
@@ -167,11 +167,11 @@ void BoundTorch::add_conditions(const Scope& scope) {
 
 Tensor BoundTorch::read(Bound& bound) {
   std::unique_lock<std::recursive_mutex> turn(turn_);
-  if (bound.torn) {
+  if (bound.inconsistent) {
     throw FailedPreconditionError(fmt::format(
         "{}: a step failed when it had changed some of the module ({}), so there is no state to save; restore a "
         "checkpoint",
-        bound.value.name, torn_by_));
+        bound.value.name, failed_step_));
   }
   const at::NoGradGuard no_grad;
   if (&bound != &values_.front()) return to_tensor(bound.value.read());
@@ -199,7 +199,7 @@ void BoundTorch::assign(Bound& bound, const Tensor& value) {
   const Turn turn(turn_);
   const at::NoGradGuard no_grad;
   bound.value.assign(to_aten(value));
-  bound.torn = false;
+  bound.inconsistent = false;
   watch_.assigned(bound.value.tensor);
 }
 
@@ -214,10 +214,10 @@ void BoundTorch::check_callable() const {
   }
 }
 
-void BoundTorch::mark_torn(std::string by) {
-  torn_by_ = std::move(by);
+void BoundTorch::mark_inconsistent(std::string by) {
+  failed_step_ = std::move(by);
   has_stepped_ = true;
-  for (Bound& bound : values_) bound.torn = true;
+  for (Bound& bound : values_) bound.inconsistent = true;
 }
 
 void BoundTorch::take_program_options() {
@@ -249,7 +249,7 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
   } catch (...) {
     stepping_ = false;
     if (watch_.changed() || state_.changed()) {
-      mark_torn(fmt::format("step {}: {}", number, first_line_of(std::current_exception())));
+      mark_inconsistent(fmt::format("step {}: {}", number, first_line_of(std::current_exception())));
     }
     watch_.abandon();
     throw;

@@ -14,7 +14,7 @@
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/binding/torch_values.h"
 #include "longhaul/binding/training_conditions.h"
-#include "longhaul/ops/program_variable.h"
+#include "longhaul/ops/external_variable.h"
 
 namespace longhaul {
 
@@ -48,7 +48,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   struct Bound {
     TorchValue value;
     std::shared_ptr<GeneratorWatch> generator;  // of a generator's state
-    bool torn = false;                          // by a step that failed halfway
+    bool inconsistent = false;                  // by a step that failed halfway
   };
   struct BoundOptimizer {
     std::string name;
@@ -63,7 +63,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   };
 
   Bound& add(TorchValue value);
-  ProgramValue access_to(Bound& bound);
+  ExternalValue access_to(Bound& bound);
   void add_record(const Scope& scope, BoundOptimizer& optimizer);
   std::string take_record(BoundOptimizer& optimizer, const OptimizerRecord& stored);
   Tensor read(Bound& bound);
@@ -72,7 +72,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void check_callable() const;
   void run_step(int64_t number, const std::vector<Tensor>& inputs);
   void take_program_options();
-  void mark_torn(std::string by);
+  void mark_inconsistent(std::string by);
   void take_findings_of_step(const at::Tensor& loss);
   void say_findings();
 
@@ -95,7 +95,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   bool restores_options_ = true;
   bool options_are_restored_ = false;  // and the program's are to be put back
   bool stepping_ = false;
-  std::string torn_by_;       // which step failed halfway last, and with what
+  std::string failed_step_;   // which step failed halfway last, and with what
   bool has_stepped_ = false;  // the module is no longer as the program made it
 };
 

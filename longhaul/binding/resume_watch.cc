@@ -134,14 +134,14 @@ void ResumeWatch::look_between(int64_t number) {
          "it, and a restart does not repeat it. Step it in the step function");
   }
   if (rates_.rate_changed_between() && !declared_.rates_follow_step) {
-    find(
-        Kind::kScheduler,
-        "a learning rate was changed between two steps by nothing that is bound: a scheduler's count is in no "
-        "checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
-        "(TorchTrainingOptions::schedulers) and step it in the step function; keep what a rule of the program's own "
-        "counts (the best loss, the steps since then, of a plateau) in an ops::program_variable; or, where the program "
-        "sets the rate itself by the step's number, or by such a variable, say so "
-        "(TorchTrainingOptions::rates_follow_step)");
+    find(Kind::kScheduler,
+         "a learning rate was changed between two steps by nothing that is bound: a scheduler's count is in no "
+         "checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
+         "(TorchTrainingOptions::schedulers) and step it in the step function; keep what a rule of the program's own "
+         "counts (the best loss, the steps since then, of a plateau) in an ops::external_variable; or, where the "
+         "program "
+         "sets the rate itself by the step's number, or by such a variable, say so "
+         "(TorchTrainingOptions::rates_follow_step)");
   }
 }
 
@@ -172,7 +172,7 @@ void ResumeWatch::look_at_updates() {
          "the step function changed a learning rate, and no scheduler that is bound has stepped: a scheduler's count "
          "is in no checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
          "(TorchTrainingOptions::schedulers); keep what a rule of the program's own counts (the best loss, the steps "
-         "since then, of a plateau) in an ops::program_variable; or, where the program sets the rate itself by the "
+         "since then, of a plateau) in an ops::external_variable; or, where the program sets the rate itself by the "
          "step's number, or by such a variable, say so (TorchTrainingOptions::rates_follow_step)");
   }
 }

@@ -79,7 +79,7 @@ class TorchLoaderTest : public TorchResumeTest {
       }
     }
   };
-  // As the guide has it: the order follows from the epoch, and what the epoch has had is passed over.
+  // As the guide has it: the order follows from the epoch, and what the epoch has had is skipped.
   const Loop epochs_by_number_ = [this](Trial& trial, int64_t first, int64_t last) {
     const auto loader = torch::data::make_data_loader(Points().map(torch::data::transforms::Stack<>()),
                                                       EpochSampler(first / kBatches), DataLoaderOptions(kBatch));

@@ -207,7 +207,7 @@ TEST_F(TorchMisuseTest, AHandMadeRuleForTheRateIsToldWhatKeepsItsCounts) {
     };
     return trial;
   };
-  EXPECT_THAT(warnings_of(make), ElementsAre(AllOf(HasSubstr("ops::program_variable"), HasSubstr("plateau"))));
+  EXPECT_THAT(warnings_of(make), ElementsAre(AllOf(HasSubstr("ops::external_variable"), HasSubstr("plateau"))));
 }
 
 }  // namespace

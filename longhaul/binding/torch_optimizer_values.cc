@@ -291,7 +291,7 @@ std::vector<TorchValue> optimizer_values(Optimizer& optimizer, const torch::nn::
   throw InvalidArgumentError(
       fmt::format("what an optimizer of type {} keeps is not known here: SGD, Adam, AdamW, RMSprop and Adagrad are. "
                   "Bind the module "
-                  "without it, and what it keeps with ops::program_variable",
+                  "without it, and what it keeps with ops::external_variable",
                   optimizer_kind(optimizer)));
 }
 

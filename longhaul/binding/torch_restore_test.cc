@@ -3,7 +3,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/binding/torch_fixture.h"
-#include "longhaul/ops/program_variable.h"
+#include "longhaul/ops/external_variable.h"
 
 namespace longhaul {
 namespace {

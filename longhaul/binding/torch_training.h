@@ -60,7 +60,7 @@ class Optimizer;
 // What a program leaves out, or does between steps so that a restart does not repeat it, is seen by counters that are
 // compared before and after each step, and said once in the log, with the remedy (docs/guide/libtorch.md, "What a
 // restart cannot know"). Not seen is state of the program's own that is no part of the module: bind it
-// (TorchTrainingOptions::state, ops::program_variable).
+// (TorchTrainingOptions::state, ops::external_variable).
 //
 // Initialising keeps what the program has made. Once the step function has run, nobody has that any more: then a
 // session that finds no checkpoint is refused (FailedPreconditionError).
@@ -122,7 +122,7 @@ struct TorchTrainingOptions {
   // scheduler that was forgotten.
   bool rates_follow_step = false;
   // The step function updates parameters itself, or what its optimizer keeps is bound in another way
-  // (ops::program_variable): no sign of an optimizer that was forgotten.
+  // (ops::external_variable): no sign of an optimizer that was forgotten.
   bool updates_without_optimizer = false;
   // false: the steps are counted in a variable of their own. For a second training in a graph.
   bool counts_global_step = true;

@@ -104,9 +104,9 @@ TEST(TorchTraining, TheLossIsThatOfTheStepInTheSameRun) {
   EXPECT_EQ(train()[1].item<float>(), 0.5f);
   session.run(training.train_op);
   EXPECT_EQ(train()[1].item<float>(), 1.5f);
-  EXPECT_FALSE(can_run_alone({summary})) << "it would make a step";
+  EXPECT_FALSE(is_side_effect_free({summary})) << "it would make a step";
   std::vector<Tensor> values;
-  session.fetch_with_next_step({{summary}, [&](std::vector<Tensor> fetched, std::exception_ptr) { values = fetched; }});
+  session.request_step_fetch({{summary}, [&](std::vector<Tensor> fetched, std::exception_ptr) { values = fetched; }});
   session.run(training.train_op);
   EXPECT_EQ(values.size(), 1u);
   EXPECT_EQ(calls, 4);
@@ -282,7 +282,7 @@ TEST(TorchTraining, AnOptimizerThatIsNotKnownIsRefusedByItsType) {
   Graph graph;
   const std::string message =
       message_of<InvalidArgumentError>([&] { torch_training(Scope(graph), *net, own, [] { return at::Tensor(); }); });
-  EXPECT_THAT(message, AllOf(HasSubstr("OwnKind"), HasSubstr("ops::program_variable")));
+  EXPECT_THAT(message, AllOf(HasSubstr("OwnKind"), HasSubstr("ops::external_variable")));
 }
 
 TEST(TorchTraining, AParameterOfTheOptimizerMustBeTheModules) {

@@ -23,7 +23,7 @@ FileSystem& files_of(const FileWriterOptions& options) {
 void refuse_if_away(FileSystem& files, const std::string& directory) {
   try {
     check_directory_owner(files, join_path(directory, "events"));
-  } catch (const DirectoryTakenError&) {
+  } catch (const DirectoryLostError&) {
   }
 }
 

@@ -70,7 +70,7 @@ TEST_F(MetaInfo, NoLengthIsBelieved) {
   EXPECT_EQ(read(meta_that_says(std::string((1 << 16) + 1, 'x')).SerializeAsString()), std::nullopt) << "too long";
 }
 
-// 40 million nodes, each of which would take 200 bytes, are passed over; so are as many fields that no meta graph has.
+// 40 million nodes, each of which would take 200 bytes, are skipped; so are as many fields that no meta graph has.
 TEST_F(MetaInfo, IsReadWithoutMemoryForTheGraph) {
   const std::string info = meta_that_says("threads 2").SerializeAsString();
   std::string nodes("\x0a\x00", 2);

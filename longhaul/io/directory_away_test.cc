@@ -89,8 +89,8 @@ TEST_F(DirectoryAwayTest, OneThatWasTakenOverMeanwhileIsLostWhenItIsBack) {
   refusal();
   write_owner(files_, elsewhere_, stranger());
   bring_back();
-  EXPECT_THROW(check(file()), DirectoryTakenError);
-  EXPECT_THROW(lock_->beat(), DirectoryTakenError);
+  EXPECT_THROW(check(file()), DirectoryLostError);
+  EXPECT_THROW(lock_->beat(), DirectoryLostError);
 }
 
 TEST_F(DirectoryAwayTest, ACopyIsAnotherOneThoughItHasTheRecord) {

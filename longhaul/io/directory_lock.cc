@@ -111,7 +111,7 @@ void wait(Clock& clock, Seconds time) {
 }
 
 [[noreturn]] void refuse(const std::string& directory, const std::string& owner, const std::string& advice) {
-  throw DirectoryTakenError(
+  throw DirectoryLockedError(
       fmt::format("{} already has a chief: {}. {}, or give this run another directory.", directory, owner, advice));
 }
 
@@ -134,7 +134,7 @@ void wait(Clock& clock, Seconds time) {
       now ? fmt::format("now has another chief: {}", describe(*now))
           : fmt::format("has lost {}: another chief has come and ended since, or somebody has removed the file",
                         owner_path(directory));
-  throw DirectoryTakenError(fmt::format(
+  throw DirectoryLostError(fmt::format(
       "{} {}. Nothing more is written there by process {} of host {}, which had it{}. To go on, start it anew when the "
       "directory is free.",
       directory, who, before.process.pid, before.process.host, now ? ": it was silent for too long" : ""));
@@ -238,7 +238,7 @@ void check_is_file(FileSystem& files, const std::string& path) {
 const DirectoryLockOptions& checked(const DirectoryLockOptions& options, const std::string& directory) {
   if (is_owner_limit(options.limit.count())) return options;
   throw InvalidArgumentError(
-      fmt::format("{}: the limit of its lock (lock_limit_secs) is {:g} s: it must be a positive number", directory,
+      fmt::format("{}: the limit of its lock (lock_lease_secs) is {:g} s: it must be a positive number", directory,
                   options.limit.count()));
 }
 

@@ -13,9 +13,15 @@
 
 namespace longhaul {
 
-// A directory belongs to somebody else. The message says to whom, since when, and what to do. Trying again helps only
-// when that one has ended.
-class DirectoryTakenError : public FailedPreconditionError {
+// The directory has an owner already. The message says who, since when, and what to do. Trying again helps only when
+// that one has ended.
+class DirectoryLockedError : public FailedPreconditionError {
+ public:
+  using FailedPreconditionError::FailedPreconditionError;
+};
+
+// The directory was this process's, and has another owner now. Trying again does not help.
+class DirectoryLostError : public FailedPreconditionError {
  public:
   using FailedPreconditionError::FailedPreconditionError;
 };
@@ -66,7 +72,7 @@ struct DirectoryLockOptions {
 class DirectoryLock {
  public:
   // The directory exists. What killed processes have left of their records there is removed, once it is older than the
-  // limit. DirectoryTakenError: it has an owner. InvalidArgumentError: the limit is not positive, or no number.
+  // limit. DirectoryLockedError: it has an owner. InvalidArgumentError: the limit is not positive, or no number.
   // Otherwise what the file system throws.
   explicit DirectoryLock(const std::string& directory, const DirectoryLockOptions& options = {});
 
@@ -75,11 +81,11 @@ class DirectoryLock {
   DirectoryLock(const DirectoryLock&) = delete;
   DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  // DirectoryTakenError: it is another's. DirectoryAwayError: it is not there, or its record is not. DamagedOwnerError.
+  // DirectoryLostError: it is another's. DirectoryAwayError: it is not there, or its record is not. DamagedOwnerError.
   void check() const;
 
   // check(), then a new heartbeat in the record. A record that is damaged is nobody's, and is written anew. Throws as
-  // check() does, and what the file system throws. DirectoryTakenError: also where the record has been gone for longer
+  // check() does, and what the file system throws. DirectoryLostError: also where the record has been gone for longer
   // than the limit.
   void beat();
 
@@ -102,7 +108,7 @@ class DirectoryLock {
 
 // To be called before a file of the directory of `path` is made, renamed or removed, and before that directory is made.
 // Throws as DirectoryLock::check() does if this process has a lock on that directory, or on one above it; and
-// DirectoryTakenError if it has given one on that directory back, and another process owns it now. Nothing is asked of
+// DirectoryLostError if it has given one on that directory back, and another process owns it now. Nothing is asked of
 // a process that never had one. Who has one, and names a directory whose links cannot be followed, gets the system's
 // error: it may be that one.
 void check_directory_owner(FileSystem& files, const std::string& path);

@@ -30,7 +30,7 @@ class DirectoryLockTest : public ::testing::Test {
   std::string refusal(bool use_flock = true) {
     try {
       take(use_flock);
-    } catch (const DirectoryTakenError& error) {
+    } catch (const DirectoryLockedError& error) {
       return error.what();
     }
     ADD_FAILURE() << "the directory was taken";

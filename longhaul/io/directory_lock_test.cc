@@ -174,11 +174,11 @@ TEST_F(DirectoryLockTest, ALostOneSaysToWhomAndLeavesTheNewOwnersFilesAlone) {
   {
     const auto lock = take();
     write_owner(files_, directory_.path(), stranger());
-    EXPECT_THROW(lock->check(), DirectoryTakenError);
+    EXPECT_THROW(lock->check(), DirectoryLostError);
     try {
       lock->beat();
       FAIL();
-    } catch (const DirectoryTakenError& error) {
+    } catch (const DirectoryLostError& error) {
       EXPECT_THAT(error.what(), AllOf(HasSubstr("now has another chief: host far-away, process 42"),
                                       HasSubstr("Nothing more is written there by process")));
     }
@@ -195,7 +195,7 @@ TEST_F(DirectoryLockTest, OneWhoseRecordIsGoneIsNotWrittenToAndLostAfterTheLimit
   clock_.advance(Seconds{59});
   EXPECT_THROW(lock->beat(), DirectoryAwayError);
   clock_.advance(Seconds{1});
-  EXPECT_THROW(lock->beat(), DirectoryTakenError);
+  EXPECT_THROW(lock->beat(), DirectoryLostError);
   EXPECT_FALSE(files_.exists(record()));
 }
 
@@ -204,12 +204,12 @@ TEST_F(DirectoryLockTest, WhoWritesToADirectoryFindsItsLock) {
   const auto lock = take();
   EXPECT_NO_THROW(check(directory_.file("model.ckpt-1")));
   write_owner(files_, directory_.path(), stranger());
-  EXPECT_THROW(check(directory_.file("model.ckpt-1")), DirectoryTakenError);
-  EXPECT_THROW(check("file://" + directory_.file("./checkpoint")), DirectoryTakenError);
+  EXPECT_THROW(check(directory_.file("model.ckpt-1")), DirectoryLostError);
+  EXPECT_THROW(check("file://" + directory_.file("./checkpoint")), DirectoryLostError);
   const testing::TemporaryDirectory other;
   EXPECT_NO_THROW(check(other.file("model.ckpt-1")));
   std::filesystem::create_directory_symlink(directory_.path(), other.file("link"));
-  EXPECT_THROW(check(other.file("link/model.ckpt-1")), DirectoryTakenError);
+  EXPECT_THROW(check(other.file("link/model.ckpt-1")), DirectoryLostError);
 }
 
 TEST_F(DirectoryLockTest, AnEarlierOneThatEndsLateLeavesTheLaterOneItsDirectory) {
@@ -262,7 +262,7 @@ TEST_F(DirectoryLockTest, WhoHasGivenItBackMayWriteUntilAnotherHasIt) {
   take();
   EXPECT_NO_THROW(check_directory_owner(files_, path));
   write_owner(files_, directory_.path(), stranger());
-  EXPECT_THROW(check_directory_owner(files_, path), DirectoryTakenError);
+  EXPECT_THROW(check_directory_owner(files_, path), DirectoryLostError);
 }
 
 TEST_F(DirectoryLockTest, ADamagedRecordCountsForNothing) {

@@ -12,7 +12,7 @@
 // a JPEG image: also as it is in the file, before it is made grey or smaller, and together with all coefficients, two
 // bytes for each sample, where it comes in several scans, as progressive ones do), or than its bytes can hold (seen
 // before memory is taken); DataLossError, it is damaged or ends too early, a JPEG image has more than 100 scans, or a
-// PNG image more than 4 MiB behind its last row. Texts in a PNG image are passed over.
+// PNG image more than 4 MiB behind its last row. Texts in a PNG image are skipped.
 namespace longhaul {
 
 // By the first bytes.

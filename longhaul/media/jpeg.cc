@@ -10,7 +10,7 @@
 #include "longhaul/media/image.h"
 
 // libjpeg reports errors by a jump. Each function with a setjmp works on plain values and on what its caller owns, so
-// the jump passes over nothing that has a destructor.
+// the jump skips nothing that has a destructor.
 namespace longhaul {
 namespace {
 

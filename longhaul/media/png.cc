@@ -7,7 +7,7 @@
 #include "longhaul/media/image.h"
 
 // libpng reports errors by a jump. Each function with a setjmp works on plain values and on what its caller owns, so
-// the jump passes over nothing that has a destructor.
+// the jump skips nothing that has a destructor.
 namespace longhaul {
 namespace {
 
@@ -16,7 +16,7 @@ constexpr size_t kSignatureBytes = 8;
 // As JPEG has it (ITU-R BT.601); the rest is blue's.
 constexpr double kRedOfGrey = 0.299, kGreenOfGrey = 0.587;
 
-// What may stand behind the last row: more is no image's text, and may take long to be passed over.
+// What may stand behind the last row: more is no image's text, and may take long to be skipped.
 constexpr size_t kMostBehindRows = 4 << 20;
 
 // Chunks that say nothing of the pixels. libpng would inflate and keep each text.

@@ -4,6 +4,7 @@
 
 #include "longhaul/ops/array_ops.h"
 #include "longhaul/ops/aten_op.h"
+#include "longhaul/ops/external_variable.h"
 #include "longhaul/ops/gradients.h"
 #include "longhaul/ops/image_ops.h"
 #include "longhaul/ops/indexed_slices.h"
@@ -18,7 +19,6 @@
 #include "longhaul/ops/math_ops.h"
 #include "longhaul/ops/nn_ops.h"
 #include "longhaul/ops/partitioned_variable.h"
-#include "longhaul/ops/program_variable.h"
 #include "longhaul/ops/saveable.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/ops/summary_ops.h"

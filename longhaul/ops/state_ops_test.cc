@@ -2,8 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "longhaul/ops/external_variable.h"
 #include "longhaul/ops/partitioned_variable.h"
-#include "longhaul/ops/program_variable.h"
 #include "longhaul/testing/scripted_session.h"
 
 namespace longhaul {
@@ -107,7 +107,7 @@ TEST_F(VariableScopeTest, NamesVariablesOfAllKinds) {
   EXPECT_EQ(table.name(), "model/table");
   EXPECT_EQ(table[1].name(), "model/table/part_1");
   const auto read = [] { return Tensor::scalar<int64_t>(0); };
-  const Variable epoch = ops::program_variable(again_, "epoch", {.dtype = kInt64, .read = read});
+  const Variable epoch = ops::external_variable(again_, "epoch", {.dtype = kInt64, .read = read});
   EXPECT_EQ(epoch.name(), "model/epoch");
   EXPECT_EQ(Output(epoch).name(), "model/epoch/read:0");
 }

@@ -166,7 +166,7 @@ DirectSession::~DirectSession() {
   close();
 }
 
-void DirectSession::fetch_with_next_step(StepFetch request) {
+void DirectSession::request_step_fetch(StepFetch request) {
   std::lock_guard<std::mutex> lock(state_->mutex);
   state_->step_fetch = std::make_shared<StepFetch>(std::move(request));
   state_->step_fetch_due.store(true);

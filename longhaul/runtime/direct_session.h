@@ -28,7 +28,7 @@ class DirectSession : public Session, public StepWatching {
   DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<ServerState> server);
   ~DirectSession() override;
 
-  void fetch_with_next_step(StepFetch request) override;
+  void request_step_fetch(StepFetch request) override;
   void withdraw_step_fetch() override;
   void watch_steps(StepWatch watch) override;
   void stop_watching() override;

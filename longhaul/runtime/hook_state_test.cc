@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "longhaul/ops/external_variable.h"
 #include "longhaul/ops/ops.h"
-#include "longhaul/ops/program_variable.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "longhaul/train/monitored/monitored_training_session.h"
@@ -24,16 +24,16 @@ class Validation : public SessionRunHook {
 
   void begin(Graph& graph) override {
     step_ = *ops::get_global_step(graph);
-    ops::program_variable(Scope(graph), "validation",
-                          {.dtype = kInt64,
-                           .shape = {2},
-                           .read = [this] { return Tensor::of<int64_t>({last_, count_}); },
-                           .assign =
-                               [this](const Tensor& value) {
-                                 last_ = value.flat<int64_t>()[0];
-                                 count_ = value.flat<int64_t>()[1];
-                               },
-                           .initial = [] { return Tensor::of<int64_t>({0, 0}); }});
+    ops::external_variable(Scope(graph), "validation",
+                           {.dtype = kInt64,
+                            .shape = {2},
+                            .read = [this] { return Tensor::of<int64_t>({last_, count_}); },
+                            .assign =
+                                [this](const Tensor& value) {
+                                  last_ = value.flat<int64_t>()[0];
+                                  count_ = value.flat<int64_t>()[1];
+                                },
+                            .initial = [] { return Tensor::of<int64_t>({0, 0}); }});
   }
   const SessionRunArgs* before_run(SessionRunContext& context) override {
     if (when_ == When::kBeforeTheNext) validate_if_due(context.session());

@@ -5,8 +5,8 @@
 
 #include <cstring>
 
+#include "longhaul/ops/external_variable.h"
 #include "longhaul/ops/ops.h"
-#include "longhaul/ops/program_variable.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/train/monitored/monitored_training_session.h"
 #include "longhaul/train/supervisor/supervisor.h"
@@ -24,7 +24,7 @@ using ::testing::Not;
 class Model {
  public:
   Model() {
-    own_ = ops::program_variable(
+    own_ = ops::external_variable(
         root_, "own",
         {.dtype = kFloat,
          .shape = {4},

@@ -104,7 +104,7 @@ Session::Request Session::make_request(const std::vector<Fetch>& fetches, const 
   return request;
 }
 
-bool can_run_alone(const std::vector<Output>& outputs) {
+bool is_side_effect_free(const std::vector<Output>& outputs) {
   std::vector<Operation> targets;
   for (const Output& output : outputs) targets.push_back(output.op());
   const std::vector<Operation> needed = needed_operations(targets);

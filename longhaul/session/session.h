@@ -156,7 +156,7 @@ class Session {
   // Whoever asks can take the request back: it is dropped without a call, like that of a
   // session that is closed, unless a step has taken it already. One request at a time: a new one replaces the one
   // before.
-  virtual void fetch_with_next_step(StepFetch request) = 0;
+  virtual void request_step_fetch(StepFetch request) = 0;
   virtual void withdraw_step_fetch() = 0;
 
   // How savers read the variables (session/snapshots.h): the same object for all who have it at a time. It may outlive
@@ -189,7 +189,7 @@ class Session {
 
 // Whether the outputs can be computed by a run of their own without harm: they need no feed, take no element from a
 // queue, draw no random numbers and change no variable.
-bool can_run_alone(const std::vector<Output>& outputs);
+bool is_side_effect_free(const std::vector<Output>& outputs);
 
 // Makes sessions: `target` is "" for this process, "grpc://host:port" for a server. longhaul.h installs the default.
 using SessionFactory =

@@ -164,7 +164,7 @@ bool ScriptedSession::step_fetch_pending() const {
   return step_fetch_.done != nullptr;
 }
 
-void ScriptedSession::fetch_with_next_step(StepFetch request) {
+void ScriptedSession::request_step_fetch(StepFetch request) {
   int number = 0;
   {
     MutexLock lock(mutex_);
@@ -172,7 +172,7 @@ void ScriptedSession::fetch_with_next_step(StepFetch request) {
     number = ++step_fetches_;
   }
   if (!engine_) return;
-  engine_->fetch_with_next_step(
+  engine_->request_step_fetch(
       {request.fetches, [this, number, done = request.done](std::vector<Tensor> values, std::exception_ptr error) {
          {
            MutexLock lock(mutex_);

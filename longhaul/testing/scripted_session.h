@@ -58,7 +58,7 @@ class ScriptedSession : public Session {
   bool closed() const;
   bool step_fetch_pending() const;
 
-  void fetch_with_next_step(StepFetch request) override;
+  void request_step_fetch(StepFetch request) override;
   void withdraw_step_fetch() override;
   std::shared_ptr<Snapshots> snapshots() override;
   void close() override;

@@ -37,7 +37,7 @@ TEST_F(ScriptedSessionTest, AStepFetchWaitsForAStepThatFeedsIt) {
   const Output plus = ops::identity(root, x);
   std::vector<Tensor> seen;
   session.run(counter.initializer());
-  session.fetch_with_next_step({{plus}, [&](std::vector<Tensor> values, std::exception_ptr) { seen = values; }});
+  session.request_step_fetch({{plus}, [&](std::vector<Tensor> values, std::exception_ptr) { seen = values; }});
   session.run(counter);
   session.run(counter.initializer());
   EXPECT_TRUE(session.step_fetch_pending());

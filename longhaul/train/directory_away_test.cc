@@ -75,7 +75,7 @@ TEST_F(LogdirAwayTest, OneThatIsRemovedIsNotMadeAnewAndTheLastSaveSaysSo) {
   testing::FakeClock passing{testing::FakeClock::Waits::kPassTime};
   options.clock = &passing;
   options.save_model_secs = options.save_summaries_secs = Seconds{0};
-  options.lock_limit_secs = Seconds{1e9};  // whose heart would beat without pause on this clock
+  options.lock_lease_secs = Seconds{1e9};  // whose heart would beat without pause on this clock
   options.stop_grace_secs = Seconds{1e15};
   Supervisor sv(options);
   const std::string error = error_of([&] {

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (read.status == ReadCheckpointState::Status::kRead) make_checkpoint_state("d", read.state);
     latest_checkpoint(files, "d");
     const NamedCheckpoints named = named_checkpoints(files, "d");
-    for (const auto* names : {&named.kept, &named.doomed}) {
+    for (const auto* names : {&named.kept, &named.marked_for_deletion}) {
       for (const std::string& name : *names) {
         if (name.find_first_of(std::string_view("/\0", 2)) != name.npos) __builtin_trap();
       }

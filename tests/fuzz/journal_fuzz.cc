@@ -27,7 +27,7 @@ bool is_near_limits(const RunHistory& history) {
   bool many_crashes = false;
   for (const auto& crashes : history.sums().crashes) many_crashes |= crashes.count > kMany;
   return many_crashes || history.sums().runs > kMany || history.sums().interruptions > kMany ||
-         history.ledger().total() > Seconds{5e14};
+         history.breakdown().total() > Seconds{5e14};
 }
 
 }  // namespace
@@ -42,6 +42,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (is_near_limits(history)) return 0;
   const ParsedJournal again = parse_run_journal(format_run_history(history));
   if (again.damaged_lines != 0 || again.history != history) __builtin_trap();
-  if (describe(history.ledger(), history.sums().runs).empty()) __builtin_trap();
+  if (describe(history.breakdown(), history.sums().runs).empty()) __builtin_trap();
   return 0;
 }

@@ -24,7 +24,7 @@ void Counts::print_table(Seconds lasted, uint64_t seed) const {
       all, restarts, trainings);
   fmt::print("| runs that an injected fault ended with an error | {} |\n", failed_runs);
   fmt::print("| checkpoints damaged | {} |\n", damaged_checkpoints);
-  fmt::print("| restarts before the newest, after two deaths of itself | {} |\n", passed_over);
+  fmt::print("| restarts before the newest, after two deaths of itself | {} |\n", skipped);
   fmt::print("| steps made again | {} |\n| bytes lost | none |\n", steps_redone);
   fmt::print("\n{:.0f} s; to repeat the choices: --seed={}\n", lasted.count(), seed);
 }

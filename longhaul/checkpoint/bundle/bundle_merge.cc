@@ -167,7 +167,7 @@ void merge_bundles(FileSystem& files, const std::vector<std::string>& parts, con
   } catch (...) {
     try {
       merge.undo();
-    } catch (const DirectoryTakenError&) {
+    } catch (const DirectoryLostError&) {
       throw;
     } catch (const Error& error) {
       log_warning("{} was not merged, and cleaning up failed: {}", prefix, error.what());
@@ -176,7 +176,7 @@ void merge_bundles(FileSystem& files, const std::vector<std::string>& parts, con
   }
   try {
     merge.remove_leftovers(remove_directories);
-  } catch (const DirectoryTakenError&) {
+  } catch (const DirectoryLostError&) {
     throw;
   } catch (const Error& error) {
     log_warning("{} is merged, but files that it was made of could not be removed: {}", prefix, error.what());

@@ -18,7 +18,7 @@ namespace longhaul {
 //      are empty then. What fails here is reported in the log.
 //
 // Before 2, 4 and 5, and before an error undoes them, check_directory_owner() is asked: once the directory is
-// another's, nothing in it is renamed or removed any more (DirectoryTakenError).
+// another's, nothing in it is renamed or removed any more (DirectoryLostError).
 //
 // After another error the old checkpoint is there, and the parts. InvalidArgumentError: "Duplicate tensor keyed by
 // NAME", "Merging bundles with conflicting endianness", "Merging bundles with different format versions", nothing to

@@ -72,7 +72,7 @@ class BundleOwner : public ::testing::Test {
 
 TEST_F(BundleOwner, ALostDirectoryIsNotBegunToWriteTo) {
   steal();
-  EXPECT_THROW(BundleWriter(files_, directory_.file("m-2")), DirectoryTakenError);
+  EXPECT_THROW(BundleWriter(files_, directory_.file("m-2")), DirectoryLostError);
   EXPECT_THAT(done_since(), IsEmpty());
 }
 
@@ -81,7 +81,7 @@ TEST_F(BundleOwner, NothingIsNamedOrRemovedInADirectoryThatWasLostWhileTheDataWa
     BundleWriter writer(files_, prefix());
     writer.add("w", Tensor::scalar(2.0f));
     steal();
-    EXPECT_THROW(writer.finish_data(), DirectoryTakenError);
+    EXPECT_THROW(writer.finish_data(), DirectoryLostError);
   }
   EXPECT_THAT(done_since(), IsEmpty());
   EXPECT_TRUE(checkpoint_exists(files_, prefix()));
@@ -93,7 +93,7 @@ TEST_F(BundleOwner, NothingIsCommittedOrPutBackInADirectoryThatWasLostBeforeTheC
     writer.add("w", Tensor::scalar(2.0f));
     writer.finish_data();
     steal();
-    EXPECT_THROW(writer.commit(), DirectoryTakenError);
+    EXPECT_THROW(writer.commit(), DirectoryLostError);
   }
   EXPECT_THAT(done_since(), IsEmpty());
   EXPECT_TRUE(checkpoint_exists(files_, prefix()));  // the old one, aside
@@ -102,14 +102,14 @@ TEST_F(BundleOwner, NothingIsCommittedOrPutBackInADirectoryThatWasLostBeforeTheC
 TEST_F(BundleOwner, NothingIsMergedInADirectoryThatWasLost) {
   write_part();
   steal();
-  EXPECT_THROW(merge_bundles(files_, {part()}, prefix()), DirectoryTakenError);
+  EXPECT_THROW(merge_bundles(files_, {part()}, prefix()), DirectoryLostError);
   EXPECT_THAT(done_since(), IsEmpty());
 }
 
 TEST_F(BundleOwner, AMergeIsNotCommittedOrUndoneInADirectoryThatWasLostMeanwhile) {
   write_part();
   AtTheFirstLink files([this] { steal(); });
-  EXPECT_THROW(merge_bundles(files, {part()}, directory_.file("m-3")), DirectoryTakenError);
+  EXPECT_THROW(merge_bundles(files, {part()}, directory_.file("m-3")), DirectoryLostError);
   EXPECT_FALSE(checkpoint_exists(files, directory_.file("m-3")));
   EXPECT_TRUE(files.exists(data_path(directory_.file("m-3"), 0, 1)));  // another's, for all that is known
   EXPECT_TRUE(checkpoint_exists(files, part()));
@@ -119,7 +119,7 @@ TEST_F(BundleOwner, PartsInADirectoryThatWasLostStay) {
   write_part();
   steal();
   const testing::TemporaryDirectory other;
-  EXPECT_THROW(merge_bundles(files_, {part()}, other.file("m")), DirectoryTakenError);
+  EXPECT_THROW(merge_bundles(files_, {part()}, other.file("m")), DirectoryLostError);
   EXPECT_TRUE(checkpoint_exists(files_, other.file("m")));
   EXPECT_TRUE(checkpoint_exists(files_, part()));
 }

@@ -59,7 +59,7 @@ struct BundleWriterOptions {
 // Temporary files of a dead process are removed by the next writer with the same basename, whatever its step.
 //
 // Where this process has locked the directory (io/directory_lock.h), it asks before the first byte, before each rename
-// and before anything is removed whether the directory is still its own: DirectoryTakenError. Of a directory that it
+// and before anything is removed whether the directory is still its own: DirectoryLostError. Of a directory that it
 // has lost, it removes its temporary files and no more, and from step 4 on not the index.
 //
 // The same calls give the same bytes, however the file system writes them. Tensors are written in the order of the

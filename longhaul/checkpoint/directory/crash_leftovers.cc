@@ -38,7 +38,7 @@ class Sweep {
 
   // What has lost a file already is damaged, or cannot be seen at all.
   void finish_deletions() {
-    for (const std::string& base : named_.doomed) {
+    for (const std::string& base : named_.marked_for_deletion) {
       const std::string prefix = join_path(directory_, base);
       if (!has_files(base) || is_under_way(base) || checkpoint_exists(files_, prefix)) continue;
       check_directory_owner(files_, prefix);
@@ -122,7 +122,7 @@ class Sweep {
   bool is_known(const std::string& base) const {
     const std::string plain = without_aside(base);
     return has_index(base) || (base != plain && has(index_path(plain))) || named_.kept.contains(base) ||
-           named_.doomed.contains(base) || committed_prefix(files_, join_path(directory_, base));
+           named_.marked_for_deletion.contains(base) || committed_prefix(files_, join_path(directory_, base));
   }
 
   void remove_files_of(const std::string& base, std::string_view why) {

@@ -130,7 +130,7 @@ TEST_F(CrashLeftovers, ADeletionThatHadBegunIsFinished) {
   write_checkpoint_state(
       FileSystem::real(), directory.path(),
       {.model_checkpoint_path = directory.file("m-4"),
-       .doomed_checkpoint_paths = {directory.file("m-1"), directory.file("m-2"), directory.file("m-9")}});
+       .paths_marked_for_deletion = {directory.file("m-1"), directory.file("m-2"), directory.file("m-9")}});
   EXPECT_THAT(left_by("m"), ElementsAre("checkpoint", "m-2.data-00000-of-00001", "m-2.index", "m-3.data-00000-of-00002",
                                         "m-3.index", "m-4.data-00000-of-00001", "m-4.index"))
       << "m-2 is whole, and m-3 is damaged";
@@ -140,8 +140,8 @@ TEST_F(CrashLeftovers, ADeletionThatHasTakenTheIndexIsFinished) {
   put({"m-1.data-00000-of-00002", "m-1.meta", "m-2.meta", "n-3.data-00000-of-00001", "notes.meta", "m-4.meta"});
   write_checkpoint_state(FileSystem::real(), directory.path(),
                          {.model_checkpoint_path = directory.file("m-9"),
-                          .doomed_checkpoint_paths = {directory.file("m-1"), directory.file("m-2"),
-                                                      directory.file("n-3"), directory.file("notes")}});
+                          .paths_marked_for_deletion = {directory.file("m-1"), directory.file("m-2"),
+                                                        directory.file("n-3"), directory.file("notes")}});
   write_retention(FileSystem::real(), directory.path(), {{directory.file("m-4"), {.fallen_out = true}}});
   EXPECT_THAT(left_by("m"), ElementsAre("checkpoint", "checkpoint.retention", "notes.meta"))
       << "of another name, only what is recognised as a checkpoint's";

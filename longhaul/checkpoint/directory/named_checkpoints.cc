@@ -64,12 +64,13 @@ NamedCheckpoints named_checkpoints(FileSystem& files, const std::string& directo
     named.kept.insert(base_name(prefix));
     if (directory_name(prefix) != here) named.elsewhere.insert(prefix);
   }
-  for (const std::string& path : state.doomed_checkpoint_paths) named.doomed.insert(base_name(canonical_prefix(path)));
+  for (const std::string& path : state.paths_marked_for_deletion)
+    named.marked_for_deletion.insert(base_name(canonical_prefix(path)));
   for (const auto& [prefix, kept] : read_retention(files, directory)) {
-    (is_being_deleted(kept) ? named.doomed : named.kept).insert(base_name(prefix));
+    (is_being_deleted(kept) ? named.marked_for_deletion : named.kept).insert(base_name(prefix));
   }
-  named.doomed.erase("");
-  for (const std::string& base : named.kept) named.doomed.erase(base);
+  named.marked_for_deletion.erase("");
+  for (const std::string& base : named.kept) named.marked_for_deletion.erase(base);
   return named;
 }
 

@@ -11,8 +11,8 @@ namespace longhaul {
 // What the state file and the retention file of a directory say of the checkpoints in it, by base names. A copied
 // directory has a state file that names the original's: these are taken for the copies.
 struct NamedCheckpoints {
-  std::set<std::string> kept;       // committed once, and not to be deleted
-  std::set<std::string> doomed;     // their deletion was announced before it began
+  std::set<std::string> kept;                 // committed once, and not to be deleted
+  std::set<std::string> marked_for_deletion;  // their deletion was announced before it began
   std::set<std::string> elsewhere;  // canonical prefixes in other directories, of those in `kept` that were named so
 };
 NamedCheckpoints named_checkpoints(FileSystem& files, const std::string& directory);

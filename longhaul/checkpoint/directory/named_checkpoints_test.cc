@@ -18,11 +18,11 @@ class NamedCheckpointsTest : public ::testing::Test {
   void put(const std::vector<std::string>& names) {
     for (const std::string& name : names) files_.create(path(name))->close();
   }
-  void name(const std::vector<std::string>& paths, const std::vector<std::string>& doomed = {}) {
+  void name(const std::vector<std::string>& paths, const std::vector<std::string>& marked = {}) {
     write_checkpoint_state(files_, directory_.path(),
                            {.model_checkpoint_path = paths.back(),
                             .all_model_checkpoint_paths = paths,
-                            .doomed_checkpoint_paths = doomed});
+                            .paths_marked_for_deletion = marked});
   }
   std::vector<std::string> without_index() { return checkpoints_without_index(files_, directory_.path()); }
 
@@ -38,7 +38,7 @@ TEST_F(NamedCheckpointsTest, AreThoseOfTheStateAndOfTheRetentionFile) {
                    {path("m-7"), {.fallen_out = true}}});
   const NamedCheckpoints named = named_checkpoints(files_, directory_.path());
   EXPECT_THAT(named.kept, ElementsAre("m-1", "m-2", "m-3", "m-5", "m-6"));
-  EXPECT_THAT(named.doomed, ElementsAre("m-4", "m-7"));
+  EXPECT_THAT(named.marked_for_deletion, ElementsAre("m-4", "m-7"));
   EXPECT_THAT(named.elsewhere, ElementsAre("/elsewhere/m-3"));
 }
 

@@ -37,7 +37,7 @@ template <typename Change>
 void change_paths(CheckpointState& state, Change change) {
   state.model_checkpoint_path = change(state.model_checkpoint_path);
   for (std::string& path : state.all_model_checkpoint_paths) path = change(path);
-  for (std::string& path : state.doomed_checkpoint_paths) path = change(path);
+  for (std::string& path : state.paths_marked_for_deletion) path = change(path);
 }
 
 void check_timestamps(const CheckpointState& state) {
@@ -55,13 +55,13 @@ std::string to_text(const CheckpointState& state) {
   message.set_last_preserved_timestamp(state.last_preserved_timestamp);
   std::string text;
   google::protobuf::TextFormat::PrintToString(message, &text);
-  for (const auto& path : state.doomed_checkpoint_paths) {
+  for (const auto& path : state.paths_marked_for_deletion) {
     if (path.find('\n') == path.npos) text += fmt::format("{}{}\n", kDoomed, path);
   }
   return text;
 }
 
-std::vector<std::string> parse_doomed(const std::string& text) {
+std::vector<std::string> parse_marked_for_deletion(const std::string& text) {
   std::vector<std::string> paths;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -76,7 +76,7 @@ bool is_path(const std::string& path) {
 }
 
 // Without the lines of names that are none.
-CheckpointState state_of(const proto::CheckpointState& message, const std::vector<std::string>& doomed) {
+CheckpointState state_of(const proto::CheckpointState& message, const std::vector<std::string>& marked) {
   CheckpointState state{.last_preserved_timestamp = message.last_preserved_timestamp()};
   if (is_path(message.model_checkpoint_path())) state.model_checkpoint_path = message.model_checkpoint_path();
   const auto& paths = message.all_model_checkpoint_paths();
@@ -88,7 +88,7 @@ CheckpointState state_of(const proto::CheckpointState& message, const std::vecto
     state.all_model_checkpoint_paths.push_back(paths[i]);
     if (timed) state.all_model_checkpoint_timestamps.push_back(times[i]);
   }
-  std::copy_if(doomed.begin(), doomed.end(), std::back_inserter(state.doomed_checkpoint_paths), is_path);
+  std::copy_if(marked.begin(), marked.end(), std::back_inserter(state.paths_marked_for_deletion), is_path);
   return state;
 }
 
@@ -97,7 +97,7 @@ void warn_of_refused(const proto::CheckpointState& message, const CheckpointStat
       message.all_model_checkpoint_paths_size() - static_cast<int>(state.all_model_checkpoint_paths.size());
   if (refused == 0) return;
   const auto& paths = message.all_model_checkpoint_paths();
-  log_warning("{}: {} lines with names that can be no checkpoint's are passed over, the first of them \"{}\"", path,
+  log_warning("{}: {} lines with names that can be no checkpoint's are skipped, the first of them \"{}\"", path,
               refused, excerpt(*std::find_if_not(paths.begin(), paths.end(), is_path)));
 }
 
@@ -122,7 +122,7 @@ bool parse(const std::string& text, const std::string& path, CheckpointState& st
     why = errors.first;
     return false;
   }
-  state = state_of(message, parse_doomed(text));
+  state = state_of(message, parse_marked_for_deletion(text));
   warn_of_refused(message, state, path);
   why = "it names no checkpoint";
   return !state.model_checkpoint_path.empty();

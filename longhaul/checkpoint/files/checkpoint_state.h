@@ -14,7 +14,7 @@ struct CheckpointState {
   std::vector<std::string> all_model_checkpoint_paths;  // oldest first; the last one is the latest
   std::vector<double> all_model_checkpoint_timestamps;  // empty, or one for each path: seconds since 1970
   double last_preserved_timestamp = 0;                  // 0: none
-  std::vector<std::string> doomed_checkpoint_paths;     // being deleted: what a crash leaves of them is nobody's
+  std::vector<std::string> paths_marked_for_deletion;   // being deleted: what a crash leaves of them is nobody's
   bool operator==(const CheckpointState&) const = default;
 };
 
@@ -46,7 +46,7 @@ struct ReadCheckpointState {
   std::string why;        // kUnusable: for a message
 };
 
-// Names with a NUL, or longer than any path, are passed over with a warning.
+// Names with a NUL, or longer than any path, are skipped with a warning.
 ReadCheckpointState read_checkpoint_state(FileSystem& files, const std::string& directory,
                                           const std::string& latest_filename = kDefaultStateFile);
 

@@ -51,11 +51,11 @@ TEST_F(CheckpointStateTest, EverythingComesBack) {  // PR-1
 TEST_F(CheckpointStateTest, WhatIsBeingDeletedStandsInComments) {
   const CheckpointState state{.model_checkpoint_path = directory_.file("m-3"),
                               .all_model_checkpoint_paths = {directory_.file("m-3")},
-                              .doomed_checkpoint_paths = {directory_.file("m-1"), directory_.file("m 2")}};
+                              .paths_marked_for_deletion = {directory_.file("m-1"), directory_.file("m 2")}};
   write_checkpoint_state(files_, directory_.path(), state, true);
   EXPECT_THAT(text(), ::testing::EndsWith("\"m-3\"\n# being deleted: m-1\n# being deleted: m 2\n"));
   EXPECT_EQ(read_checkpoint_state(files_, directory_.path()).state, state);
-  EXPECT_THAT(read_text("model_checkpoint_path: \"m\"\n# being deleted: \n# being\n").state.doomed_checkpoint_paths,
+  EXPECT_THAT(read_text("model_checkpoint_path: \"m\"\n# being deleted: \n# being\n").state.paths_marked_for_deletion,
               ::testing::IsEmpty());
 }
 
@@ -68,7 +68,7 @@ TEST_F(CheckpointStateTest, NamesThatCanBeNoFilesArePassedOver) {
                               "all_model_checkpoint_timestamps: 2\nall_model_checkpoint_timestamps: 3\n");
   EXPECT_THAT(read.state.all_model_checkpoint_paths, ElementsAre(directory_.file("m-2")));
   EXPECT_THAT(read.state.all_model_checkpoint_timestamps, ElementsAre(3));
-  EXPECT_THAT(log, HasSubstr("2 lines with names that can be no checkpoint's are passed over"));
+  EXPECT_THAT(log, HasSubstr("2 lines with names that can be no checkpoint's are skipped"));
   EXPECT_LT(log.size(), 1000u);
   EXPECT_EQ(read_text("model_checkpoint_path: \"m\\000\"\n").status, Status::kUnusable);
   set_log_sink(before);

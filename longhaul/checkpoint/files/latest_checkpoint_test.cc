@@ -184,14 +184,14 @@ TEST_F(LatestCheckpoint, IsOneCandidateHoweverItIsSpelled) {
 // Another process deletes a checkpoint after this one has listed its directory.
 class DeletingFileSystem : public testing::FaultyFileSystem {
  public:
-  explicit DeletingFileSystem(std::string doomed) : doomed_(std::move(doomed)) {}
+  explicit DeletingFileSystem(std::string marked) : marked_for_deletion_(std::move(marked)) {}
   double modified_at(const std::string& path) override {
-    remove_checkpoint(FileSystem::real(), doomed_);
+    remove_checkpoint(FileSystem::real(), marked_for_deletion_);
     return testing::FaultyFileSystem::modified_at(path);
   }
 
  private:
-  const std::string doomed_;
+  const std::string marked_for_deletion_;
 };
 
 TEST_F(LatestCheckpoint, WhatIsDeletedMeanwhileIsLeftOut) {

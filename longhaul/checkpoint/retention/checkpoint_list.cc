@@ -10,7 +10,7 @@ namespace longhaul {
 
 void CheckpointList::add(const std::string& prefix, double time, std::optional<double> metric,
                          const std::string& held) {
-  std::erase(doomed_, prefix);
+  std::erase(marked_for_deletion_, prefix);
   const bool was_pinned = kept_[prefix].pinned;
   kept_[prefix] = {.pinned = was_pinned, .metric = metric && !std::isnan(*metric) ? metric : std::nullopt};
   if (retention_.max_to_keep > 0) {
@@ -20,7 +20,7 @@ void CheckpointList::add(const std::string& prefix, double time, std::optional<d
     if (held != prefix) hold(held);
     retire_what_is_too_many();
   }
-  doom_what_is_held_no_more();
+  mark_what_is_no_longer_held();
 }
 
 void CheckpointList::hold(const std::string& prefix) {
@@ -74,7 +74,7 @@ void CheckpointList::retire(const Entry& entry) {
   if (is_to_be_preserved(entry, last_preserved_)) {
     last_preserved_ = entry.time;
   } else {
-    doomed_.push_back(entry.prefix);
+    marked_for_deletion_.push_back(entry.prefix);
   }
 }
 
@@ -107,20 +107,21 @@ std::vector<std::string> CheckpointList::droppable() const {
 void CheckpointList::drop(const std::string& prefix) {
   std::erase_if(entries_, [&](const Entry& entry) { return entry.prefix == prefix; });
   kept_.erase(prefix);
-  doomed_.push_back(prefix);
+  marked_for_deletion_.push_back(prefix);
 }
 
-void CheckpointList::doom(const std::string& prefix) {
+void CheckpointList::mark_for_deletion(const std::string& prefix) {
   if (retention_.max_to_keep == 0 || is_listed(prefix) || kept_.contains(prefix)) return;
-  if (std::find(doomed_.begin(), doomed_.end(), prefix) == doomed_.end()) doomed_.push_back(prefix);
+  if (std::find(marked_for_deletion_.begin(), marked_for_deletion_.end(), prefix) == marked_for_deletion_.end())
+    marked_for_deletion_.push_back(prefix);
 }
 
-void CheckpointList::doom_what_is_held_no_more() {
+void CheckpointList::mark_what_is_no_longer_held() {
   const std::vector<std::string> best = this->best();
   std::erase_if(kept_, [&](const auto& item) {
     const auto& [prefix, kept] = item;
     const bool held = kept.pinned || std::find(best.begin(), best.end(), prefix) != best.end();
-    if (!held && kept.fallen_out && retention_.max_to_keep > 0) doomed_.push_back(prefix);
+    if (!held && kept.fallen_out && retention_.max_to_keep > 0) marked_for_deletion_.push_back(prefix);
     return !held && (kept.fallen_out || !kept.metric);
   });
 }
@@ -129,7 +130,7 @@ void CheckpointList::reset(const std::vector<std::string>& prefixes, const std::
   entries_.clear();
   held_.clear();
   for (size_t i = 0; i < prefixes.size(); ++i) {
-    std::erase(doomed_, prefixes[i]);
+    std::erase(marked_for_deletion_, prefixes[i]);
     if (const auto kept = kept_.find(prefixes[i]); kept != kept_.end()) kept->second.fallen_out = false;
     std::erase_if(entries_, [&](const Entry& entry) { return entry.prefix == prefixes[i]; });
     if (retention_.max_to_keep > 0) entries_.push_back({prefixes[i], times[i]});
@@ -147,7 +148,7 @@ void CheckpointList::set_last_preserved(double last_preserved, double now) {
 void CheckpointList::pin(const std::string& prefix) {
   KeptCheckpoint& kept = kept_[prefix];
   kept.pinned = true;
-  if (std::erase(doomed_, prefix) > 0) kept.fallen_out = true;
+  if (std::erase(marked_for_deletion_, prefix) > 0) kept.fallen_out = true;
 }
 
 void CheckpointList::unpin(const std::string& prefix) {
@@ -172,11 +173,11 @@ std::vector<std::string> CheckpointList::best() const {
   }
   std::sort(prefixes.begin(), prefixes.end(), [&](const std::string& a, const std::string& b) {
     const double x = *kept_.at(a).metric, y = *kept_.at(b).metric;
-    if (x != y) return retention_.best_is_highest ? x > y : x < y;
+    if (x != y) return retention_.metric_mode == MetricMode::kMax ? x > y : x < y;
     return split_step(a).step > split_step(b).step;
   });
-  if (prefixes.size() > static_cast<size_t>(retention_.keep_best)) {
-    prefixes.resize(static_cast<size_t>(retention_.keep_best));
+  if (prefixes.size() > static_cast<size_t>(retention_.save_top_k)) {
+    prefixes.resize(static_cast<size_t>(retention_.save_top_k));
   }
   return prefixes;
 }
@@ -211,8 +212,9 @@ std::vector<std::string> CheckpointList::prefixes() const {
 }
 
 CheckpointState CheckpointList::state(const std::string& latest, double time) const {
-  CheckpointState state{
-      .model_checkpoint_path = latest, .last_preserved_timestamp = last_preserved_, .doomed_checkpoint_paths = doomed_};
+  CheckpointState state{.model_checkpoint_path = latest,
+                        .last_preserved_timestamp = last_preserved_,
+                        .paths_marked_for_deletion = marked_for_deletion_};
   for (const Entry& entry : entries_) {
     state.all_model_checkpoint_paths.push_back(entry.prefix);
     state.all_model_checkpoint_timestamps.push_back(entry.time);

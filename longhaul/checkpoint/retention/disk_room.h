@@ -25,7 +25,7 @@ struct Dispensable {
 // something to spare for its index, its meta graph and the file system: a 64th of it and a megabyte. Where it has not,
 // what nobody needs goes first: temporary files of dead processes, damaged checkpoints that were kept to be looked at,
 // and what `remove_old` removes; then old checkpoints. ResourceExhaustedError: that was not enough; the message has
-// both numbers. DirectoryTakenError: the directory is another's. A file system that does not tell how much is free has
+// both numbers. DirectoryLostError: the directory is another's. A file system that does not tell how much is free has
 // room.
 void make_room(FileSystem& files, const std::string& prefix, uint64_t data_bytes, const Dispensable& dispensable);
 

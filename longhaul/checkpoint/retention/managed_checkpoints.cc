@@ -74,7 +74,7 @@ void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& 
   store_retention(prefix, options.latest_filename);
   write_state(prefix, now, options);
   check_directory_owner(files_, prefix);
-  remove_doomed(prefix, options);
+  remove_marked(prefix, options);
 }
 
 // With `prefix` as the newest.
@@ -88,7 +88,7 @@ void ManagedCheckpoints::write_state(const std::string& prefix, double now, cons
     state = list_.state(key, now);
     state.model_checkpoint_path = spelled(key);
     state.all_model_checkpoint_paths = spelled(state.all_model_checkpoint_paths);
-    state.doomed_checkpoint_paths = spelled(state.doomed_checkpoint_paths);
+    state.paths_marked_for_deletion = spelled(state.paths_marked_for_deletion);
   }
   check_directory_owner(files_, prefix);
   write_checkpoint_state(files_, directory_name(prefix), state, relative_paths, options.latest_filename);
@@ -102,7 +102,7 @@ bool ManagedCheckpoints::would_delete(const std::string& prefix, double now, con
   MutexLock lock(mutex_);
   CheckpointList afterwards = list_;
   add(afterwards, key_of(prefix), now, options);
-  return !afterwards.doomed().empty();
+  return !afterwards.marked_for_deletion().empty();
 }
 
 bool ManagedCheckpoints::remove_what_fell_out(const std::string& prefix, const RecordOptions& options) {
@@ -113,13 +113,13 @@ bool ManagedCheckpoints::remove_what_fell_out(const std::string& prefix, const R
   size_t before;
   {
     MutexLock lock(mutex_);
-    list_.doom_what_is_held_no_more();
-    before = list_.doomed().size();
+    list_.mark_what_is_no_longer_held();
+    before = list_.marked_for_deletion().size();
   }
   check_directory_owner(files_, prefix);
-  remove_doomed(prefix, options);
+  remove_marked(prefix, options);
   MutexLock lock(mutex_);
-  return list_.doomed().size() < before;
+  return list_.marked_for_deletion().size() < before;
 }
 
 std::optional<uint64_t> ManagedCheckpoints::remove_oldest(const std::string& prefix, const RecordOptions& options,
@@ -174,7 +174,7 @@ void ManagedCheckpoints::drop(const std::string& key, const std::string& prefix,
   }
   try {
     write_state(newest, clock_.wall_time(), options);
-  } catch (const DirectoryTakenError&) {
+  } catch (const DirectoryLostError&) {
     throw;
   } catch (const Error& error) {
     log_warning("checkpoint {} is deleted, though the state file still names it: {}", key, error.what());
@@ -183,14 +183,14 @@ void ManagedCheckpoints::drop(const std::string& key, const std::string& prefix,
   remove_old(key, options.meta_graph_suffix);
 }
 
-void ManagedCheckpoints::remove_doomed(const std::string& prefix, const RecordOptions& options) {
-  std::vector<std::string> doomed;
+void ManagedCheckpoints::remove_marked(const std::string& prefix, const RecordOptions& options) {
+  std::vector<std::string> marked;
   {
     MutexLock lock(mutex_);
-    doomed = list_.doomed();
+    marked = list_.marked_for_deletion();
   }
   bool all_removed = true;
-  for (const std::string& key : doomed) all_removed = remove_old(key, options.meta_graph_suffix) && all_removed;
+  for (const std::string& key : marked) all_removed = remove_old(key, options.meta_graph_suffix) && all_removed;
   if (all_removed) return;
   try {
     replace_retention(prefix, options.latest_filename);
@@ -208,7 +208,7 @@ bool ManagedCheckpoints::remove_old(const std::string& key, const std::string& m
     return false;
   }
   MutexLock lock(mutex_);
-  list_.forget_doomed(key);
+  list_.forget_marked(key);
   return true;
 }
 
@@ -272,10 +272,10 @@ void ManagedCheckpoints::recover(const CheckpointState& state) {
   for (const std::string& prefix : existing) {
     if (seen.insert(directory_name(prefix)).second) adopt_retention(prefix, kDefaultStateFile);
   }
-  for (const std::string& prefix : state.doomed_checkpoint_paths) {
+  for (const std::string& prefix : state.paths_marked_for_deletion) {
     if (!has_files(files_, prefix)) continue;
     MutexLock lock(mutex_);
-    list_.doom(key_of(prefix));
+    list_.mark_for_deletion(key_of(prefix));
   }
 }
 
@@ -299,7 +299,8 @@ void ManagedCheckpoints::adopt_retention(const std::string& prefix, const std::s
 KeptCheckpoints ManagedCheckpoints::retention_in(const std::string& directory) const {
   MutexLock lock(mutex_);
   KeptCheckpoints kept = list_.kept();
-  for (const std::string& key : list_.doomed()) kept[key] = {.fallen_out = true};  // the next process may have to do it
+  for (const std::string& key : list_.marked_for_deletion())
+    kept[key] = {.fallen_out = true};  // the next process may have to do it
   std::erase_if(kept, [&](const auto& item) { return directory_name(item.first) != directory; });
   return kept;
 }

@@ -72,7 +72,7 @@ class ManagedCheckpoints {
   KeptCheckpoints retention_in(const std::string& directory) const;
   bool would_delete(const std::string& prefix, double now, const RecordOptions& options);
   static void add(CheckpointList& list, const std::string& key, double now, const RecordOptions& options);
-  void remove_doomed(const std::string& prefix, const RecordOptions& options);
+  void remove_marked(const std::string& prefix, const RecordOptions& options);
   std::vector<std::string> removable_before(const std::string& prefix) const;
   void drop(const std::string& key, const std::string& prefix, const RecordOptions& options);
   void write_state(const std::string& prefix, double now, const RecordOptions& options);

@@ -45,7 +45,7 @@ struct SafetensorsReport {
 // The file is written under a temporary name beside `path`, synced, renamed, and the directory synced: after a crash at
 // any moment there is the old file, or none, or the new one, whole. An error leaves the same, and no temporary file; a
 // kill may leave one, `<path>.tempstate...`. Where this process has locked the directory, it asks before
-// the first byte and before the rename whether it is still its own: DirectoryTakenError.
+// the first byte and before the rename whether it is still its own: DirectoryLostError.
 //
 // InvalidArgumentError: two tensors get one name, one gets no name or "__metadata__", a text is not UTF-8, the header
 // gets too long. UnimplementedError: the format has no such dtype (strings, complex128, ...). Others: BundleReader's,

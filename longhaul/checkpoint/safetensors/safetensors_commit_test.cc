@@ -126,11 +126,11 @@ TEST_F(SafetensorsCommit, InADirectoryThatIsLostNothingIsRenamed) {
   OwnerRecord thief = lock.owner();
   thief.token = std::string(32, 'e');
   StolenWhileWriting files(out_.path(), thief);
-  EXPECT_THROW(export_safetensors(directory_.file("m-2"), path(), {}, files), DirectoryTakenError);
+  EXPECT_THROW(export_safetensors(directory_.file("m-2"), path(), {}, files), DirectoryLostError);
   EXPECT_EQ(read_file(FileSystem::real(), path()), old_);
   EXPECT_THAT(files.operations(), Contains(HasSubstr("create m.safetensors.temp")));
   FaultyFileSystem plain;
-  EXPECT_THROW(export_safetensors(directory_.file("m-2"), path(), {}, plain), DirectoryTakenError);
+  EXPECT_THROW(export_safetensors(directory_.file("m-2"), path(), {}, plain), DirectoryLostError);
   EXPECT_THAT(plain.operations(), ::testing::Not(Contains(HasSubstr("create")))) << "it is known before the first byte";
   EXPECT_THAT(temporaries(), IsEmpty());
 }

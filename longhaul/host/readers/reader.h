@@ -31,9 +31,9 @@ class Reader final : public Resource {
   // `name` is for messages.
   Reader(std::string name, OpenRecords open) : name_(std::move(name)), open_(std::move(open)) {}
 
-  // Up to `limit` records of one file, at least one; files without any are passed over. Fewer where the file ends, as
+  // Up to `limit` records of one file, at least one; files without any are skipped. Fewer where the file ends, as
   // in TensorFlow, and once they have kMostBytesAtOnce, which a small compressed file can hold. An error that comes
-  // after some records is left to the next call. A file that cannot be opened is an error, and is passed over by the
+  // after some records is left to the next call. A file that cannot be opened is an error, and is skipped by the
   // call after that.
   Records read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits = {},
                Keys keys = Keys::kWanted) EXCLUDES(mutex_);

@@ -125,7 +125,7 @@ DataPosition data_position(const Scope& scope, const DataPositionOptions& option
   return {position, indices, advance(inner, position, options.batch_size * options.num_replicas)};
 }
 
-LoadedBatch load_batch(const Scope& scope, const Lent<DataLoader>& loader, std::string_view name) {
+LoadedBatch load_batch(const Scope& scope, const MaybeOwned<DataLoader>& loader, std::string_view name) {
   const Variable position = position_variable(scope, name);
   const Scope inner = scope.within(name);
   const Signature signature = signature_of(*loader.pointer());

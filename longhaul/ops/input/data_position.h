@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "longhaul/base/lent.h"
+#include "longhaul/base/maybe_owned.h"
 #include "longhaul/data/data_loader.h"
 #include "longhaul/ops/state_ops.h"
 
@@ -59,7 +59,7 @@ struct LoadedBatch {
 //
 // Errors of the loader's (data/data_loader.h) end the run. A session's close() does not end a wait for the dataset;
 // loader.stop() does.
-LoadedBatch load_batch(const Scope& scope, const Lent<DataLoader>& loader, std::string_view name = "data_loader");
+LoadedBatch load_batch(const Scope& scope, const MaybeOwned<DataLoader>& loader, std::string_view name = "data_loader");
 
 // How the inputs of load_batch() in a graph were used so far, in this process.
 struct LoadedInput {

@@ -247,7 +247,7 @@ void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) 
       }
       execute_range(frame, i, i + 1, /*deadline=*/Seconds{0}, runner);
     } catch (...) {
-      mark_torn(i);
+      mark_inconsistent(i);
       throw;
     }
   }
@@ -256,12 +256,13 @@ void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) 
 
 // What was written before instruction `failed` is the middle of a step. So may be what it writes itself, if that is
 // several variables; one that changes a single variable fails before it writes. Called where the error is caught.
-void Plan::mark_torn(size_t failed) {
+void Plan::mark_inconsistent(size_t failed) {
   const std::string why = message_of(std::current_exception());
   for (size_t i = first_write_; i <= failed; ++i) {
     const auto* kernel = dynamic_cast<const KernelInstruction*>(instructions_[i].get());
     if (kernel == nullptr || !kernel->writes() || (i == failed && kernel->variables().size() == 1)) continue;
-    for (const VariableSlot* variable : kernel->variables()) resources_.variables().mark_torn(variable->name(), why);
+    for (const VariableSlot* variable : kernel->variables())
+      resources_.variables().mark_inconsistent(variable->name(), why);
   }
 }
 

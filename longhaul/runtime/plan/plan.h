@@ -66,7 +66,7 @@ class Plan {
   void execute_writes(Frame& frame, Seconds deadline, const Runner& runner);
   void find_written();
   void check(size_t instruction, Frame& frame);
-  void mark_torn(size_t failed);
+  void mark_inconsistent(size_t failed);
   void collect(Frame& frame, std::vector<Tensor>* results) const;
   void clear_slots(Frame& frame) const;
 

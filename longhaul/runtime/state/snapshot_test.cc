@@ -34,19 +34,19 @@ class SnapshotTest : public ::testing::Test {
     }
     train_ = ops::group(root_, updates, "train");
     init_ = ops::group(root_, initializers, "init");
-    torn_train_ = add_torn_step(one);
+    failing_train_ = add_failing_step(one);
     session_ = std::make_unique<DirectSession>(graph_, SessionOptions{});
     session_->run(init_);
   }
 
   // A step that fails between its first write and its second.
-  Operation add_torn_step(const Output& one) {
+  Operation add_failing_step(const Output& one) {
     const Operation first = ops::assign_add(root_, variables_[0], one).op();
     const Operation fail =
         ops::host_function(root_.with_control_dependencies({first}), {}, {},
                            [](const auto&) -> std::vector<Tensor> { throw UnavailableError("the power went"); });
     const Operation second = ops::assign_add(root_.with_control_dependencies({fail}), variables_[1], one).op();
-    return ops::group(root_, {first, second}, "torn_train");
+    return ops::group(root_, {first, second}, "failing_train");
   }
 
   std::vector<Tensor> snapshot() {
@@ -74,7 +74,7 @@ class SnapshotTest : public ::testing::Test {
   Graph graph_;
   Scope root_{graph_};
   std::vector<Variable> variables_;
-  Operation train_, init_, torn_train_;
+  Operation train_, init_, failing_train_;
   std::unique_ptr<DirectSession> session_;
 };
 
@@ -132,7 +132,7 @@ TEST_F(SnapshotTest, NothingIsCopiedWhileNobodyHoldsOne) {
 TEST_F(SnapshotTest, AStepThatThrewHalfwayIsNeverGiven) {
   std::string error;
   try {
-    session_->run(torn_train_);
+    session_->run(failing_train_);
   } catch (const UnavailableError& e) {
     error = e.what();
   }
@@ -229,11 +229,11 @@ class StepFetchTest : public ::testing::Test {
   }
 
   void ask() {
-    session_->fetch_with_next_step({{loss_, v_}, [this](std::vector<Tensor> values, std::exception_ptr error) {
-                                      ++calls_;
-                                      values_ = std::move(values);
-                                      error_ = error;
-                                    }});
+    session_->request_step_fetch({{loss_, v_}, [this](std::vector<Tensor> values, std::exception_ptr error) {
+                                    ++calls_;
+                                    values_ = std::move(values);
+                                    error_ = error;
+                                  }});
   }
 
   Graph graph_;
@@ -288,10 +288,10 @@ TEST_F(StepFetchTest, CanBeTakenBack) {
 }
 
 TEST_F(StepFetchTest, OnlyWhatNeedsNoInputCanRunAlone) {
-  EXPECT_FALSE(can_run_alone({loss_}));
-  EXPECT_TRUE(can_run_alone({v_}));
+  EXPECT_FALSE(is_side_effect_free({loss_}));
+  EXPECT_TRUE(is_side_effect_free({v_}));
   const Output noise = ops::aten(root_, "aten::rand.generator", "noise", {{"size", std::vector<int64_t>{2}}}).output();
-  EXPECT_FALSE(can_run_alone({v_, noise}));
+  EXPECT_FALSE(is_side_effect_free({v_, noise}));
 }
 
 TEST(Random, EachOperationHasItsOwnStreamFromTheGraphsSeed) {

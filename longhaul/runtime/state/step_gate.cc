@@ -84,12 +84,12 @@ bool StepGate::withdraw(Waiting* waiting) {
   return true;
 }
 
-void StepGate::snapshot(const std::function<void()>& take, Seconds timeout, Seconds patience) {
+void StepGate::snapshot(const std::function<void()>& take, Seconds timeout, Seconds warn_after) {
   const Seconds start = clock_.now(), deadline = start + timeout;
   Waiting waiting{&take};
   wait_of_this_thread = Seconds{0};
   if (take_or_ask(&waiting)) return;
-  while (!is_taken_by(&waiting, std::min(deadline, clock_.now() + patience))) {
+  while (!is_taken_by(&waiting, std::min(deadline, clock_.now() + warn_after))) {
     const Seconds now = clock_.now();
     if (now < deadline) {
       log_warning("a snapshot has waited for {:.0f} s for a step that writes variables, and is taken when it has ended",

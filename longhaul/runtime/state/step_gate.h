@@ -25,12 +25,12 @@ class StepGate {
   void leave() EXCLUDES(mutex_);
 
   static constexpr Seconds kLongestStep{24 * 3600.0};
-  static constexpr Seconds kPatience{60};
+  static constexpr Seconds kWarnAfter{60};
 
   // Runs `take`, which must be short and must not throw, at a moment when no step is inside. It runs on this thread or
   // on one that leaves. A step may stay inside for long, as those of a bound module do, which compute there: the log
-  // says so each time that another `patience` is over. DeadlineExceededError: one stayed for longer than `timeout`.
-  void snapshot(const std::function<void()>& take, Seconds timeout = kLongestStep, Seconds patience = kPatience)
+  // says so each time that another `warn_after` is over. DeadlineExceededError: one stayed for longer than `timeout`.
+  void snapshot(const std::function<void()>& take, Seconds timeout = kLongestStep, Seconds warn_after = kWarnAfter)
       EXCLUDES(mutex_);
 
   // For how long this thread's last snapshot waited and held nobody up: until a step came to the shut door, or until it

@@ -146,27 +146,27 @@ void VariableStore::clear() {
   slots_.clear();
 }
 
-void VariableStore::mark_torn(const std::string& name, const std::string& why) {
+void VariableStore::mark_inconsistent(const std::string& name, const std::string& why) {
   std::lock_guard<std::mutex> lock(mutex_);
-  torn_[name] = why;
-  any_torn_.store(true);
+  inconsistent_[name] = why;
+  any_inconsistent_.store(true);
 }
 
 void VariableStore::mark_whole(const std::string& name) {
-  if (!any_torn_.load()) return;
+  if (!any_inconsistent_.load()) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  torn_.erase(name);
-  any_torn_.store(!torn_.empty());
+  inconsistent_.erase(name);
+  any_inconsistent_.store(!inconsistent_.empty());
 }
 
 void VariableStore::check_whole() const {
-  if (!any_torn_.load()) return;
+  if (!any_inconsistent_.load()) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  if (torn_.empty()) return;
+  if (inconsistent_.empty()) return;
   throw FailedPreconditionError(fmt::format(
       "a step failed when it had written some of its variables ({} among them), so there is no state to save; "
       "restore a checkpoint or run the initializers. Its error: {}",
-      torn_.begin()->first, torn_.begin()->second));
+      inconsistent_.begin()->first, inconsistent_.begin()->second));
 }
 
 }  // namespace longhaul

@@ -30,7 +30,7 @@ class VariableSlot {
   VariableSlot(const VariableSlot&) = delete;
   const std::string& name() const { return name_; }
 
-  // From now on the value is the program's (ops/program_variable.h): read() calls the function with nothing, assign()
+  // From now on the value is the program's (ops/external_variable.h): read() calls the function with nothing, assign()
   // with the new value, and update() is refused. Only the first call counts. `initialized`: it can be read at once.
   void set_program_value(const std::shared_ptr<HostFunction>& access, bool initialized);
 
@@ -111,9 +111,9 @@ class VariableStore {
   void clear();
 
   // Variables whose step failed halfway. While there is one, no snapshot is given.
-  void mark_torn(const std::string& name, const std::string& why);
+  void mark_inconsistent(const std::string& name, const std::string& why);
   void mark_whole(const std::string& name);
-  // FailedPreconditionError: there is a torn variable.
+  // FailedPreconditionError: a variable is inconsistent.
   void check_whole() const;
 
  private:
@@ -122,8 +122,8 @@ class VariableStore {
   mutable std::mutex mutex_;
   std::weak_ptr<Snapshots> snapshots_;                          // guarded by mutex_
   std::map<std::string, std::unique_ptr<VariableSlot>> slots_;  // guarded by mutex_
-  std::map<std::string, std::string> torn_;                     // guarded by mutex_
-  std::atomic<bool> any_torn_{false};
+  std::map<std::string, std::string> inconsistent_;             // guarded by mutex_
+  std::atomic<bool> any_inconsistent_{false};
 };
 
 }  // namespace longhaul

@@ -57,12 +57,12 @@ class CheckpointMirror::Worker {
 
   void add(const std::string& prefix);
   SaveStatus status() const { return options_.attempts->status(); }
-  void finish(Seconds patience);
+  void finish(Seconds timeout);
   void run();
 
  private:
   std::string next();
-  std::string wait_for_the_last(Seconds patience);
+  std::string wait_for_the_last(Seconds timeout);
   void try_to_copy(const std::string& from);
   void copy(const std::string& from);
   std::optional<uint64_t> copy_files(const std::string& from, const std::string& to);
@@ -136,8 +136,8 @@ std::string CheckpointMirror::Worker::next() {
   return "";
 }
 
-void CheckpointMirror::Worker::finish(Seconds patience) {
-  const std::string missing = wait_for_the_last(patience);
+void CheckpointMirror::Worker::finish(Seconds timeout) {
+  const std::string missing = wait_for_the_last(timeout);
   if (missing.empty()) return;
   const std::string error = status().last_error;
   log_error("checkpoint {} is not in the mirror {}: {}", missing, options_.directory,
@@ -145,11 +145,11 @@ void CheckpointMirror::Worker::finish(Seconds patience) {
 }
 
 // Returns what is not there.
-std::string CheckpointMirror::Worker::wait_for_the_last(Seconds patience) {
+std::string CheckpointMirror::Worker::wait_for_the_last(Seconds timeout) {
   MutexLock lock(mutex_);
   is_finishing_ = true;
   changed_.notify_all();
-  const Seconds deadline = clock_.now() + patience;
+  const Seconds deadline = clock_.now() + timeout;
   while (!wanted_.empty() && !is_abandoned_ && clock_.now() < deadline) {
     clock_.wait_for(changed_, mutex_, deadline - clock_.now());
   }
@@ -164,7 +164,7 @@ void CheckpointMirror::Worker::try_to_copy(const std::string& from) {
     drop(from);
   } catch (const CancelledError&) {
     log_debug("the copy of {} is given up", from);
-  } catch (const DirectoryTakenError& error) {
+  } catch (const DirectoryLostError& error) {
     failed(from);
     if (has_lost_directory()) abandon();
   } catch (const std::exception&) {
@@ -254,7 +254,7 @@ void CheckpointMirror::Worker::make_mirror() {
 void CheckpointMirror::Worker::leave_if_lost() {
   try {
     if (lock_) lock_->raise_if_lost();
-  } catch (const DirectoryTakenError&) {
+  } catch (const DirectoryLostError&) {
     lock_.reset();
     managed_.reset();
     throw;
@@ -269,7 +269,7 @@ void CheckpointMirror::Worker::take_over_list() {
   clear_incoming(mirror_files_, options_.directory);
   CheckpointState state = read_mirror_list(mirror_files_, options_);
   for (std::string& path : state.all_model_checkpoint_paths) path = in_mirror(path);
-  for (std::string& path : state.doomed_checkpoint_paths) path = in_mirror(path);
+  for (std::string& path : state.paths_marked_for_deletion) path = in_mirror(path);
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);
   managed->recover(state);
   managed_ = std::move(managed);
@@ -293,7 +293,7 @@ void CheckpointMirror::Worker::check_owners() const {
 bool CheckpointMirror::Worker::has_lost_directory() const {
   try {
     check_directory();
-  } catch (const DirectoryTakenError&) {
+  } catch (const DirectoryLostError&) {
     return true;
   } catch (const Error&) {
   }
@@ -366,7 +366,7 @@ void CheckpointMirror::Worker::abandon() {
 
 CheckpointMirror::CheckpointMirror(const std::string& directory, MirrorOptions options, FileSystem& files, Clock& clock)
     : coord_({.clock = &clock}),
-      patience_(options.patience_at_end),
+      timeout_(options.end_timeout),
       worker_(std::make_shared<Worker>(directory, std::move(options), files, clock)) {
   coord_.start_thread("lh-mirror", [worker = worker_] { worker->run(); });
 }
@@ -390,7 +390,7 @@ SaveStatus CheckpointMirror::status() const {
 void CheckpointMirror::close(std::optional<Seconds> time_left) {
   constexpr Seconds kToComeToAnEnd{2};
   if (std::exchange(is_closed_, true)) return;
-  worker_->finish(std::min(patience_, time_left.value_or(patience_)));
+  worker_->finish(std::min(timeout_, time_left.value_or(timeout_)));
   coord_.request_stop();
   coord_.join({.stop_grace = kToComeToAnEnd, .ignore_live_threads = true});
 }

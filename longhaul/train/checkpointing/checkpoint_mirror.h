@@ -17,8 +17,8 @@ struct MirrorOptions {
   int max_to_keep = 5;                           // 0: all
   double keep_checkpoint_every_n_hours = 10000;  // of those that fall out, one in so many hours stays; 0: none
   double max_bytes_per_second = 0;               // of a copy; 0: all that it can
-  Seconds patience_at_end{60};    // for how long the end of a training waits for the last one to be there
-  Seconds patience_at_start{60};  // for how long a start waits to be told which checkpoints there are
+  Seconds end_timeout{60};    // for how long the end of a training waits for the last one to be there
+  Seconds start_timeout{60};  // for how long a start waits to be told which checkpoints there are
   // For mounted buckets (io/bucket_files.h). Without renames a copy is written under its final names, the index last.
   bool renames = true;
   bool syncs = true;
@@ -71,7 +71,7 @@ class CheckpointMirror {
   // How it goes: of copies, what SaveStatus says of saves. last_prefix is the one in the mirror.
   SaveStatus status() const;
 
-  // Waits until the newest is there, trying again what fails, for patience_at_end at most, or for `time_left` where
+  // Waits until the newest is there, trying again what fails, for end_timeout at most, or for `time_left` where
   // that is less; then gives up, and logs what is missing. A thread that hangs is left to itself. What is added after
   // it, is not copied.
   void close(std::optional<Seconds> time_left = std::nullopt);
@@ -80,7 +80,7 @@ class CheckpointMirror {
   class Worker;
 
   const Coordinator coord_;  // the thread's own
-  const Seconds patience_;
+  const Seconds timeout_;
   const std::shared_ptr<Worker> worker_;
   bool is_closed_ = false;
 };

@@ -249,7 +249,7 @@ TEST_F(MirrorTest, ADamagedOneIsNotMirroredAndTheNextOneIs) {
 
 TEST_F(MirrorTest, OneThatHangsHoldsUpTheEndForItsPatienceAlone) {
   const LogRecorder log;
-  options.patience_at_end = Seconds{0.05};
+  options.end_timeout = Seconds{0.05};
   CheckpointMirror mirror(directory.path(), options, files);
   files.hold();
   mirror.add(save(1));
@@ -265,7 +265,7 @@ TEST_F(MirrorTest, OneThatHangsHoldsUpTheEndForItsPatienceAlone) {
 }
 
 TEST_F(MirrorTest, TheEndWaitsForOneThatFailsForAMoment) {
-  options.patience_at_end = Seconds{30};
+  options.end_timeout = Seconds{30};
   options.attempts = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.first_wait = Seconds{0.01}});
   files.fail_operation(3);
   CheckpointMirror mirror(directory.path(), options, files);

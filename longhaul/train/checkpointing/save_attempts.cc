@@ -84,8 +84,8 @@ Seconds SaveAttempts::wait_after(int failures) const {
   return std::min(wait, options_.longest_wait);
 }
 
-void SaveAttempts::insist(const std::function<bool()>& attempt, std::optional<Seconds> patience) const {
-  const Seconds give_up = options_.clock->now() + patience.value_or(options_.last_save_patience);
+void SaveAttempts::insist(const std::function<bool()>& attempt, std::optional<Seconds> timeout) const {
+  const Seconds give_up = options_.clock->now() + timeout.value_or(options_.last_save_timeout);
   for (int failures = 1; !attempt(); ++failures) {
     raise_if_too_many();
     const Seconds pause = wait_after(failures);

@@ -14,10 +14,10 @@
 namespace longhaul {
 
 struct SaveAttemptsOptions {
-  int max_failed_saves = 0;        // so many in a row, those tried again included, end the training; 0: none do
-  Seconds first_wait{1};           // after a failure, until it is tried again; after each further one twice as long,
-  Seconds longest_wait{60};        // but no longer than this
-  Seconds last_save_patience{30};  // for how long the save at the end of a training is tried again
+  int max_failed_saves = 0;       // so many in a row, those tried again included, end the training; 0: none do
+  Seconds first_wait{1};          // after a failure, until it is tried again; after each further one twice as long,
+  Seconds longest_wait{60};       // but no longer than this
+  Seconds last_save_timeout{30};  // for how long the save at the end of a training is tried again
   Clock* clock = &Clock::real();
 };
 
@@ -59,7 +59,7 @@ class SaveAttempts {
 
   SaveStatus status() const;
 
-  Seconds last_save_patience() const { return options_.last_save_patience; }
+  Seconds last_save_timeout() const { return options_.last_save_timeout; }
 
   // Since the last one failed, the time to try again has come. Without a failure it costs no system call.
   bool is_retry_due() const {
@@ -69,9 +69,9 @@ class SaveAttempts {
   Seconds time_to_retry() const;  // 0: now, or nothing has failed
 
   // The last save of a training: calls `attempt`, which returns whether it worked, until it does, or until waiting
-  // again would be longer than `patience` in all (absent: last_save_patience). Then throws as raise_if_too_many() does.
+  // again would be longer than `timeout` in all (absent: last_save_timeout). Then throws as raise_if_too_many() does.
   // What `attempt` throws ends it.
-  void insist(const std::function<bool()>& attempt, std::optional<Seconds> patience = std::nullopt) const;
+  void insist(const std::function<bool()>& attempt, std::optional<Seconds> timeout = std::nullopt) const;
 
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();

@@ -119,7 +119,7 @@ TEST_F(Insisting, EndsWithTheErrorWhenThePatienceEnds) {
     EXPECT_STREQ(error.what(), "the last checkpoint could not be saved: the disk is full");
   }
   EXPECT_EQ(tried, 5) << "after waits of 1, 2, 4 and 8 s; 16 more would be too long";
-  EXPECT_LE(clock.now() - start, options.last_save_patience);
+  EXPECT_LE(clock.now() - start, options.last_save_timeout);
 }
 
 TEST_F(Insisting, BeginsWithShortWaitsAfterManyFailures) {

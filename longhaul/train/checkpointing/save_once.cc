@@ -69,7 +69,7 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
   std::string prefix;
   try {
     prefix = target.saver.save(session, target.save_path, step, options);
-  } catch (const DirectoryTakenError&) {
+  } catch (const DirectoryLostError&) {
     throw;
   } catch (const std::exception&) {
     if (!snapshot.is_taken) throw;
@@ -80,13 +80,13 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
   return prefix;
 }
 
-std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> patience) {
+std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> timeout) {
   std::optional<std::string> prefix;
   const auto attempt = [&] {
     prefix = save_once(target, session);
     return prefix.has_value();
   };
-  target.attempts.insist(attempt, patience);
+  target.attempts.insist(attempt, timeout);
   return *prefix;
 }
 

@@ -31,11 +31,11 @@ struct SaveTarget {
 //
 // nullopt: the files could not be written. That is counted, logged, and told to the event file (a message, and the
 // scalar checkpoint/failed_saves), and what was written of it is gone. Thrown is what ends a training: what the session
-// throws; DirectoryTakenError; and what SaveAttempts::raise_if_too_many() does.
+// throws; DirectoryLostError; and what SaveAttempts::raise_if_too_many() does.
 std::optional<std::string> save_once(const SaveTarget& target, Session& session);
 
 // The checkpoint at the end of a training, tried again as SaveAttempts::insist() does, whose errors it throws.
-// `patience` bounds that; absent: SaveAttemptsOptions::last_save_patience.
-std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> patience = std::nullopt);
+// `timeout` bounds that; absent: SaveAttemptsOptions::last_save_timeout.
+std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> timeout = std::nullopt);
 
 }  // namespace longhaul

@@ -110,7 +110,7 @@ TEST_F(SaveOnceTest, ADirectoryThatIsTakenAlwaysEndsIt) {
   OwnerRecord stranger = lock.owner();
   stranger.token = std::string(32, 'e');
   write_owner(FileSystem::real(), directory.path(), stranger);
-  EXPECT_THROW(save(), DirectoryTakenError);
+  EXPECT_THROW(save(), DirectoryLostError);
   EXPECT_EQ(attempts.status().consecutive_failures, 0);
 }
 

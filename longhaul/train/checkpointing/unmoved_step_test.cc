@@ -2,7 +2,7 @@
 #include <filesystem>
 
 #include "longhaul/train/bad_disk_fixture.h"
-#include "longhaul/train/checkpointing/last_save.h"
+#include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/saving/saver_fixture.h"
 #include "longhaul/train/signals/preemption.h"
 
@@ -208,7 +208,7 @@ TEST_F(UnmovedStepToldOf, IsSavedAtAPreemptionThoughTheTimeMayNotSuffice) {
   Preemption preemption({.clock = &clock});
   preemption.preempt(Seconds{5});
   set(a, 8);
-  EXPECT_TRUE(save_last_in_time(slowly, *session, &preemption));
+  EXPECT_TRUE(save_final_checkpoint(slowly, *session, &preemption));
   EXPECT_EQ(saved(a), 8);
 }
 

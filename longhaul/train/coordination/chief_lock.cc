@@ -30,7 +30,7 @@ class ChiefLock::Heart : public LooperThread {
     try {
       lock_.beat();
       if (std::exchange(is_failing_, false)) log_warning("the heartbeat works again");
-    } catch (const DirectoryTakenError&) {
+    } catch (const DirectoryLostError&) {
       lose(std::current_exception());
       throw;
     } catch (const Error& error) {

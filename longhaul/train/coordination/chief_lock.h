@@ -14,8 +14,8 @@ namespace longhaul {
 // cannot be written is logged, once until one can, and tried again. Any thread.
 class ChiefLock {
  public:
-  // Takes the directory, which is made if it is not there. DirectoryTakenError: it has an owner. `on_lost` is called on
-  // the thread, once, with the DirectoryTakenError, when the directory is found to be another's.
+  // Takes the directory, which is made if it is not there. DirectoryLockedError: it has an owner. `on_lost` is called
+  // on the thread, once, with the DirectoryLostError, when the directory is found to be another's.
   ChiefLock(const std::string& directory, const DirectoryLockOptions& options,
             std::function<void(const std::exception_ptr&)> on_lost = {});
 
@@ -25,7 +25,7 @@ class ChiefLock {
   ChiefLock(const ChiefLock&) = delete;
   ChiefLock& operator=(const ChiefLock&) = delete;
 
-  void raise_if_lost() const;  // DirectoryTakenError: a heartbeat has found that it is. Costs no system call.
+  void raise_if_lost() const;  // DirectoryLostError: a heartbeat has found that it is. Costs no system call.
 
  private:
   class Heart;

@@ -77,7 +77,7 @@ class ChiefLockTest : public SupervisorFixture {
   void expect_taken() {
     Graph other;
     Supervisor second({.graph = &other, .logdir = directory.path(), .clock = &clock});
-    EXPECT_THROW(second.managed_session([](Session&) {}), DirectoryTakenError);
+    EXPECT_THROW(second.managed_session([](Session&) {}), DirectoryLockedError);
   }
 
   WatchedClock watched;  // of take()
@@ -129,7 +129,7 @@ TEST_F(ChiefLockTest, ALossIsReportedOnceAndEndsTheHeart) {
   EXPECT_NO_THROW(lock->raise_if_lost());
   watched.advance(Seconds{10});
   eventually([&] { return losses > 0; });
-  EXPECT_THROW(lock->raise_if_lost(), DirectoryTakenError);
+  EXPECT_THROW(lock->raise_if_lost(), DirectoryLostError);
   watched.advance(Seconds{100});
   eventually([&] { return !has_thread("lh-chief"); });
   EXPECT_EQ(losses, 1);
@@ -138,7 +138,7 @@ TEST_F(ChiefLockTest, ALossIsReportedOnceAndEndsTheHeart) {
 
 TEST_F(ChiefLockTest, ALimitThatIsNotPositiveIsRefused) {
   for (const Seconds limit : {Seconds{0}, Seconds{-1}}) {
-    options.lock_limit_secs = limit;
+    options.lock_lease_secs = limit;
     Supervisor sv(options);
     EXPECT_THROW(sv.managed_session([](Session&) { FAIL(); }), InvalidArgumentError);
     EXPECT_EQ(owner(), std::nullopt);
@@ -166,7 +166,7 @@ TEST_F(ChiefLockTest, ASecondSupervisorIsRefusedAndLeavesNoTrace) {
     Supervisor second({.graph = &other, .logdir = directory.path(), .clock = &clock});
     EXPECT_THAT(error_of([&] { second.managed_session([](Session&) { FAIL(); }); }),
                 AllOf(HasSubstr(directory.path() + " already has a chief: host "), HasSubstr("It is this process")));
-    EXPECT_THROW(second.prepare_or_wait_for_session(), DirectoryTakenError);
+    EXPECT_THROW(second.prepare_or_wait_for_session(), DirectoryLockedError);
     EXPECT_EQ(FileSystem::real().list(directory.path()), before);
   });
   EXPECT_TRUE(exists(directory.file("model.ckpt-1")));
@@ -236,14 +236,14 @@ TEST_F(ChiefLockTest, ASaveFindsOutBeforeTheNextHeartbeat) {
     session.run(train);
     const std::string state = read_file(FileSystem::real(), directory.file("checkpoint"));
     steal();
-    EXPECT_THROW(sv.saver()->save(session, sv.save_path(), int64_t{7}), DirectoryTakenError);
+    EXPECT_THROW(sv.saver()->save(session, sv.save_path(), int64_t{7}), DirectoryLostError);
     EXPECT_FALSE(exists(directory.file("model.ckpt-7")));
     EXPECT_EQ(read_file(FileSystem::real(), directory.file("checkpoint")), state);
     FileSystem::real().remove(owner_path(directory.path()));
     EXPECT_THROW(sv.saver()->save(session, sv.save_path(), int64_t{7}), DirectoryAwayError);
     steal();
   }),
-               DirectoryTakenError);
+               DirectoryLostError);
 }
 
 class MonitoredLockTest : public ChiefLockTest {
@@ -264,7 +264,7 @@ TEST_F(MonitoredLockTest, AMonitoredTrainingHasItsDirectoryWhileItTrains) {
   EXPECT_EQ(owner(), std::nullopt);
   Supervisor sv(options);
   const auto session = sv.prepare_or_wait_for_session();
-  EXPECT_THROW(monitored_training_session(training(), [](MonitoredSession&) {}), DirectoryTakenError);
+  EXPECT_THROW(monitored_training_session(training(), [](MonitoredSession&) {}), DirectoryLockedError);
 }
 
 TEST_F(MonitoredLockTest, AfterAnErrorItIsFreeAndMayBeSwitchedOff) {
@@ -286,7 +286,7 @@ TEST_F(MonitoredLockTest, OneWhoseDirectoryIsTakenOverStops) {
                                               return ++steps > 10000;
                                             });
                                           }),
-               DirectoryTakenError);
+               DirectoryLostError);
   EXPECT_LT(steps, 10000);
   EXPECT_EQ(owner(), stranger());
 }
@@ -319,7 +319,7 @@ TEST_F(MonitoredLockTest, ItsDirectoryIsLockedBeforeAnyHookBeginsAndUntilTheLast
 TEST_F(MonitoredLockTest, ARefusedOneLeavesNoTrace) {
   const auto lock = take();
   const auto before = FileSystem::real().list(directory.path());
-  EXPECT_THROW(monitored_training_session(training(), [](MonitoredSession&) {}), DirectoryTakenError);
+  EXPECT_THROW(monitored_training_session(training(), [](MonitoredSession&) {}), DirectoryLockedError);
   EXPECT_EQ(FileSystem::real().list(directory.path()), before);
 }
 
@@ -359,13 +359,13 @@ TEST_F(MonitoredLockTest, OneThatIsTakenOverEndsWithoutALastWordToItsHooks) {
                                             steal();
                                             as_time_passes([&] { return session.should_stop(); });
                                           }),
-               DirectoryTakenError);
+               DirectoryLostError);
   EXPECT_NE(calls.back(), "end");
 }
 
 TEST_F(MonitoredLockTest, ItsLimitAndItsFlockCanBeChosen) {
   auto options = training();
-  options.lock_limit_secs = Seconds{600};
+  options.lock_lease_secs = Seconds{600};
   options.lock_with_flock = false;
   monitored_training_session(options, [&](MonitoredSession&) {
     EXPECT_EQ(owner()->limit, 600);

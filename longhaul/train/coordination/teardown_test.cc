@@ -73,7 +73,7 @@ class SupervisorsEnd : public SupervisorFixture, public ::testing::WithParamInte
     add_step();
     options.save_model_secs = options.save_summaries_secs = Seconds{0};
     options.summary_writer = &writer;
-    options.mirror = {.directory = directory.file("a_file/mirror"), .patience_at_end = Seconds{0}};
+    options.mirror = {.directory = directory.file("a_file/mirror"), .end_timeout = Seconds{0}};
     FileSystem::real().create(directory.file("a_file"))->close();
   }
   void expect_all_is_let_go() {
@@ -244,7 +244,7 @@ TEST_F(MonitoredEnd, ByAnErrorWaitsForTheMirrorNoLongerThanAPreemptionLeaves) {
                                             throw InternalError("a bug");
                                           }),
                InternalError)
-      << "by this clock the mirror's own patience would never end";
+      << "by this clock the mirror's own timeout would never end";
   EXPECT_THAT(log.text(), HasSubstr("is not in the mirror"));
 }
 
@@ -255,7 +255,7 @@ INSTANTIATE_TEST_SUITE_P(Step, MonitoredEndSteps, ::testing::Values("", "is not 
 
 TEST_P(MonitoredEndSteps, LetsGoOfAllWhateverItsLogThrowsAt) {
   FileSystem::real().create(directory.file("a_file"))->close();
-  training.mirror = {.directory = directory.file("a_file/mirror"), .patience_at_end = Seconds{0}};
+  training.mirror = {.directory = directory.file("a_file/mirror"), .end_timeout = Seconds{0}};
   const ThrowingSink sink(GetParam());
   const std::string error =
       error_of([&] { monitored_training_session(training, [&](MonitoredSession& session) { session.run(train); }); });

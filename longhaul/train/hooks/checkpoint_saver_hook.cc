@@ -11,7 +11,7 @@
 #include "longhaul/graph/graph_files.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/proto/serialize.h"
-#include "longhaul/train/checkpointing/last_save.h"
+#include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/journal/first_interval.h"
 #include "longhaul/train/recovery/recovered_list.h"
@@ -250,7 +250,7 @@ void CheckpointSaverHook::tell_after(Session& session, int64_t step) {
 
 void CheckpointSaverHook::end(Session& session) {
   const int64_t step = step_.now(session);
-  save(session, step, [&] { return save_last_in_time(target(session.graph()), session, options_.preemption); });
+  save(session, step, [&] { return save_final_checkpoint(target(session.graph()), session, options_.preemption); });
   for (const auto& listener : options_.listeners) listener->end(session, step);
   flush_or_log(*writer_);
   if (options_.mirror == nullptr) return;

@@ -66,7 +66,7 @@ struct CheckpointSaverHookOptions {
 // made, it looks every save_secs, or every save_steps (1000 at least) runs, whether there is something to save.
 //
 // A save whose files cannot be written does not end the training (save_once.h): it is tried again after a run, when
-// SaveAttempts says so, and by the next one that is due. At the end it is insisted on (last_save.h).
+// SaveAttempts says so, and by the next one that is due. At the end it is insisted on (final_checkpoint.h).
 //
 // After runs that were too short to save (train/journal/first_interval.h) the first one after the start is taken
 // sooner.

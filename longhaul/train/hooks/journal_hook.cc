@@ -48,7 +48,7 @@ void JournalHook::mark(int64_t step) {
   next_mark_ = now() + kJournalMarkSecs;
   if (writer_ == nullptr || now() < next_goodput_) return;
   next_goodput_ = now() + kGoodputSecs;
-  writer_->add_scalar(kGoodputTag, static_cast<float>(options_.journal->history().ledger().goodput()), step);
+  writer_->add_scalar(kGoodputTag, static_cast<float>(options_.journal->history().breakdown().goodput()), step);
 }
 
 }  // namespace longhaul

@@ -24,7 +24,7 @@ class SupervisedShortRuns : public SupervisorFixture {
   SupervisedShortRuns() {
     add_step();
     options.save_summaries_secs = Seconds{0};
-    options.pass_over_crashing_checkpoints = false;
+    options.skip_crashing_checkpoints = false;
   }
   // Makes steps for so long, and dies before it has saved any.
   void run_for(Seconds time) {
@@ -138,7 +138,7 @@ class MonitoredShortRuns : public MonitoredFixture {
   MonitoredShortRuns() {
     training = {.graph = &graph,
                 .checkpoint_dir = directory.path(),
-                .pass_over_crashing_checkpoints = false,
+                .skip_crashing_checkpoints = false,
                 .coordinator = coordinator};
   }
   // Makes a step in each second. Returns after how many of them there was a new checkpoint; 0: none.

@@ -48,7 +48,7 @@ void RunHistory::apply(const RunEvent& event) {
       break;
     case RunEvent::Kind::kDisturbed: sums_.stop_requested = true; return die();
     case RunEvent::Kind::kFailed:
-      // An error while it is restored is the graph's, or the disk's: one that is damaged is passed over by itself.
+      // An error while it is restored is the graph's, or the disk's: one that is damaged is skipped by itself.
       if (sums_.phase != Phase::kRestoring) blame_checkpoint();
       return die();
     case RunEvent::Kind::kDied:
@@ -60,7 +60,7 @@ void RunHistory::apply(const RunEvent& event) {
 
 // Books what passed since the event before.
 void RunHistory::account(const RunEvent& event) {
-  TimeLedger& ledger = sums_.ledger;
+  TimeBreakdown& breakdown = sums_.breakdown;
   const bool is_first = sums_.runs == 0;
   const Seconds passed = is_first ? Seconds{0} : passed_between(sums_.until, event.time);
   sums_.until = event.time;
@@ -68,24 +68,28 @@ void RunHistory::account(const RunEvent& event) {
                             event.kind == RunEvent::Kind::kRestored || event.kind == RunEvent::Kind::kInitialised;
   switch (sums_.phase) {
     case Phase::kStarting:
-      (event.kind == RunEvent::Kind::kBegan ? ledger.stopped : ledger.initialising) += passed;
+      (event.kind == RunEvent::Kind::kBegan ? breakdown.stopped : breakdown.initialising) += passed;
       break;
-    case Phase::kRestoring: (event.kind == RunEvent::Kind::kBegan ? ledger.stopped : ledger.restoring) += passed; break;
+    case Phase::kRestoring:
+      (event.kind == RunEvent::Kind::kBegan ? breakdown.stopped : breakdown.restoring) += passed;
+      break;
     case Phase::kTraining:
       if (!begins_again) return account_training(event, passed);
-      ledger.stopped += passed;
+      breakdown.stopped += passed;
       break;
-    case Phase::kStopping: (event.kind == RunEvent::Kind::kSaved ? ledger.saving : ledger.stopped) += passed; break;
-    case Phase::kStopped: ledger.stopped += passed; break;
+    case Phase::kStopping:
+      (event.kind == RunEvent::Kind::kSaved ? breakdown.saving : breakdown.stopped) += passed;
+      break;
+    case Phase::kStopped: breakdown.stopped += passed; break;
   }
 }
 
 void RunHistory::account_training(const RunEvent& event, Seconds passed) {
   const Seconds stalled = event.kind == RunEvent::Kind::kSaved ? std::min(passed, event.stalled) : Seconds{0};
   const Seconds redone = (passed - stalled) * redone_share(event.step);
-  sums_.ledger.saving += stalled;
-  sums_.ledger.redone += redone;
-  sums_.ledger.training += passed - stalled - redone;
+  sums_.breakdown.saving += stalled;
+  sums_.breakdown.redone += redone;
+  sums_.breakdown.training += passed - stalled - redone;
 }
 
 // Of the steps from the last known one on, the part that an earlier run had made.
@@ -160,7 +164,7 @@ void RunHistory::forget_crashes(const std::string& checkpoint) {
 Seconds best_save_interval(const RunHistory& history, std::optional<Seconds> cost) {
   if (!cost && history.sums().save_cost) cost = std::min(*history.sums().save_cost, kMostCostOfFewSaves);
   if (!cost) return kShortestAutoInterval;
-  const Seconds between = mean_time_between_failures(history.ledger().running(), history.sums().interruptions);
+  const Seconds between = mean_time_between_failures(history.breakdown().running(), history.sums().interruptions);
   return choose_save_interval(*cost, between);
 }
 

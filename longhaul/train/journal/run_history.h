@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "longhaul/train/journal/short_runs.h"
-#include "longhaul/train/journal/time_ledger.h"
+#include "longhaul/train/journal/time_breakdown.h"
 
 namespace longhaul {
 
@@ -58,7 +58,7 @@ class RunHistory {
     int64_t runs = 0;
     int64_t interruptions = 0;         // runs that did not end as they should, and sessions lost
     std::optional<Seconds> save_cost;  // of the last ones, the newer the more
-    TimeLedger ledger;
+    TimeBreakdown breakdown;
     // Of the run that began last:
     std::string restored;  // the checkpoint; empty: none
     std::optional<int64_t> restored_step;
@@ -78,7 +78,7 @@ class RunHistory {
   void remember_crashes(Crashes crashes);
 
   const Sums& sums() const { return sums_; }
-  const TimeLedger& ledger() const { return sums_.ledger; }
+  const TimeBreakdown& breakdown() const { return sums_.breakdown; }
 
   // How many runs were restored from this checkpoint and died of it, before they had saved a new one: by an error of
   // the program, once it was restored, or by a fatal signal of the process itself. A kill from outside says nothing of

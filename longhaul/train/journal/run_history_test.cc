@@ -33,7 +33,7 @@ class RunHistoryTest : public ::testing::Test {
     be_killed_after(checkpoint);
     at(time, Kind::kDied, std::nullopt, "signal 11");
   }
-  const TimeLedger& ledger() const { return history.ledger(); }
+  const TimeBreakdown& breakdown() const { return history.breakdown(); }
 
   RunHistory history;
   double time = 1000;
@@ -49,10 +49,10 @@ TEST_F(RunHistoryTest, AWrongClockInOneRunCountsNoPauseThatNobodyMade) {
     at(end, Kind::kMark, 2);
     at(end, Kind::kEnded);
   }
-  EXPECT_EQ(ledger().stopped, Seconds{0});
-  EXPECT_EQ(ledger().total(), Seconds{400});
+  EXPECT_EQ(breakdown().stopped, Seconds{0});
+  EXPECT_EQ(breakdown().total(), Seconds{400});
   at(end + 30 * 24 * 3600, Kind::kBegan);
-  EXPECT_EQ(ledger().stopped, Seconds{30.0 * 24 * 3600});
+  EXPECT_EQ(breakdown().stopped, Seconds{30.0 * 24 * 3600});
 }
 
 TEST_F(RunHistoryTest, EachMomentCountsOnce) {
@@ -67,14 +67,14 @@ TEST_F(RunHistoryTest, EachMomentCountsOnce) {
   at(1309, Kind::kRestoring, std::nullopt, "ckpt");
   at(1315, Kind::kRestored, 200, "ckpt");
   at(1316, Kind::kTraining, 201);
-  EXPECT_EQ(ledger().initialising, Seconds{6});
-  EXPECT_EQ(ledger().training, Seconds{196});
-  EXPECT_EQ(ledger().saving, Seconds{7}) << "the last save holds up all";
-  EXPECT_EQ(ledger().stopped, Seconds{101});
-  EXPECT_EQ(ledger().restoring, Seconds{6});
-  EXPECT_EQ(ledger().redone, Seconds{0});
-  EXPECT_EQ(ledger().total(), Seconds{316});
-  EXPECT_NEAR(ledger().goodput(), 100.0 * 196 / 316, 1e-9);
+  EXPECT_EQ(breakdown().initialising, Seconds{6});
+  EXPECT_EQ(breakdown().training, Seconds{196});
+  EXPECT_EQ(breakdown().saving, Seconds{7}) << "the last save holds up all";
+  EXPECT_EQ(breakdown().stopped, Seconds{101});
+  EXPECT_EQ(breakdown().restoring, Seconds{6});
+  EXPECT_EQ(breakdown().redone, Seconds{0});
+  EXPECT_EQ(breakdown().total(), Seconds{316});
+  EXPECT_NEAR(breakdown().goodput(), 100.0 * 196 / 316, 1e-9);
 }
 
 TEST_F(RunHistoryTest, StepsThatWereLostAreRedone) {
@@ -87,11 +87,11 @@ TEST_F(RunHistoryTest, StepsThatWereLostAreRedone) {
   at(1160, Kind::kRestored, 100, "ckpt");
   at(1160, Kind::kTraining, 100);
   at(1200, Kind::kMark, 140);
-  EXPECT_EQ(ledger().redone, Seconds{40});
+  EXPECT_EQ(breakdown().redone, Seconds{40});
   at(1230, Kind::kMark, 170);
-  EXPECT_EQ(ledger().redone, Seconds{50}) << "of 30 steps 10 had been made";
-  EXPECT_EQ(ledger().training, Seconds{170});
-  EXPECT_EQ(ledger().stopped, Seconds{10});
+  EXPECT_EQ(breakdown().redone, Seconds{50}) << "of 30 steps 10 had been made";
+  EXPECT_EQ(breakdown().training, Seconds{170});
+  EXPECT_EQ(breakdown().stopped, Seconds{10});
   EXPECT_EQ(history.sums().interruptions, 1);
   EXPECT_EQ(history.sums().runs, 2);
 }
@@ -105,8 +105,8 @@ TEST_F(RunHistoryTest, ARunThatBeginsAnewRedoesAll) {
   at(1050, Kind::kInitialised);
   at(1050, Kind::kTraining, 0);
   at(1090, Kind::kMark, 40);
-  EXPECT_EQ(ledger().redone, Seconds{40});
-  EXPECT_EQ(ledger().training, Seconds{50});
+  EXPECT_EQ(breakdown().redone, Seconds{40});
+  EXPECT_EQ(breakdown().training, Seconds{50});
 }
 
 TEST_F(RunHistoryTest, ACheckpointOfAnEarlierStepDoesNotSetTheTrainingBack) {
@@ -116,15 +116,15 @@ TEST_F(RunHistoryTest, ACheckpointOfAnEarlierStepDoesNotSetTheTrainingBack) {
   at(1100, Kind::kMark, 100);
   saved_at(1101, 90, Seconds{0});
   at(1110, Kind::kMark, 110);
-  EXPECT_EQ(ledger().redone, Seconds{0});
-  EXPECT_EQ(ledger().training, Seconds{110});
+  EXPECT_EQ(breakdown().redone, Seconds{0});
+  EXPECT_EQ(breakdown().training, Seconds{110});
 }
 
 TEST_F(RunHistoryTest, TimeThatGoesBackIsNoTime) {
   at(1000, Kind::kBegan);
   at(900, Kind::kBegan);
   at(905, Kind::kInitialised);
-  EXPECT_EQ(ledger().total(), Seconds{5});
+  EXPECT_EQ(breakdown().total(), Seconds{5});
 }
 
 TEST_F(RunHistoryTest, ASessionThatIsLostIsAnInterruption) {
@@ -134,8 +134,8 @@ TEST_F(RunHistoryTest, ASessionThatIsLostIsAnInterruption) {
   at(1010, Kind::kRestoring, std::nullopt, "ckpt");
   at(1012, Kind::kRestored, 5, "ckpt");
   EXPECT_EQ(history.sums().interruptions, 1);
-  EXPECT_EQ(ledger().stopped, Seconds{10}) << "how much of it was training is not known";
-  EXPECT_EQ(ledger().restoring, Seconds{2});
+  EXPECT_EQ(breakdown().stopped, Seconds{10}) << "how much of it was training is not known";
+  EXPECT_EQ(breakdown().restoring, Seconds{2});
 }
 
 TEST_F(RunHistoryTest, KillsFromOutsideAreNeverHeldAgainstTheCheckpoint) {
@@ -263,34 +263,34 @@ TEST_F(RunHistoryTest, OftenInterruptedTrainingsAreSavedMoreOften) {
   EXPECT_LT(best_save_interval(history, Seconds{0.5}), Seconds{62});
 }
 
-TEST(TimeLedger, IsDescribedInOneLine) {
-  const TimeLedger ledger{.training = Seconds{10800},
-                          .redone = Seconds{120},
-                          .saving = Seconds{60},
-                          .restoring = Seconds{30},
-                          .initialising = Seconds{30},
-                          .stopped = Seconds{480}};
+TEST(TimeBreakdown, IsDescribedInOneLine) {
+  const TimeBreakdown breakdown{.training = Seconds{10800},
+                                .redone = Seconds{120},
+                                .saving = Seconds{60},
+                                .restoring = Seconds{30},
+                                .initialising = Seconds{30},
+                                .stopped = Seconds{480}};
   EXPECT_EQ(
-      describe(ledger, 4),
+      describe(breakdown, 4),
       "3 h 12 min in 4 runs: 93.8 % goodput, 1.0 % redone, 0.5 % saving, 0.3 % restoring, 0.3 % initialising, 4.2 "
       "% stopped");
 }
 
-TEST(TimeLedger, NoTimeIsNoLoss) {
-  EXPECT_EQ(TimeLedger{}.goodput(), 100);
-  EXPECT_EQ(describe(TimeLedger{.training = Seconds{9.5}}, 1),
+TEST(TimeBreakdown, NoTimeIsNoLoss) {
+  EXPECT_EQ(TimeBreakdown{}.goodput(), 100);
+  EXPECT_EQ(describe(TimeBreakdown{.training = Seconds{9.5}}, 1),
             "9.5 s in 1 run: 100.0 % goodput, 0.0 % redone, 0.0 % saving, 0.0 % restoring, 0.0 % initialising, 0.0 % "
             "stopped");
 }
 
-TEST(TimeLedger, WhatNoCheckpointHasIsNoGoodput) {
-  const TimeLedger ledger{.training = Seconds{90}, .stopped = Seconds{10}};
-  EXPECT_EQ(describe(ledger, 1, Seconds{30}),
+TEST(TimeBreakdown, WhatNoCheckpointHasIsNoGoodput) {
+  const TimeBreakdown breakdown{.training = Seconds{90}, .stopped = Seconds{10}};
+  EXPECT_EQ(describe(breakdown, 1, Seconds{30}),
             "1 min 40 s in 1 run: 60.0 % goodput, 30.0 % in no checkpoint, 0.0 % redone, 0.0 % saving, 0.0 % "
             "restoring, 0.0 % initialising, 10.0 % stopped");
 }
 
-TEST(TimeLedger, OfSecondsThereIsNoAccount) {
+TEST(TimeBreakdown, OfSecondsThereIsNoAccount) {
   EXPECT_EQ(describe({.initialising = Seconds{2.9}}, 2), "2.9 s in 2 runs, too short to tell its goodput");
 }
 

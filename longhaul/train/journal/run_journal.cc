@@ -19,7 +19,7 @@ using Kind = RunEvent::Kind;
 
 constexpr uint64_t kMostBytes = 256 * 1024;  // then the file is replaced by one with the sums
 constexpr uint64_t kMostBytesRead = 16 * 1024 * 1024;
-constexpr int64_t kMostDeaths = 2;  // after a checkpoint, before it is passed over
+constexpr int64_t kMostDeaths = 2;  // after a checkpoint, before it is skipped
 
 std::string process_text() {
   const ProcessIdentity process = this_process();
@@ -41,7 +41,7 @@ bool is_of_surroundings(const std::exception_ptr& error) {
   }
   try {
     std::rethrow_exception(error);
-  } catch (const DirectoryTakenError&) {
+  } catch (const DirectoryLostError&) {
     return true;
   } catch (...) {
     return false;
@@ -74,7 +74,7 @@ void RunJournal::begin() {
   {
     MutexLock lock(mutex_);
     history_ = std::move(before);
-    trained_before_ = history_.ledger().training;
+    trained_before_ = history_.breakdown().training;
     chosen_ = std::move(chosen);
     began_ = options_.clock->now();
     began_wall_ = std::max(0.0, options_.clock->wall_time());
@@ -94,7 +94,7 @@ void RunJournal::warn_of_directory() const {
     if (!options_.files->is_directory(path)) continue;
     log_error(
         "{} is a directory, but must be a file of the journal: move it away. Until then nobody notes what happens to "
-        "this training, and no checkpoint that crashes it is passed over",
+        "this training, and no checkpoint that crashes it is skipped",
         path);
   }
 }
@@ -129,7 +129,7 @@ void RunJournal::open_crash_record() {
 RunHistory RunJournal::read() const {
   try {
     ParsedJournal parsed = parse_run_journal(read_file(*options_.files, path_, kMostBytesRead));
-    if (parsed.damaged_lines > 0) log_warning("{}: {} damaged lines are passed over", path_, parsed.damaged_lines);
+    if (parsed.damaged_lines > 0) log_warning("{}: {} damaged lines are skipped", path_, parsed.damaged_lines);
     return parsed.history;
   } catch (const NotFoundError&) {
   } catch (const Error& error) {
@@ -150,19 +150,19 @@ std::string RunJournal::chosen_by_hand() const {
   }
 }
 
-bool RunJournal::has_reason_to_pass_over(const std::string& checkpoint, int64_t deaths) const {
-  if (!options_.pass_over_crashing_checkpoints || deaths < kMostDeaths) return false;
+bool RunJournal::has_reason_to_skip(const std::string& checkpoint, int64_t deaths) const {
+  if (!options_.skip_crashing_checkpoints || deaths < kMostDeaths) return false;
   MutexLock lock(mutex_);
   return checkpoint != chosen_;
 }
 
-std::optional<std::string> RunJournal::pass_over(const std::string& prefix) {
+std::optional<std::string> RunJournal::skip_reason(const std::string& prefix) {
   const int64_t deaths = history().deaths_after(base_name(prefix));
-  if (has_reason_to_pass_over(base_name(prefix), deaths)) {
+  if (has_reason_to_skip(base_name(prefix), deaths)) {
     return fmt::format(
         "{} runs that were restored from it died of it, by an error or a fatal signal of their own, before they had "
         "saved another one, as {} tells; it is kept until a checkpoint of a later step is saved; "
-        "to try it again, name it in the file {}, or set pass_over_crashing_checkpoints to false",
+        "to try it again, name it in the file {}, or set skip_crashing_checkpoints to false",
         deaths, path_, kDefaultStateFile);
   }
   bool is_first;
@@ -177,10 +177,10 @@ std::optional<std::string> RunJournal::pass_over(const std::string& prefix) {
 void RunJournal::restored(const std::string& prefix, std::optional<int64_t> step) {
   note({.kind = Kind::kRestored, .step = step, .text = base_name(prefix)});
   const int64_t deaths = history().deaths_after(base_name(prefix));
-  if (!options_.pass_over_crashing_checkpoints || deaths < kMostDeaths) return;
+  if (!options_.skip_crashing_checkpoints || deaths < kMostDeaths) return;
   log_warning(
       "checkpoint {} is tried again, as {}: {} runs died of it", prefix,
-      has_reason_to_pass_over(base_name(prefix), deaths) ? "no other is left" : "the state file was edited to name it",
+      has_reason_to_skip(base_name(prefix), deaths) ? "no other is left" : "the state file was edited to name it",
       deaths);
 }
 
@@ -229,12 +229,12 @@ void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed, doubl
     MutexLock lock(mutex_);
     if (!std::exchange(is_open_, false)) return;
     all = history_;
-    trained = all.ledger().training - trained_before_;
+    trained = all.breakdown().training - trained_before_;
     if (!is_hanging_) crash_record = std::move(crash_record_);  // else to remove its file might hang, too
     if (!is_writing_) file = std::move(file_);
   }
   file.reset();
-  log_info("{}: {}", directory_, describe(all.ledger(), all.sums().runs, unsaved * trained));
+  log_info("{}: {}", directory_, describe(all.breakdown(), all.sums().runs, unsaved * trained));
 }
 
 RunHistory RunJournal::history() const {
@@ -277,7 +277,7 @@ void RunJournal::write_noted() {
     log_warning(
         "the journal {} has not been written to for {:g} s, as it seems its file system hangs; the "
         "training goes on",
-        path_, kJournalPatience.count());
+        path_, kJournalTimeout.count());
   if (!has_turn) return;
   try {
     while (const std::optional<Work> work = next_work()) write_or_log(*work);
@@ -289,7 +289,7 @@ void RunJournal::write_noted() {
 
 // False: so many notes are written, or will be by another.
 bool RunJournal::take_turn(uint64_t notes) {
-  const Seconds give_up = options_.clock->now() + kJournalPatience;
+  const Seconds give_up = options_.clock->now() + kJournalTimeout;
   while (is_writing_ && written_ < notes && !is_hanging_) {
     const Seconds left = give_up - options_.clock->now();
     is_hanging_ = left <= Seconds{0};
@@ -328,7 +328,7 @@ void RunJournal::write_or_log(const Work& work) {
   try {
     write(work);
     is_failing_ = false;
-  } catch (const DirectoryTakenError&) {
+  } catch (const DirectoryLostError&) {
     throw;
   } catch (const Error& error) {
     file_.reset();

@@ -15,7 +15,7 @@
 namespace longhaul {
 
 struct RunJournalOptions {
-  bool pass_over_crashing_checkpoints = true;
+  bool skip_crashing_checkpoints = true;
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -29,14 +29,14 @@ struct SaveCosts {
 inline constexpr char kGoodputTag[] = "longhaul/goodput";
 inline constexpr Seconds kJournalMarkSecs{5};
 
-inline constexpr Seconds kJournalPatience{5};
+inline constexpr Seconds kJournalTimeout{5};
 
 std::string journal_path(const std::string& directory);
 
 // Remembers, in a file of the training's directory, what happened to all its runs (docs/formats/run_journal.md). It is
 // for the chief that has the directory locked.
 //
-//   closed --begin--> open: pass_over, restored or initialised, training, (mark | saved)*, stop_requested --ended-->
+//   closed --begin--> open: skip_reason, restored or initialised, training, (mark | saved)*, stop_requested --ended-->
 //   closed
 //
 // Closed, nothing is noted and nothing known. Open, it has a CrashRecord beside it, so that the next run can tell a
@@ -45,10 +45,10 @@ std::string journal_path(const std::string& directory);
 // What was noted is in the file when the call returns, so a kill of the process loses nothing of it; a crash of the
 // machine may lose what came since the begin of the run, or since its end once that is noted. A journal that is missing
 // or damaged counts as far as it can be read. What the file system throws is logged, once until it works again, and the
-// training goes on: the next note tries again. A DirectoryTakenError alone is thrown.
+// training goes on: the next note tries again. A DirectoryLostError alone is thrown.
 //
 // Any thread. One at a time writes, for all that noted something meanwhile; they wait for it, but not for longer than
-// kJournalPatience: on a file system that hangs, what they noted is written when it goes on.
+// kJournalTimeout: on a file system that hangs, what they noted is written when it goes on.
 class RunJournal {
  public:
   explicit RunJournal(std::string directory, const RunJournalOptions& options = {})
@@ -56,10 +56,11 @@ class RunJournal {
 
   void begin();  // a run does
 
-  // For SessionManagerOptions::pass_over: the reason, if two runs died of this checkpoint: RunHistory::deaths_after().
-  // None for the one that the state file names as the latest, if that was written after all that the journal knew when
-  // the run began: somebody has chosen it by hand. The first one without a reason is noted as being restored.
-  std::optional<std::string> pass_over(const std::string& prefix);
+  // For SessionManagerOptions::skip_reason: the reason, if two runs died of this checkpoint:
+  // RunHistory::deaths_after(). None for the one that the state file names as the latest, if that was written after all
+  // that the journal knew when the run began: somebody has chosen it by hand. The first one without a reason is noted
+  // as being restored.
+  std::optional<std::string> skip_reason(const std::string& prefix);
 
   void restored(const std::string& prefix, std::optional<int64_t> step);
   void initialised(std::optional<int64_t> step);
@@ -89,7 +90,7 @@ class RunJournal {
   void look_for_crash(RunHistory& before) const;
   void open_crash_record();
   std::string chosen_by_hand() const;
-  bool has_reason_to_pass_over(const std::string& checkpoint, int64_t deaths) const;
+  bool has_reason_to_skip(const std::string& checkpoint, int64_t deaths) const;
   void note(RunEvent event);
   double time_now() const REQUIRES(mutex_);
   void write_noted() EXCLUDES(mutex_);

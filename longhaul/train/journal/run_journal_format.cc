@@ -136,14 +136,14 @@ RunEvent parse_event(Words& words) {
 }
 
 std::string format_sums(const RunHistory::Sums& sums) {
-  const TimeLedger& ledger = sums.ledger;
+  const TimeBreakdown& breakdown = sums.breakdown;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} 0 {} {}", kSums, name_of(kPhases, sums.phase),
                      sums.until, step_text(sums.step), step_text(sums.highest_step), sums.runs, sums.interruptions,
                      sums.save_cost ? fmt::format("{}", sums.save_cost->count()) : std::string(kNone),
-                     ledger.training.count(), ledger.redone.count(), ledger.saving.count(), ledger.restoring.count(),
-                     ledger.initialising.count(), ledger.stopped.count(), sums.has_saved ? 1 : 0,
-                     sums.stop_requested ? 1 : 0, sums.short_runs.to_text(), step_text(sums.restored_step),
-                     one_line(sums.restored));
+                     breakdown.training.count(), breakdown.redone.count(), breakdown.saving.count(),
+                     breakdown.restoring.count(), breakdown.initialising.count(), breakdown.stopped.count(),
+                     sums.has_saved ? 1 : 0, sums.stop_requested ? 1 : 0, sums.short_runs.to_text(),
+                     step_text(sums.restored_step), one_line(sums.restored));
 }
 
 RunHistory::Sums parse_sums(Words& words) {
@@ -156,9 +156,9 @@ RunHistory::Sums parse_sums(Words& words) {
   sums.runs = words.count();
   sums.interruptions = words.count();
   sums.save_cost = words.seconds_if_any();
-  TimeLedger& ledger = sums.ledger;
-  for (Seconds* part :
-       {&ledger.training, &ledger.redone, &ledger.saving, &ledger.restoring, &ledger.initialising, &ledger.stopped}) {
+  TimeBreakdown& breakdown = sums.breakdown;
+  for (Seconds* part : {&breakdown.training, &breakdown.redone, &breakdown.saving, &breakdown.restoring,
+                        &breakdown.initialising, &breakdown.stopped}) {
     *part = words.seconds();
   }
   sums.has_saved = words.flag();

@@ -17,10 +17,10 @@ std::string format_run_history(const RunHistory& history);
 
 struct ParsedJournal {
   RunHistory history;
-  int damaged_lines = 0;  // which were passed over, an unfinished last one not counted
+  int damaged_lines = 0;  // which were skipped, an unfinished last one not counted
 };
 
-// Never fails: what cannot be read is passed over, line by line.
+// Never fails: what cannot be read is skipped, line by line.
 ParsedJournal parse_run_journal(std::string_view text);
 
 }  // namespace longhaul

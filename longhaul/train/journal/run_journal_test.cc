@@ -23,21 +23,20 @@ class RunJournalTest : public ::testing::Test {
  protected:
   std::unique_ptr<RunJournal> begin() {
     auto journal = std::make_unique<RunJournal>(
-        directory.path(),
-        RunJournalOptions{.pass_over_crashing_checkpoints = passes_over, .files = &files, .clock = &clock});
+        directory.path(), RunJournalOptions{.skip_crashing_checkpoints = skips, .files = &files, .clock = &clock});
     journal->begin();
     return journal;
   }
   // A run that is killed after it was restored, before its first step.
   void be_killed_after(const std::string& prefix) {
     const auto journal = begin();
-    journal->pass_over(prefix);
+    journal->skip_reason(prefix);
     journal->restored(prefix, 100);
   }
   // One that fails of its own.
   void die_after(const std::string& prefix) {
     const auto journal = begin();
-    journal->pass_over(prefix);
+    journal->skip_reason(prefix);
     journal->restored(prefix, 100);
     journal->ended(std::make_exception_ptr(InternalError("diverged")));
   }
@@ -46,7 +45,7 @@ class RunJournalTest : public ::testing::Test {
     const pid_t child = fork();
     if (child == 0) {
       const auto journal = begin();
-      journal->pass_over(prefix);
+      journal->skip_reason(prefix);
       journal->restored(prefix, 100);
       std::abort();
     }
@@ -61,7 +60,7 @@ class RunJournalTest : public ::testing::Test {
   testing::TemporaryDirectory directory;
   testing::FaultyFileSystem files;
   testing::FakeClock clock;
-  bool passes_over = true;
+  bool skips = true;
 };
 
 TEST_F(RunJournalTest, TellsTheNextRunWhereTheTimeWent) {
@@ -80,10 +79,10 @@ TEST_F(RunJournalTest, TellsTheNextRunWhereTheTimeWent) {
   journal->training(100);
   clock.advance(Seconds{20});
   const RunHistory history = journal->history();
-  EXPECT_NEAR(history.ledger().training.count(), 148, 0.01);
-  EXPECT_NEAR(history.ledger().saving.count(), 2, 0.01);
-  EXPECT_NEAR(history.ledger().redone.count(), 20, 0.01) << "until now, though nothing was noted";
-  EXPECT_NEAR(history.ledger().stopped.count(), 10, 0.01);
+  EXPECT_NEAR(history.breakdown().training.count(), 148, 0.01);
+  EXPECT_NEAR(history.breakdown().saving.count(), 2, 0.01);
+  EXPECT_NEAR(history.breakdown().redone.count(), 20, 0.01) << "until now, though nothing was noted";
+  EXPECT_NEAR(history.breakdown().stopped.count(), 10, 0.01);
   EXPECT_EQ(history.sums().runs, 2);
   EXPECT_EQ(history.sums().save_cost, Seconds{3});
 }
@@ -97,7 +96,7 @@ TEST_F(RunJournalTest, WhatWasNotedIsThereAfterAKill) {
   clock.advance(Seconds{5});
   journal->mark(7);
   EXPECT_EQ(on_disk().sums().step, 7);
-  EXPECT_EQ(on_disk().ledger().training, Seconds{5});
+  EXPECT_EQ(on_disk().breakdown().training, Seconds{5});
 }
 
 TEST_F(RunJournalTest, EveryTornTailIsReadUpToIt) {
@@ -162,7 +161,7 @@ TEST_F(RunJournalTest, DamagedLinesAreLogged) {
   put(text() + "what is this\n");
   const LogRecorder log;
   EXPECT_EQ(begin()->history().sums().runs, 2);
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("run.journal: 1 damaged lines are passed over"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("run.journal: 1 damaged lines are skipped"));
 }
 
 TEST_F(RunJournalTest, StaysSmall) {
@@ -177,7 +176,7 @@ TEST_F(RunJournalTest, StaysSmall) {
   }
   EXPECT_LE(largest, 300 * 1024);
   EXPECT_GT(largest, 100 * 1024);
-  EXPECT_NEAR(on_disk().ledger().training.count(), 20000, 1);
+  EXPECT_NEAR(on_disk().breakdown().training.count(), 20000, 1);
   EXPECT_EQ(on_disk().sums().runs, 1);
 }
 
@@ -185,11 +184,11 @@ TEST_F(RunJournalTest, ACheckpointAfterWhichTwoRunsDiedIsPassedOver) {
   die_after(prefix());
   EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1);
   die_after(prefix());
-  const std::string why = begin()->pass_over(prefix()).value_or("");
+  const std::string why = begin()->skip_reason(prefix()).value_or("");
   EXPECT_THAT(why,
               HasSubstr("2 runs that were restored from it died of it, by an error or a fatal signal of their own"));
-  EXPECT_THAT(why, HasSubstr("name it in the file checkpoint, or set pass_over_crashing_checkpoints to false"));
-  EXPECT_EQ(begin()->pass_over(directory.file("model.ckpt-50")), std::nullopt);
+  EXPECT_THAT(why, HasSubstr("name it in the file checkpoint, or set skip_crashing_checkpoints to false"));
+  EXPECT_EQ(begin()->skip_reason(directory.file("model.ckpt-50")), std::nullopt);
 }
 
 TEST_F(RunJournalTest, OneThatWasNamedInTheStateFileSinceIsNotPassedOver) {
@@ -202,9 +201,9 @@ TEST_F(RunJournalTest, OneThatWasNamedInTheStateFileSinceIsNotPassedOver) {
     std::filesystem::last_write_time(path(), last_note);
     return begin();
   };
-  EXPECT_NE(begin_with_state_of(last_note)->pass_over(prefix()), std::nullopt);
+  EXPECT_NE(begin_with_state_of(last_note)->skip_reason(prefix()), std::nullopt);
   const auto journal = begin_with_state_of(last_note + std::chrono::seconds(1));
-  EXPECT_EQ(journal->pass_over(prefix()), std::nullopt);
+  EXPECT_EQ(journal->skip_reason(prefix()), std::nullopt);
   const LogRecorder log;
   journal->restored(prefix(), 100);
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is tried again, as the state file was edited to name it"));
@@ -212,7 +211,7 @@ TEST_F(RunJournalTest, OneThatWasNamedInTheStateFileSinceIsNotPassedOver) {
 
 TEST_F(RunJournalTest, KillsFromOutsidePassNothingOver) {
   for (int i = 0; i < 20; ++i) be_killed_after(prefix());
-  EXPECT_EQ(begin()->pass_over(prefix()), std::nullopt);
+  EXPECT_EQ(begin()->skip_reason(prefix()), std::nullopt);
   EXPECT_EQ(on_disk().sums().interruptions, 20);
 }
 
@@ -226,7 +225,7 @@ TEST_F(RunJournalTest, SignalsOfTheProcessItselfDo) {
   be_killed_after(prefix());
   EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1) << "a crash is counted once";
   crash_after(prefix());
-  EXPECT_NE(begin()->pass_over(prefix()), std::nullopt);
+  EXPECT_NE(begin()->skip_reason(prefix()), std::nullopt);
 }
 
 TEST_F(RunJournalTest, ACrashIsCountedOnceAlsoIfTheNextRunIsKilledAsItBegins) {
@@ -247,8 +246,8 @@ TEST_F(RunJournalTest, WhatIsCalledACrashInJournalsOfBeforeHasNoWeight) {
   EXPECT_EQ(parsed.damaged_lines, 0);
   EXPECT_EQ(parsed.history.sums().highest_step, 260);
   EXPECT_EQ(parsed.history.sums().restored, "model.ckpt-90");
-  EXPECT_EQ(parsed.history.ledger().stopped, Seconds{30});
-  EXPECT_EQ(begin()->pass_over(prefix()), std::nullopt);
+  EXPECT_EQ(parsed.history.breakdown().stopped, Seconds{30});
+  EXPECT_EQ(begin()->skip_reason(prefix()), std::nullopt);
 }
 
 TEST_F(RunJournalTest, TheRecordOfCrashesGoesWithTheRun) {
@@ -259,10 +258,10 @@ TEST_F(RunJournalTest, TheRecordOfCrashesGoesWithTheRun) {
 }
 
 TEST_F(RunJournalTest, NoneIsPassedOverIfThatIsNotWanted) {
-  passes_over = false;
+  skips = false;
   die_after(prefix());
   die_after(prefix());
-  EXPECT_EQ(begin()->pass_over(prefix()), std::nullopt);
+  EXPECT_EQ(begin()->skip_reason(prefix()), std::nullopt);
 }
 
 TEST_F(RunJournalTest, TheLastOneLeftIsTriedAgainWithAWarning) {
@@ -282,7 +281,7 @@ TEST_F(RunJournalTest, AnErrorOfTheSurroundingsIsNotHeldAgainstTheCheckpoint) {
   };
   EXPECT_EQ(end_with(std::make_exception_ptr(InternalError("diverged"))), 1);
   EXPECT_EQ(end_with(std::make_exception_ptr(ResourceExhaustedError("the disk is full"))), 1);
-  EXPECT_EQ(end_with(std::make_exception_ptr(DirectoryTakenError("another chief"))), 1);
+  EXPECT_EQ(end_with(std::make_exception_ptr(DirectoryLostError("another chief"))), 1);
   EXPECT_EQ(end_with(std::make_exception_ptr(std::runtime_error("a bug"))), 2);
   EXPECT_EQ(end_with(nullptr), 0);
 }
@@ -308,7 +307,7 @@ TEST_F(RunJournalTest, TheEndIsLoggedAndOnTheDisk) {
 
 TEST_F(RunJournalTest, ClosedNothingIsNoted) {
   RunJournal journal(directory.path(), {.files = &files, .clock = &clock});
-  EXPECT_EQ(journal.pass_over(prefix()), std::nullopt);
+  EXPECT_EQ(journal.skip_reason(prefix()), std::nullopt);
   journal.training(1);
   journal.ended();
   EXPECT_THAT(files.operations(), ::testing::IsEmpty());
@@ -361,7 +360,7 @@ TEST_F(RunJournalTest, AChiefWhoseDirectoryWasTakenDoesNotReplaceIt) {
   OwnerRecord other = read_owner(FileSystem::real(), directory.path()).value();
   other.token = std::string(32, '7');
   write_owner(FileSystem::real(), directory.path(), other);
-  EXPECT_THROW(begin(), DirectoryTakenError);
+  EXPECT_THROW(begin(), DirectoryLostError);
   EXPECT_FALSE(FileSystem::real().exists(path()));
 }
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cmath>
 
-#include "longhaul/base/setting.h"
+#include "longhaul/base/defaulted.h"
 
 namespace longhaul {
 namespace {
@@ -14,7 +14,7 @@ constexpr Seconds kHour{3600}, kDay{24 * 3600};
 
 struct Options {
   SaveInterval save_model_secs{Seconds{600}};
-  Setting<SaveInterval> save_checkpoint_secs;
+  Defaulted<SaveInterval> save_checkpoint_secs;
 };
 
 TEST(SaveInterval, IsGivenAsSecondsAsAnyDurationOrAsAuto) {

@@ -53,19 +53,19 @@ TEST_F(MonitoredJournalTest, TellsWhereTheTimeWent) {
   train_for(101);
   EXPECT_EQ(history().sums().runs, 2);
   EXPECT_EQ(history().sums().interruptions, 0);
-  EXPECT_NEAR(history().ledger().training.count(), 199, 0.1);
-  EXPECT_NEAR(history().ledger().initialising.count(), 2, 0.1);
-  EXPECT_NEAR(history().ledger().stopped.count(), 300, 0.1);
+  EXPECT_NEAR(history().breakdown().training.count(), 199, 0.1);
+  EXPECT_NEAR(history().breakdown().initialising.count(), 2, 0.1);
+  EXPECT_NEAR(history().breakdown().stopped.count(), 300, 0.1);
   EXPECT_THAT(log.text(), HasSubstr("8 min 21 s in 2 runs: 39.7 % goodput, 0.0 % redone"));
 }
 
 TEST_F(MonitoredJournalTest, StepsThatWereLostAreRedone) {
   train_for(10);
   EXPECT_THROW(train_for(21, /*dies=*/true), InternalError);
-  const Seconds before = history().ledger().training;
+  const Seconds before = history().breakdown().training;
   train_for(31);
-  EXPECT_NEAR(history().ledger().redone.count(), 20, 0.1) << "from the first step of the new run to the last mark";
-  EXPECT_NEAR((history().ledger().training - before).count(), 10, 0.1);
+  EXPECT_NEAR(history().breakdown().redone.count(), 20, 0.1) << "from the first step of the new run to the last mark";
+  EXPECT_NEAR((history().breakdown().training - before).count(), 10, 0.1);
   EXPECT_EQ(history().sums().interruptions, 1);
 }
 
@@ -76,7 +76,7 @@ TEST_F(MonitoredJournalTest, PassesOverACheckpointAfterWhichItDiedTwice) {
   EXPECT_EQ(die(), 5);
   EXPECT_EQ(die(), 3);
   EXPECT_TRUE(checkpoint_exists(FileSystem::real(), directory.file("model.ckpt-5"))) << "nothing is deleted";
-  training.pass_over_crashing_checkpoints = false;
+  training.skip_crashing_checkpoints = false;
   EXPECT_EQ(die(), 5);
 }
 

@@ -61,7 +61,7 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
       graph_(options_.session_creator->graph()),
       graph_was_finalized_(graph_.finalized()),
       restarts_(options_.restart, stops_) {
-  if (options_.preemption != nullptr) preempted_ = options_.preemption->stops(options_.coordinator);
+  if (options_.preemption != nullptr) preempted_ = options_.preemption->attach(options_.coordinator);
   try {
     lock_directory();
     begin_hooks();

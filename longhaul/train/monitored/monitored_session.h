@@ -33,7 +33,7 @@ struct MonitoredSessionOptions {
   Coordinator coordinator{};
   Preemption* preemption = nullptr;  // which stops the coordinator (train/signals/preemption.h); nullptr: without
   // Locked before the hooks begin, until the session is closed, so that a second chief is refused
-  // (io/directory_lock.h); empty: none is. When it is taken over, the session stops, and the DirectoryTakenError comes
+  // (io/directory_lock.h); empty: none is. When it is taken over, the session stops, and the DirectoryLostError comes
   // out.
   std::string locked_directory;
   DirectoryLockOptions lock{};
@@ -59,7 +59,7 @@ struct MonitoredSessionOptions {
 // beside it use the session that hooks are given.
 class MonitoredSession {
  public:
-  // InvalidArgumentError: a hook that is none. DirectoryTakenError: the directory to lock has a chief. Throws what
+  // InvalidArgumentError: a hook that is none. DirectoryLockedError: the directory to lock has a chief. Throws what
   // hooks and the creator throw, and the error of the last session that was lost when no more may be made. A stop while
   // the first session is waited for is no error: there is none then, and should_stop() is true.
   explicit MonitoredSession(MonitoredSessionOptions options = {});
@@ -77,7 +77,7 @@ class MonitoredSession {
   // Session::run() with the hooks. Throws what the run and the hooks throw; of a hook's error, the message says which
   // hook and which call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop
   // requested"); "Same tensor is fed" by a hook and somebody else; closed. StopIteration: there is no session, because
-  // a stop was requested before there was one, or another. DirectoryTakenError: the locked directory is another's now.
+  // a stop was requested before there was one, or another. DirectoryLostError: the locked directory is another's now.
   // Where the session is lost in a run in which a hook requests a stop, the run is repeated, and is the last.
   Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
              proto::RunMetadata* metadata = nullptr);

@@ -12,7 +12,7 @@
 namespace longhaul {
 namespace {
 
-TimerInterval interval_of(const Setting<Seconds>& secs, const Setting<int64_t>& steps,
+TimerInterval interval_of(const Defaulted<Seconds>& secs, const Defaulted<int64_t>& steps,
                           const TimerInterval& by_default) {
   if (secs.is_default() && steps.is_default()) return by_default;
   TimerInterval interval;
@@ -21,12 +21,12 @@ TimerInterval interval_of(const Setting<Seconds>& secs, const Setting<int64_t>& 
   return interval;
 }
 
-bool is_auto(const Setting<SaveInterval>& secs) {
+bool is_auto(const Defaulted<SaveInterval>& secs) {
   return secs.has_value() && secs.value().is_auto();
 }
 
 // Under kAuto the interval is chosen after the first save.
-Setting<Seconds> first_seconds(const Setting<SaveInterval>& secs) {
+Defaulted<Seconds> first_seconds(const Defaulted<SaveInterval>& secs) {
   if (secs.is_default()) return kUseDefault;
   if (secs.is_none()) return kNone;
   return is_auto(secs) ? kShortestAutoInterval : secs.value().seconds();
@@ -132,7 +132,7 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                  .config = options.config,
                                  .checkpoint_dir = options.checkpoint_dir,
                                  .mirror_dir = options.mirror.directory,
-                                 .mirror_patience = options.mirror.patience_at_start,
+                                 .mirror_timeout = options.mirror.start_timeout,
                                  .search_directory = options.search_directory,
                                  .journal = journal,
                                  .files = options.files,
@@ -143,11 +143,10 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
 std::shared_ptr<RunJournal> make_journal(const MonitoredTrainingSessionOptions& options) {
   const bool has_lock = takes_checkpoints(options) && options.lock_checkpoint_dir;
   if (!has_lock || !options.keep_journal) return nullptr;
-  return std::make_shared<RunJournal>(
-      absolute_directory(options.checkpoint_dir),
-      RunJournalOptions{.pass_over_crashing_checkpoints = options.pass_over_crashing_checkpoints,
-                        .files = options.files,
-                        .clock = &options.coordinator.clock()});
+  return std::make_shared<RunJournal>(absolute_directory(options.checkpoint_dir),
+                                      RunJournalOptions{.skip_crashing_checkpoints = options.skip_crashing_checkpoints,
+                                                        .files = options.files,
+                                                        .clock = &options.coordinator.clock()});
 }
 
 // nullptr: there is to be none.
@@ -191,7 +190,7 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
     made.locked_directory = absolute_directory(options.checkpoint_dir);
     made.lock = {.files = options.files,
                  .clock = &options.coordinator.clock(),
-                 .limit = options.lock_limit_secs,
+                 .limit = options.lock_lease_secs,
                  .use_flock = options.lock_with_flock};
   }
   return made;

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "longhaul/base/setting.h"
+#include "longhaul/base/defaulted.h"
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
 #include "longhaul/train/journal/save_interval.h"
@@ -23,10 +23,10 @@ struct MonitoredTrainingSessionOptions {
   std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
   SessionRunHooks hooks;
   SessionRunHooks chief_only_hooks;
-  Setting<SaveInterval> save_checkpoint_secs;  // default: 600, unless steps are given; kAuto: as it loses least time
-  Setting<int64_t> save_checkpoint_steps;      // default: none
-  Setting<Seconds> save_summaries_secs;        // default: none
-  Setting<int64_t> save_summaries_steps;       // default: 100, unless secs are given
+  Defaulted<SaveInterval> save_checkpoint_secs;  // default: 600, unless steps are given; kAuto: as it loses least time
+  Defaulted<int64_t> save_checkpoint_steps;      // default: none
+  Defaulted<Seconds> save_summaries_secs;        // default: none
+  Defaulted<int64_t> save_summaries_steps;       // default: 100, unless secs are given
   SessionOptions config;
   Seconds stop_grace_period_secs{120};  // how long threads may take to stop
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
@@ -34,10 +34,10 @@ struct MonitoredTrainingSessionOptions {
   std::string summary_dir;              // empty: checkpoint_dir
   MirrorOptions mirror;                 // a second place for the checkpoints; without a directory there is none
   bool lock_checkpoint_dir = true;      // so that a second chief is refused, where checkpoints are taken
-  Seconds lock_limit_secs{60};          // a chief on another machine that is silent for longer counts as dead
+  Seconds lock_lease_secs{60};          // a chief on another machine that is silent for longer counts as dead
   bool lock_with_flock = true;          // false: by its record alone, where flock() hangs or lies
   bool keep_journal = true;             // if that is locked: see SupervisorOptions
-  bool pass_over_crashing_checkpoints = true;
+  bool skip_crashing_checkpoints = true;
   bool search_directory = true;         // SupervisorOptions::search_directory
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   RestartOptions restart;
@@ -59,8 +59,8 @@ MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSession
 //     while (!session.should_stop()) session.run(train_op);
 //   });
 //
-// A kill leaves behind the newest checkpoint; an end without an error, one of the last step. DirectoryTakenError:
-// checkpoint_dir has another chief, or it has now, because this one was silent for too long.
+// A kill leaves behind the newest checkpoint; an end without an error, one of the last step. DirectoryLockedError:
+// checkpoint_dir has a chief. DirectoryLostError: it has another one now, because this one was silent for too long.
 void monitored_training_session(const MonitoredTrainingSessionOptions& options,
                                 const std::function<void(MonitoredSession&)>& body);
 

@@ -22,10 +22,10 @@ bool is_damage(const Error& error) {
   return error.code() == Code::kDataLoss;
 }
 
-bool is_passed_over(const FallBackOptions& options, const std::string& prefix) {
-  if (!options.pass_over) return false;
-  const std::optional<std::string> why = options.pass_over(prefix);
-  if (why) log_warning("checkpoint {} is passed over for the one before it: {}", prefix, *why);
+bool is_skipped(const FallBackOptions& options, const std::string& prefix) {
+  if (!options.skip_reason) return false;
+  const std::optional<std::string> why = options.skip_reason(prefix);
+  if (why) log_warning("checkpoint {} is skipped in favour of the one before it: {}", prefix, *why);
   return why.has_value();
 }
 
@@ -49,7 +49,7 @@ bool is_held(const std::string& directory) {
 void tidy(const std::string& what, const std::function<void()>& work) {
   try {
     work();
-  } catch (const DirectoryTakenError&) {
+  } catch (const DirectoryLostError&) {
     throw;
   } catch (const Error& error) {
     log_warning("{} could not be renamed: {}", what, error.what());
@@ -77,7 +77,7 @@ void mark_damaged(const FallBackOptions& options, const std::string& prefix) {
   }
   try {
     tidy(prefix, [&] { mark_in(options, is_here ? options.directory : options.mirror, prefix); });
-  } catch (const DirectoryTakenError& error) {
+  } catch (const DirectoryLostError& error) {
     if (!is_mirrored(options, prefix)) throw;
     log_warning("{} stays as it is: {}", prefix, error.what());
   }
@@ -97,7 +97,7 @@ class FallingBack {
     try_all(found.candidates);
     if (!result_.restored) raise_if_there_is_something(found.without_index);
     result_.damaged.insert(result_.damaged.end(), found.without_index.begin(), found.without_index.end());
-    result_.passed_over.insert(result_.passed_over.end(), failed_.begin(), failed_.end());
+    result_.skipped.insert(result_.skipped.end(), failed_.begin(), failed_.end());
     for (const std::string& prefix : result_.damaged) mark_damaged(options_, prefix);
     return std::move(result_);
   }
@@ -116,13 +116,13 @@ class FallingBack {
   void try_all(const std::vector<std::string>& candidates) {
     for (const std::string& prefix : candidates) {
       if (result_.restored) return;
-      if (is_passed_over(options_, prefix)) {
-        result_.passed_over.push_back(prefix);
+      if (is_skipped(options_, prefix)) {
+        result_.skipped.push_back(prefix);
       } else {
         try_next(prefix);
       }
     }
-    for (const std::string& prefix : result_.passed_over) {
+    for (const std::string& prefix : result_.skipped) {
       if (!result_.restored) try_next(prefix);
     }
   }
@@ -134,7 +134,7 @@ class FallingBack {
       if (is_mirrored(options_, prefix)) log_warning("the model is restored from the mirror: {}", prefix);
     } catch (const Error& error) {
       if (is_damage(error)) {
-        log_error("checkpoint {} is damaged and passed over: {}", prefix, error.what());
+        log_error("checkpoint {} is damaged and skipped: {}", prefix, error.what());
         result_.damaged.push_back(prefix);
       } else if (is_mirrored(options_, prefix) && is_out_of_reach(error)) {
         log_error("checkpoint {} cannot be read and is left out: {}", prefix, error.what());
@@ -153,7 +153,7 @@ class FallingBack {
 
   // What may be damage, and may be none.
   void fail(const std::string& prefix, Code code, const std::string& why) {
-    log_error("checkpoint {} could not be restored, and is passed over for the one before it: {}", prefix, why);
+    log_error("checkpoint {} could not be restored, and is skipped in favour of the one before it: {}", prefix, why);
     failed_.push_back(prefix);
     if (failure_.empty()) failure_ = fmt::format("checkpoint {} could not be restored: {}", prefix, why);
     if (failed_.size() == 1) failure_code_ = code;

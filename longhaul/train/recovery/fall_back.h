@@ -13,19 +13,19 @@ namespace longhaul {
 struct FallBackOptions {
   FileSystem* files = &FileSystem::real();
   std::string directory;
-  std::string mirror;           // searched as well (train/checkpointing/checkpoint_mirror.h); empty: there is none
-  Seconds mirror_patience{60};  // for how long, of real time
-  std::string basename;         // which checkpoints of the directory count; empty: all
+  std::string mirror;          // searched as well (train/checkpointing/checkpoint_mirror.h); empty: there is none
+  Seconds mirror_timeout{60};  // for how long, of real time
+  std::string basename;        // which checkpoints of the directory count; empty: all
   // Why one is not to be restored though it may be whole; nullopt: it may be. Empty: all may be.
-  std::function<std::optional<std::string>(const std::string& prefix)> pass_over;
+  std::function<std::optional<std::string>(const std::string& prefix)> skip_reason;
   // false: only what the state file lists counts, and of the mirror what its own lists as well (listed_candidates()).
   bool search_directory = true;
 };
 
 struct FallBack {
-  std::optional<std::string> restored;   // nullopt: there is no checkpoint
-  std::vector<std::string> damaged;      // which would have come before, or were seen to be incomplete
-  std::vector<std::string> passed_over;  // which would have come before, too; they may have been tried, and have failed
+  std::optional<std::string> restored;  // nullopt: there is no checkpoint
+  std::vector<std::string> damaged;     // which would have come before, or were seen to be incomplete
+  std::vector<std::string> skipped;     // which would have come before, too; they may have been tried, and have failed
 };
 
 // Restores the newest checkpoint of a directory, or of its mirror, that is whole:
@@ -35,7 +35,7 @@ struct FallBack {
 //   2. The first that can be read, with all checksums right, is restored. One that is damaged (DataLossError) is logged
 //      with what is wrong with it, and so is one that lacks data files, or its index, though the state file or that of
 //      pins names it (named_checkpoints.h). One that fails for want of memory, or with an exception of a class that is
-//      not ours, is logged and passed over: it may be damaged, or not. Any other error is thrown: it says that no
+//      not ours, is logged and skipped: it may be damaged, or not. Any other error is thrown: it says that no
 //      checkpoint would do (shapes that differ), or that trying again may help; nothing was renamed.
 //   3. Only when one was restored, those that are damaged are renamed (checkpoint/files/corrupt_set.h), so that no
 //   restart

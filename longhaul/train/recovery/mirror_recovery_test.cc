@@ -176,7 +176,7 @@ TEST_F(MirrorRecovery, ADamagedCopyInAMirrorThatIsAnothersNowStaysAndIsPassedOve
 }
 
 TEST_F(MirrorRecovery, WhatIsPassedOverIsPassedOverInTheMirrorToo) {
-  options.pass_over = [](const std::string& prefix) -> std::optional<std::string> {
+  options.skip_reason = [](const std::string& prefix) -> std::optional<std::string> {
     if (base_name(prefix) == "model-3") return "two runs died of it";
     return std::nullopt;
   };
@@ -199,7 +199,7 @@ TEST_F(MirrorRecovery, WithoutAnythingElseItIsNoReasonToStartAfresh) {
 
 TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForAsLongAsThePatience) {
   files.hangs = true;
-  prepare.mirror_patience = Seconds{0.05};
+  prepare.mirror_timeout = Seconds{0.05};
   const LogRecorder log;
   const Seconds start = Clock::real().now();
   EXPECT_EQ(restored(), 3);

@@ -38,7 +38,7 @@ bool is_listed(const std::vector<Managed>& managed, const std::string& prefix) {
                      [&](const Managed& each) { return canonical_prefix(each.prefix) == key; });
 }
 
-// What stands before the restored one and is of a later step was passed over, now or by an earlier run.
+// What stands before the restored one and is of a later step was skipped, now or by an earlier run.
 std::vector<std::string> skipped_before(const std::string& restored, const std::vector<std::string>& listed) {
   const std::optional<int64_t> step = split_step(restored).step;
   std::vector<std::string> skipped;
@@ -50,20 +50,20 @@ std::vector<std::string> skipped_before(const std::string& restored, const std::
 }
 
 // Those of them that come after the restored one come before it.
-void move_before_restored(const std::set<std::string>& passed_over, const std::string& restored,
+void move_before_restored(const std::set<std::string>& skipped, const std::string& restored,
                           std::vector<Managed>& managed) {
   const auto is_restored = [&](const Managed& each) { return canonical_prefix(each.prefix) == restored; };
-  const auto is_passed_over = [&](const Managed& each) {
-    return !is_restored(each) && passed_over.contains(canonical_prefix(each.prefix));
+  const auto is_skipped = [&](const Managed& each) {
+    return !is_restored(each) && skipped.contains(canonical_prefix(each.prefix));
   };
-  std::stable_partition(std::find_if(managed.begin(), managed.end(), is_restored), managed.end(), is_passed_over);
+  std::stable_partition(std::find_if(managed.begin(), managed.end(), is_restored), managed.end(), is_skipped);
 }
 
 // Those of the same name as the restored one that no list has, so that no save deletes them.
 std::vector<std::string> nobodys(FileSystem& files, const std::string& directory, const std::string& restored,
                                  const CheckpointState& state) {
   std::set<std::string> known{base_name(restored)};
-  for (const auto* paths : {&state.all_model_checkpoint_paths, &state.doomed_checkpoint_paths}) {
+  for (const auto* paths : {&state.all_model_checkpoint_paths, &state.paths_marked_for_deletion}) {
     for (const std::string& path : *paths) known.insert(base_name(path));
   }
   for (const auto& [prefix, kept] : read_retention(files, directory)) known.insert(base_name(prefix));
@@ -101,18 +101,18 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
     if (left_out.contains(canonical_prefix(prefix))) continue;
     managed.push_back({prefix, timed ? listed.all_model_checkpoint_timestamps[i] : 0});
   }
-  for (const std::string& prefix : recovery.passed_over) {
+  for (const std::string& prefix : recovery.skipped) {
     if (!is_listed(managed, prefix)) managed.push_back({prefix, commit_time(files, prefix)});
   }
   if (!is_listed(managed, restored)) managed.push_back({*recovery.restored, commit_time(files, *recovery.restored)});
-  move_before_restored(canonical(recovery.passed_over), restored, managed);
+  move_before_restored(canonical(recovery.skipped), restored, managed);
 
   // What lies here is called by its name here: a spelling with ".." may lead elsewhere, past a symbolic link.
   CheckpointState state{.last_preserved_timestamp = listed.last_preserved_timestamp};
   const std::vector<std::string> names = names_in(files, directory);
-  for (const std::string& prefix : listed.doomed_checkpoint_paths) {
+  for (const std::string& prefix : listed.paths_marked_for_deletion) {
     if (!lies_in(prefix, directory) || !has_files(names, base_name(prefix))) continue;
-    state.doomed_checkpoint_paths.push_back(join_path(directory, base_name(prefix)));
+    state.paths_marked_for_deletion.push_back(join_path(directory, base_name(prefix)));
   }
   for (const auto& [prefix, time] : managed) {
     if (!lies_in(prefix, directory)) continue;

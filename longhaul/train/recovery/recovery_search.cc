@@ -82,8 +82,8 @@ void search_into(Answer& answer, const FallBackOptions& options) {
   answer.changed.notify_all();
 }
 
-bool comes_in_time(Answer& answer, Seconds patience) {
-  const Seconds deadline = Clock::real().now() + patience;
+bool comes_in_time(Answer& answer, Seconds timeout) {
+  const Seconds deadline = Clock::real().now() + timeout;
   MutexLock lock(answer.mutex);
   for (Seconds now = Clock::real().now(); !answer.has_come && now < deadline; now = Clock::real().now()) {
     answer.changed.wait_for(answer.mutex, deadline - now);
@@ -99,9 +99,9 @@ RecoverySearch search_in_time(const FallBackOptions& options) {
                              .basename = options.basename,
                              .search_directory = options.search_directory};
   NamedThread thread("lh-look", [answer, kept] { search_into(*answer, kept); });
-  if (!comes_in_time(*answer, options.mirror_patience)) {
+  if (!comes_in_time(*answer, options.mirror_timeout)) {
     thread.detach();
-    throw DeadlineExceededError(fmt::format("no answer within {:g} s", options.mirror_patience.count()));
+    throw DeadlineExceededError(fmt::format("no answer within {:g} s", options.mirror_timeout.count()));
   }
   thread.join();
   MutexLock lock(answer->mutex);

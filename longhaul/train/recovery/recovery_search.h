@@ -16,7 +16,7 @@ struct RecoverySearch {
 };
 
 // Searches the directory and its mirror; the mirror on a thread of its own, lh-look, which is left to itself when the
-// patience ends, and keeps nothing but the file system.
+// timeout ends, and keeps nothing but the file system.
 RecoverySearch search_for_recovery(const FallBackOptions& options);
 
 }  // namespace longhaul

@@ -60,25 +60,25 @@ class WeightDigests::Worker {
   explicit Worker(std::shared_ptr<FileWriter> writer) : writer_(std::move(writer)) {}
 
   // False: the ones before are not done.
-  bool hand_over(std::unique_ptr<Taken> taken, Seconds patience) {
+  bool hand_over(std::unique_ptr<Taken> taken, Seconds timeout) {
     MutexLock lock(mutex_);
-    if (!wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr; }, patience)) return false;
+    if (!wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr; }, timeout)) return false;
     waiting_ = std::move(taken);
     changed_.notify_all();
     return true;
   }
 
-  bool finish(Seconds patience) {
+  bool finish(Seconds timeout) {
     MutexLock lock(mutex_);
-    return wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr && !busy_; }, patience);
+    return wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr && !busy_; }, timeout);
   }
 
   // False: the thread goes on.
-  bool stop(Seconds patience) {
+  bool stop(Seconds timeout) {
     MutexLock lock(mutex_);
     stop_ = true;
     changed_.notify_all();
-    return wait([this]() REQUIRES(mutex_) { return has_ended_; }, patience);
+    return wait([this]() REQUIRES(mutex_) { return has_ended_; }, timeout);
   }
 
   // The thread.
@@ -88,8 +88,8 @@ class WeightDigests::Worker {
 
  private:
   template <typename Condition>
-  bool wait(Condition condition, Seconds patience) REQUIRES(mutex_) {
-    const Seconds give_up = Clock::real().now() + patience;
+  bool wait(Condition condition, Seconds timeout) REQUIRES(mutex_) {
+    const Seconds give_up = Clock::real().now() + timeout;
     while (!condition()) {
       const Seconds left = give_up - Clock::real().now();
       if (left <= Seconds{0}) return false;
@@ -126,8 +126,8 @@ class WeightDigests::Worker {
 };
 
 WeightDigests::WeightDigests(const Graph& graph, Output global_step, std::shared_ptr<FileWriter> writer,
-                             Seconds patience)
-    : patience_(patience), worker_(std::make_shared<Worker>(std::move(writer))) {
+                             Seconds timeout)
+    : timeout_(timeout), worker_(std::make_shared<Worker>(std::move(writer))) {
   for (const VariableInfo& variable : ops::global_variables(graph)) {
     names_.push_back(variable.name());
     fetches_.emplace_back(variable.read);
@@ -137,12 +137,12 @@ WeightDigests::WeightDigests(const Graph& graph, Output global_step, std::shared
 }
 
 WeightDigests::~WeightDigests() {
-  if (worker_->stop(patience_)) {
+  if (worker_->stop(timeout_)) {
     thread_.join();
     return;
   }
   log_error("digests of the weights are not written after {:g} s, and are given up: do the event files hang?",
-            patience_.count());
+            timeout_.count());
   thread_.detach();
 }
 
@@ -151,9 +151,9 @@ void WeightDigests::take(Session& session) {
   auto taken = std::make_unique<Worker::Taken>();
   const auto step = taken->step = values.back().item<int64_t>();
   for (size_t i = 0; i < names_.size(); ++i) taken->tensors.push_back({names_[i], std::move(values[i])});
-  if (worker_->hand_over(std::move(taken), patience_)) return;
+  if (worker_->hand_over(std::move(taken), timeout_)) return;
   log_error("there is no digest of the weights at step {}: the ones before are not written after {:g} s", step,
-            patience_.count());
+            timeout_.count());
 }
 
 void WeightDigests::take_if_due(Session& session, int64_t every) {
@@ -162,7 +162,7 @@ void WeightDigests::take_if_due(Session& session, int64_t every) {
 }
 
 bool WeightDigests::finish() {
-  return worker_->finish(patience_);
+  return worker_->finish(timeout_);
 }
 
 }  // namespace longhaul

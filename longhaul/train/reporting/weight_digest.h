@@ -26,21 +26,21 @@ struct NamedTensor {
 // the same bits.
 std::string weight_digest(std::vector<NamedTensor> tensors);
 
-inline constexpr Seconds kDigestPatience{60};
+inline constexpr Seconds kDigestTimeout{60};
 
 // Writes digests of all global variables of a graph into event files. A call of take() holds them as they are at one
 // moment between two steps, which copies nothing (session/snapshots.h: within SessionOptions::snapshot_memory); a
 // thread of this object reads the bytes, and lets go of each variable when it is read. So the training waits only where
 // it is asked for the next one but one before a digest is done.
 //
-// One thread calls. Whoever waits for the thread, in take(), finish() or the destructor, does so for `patience` at
+// One thread calls. Whoever waits for the thread, in take(), finish() or the destructor, does so for `timeout` at
 // most: event files on a disk that hangs are no reason to stand still. Then a digest is missing, which is logged, or
 // the thread is left to itself, with what it holds.
 class WeightDigests {
  public:
   // `global_step` gives each digest its step.
   WeightDigests(const Graph& graph, Output global_step, std::shared_ptr<FileWriter> writer,
-                Seconds patience = kDigestPatience);
+                Seconds timeout = kDigestTimeout);
   ~WeightDigests();
   WeightDigests(const WeightDigests&) = delete;
   WeightDigests& operator=(const WeightDigests&) = delete;
@@ -58,7 +58,7 @@ class WeightDigests {
  private:
   class Worker;
 
-  const Seconds patience_;
+  const Seconds timeout_;
   std::vector<std::string> names_;
   std::vector<Fetch> fetches_;            // the variables and, last, the step
   const std::shared_ptr<Worker> worker_;  // its thread shares it

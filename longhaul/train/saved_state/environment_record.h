@@ -21,7 +21,7 @@ std::string graph_fingerprint(const Graph& graph);
 Environment environment_of(const std::string& graph_fingerprint);
 
 // A checkpoint's meta graph says what it was made with in MetaInfoDef.any_info: a google.protobuf.StringValue with a
-// line "NAME: VALUE" for each fact, in the order of names. Other readers pass over it. nullopt: it says nothing.
+// line "NAME: VALUE" for each fact, in the order of names. Other readers skip it. nullopt: it says nothing.
 void record_environment(const Environment& environment, proto::MetaGraphDef* meta_graph);
 std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_graph);
 

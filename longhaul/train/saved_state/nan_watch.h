@@ -15,7 +15,7 @@ namespace longhaul {
 
 // Looks at what a saver saves for NaN that the checkpoint before had not: such a training is lost, and would replace
 // all good checkpoints by and by. It looks at a few elements of each floating tensor, so it costs nothing, and one that
-// has NaN here and there may be passed over. What has NaN in the first checkpoint already has it by its nature.
+// has NaN here and there may be skipped. What has NaN in the first checkpoint already has it by its nature.
 //
 // What it knows stands beside each checkpoint (record_environment()), so a restart goes on with it. Any thread.
 class NanWatch {

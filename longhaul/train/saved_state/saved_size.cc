@@ -1,6 +1,6 @@
 #include "longhaul/train/saved_state/saved_size.h"
 
-#include "longhaul/ops/program_variable.h"
+#include "longhaul/ops/external_variable.h"
 
 namespace longhaul {
 namespace {

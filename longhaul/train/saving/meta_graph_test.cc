@@ -103,7 +103,7 @@ TEST_F(StateGraph, GetsItsReadyOpsAgainWhereItIsImported) {
   Graph other;
   const auto saver = import_meta_graph(other, scaffold.saver()->export_meta_graph());
   EXPECT_TRUE(other.collection(collections::kReadyOp).empty());
-  Scaffold again({.saver = Lent<Saver>(saver.get())});
+  Scaffold again({.saver = MaybeOwned<Saver>(saver.get())});
   again.finalize(other);
   EXPECT_EQ(again.ready_op().name(), scaffold.ready_op().name());
   EXPECT_EQ(again.ready_op().op().inputs().size(), 3u);

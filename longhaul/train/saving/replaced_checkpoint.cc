@@ -29,7 +29,7 @@ double commit_time(FileSystem& files, const std::string& prefix) {
   }
 }
 
-void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SavesSoFar& saves) {
+void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SaveHistory& saves) {
   if (commit_time(files, prefix) != saves.committed_at() && saves.is_first_replacement()) {
     log_warning("{} is not the one that was left there, somebody has replaced it: it is written anew", prefix);
     return;

@@ -51,8 +51,8 @@ SaverOptions with_definition(SaverOptions options, Graph& graph, const proto::Sa
 Retention retention_of(const SaverOptions& options) {
   return {.max_to_keep = options.max_to_keep,
           .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours,
-          .keep_best = options.keep_best,
-          .best_is_highest = options.best_is_highest};
+          .save_top_k = options.save_top_k,
+          .metric_mode = options.metric_mode};
 }
 
 void check_options(const SaverOptions& options) {
@@ -173,7 +173,7 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
                         const SaveOptions& options) {
   const std::string path = strip_file_scheme(save_path);
   check_arguments(path, global_step, options);
-  const SavesSoFar::UnderWay under_way(saves_);
+  const SaveHistory::UnderWay under_way(saves_);
   MutexLock one_at_a_time(saving_);
   while (true) {
     if (const auto prefix = try_to_save(session, path, global_step, options)) return *prefix;

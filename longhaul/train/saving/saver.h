@@ -20,7 +20,7 @@
 #include "longhaul/train/saved_state/nan_watch.h"
 #include "longhaul/train/saved_state/save_entry.h"
 #include "longhaul/train/saved_state/saver_graph.h"
-#include "longhaul/train/saving/saves_so_far.h"
+#include "longhaul/train/saving/save_history.h"
 
 namespace longhaul {
 
@@ -34,9 +34,9 @@ struct SaverOptions {
   bool sharded = false;  // a data file for each device that variables are on, sorted by its name
   int max_to_keep = 5;   // 0: all
   double keep_checkpoint_every_n_hours = 10000;  // 0: never
-  int keep_best = 0;                  // so many more, with the best SaveOptions::metric of all that were saved
-  bool best_is_highest = false;       // the metric: an accuracy, no loss
-  std::string name = "save";          // of the scope that the operations are added under
+  int save_top_k = 0;                         // so many more, with the best SaveOptions::metric of all that were saved
+  MetricMode metric_mode = MetricMode::kMin;  // the metric: an accuracy, no loss
+  std::string name = "save";                  // of the scope that the operations are added under
   bool restore_sequentially = false;  // one after the other: never more than one restored tensor beside the variables
   // The operations are in the graph already. Of how many are kept, and whether they are sharded, it is the definition
   // that counts; var_list, name, reshape and restore_sequentially must be left alone.
@@ -76,7 +76,7 @@ struct SaveOptions {
   std::string meta_graph_suffix = "meta";
   bool write_meta_graph = true;
   bool write_state = true;       // false: neither the state file nor the list of checkpoints learns of this one
-  std::optional<double> metric;  // how good this one is (SaverOptions::keep_best); NaN: not known
+  std::optional<double> metric;  // how good this one is (SaverOptions::save_top_k); NaN: not known
   // With a step that is read from a tensor: writes nothing if the checkpoint of that name is on the disk and has
   // exactly what would be written, byte for byte (checkpoint/bundle/same_contents.h), whoever wrote it. If it is the
   // one that this saver has saved or restored last, listed where it is to be, and without a metric to tell of it, the
@@ -121,12 +121,12 @@ struct SaveOptions {
 //      after each later save, also after a restart.
 // After an error in 8, the next save of the same values with skip_if_saved begins there.
 //
-// Kept are the newest `max_to_keep`; beside them those that were pinned, the `keep_best` with the best metric, and one
+// Kept are the newest `max_to_keep`; beside them those that were pinned, the `save_top_k` with the best metric, and one
 // in n hours; and, while what is saved has NaN that came during the training, the last one without (nan_watch.h). Pins
 // and metrics survive restarts (docs/formats/checkpoint_retention.md).
 //
 // In a directory that this process has locked (io/directory_lock.h), as a Supervisor does with its logdir, a save first
-// makes sure, before each rename and each deletion, that it is not another's by now: DirectoryTakenError.
+// makes sure, before each rename and each deletion, that it is not another's by now: DirectoryLostError.
 //
 // Any thread may call; saves happen one after the other. The graph outlives the saver.
 class Saver {
@@ -254,7 +254,7 @@ class Saver {
   bool built_ = false;
   std::string graph_fingerprint_;  // when it was built
 
-  SavesSoFar saves_;
+  SaveHistory saves_;
   Mutex saving_;                                              // held through a save, by nothing else
   std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps buffers for the next
   ManagedCheckpoints managed_;

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
-#include "longhaul/ops/program_variable.h"
+#include "longhaul/ops/external_variable.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/saved_state/saved_size.h"
 #include "longhaul/train/saving/saver_fixture.h"
@@ -162,7 +162,7 @@ TEST_F(SaverTest, AStepIsSavedOnceOnDemand) {
 }
 
 TEST_F(SaverTest, WhatIsNewsOfASavedStepIsNotSkipped) {
-  options.keep_best = 1;
+  options.save_top_k = 1;
   Saver saver(options);
   saver.save(*session, path, step, {.write_state = false});
   saver.save(*session, path, step, {.skip_if_saved = true});
@@ -431,17 +431,17 @@ TEST_F(SaverTest, ItKnowsHowMuchItWrites) {
 
 TEST_F(SaverTest, WhatTheProgramIsGoingToKeepCountsFromTheStart) {
   const auto value = [](std::optional<Shape> expected) {
-    return ProgramValue{.shape = Shape::unknown_rank(),
-                        .expected = std::move(expected),
-                        .read = [] { return Tensor(kFloat, Shape{0}); },
-                        .assign = [](const Tensor&) {}};
+    return ExternalValue{.shape = Shape::unknown_rank(),
+                         .expected = std::move(expected),
+                         .read = [] { return Tensor(kFloat, Shape{0}); },
+                         .assign = [](const Tensor&) {}};
   };
-  ops::program_variable(root, "moment", value(Shape{3, 5}));
-  ops::program_variable(root, "unused", value(Shape{0}));
+  ops::external_variable(root, "moment", value(Shape{3, 5}));
+  ops::external_variable(root, "unused", value(Shape{0}));
   Saver saver(options);
   EXPECT_EQ(saver.bytes(), 4u + 4u + 8u + 15 * 4u);
   EXPECT_TRUE(saved_size(saver.saved_tensors()).is_all);
-  ops::program_variable(root, "of_any_size", value(std::nullopt));
+  ops::external_variable(root, "of_any_size", value(std::nullopt));
   options.name = "later";
   Saver later(options);
   EXPECT_EQ(later.bytes(), saver.bytes());

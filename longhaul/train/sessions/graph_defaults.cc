@@ -46,7 +46,7 @@ class Resolver {
   Resolver(Graph& graph, const DefaultRules& rules) : graph_(graph), root_(graph), rules_(rules) {}
 
   // `make` returns the default, invalid for none.
-  Output output(const Setting<Output>& setting, const char* key, const std::function<Output()>& make) const {
+  Output output(const Defaulted<Output>& setting, const char* key, const std::function<Output()>& make) const {
     if (setting.is_none()) return {};
     if (setting.has_value()) return setting.value();
     if (const auto item = item_of(graph_, key, rules_.several)) return as_output(*item, key);
@@ -55,7 +55,7 @@ class Resolver {
     return made;
   }
 
-  OpList ops(const Setting<OpList>& setting, const char* key, const std::function<Operation()>& make) const {
+  OpList ops(const Defaulted<OpList>& setting, const char* key, const std::function<Operation()>& make) const {
     if (setting.is_none()) return {};
     if (setting.has_value()) return setting.value();
     if (const auto item = item_of(graph_, key, rules_.several)) return as_ops(*item, key);
@@ -64,7 +64,7 @@ class Resolver {
     return made;
   }
 
-  std::shared_ptr<Saver> saver(const Setting<Lent<Saver>>& setting) const {
+  std::shared_ptr<Saver> saver(const Defaulted<MaybeOwned<Saver>>& setting) const {
     if (setting.is_none()) return nullptr;
     if (setting.has_value()) return setting.value().pointer();
     if (auto found = find_saver(graph_, rules_.several, rules_.saver)) return found;

@@ -2,8 +2,8 @@
 
 #include <memory>
 
-#include "longhaul/base/lent.h"
-#include "longhaul/base/setting.h"
+#include "longhaul/base/defaulted.h"
+#include "longhaul/base/maybe_owned.h"
 #include "longhaul/train/saving/saver.h"
 #include "longhaul/train/sessions/session_manager.h"
 
@@ -13,13 +13,13 @@ namespace longhaul {
 // leaves open is the element of the graph's collection of that name ("ready_op", "init_op", ...); if the collection is
 // empty, it is made and put there. kNone switches the thing off.
 struct GraphSettings {
-  Setting<Output> ready_op;
-  Setting<Output> ready_for_local_init_op;
-  Setting<OpList> init_op;
-  Setting<OpList> local_init_op;
-  Setting<Lent<Saver>> saver;
-  Setting<Output> summary_op;
-  Setting<Output> global_step;
+  Defaulted<Output> ready_op;
+  Defaulted<Output> ready_for_local_init_op;
+  Defaulted<OpList> init_op;
+  Defaulted<OpList> local_init_op;
+  Defaulted<MaybeOwned<Saver>> saver;
+  Defaulted<Output> summary_op;
+  Defaulted<Output> global_step;
 };
 
 // What counts of a collection with several elements.

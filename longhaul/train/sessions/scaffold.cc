@@ -4,7 +4,7 @@ namespace longhaul {
 namespace {
 
 template <typename T>
-void take_if_open(Setting<T>& setting, const Setting<T>& other) {
+void take_if_open(Defaulted<T>& setting, const Defaulted<T>& other) {
   if (setting.is_default()) setting = other;
 }
 
@@ -20,16 +20,16 @@ void take_what_is_open(ScaffoldOptions& options, const ScaffoldOptions& other) {
 }
 
 template <typename T>
-T value_of(const Setting<T>& setting) {
+T value_of(const Defaulted<T>& setting) {
   return setting.has_value() ? setting.value() : T();
 }
 
-Setting<Output> filled_in(const Output& output) {
-  return output.valid() ? Setting<Output>(output) : kNone;
+Defaulted<Output> filled_in(const Output& output) {
+  return output.valid() ? Defaulted<Output>(output) : kNone;
 }
 
-Setting<OpList> filled_in(const OpList& ops) {
-  return ops.empty() ? kNone : Setting<OpList>(ops);
+Defaulted<OpList> filled_in(const OpList& ops) {
+  return ops.empty() ? kNone : Defaulted<OpList>(ops);
 }
 
 }  // namespace
@@ -68,7 +68,7 @@ void Scaffold::fill_in(Graph& graph) {
   options_.summary_op = filled_in(found.summary_op);
   if (found.saver) {
     found.saver->ensure_built();
-    options_.saver = Lent<Saver>(found.saver);
+    options_.saver = MaybeOwned<Saver>(found.saver);
   }
   graph_ = &graph;
 }

@@ -13,14 +13,14 @@ class Scaffold;
 // have one only; if the collection is empty, what is described here is made and put there. kNone switches the thing
 // off.
 struct ScaffoldOptions {
-  Setting<OpList> init_op;                                 // initialises all global variables
+  Defaulted<OpList> init_op;                               // initialises all global variables
   Feeds init_feed_dict;                                    // for init_op
   std::function<void(const Scaffold&, Session&)> init_fn;  // called after init_op, not when the model is recovered
-  Setting<Output> ready_op;                                // names of all variables that are not initialised
-  Setting<Output> ready_for_local_init_op;                 // of the global ones
-  Setting<OpList> local_init_op;                           // initialises local variables and tables
-  Setting<Output> summary_op;                              // all summaries of the graph, merged
-  Setting<Lent<Saver>> saver;                              // of all global variables, sharded
+  Defaulted<Output> ready_op;                              // names of all variables that are not initialised
+  Defaulted<Output> ready_for_local_init_op;               // of the global ones
+  Defaulted<OpList> local_init_op;                         // initialises local variables and tables
+  Defaulted<Output> summary_op;                            // all summaries of the graph, merged
+  Defaulted<MaybeOwned<Saver>> saver;                      // of all global variables, sharded
   bool initialize_missing = false;                         // as SupervisorOptions::initialize_missing
   const Scaffold* copy_from = nullptr;                     // has what is left open here, if it has it
   FileSystem* files = &FileSystem::real();                 // of a saver that is made

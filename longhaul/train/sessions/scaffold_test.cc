@@ -192,7 +192,7 @@ TEST_F(ScaffoldTest, ACopyOfAFinalizedOneHasWhatThatHasMade) {  // SC-6
 TEST_F(ScaffoldTest, ASaverThatNobodyHasBuiltIsBuiltBeforeTheGraphIsFinalized) {
   add_variables();
   const auto deferred = std::make_shared<Saver>(SaverOptions{.graph = &graph, .defer_build = true});
-  Scaffold scaffold({.saver = Lent<Saver>(deferred)});
+  Scaffold scaffold({.saver = MaybeOwned<Saver>(deferred)});
   scaffold.finalize(graph);
   EXPECT_THROW(deferred->build(), FailedPreconditionError);
   EXPECT_EQ(deferred->saved_tensors().size(), 1u);
@@ -202,7 +202,7 @@ TEST_F(ScaffoldTest, ASaverThatTheProgramHasBuiltIsLeftAsItIs) {
   add_variables();
   const auto built = std::make_shared<Saver>(SaverOptions{.graph = &graph, .defer_build = true});
   built->build();
-  Scaffold scaffold({.saver = Lent<Saver>(built)});
+  Scaffold scaffold({.saver = MaybeOwned<Saver>(built)});
   EXPECT_NO_THROW(scaffold.finalize(graph));
 }
 

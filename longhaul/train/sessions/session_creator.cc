@@ -39,7 +39,7 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
   SessionManagerOptions manager = manager_options(graph_, *scaffold_, options_.coordinator);
   manager.files = options_.files;
   if (options_.journal) {
-    manager.pass_over = [this](const std::string& prefix) { return options_.journal->pass_over(prefix); };
+    manager.skip_reason = [this](const std::string& prefix) { return options_.journal->skip_reason(prefix); };
   }
   const std::shared_ptr<Saver> saver = scaffold_->saver();
   SessionManager sessions(manager);
@@ -50,7 +50,7 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
                                 .checkpoint_dir = options_.checkpoint_dir,
                                 .checkpoint_filename_with_path = options_.checkpoint_filename_with_path,
                                 .mirror_dir = options_.mirror_dir,
-                                .mirror_patience = options_.mirror_patience,
+                                .mirror_timeout = options_.mirror_timeout,
                                 .search_directory = options_.search_directory,
                                 .config = options_.config,
                                 .init_feed_dict = scaffold_->init_feed_dict(),

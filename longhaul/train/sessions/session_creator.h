@@ -27,9 +27,9 @@ struct ChiefSessionCreatorOptions {
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
   std::string mirror_dir;        // of checkpoint_dir, searched as well; empty: there is none
-  Seconds mirror_patience{60};   // for how long it is searched
+  Seconds mirror_timeout{60};    // for how long it is searched
   bool search_directory = true;  // SupervisorOptions::search_directory
-  // Learns what was restored, and may have a checkpoint of the directory passed over; nullptr: none.
+  // Learns what was restored, and may have a checkpoint of the directory skipped; nullptr: none.
   std::shared_ptr<RunJournal> journal;
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // a stop of it ends what waits; its clock measures the waits

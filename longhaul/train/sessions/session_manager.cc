@@ -135,7 +135,7 @@ bool SessionManager::restore(Session& session, const PrepareOptions& options) {
 }
 
 // Whoever did not mean to begin anew sees what is there.
-void SessionManager::warn_of_passed_over(const PrepareOptions& options) const {
+void SessionManager::warn_of_skipped(const PrepareOptions& options) const {
   const std::vector<std::string> there =
       checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
   if (there.empty()) return;
@@ -153,7 +153,7 @@ bool SessionManager::begins_anew(const PrepareOptions& options) const {
 
 bool SessionManager::restore_newest(Session& session, const PrepareOptions& options) {
   if (begins_anew(options)) {
-    warn_of_passed_over(options);
+    warn_of_skipped(options);
     return false;
   }
   const FallBack fall_back = restore_newest_whole(*options.saver, session, fall_back_options(options));
@@ -167,9 +167,9 @@ FallBackOptions SessionManager::fall_back_options(const PrepareOptions& options)
   return {.files = options_.files,
           .directory = options.checkpoint_dir,
           .mirror = strip_file_scheme(options.mirror_dir),
-          .mirror_patience = options.mirror_patience,
+          .mirror_timeout = options.mirror_timeout,
           .basename = options.checkpoint_basename,
-          .pass_over = options_.pass_over,
+          .skip_reason = options_.skip_reason,
           .search_directory = options.search_directory};
 }
 

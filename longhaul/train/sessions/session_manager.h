@@ -50,8 +50,8 @@ struct SessionManagerOptions {
   // Makes the sessions; empty: new_session().
   SessionFactory session_factory;
   // Why a checkpoint of the directory is not to be restored though it may be whole; nullopt: it may be. One that is
-  // passed over for this is restored after all where no other is left. Empty: none is passed over.
-  std::function<std::optional<std::string>(const std::string& prefix)> pass_over;
+  // skipped for this is restored after all where no other is left. Empty: none is skipped.
+  std::function<std::optional<std::string>(const std::string& prefix)> skip_reason;
 };
 
 struct PrepareOptions {
@@ -62,7 +62,7 @@ struct PrepareOptions {
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
   std::string mirror_dir;                                // of checkpoint_dir, searched as well; empty: there is none
-  Seconds mirror_patience{60};                           // for how long it is searched
+  Seconds mirror_timeout{60};                            // for how long it is searched
   std::string checkpoint_basename;                       // which checkpoints of the directory count; empty: all
   bool search_directory = true;                          // SupervisorOptions::search_directory
   bool wait_for_checkpoint = false;                      // if there is none yet
@@ -120,7 +120,7 @@ class SessionManager {
   bool restore_newest(Session& session, const PrepareOptions& options);
   FallBackOptions fall_back_options(const PrepareOptions& options) const;
   void wait_for_checkpoint(const PrepareOptions& options) const;
-  void warn_of_passed_over(const PrepareOptions& options) const;
+  void warn_of_skipped(const PrepareOptions& options) const;
   bool begins_anew(const PrepareOptions& options) const;
   void initialize(Session& session, const PrepareOptions& options) const;
   void initialize_missing(Session& session, const Feeds& feeds) const;

@@ -224,7 +224,7 @@ TEST_F(SessionManagerTest, ADamagedCheckpointIsPassedOverLoudly) {  // unlike SA
   SessionManager restarted_manager = manager();
   EXPECT_EQ(value(*restarted_manager.prepare_session(prepare), v), 1);
   EXPECT_EQ(restarted_manager.restored_from(), good);
-  EXPECT_THAT(log.text(), HasSubstr("checkpoint " + bad + " is damaged and passed over"));
+  EXPECT_THAT(log.text(), HasSubstr("checkpoint " + bad + " is damaged and skipped"));
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre(good));
 }
 
@@ -233,7 +233,7 @@ TEST_F(SessionManagerTest, ACheckpointCanBePassedOverThoughItIsWhole) {
   const std::string second = save(2, 2);
   const std::string newest = save(3, 3);
   restart();
-  options.pass_over = [&](const std::string& prefix) {
+  options.skip_reason = [&](const std::string& prefix) {
     return prefix == newest ? std::optional<std::string>("two runs died of it") : std::nullopt;
   };
   const LogRecorder log;
@@ -248,7 +248,7 @@ TEST_F(SessionManagerTest, OnePassedOverIsRestoredWhereNoOtherIsLeft) {
   save(2, 2);
   save(3, 3);
   restart();
-  options.pass_over = [](const std::string&) { return std::optional<std::string>("it is not liked"); };
+  options.skip_reason = [](const std::string&) { return std::optional<std::string>("it is not liked"); };
   EXPECT_EQ(value(*manager().prepare_session(prepare), v), 3) << "the newest of them";
 }
 

@@ -81,7 +81,7 @@ std::optional<Seconds> Preemption::time_left() const {
   return Seconds{deadline} - options_.clock->now();
 }
 
-std::shared_ptr<const Coordinator> Preemption::stops(const Coordinator& coord) {
+std::shared_ptr<const Coordinator> Preemption::attach(const Coordinator& coord) {
   const auto kept = std::make_shared<const Coordinator>(coord);
   {
     MutexLock lock(mutex_);

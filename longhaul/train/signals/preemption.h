@@ -33,7 +33,7 @@ struct PreemptionOptions {
 // status. While this lives,
 //   - a stop signal ends the trainings that it was given to after the step under way, with a checkpoint of that step;
 //   - that checkpoint is left out if it does not fit what is left of the grace period, as long as the last one took: a
-//     checkpoint that was being written is finished then, and the log says which steps are lost (last_save.h);
+//     checkpoint that was being written is finished then, and the log says which steps are lost (final_checkpoint.h);
 //   - a save signal has the training take a checkpoint; those that come while one is awaited count once;
 //   - another stop signal ends the process at once, by the signal's default action (StopSignals): what is committed is
 //     whole, and what was not is removed by the next start.
@@ -70,7 +70,7 @@ class Preemption {
 
   // Requests a stop of `coord` whenever one is wanted here, now or later, also again if it is cleared, for as long as
   // the caller keeps what is returned. A stop that came already is requested before it returns.
-  std::shared_ptr<const Coordinator> stops(const Coordinator& coord);
+  std::shared_ptr<const Coordinator> attach(const Coordinator& coord);
 
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();

@@ -1,7 +1,7 @@
 #include "longhaul/train/signals/preemption.h"
 
 #include "longhaul/train/bad_disk_fixture.h"
-#include "longhaul/train/checkpointing/last_save.h"
+#include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {
@@ -220,7 +220,7 @@ TEST_F(PreemptionTest, OfSeveralPeriodsTheOneThatEndsFirstCounts) {
 
 TEST_F(PreemptionTest, AStopSignalPreempts) {
   const Coordinator coord;
-  const auto kept = preemption.stops(coord);
+  const auto kept = preemption.attach(coord);
   raise(SIGUSR1);
   EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
   EXPECT_TRUE(preemption.is_preempted());
@@ -228,7 +228,7 @@ TEST_F(PreemptionTest, AStopSignalPreempts) {
 
 TEST_F(PreemptionTest, AnInterruptStopsAndIsNoPreemption) {
   const Coordinator coord;
-  const auto kept = preemption.stops(coord);
+  const auto kept = preemption.attach(coord);
   raise(SIGINT);
   EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
   EXPECT_FALSE(preemption.is_preempted());
@@ -237,7 +237,7 @@ TEST_F(PreemptionTest, AnInterruptStopsAndIsNoPreemption) {
 
 TEST_F(PreemptionTest, SaveSignalsAskForASaveAsOftenAsTheyCome) {
   const Coordinator coord;
-  const auto kept = preemption.stops(coord);
+  const auto kept = preemption.attach(coord);
   for (int i = 0; i < 3; ++i) {
     raise(SIGUSR2);
     bool is_asked = false;
@@ -248,7 +248,7 @@ TEST_F(PreemptionTest, SaveSignalsAskForASaveAsOftenAsTheyCome) {
 
 TEST_F(PreemptionTest, WhoLetsGoIsNotStopped) {
   const Coordinator coord;
-  preemption.stops(coord).reset();
+  preemption.attach(coord).reset();
   preemption.preempt();
   EXPECT_FALSE(coord.should_stop());
 }
@@ -260,13 +260,13 @@ class LastSavePatienceTest : public PreemptionTest {
     before_commit = [] { throw ResourceExhaustedError("full"); };
     testing::FakeClock passing(testing::FakeClock::Waits::kPassTime);
     Saver saver({.graph = &graph, .files = &disk, .clock = &passing});
-    SaveAttempts attempts({.last_save_patience = Seconds{60}, .clock = &passing});
+    SaveAttempts attempts({.last_save_timeout = Seconds{60}, .clock = &passing});
     const auto session = make_scripted_session(graph, server);
     session->run(step.initializer());
     if (grace) preemption.preempt(grace);
     const SaveTarget target{saver, attempts, directory.file("model.ckpt"), step};
     const Seconds start = passing.now();
-    EXPECT_THROW(save_last_in_time(target, *session, &preemption), ResourceExhaustedError);
+    EXPECT_THROW(save_final_checkpoint(target, *session, &preemption), ResourceExhaustedError);
     return passing.now() - start;
   }
 };

@@ -60,7 +60,7 @@ void JournalService::write_goodput(int64_t step) {
   const Seconds now = coord().clock().now();
   if (!options_.writer || options_.goodput_secs <= Seconds{0} || now < next_goodput_) return;
   next_goodput_ = now + options_.goodput_secs;
-  const double goodput = options_.journal->history().ledger().goodput();
+  const double goodput = options_.journal->history().breakdown().goodput();
   options_.writer->add_scalar(kGoodputTag, static_cast<float>(goodput), step);
 }
 

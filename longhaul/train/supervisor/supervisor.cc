@@ -8,7 +8,7 @@
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/proto/serialize.h"
-#include "longhaul/train/checkpointing/last_save.h"
+#include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/signals/preemption.h"
@@ -37,7 +37,7 @@ Seconds first_interval(const SaveInterval& interval) {
 
 std::shared_ptr<SaveAttempts> make_attempts(const SupervisorOptions& options) {
   return std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = options.max_failed_saves,
-                                                            .last_save_patience = options.last_save_patience_secs,
+                                                            .last_save_timeout = options.last_save_timeout_secs,
                                                             .clock = options.clock});
 }
 
@@ -97,7 +97,7 @@ Supervisor::~Supervisor() {
 }
 
 void Supervisor::heed_preemption() {
-  if (options_.preemption != nullptr) preempted_ = options_.preemption->stops(coord_);
+  if (options_.preemption != nullptr) preempted_ = options_.preemption->attach(coord_);
 }
 
 // Where there are several processes, a variable without a device would be a different one in each.
@@ -142,8 +142,8 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
                             .local_init_run_options = options_.local_init_run_options,
                             .files = options_.files,
                             .coordinator = coord_,
-                            .pass_over = [this](const std::string& prefix) {
-                              return journal_ ? journal_->pass_over(prefix) : std::nullopt;
+                            .skip_reason = [this](const std::string& prefix) {
+                              return journal_ ? journal_->skip_reason(prefix) : std::nullopt;
                             }});
 }
 
@@ -222,7 +222,7 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
                                             .saver = saver(),
                                             .checkpoint_dir = options_.logdir,
                                             .mirror_dir = options_.mirror.directory,
-                                            .mirror_patience = options_.mirror.patience_at_start,
+                                            .mirror_timeout = options_.mirror.start_timeout,
                                             .checkpoint_basename = options_.checkpoint_basename,
                                             .search_directory = options_.search_directory,
                                             .wait_for_checkpoint = options.wait_for_checkpoint,
@@ -379,7 +379,7 @@ void Supervisor::start_digests(const std::shared_ptr<Session>& session) {
 void Supervisor::save_last(const std::shared_ptr<Session>& session) {
   if (!can_save()) return;
   const ServiceContext context = service_context(session);
-  save_last_in_time(save_target(context), *session, options_.preemption);
+  save_final_checkpoint(save_target(context), *session, options_.preemption);
 }
 
 void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {

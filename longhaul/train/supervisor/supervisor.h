@@ -58,7 +58,7 @@ struct StopOptions {
 //
 // While it trains, from the preparation of a session to the end of managed_session() or stop(), or to its destruction,
 // the chief has its logdir locked (SupervisorOptions::lock_logdir). A second chief is refused with a
-// DirectoryTakenError that says whose it is. A chief whose logdir was taken over, because it was silent for too long,
+// DirectoryLockedError that says whose it is. A chief whose logdir was taken over, because it was silent for too long,
 // stops with that error and writes no more checkpoints there. One whose logdir is not there (unmounted, moved, removed)
 // trains on: saves and events fail, are counted and tried again until it is back (DirectoryAwayError), and nothing is
 // made in its place.
@@ -81,8 +81,8 @@ class Supervisor {
   // all that; OutOfRangeError is none: the input has ended. After an error no checkpoint is taken.
   void managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options = {});
 
-  // A session with an initialised model, services running. Throws what SessionManager does; DirectoryTakenError: logdir
-  // has another chief. DirectoryAwayError: it was locked for an earlier session, and is not there now.
+  // A session with an initialised model, services running. Throws what SessionManager does; DirectoryLockedError:
+  // logdir has a chief. DirectoryAwayError: it was locked for an earlier session, and is not there now.
   // FailedPreconditionError: there is a session whose services run; call stop() first. Where a stop was requested, as
   // by the error of a lost session, they are waited for instead.
   std::shared_ptr<Session> prepare_or_wait_for_session(const PrepareSessionOptions& options = {});
@@ -95,7 +95,7 @@ class Supervisor {
   ServiceContext service_context(std::shared_ptr<Session> session) const;
 
   // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief;
-  // DirectoryTakenError: as above. Without a logdir there are none, which is logged.
+  // DirectoryLostError: logdir has another chief now. Without a logdir there are none, which is logged.
   std::vector<std::shared_ptr<LooperThread>> start_standard_services(std::shared_ptr<Session> session);
 
   // Starts the threads of these queue runners, which stop with the supervisor's; the first form those of the graph's

@@ -73,13 +73,13 @@ TEST_F(SupervisorJournalTest, TellsAtTheEndWhereTheTimeWent) {
       make_steps(session, 1);
       return history().sums().phase == RunHistory::Phase::kTraining;
     });
-    const Seconds before = history().ledger().training;
+    const Seconds before = history().breakdown().training;
     clock.advance(Seconds{10000});
-    eventually([&] { return history().ledger().training > before + Seconds{9999}; });
+    eventually([&] { return history().breakdown().training > before + Seconds{9999}; });
   });
   EXPECT_THAT(log.text(), HasSubstr("2 h 46 min in 1 run: "));
   EXPECT_THAT(log.text(), HasSubstr("% goodput, 0.0 % redone"));
-  EXPECT_GT(history().ledger().goodput(), 90);
+  EXPECT_GT(history().breakdown().goodput(), 90);
 }
 
 TEST_F(SupervisorJournalTest, MarksHowFarItHasCome) {
@@ -115,7 +115,7 @@ TEST_F(SupervisorJournalTest, PassesOverACheckpointAfterWhichItDiedTwice) {
   EXPECT_EQ(die(), "model.ckpt-5");
   const LogRecorder log;
   EXPECT_EQ(die(), "model.ckpt-3");
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-5 is passed over"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-5 is skipped"));
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("2 runs that were restored from it died of it"));
   EXPECT_TRUE(exists(directory.file("model.ckpt-5"))) << "nothing is deleted";
 }
@@ -156,7 +156,7 @@ TEST_F(SupervisorJournalTest, WhereAllWereCrashedAfterTheNewestIsTriedAgain) {
 }
 
 TEST_F(SupervisorJournalTest, TriesACheckpointAgainIfThatIsWanted) {
-  options.pass_over_crashing_checkpoints = false;
+  options.skip_crashing_checkpoints = false;
   run_steps(3);
   run_steps(2);
   die();

@@ -17,7 +17,7 @@ void Supervisor::lock_logdir() {
   lock_ = std::make_unique<ChiefLock>(options_.logdir,
                                       DirectoryLockOptions{.files = options_.files,
                                                            .clock = options_.clock,
-                                                           .limit = options_.lock_limit_secs,
+                                                           .limit = options_.lock_lease_secs,
                                                            .use_flock = options_.lock_with_flock},
                                       [coord = coord_](const std::exception_ptr& error) { coord.request_stop(error); });
   is_refused_ = false;
@@ -28,7 +28,7 @@ void Supervisor::lock_logdir() {
 void Supervisor::begin_journal() {
   if (!options_.keep_journal) return;
   journal_ = std::make_shared<RunJournal>(
-      options_.logdir, RunJournalOptions{.pass_over_crashing_checkpoints = options_.pass_over_crashing_checkpoints,
+      options_.logdir, RunJournalOptions{.skip_crashing_checkpoints = options_.skip_crashing_checkpoints,
                                          .files = options_.files,
                                          .clock = options_.clock});
   journal_->begin();

@@ -102,7 +102,7 @@ TEST_F(MirroredTraining, WhatAKillKeptFromTheMirrorIsThereAfterTheRestart) {
 
 TEST_F(MirroredTraining, AMirrorThatFailsDisturbsNothing) {
   write_file_atomically(FileSystem::real(), options.mirror.directory, "no directory");
-  options.mirror.patience_at_end = Seconds{0};
+  options.mirror.end_timeout = Seconds{0};
   EXPECT_EQ(train_steps(3, options), 0);
   EXPECT_TRUE(exists(own(3)));
   restart();

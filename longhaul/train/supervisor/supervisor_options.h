@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "longhaul/base/lent.h"
-#include "longhaul/base/setting.h"
+#include "longhaul/base/defaulted.h"
+#include "longhaul/base/maybe_owned.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/journal/save_interval.h"
@@ -22,24 +22,24 @@ class Preemption;
 // a writer that is shared is kept by the threads that use it.
 struct SupervisorOptions {
   Graph* graph = nullptr;                      // nullptr: the default graph
-  Setting<Output> ready_op;                    // names of all variables that are not initialised; none: not checked
-  Setting<Output> ready_for_local_init_op;     // default: none
+  Defaulted<Output> ready_op;                  // names of all variables that are not initialised; none: not checked
+  Defaulted<Output> ready_for_local_init_op;   // default: none
   bool is_chief = true;                        // who initialises, recovers, checkpoints and writes summaries
-  Setting<OpList> init_op;                     // initialises all global variables
+  Defaulted<OpList> init_op;                   // initialises all global variables
   Feeds init_feed_dict;                        // for init_op
-  Setting<OpList> local_init_op;               // initialises local variables and tables
+  Defaulted<OpList> local_init_op;             // initialises local variables and tables
   std::string logdir;                          // empty: no checkpoints and no summaries
-  Setting<Output> summary_op;                  // all summaries of the graph, merged
-  Setting<Lent<Saver>> saver;                  // of all global variables, if there are any
-  Setting<Output> global_step;                 // the tensor "global_step:0", if there is one
+  Defaulted<Output> summary_op;                // all summaries of the graph, merged
+  Defaulted<MaybeOwned<Saver>> saver;          // of all global variables, if there are any
+  Defaulted<Output> global_step;               // the tensor "global_step:0", if there is one
   Seconds save_summaries_secs{120};            // 0: no summaries
   SaveInterval save_model_secs{Seconds{600}};  // 0: no checkpoints; kAuto: as it loses the least time
   Seconds recovery_wait_secs{30};              // between two looks, where something is waited for
   Seconds stop_grace_secs{120};                // how long threads may take to stop
   std::string checkpoint_basename = "model.ckpt";
-  SessionManager* session_manager = nullptr;  // nullptr: one made of the above
-  Setting<Lent<FileWriter>> summary_writer;   // one for logdir
-  InitFn init_fn;                             // called after init_op, not when the model is recovered
+  SessionManager* session_manager = nullptr;         // nullptr: one made of the above
+  Defaulted<MaybeOwned<FileWriter>> summary_writer;  // one for logdir
+  InitFn init_fn;                                    // called after init_op, not when the model is recovered
   RunOptions local_init_run_options;
   // For a saver that leaves out global variables: when the model is recovered, the initializers of those that are not
   // initialised then are run, as ready_op names them.
@@ -52,15 +52,15 @@ struct SupervisorOptions {
 
   // Whether the chief locks logdir while it trains, so that a second one is refused (io/directory_lock.h).
   bool lock_logdir = true;
-  Seconds lock_limit_secs{60};  // a chief on another machine that is silent for longer counts as dead
+  Seconds lock_lease_secs{60};  // a chief on another machine that is silent for longer counts as dead
   bool lock_with_flock = true;  // false: by its record alone, where flock() hangs or lies
 
   // Whether the chief that has logdir locked keeps a journal of its runs there (train/journal/run_journal.h): for
   // kAuto, for the account of lost time, and for what follows. A checkpoint that two runs died of, as it seems, before
-  // they had saved another is passed over for the one before it, unless that is not wanted
+  // they had saved another is skipped in favour of the one before it, unless that is not wanted
   // (RunHistory::deaths_after()).
   bool keep_journal = true;
-  bool pass_over_crashing_checkpoints = true;
+  bool skip_crashing_checkpoints = true;
 
   // Whether managed_session() takes a last checkpoint when it ends without an error.
   bool save_at_end = true;
@@ -69,7 +69,7 @@ struct SupervisorOptions {
   // do (train/checkpointing/save_attempts.h). For so long the save at the end is tried again, before its error is the
   // training's.
   int max_failed_saves = 0;
-  Seconds last_save_patience_secs{30};
+  Seconds last_save_timeout_secs{30};
 
   // Ends the training as schedulers do, with a last checkpoint if they leave the time for one, and takes one when asked
   // to (train/signals/preemption.h); nullptr: without.

@@ -86,7 +86,7 @@ SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
       context_(complete(context, "SummaryService", context->writer != nullptr && context->summary_op.valid(),
                         "a writer and a summary_op")),
       fetches_(summary_fetches(*context_)),
-      runs_alone_(can_run_alone(fetches_)) {}
+      runs_alone_(is_side_effect_free(fetches_)) {}
 
 void SummaryService::run_loop() {
   if (runs_alone_) {
@@ -95,7 +95,7 @@ void SummaryService::run_loop() {
     return;
   }
   // The error of a step is the business of who made the step.
-  context_->session->fetch_with_next_step(
+  context_->session->request_step_fetch(
       {fetches_, [writer = context_->writer](std::vector<Tensor> values, std::exception_ptr error) {
          if (!error) write_summary(*writer, values);
        }});

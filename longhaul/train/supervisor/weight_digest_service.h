@@ -8,7 +8,7 @@
 namespace longhaul {
 
 // Digests of all variables after each `every`-th step of a session, for trainings that call it themselves. Stops with
-// the object, which waits for those under way, for kDigestPatience at most.
+// the object, which waits for those under way, for kDigestTimeout at most.
 class WeightDigestService {
  public:
   // UnimplementedError: a session whose steps cannot be watched. What StepWatching::watch_steps() throws.

@@ -23,20 +23,20 @@ struct SaveReport {
 using SavedCallback = std::function<void(const std::string& prefix)>;
 
 // What a Saver remembers of its saves, and whom it tells of them. Any thread.
-class SavesSoFar {
+class SaveHistory {
  public:
-  explicit SavesSoFar(Clock& clock) : clock_(clock) {}
+  explicit SaveHistory(Clock& clock) : clock_(clock) {}
 
   // A save, from its call until its return.
   class UnderWay {
    public:
-    explicit UnderWay(SavesSoFar& saves);
+    explicit UnderWay(SaveHistory& saves);
     ~UnderWay();
     UnderWay(const UnderWay&) = delete;
     UnderWay& operator=(const UnderWay&) = delete;
 
    private:
-    SavesSoFar& saves_;
+    SaveHistory& saves_;
   };
   bool wait_until_idle(Seconds timeout) const;  // whether none is under way
 

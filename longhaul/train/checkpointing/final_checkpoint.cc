@@ -1,4 +1,4 @@
-#include "longhaul/train/checkpointing/last_save.h"
+#include "longhaul/train/checkpointing/final_checkpoint.h"
 
 #include <fmt/format.h>
 
@@ -34,7 +34,7 @@ std::string too_long(const Saver& saver, Seconds left) {
 
 }  // namespace
 
-bool save_last_in_time(const SaveTarget& target, Session& session, const Preemption* preemption) {
+bool save_final_checkpoint(const SaveTarget& target, Session& session, const Preemption* preemption) {
   if (preemption == nullptr || !preemption->time_left()) {
     save_last(target, session);
     return true;
@@ -49,11 +49,11 @@ bool save_last_in_time(const SaveTarget& target, Session& session, const Preempt
   if (!is_step_saved && !why_not.empty()) {
     log_warning("preempted, with {:.1f} s left: no last checkpoint is taken, as {}; {}", left.count(), why_not,
                 lost_steps(newest, step));
-    if (!is_idle) target.saver.wait_until_idle(target.attempts.last_save_patience());  // the kill may be late
+    if (!is_idle) target.saver.wait_until_idle(target.attempts.last_save_timeout());  // the kill may be late
     return false;
   }
   if (is_idle) {
-    save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_patience()));
+    save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_timeout()));
   } else {
     log_warning("preempted, with {:.1f} s left: what was assigned since {}, if anything, is not saved, as {}",
                 left.count(), newest, why_not);

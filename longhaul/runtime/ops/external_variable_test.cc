@@ -1,4 +1,4 @@
-#include "longhaul/ops/program_variable.h"
+#include "longhaul/ops/external_variable.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,23 +15,23 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A program that counts epochs and remembers words.
-class ProgramVariableTest : public ::testing::Test {
+class ExternalVariableTest : public ::testing::Test {
  protected:
-  ProgramVariableTest() {
-    epoch_ = ops::program_variable(root_, "epoch",
-                                   {.dtype = kInt64,
-                                    .read = [this] { return Tensor::scalar(epochs_); },
-                                    .assign = [this](const Tensor& value) { epochs_ = value.item<int64_t>(); },
-                                    .initial = [] { return Tensor::scalar<int64_t>(1); }});
-    words_ = ops::program_variable(root_, "words",
-                                   {.dtype = kString,
-                                    .shape = {-1},
-                                    .read = [this] { return Tensor::of(spoken_); },
-                                    .assign =
-                                        [this](const Tensor& value) {
-                                          const auto words = value.flat<std::string>();
-                                          spoken_.assign(words.begin(), words.end());
-                                        }});
+  ExternalVariableTest() {
+    epoch_ = ops::external_variable(root_, "epoch",
+                                    {.dtype = kInt64,
+                                     .read = [this] { return Tensor::scalar(epochs_); },
+                                     .assign = [this](const Tensor& value) { epochs_ = value.item<int64_t>(); },
+                                     .initial = [] { return Tensor::scalar<int64_t>(1); }});
+    words_ = ops::external_variable(root_, "words",
+                                    {.dtype = kString,
+                                     .shape = {-1},
+                                     .read = [this] { return Tensor::of(spoken_); },
+                                     .assign =
+                                         [this](const Tensor& value) {
+                                           const auto words = value.flat<std::string>();
+                                           spoken_.assign(words.begin(), words.end());
+                                         }});
     init_ = ops::global_variables_initializer(root_);
   }
 
@@ -44,13 +44,13 @@ class ProgramVariableTest : public ::testing::Test {
   DirectSession session_{graph_, SessionOptions{}};
 };
 
-TEST_F(ProgramVariableTest, StartsWithItsInitialValueOrStaysAsItIs) {
+TEST_F(ExternalVariableTest, StartsWithItsInitialValueOrStaysAsItIs) {
   session_.run(init_);
   EXPECT_EQ(epochs_, 1);
   EXPECT_THAT(spoken_, ElementsAre("yes"));
 }
 
-TEST_F(ProgramVariableTest, IsReadAsTheProgramHasItNow) {
+TEST_F(ExternalVariableTest, IsReadAsTheProgramHasItNow) {
   session_.run(init_);
   epochs_ = 9;
   spoken_ = {"one", "two"};
@@ -58,7 +58,7 @@ TEST_F(ProgramVariableTest, IsReadAsTheProgramHasItNow) {
   EXPECT_EQ(session_.run(words_).num_elements(), 2);
 }
 
-TEST_F(ProgramVariableTest, EachSessionHasToInitialiseOrRestoreIt) {
+TEST_F(ExternalVariableTest, EachSessionHasToInitialiseOrRestoreIt) {
   session_.run(init_);
   DirectSession another(graph_, {});
   EXPECT_THROW(another.run(epoch_), FailedPreconditionError);
@@ -66,7 +66,7 @@ TEST_F(ProgramVariableTest, EachSessionHasToInitialiseOrRestoreIt) {
   EXPECT_TRUE(session_.run(ops::is_variable_initialized(root_, words_)).item<bool>());
 }
 
-TEST_F(ProgramVariableTest, IsSavedAndRestored) {
+TEST_F(ExternalVariableTest, IsSavedAndRestored) {
   const testing::TemporaryDirectory directory;
   Saver saver({.graph = &graph_});
   session_.run(init_);
@@ -81,12 +81,12 @@ TEST_F(ProgramVariableTest, IsSavedAndRestored) {
   EXPECT_THAT(spoken_, ElementsAre("a", "b", "c"));
 }
 
-TEST_F(ProgramVariableTest, AValueOfAnotherShapeIsRefused) {
+TEST_F(ExternalVariableTest, AValueOfAnotherShapeIsRefused) {
   const Output two = ops::constant(root_, Tensor::of<std::string>(Shape{1, 1}, {"x"}));
   EXPECT_THROW(session_.run(ops::assign(root_, words_, two)), InvalidArgumentError);
 }
 
-TEST_F(ProgramVariableTest, IsNotAddedTo) {
+TEST_F(ExternalVariableTest, IsNotAddedTo) {
   const Output one = ops::constant(root_, Tensor::scalar<int64_t>(1));
   const Operation add = ops::assign_add(root_, epoch_, one).op();
   session_.run(init_);
@@ -94,7 +94,7 @@ TEST_F(ProgramVariableTest, IsNotAddedTo) {
   EXPECT_EQ(epochs_, 1);
 }
 
-TEST_F(ProgramVariableTest, WhatACheckpointMayLackNeedsNoInitializer) {
+TEST_F(ExternalVariableTest, WhatACheckpointMayLackNeedsNoInitializer) {
   const testing::TemporaryDirectory directory;
   session_.run(init_);
   const std::string without = Saver({.graph = &graph_}).save(session_, directory.file("without"));
@@ -127,12 +127,12 @@ TEST_F(ProgramVariableTest, WhatACheckpointMayLackNeedsNoInitializer) {
   EXPECT_THAT(checked, ElementsAre(1, 1, 0));
 }
 
-TEST_F(ProgramVariableTest, ANameIsTakenOnce) {
-  EXPECT_THROW(ops::program_variable(root_, "epoch", {.read = [] { return Tensor::scalar(1.0f); }}),
+TEST_F(ExternalVariableTest, ANameIsTakenOnce) {
+  EXPECT_THROW(ops::external_variable(root_, "epoch", {.read = [] { return Tensor::scalar(1.0f); }}),
                AlreadyExistsError);
 }
 
-TEST_F(ProgramVariableTest, AStepOfTheProgramCountsOnlyIfItSucceeds) {
+TEST_F(ExternalVariableTest, AStepOfTheProgramCountsOnlyIfItSucceeds) {
   const Variable step = ops::global_step(root_);
   std::vector<int64_t> numbers;
   const Operation train = ops::program_step(root_, step, {}, [&](int64_t number, const auto&) {
@@ -147,7 +147,7 @@ TEST_F(ProgramVariableTest, AStepOfTheProgramCountsOnlyIfItSucceeds) {
   EXPECT_EQ(session_.run(step, {}, {.snapshot = true}).item<int64_t>(), 2);
 }
 
-TEST_F(ProgramVariableTest, WhatIsWrittenBesideAStepThatFailsIsNotWritten) {
+TEST_F(ExternalVariableTest, WhatIsWrittenBesideAStepThatFailsIsNotWritten) {
   const Variable taken = ops::variable(root_, "taken", Tensor::scalar<int64_t>(0), {.trainable = false});
   const Operation advance = ops::assign_add(root_, taken, ops::constant(root_, Tensor::scalar<int64_t>(16))).op();
   bool fails = true;
@@ -163,7 +163,7 @@ TEST_F(ProgramVariableTest, WhatIsWrittenBesideAStepThatFailsIsNotWritten) {
   EXPECT_EQ(session_.run(taken).item<int64_t>(), 16);
 }
 
-TEST_F(ProgramVariableTest, AStepNeedsACounterThatIsInitialised) {
+TEST_F(ExternalVariableTest, AStepNeedsACounterThatIsInitialised) {
   const Operation train = ops::program_step(root_, ops::global_step(root_), {}, [](int64_t, const auto&) { FAIL(); });
   EXPECT_THROW(session_.run(train), FailedPreconditionError);
 }

@@ -12,6 +12,6 @@ class Preemption;
 // for before that is asked. Attempts that fail are repeated no longer than the period lasts.
 //
 // Whether the last step is saved. Throws as save_last() does.
-bool save_last_in_time(const SaveTarget& target, Session& session, const Preemption* preemption);
+bool save_final_checkpoint(const SaveTarget& target, Session& session, const Preemption* preemption);
 
 }  // namespace longhaul

@@ -1,4 +1,4 @@
-#include "longhaul/train/journal/time_ledger.h"
+#include "longhaul/train/journal/time_breakdown.h"
 
 #include <fmt/format.h>
 
@@ -24,21 +24,21 @@ std::string duration_text(Seconds duration) {
 
 }  // namespace
 
-double TimeLedger::goodput() const {
+double TimeBreakdown::goodput() const {
   return total() > Seconds{0} ? percent(training, total()) : 100;
 }
 
-std::string describe(const TimeLedger& ledger, int64_t runs, Seconds unsaved) {
-  const auto share = [&](Seconds part) { return percent(part, ledger.total()); };
-  const std::string all = fmt::format("{} in {} run{}", duration_text(ledger.total()), runs, runs == 1 ? "" : "s");
-  if (ledger.total() < kShortestAccount) return all + ", too short to tell its goodput";
+std::string describe(const TimeBreakdown& breakdown, int64_t runs, Seconds unsaved) {
+  const auto share = [&](Seconds part) { return percent(part, breakdown.total()); };
+  const std::string all = fmt::format("{} in {} run{}", duration_text(breakdown.total()), runs, runs == 1 ? "" : "s");
+  if (breakdown.total() < kShortestAccount) return all + ", too short to tell its goodput";
   const std::string lost =
       unsaved > Seconds{0} ? fmt::format("{:.1f} % in no checkpoint, ", share(unsaved)) : std::string();
   return fmt::format(
       "{}: {:.1f} % goodput, {}{:.1f} % redone, {:.1f} % saving, {:.1f} % restoring, {:.1f} % initialising, {:.1f} % "
       "stopped",
-      all, share(ledger.training - unsaved), lost, share(ledger.redone), share(ledger.saving), share(ledger.restoring),
-      share(ledger.initialising), share(ledger.stopped));
+      all, share(breakdown.training - unsaved), lost, share(breakdown.redone), share(breakdown.saving),
+      share(breakdown.restoring), share(breakdown.initialising), share(breakdown.stopped));
 }
 
 }  // namespace longhaul

@@ -1,4 +1,4 @@
-#include "longhaul/train/saving/saves_so_far.h"
+#include "longhaul/train/saving/save_history.h"
 
 #include <utility>
 
@@ -6,24 +6,24 @@
 
 namespace longhaul {
 
-SavesSoFar::UnderWay::UnderWay(SavesSoFar& saves) : saves_(saves) {
+SaveHistory::UnderWay::UnderWay(SaveHistory& saves) : saves_(saves) {
   MutexLock lock(saves_.mutex_);
   ++saves_.under_way_;
 }
 
-SavesSoFar::UnderWay::~UnderWay() {
+SaveHistory::UnderWay::~UnderWay() {
   MutexLock lock(saves_.mutex_);
   if (--saves_.under_way_ == 0) saves_.idle_.notify_all();
 }
 
-bool SavesSoFar::wait_until_idle(Seconds timeout) const {
+bool SaveHistory::wait_until_idle(Seconds timeout) const {
   MutexLock lock(mutex_);
   const Seconds deadline = clock_.now() + timeout;
   while (under_way_ > 0 && clock_.now() < deadline) clock_.wait_for(idle_, mutex_, deadline - clock_.now());
   return under_way_ == 0;
 }
 
-void SavesSoFar::note_restored(const std::string& prefix, double committed_at) {
+void SaveHistory::note_restored(const std::string& prefix, double committed_at) {
   MutexLock lock(mutex_);
   last_ = prefix;
   committed_at_ = committed_at;
@@ -31,7 +31,7 @@ void SavesSoFar::note_restored(const std::string& prefix, double committed_at) {
   note_step(split_step(prefix).step);
 }
 
-void SavesSoFar::note_saved(SaveReport report, bool is_listed, double committed_at) {
+void SaveHistory::note_saved(SaveReport report, bool is_listed, double committed_at) {
   MutexLock lock(mutex_);
   last_ = report.prefix;
   committed_at_ = committed_at;
@@ -41,39 +41,39 @@ void SavesSoFar::note_saved(SaveReport report, bool is_listed, double committed_
   last_report_ = std::move(report);
 }
 
-void SavesSoFar::forget() {
+void SaveHistory::forget() {
   MutexLock lock(mutex_);
   last_.clear();
   is_as_restored_ = step_has_moved_ = false;
   first_step_.reset();
 }
 
-void SavesSoFar::note_step(std::optional<int64_t> step) {
+void SaveHistory::note_step(std::optional<int64_t> step) {
   if (!first_step_) first_step_ = step;
   if (step != first_step_) step_has_moved_ = true;
 }
 
-bool SavesSoFar::is_first_step(int64_t step) const {
+bool SaveHistory::is_first_step(int64_t step) const {
   MutexLock lock(mutex_);
   return step == first_step_ && !step_has_moved_ && !has_warned_;
 }
 
-void SavesSoFar::has_warned() {
+void SaveHistory::has_warned() {
   MutexLock lock(mutex_);
   has_warned_ = true;
 }
 
-bool SavesSoFar::is_first_replacement() {
+bool SaveHistory::is_first_replacement() {
   MutexLock lock(mutex_);
   return !std::exchange(was_replaced_, true);
 }
 
-double SavesSoFar::committed_at() const {
+double SaveHistory::committed_at() const {
   MutexLock lock(mutex_);
   return committed_at_;
 }
 
-std::shared_ptr<const SavedCallback> SavesSoFar::on_saved(SavedCallback callback) {
+std::shared_ptr<const SavedCallback> SaveHistory::on_saved(SavedCallback callback) {
   auto kept = std::make_shared<const SavedCallback>(std::move(callback));
   MutexLock lock(mutex_);
   std::erase_if(callbacks_, [](const auto& other) { return other.expired(); });
@@ -81,7 +81,7 @@ std::shared_ptr<const SavedCallback> SavesSoFar::on_saved(SavedCallback callback
   return kept;
 }
 
-void SavesSoFar::tell(const std::string& prefix) const {
+void SaveHistory::tell(const std::string& prefix) const {
   std::vector<std::weak_ptr<const SavedCallback>> callbacks;
   {
     MutexLock lock(mutex_);
@@ -92,22 +92,22 @@ void SavesSoFar::tell(const std::string& prefix) const {
   }
 }
 
-std::string SavesSoFar::last() const {
+std::string SaveHistory::last() const {
   MutexLock lock(mutex_);
   return last_;
 }
 
-bool SavesSoFar::last_is_listed() const {
+bool SaveHistory::last_is_listed() const {
   MutexLock lock(mutex_);
   return last_is_listed_;
 }
 
-std::optional<SaveReport> SavesSoFar::last_report() const {
+std::optional<SaveReport> SaveHistory::last_report() const {
   MutexLock lock(mutex_);
   return last_report_;
 }
 
-bool SavesSoFar::is_as_restored() const {
+bool SaveHistory::is_as_restored() const {
   MutexLock lock(mutex_);
   return is_as_restored_;
 }

@@ -11,7 +11,7 @@ namespace longhaul {
 // A value that lives in the program, and how a graph gets at it. The functions are called on any thread that runs the
 // session, one call at a time for a run but several runs at once, and `read` also at the moment of a snapshot: they
 // must be short, and must not run the session.
-struct ProgramValue {
+struct ExternalValue {
   DType dtype = kFloat;
   Shape shape;  // what is known of it
   // Where `shape` leaves it open, the shape that the value is going to have: for the size of checkpoints
@@ -36,20 +36,20 @@ namespace ops {
 // operation that adds to it or trains it is an InvalidArgumentError when it runs.
 //
 //   int64_t epoch = 0;
-//   ops::program_variable(root, "epoch", {.dtype = kInt64,
+//   ops::external_variable(root, "epoch", {.dtype = kInt64,
 //                                         .read = [&] { return Tensor::scalar(epoch); },
 //                                         .assign = [&](const Tensor& value) { epoch = value.item<int64_t>(); }});
 //
 // All sessions of the graph share the value; each of them has to initialise or to restore the variable before it reads
 // it. A snapshot has the program's values and the variables of one moment where the program changes its values only
 // inside of operations that write variables. AlreadyExistsError: the name is taken in this scope.
-Variable program_variable(const Scope& scope, std::string_view name, ProgramValue value, bool trainable = false);
+Variable external_variable(const Scope& scope, std::string_view name, ExternalValue value, bool trainable = false);
 
 // A value of the program that savers save with the variables (those without a var_list), and that a checkpoint may
 // lack: `assign` is then called with a tensor of shape [0]. In checkpoints it is called `key`; left out: by its name in
 // the graph. It is in no collection of variables, and needs no initializer. A restore calls `check` before it changes
 // anything, with what the checkpoint has; it throws if that cannot be restored.
-void optional_program_value(const Scope& scope, std::string_view name, ProgramValue value, std::string key = "",
+void optional_program_value(const Scope& scope, std::string_view name, ExternalValue value, std::string key = "",
                             std::function<void(const Tensor&)> check = nullptr);
 
 // A training step that is a function of the program. It is called with the global step before it and with the values of

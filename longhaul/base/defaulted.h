@@ -17,14 +17,14 @@ inline constexpr None kNone{};
 // One of "leave it to the library" (kUseDefault), "switched off" (kNone) and "this one" (a T). The original system
 // tells these three apart for most of the Supervisor's parameters: USE_DEFAULT, None and a value.
 template <typename T>
-class Setting {
+class Defaulted {
  public:
-  Setting(UseDefault = kUseDefault) {}
-  Setting(None) : value_(kNone) {}
-  Setting(T value) : value_(std::move(value)) {}
+  Defaulted(UseDefault = kUseDefault) {}
+  Defaulted(None) : value_(kNone) {}
+  Defaulted(T value) : value_(std::move(value)) {}
   template <typename U>
-    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::decay_t<U>, Setting>)
-  Setting(U&& value) : value_(T(std::forward<U>(value))) {}
+    requires(std::is_convertible_v<U, T> && !std::is_same_v<std::decay_t<U>, Defaulted>)
+  Defaulted(U&& value) : value_(T(std::forward<U>(value))) {}
 
   bool is_default() const { return std::holds_alternative<UseDefault>(value_); }
   bool is_none() const { return std::holds_alternative<None>(value_); }

@@ -1,4 +1,4 @@
-#include "longhaul/ops/program_variable.h"
+#include "longhaul/ops/external_variable.h"
 
 #include "longhaul/ops/saveable.h"
 #include "longhaul/ops/variable_name.h"
@@ -7,7 +7,7 @@ namespace longhaul::ops {
 namespace {
 
 // Called with nothing it reads, with a value it assigns.
-std::shared_ptr<HostFunction> access_to(const ProgramValue& value) {
+std::shared_ptr<HostFunction> access_to(const ExternalValue& value) {
   return std::make_shared<HostFunction>(
       [read = value.read, assign = value.assign](const std::vector<Tensor>& assigned) -> std::vector<Tensor> {
         if (assigned.empty()) return {read()};
@@ -24,7 +24,7 @@ std::string new_variable_name(const Scope& scope, std::string_view name) {
   throw AlreadyExistsError("variable " + full + " already exists in this graph; give it another name or its own scope");
 }
 
-Variable program_variable(const Scope& scope, std::string_view name, ProgramValue value, bool trainable) {
+Variable external_variable(const Scope& scope, std::string_view name, ExternalValue value, bool trainable) {
   const std::string full_name = new_variable_name(scope, name);
   const Scope root = scope.outermost(), inner = root.within(full_name);
   VariableInfo info;
@@ -42,7 +42,7 @@ Variable program_variable(const Scope& scope, std::string_view name, ProgramValu
   return Variable(std::move(info));
 }
 
-void optional_program_value(const Scope& scope, std::string_view name, ProgramValue value, std::string key,
+void optional_program_value(const Scope& scope, std::string_view name, ExternalValue value, std::string key,
                             std::function<void(const Tensor&)> check) {
   const std::string full_name = new_variable_name(scope, name);
   Attrs attrs = {{"dtype", value.dtype},
