@@ -1,4 +1,5 @@
-# cmake --install: the layers, their public headers, a package for find_package(longhaul) and a file for pkg-config.
+# cmake --install: the layers, the public headers with what they include, a package for find_package(longhaul) and a file
+# for pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -10,10 +11,12 @@ list(TRANSFORM layers PREPEND longhaul_ OUTPUT_VARIABLE targets)
 install(TARGETS longhaul_torch EXPORT longhaulTargets)
 install(TARGETS ${targets} EXPORT longhaulTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(DIRECTORY longhaul DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "*_internal.h" EXCLUDE PATTERN "*_test.h" EXCLUDE PATTERN "*_fixture.h" EXCLUDE)
-get_target_property(generated longhaul_proto LONGHAUL_GENERATED_HEADERS)
-install(FILES ${generated} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/longhaul/proto)
+# Which headers are included is found out when they are installed: the configuration may be older than an #include.
+install(CODE "
+include(\"${PROJECT_SOURCE_DIR}/cmake/LonghaulHeaders.cmake\")
+set(include_directory \"${CMAKE_INSTALL_INCLUDEDIR}\")
+cmake_path(ABSOLUTE_PATH include_directory BASE_DIRECTORY \"\${CMAKE_INSTALL_PREFIX}\")
+longhaul_install_headers(\"${PROJECT_SOURCE_DIR}\" \"${PROJECT_BINARY_DIR}\" \"\${include_directory}\")")
 
 set(package_directory ${CMAKE_INSTALL_LIBDIR}/cmake/longhaul)
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/longhaulConfig.cmake.in

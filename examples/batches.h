@@ -4,8 +4,7 @@
 #include <span>
 
 #include "examples/idx_dataset.h"
-#include "longhaul/data/batch_order.h"
-#include "longhaul/data/dataset.h"
+#include "longhaul/data.h"
 
 namespace longhaul::examples {
 

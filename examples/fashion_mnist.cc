@@ -12,7 +12,6 @@
 #include "examples/progress.h"
 #include "examples/say.h"
 #include "examples/training_options.h"
-#include "longhaul/base/log.h"
 #include "longhaul/longhaul.h"
 
 namespace lh = longhaul;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io.h"
 
 namespace longhaul::examples {
 

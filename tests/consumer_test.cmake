@@ -1,16 +1,32 @@
 # cmake -D BUILD=<build directory of longhaul> -D WORK=<scratch directory> -P consumer_test.cmake: installs the library to a
 # fresh prefix, then configures, builds and runs the programs in tests/consumer against it; one of them by pkg-config, too.
+# Before that each public header is compiled (consumer/headers), and installed is what these have read, and nothing else.
 include(${CMAKE_CURRENT_LIST_DIR}/run_step.cmake)
 include(${CMAKE_CURRENT_LIST_DIR}/developers_options.cmake)
 
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 run_step(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
-file(GLOB_RECURSE installed RELATIVE ${WORK}/prefix ${WORK}/prefix/include/*)
-list(FILTER installed INCLUDE REGEX "_(internal|test|fixture)\\.h$")
-if(installed)
-  message(FATAL_ERROR "not for the public, but installed: ${installed}")
+
+file(GLOB_RECURSE installed RELATIVE ${WORK}/prefix/include ${WORK}/prefix/include/*)
+set(internal ${installed})
+list(FILTER internal INCLUDE REGEX "_(internal|test|fixture)\\.h$|^longhaul/runtime/(direct_session|plan/plan)\\.h$")
+if(internal)
+  message(FATAL_ERROR "not for the public, but installed: ${internal}")
 endif()
+run_step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer/headers -B ${WORK}/headers -G Ninja
+         -DCMAKE_PREFIX_PATH=${WORK}/prefix -DLONGHAUL_SOURCE=${CMAKE_CURRENT_LIST_DIR}/..)
+run_step(${CMAKE_COMMAND} --build ${WORK}/headers)
+find_program(ninja NAMES ninja ninja-build REQUIRED)
+execute_process(COMMAND ${ninja} -C ${WORK}/headers -t deps OUTPUT_VARIABLE read COMMAND_ERROR_IS_FATAL ANY)
+string(REGEX MATCHALL "/prefix/include/longhaul/[^ \n]+" read "${read}")
+list(TRANSFORM read REPLACE "^/prefix/include/" "")
+set(unread ${installed})
+list(REMOVE_ITEM unread ${read})
+if(NOT read OR unread)
+  message(FATAL_ERROR "installed, but no public header (cmake/public_headers.txt) includes it: ${unread}")
+endif()
+
 run_step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer -B ${WORK}/build -G Ninja
          -DCMAKE_PREFIX_PATH=${WORK}/prefix)
 refuse_developers_options(${WORK}/build)

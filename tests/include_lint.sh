@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# include_lint.sh SOURCE_DIR: each public header reaches, through its own includes and those of our headers that it includes,
+# include_lint.sh SOURCE_DIR: each header reaches, through its own includes and those of our headers that it includes,
 # a header of the standard library for every name of it that it uses.
 #
-# The build compiles each public header alone (headers.cmake), with the system's headers precompiled, which makes it seven
+# The build compiles each header alone (headers.cmake), with the system's headers precompiled, which makes it seven
 # times shorter; what only the precompiled header would have brought along is found here. A name that the table does not know
 # is a failure: put it there.
 set -euo pipefail

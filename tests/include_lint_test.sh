@@ -35,4 +35,4 @@ rejects "an integer type without any header" "int64_t is used without #include <
 header a 'const char* text = "std::string";'
 accepts "a name in a literal"
 header a_internal 'std::string x;'
-accepts "what is no public header"
+accepts "the headers of tests"

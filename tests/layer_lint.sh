@@ -5,13 +5,16 @@
 # one (longhaul/train/saving) includes itself and what its arrows name, and with a layer its rooms; what stands in the folder
 # of a layer with rooms itself is tests and fixtures.
 #
+# What stands directly in longhaul/ is for users, and above all layers. Each header there has a component
+# (cmake/public_headers.txt), a layer, and includes what this and its rooms may use: who links that alone may include it.
+#
 # Tests may include any layer that is free of libtorch and gRPC as well. libtorch's headers belong to longhaul/runtime,
-# longhaul/binding and longhaul/torch.h, gRPC's to longhaul/cluster. What stands directly in longhaul/ is above all layers.
+# longhaul/binding and longhaul/torch.h, gRPC's to longhaul/cluster.
 set -euo pipefail
 cd "$1"
 
 find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
-  xargs awk -v arrows_file=cmake/LonghaulLayer.cmake '
+  xargs awk -v arrows_file=cmake/LonghaulLayer.cmake -v public_file=cmake/public_headers.txt '
     BEGIN {
       while ((getline line < arrows_file) > 0) {
         if (line !~ /^set\(LONGHAUL_ARROWS_/) continue
@@ -26,6 +29,10 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
         }
         known[words[1]] = 1
         if (words[1] ~ /\//) known[layer_of(words[1])] = has_rooms[layer_of(words[1])] = 1
+      }
+      while ((getline line < public_file) > 0) {
+        split(line, words, " ")
+        if (words[1] ~ /^longhaul\//) component_of[words[1]] = words[2]
       }
     }
     function complain(what) {
@@ -45,6 +52,12 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
     function may_use(place, other) {
       return place == other || (place, other) in arrow || (place, layer_of(other)) in arrow
     }
+    # Whether a public header of this component may include a file of that place; longhaul is all of them.
+    function component_may_use(component, other,    room) {
+      if (component == "longhaul" || may_use(component, other)) return 1
+      for (room in known) if (layer_of(room) == component && may_use(room, other)) return 1
+      return 0
+    }
     function on_libtorch(layer) {
       return layer == "runtime" || layer == "binding"
     }
@@ -52,6 +65,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
       layer = place_of(FILENAME)
       is_test = FILENAME ~ /_(test|fixture)\.(h|cc)$/
       if (layer != "" && !(layer in known)) complain("layer " layer " has no arrows in " arrows_file)
+      if (layer == "" && !(FILENAME in component_of)) complain("stands in no layer, and is not in " public_file)
       if (layer in has_rooms && !is_test) complain("layer " layer " has rooms: this stands in none that has arrows in " arrows_file)
     }
     /^[ \t]*#[ \t]*include[ \t]*["<]/ {
@@ -60,7 +74,13 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
       sub(/[">].*/, "", path)
       if (path ~ /^longhaul\//) {
         other = place_of(path)
-        if (layer == "" || may_use(layer, other)) next
+        if (layer == "") {
+          if (other == "") other = component_of[path]
+          if (component_may_use(component_of[FILENAME], other)) next
+          complain("component " component_of[FILENAME] " must not include " path)
+          next
+        }
+        if (may_use(layer, other)) next
         if (is_test && other != "" && !on_libtorch(other) && other != "cluster") next
         if (is_test && on_libtorch(layer) && other == "") next
         complain("layer " layer " must not include " path)

@@ -1,4 +1,4 @@
-// The system's headers that public headers include, precompiled for their compilation one by one (headers.cmake): none
+// The system's headers that ours include, precompiled for their compilation one by one (headers.cmake): none
 // of ours. What these would hide in a header, include_lint.sh finds.
 #pragma once
 

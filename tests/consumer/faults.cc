@@ -1,8 +1,8 @@
 // Runs its own writing of a file on a disk that is full, as planned.
 #include <iostream>
 
-#include "longhaul/base/error.h"
-#include "longhaul/testing/planned_faults.h"
+#include "longhaul/base.h"
+#include "longhaul/testing.h"
 
 namespace lh = longhaul;
 

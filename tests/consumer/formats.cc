@@ -1,11 +1,10 @@
 // Uses the formats alone, without libtorch: writes a tensor's text and a message as records and reads them back.
 #include <iostream>
 
-#include "longhaul/base/log.h"
-#include "longhaul/io/file.h"
-#include "longhaul/io/record.h"
+#include "longhaul/base.h"
+#include "longhaul/io.h"
 #include "longhaul/proto/tensor_shape.pb.h"
-#include "longhaul/tensor/tensor.h"
+#include "longhaul/tensor.h"
 
 namespace lh = longhaul;
 

@@ -6,7 +6,6 @@
 #include <dlfcn.h>
 #include <longhaul/longhaul.h>
 #include <longhaul/torch.h>
-#include <longhaul/train/saved_state/environment_record.h>
 
 #include <filesystem>
 #include <iostream>

@@ -1,5 +1,4 @@
 // Uses the whole library: trains under a Supervisor for a few steps, twice, and looks at what is on the disk.
-#include <longhaul/checkpoint/bundle/bundle_reader.h>
 #include <longhaul/longhaul.h>
 #include <longhaul/torch.h>
 

@@ -2,17 +2,11 @@
 // that each piece of C++ in the page's tables is here, word for word. A function for each table.
 
 #include <fmt/format.h>
-#include <longhaul/checkpoint/files/latest_checkpoint.h>
-#include <longhaul/events/event_reader.h>
-#include <longhaul/events/file_writer_cache.h>
-#include <longhaul/graph/graph_files.h>
-#include <longhaul/graph/import_graph_def.h>
-#include <longhaul/io/record.h>
 #include <longhaul/longhaul.h>
 #include <longhaul/proto/config.pb.h>
 #include <longhaul/proto/example.pb.h>
 #include <longhaul/proto/graph.pb.h>
-#include <longhaul/testing/temporary_directory.h>
+#include <longhaul/testing.h>
 #include <longhaul/torch.h>
 #include <torch/nn/modules/loss.h>
 #include <torch/nn/modules/rnn.h>

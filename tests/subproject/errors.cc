@@ -1,4 +1,4 @@
-#include <longhaul/base/error.h>
+#include <longhaul/base.h>
 
 #include <iostream>
 

@@ -6,10 +6,12 @@
 
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
-#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/saving/saver.h"
 
 namespace longhaul {
+
+class RunJournal;
 
 // A place that checkpoints of one training are saved to.
 struct SaveTarget {

@@ -6,6 +6,7 @@
 #include "longhaul/ops/input/queue_ops.h"
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/input/queue_runner.h"
+#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
 #include "longhaul/train/monitored/monitored_training_session.h"

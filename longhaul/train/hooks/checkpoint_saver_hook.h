@@ -18,6 +18,7 @@
 namespace longhaul {
 
 class Preemption;
+class RunJournal;
 class Scaffold;
 
 // Is told of the checkpoints that a CheckpointSaverHook takes, before and after each attempt: also of those of a step

@@ -11,6 +11,7 @@
 #include "longhaul/io/file.h"
 #include "longhaul/train/journal/crash_record.h"
 #include "longhaul/train/journal/run_history.h"
+#include "longhaul/train/journal/save_interval.h"
 
 namespace longhaul {
 
@@ -18,11 +19,6 @@ struct RunJournalOptions {
   bool skip_crashing_checkpoints = true;
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
-};
-
-// What a save cost: RunEvent.
-struct SaveCosts {
-  Seconds stalled{0}, lasted{0}, cost{0};
 };
 
 // Of the events, in percent; how far apart the marks of who drives a journal are.

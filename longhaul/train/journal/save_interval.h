@@ -16,6 +16,11 @@ inline constexpr AutoInterval kAuto{};
 inline constexpr Seconds kShortestAutoInterval{30}, kLongestAutoInterval{3600};
 inline constexpr Seconds kMostCostOfFewSaves{36};  // what an hour between saves is for, by choose_save_interval()
 
+// What a save cost: RunEvent (run_history.h) says what the three are.
+struct SaveCosts {
+  Seconds stalled{0}, lasted{0}, cost{0};
+};
+
 // How often checkpoints are taken: so many seconds apart, or as it loses the least time (kAuto), which
 // choose_save_interval() tells.
 class SaveInterval {

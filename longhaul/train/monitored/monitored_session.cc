@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/log.h"
+#include "longhaul/train/coordination/chief_lock.h"
 #include "longhaul/train/coordination/lost_session.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/hooks/hook_call.h"
+#include "longhaul/train/monitored/coordinated_session.h"
 #include "longhaul/train/signals/preemption.h"
 
 namespace longhaul {

@@ -11,14 +11,18 @@
 #include <type_traits>
 #include <vector>
 
-#include "longhaul/train/coordination/chief_lock.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/train/coordination/coordinator.h"
 #include "longhaul/train/coordination/restarts.h"
+#include "longhaul/train/hooks/session_run_hook.h"
 #include "longhaul/train/monitored/step_context.h"
 #include "longhaul/train/sessions/session_creator.h"
 #include "longhaul/train/signals/write_signals.h"
 
 namespace longhaul {
 
+class ChiefLock;
+class CoordinatedSession;
 class MonitoredCallable;
 class Preemption;
 

@@ -1,6 +1,12 @@
 #include "longhaul/train/monitored/step_context.h"
 
+#include "longhaul/train/monitored/coordinated_session.h"
+
 namespace longhaul {
+
+Session& StepContext::session() const {
+  return session_.session();
+}
 
 Tensor StepContext::run_with_hooks(const Fetch& fetch, const Feeds& feeds, const RunOptions& options,
                                    proto::RunMetadata* metadata) const {

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <stdexcept>
+#include <vector>
 
-#include "longhaul/train/monitored/coordinated_session.h"
+#include "longhaul/train/hooks/session_run_hook.h"
 
 namespace longhaul {
+
+class CoordinatedSession;
 
 // Ends the training as a stop does, from within its loop: no error to MonitoredSession::monitor().
 class StopIteration : public std::runtime_error {
@@ -18,7 +21,7 @@ class StepContext {
   explicit StepContext(CoordinatedSession& session) : session_(session) {}
 
   // The session itself: hooks take no part in its runs.
-  Session& session() const { return session_.session(); }
+  Session& session() const;
 
   // As MonitoredSession::run(), but a lost session is not replaced here: the step function is called again.
   Tensor run_with_hooks(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},

@@ -2,6 +2,7 @@
 
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/io/canonical_directory.h"
+#include "longhaul/train/journal/run_journal.h"
 
 namespace longhaul {
 namespace {

@@ -3,10 +3,11 @@
 #include <memory>
 #include <string>
 
-#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/sessions/scaffold.h"
 
 namespace longhaul {
+
+class RunJournal;
 
 // Makes sessions whose model is ready, one after the other.
 class SessionCreator {

@@ -11,6 +11,8 @@
 #include "longhaul/train/recovery/fall_back.h"
 #include "longhaul/train/recovery/recovered_list.h"
 #include "longhaul/train/recovery/recovery_search.h"
+#include "longhaul/train/sessions/missing_variables.h"
+#include "longhaul/train/sessions/readiness.h"
 
 namespace longhaul {
 namespace {

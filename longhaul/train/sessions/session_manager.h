@@ -8,12 +8,13 @@
 
 #include "longhaul/session/session.h"
 #include "longhaul/train/coordination/coordinator.h"
-#include "longhaul/train/recovery/fall_back.h"
 #include "longhaul/train/saving/saver.h"
-#include "longhaul/train/sessions/missing_variables.h"
-#include "longhaul/train/sessions/readiness.h"
 
 namespace longhaul {
+
+struct FallBackOptions;
+struct Readiness;
+struct ReadinessOps;
 
 using InitFn = std::function<void(Session&)>;
 

@@ -9,11 +9,15 @@
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
+#include "longhaul/train/coordination/chief_lock.h"
+#include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/journal_service.h"
 #include "longhaul/train/supervisor/supervisor_services.h"
+#include "longhaul/train/supervisor/weight_digest_service.h"
 
 namespace longhaul {
 namespace {

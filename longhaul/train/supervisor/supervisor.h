@@ -8,18 +8,19 @@
 #include <vector>
 
 #include "longhaul/train/checkpointing/unsaved_steps.h"
-#include "longhaul/train/coordination/chief_lock.h"
 #include "longhaul/train/coordination/looper_thread.h"
-#include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/input/queue_runner.h"
-#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/sessions/graph_defaults.h"
 #include "longhaul/train/signals/write_signals.h"
 #include "longhaul/train/supervisor/supervisor_options.h"
 #include "longhaul/train/supervisor/supervisor_services.h"
-#include "longhaul/train/supervisor/weight_digest_service.h"
 
 namespace longhaul {
+
+class ChiefLock;
+class RunJournal;
+class Teardown;
+class WeightDigestService;
 
 struct ManagedSessionOptions {
   std::string master;  // "": this process

@@ -4,9 +4,12 @@
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/graph_files.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/train/coordination/chief_lock.h"
+#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/supervisor.h"
+#include "longhaul/train/supervisor/weight_digest_service.h"
 
 namespace longhaul {
 

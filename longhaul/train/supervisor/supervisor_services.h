@@ -14,6 +14,8 @@
 
 namespace longhaul {
 
+class RunJournal;
+
 // What the services of one session share. Each holds it, so a service that outlives a grace period finds everything in
 // place.
 struct ServiceContext {

@@ -1,6 +1,6 @@
 #pragma once
 
-// All hooks that a MonitoredSession can be given.
+// SessionRunHook, from which a program's own hooks are derived, and all the hooks that there are.
 
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/feed_fn_hook.h"
@@ -9,6 +9,8 @@
 #include "longhaul/train/hooks/logging_tensor_hook.h"
 #include "longhaul/train/hooks/nan_tensor_hook.h"
 #include "longhaul/train/hooks/profiler_hook.h"
+#include "longhaul/train/hooks/second_or_step_timer.h"
+#include "longhaul/train/hooks/session_run_hook.h"
 #include "longhaul/train/hooks/step_counter_hook.h"
 #include "longhaul/train/hooks/stop_at_step_hook.h"
 #include "longhaul/train/hooks/summary_saver_hook.h"

@@ -1,0 +1,12 @@
+#pragma once
+
+// Threads that stop together: Coordinator and LooperThread; signals and preemptions that stop them; how lost sessions
+// are replaced; and the errors of a directory that another process has.
+
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/train/coordination/coordinator.h"
+#include "longhaul/train/coordination/looper_thread.h"
+#include "longhaul/train/coordination/restarts.h"
+#include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/signals/stop_signals.h"
+#include "longhaul/train/signals/used_signals.h"

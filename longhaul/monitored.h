@@ -1,0 +1,9 @@
+#pragma once
+
+// MonitoredTrainingSession, MonitoredSession, and what they are made of: scaffolds, session creators, SessionManager.
+
+#include "longhaul/train/monitored/monitored_session.h"
+#include "longhaul/train/monitored/monitored_training_session.h"
+#include "longhaul/train/sessions/scaffold.h"
+#include "longhaul/train/sessions/session_creator.h"
+#include "longhaul/train/sessions/session_manager.h"

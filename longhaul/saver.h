@@ -1,0 +1,11 @@
+#pragma once
+
+// What saves the variables of a session and restores them: Saver and CheckpointManager, meta graphs, warm starts, a
+// mirror of the checkpoints, and what is recorded with each of them.
+
+#include "longhaul/train/checkpointing/checkpoint_mirror.h"
+#include "longhaul/train/saved_state/environment_record.h"
+#include "longhaul/train/saving/checkpoint_manager.h"
+#include "longhaul/train/saving/meta_graph.h"
+#include "longhaul/train/saving/saver.h"
+#include "longhaul/train/saving/warm_start.h"

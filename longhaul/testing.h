@@ -1,0 +1,13 @@
+#pragma once
+
+// For tests of programs: a clock that they move, files under planned faults, files whose power is cut, a session that
+// needs no libtorch, temporary directories. No framework of tests is needed.
+
+#include "longhaul/testing/fake_clock.h"
+#include "longhaul/testing/fault_plan.h"
+#include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/memory_file_system.h"
+#include "longhaul/testing/planned_faults.h"
+#include "longhaul/testing/power_cut_file_system.h"
+#include "longhaul/testing/scripted_session.h"
+#include "longhaul/testing/temporary_directory.h"

@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# headers.sh ROOT: the table of docs/headers.md and cmake/public_headers.txt have the same headers with the same
+# components, 40 at most, and what the pages and the programs for users include of ours is among them.
+set -euo pipefail
+export LC_ALL=C
+cd "$1"
+page=docs/headers.md list=cmake/public_headers.txt
+status=0
+
+listed=$(grep '^longhaul/' $list | sort)
+in_page=$(sed -nE 's/^\| `<([^>]+)>` \| `([a-z]+)` \| .*/\1 \2/p' $page | sort)
+if ! differences=$(diff <(echo "$listed") <(echo "$in_page")); then
+  echo "$list (<) and the table of $page (>) are not the same:"
+  echo "$differences"
+  status=1
+fi
+if [ "$(wc -l <<<"$listed")" -gt 40 ]; then
+  echo "$list: more than 40 headers"
+  status=1
+fi
+while read -r header _; do
+  if [ ! -e "${header/%.pb.h/.proto}" ]; then
+    echo "$list: $header is not there"
+    status=1
+  fi
+done <<<"$listed"
+
+# Pages name headers in <>; programs include them in <> or "".
+public=$(cut -d' ' -f1 <<<"$listed")
+while IFS=: read -r file line text; do
+  header=$(grep -oE 'longhaul/[a-z0-9_/.]+\.h' <<<"$text")
+  if ! grep -qxF -- "$header" <<<"$public"; then
+    echo "$file:$line: $header is no public header ($list)"
+    status=1
+  fi
+done < <(
+  grep -rnoE '<longhaul/[a-z0-9_/.]+\.h>' README.md docs --include='*.md'
+  grep -rnoE '#include [<"]longhaul/[a-z0-9_/.]+\.h[>"]' examples tests/consumer tests/subproject tests/docs \
+    --include='*.h' --include='*.cc' --exclude='*_test.*'
+)
+exit $status
