@@ -55,7 +55,7 @@ class Model {
 
   // From now on, and touched.
   void keep_buffers() {
-    snapshots_ = session_->snapshots();
+    snapshots_ = snapshots_of(*session_);
     snapshots_->prepare([] { return false; });
   }
 

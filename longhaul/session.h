@@ -1,9 +1,12 @@
 #pragma once
 
-// Sessions, which run graphs: runs, callables, fetches into structs, snapshots of the variables, and what results
-// depend on beside the graph. longhaul.h brings along what makes sessions in this process.
+// Sessions, which run graphs: runs, callables, fetches into structs; snapshots of the variables and the other
+// capabilities of a session; and the environment that results depend on, apart from the graph. Sessions in this process
+// come with longhaul.h.
 
 #include "longhaul/session/environment.h"
 #include "longhaul/session/fetch_into.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
+#include "longhaul/session/step_fetch.h"
+#include "longhaul/session/step_watch.h"

@@ -106,7 +106,8 @@ TEST(TorchTraining, TheLossIsThatOfTheStepInTheSameRun) {
   EXPECT_EQ(train()[1].item<float>(), 1.5f);
   EXPECT_FALSE(is_side_effect_free({summary})) << "it would make a step";
   std::vector<Tensor> values;
-  session.request_step_fetch({{summary}, [&](std::vector<Tensor> fetched, std::exception_ptr) { values = fetched; }});
+  session.capabilities().step_fetching->request_step_fetch(
+      {{summary}, [&](std::vector<Tensor> fetched, std::exception_ptr) { values = fetched; }});
   session.run(training.train_op);
   EXPECT_EQ(values.size(), 1u);
   EXPECT_EQ(calls, 4);

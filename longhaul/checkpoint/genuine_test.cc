@@ -1,5 +1,6 @@
 #include "longhaul/checkpoint/genuine_test.h"
 
+#include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/table/wire.h"
 #include "longhaul/io/crc32c.h"
@@ -51,16 +52,16 @@ GenuineBundle empty_bundle() {
 std::string table_with_block(const std::string& contents, char type) {
   std::string file = with_trailer(contents, type);
   std::string handle;
-  wire::append_varint(handle, 0);
-  wire::append_varint(handle, contents.size());
+  append_varint(handle, 0);
+  append_varint(handle, contents.size());
   std::string index("\0\1", 2);
-  wire::append_varint(index, handle.size());
+  append_varint(index, handle.size());
   index += "z" + handle;
   wire::append(index, uint32_t{0});
   wire::append(index, uint32_t{1});
   std::string footer(2, '\0');
-  wire::append_varint(footer, file.size());
-  wire::append_varint(footer, index.size());
+  append_varint(footer, file.size());
+  append_varint(footer, index.size());
   footer.resize(40);
   wire::append(footer, uint64_t{0xdb4775248b80fb57});
   return file + with_trailer(index, 0) + footer;

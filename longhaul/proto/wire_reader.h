@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "longhaul/base/varint.h"
+
 namespace longhaul {
 
 // Takes the fields of a protocol buffer off the front of its bytes, without building the message. Each take_* returns
@@ -25,14 +27,7 @@ class WireReader {
     return true;
   }
 
-  bool take_varint(uint64_t& value) {
-    if (!rest_.empty() && static_cast<unsigned char>(rest_[0]) < 0x80) {
-      value = static_cast<unsigned char>(rest_[0]);
-      rest_.remove_prefix(1);
-      return true;
-    }
-    return take_long_varint(value);
-  }
+  bool take_varint(uint64_t& value) { return longhaul::take_varint(rest_, value); }
 
   bool take_bytes(std::string_view& bytes) {
     uint64_t size;
@@ -64,21 +59,6 @@ class WireReader {
   }
 
  private:
-  bool take_long_varint(uint64_t& value) {
-    uint64_t result = 0;
-    for (size_t i = 0; i < rest_.size() && i < 10; ++i) {
-      const uint64_t byte = static_cast<unsigned char>(rest_[i]);
-      if (i == 9 && byte > 1) return false;
-      result |= (byte & 0x7f) << (7 * i);
-      if (byte < 0x80) {
-        value = result;
-        rest_.remove_prefix(i + 1);
-        return true;
-      }
-    }
-    return false;
-  }
-
   std::string_view rest_;
 };
 

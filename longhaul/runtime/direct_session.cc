@@ -8,6 +8,7 @@
 #include "longhaul/base/clock.h"
 #include "longhaul/base/log.h"
 #include "longhaul/runtime/memory/freed_memory.h"
+#include "longhaul/runtime/plan/plan_builder.h"
 #include "longhaul/session/needed_operations.h"
 #include "longhaul/session/step_trace.h"
 
@@ -59,13 +60,13 @@ class DirectSession::Running {
 };
 
 // A compiled request. When summaries are due and this is a training step, it is run as a plan that computes both.
-class DirectRun : public CompiledRun {
+class DirectSession::DirectRun : public CompiledRun {
  public:
-  DirectRun(std::shared_ptr<DirectSession::State> state, const Session::Request& request)
+  DirectRun(std::shared_ptr<State> state, const Session::Request& request)
       : state_(std::move(state)),
         count_(state_->next_count.fetch_add(1) % state_->run_counts.size()),
         request_(request),
-        plan_(request, *state_->resources) {}
+        plan_(PlanBuilder(request, *state_->resources).build(), *state_->resources) {}
 
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
     call_within(feeds, state_->default_timeout, results, /*trace=*/nullptr);
@@ -73,7 +74,7 @@ class DirectRun : public CompiledRun {
 
   void call_within(std::span<const Tensor* const> feeds, Seconds timeout, std::vector<Tensor>* results,
                    StepTrace* trace) {
-    const DirectSession::Running running(*state_, count_);
+    const Running running(*state_, count_);
     const Seconds deadline = timeout.count() > 0 ? Clock::real().now() + timeout : Seconds{0};
     if (!plan_.writes_variables()) return plan_.run(feeds, deadline, results, trace);
     const bool is_due = state_->step_fetch_due.load(std::memory_order_relaxed);
@@ -130,11 +131,14 @@ class DirectRun : public CompiledRun {
     for (const Output& output : due.fetches) request.fetches.push_back({output.op(), output.index()});
     std::lock_guard<std::mutex> lock(mutex_);
     auto& plan = extended_plans_[key_of(request)];
-    if (!plan) plan = std::make_unique<Plan>(request, *state_->resources);
+    if (!plan) {
+      SessionResources& resources = *state_->resources;
+      plan = std::make_unique<Plan>(PlanBuilder(request, resources).build(), resources);
+    }
     return *plan;
   }
 
-  const std::shared_ptr<DirectSession::State> state_;
+  const std::shared_ptr<State> state_;
   const size_t count_;  // which of State::run_counts
   const Session::Request request_;
   Plan plan_;
@@ -164,6 +168,10 @@ DirectSession::DirectSession(Graph& graph, const SessionOptions& options, std::s
 
 DirectSession::~DirectSession() {
   close();
+}
+
+SessionCapabilities DirectSession::capabilities() {
+  return {.step_fetching = this, .step_watching = this, .snapshot_keeping = this};
 }
 
 void DirectSession::request_step_fetch(StepFetch request) {

@@ -12,14 +12,15 @@
 #include "longhaul/runtime/state/watched_step.h"
 #include "longhaul/runtime/threads.h"
 #include "longhaul/session/session.h"
+#include "longhaul/session/snapshots.h"
+#include "longhaul/session/step_fetch.h"
+#include "longhaul/session/step_watch.h"
 
 namespace longhaul {
 
-class DirectRun;
-
 // A session in this process: plans are compiled once for each set of fetches and feeds. Variables live here, or where
 // several sessions share them, in a ServerState.
-class DirectSession : public Session, public StepWatching {
+class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeeping {
  public:
   // The graph must outlive the session. InvalidArgumentError: options that this machine cannot have.
   DirectSession(Graph& graph, const SessionOptions& options);
@@ -28,11 +29,7 @@ class DirectSession : public Session, public StepWatching {
   DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<ServerState> server);
   ~DirectSession() override;
 
-  void request_step_fetch(StepFetch request) override;
-  void withdraw_step_fetch() override;
-  void watch_steps(StepWatch watch) override;
-  void stop_watching() override;
-  std::shared_ptr<Snapshots> snapshots() override;
+  SessionCapabilities capabilities() override;  // all
   void close() override;
 
   // For tests: what the variables did.
@@ -44,7 +41,13 @@ class DirectSession : public Session, public StepWatching {
   std::shared_ptr<CompiledRun> do_make_callable(const Request& request) override;
 
  private:
-  friend class DirectRun;
+  class DirectRun;
+
+  void request_step_fetch(StepFetch request) override;
+  void withdraw_step_fetch() override;
+  void watch_steps(StepWatch watch) override;
+  void stop_watching() override;
+  std::shared_ptr<Snapshots> snapshots() override;
 
   // What runs under way need; callables keep it alive when the session is gone.
   struct State {

@@ -141,6 +141,30 @@ TEST_F(SessionTest, VariablesLiveInTheirSession) {  // SG-1, SG-3, SG-4
   EXPECT_THAT(message_thrown_by([&] { one->run(v); }), HasSubstr("Attempted to use a closed Session."));
 }
 
+TEST_F(SessionTest, OfThisProcessHasAllCapabilities) {
+  DirectSession session(graph_, {});
+  const SessionCapabilities capabilities = session.capabilities();
+  ASSERT_NE(capabilities.step_fetching, nullptr);
+  ASSERT_NE(capabilities.step_watching, nullptr);
+  ASSERT_NE(capabilities.snapshot_keeping, nullptr);
+  EXPECT_EQ(capabilities.snapshot_keeping->snapshots(), snapshots_of(session));
+}
+
+TEST_F(SessionTest, WhoWatchesStepsIsCalledAtEachMultipleUntilItStops) {
+  const Variable step = ops::create_global_step(root_);
+  const Operation train = ops::assign_add(root_, step, ops::constant(root_, Tensor::scalar<int64_t>(1))).op();
+  DirectSession session(graph_, {});
+  session.run(step.initializer());
+  int passed = 0;
+  StepWatching& steps = *session.capabilities().step_watching;
+  steps.watch_steps({.step = step, .every = 2, .passed = [&] { ++passed; }});
+  for (int i = 0; i < 5; ++i) session.run(train);
+  EXPECT_EQ(passed, 2);
+  steps.stop_watching();
+  session.run(train);
+  EXPECT_EQ(passed, 2);
+}
+
 TEST_F(SessionTest, ThereIsNoTargetButThisProcess) {  // unlike SG-1
   EXPECT_THAT(message_thrown_by([&] { new_session("grpc://localhost:2222", graph_); }),
               HasSubstr("no session for the target 'grpc://localhost:2222'; '' is this process"));

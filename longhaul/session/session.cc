@@ -7,7 +7,6 @@
 
 #include "longhaul/graph/missing_name.h"
 #include "longhaul/session/needed_operations.h"
-#include "longhaul/session/snapshots.h"
 
 namespace longhaul {
 
@@ -78,10 +77,6 @@ Callable Session::make_callable(const Fetch& fetch, const std::vector<Fetch>& fe
 
 Callable Session::make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds) {
   return Callable(do_make_callable(make_request(fetches, feeds, {})));
-}
-
-std::shared_ptr<Snapshots> Session::snapshots() {
-  return plain_snapshots();
 }
 
 Session::Request Session::make_request(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds,

@@ -11,13 +11,13 @@
 
 #include "longhaul/base/mutex.h"
 #include "longhaul/graph/graph.h"
+#include "longhaul/session/capabilities.h"
 
 namespace longhaul {
 
 namespace proto {
 class RunMetadata;
 }
-class Snapshots;
 
 // What run() can be asked for, or fed: a tensor ("w:0"), an operation ("train"), or the name of either.
 class Fetch {
@@ -116,14 +116,6 @@ class Callable {
   std::shared_ptr<CompiledRun> run_;
 };
 
-// Tensors wanted from the next training step: the step computes them along with its own work.
-struct StepFetch {
-  std::vector<Output> fetches;
-  // Called once, on the thread that made the step, after the step: with the values, or with nothing and the step's
-  // error.
-  std::function<void(std::vector<Tensor> values, std::exception_ptr error)> done;
-};
-
 // Runs parts of a graph. Variables keep their values between runs, for as long as the session lives (in process) or the
 // server does. Any thread may call any method at any time.
 //
@@ -151,17 +143,9 @@ class Session {
   Callable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});
   Callable make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds = {});
 
-  // Has `request` computed along with the next run that writes a variable, feeds all the placeholders that it needs,
-  // and itself takes the elements of queues and draws the random numbers that it needs. Such a run is a training step.
-  // Whoever asks can take the request back: it is dropped without a call, like that of a
-  // session that is closed, unless a step has taken it already. One request at a time: a new one replaces the one
-  // before.
-  virtual void request_step_fetch(StepFetch request) = 0;
-  virtual void withdraw_step_fetch() = 0;
-
-  // How savers read the variables (session/snapshots.h): the same object for all who have it at a time. It may outlive
-  // the session.
-  virtual std::shared_ptr<Snapshots> snapshots();
+  // What the session can do besides: compute more along with a step, tell of steps, keep memory for snapshots. Nothing,
+  // unless a session says otherwise.
+  virtual SessionCapabilities capabilities() { return {}; }
 
   // Ends what runs under way wait for (CancelledError "Session::Close"), waits for these runs, and frees the variables
   // and resources. Not to be called from within a run. Twice is fine.

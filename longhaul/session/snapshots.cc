@@ -14,6 +14,11 @@ class PlainSnapshots : public Snapshots {
 
 }  // namespace
 
+std::shared_ptr<Snapshots> snapshots_of(Session& session) {
+  SnapshotKeeping* const keeping = session.capabilities().snapshot_keeping;
+  return keeping != nullptr ? keeping->snapshots() : plain_snapshots();
+}
+
 std::shared_ptr<Snapshots> plain_snapshots() {
   return std::make_shared<PlainSnapshots>();
 }

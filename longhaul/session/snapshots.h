@@ -20,7 +20,7 @@ namespace longhaul {
 // the last holder they go back to the system. SessionOptions::snapshot_memory bounds what is held alone or free. Any
 // thread.
 //
-//   const std::shared_ptr<Snapshots> snapshots = session.snapshots();    // kept from save to save
+//   const std::shared_ptr<Snapshots> snapshots = snapshots_of(session);  // kept from save to save
 //   std::vector<Tensor> values = snapshots->take(session, fetches);
 //   for (Tensor& value : values) {
 //     write(value);
@@ -46,6 +46,18 @@ class Snapshots {
   // Of the buffers that are free.
   virtual uint64_t bytes_free() const = 0;
 };
+
+// Sessions that keep memory for their snapshots (SessionCapabilities::snapshot_keeping). Any thread.
+class SnapshotKeeping {
+ public:
+  virtual ~SnapshotKeeping() = default;
+
+  // The same object for all who have it at a time. It may outlive the session.
+  virtual std::shared_ptr<Snapshots> snapshots() = 0;
+};
+
+// How savers read the variables of any session: what it keeps, or else plain_snapshots().
+std::shared_ptr<Snapshots> snapshots_of(Session& session);
 
 // For sessions that keep no buffers: take() is the run alone.
 std::shared_ptr<Snapshots> plain_snapshots();

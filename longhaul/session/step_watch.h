@@ -16,7 +16,7 @@ struct StepWatch {
   std::function<void()> passed;
 };
 
-// Sessions that can be watched: those of this process.
+// Sessions whose steps can be watched (SessionCapabilities::step_watching). Any thread.
 class StepWatching {
  public:
   virtual ~StepWatching() = default;

@@ -172,7 +172,7 @@ void ScriptedSession::request_step_fetch(StepFetch request) {
     number = ++step_fetches_;
   }
   if (!engine_) return;
-  engine_->request_step_fetch(
+  engine_->capabilities().step_fetching->request_step_fetch(
       {request.fetches, [this, number, done = request.done](std::vector<Tensor> values, std::exception_ptr error) {
          {
            MutexLock lock(mutex_);
@@ -183,13 +183,16 @@ void ScriptedSession::request_step_fetch(StepFetch request) {
 }
 
 void ScriptedSession::withdraw_step_fetch() {
-  if (engine_) engine_->withdraw_step_fetch();
+  if (engine_) engine_->capabilities().step_fetching->withdraw_step_fetch();
   MutexLock lock(mutex_);
   step_fetch_ = {};
 }
 
-std::shared_ptr<Snapshots> ScriptedSession::snapshots() {
-  return engine_ ? engine_->snapshots() : Session::snapshots();
+SessionCapabilities ScriptedSession::capabilities() {
+  SessionCapabilities capabilities = engine_ ? engine_->capabilities() : SessionCapabilities{};
+  const bool can_fetch = !engine_ || capabilities.step_fetching != nullptr;
+  capabilities.step_fetching = can_fetch ? this : nullptr;
+  return capabilities;
 }
 
 void ScriptedSession::close() {

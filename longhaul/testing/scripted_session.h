@@ -9,6 +9,7 @@
 #include "longhaul/base/cancellation.h"
 #include "longhaul/host/resource.h"
 #include "longhaul/session/session.h"
+#include "longhaul/session/step_fetch.h"
 
 namespace longhaul::testing {
 
@@ -24,7 +25,7 @@ namespace longhaul::testing {
 //
 // In a program that says run_on() the sessions of an engine do the work, and the interpreter none. Hooks and counts are
 // the same there; handlers, which an engine does not need, and made-up times are not.
-class ScriptedSession : public Session {
+class ScriptedSession : public Session, StepFetching {
  public:
   // Another kind of session, those of one server sharing their variables and resources.
   struct Engine {
@@ -58,9 +59,8 @@ class ScriptedSession : public Session {
   bool closed() const;
   bool step_fetch_pending() const;
 
-  void request_step_fetch(StepFetch request) override;
-  void withdraw_step_fetch() override;
-  std::shared_ptr<Snapshots> snapshots() override;
+  // Step fetches of its own; on an engine, also what the engine's session has.
+  SessionCapabilities capabilities() override;
   void close() override;
 
  protected:
@@ -71,6 +71,9 @@ class ScriptedSession : public Session {
  private:
   struct Compiled;
   struct CompiledByEngine;
+
+  void request_step_fetch(StepFetch request) override;
+  void withdraw_step_fetch() override;
 
   int begin_run(const Request& request);  // its number
   std::vector<Tensor> interpret(int number, const Request& request, std::span<const Tensor* const> feed_values,

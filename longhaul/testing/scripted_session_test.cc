@@ -4,6 +4,7 @@
 
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/proto/config.pb.h"
+#include "longhaul/session/snapshots.h"
 
 namespace longhaul::testing {
 namespace {
@@ -37,7 +38,8 @@ TEST_F(ScriptedSessionTest, AStepFetchWaitsForAStepThatFeedsIt) {
   const Output plus = ops::identity(root, x);
   std::vector<Tensor> seen;
   session.run(counter.initializer());
-  session.request_step_fetch({{plus}, [&](std::vector<Tensor> values, std::exception_ptr) { seen = values; }});
+  session.capabilities().step_fetching->request_step_fetch(
+      {{plus}, [&](std::vector<Tensor> values, std::exception_ptr) { seen = values; }});
   session.run(counter);
   session.run(counter.initializer());
   EXPECT_TRUE(session.step_fetch_pending());
@@ -45,6 +47,32 @@ TEST_F(ScriptedSessionTest, AStepFetchWaitsForAStepThatFeedsIt) {
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_EQ(seen[0].item<int64_t>(), 4);
   EXPECT_FALSE(session.step_fetch_pending());
+}
+
+TEST_F(ScriptedSessionTest, HasStepFetchesAloneBesideItsRuns) {
+  const SessionCapabilities capabilities = session.capabilities();
+  EXPECT_NE(capabilities.step_fetching, nullptr);
+  EXPECT_EQ(capabilities.step_watching, nullptr);
+  EXPECT_EQ(capabilities.snapshot_keeping, nullptr);
+}
+
+TEST_F(ScriptedSessionTest, PlainSnapshotsStandInForThoseThatASessionDoesNotKeep) {
+  session.run(counter.initializer());
+  const std::shared_ptr<Snapshots> snapshots = snapshots_of(session);
+  EXPECT_EQ(snapshots->take(session, {counter})[0].item<int64_t>(), 3);
+  EXPECT_EQ(session.snapshot_runs(), 1);
+  EXPECT_EQ(snapshots->bytes_free(), 0u);
+}
+
+TEST_F(ScriptedSessionTest, ACapabilityThatIsRequiredAndLackingIsAnErrorWithTheCallersText) {
+  EXPECT_EQ(&required_capability(session.capabilities().step_fetching, "not thrown"),
+            session.capabilities().step_fetching);
+  try {
+    required_capability(session.capabilities().step_watching, "an_option: leave it at 0");
+    FAIL() << "nothing was thrown";
+  } catch (const UnimplementedError& error) {
+    EXPECT_STREQ(error.what(), "an_option: leave it at 0");
+  }
 }
 
 TEST_F(ScriptedSessionTest, TheHookCanFailARun) {

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/table/table.h"
 #include "longhaul/checkpoint/table/table_format.h"
 #include "longhaul/checkpoint/table/wire.h"
@@ -23,7 +24,7 @@ struct Handle {
 };
 
 bool take_handle(std::string_view& text, Handle& handle) {
-  return wire::take_varint(text, handle.offset) && wire::take_varint(text, handle.size);
+  return take_varint(text, handle.offset) && take_varint(text, handle.size);
 }
 
 bool repair_block(std::string& file, const Handle& handle) {

@@ -7,6 +7,7 @@
 #include <new>
 #include <random>
 
+#include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
@@ -153,10 +154,10 @@ TEST(DamagedBundle, KeysThatRepeatEachOtherTakeNoMemory) {
   std::string block = testing::from_hex("00000608011a020801");
   const size_t long_key = 300 * 1000;
   block += '\0';
-  wire::append_varint(block, long_key);
+  append_varint(block, long_key);
   block += '\0' + std::string(long_key, 'k');
   for (int i = 0; i < 400; ++i) {
-    wire::append_varint(block, long_key);
+    append_varint(block, long_key);
     block += {'\2', '\0', static_cast<char>('a' + i / 100), static_cast<char>(i % 100)};
   }
   wire::append(block, uint32_t{0});

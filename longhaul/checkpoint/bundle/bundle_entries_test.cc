@@ -5,6 +5,7 @@
 #include <snappy.h>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/bundle/bundle_merge.h"
 #include "longhaul/checkpoint/bundle/bundle_proto.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
@@ -112,7 +113,7 @@ TEST_F(HostileIndex, MillionsOfUnknownFieldsInACompressedBlockAreRefused) {
   for (int i = 0; i < 5 * 1000 * 1000; ++i) fields += "\x78\x01";
   std::string block = testing::from_hex("00000608011a020801");
   block += {'\0', '\1'};
-  wire::append_varint(block, fields.size());
+  append_varint(block, fields.size());
   block += "w" + fields;
   wire::append(block, uint32_t{0});
   wire::append(block, uint32_t{1});

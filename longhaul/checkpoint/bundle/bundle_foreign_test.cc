@@ -2,6 +2,7 @@
 // that we do not have. Their index is made here, entry by entry.
 #include <gmock/gmock.h>
 
+#include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/bundle/bundle_proto.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/bundle/string_tensor.h"
@@ -213,7 +214,7 @@ TEST_F(ForeignBundle, ALengthBeyondFourGiBIsCheckedAsEightBytes) {  // CB-24
   const uint64_t length = uint64_t{1} << 32;
   const auto verify = [&](const std::string& counted) {
     std::string head;
-    wire::append_varint(head, length);
+    append_varint(head, length);
     wire::append(head, mask_crc32c(crc32c(counted)));
     verify_strings(HugeFile(head), 0, {head.size() + length, 0}, /*big_endian=*/false, "t", 1);
   };

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/bundle/bundle_format.h"
 #include "longhaul/checkpoint/table/wire.h"
 #include "longhaul/io/crc32c.h"
@@ -37,11 +38,10 @@ class Section {
   uint64_t read_varint() {
     std::string_view text = buffered();
     uint64_t value = 0;
-    if (!wire::take_varint(text, value)) {
+    if (!take_varint(text, value)) {
       fill();
       text = buffered();
-      if (!wire::take_varint(text, value))
-        throw DataLossError(where_ + ": Invalid size in bundle entry: no string length");
+      if (!take_varint(text, value)) throw DataLossError(where_ + ": Invalid size in bundle entry: no string length");
     }
     begin_ = buffer_.size() - text.size();
     return value;
@@ -125,7 +125,7 @@ StoredBytes write_strings(std::span<const std::string> strings, const std::funct
   std::string head;
   uint32_t crc = 0;
   for (const std::string& text : strings) {
-    wire::append_varint(head, text.size());
+    append_varint(head, text.size());
     crc = extend_by_length(crc, text.size(), false);
   }
   const size_t lengths_size = head.size();

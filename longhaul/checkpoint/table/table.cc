@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <snappy.h>
 
+#include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/table/table_format.h"
 #include "longhaul/checkpoint/table/wire.h"
 #include "longhaul/io/crc32c.h"
@@ -43,7 +44,7 @@ BlockCursor::BlockCursor(std::string contents, std::string where)
 uint32_t BlockCursor::read_varint() {
   std::string_view rest(contents_.data() + position_, end_ - position_);
   uint64_t value = 0;
-  if (!wire::take_varint(rest, value) || value > UINT32_MAX) {
+  if (!take_varint(rest, value) || value > UINT32_MAX) {
     throw DataLossError(fmt::format("{}: no entry at {}", where_, position_));
   }
   position_ = end_ - rest.size();
@@ -80,7 +81,7 @@ bool Table::is_table(const ReadableFile& file) {
 }
 
 bool Table::parse_handle(std::string_view& text, Handle& handle) {
-  return wire::take_varint(text, handle.offset) && wire::take_varint(text, handle.size);
+  return take_varint(text, handle.offset) && take_varint(text, handle.size);
 }
 
 std::string Table::read_raw(uint64_t offset, uint64_t size) const {

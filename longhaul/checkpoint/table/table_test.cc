@@ -6,6 +6,7 @@
 #include <map>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/genuine_test.h"
 #include "longhaul/checkpoint/table/table_writer.h"
 #include "longhaul/checkpoint/table/wire.h"
@@ -154,7 +155,7 @@ TEST(Table, DoesNotBelieveAHandle) {  // CB-11
 
 TEST(Table, DoesNotBelieveASnappyLength) {
   std::string snappy;
-  wire::append_varint(snappy, uint64_t{1} << 31);
+  append_varint(snappy, uint64_t{1} << 31);
   EXPECT_THAT(error_of(testing::table_with_block(snappy + "xx", 1)), HasSubstr("claim to hold 2147483648"));
   EXPECT_THAT(error_of(testing::table_with_block(std::string("\x08\xff\xff\xff", 4), 1)),
               HasSubstr("damaged Snappy data"));

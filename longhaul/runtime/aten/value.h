@@ -2,9 +2,14 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdint>
+
 #include "longhaul/runtime/aten/aten_tensor.h"
 
 namespace longhaul {
+
+// Where a value is: in a host tensor, or in libtorch's memory of this process.
+enum class ValuePlace : uint8_t { kHost, kLibtorch };
 
 // What flows along an edge of a plan: an at::Tensor, or a Tensor where ATen lacks the dtype (strings above all).
 struct Value {
@@ -22,10 +27,11 @@ struct Value {
     }
   }
 
-  // For what only operations without libtorch look at.
-  static Value on_host(Tensor t) {
+  // `place` is kHost for what only operations without libtorch look at.
+  static Value placed(ValuePlace place, const Tensor& t) {
+    if (place == ValuePlace::kLibtorch) return Value(t);
     Value value;
-    value.host = std::move(t);
+    value.host = t;
     return value;
   }
 

@@ -245,7 +245,7 @@ TEST_F(QueueRunTest, ADueSummaryEatsNoBatch) {
   put({3, 4});
 
   std::vector<std::vector<float>> seen;
-  session().request_step_fetch(
+  session().capabilities().step_fetching->request_step_fetch(
       {{element_}, [&](std::vector<Tensor> values, std::exception_ptr) { seen.push_back(values_of(values[0])); }});
   session().run(count);
   EXPECT_TRUE(seen.empty()) << "that is not the step which takes elements";

@@ -46,8 +46,8 @@ void HostInstruction::run(Frame& frame, SessionResources& resources) const {
   const auto seed = draw_ ? std::optional(frame.draws[*draw_].seed) : std::nullopt;
   frame.host_outputs = call(inputs, frame.limits, resources, std::move(frame.host_outputs), seed);
   Value* out = &frame.slots[static_cast<size_t>(first_output())];
-  for (size_t i = 0; i < host_only_.size(); ++i) {
-    if (host_only_[i]) {
+  for (size_t i = 0; i < places_.size(); ++i) {
+    if (places_[i] == ValuePlace::kHost) {
       out[i].host = std::move(frame.host_outputs[i]);
     } else {
       out[i] = Value(frame.host_outputs[i]);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "longhaul/base/cancellation.h"
@@ -27,6 +28,8 @@ struct Frame {
   WaitLimits limits;                              // of this execution
 };
 
+class HostInstruction;
+
 // A step of a plan: it reads and fills slots of the frame. Shared by all executions, so it has no state of its own.
 class Instruction {
  public:
@@ -39,6 +42,10 @@ class Instruction {
   virtual void allow_move(int) {}
   // Whether a trace tells of it: it does what its operation does.
   virtual bool is_traced() const { return true; }
+  // The variables that it changes.
+  virtual std::span<VariableSlot* const> written() const { return {}; }
+  // Itself, if it needs no libtorch; else null.
+  virtual const HostInstruction* as_host() const { return nullptr; }
 
   const Operation& op() const { return op_; }
   int first_output() const { return first_output_; }
@@ -83,7 +90,9 @@ class KernelInstruction : public Instruction {
       : Instruction(op, first_output), kernel_(kernel), inputs_(std::move(inputs)), variables_(std::move(variables)) {}
   void run(Frame& frame, SessionResources& resources) const override;
   void check(Frame& frame, SessionResources& resources) const override;
-  const std::vector<VariableSlot*>& variables() const { return variables_; }
+  std::span<VariableSlot* const> written() const override {
+    return writes() ? std::span<VariableSlot* const>(variables_) : std::span<VariableSlot* const>();
+  }
 
  private:
   const Kernel kernel_;
@@ -95,18 +104,19 @@ class KernelInstruction : public Instruction {
 class HostInstruction : public Instruction {
  public:
   using Resources = std::vector<std::shared_ptr<Resource>>;
-  // `host_only`: for each output, whether only such operations look at it. `draw`: which of the frame's is its own.
+  // `places`: where each output goes. `draw`: which of the frame's is its own.
   HostInstruction(Operation op, HostKernel kernel, std::vector<int> inputs, Resources resources,
-                  std::vector<bool> host_only, int first_output, std::optional<size_t> draw)
+                  std::vector<ValuePlace> places, int first_output, std::optional<size_t> draw)
       : Instruction(op, first_output),
         kernel_(kernel),
         inputs_(std::move(inputs)),
         resources_(std::move(resources)),
-        host_only_(std::move(host_only)),
+        places_(std::move(places)),
         draw_(draw),
         movable_(inputs_.size(), false) {}
   void run(Frame& frame, SessionResources& resources) const override;
   void allow_move(int slot) override;
+  const HostInstruction* as_host() const override { return this; }
 
   // The same without a frame. `inputs` by the operation's numbering, to be moved from; returns its outputs.
   std::vector<Tensor> call(std::span<Tensor> inputs, const WaitLimits& limits, SessionResources& resources,
@@ -120,7 +130,7 @@ class HostInstruction : public Instruction {
   const HostKernel kernel_;
   const std::vector<int> inputs_;
   const Resources resources_;
-  const std::vector<bool> host_only_;
+  const std::vector<ValuePlace> places_;
   const std::optional<size_t> draw_;
   std::vector<bool> movable_;
 };

@@ -2,12 +2,10 @@
 
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/runtime/plan/loss_shapes.h"
-#include "longhaul/runtime/plan/plan_builder.h"
 #include "longhaul/runtime/plan/tracer.h"
 
 namespace longhaul {
@@ -32,10 +30,10 @@ void with_our_errors(const Operation& op, const Body& body) {
   }
 }
 
-void check_count(size_t given, const std::vector<Output>& feeds) {
+void check_count(size_t given, const std::vector<PlanParts::Feed>& feeds) {
   if (given == feeds.size()) return;
   std::vector<std::string> names;
-  for (const Output& feed : feeds) names.push_back(feed.name());
+  for (const PlanParts::Feed& feed : feeds) names.push_back(feed.target.name());
   throw InvalidArgumentError(fmt::format("{} value{} given for {} feed{}{}{}: give one for each, in this order", given,
                                          given == 1 ? "" : "s", feeds.size(), feeds.size() == 1 ? "" : "s",
                                          names.empty() ? "" : ": ", fmt::join(names, ", ")));
@@ -59,21 +57,6 @@ void check_feed(const Output& target, const Tensor& value) {
 
 }  // namespace
 
-Plan::Plan(const Session::Request& request, SessionResources& resources) : resources_(resources) {
-  PlanBuilder(request, resources, *this).build();
-  find_written();
-}
-
-void Plan::find_written() {
-  for (size_t i = first_write_; i < end_of_writes_; ++i) {
-    const auto* kernel = dynamic_cast<const KernelInstruction*>(instructions_[i].get());
-    if (kernel == nullptr || !kernel->writes()) continue;
-    written_.insert(written_.end(), kernel->variables().begin(), kernel->variables().end());
-  }
-  std::sort(written_.begin(), written_.end());
-  written_.erase(std::unique(written_.begin(), written_.end()), written_.end());
-}
-
 std::unique_ptr<Frame> Plan::take_frame() {
   {
     std::lock_guard<std::mutex> lock(mutex_);
@@ -84,10 +67,10 @@ std::unique_ptr<Frame> Plan::take_frame() {
     }
   }
   auto frame = std::make_unique<Frame>();
-  frame->slots.resize(static_cast<size_t>(num_slots_));
-  frame->buffers.resize(static_cast<size_t>(num_buffers_));
-  frame->draws.resize(random_streams_.size());
-  for (const auto& [slot, value] : constants_) frame->slots[static_cast<size_t>(slot)] = value;
+  frame->slots.resize(parts_.is_constant.size());
+  frame->buffers.resize(static_cast<size_t>(parts_.num_buffers));
+  frame->draws.resize(parts_.random_streams.size());
+  for (const auto& [slot, value] : parts_.constants) frame->slots[static_cast<size_t>(slot)] = value;
   return frame;
 }
 
@@ -97,9 +80,9 @@ void Plan::give_back(std::unique_ptr<Frame> frame) {
 }
 
 void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace) {
-  check_count(feeds.size(), feeds_);
-  for (size_t i = 0; i < feeds.size(); ++i) check_feed(feeds_[i], *feeds[i]);
-  if (single_call_ && trace == nullptr) return call_single(feeds, deadline, results);
+  check_count(feeds.size(), parts_.feeds);
+  for (size_t i = 0; i < feeds.size(); ++i) check_feed(parts_.feeds[i].target, *feeds[i]);
+  if (parts_.single_call && trace == nullptr) return call_single(feeds, deadline, results);
   std::unique_ptr<Frame> frame = take_frame();
   frame->limits = {deadline, &resources_.cancellation()};
   try {
@@ -120,7 +103,7 @@ void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vect
 }
 
 void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results) {
-  const auto& [instruction, inputs_from, outputs_to, all_in_order] = *single_call_;
+  const auto& [instruction, inputs_from, outputs_to, all_in_order] = *parts_.single_call;
   c10::SmallVector<Tensor, 4> inputs;
   for (int feed : inputs_from) {
     if (feed < 0) {
@@ -142,8 +125,8 @@ void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, s
 
 // All at the start: a step's are committed together, also those of what is computed after its writes.
 void Plan::take_draws(Frame& frame) const {
-  for (size_t i = 0; i < random_streams_.size(); ++i) {
-    RandomStream& stream = *random_streams_[i];
+  for (size_t i = 0; i < parts_.random_streams.size(); ++i) {
+    RandomStream& stream = *parts_.random_streams[i];
     frame.draws[i] = writes_variables() ? stream.take_for_step() : stream.take_for_other_run();
   }
 }
@@ -152,7 +135,7 @@ void Plan::take_draws(Frame& frame) const {
 // checkpoint.
 void Plan::give_draws_back(const Frame& frame) const {
   if (!writes_variables()) return;
-  for (size_t i = 0; i < random_streams_.size(); ++i) random_streams_[i]->give_back(frame.draws[i]);
+  for (size_t i = 0; i < parts_.random_streams.size(); ++i) parts_.random_streams[i]->give_back(frame.draws[i]);
 }
 
 void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const {
@@ -165,8 +148,8 @@ void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const 
   for (size_t i = 0; i < feeds.size(); ++i) {
     note_size(feeds[i]->shape().rank());
     for (int64_t size : feeds[i]->shape().dims()) note_size(size);
-    frame.slots[static_cast<size_t>(feed_slots_[i])] =
-        host_only_feeds_[i] ? Value::on_host(*feeds[i]) : Value(*feeds[i]);
+    const PlanParts::Feed& feed = parts_.feeds[i];
+    frame.slots[static_cast<size_t>(feed.slot)] = Value::placed(feed.place, *feeds[i]);
   }
   if (!same_sizes) {
     for (at::Tensor& buffer : frame.buffers) buffer.reset();
@@ -176,7 +159,7 @@ void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const 
 template <typename Runner>
 void Plan::execute(Frame& frame, Seconds deadline, const Runner& runner) {
   std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
-  if (!only_host_) below_autograd.emplace();
+  if (!parts_.only_host) below_autograd.emplace();
   take_draws(frame);
   try {
     execute_with_draws(frame, deadline, runner);
@@ -189,14 +172,14 @@ void Plan::execute(Frame& frame, Seconds deadline, const Runner& runner) {
 template <typename Runner>
 void Plan::execute_with_draws(Frame& frame, Seconds deadline, const Runner& runner) {
   size_t begin = 0;
-  if (snapshot_) {
+  if (parts_.is_snapshot) {
     read_snapshot(frame, deadline, runner);
-    begin = end_of_reads_;
+    begin = parts_.end_of_reads;
   }
-  if (!writes_variables()) return execute_range(frame, begin, instructions_.size(), deadline, runner);
-  execute_range(frame, begin, first_write_, deadline, runner);
+  if (!writes_variables()) return execute_range(frame, begin, parts_.instructions.size(), deadline, runner);
+  execute_range(frame, begin, parts_.first_write, deadline, runner);
   execute_writes(frame, deadline, runner);
-  execute_range(frame, end_of_writes_, instructions_.size(), deadline, runner);
+  execute_range(frame, parts_.end_of_writes, parts_.instructions.size(), deadline, runner);
 }
 
 template <typename Runner>
@@ -207,7 +190,7 @@ void Plan::read_snapshot(Frame& frame, Seconds deadline, const Runner& runner) {
       [&] {
         try {
           resources_.variables().check_whole();
-          for (size_t i = 0; i < end_of_reads_; ++i) runner.run(*instructions_[i], frame, resources_);
+          for (size_t i = 0; i < parts_.end_of_reads; ++i) runner.run(*parts_.instructions[i], frame, resources_);
         } catch (...) {
           error = std::current_exception();
         }
@@ -219,7 +202,7 @@ void Plan::read_snapshot(Frame& frame, Seconds deadline, const Runner& runner) {
 template <typename Runner>
 void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline, const Runner& runner) {
   for (size_t i = begin; i < end; ++i) {
-    const Instruction& instruction = *instructions_[i];
+    const Instruction& instruction = *parts_.instructions[i];
     if (deadline.count() > 0 && Clock::real().now() > deadline) {
       throw DeadlineExceededError(fmt::format("the run timed out before {}", instruction.op().name()));
     }
@@ -228,19 +211,21 @@ void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadlin
   }
 }
 
-void Plan::check(size_t instruction, Frame& frame) {
-  with_our_errors(instructions_[instruction]->op(), [&] { instructions_[instruction]->check(frame, resources_); });
+void Plan::check(size_t instruction, Frame& frame) const {
+  const Instruction& write = *parts_.instructions[instruction];
+  with_our_errors(write.op(), [&] { write.check(frame, resources_); });
 }
 
 // All checks that can be made come before the first write; those of writes that follow others come just before these.
 template <typename Runner>
 void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) {
-  const SnapshotLimit::Entry inside(resources_.gate(), resources_.variables().snapshot_limit(), written_, deadline);
-  for (size_t i : checks_first_) check(i, frame);
-  auto checked = checks_first_.begin();
-  for (size_t i = first_write_; i < end_of_writes_; ++i) {
+  const SnapshotLimit::Entry inside(resources_.gate(), resources_.variables().snapshot_limit(), parts_.written,
+                                    deadline);
+  for (size_t i : parts_.checks_first) check(i, frame);
+  auto checked = parts_.checks_first.begin();
+  for (size_t i = parts_.first_write; i < parts_.end_of_writes; ++i) {
     try {
-      if (checked != checks_first_.end() && *checked == i) {
+      if (checked != parts_.checks_first.end() && *checked == i) {
         ++checked;
       } else {
         check(i, frame);
@@ -251,36 +236,35 @@ void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) 
       throw;
     }
   }
-  for (size_t i = 0; i < random_streams_.size(); ++i) random_streams_[i]->commit(frame.draws[i]);
+  for (size_t i = 0; i < parts_.random_streams.size(); ++i) parts_.random_streams[i]->commit(frame.draws[i]);
 }
 
 // What was written before instruction `failed` is the middle of a step. So may be what it writes itself, if that is
 // several variables; one that changes a single variable fails before it writes. Called where the error is caught.
 void Plan::mark_inconsistent(size_t failed) {
   const std::string why = message_of(std::current_exception());
-  for (size_t i = first_write_; i <= failed; ++i) {
-    const auto* kernel = dynamic_cast<const KernelInstruction*>(instructions_[i].get());
-    if (kernel == nullptr || !kernel->writes() || (i == failed && kernel->variables().size() == 1)) continue;
-    for (const VariableSlot* variable : kernel->variables())
-      resources_.variables().mark_inconsistent(variable->name(), why);
+  for (size_t i = parts_.first_write; i <= failed; ++i) {
+    const auto written = parts_.instructions[i]->written();
+    if (i == failed && written.size() == 1) continue;
+    for (const VariableSlot* variable : written) resources_.variables().mark_inconsistent(variable->name(), why);
   }
 }
 
 void Plan::collect(Frame& frame, std::vector<Tensor>* results) const {
-  results->reserve(results->size() + fetch_slots_.size());
-  for (size_t i = 0; i < fetch_slots_.size(); ++i) {
-    if (fetch_slots_[i] < 0) {
+  results->reserve(results->size() + parts_.fetches.size());
+  for (const auto& [slot, may_move] : parts_.fetches) {
+    if (slot < 0) {
       results->emplace_back();
       continue;
     }
-    Value& value = frame.slots[static_cast<size_t>(fetch_slots_[i])];
-    results->push_back(last_fetches_[i] ? std::move(value).to_host() : std::as_const(value).to_host());
+    Value& value = frame.slots[static_cast<size_t>(slot)];
+    results->push_back(may_move ? std::move(value).to_host() : std::as_const(value).to_host());
   }
 }
 
 void Plan::clear_slots(Frame& frame) const {
   for (size_t i = 0; i < frame.slots.size(); ++i) {
-    if (!is_constant_[i]) frame.slots[i].reset();
+    if (!parts_.is_constant[i]) frame.slots[i].reset();
   }
   frame.stack.clear();
   frame.host_inputs.clear();

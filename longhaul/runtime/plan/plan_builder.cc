@@ -42,23 +42,26 @@ bool is_alias(const Operation& op) {
 
 }  // namespace
 
-void PlanBuilder::build() {
+PlanParts PlanBuilder::build() && {
   for (const Output& feed : request_.feeds) fed_.insert(feed);
-  plan_.snapshot_ = request_.options.snapshot;
+  parts_.is_snapshot = request_.options.snapshot;
   find_needed();
   find_what_follows_writes();
-  find_host_only();
+  find_places();
   add_feeds();
   add_reads();
   for (const Operation& op : ordered()) add(op);
   add_fetches();
   refuse_waits_between_writes();
+  find_constants();
+  find_moves();
+  find_written();
   find_checks();
   find_last_uses();
-  plan_.only_host_ = std::all_of(plan_.instructions_.begin(), plan_.instructions_.end(), [](const auto& instruction) {
-    return dynamic_cast<const HostInstruction*>(instruction.get()) != nullptr;
-  });
+  parts_.only_host = std::all_of(parts_.instructions.begin(), parts_.instructions.end(),
+                                 [](const auto& instruction) { return instruction->as_host() != nullptr; });
   find_single_call();
+  return std::move(parts_);
 }
 
 void PlanBuilder::find_needed() {
@@ -71,7 +74,7 @@ void PlanBuilder::find_needed() {
 }
 
 // What goes from one operation without libtorch to the next, or to a fetch, is left as it is.
-void PlanBuilder::find_host_only() {
+void PlanBuilder::find_places() {
   for (const Operation& op : needed_) {
     if (runs_on_host(op)) continue;
     for (const Output& input : op.inputs()) for_libtorch_.insert(input);
@@ -94,7 +97,7 @@ void PlanBuilder::find_what_follows_writes() {
     if (after || writes(op)) write_or_after.insert(op);
   }
   const auto write = std::find_if(needed_.begin(), needed_.end(), writes);
-  if (plan_.snapshot_ && write != needed_.end()) {
+  if (parts_.is_snapshot && write != needed_.end()) {
     throw InvalidArgumentError(
         fmt::format("a snapshot run must not write variables, and {} ({}) does: fetch what is read in a run of its own",
                     write->name(), write->type()));
@@ -130,12 +133,10 @@ std::vector<Operation> PlanBuilder::ordered() const {
 }
 
 void PlanBuilder::add_feeds() {
-  plan_.feeds_ = request_.feeds;
   for (const Output& feed : request_.feeds) {
     const int slot = new_slot();
     slots_[feed] = slot;
-    plan_.feed_slots_.push_back(slot);
-    plan_.host_only_feeds_.push_back(host_only(feed));
+    parts_.feeds.push_back({feed, slot, place_of(feed)});
   }
 }
 
@@ -158,7 +159,7 @@ void PlanBuilder::add_reads() {
   for (const Fetch::Target& fetch : request_.fetches) {
     if (!fetch.is_operation() && is_variable(fetch.output())) read_early(fetch.output());
   }
-  plan_.end_of_reads_ = plan_.instructions_.size();
+  parts_.end_of_reads = parts_.instructions.size();
 }
 
 // As early as the variables: in a snapshot, at their moment.
@@ -170,8 +171,8 @@ void PlanBuilder::read_random_state(const Operation& op) {
 // Which of the frame's draws the operation takes; none if it is not random.
 std::optional<size_t> PlanBuilder::draw_of(const Operation& op) {
   if (!has_random_stream(op)) return std::nullopt;
-  plan_.random_streams_.push_back(resources_.random_stream(op));
-  return plan_.random_streams_.size() - 1;
+  parts_.random_streams.push_back(resources_.random_stream(op));
+  return parts_.random_streams.size() - 1;
 }
 
 int PlanBuilder::read_slot(const Output& variable, bool after_write) {
@@ -199,7 +200,7 @@ std::vector<int> PlanBuilder::input_slots(const Operation& op) {
 // The first of the operation's consecutive output slots. A fed output keeps the feed's slot; what the operation
 // computes for it goes into one that nobody reads.
 int PlanBuilder::output_slots(const Operation& op) {
-  const int first = plan_.num_slots_;
+  const int first = num_slots_;
   for (int i = 0; i < op.num_outputs(); ++i) {
     const int slot = new_slot();
     if (!is_fed(op.output(i))) slots_[op.output(i)] = slot;
@@ -209,11 +210,11 @@ int PlanBuilder::output_slots(const Operation& op) {
 
 void PlanBuilder::place(std::unique_ptr<Instruction> instruction, const std::vector<int>& uses) {
   if (instruction->writes()) {
-    if (plan_.first_write_ == plan_.end_of_writes_) plan_.first_write_ = plan_.instructions_.size();
-    plan_.end_of_writes_ = plan_.instructions_.size() + 1;
+    if (parts_.first_write == parts_.end_of_writes) parts_.first_write = parts_.instructions.size();
+    parts_.end_of_writes = parts_.instructions.size() + 1;
   }
-  num_results_.push_back(plan_.num_slots_ - instruction->first_output());
-  plan_.instructions_.push_back(std::move(instruction));
+  num_results_.push_back(num_slots_ - instruction->first_output());
+  parts_.instructions.push_back(std::move(instruction));
   uses_.push_back(uses);
 }
 
@@ -228,7 +229,7 @@ void PlanBuilder::add(const Operation& op) {
   }
   if (op.type() == "Const") {
     const int slot = output_slots(op);
-    plan_.constants_.emplace_back(slot, Value(op.attr<Tensor>("value")));
+    parts_.constants.emplace_back(slot, Value(op.attr<Tensor>("value")));
   } else if (op.type() == "Identity" || is_alias(op)) {
     if (!is_fed(op.output())) slots_[op.output()] = slot_of(op.inputs()[0], depends_on_write(op));
   } else if (op.type() == "RandomState") {
@@ -249,7 +250,7 @@ void PlanBuilder::add_loss_check(const Operation& op) {
   if (!pair || (pair->prediction.shape().num_elements() >= 0 && pair->target.shape().num_elements() >= 0)) return;
   const auto prediction = slots_.find(pair->prediction), target = slots_.find(pair->target);
   if (prediction == slots_.end() || target == slots_.end() || !checked_losses_.insert(pair->loss).second) return;
-  place(std::make_unique<LossShapeCheck>(*pair, prediction->second, target->second, plan_.num_slots_),
+  place(std::make_unique<LossShapeCheck>(*pair, prediction->second, target->second, num_slots_),
         {prediction->second, target->second});
 }
 
@@ -260,8 +261,8 @@ void PlanBuilder::add_aten(const Operation& op) {
   const std::vector<int> inputs = input_slots(op);
   int first_buffer = 0;
   if (AtenInstruction::uses_buffers(op)) {
-    first_buffer = plan_.num_buffers_;
-    plan_.num_buffers_ += op.num_outputs();
+    first_buffer = parts_.num_buffers;
+    parts_.num_buffers += op.num_outputs();
   }
   const int first_output = output_slots(op);
   place(std::make_unique<AtenInstruction>(op, *std::move(call), inputs, first_output, first_buffer, draw_of(op)),
@@ -288,18 +289,18 @@ void PlanBuilder::add_host(const Operation& op) {
     resources.push_back(resource_of(op.inputs()[static_cast<size_t>(i)].op(), resources_.host_resources()));
   }
   const std::vector<int> inputs = input_slots(op);
-  std::vector<bool> only_for_hosts;
-  for (int i = 0; i < op.num_outputs(); ++i) only_for_hosts.push_back(host_only(op.output(i)));
+  std::vector<ValuePlace> places;
+  for (int i = 0; i < op.num_outputs(); ++i) places.push_back(place_of(op.output(i)));
   const int first_output = output_slots(op);
   place(std::make_unique<HostInstruction>(op, find_host_kernel(op.type()), inputs, std::move(resources),
-                                          std::move(only_for_hosts), first_output, draw_of(op)),
+                                          std::move(places), first_output, draw_of(op)),
         inputs);
 }
 
 // Nobody may wait inside the gate: snapshots would wait, too.
 void PlanBuilder::refuse_waits_between_writes() const {
-  for (size_t i = plan_.first_write_; i < plan_.end_of_writes_; ++i) {
-    const Operation& op = plan_.instructions_[i]->op();
+  for (size_t i = parts_.first_write; i < parts_.end_of_writes; ++i) {
+    const Operation& op = parts_.instructions[i]->op();
     if ((op.traits() & kMayWait) == 0) continue;
     throw InvalidArgumentError(
         fmt::format("{} ({}) may wait, and this run changes variables both before and after it; make two runs of it",
@@ -313,40 +314,59 @@ void PlanBuilder::add_fetches() {
       throw InvalidArgumentError(
           fmt::format("{} cannot be fetched: it is a handle on a {}", fetch.output().name(), fetch.op.type()));
     }
-    if (fetch.is_operation()) {
-      plan_.fetch_slots_.push_back(-1);
-    } else {
-      plan_.fetch_slots_.push_back(is_fed(fetch.output()) ? slots_.at(fetch.output()) : slot_of(fetch.output(), false));
+    int slot = -1;
+    if (!fetch.is_operation()) {
+      slot = is_fed(fetch.output()) ? slots_.at(fetch.output()) : slot_of(fetch.output(), false);
     }
-  }
-  plan_.is_constant_.assign(static_cast<size_t>(plan_.num_slots_), false);
-  for (const auto& [slot, value] : plan_.constants_) plan_.is_constant_[static_cast<size_t>(slot)] = true;
-  for (auto slot = plan_.fetch_slots_.begin(); slot != plan_.fetch_slots_.end(); ++slot) {
-    const bool last = std::find(slot + 1, plan_.fetch_slots_.end(), *slot) == plan_.fetch_slots_.end();
-    plan_.last_fetches_.push_back(*slot >= 0 && last && !plan_.is_constant_[static_cast<size_t>(*slot)]);
+    parts_.fetches.push_back({slot, /*may_move=*/false});
   }
 }
 
+void PlanBuilder::find_constants() {
+  parts_.is_constant.assign(static_cast<size_t>(num_slots_), false);
+  for (const auto& [slot, value] : parts_.constants) parts_.is_constant[static_cast<size_t>(slot)] = true;
+}
+
+// What several fetches give is moved into the last one's result.
+void PlanBuilder::find_moves() {
+  for (auto fetch = parts_.fetches.begin(); fetch != parts_.fetches.end(); ++fetch) {
+    const bool again = std::any_of(fetch + 1, parts_.fetches.end(),
+                                   [&](const PlanParts::Fetched& later) { return later.slot == fetch->slot; });
+    fetch->may_move = fetch->slot >= 0 && !again && !parts_.is_constant[static_cast<size_t>(fetch->slot)];
+  }
+}
+
+// Each once, in the order of their addresses.
+void PlanBuilder::find_written() {
+  std::vector<VariableSlot*>& all = parts_.written;
+  for (size_t i = parts_.first_write; i < parts_.end_of_writes; ++i) {
+    const auto written = parts_.instructions[i]->written();
+    all.insert(all.end(), written.begin(), written.end());
+  }
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+}
+
 void PlanBuilder::find_checks() {
-  std::unordered_set<const VariableSlot*> written;
-  for (size_t i = plan_.first_write_; i < plan_.end_of_writes_; ++i) {
-    const auto* kernel = dynamic_cast<const KernelInstruction*>(plan_.instructions_[i].get());
-    if (kernel == nullptr || !kernel->writes()) continue;
-    bool first = !depends_on_write(kernel->op());
-    for (const VariableSlot* variable : kernel->variables()) first &= written.insert(variable).second;
-    if (first) plan_.checks_first_.push_back(i);
+  std::unordered_set<const VariableSlot*> written_before;
+  for (size_t i = parts_.first_write; i < parts_.end_of_writes; ++i) {
+    const Instruction& instruction = *parts_.instructions[i];
+    if (instruction.written().empty()) continue;
+    bool first = !depends_on_write(instruction.op());
+    for (const VariableSlot* variable : instruction.written()) first &= written_before.insert(variable).second;
+    if (first) parts_.checks_first.push_back(i);
   }
 }
 
 // Each slot is emptied after its last use, so that before the gate nothing holds a variable's bytes any more; what is
 // used last by an instruction may be moved into it.
 void PlanBuilder::find_last_uses() {
-  std::vector<bool> needed_later = plan_.is_constant_;
-  for (int slot : plan_.fetch_slots_) {
+  std::vector<bool> needed_later = parts_.is_constant;
+  for (const auto& [slot, may_move] : parts_.fetches) {
     if (slot >= 0) needed_later[static_cast<size_t>(slot)] = true;
   }
-  for (size_t i = plan_.instructions_.size(); i-- > 0;) {
-    Instruction& instruction = *plan_.instructions_[i];
+  for (size_t i = parts_.instructions.size(); i-- > 0;) {
+    Instruction& instruction = *parts_.instructions[i];
     for (int slot = instruction.first_output(); slot < instruction.first_output() + num_results_[i]; ++slot) {
       if (!needed_later[static_cast<size_t>(slot)]) instruction.release_after(slot);
     }
@@ -360,16 +380,17 @@ void PlanBuilder::find_last_uses() {
 }
 
 void PlanBuilder::find_single_call() {
-  if (plan_.instructions_.size() != 1 || !plan_.only_host_ || plan_.snapshot_ || !plan_.random_streams_.empty()) return;
-  Plan::SingleCall single;
-  single.instruction = static_cast<const HostInstruction*>(plan_.instructions_[0].get());
+  if (parts_.instructions.size() != 1 || !parts_.only_host || parts_.is_snapshot || !parts_.random_streams.empty())
+    return;
+  PlanParts::SingleCall single{.instruction = parts_.instructions[0]->as_host()};
   for (int slot : single.instruction->inputs()) {
-    const auto feed = std::find(plan_.feed_slots_.begin(), plan_.feed_slots_.end(), slot);
-    if (slot >= 0 && feed == plan_.feed_slots_.end()) return;
-    single.feeds.push_back(slot < 0 ? -1 : static_cast<int>(feed - plan_.feed_slots_.begin()));
+    const auto feed =
+        std::find_if(parts_.feeds.begin(), parts_.feeds.end(), [&](const auto& fed) { return fed.slot == slot; });
+    if (slot >= 0 && feed == parts_.feeds.end()) return;
+    single.feeds.push_back(slot < 0 ? -1 : static_cast<int>(feed - parts_.feeds.begin()));
   }
   const int num_outputs = single.instruction->op().num_outputs();
-  for (int slot : plan_.fetch_slots_) {
+  for (const auto& [slot, may_move] : parts_.fetches) {
     const int output = slot < 0 ? -1 : slot - single.instruction->first_output();
     if (slot >= 0 && (output < 0 || output >= num_outputs)) return;
     single.outputs.push_back(output);
@@ -377,7 +398,7 @@ void PlanBuilder::find_single_call() {
   std::vector<int> in_order(static_cast<size_t>(num_outputs));
   std::iota(in_order.begin(), in_order.end(), 0);
   single.all_in_order = single.outputs == in_order;
-  plan_.single_call_ = std::move(single);
+  parts_.single_call = std::move(single);
 }
 
 }  // namespace longhaul

@@ -5,16 +5,23 @@
 #include <unordered_set>
 #include <vector>
 
-#include "longhaul/runtime/plan/plan.h"
+#include "longhaul/runtime/plan/plan_parts.h"
+#include "longhaul/session/session.h"
 
 namespace longhaul {
 
-// Compiles a request into a Plan: prunes the graph, orders its operations, numbers the slots and finds their last uses.
+// Compiles a request: prunes the graph, orders its operations, numbers the slots and finds their last uses.
+//
+//   Plan plan(PlanBuilder(request, resources).build(), resources);
 class PlanBuilder {
  public:
-  PlanBuilder(const Session::Request& request, SessionResources& resources, Plan& plan)
-      : request_(request), resources_(resources), plan_(plan) {}
-  void build();
+  // Both outlive the builder, and the resources what it builds.
+  PlanBuilder(const Session::Request& request, SessionResources& resources)
+      : request_(request), resources_(resources) {}
+
+  // Once. InvalidArgumentError: the fetches cannot be computed from the feeds, an operation that this process cannot
+  // run, or a snapshot that writes variables.
+  PlanParts build() &&;
 
  private:
   using OperationSet = std::unordered_set<Operation, OperationHash>;
@@ -24,11 +31,13 @@ class PlanBuilder {
   bool depends_on_write(const Operation& op) const { return after_write_.contains(op); }
   bool depends_on_any_of(const Operation& op, const OperationSet& set) const;
   void find_what_follows_writes();
-  void find_host_only();
-  bool host_only(const Output& output) const { return !for_libtorch_.contains(output); }
+  void find_places();
+  ValuePlace place_of(const Output& output) const {
+    return for_libtorch_.contains(output) ? ValuePlace::kLibtorch : ValuePlace::kHost;
+  }
   std::vector<Operation> ordered() const;
 
-  int new_slot() { return plan_.num_slots_++; }
+  int new_slot() { return num_slots_++; }
   int slot_of(const Output& output, bool after_write);
   int read_slot(const Output& variable, bool after_write);
   std::optional<size_t> draw_of(const Operation& op);
@@ -45,13 +54,17 @@ class PlanBuilder {
   void place(std::unique_ptr<Instruction> instruction, const std::vector<int>& uses);
   void add_fetches();
   void refuse_waits_between_writes() const;
+  void find_constants();
+  void find_moves();
+  void find_written();
   void find_checks();
   void find_last_uses();
   void find_single_call();
 
   const Session::Request& request_;
   SessionResources& resources_;
-  Plan& plan_;
+  PlanParts parts_;
+  int num_slots_ = 0;
   std::unordered_set<Output, OutputHash> fed_;
   std::vector<Operation> needed_;  // in order of creation, which is an order of dependencies too
   OperationSet after_write_;

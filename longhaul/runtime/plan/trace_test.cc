@@ -139,7 +139,8 @@ TEST_F(TraceTest, ASingleOperationWithoutLibtorchIsTraced) {
 
 TEST_F(TraceTest, WhatGoesAlongWithAStepIsInItsTrace) {
   const Output sum = aten(root_, "aten::sum", "sum", {{"self", x_}});
-  session_.request_step_fetch({{sum}, [](const std::vector<Tensor>&, const std::exception_ptr&) {}});
+  session_.capabilities().step_fetching->request_step_fetch(
+      {{sum}, [](const std::vector<Tensor>&, const std::exception_ptr&) {}});
   EXPECT_EQ(node(trace_train(), "sum").output_size(), 1);
 }
 

@@ -43,7 +43,7 @@ class SnapshotMemoryTest : public ::testing::Test {
   void start(std::optional<uint64_t> snapshot_memory) {
     session_ = std::make_unique<DirectSession>(graph_, SessionOptions{.snapshot_memory = snapshot_memory});
     session_->run(init_);
-    snapshots_ = session_->snapshots();
+    snapshots_ = snapshots_of(*session_);
   }
 
   std::vector<Tensor> take() { return snapshots_->take(*session_, {variables_.begin(), variables_.end()}); }
@@ -108,7 +108,7 @@ TEST_F(SnapshotMemoryTest, AfterTheFirstSaveNoMemoryIsNew) {
 TEST_F(SnapshotMemoryTest, OneObjectServesAllWhoSave) {
   start(std::nullopt);
   memory().prepare([] { return false; });
-  const std::shared_ptr<Snapshots> other = session_->snapshots();
+  const std::shared_ptr<Snapshots> other = snapshots_of(*session_);
   EXPECT_EQ(other, snapshots_);
   snapshots_.reset();
   EXPECT_EQ(other->bytes_free(), kVariables * kVariableBytes);

@@ -229,11 +229,12 @@ class StepFetchTest : public ::testing::Test {
   }
 
   void ask() {
-    session_->request_step_fetch({{loss_, v_}, [this](std::vector<Tensor> values, std::exception_ptr error) {
-                                    ++calls_;
-                                    values_ = std::move(values);
-                                    error_ = error;
-                                  }});
+    session_->capabilities().step_fetching->request_step_fetch(
+        {{loss_, v_}, [this](std::vector<Tensor> values, std::exception_ptr error) {
+           ++calls_;
+           values_ = std::move(values);
+           error_ = error;
+         }});
   }
 
   Graph graph_;
@@ -280,7 +281,7 @@ TEST_F(StepFetchTest, IsToldOfTheStepsError) {
 
 TEST_F(StepFetchTest, CanBeTakenBack) {
   ask();
-  session_->withdraw_step_fetch();
+  session_->capabilities().step_fetching->withdraw_step_fetch();
   session_->run(train_, {{x_, Tensor::scalar(2.f)}});
   ask();
   session_->close();

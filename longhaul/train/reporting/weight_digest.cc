@@ -147,7 +147,7 @@ WeightDigests::~WeightDigests() {
 }
 
 void WeightDigests::take(Session& session) {
-  std::vector<Tensor> values = session.snapshots()->take(session, fetches_);
+  std::vector<Tensor> values = snapshots_of(session)->take(session, fetches_);
   auto taken = std::make_unique<Worker::Taken>();
   const auto step = taken->step = values.back().item<int64_t>();
   for (size_t i = 0; i < names_.size(); ++i) taken->tensors.push_back({names_[i], std::move(values[i])});

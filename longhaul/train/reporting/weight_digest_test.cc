@@ -82,10 +82,10 @@ TEST_F(WeightDigestHookTest, RunsThatMakeNoStepWriteNothing) {
 }
 
 // Counts the snapshots that are taken by way of its Snapshots.
-class CountingSession : public testing::ScriptedSession {
+class CountingSession : public testing::ScriptedSession, SnapshotKeeping {
  public:
   using ScriptedSession::ScriptedSession;
-  std::shared_ptr<Snapshots> snapshots() override { return std::make_shared<Counting>(taken); }
+  SessionCapabilities capabilities() override { return {.snapshot_keeping = this}; }
 
   int taken = 0;
 
@@ -100,6 +100,8 @@ class CountingSession : public testing::ScriptedSession {
     uint64_t bytes_free() const override { return 0; }
     int& taken;
   };
+
+  std::shared_ptr<Snapshots> snapshots() override { return std::make_shared<Counting>(taken); }
 };
 
 TEST_F(WeightDigestHookTest, ItsSnapshotsAreTheSessionsOwnAndKeepToTheirLimit) {
@@ -151,9 +153,27 @@ TEST_F(WeightDigestHookTest, WrongOptionsAreRefused) {
   EXPECT_THAT(error_of([] { WeightDigestHook({.every_n_steps = 1}); }), HasSubstr("nowhere to write"));
 }
 
+// A session that can do nothing but run.
+class BareSession : public testing::ScriptedSession {
+ public:
+  using ScriptedSession::ScriptedSession;
+  SessionCapabilities capabilities() override { return {}; }
+};
+
 TEST_F(WeightDigestHookTest, AServiceNeedsASessionWhoseStepsCanBeWatched) {
-  const std::shared_ptr<Session> scripted = make_scripted_session(graph);
-  EXPECT_THROW(WeightDigestService(scripted, step, writer, 3), UnimplementedError);
+  const auto bare = std::make_shared<BareSession>(graph);
+  EXPECT_THROW(WeightDigestService(bare, step, writer, 3), UnimplementedError);
+  EXPECT_THAT(error_of([&] { WeightDigestService(bare, step, writer, 3); }),
+              AllOf(HasSubstr("digest_every_n_steps"), HasSubstr("StepWatching"), HasSubstr("WeightDigestHook")));
+}
+
+TEST_F(WeightDigestHookTest, ASessionThatKeepsNoMemoryForSnapshotsTakesPlainOnes) {
+  BareSession bare(graph);
+  bare.run(step.initializer());
+  WeightDigests digests(graph, step, writer);
+  digests.take(bare);
+  EXPECT_TRUE(digests.finish());
+  EXPECT_EQ(bare.snapshot_runs(), 1);
 }
 
 }  // namespace

@@ -144,7 +144,7 @@ Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
   Snapshot snapshot;
   if (step.number() != nullptr) snapshot.step = *step.number();
   if (fetches.empty()) return snapshot;
-  snapshots_ = session.snapshots();
+  snapshots_ = snapshots_of(session);
   snapshot.values = snapshots_->take(session, fetches);
   snapshot.waited = snapshots_->last_wait();
   if (step.tensor() != nullptr) {

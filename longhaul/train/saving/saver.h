@@ -25,6 +25,7 @@
 namespace longhaul {
 
 class BundleWriter;
+class Snapshots;
 struct BundleWriterOptions;
 
 struct SaverOptions {

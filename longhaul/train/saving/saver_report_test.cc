@@ -41,14 +41,16 @@ class LateSnapshots : public Snapshots {
   testing::FakeClock& clock_;
 };
 
-class LateSession : public testing::ScriptedSession {
+class LateSession : public testing::ScriptedSession, SnapshotKeeping {
  public:
   LateSession(Graph& graph, testing::FakeClock& clock)
       : ScriptedSession(graph), snapshots_(std::make_shared<LateSnapshots>(clock)) {}
 
-  std::shared_ptr<Snapshots> snapshots() override { return snapshots_; }
+  SessionCapabilities capabilities() override { return {.snapshot_keeping = this}; }
 
  private:
+  std::shared_ptr<Snapshots> snapshots() override { return snapshots_; }
+
   const std::shared_ptr<Snapshots> snapshots_;
 };
 

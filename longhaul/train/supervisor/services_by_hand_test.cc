@@ -85,6 +85,30 @@ TEST_F(ServicesByHand, OneThatIsNotStartedIsNotWaitedFor) {  // unlike SV-40
   EXPECT_NO_THROW(sv.stop());
 }
 
+// A session that can do nothing but run.
+class BareSession : public testing::ScriptedSession {
+ public:
+  using ScriptedSession::ScriptedSession;
+  SessionCapabilities capabilities() override { return {}; }
+};
+
+TEST_F(ServicesByHand, SummariesThatNeedAStepNeedASessionThatComputesThemAlong) {
+  add_step();
+  const Output alone = summary::scalar(root, "alone", ops::constant(root, 1.0f));
+  const Output fed = summary::scalar(root, "fed", ops::placeholder(root, kFloat, {}, "x"));
+  Supervisor sv(options);
+  const auto session = sv.prepare_or_wait_for_session({.start_standard_services = false});
+  const auto context =
+      std::make_shared<ServiceContext>(sv.service_context(std::make_shared<BareSession>(graph, server)));
+  context->summary_op = alone;
+  EXPECT_NO_THROW(SummaryService{context});
+  context->summary_op = fed;
+  EXPECT_THROW(SummaryService{context}, UnimplementedError);
+  EXPECT_THAT(error_of([&] { SummaryService{context}; }),
+              AllOf(HasSubstr("StepFetching"), HasSubstr("summary_op = kNone"), HasSubstr("summary_computed()")));
+  sv.stop();
+}
+
 TEST_F(ServicesByHand, ThatLackWhatTheyWorkWithAreRefused) {
   Supervisor sv(options);
   const auto session = sv.prepare_or_wait_for_session({.start_standard_services = false});

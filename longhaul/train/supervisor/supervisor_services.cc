@@ -8,6 +8,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/session/step_fetch.h"
 #include "longhaul/train/journal/first_interval.h"
 #include "longhaul/train/reporting/step_rate.h"
 
@@ -43,6 +44,13 @@ void write_summary(FileWriter& writer, const std::vector<Tensor>& values) {
   const int64_t step = values.size() > 1 ? values[1].item<int64_t>() : 0;
   log_debug("Recording summary at step {}.", values.size() > 1 ? std::to_string(step) : "None");
   writer.add_summary(values[0].item<std::string>(), step);
+}
+
+StepFetching& step_fetching(Session& session) {
+  return required_capability(session.capabilities().step_fetching,
+                             "summary_op: this kind of session computes nothing along with its steps (it has no "
+                             "StepFetching), and these summaries need a feed, a queue or random numbers: set "
+                             "summary_op = kNone, fetch the summaries with a step, and call summary_computed()");
 }
 
 }  // namespace
@@ -86,23 +94,23 @@ SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
       context_(complete(context, "SummaryService", context->writer != nullptr && context->summary_op.valid(),
                         "a writer and a summary_op")),
       fetches_(summary_fetches(*context_)),
-      runs_alone_(is_side_effect_free(fetches_)) {}
+      along_(is_side_effect_free(fetches_) ? nullptr : &step_fetching(*context_->session)) {}
 
 void SummaryService::run_loop() {
-  if (runs_alone_) {
+  if (along_ == nullptr) {
     const std::vector<Fetch> fetches(fetches_.begin(), fetches_.end());
     write_summary(*context_->writer, context_->session->run(fetches, {}, {.snapshot = true}));
     return;
   }
   // The error of a step is the business of who made the step.
-  context_->session->request_step_fetch(
+  along_->request_step_fetch(
       {fetches_, [writer = context_->writer](std::vector<Tensor> values, std::exception_ptr error) {
          if (!error) write_summary(*writer, values);
        }});
 }
 
 void SummaryService::stop_loop() {
-  if (!runs_alone_) context_->session->withdraw_step_fetch();
+  if (along_ != nullptr) along_->withdraw_step_fetch();
 }
 
 StepCounterService::StepCounterService(std::shared_ptr<const ServiceContext> context)
@@ -130,7 +138,7 @@ void StepCounterService::run_loop() {
 TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"),
       context_(complete(context, "TimerCheckpointService", context->saver != nullptr, "a saver")),
-      snapshots_(context_->session->snapshots()),
+      snapshots_(snapshots_of(*context_->session)),
       meter_(context_->journal ? context_->journal->history().sums().save_cost : std::nullopt),
       interval_(context_->save_model_secs),
       is_saved_(context_->saver->is_as_restored() && lies_beside(context_->saver->last_saved(), context_->save_path)) {}

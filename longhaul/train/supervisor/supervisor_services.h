@@ -52,6 +52,7 @@ SaveTarget save_target(const ServiceContext& context);
 // which has the feed, computes them along; what is still due at the stop is dropped.
 class SummaryService : public LooperThread {
  public:
+  // UnimplementedError: they cannot be computed alone, and the session has no StepFetching.
   explicit SummaryService(std::shared_ptr<const ServiceContext> context);
 
  protected:
@@ -62,7 +63,7 @@ class SummaryService : public LooperThread {
  private:
   const std::shared_ptr<const ServiceContext> context_;
   const std::vector<Output> fetches_;  // the summary, and the step if there is one
-  const bool runs_alone_;
+  StepFetching* const along_;          // with the steps of the session; null: the summaries are computed alone
 };
 
 // Writes how many steps are made in a second ("global_step/sec"), every save_summaries_secs.

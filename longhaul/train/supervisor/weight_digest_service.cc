@@ -1,16 +1,12 @@
 #include "longhaul/train/supervisor/weight_digest_service.h"
 
-#include "longhaul/base/error.h"
-
 namespace longhaul {
 namespace {
 
 StepWatching& watching(Session& session) {
-  auto* steps = dynamic_cast<StepWatching*>(&session);
-  if (steps == nullptr) {
-    throw UnimplementedError("digest_every_n_steps: the steps of this kind of session cannot be watched");
-  }
-  return *steps;
+  return required_capability(session.capabilities().step_watching,
+                             "digest_every_n_steps: the steps of this kind of session cannot be watched (it has no "
+                             "StepWatching): leave the option at 0, or use a WeightDigestHook in a MonitoredSession");
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace longhaul {
 // the object, which waits for those under way, for kDigestTimeout at most.
 class WeightDigestService {
  public:
-  // UnimplementedError: a session whose steps cannot be watched. What StepWatching::watch_steps() throws.
+  // UnimplementedError: the session has no StepWatching. What StepWatching::watch_steps() throws.
   WeightDigestService(std::shared_ptr<Session> session, const Output& global_step, std::shared_ptr<FileWriter> writer,
                       int64_t every);
   ~WeightDigestService();

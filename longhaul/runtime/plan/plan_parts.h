@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "longhaul/runtime/plan/instruction.h"
+
+namespace longhaul {
+
+// A compiled request, as a PlanBuilder makes it and a Plan runs it. Nothing of it changes once it is made.
+//
+// Values lie in numbered slots, of which each execution has its own (Frame). A value's ValuePlace is chosen here, for
+// what comes into the plan (feeds) and for what its instructions hand on.
+struct PlanParts {
+  struct Feed {
+    Output target;
+    int slot;
+    ValuePlace place;
+  };
+  struct Fetched {
+    int slot;       // -1: an operation, which has no value
+    bool may_move;  // nobody else looks at the slot afterwards
+  };
+  // A plan that is one operation without libtorch, from the feeds to the fetches: a queue's enqueue or dequeue above
+  // all. It needs no frame.
+  struct SingleCall {
+    const HostInstruction* instruction;
+    std::vector<int> feeds;     // for each input: which feed; -1: it is a resource
+    std::vector<int> outputs;   // for each fetch: which output; -1: it is the operation
+    bool all_in_order = false;  // the fetches are the outputs
+  };
+
+  bool writes_variables() const { return first_write < end_of_writes; }
+
+  std::vector<Feed> feeds;
+  std::vector<Fetched> fetches;
+  std::vector<std::unique_ptr<Instruction>> instructions;  // in the order in which they run
+  size_t end_of_reads = 0;                                 // of variables, at the start
+  size_t first_write = 0, end_of_writes = 0;
+  std::vector<VariableSlot*> written;  // by the writes; each once
+  std::vector<size_t> checks_first;    // writes whose check needs nothing that an earlier write of the plan changes
+  std::vector<std::shared_ptr<RandomStream>> random_streams;  // one for each of Frame::draws
+  std::vector<std::pair<int, Value>> constants;               // and their slots
+  std::vector<bool> is_constant;                              // of each slot
+  int num_buffers = 0;                                        // Frame::buffers
+  bool is_snapshot = false;
+  bool only_host = false;  // no instruction needs libtorch
+  std::optional<SingleCall> single_call;
+};
+
+}  // namespace longhaul
