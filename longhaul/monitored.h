@@ -7,3 +7,4 @@
 #include "longhaul/train/sessions/scaffold.h"
 #include "longhaul/train/sessions/session_creator.h"
 #include "longhaul/train/sessions/session_manager.h"
+#include "longhaul/train/tenure/chief_tenure.h"

@@ -24,12 +24,8 @@ namespace longhaul {
 namespace {
 
 MirrorOptions completed(MirrorOptions options, const std::string& directory, Clock& clock) {
+  check_mirror(options, directory);
   options.directory = absolute_directory(options.directory);
-  if (canonical_prefix(options.directory) == canonical_prefix(directory)) {
-    throw InvalidArgumentError(
-        fmt::format("the mirror of {} is to be {}, which is the same directory: it needs another, on another disk",
-                    directory, options.directory));
-  }
   if (!options.attempts) options.attempts = default_mirror_attempts(clock);
   return options;
 }
@@ -39,6 +35,14 @@ Retention retention_of(const MirrorOptions& options) {
 }
 
 }  // namespace
+
+void check_mirror(const MirrorOptions& options, const std::string& directory) {
+  const std::string mirror = absolute_directory(options.directory), mirrored = absolute_directory(directory);
+  if (mirror.empty() || mirrored.empty() || canonical_prefix(mirror) != canonical_prefix(mirrored)) return;
+  throw InvalidArgumentError(
+      fmt::format("the mirror of {} is to be {}, which is the same directory: it needs another, on another disk",
+                  mirrored, mirror));
+}
 
 std::shared_ptr<SaveAttempts> default_mirror_attempts(Clock& clock) {
   return std::make_shared<SaveAttempts>(

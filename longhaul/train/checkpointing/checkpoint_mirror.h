@@ -31,6 +31,9 @@ struct MirrorOptions {
   std::shared_ptr<SaveAttempts> attempts;
 };
 
+// InvalidArgumentError: the mirror of `directory` is to be that directory itself.
+void check_mirror(const MirrorOptions& options, const std::string& directory);
+
 // After 5 s, after each further failure twice as long, after 5 minutes at most.
 std::shared_ptr<SaveAttempts> default_mirror_attempts(Clock& clock);
 

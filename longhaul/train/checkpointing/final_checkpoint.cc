@@ -6,7 +6,6 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/train/signals/preemption.h"
 
 namespace longhaul {
 namespace {
@@ -34,13 +33,14 @@ std::string too_long(const Saver& saver, Seconds left) {
 
 }  // namespace
 
-bool save_final_checkpoint(const SaveTarget& target, Session& session, const Preemption* preemption) {
-  if (preemption == nullptr || !preemption->time_left()) {
+bool save_final_checkpoint(const SaveTarget& target, Session& session, const StopBudget& budget) {
+  const std::optional<Seconds> limit = budget.left();
+  if (!limit) {
     save_last(target, session);
     return true;
   }
-  const bool is_idle = target.saver.wait_until_idle(*preemption->time_left());
-  const Seconds left = *preemption->time_left();
+  const bool is_idle = target.saver.wait_until_idle(*limit);
+  const Seconds left = budget.left().value_or(*limit);
   const std::string newest = target.saver.last_saved();
   const std::optional<int64_t> step = step_of(target, session);
   // What was assigned since then is saved if there is time: until it is, the one before stays.

@@ -10,6 +10,13 @@
 
 namespace longhaul {
 
+// How the chief of a directory keeps others out.
+struct LockOptions {
+  bool lock = true;        // false: it does not
+  Seconds lease_secs{60};  // a chief on another machine that is silent for longer counts as dead
+  bool with_flock = true;  // false: by its record alone, where flock() hangs or lies
+};
+
 // A DirectoryLock with its heartbeat: a thread, lh-chief, that beats six times within the limit. A heartbeat that
 // cannot be written is logged, once until one can, and tried again. Any thread.
 class ChiefLock {

@@ -25,6 +25,12 @@ void Teardown::step(const std::string& what, const std::function<void()>& body) 
   }
 }
 
+void Teardown::outrank(const std::exception_ptr& cause) {
+  if (!cause || cause == error_) return;
+  if (error_) log_later_error("the training", error_);
+  error_ = cause;
+}
+
 void Teardown::raise_error() const {
   if (error_) std::rethrow_exception(error_);
 }

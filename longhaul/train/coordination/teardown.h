@@ -21,6 +21,10 @@ class Teardown {
 
   void step(const std::string& what, const std::function<void()>& body);
 
+  // What has been behind it all, as somebody knows by now: this is the error instead of what was kept so far, which is
+  // logged. Null: nothing was.
+  void outrank(const std::exception_ptr& cause);
+
   const std::exception_ptr& error() const { return error_; }  // the first; null: none so far
   void raise_error() const;                                   // throws it, if there is one
 

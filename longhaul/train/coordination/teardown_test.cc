@@ -45,6 +45,18 @@ TEST(Teardown, LogsTheLaterErrors) {
   EXPECT_EQ(message_of(end.error()), "of the body");
 }
 
+TEST(Teardown, WhatWasBehindItAllComesOutInstead) {
+  const LogRecorder log;
+  Teardown end;
+  end.outrank(nullptr);
+  EXPECT_EQ(end.error(), nullptr);
+  end.step("the run", [] { throw OutOfRangeError("the queue is closed"); });
+  end.outrank(std::make_exception_ptr(InternalError("the input is broken")));
+  end.step("the mirror", [] { throw UnavailableError("unmounted"); });
+  EXPECT_EQ(message_of(end.error()), "the input is broken");
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("the queue is closed"));
+}
+
 // A log sink of the program's that throws when it is told of something, once: which no step may fail for.
 class ThrowingSink {
  public:
@@ -247,6 +259,33 @@ TEST_F(MonitoredEnd, ByAnErrorWaitsForTheMirrorNoLongerThanAPreemptionLeaves) {
                InternalError)
       << "by this clock the mirror's own timeout would never end";
   EXPECT_THAT(log.text(), HasSubstr("is not in the mirror"));
+}
+
+TEST_F(MonitoredEnd, WaitsForItsThreadsNoLongerThanAPreemptionLeaves) {
+  Preemption preemption({.clock = &clock});
+  const auto hook = std::make_shared<RecordingHook>();
+  training.preemption = &preemption;
+  training.stop_grace_period_secs = Seconds{1e9};  // which the clock does not reach
+  training.hooks = {hook};
+  const LogRecorder log;
+  std::atomic<bool> may_end{false};
+  std::thread time;
+  monitored_training_session(training, [&](MonitoredSession&) {
+    hook->coord.start_thread("stuck", [&] {
+      while (!may_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    });
+    preemption.preempt(Seconds{4});
+    time = std::thread([&] {
+      eventually([&] {
+        clock.advance(Seconds{0.01});
+        return may_end || log.text().find("threads still running: stuck") != std::string::npos;
+      });
+      may_end = true;
+    });
+  });
+  may_end = true;
+  time.join();
+  EXPECT_THAT(log.text(), HasSubstr("threads still running: stuck"));
 }
 
 // Whatever step of the end fails, or none: the mirror, the journal.

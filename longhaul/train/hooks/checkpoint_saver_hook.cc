@@ -14,11 +14,13 @@
 #include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/journal/first_interval.h"
+#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/recovery/recovered_list.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/sessions/graph_defaults.h"
 #include "longhaul/train/sessions/scaffold.h"
 #include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/tenure/chief_tenure.h"
 
 namespace longhaul {
 namespace {
@@ -48,7 +50,6 @@ void CheckpointSaverHook::begin(Graph& graph) {
   step_.find(graph, "CheckpointSaverHook");
   writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
   saver_.reset();
-  mirroring_.reset();
   timer_.reset();
   graph_is_written_ = stop_wanted_ = last_save_failed_ = has_looked_at_short_runs_ = false;
   early_interval_.reset();
@@ -62,8 +63,7 @@ void CheckpointSaverHook::after_create_session(Session& session, const Coordinat
   graph_is_written_ = true;
   if (options_.saver == nullptr && options_.scaffold == nullptr) take_over_checkpoints(step);
   const bool is_there = is_as_restored(session.graph(), step);
-  // A copy of it may have been under way when the run before this one died.
-  if (is_there && options_.mirror != nullptr) options_.mirror->add(saver(session.graph()).last_saved());
+  if (options_.tenure) options_.tenure->mirror_saves_of(saver(session.graph()));
   save(session, step, [&] { return is_there || save_once(target(session.graph()), session).has_value(); });
   shorten_first_interval();
 }
@@ -71,7 +71,7 @@ void CheckpointSaverHook::after_create_session(Session& session, const Coordinat
 // The warning comes once, for the first of a run's sessions.
 void CheckpointSaverHook::shorten_first_interval() {
   if (!std::exchange(has_looked_at_short_runs_, true)) {
-    early_interval_ = interval_after_short_runs(options_.journal.get(), save_option(options_));
+    early_interval_ = interval_after_short_runs(journal(), save_option(options_));
   }
   set_early_interval(early_interval_);
 }
@@ -112,9 +112,6 @@ Saver& CheckpointSaverHook::saver(Graph& graph) {
         options_.scaffold != nullptr
             ? "CheckpointSaverHook: its scaffold has no saver"
             : "CheckpointSaverHook: there is no saver in the graph's collection savers; pass one");
-  }
-  if (options_.mirror != nullptr) {
-    mirroring_ = saver_->on_saved([mirror = options_.mirror](const std::string& prefix) { mirror->add(prefix); });
   }
   return *saver_;
 }
@@ -182,13 +179,17 @@ bool CheckpointSaverHook::has_waited_for_steps() const {
   return options_.save_steps && runs_at_step_ >= std::max(*options_.save_steps, kFewestRuns);
 }
 
+RunJournal* CheckpointSaverHook::journal() const {
+  return options_.tenure ? options_.tenure->journal().get() : nullptr;
+}
+
 SaveTarget CheckpointSaverHook::target(Graph& graph) {
   return {.saver = saver(graph),
           .attempts = *saves_,
           .save_path = save_path_,
           .global_step = step_.tensor(),
           .writer = writer_.get(),
-          .journal = options_.journal.get(),
+          .journal = journal(),
           .costs = [this](const SaveReport& report) { return costs_of(report); },
           .before_write =
               [this](std::optional<int64_t> step) {
@@ -228,7 +229,7 @@ void CheckpointSaverHook::save(Session& session, int64_t step, const std::functi
 }
 
 void CheckpointSaverHook::choose_interval() {
-  const RunHistory history = options_.journal ? options_.journal->history() : RunHistory{};
+  const RunHistory history = journal() != nullptr ? journal()->history() : RunHistory{};
   timer_.set_every_secs(best_save_interval(history, meter_.cost()));
 }
 
@@ -253,8 +254,6 @@ void CheckpointSaverHook::end(Session& session) {
   save(session, step, [&] { return save_final_checkpoint(target(session.graph()), session, options_.preemption); });
   for (const auto& listener : options_.listeners) listener->end(session, step);
   flush_or_log(*writer_);
-  if (options_.mirror == nullptr) return;
-  options_.mirror->close(options_.preemption != nullptr ? options_.preemption->time_left() : std::nullopt);
 }
 
 }  // namespace longhaul

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "longhaul/events/file_writer.h"
-#include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/checkpointing/save_once.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/hooks/second_or_step_timer.h"
@@ -17,6 +16,7 @@
 
 namespace longhaul {
 
+class ChiefTenure;
 class Preemption;
 class RunJournal;
 class Scaffold;
@@ -50,8 +50,7 @@ struct CheckpointSaverHookOptions {
   int64_t steps_per_run = 1;                   // how far one run moves the global step
   std::shared_ptr<FileWriter> summary_writer;  // which learns of the checkpoints; nullptr: the one of checkpoint_dir
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
-  std::shared_ptr<RunJournal> journal;  // is told of all saves; nullptr: none
-  std::shared_ptr<CheckpointMirror> mirror;  // gets what is saved, and is closed at the end; nullptr: none
+  std::shared_ptr<ChiefTenure> tenure;  // whose journal is told of all saves, and whose mirror gets them; nullptr: none
   // Whether save_secs is only what it begins with, and each interval is chosen then: best_save_interval(). A save here
   // costs the training all the time that it takes.
   bool chooses_interval = false;
@@ -107,6 +106,7 @@ class CheckpointSaverHook : public SessionRunHook {
   void save(Session& session, int64_t step);
   void save(Session& session, int64_t step, const std::function<bool()>& attempt);
   bool is_as_restored(Graph& graph, int64_t step);
+  RunJournal* journal() const;  // nullptr: none
   SaveTarget target(Graph& graph);
   SaveCosts costs_of(const SaveReport& report);
   void choose_interval();
@@ -120,8 +120,7 @@ class CheckpointSaverHook : public SessionRunHook {
   SecondOrStepTimer timer_;
   SaveCostMeter meter_;
   std::shared_ptr<FileWriter> writer_;
-  std::shared_ptr<Saver> saver_;                    // once it is found
-  std::shared_ptr<const SavedCallback> mirroring_;  // has the mirror learn of what it saves; null: there is none
+  std::shared_ptr<Saver> saver_;  // once it is found
   HookStep step_;
   bool graph_is_written_ = false;
   bool has_looked_at_short_runs_ = false;

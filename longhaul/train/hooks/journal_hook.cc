@@ -1,6 +1,7 @@
 #include "longhaul/train/hooks/journal_hook.h"
 
 #include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/journal/run_journal.h"
 
 namespace longhaul {
 namespace {
@@ -11,7 +12,6 @@ constexpr Seconds kGoodputSecs{120};
 
 void JournalHook::begin(Graph& graph) {
   step_.find(graph, "JournalHook");
-  options_.journal->begin();
   if (!options_.output_dir.empty()) {
     writer_ = hook_writer(nullptr, options_.output_dir, options_.files, &options_.coordinator.clock());
   }
@@ -32,23 +32,23 @@ void JournalHook::after_run(SessionRunContext& context, const SessionRunValues&)
   }
   const bool is_to_stop = context.stop_requested() || options_.coordinator.should_stop();
   if (!is_to_stop || std::exchange(is_stopping_, true)) return;
-  options_.journal->stop_requested("a stop was requested", step_.now(context.session()));
+  journal().stop_requested("a stop was requested", step_.now(context.session()));
 }
 
 void JournalHook::look_for_first_step(Session& session) {
   const int64_t step = step_.now(session);
   if (step <= first_step_) return;
   is_training_ = true;
-  options_.journal->training(step);
+  journal().training(step);
   next_mark_ = now() + kJournalMarkSecs;
 }
 
 void JournalHook::mark(int64_t step) {
-  options_.journal->mark(step);
+  journal().mark(step);
   next_mark_ = now() + kJournalMarkSecs;
   if (writer_ == nullptr || now() < next_goodput_) return;
   next_goodput_ = now() + kGoodputSecs;
-  writer_->add_scalar(kGoodputTag, static_cast<float>(options_.journal->history().breakdown().goodput()), step);
+  writer_->add_scalar(kGoodputTag, static_cast<float>(journal().history().breakdown().goodput()), step);
 }
 
 }  // namespace longhaul

@@ -7,21 +7,20 @@
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/hooks/session_run_hook.h"
-#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/tenure/chief_tenure.h"
 
 namespace longhaul {
 
 struct JournalHookOptions {
-  std::shared_ptr<RunJournal> journal;
-  std::string output_dir;     // whose events get the goodput, every two minutes; empty: none do
-  Coordinator coordinator{};  // whose stop is noted; its clock measures all times
+  std::shared_ptr<ChiefTenure> tenure;  // whose journal it is
+  std::string output_dir;               // whose events get the goodput, every two minutes; empty: none do
+  Coordinator coordinator{};            // whose stop is noted; its clock measures all times
   FileSystem* files = &FileSystem::real();
 };
 
-// For monitored sessions what JournalService is for a Supervisor's, on the thread that runs the session: opens the
-// journal when the hooks begin, notes the first step, every five seconds how far the training has come, and that it is
-// to stop. How it ends is known only when all has ended, so MonitoredSessionOptions::ended tells the journal: no hook
-// does. It comes after the hook that saves.
+// For monitored sessions what JournalService is for a Supervisor's, on the thread that runs the session: notes in the
+// journal the first step, every five seconds how far the training has come, and that it is to stop. The tenure opens
+// the journal, and closes it when all has ended: only then is it known how. It comes after the hook that saves.
 class JournalHook : public SessionRunHook {
  public:
   explicit JournalHook(JournalHookOptions options) : options_(std::move(options)) {}
@@ -31,6 +30,7 @@ class JournalHook : public SessionRunHook {
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
 
  private:
+  RunJournal& journal() const { return *options_.tenure->journal(); }
   Seconds now() const { return options_.coordinator.clock().now(); }
   void look_for_first_step(Session& session);
   void mark(int64_t step);

@@ -1,5 +1,7 @@
 #include "longhaul/train/monitored/coordinated_session.h"
 
+#include <utility>
+
 #include "longhaul/base/log.h"
 #include "longhaul/train/coordination/lost_session.h"
 #include "longhaul/train/coordination/teardown.h"
@@ -16,11 +18,12 @@ Coordinator make_coordinator(const Coordinator& parent) {
 }  // namespace
 
 CoordinatedSession::CoordinatedSession(std::shared_ptr<Session> session, const SessionRunHooks& hooks,
-                                       const Coordinator& parent, Seconds stop_grace)
+                                       const Coordinator& parent, Seconds stop_grace, const StopBudget& budget)
     : session_(std::move(session)),
       hooks_(hooks),
       coord_(make_coordinator(parent)),
       stop_grace_(stop_grace),
+      budget_(budget),
       runs_(session_, hooks_) {}
 
 CoordinatedSession::~CoordinatedSession() {
@@ -50,16 +53,21 @@ void CoordinatedSession::end_hooks() {
   end.raise_error();
 }
 
-std::exception_ptr CoordinatedSession::close() {
-  if (closed_) return nullptr;
-  closed_ = true;
-  std::exception_ptr error;
+std::exception_ptr CoordinatedSession::stop_threads() {
+  if (std::exchange(threads_stopped_, true)) return nullptr;
   try {
     coord_.request_stop();
-    coord_.join({.stop_grace = stop_grace_, .ignore_live_threads = true});
+    coord_.join(
+        {.stop_grace = stop_grace_, .ignore_live_threads = true, .give_up = budget_.half_is_used(coord_.clock())});
   } catch (...) {
-    error = std::current_exception();
+    return std::current_exception();
   }
+  return nullptr;
+}
+
+std::exception_ptr CoordinatedSession::close() {
+  if (std::exchange(closed_, true)) return nullptr;
+  const std::exception_ptr error = stop_threads();
   try {
     session_->close();
   } catch (const std::exception& close_error) {

@@ -5,19 +5,20 @@
 #include <vector>
 
 #include "longhaul/train/monitored/hooked_session.h"
+#include "longhaul/train/signals/stop_budget.h"
 
 namespace longhaul {
 
 // A session with its hooks and its threads, those of the queue runners in the graph's collection. The threads' errors
 // are kept by a coordinator of its own, to which no error is a clean stop, and which a stop of `parent` stops too.
 //
-//   made --start--> started --close--> closed
+//   made --start--> started --stop_threads--> stopped --close--> closed
 //
 // One thread at a time.
 class CoordinatedSession {
  public:
   CoordinatedSession(std::shared_ptr<Session> session, const SessionRunHooks& hooks, const Coordinator& parent,
-                     Seconds stop_grace);
+                     Seconds stop_grace, const StopBudget& budget = {});
   ~CoordinatedSession();  // closes, if nobody has
   CoordinatedSession(const CoordinatedSession&) = delete;
   CoordinatedSession& operator=(const CoordinatedSession&) = delete;
@@ -41,8 +42,10 @@ class CoordinatedSession {
 
   void end_hooks();  // all of them; throws what the first throws that does
 
-  // Stops the threads and waits for them, for stop_grace, then closes the session. Returns the error that a thread
-  // reported, if one did; one of closing is logged.
+  // Stops the threads and waits for them, for stop_grace, or half of what a preemption leaves. Returns the error that a
+  // thread reported, if one did.
+  std::exception_ptr stop_threads();
+  // Does that if nobody has, and closes the session; an error of closing is logged.
   std::exception_ptr close();
 
  private:
@@ -50,8 +53,9 @@ class CoordinatedSession {
   const SessionRunHooks hooks_;
   const Coordinator coord_;
   const Seconds stop_grace_;
+  const StopBudget budget_;
   HookedSession runs_;
-  bool closed_ = false;
+  bool threads_stopped_ = false, closed_ = false;
 };
 
 }  // namespace longhaul

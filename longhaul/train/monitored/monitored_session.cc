@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/log.h"
-#include "longhaul/train/coordination/chief_lock.h"
 #include "longhaul/train/coordination/lost_session.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/hooks/hook_call.h"
 #include "longhaul/train/monitored/coordinated_session.h"
 #include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/tenure/chief_tenure.h"
 
 namespace longhaul {
 namespace {
@@ -36,6 +36,12 @@ MonitoredSessionOptions with_creator(SingularMonitoredSessionOptions options) {
           .coordinator = options.coordinator};
 }
 
+std::shared_ptr<ChiefTenure> tenure_or_none(const MonitoredSessionOptions& options) {
+  return options.tenure ? options.tenure
+                        : std::make_shared<ChiefTenure>(
+                              ChiefTenureOptions{.budget = options.preemption, .clock = &options.coordinator.clock()});
+}
+
 // What `body` throws; null: it ends well.
 template <typename Body>
 std::exception_ptr error_of(const Body& body) {
@@ -59,13 +65,13 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options)
 MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery recovery)
     : options_(std::move(options)),
       stops_(options_.coordinator.child({.clock = &options_.coordinator.clock()})),
+      tenure_(tenure_or_none(options_)),
       recovers_(recovery == Recovery::kReplaceLost),
-      graph_(options_.session_creator->graph()),
-      graph_was_finalized_(graph_.finalized()),
+      graph_was_finalized_(graph().finalized()),
       restarts_(options_.restart, stops_) {
   if (options_.preemption != nullptr) preempted_ = options_.preemption->attach(options_.coordinator);
   try {
-    lock_directory();
+    tenure_->begin([stops = stops_](const std::exception_ptr& error) { stops.request_stop(error); });
     begin_hooks();
     if (const std::exception_ptr error = try_to_create()) replace(error);
   } catch (...) {
@@ -81,16 +87,10 @@ MonitoredSession::~MonitoredSession() {
   log_error("a monitored session that was not closed had an error: {}", message_of(error));
 }
 
-void MonitoredSession::lock_directory() {
-  if (options_.locked_directory.empty()) return;
-  lock_ = std::make_unique<ChiefLock>(options_.locked_directory, options_.lock,
-                                      [stops = stops_](const std::exception_ptr& error) { stops.request_stop(error); });
-}
-
 void MonitoredSession::begin_hooks() {
   for (const auto& hook : options_.hooks) {
     if (!hook) throw InvalidArgumentError("a null pointer is among the hooks");
-    call_hook(*hook, "begin", [&] { hook->begin(graph_); });
+    call_hook(*hook, "begin", [&] { hook->begin(graph()); });
   }
 }
 
@@ -98,7 +98,7 @@ void MonitoredSession::begin_hooks() {
 std::exception_ptr MonitoredSession::try_to_create() {
   try {
     auto session = std::make_unique<CoordinatedSession>(options_.session_creator->create_session(), options_.hooks,
-                                                        stops_, options_.stop_grace_period_secs);
+                                                        stops_, options_.stop_grace_period_secs, tenure_->budget());
     session->start();
     current_ = std::move(session);
     restarts_.session_begins();
@@ -143,7 +143,7 @@ template <typename Attempt>
 auto MonitoredSession::with_session(const Attempt& attempt) {
   if (hook_stop_) throw FailedPreconditionError("Run called even after should_stop requested.");
   while (true) {
-    if (lock_) lock_->raise_if_lost();
+    tenure_->raise_if_lost();
     CoordinatedSession& session = open_session();
     std::exception_ptr cause;
     try {
@@ -219,40 +219,45 @@ void MonitoredSession::close() {
   if (!closed_) finish(nullptr);
 }
 
-void MonitoredSession::finish(std::exception_ptr error) {
-  Teardown end(error);
-  if (!error && !stops_.reported_error() && current_) end.step("the hooks", [&] { current_->end_hooks(); });
-  if (const std::exception_ptr first = shut_down(end.error())) std::rethrow_exception(first);
+void MonitoredSession::finish(const std::exception_ptr& error) {
+  if (const std::exception_ptr first = shut_down(error)) std::rethrow_exception(first);
 }
 
-// Returns the error that is to come out. What a thread has reported outranks `error`, which may be what followed from
-// it, and the loss of the directory all. The lock comes last: until then nobody else writes there.
+// Returns the error that is to come out.
 std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) {
   closed_ = true;
-  std::exception_ptr of_thread;
-  Teardown closing;
-  closing.step("the session", [&] { of_thread = close_current(); });
-  Teardown end(stops_.reported_error());
-  for (const std::exception_ptr& each : {of_thread, error, closing.error()}) {
-    if (each) end.step("the training", [&] { std::rethrow_exception(each); });
-  }
-  end.step("the graph", [&] {
-    if (!graph_was_finalized_) graph_.unfinalize();
-  });
-  end.step("the training", [&] {
-    if (options_.ended) options_.ended(end.error());
-  });
-  end.step("the lock", [&] { lock_.reset(); });
+  std::unique_ptr<CoordinatedSession> last;
+  Teardown end(error);
+  tenure_->end(end, {.hooks =
+                         [&] {
+                           if (current_ && !stops_.reported_error()) current_->end_hooks();
+                         },
+                     .threads =
+                         [&] {
+                           last = std::move(current_);
+                           stop_threads(end, last.get());
+                         },
+                     .session =
+                         [&] {
+                           end.step("the session", [&] {
+                             if (last) last->close();
+                           });
+                           last.reset();
+                           if (!graph_was_finalized_) graph().unfinalize();
+                         }});
   return end.error();
 }
 
-// Returns the error that a thread has reported and that somebody should know.
-std::exception_ptr MonitoredSession::close_current() {
-  const auto session = std::move(current_);
-  const std::exception_ptr error = session ? session->close() : nullptr;
-  if (!may_replace(error)) return error;
-  log_warning("a thread has reported that the session was lost, which is closed now: {}", message_of(error));
-  return nullptr;
+// What a thread has reported outranks the error so far, which may be what followed from it, and the loss of the
+// directory both.
+void MonitoredSession::stop_threads(Teardown& end, CoordinatedSession* last) const {
+  const std::exception_ptr of_thread = last != nullptr ? last->stop_threads() : nullptr;
+  if (may_replace(of_thread)) {
+    log_warning("a thread has reported that the session was lost, which is closed now: {}", message_of(of_thread));
+  } else {
+    end.outrank(of_thread);
+  }
+  end.outrank(stops_.reported_error());
 }
 
 MonitoredCallable::MonitoredCallable(MonitoredSession& session, const std::vector<Fetch>& fetches,

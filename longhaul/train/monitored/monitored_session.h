@@ -11,7 +11,6 @@
 #include <type_traits>
 #include <vector>
 
-#include "longhaul/io/directory_lock.h"
 #include "longhaul/train/coordination/coordinator.h"
 #include "longhaul/train/coordination/restarts.h"
 #include "longhaul/train/hooks/session_run_hook.h"
@@ -21,10 +20,11 @@
 
 namespace longhaul {
 
-class ChiefLock;
+class ChiefTenure;
 class CoordinatedSession;
 class MonitoredCallable;
 class Preemption;
+class Teardown;
 
 struct MonitoredSessionOptions {
   std::shared_ptr<SessionCreator> session_creator;  // nullptr: a ChiefSessionCreator with the defaults
@@ -36,14 +36,10 @@ struct MonitoredSessionOptions {
   // Its clock measures the waits. Errors that are reported to it are the program's to look at.
   Coordinator coordinator{};
   Preemption* preemption = nullptr;  // which stops the coordinator (train/signals/preemption.h); nullptr: without
-  // Locked before the hooks begin, until the session is closed, so that a second chief is refused
-  // (io/directory_lock.h); empty: none is. When it is taken over, the session stops, and the DirectoryLostError comes
-  // out.
-  std::string locked_directory;
-  DirectoryLockOptions lock{};
-  // Called once, when all has ended but the lock: with the error that comes out, or null; with an AbortedError where
-  // nobody has closed the session.
-  std::function<void(const std::exception_ptr& error)> ended = {};
+  // Begins before the hooks do, and ends when all has ended: so its directory is locked meanwhile, and a second chief
+  // is refused. When it is taken over, the session stops, and the DirectoryLostError comes out. The creator and the
+  // hooks that save have the same one. nullptr: there is no directory to be the chief of.
+  std::shared_ptr<ChiefTenure> tenure = {};
 };
 
 // A session that is made ready by itself, whose runs hooks extend, and which is replaced when it is lost.
@@ -63,7 +59,7 @@ struct MonitoredSessionOptions {
 // beside it use the session that hooks are given.
 class MonitoredSession {
  public:
-  // InvalidArgumentError: a hook that is none. DirectoryLockedError: the directory to lock has a chief. Throws what
+  // InvalidArgumentError: a hook that is none. DirectoryLockedError: the tenure's directory has a chief. Throws what
   // hooks and the creator throw, and the error of the last session that was lost when no more may be made. A stop while
   // the first session is waited for is no error: there is none then, and should_stop() is true.
   explicit MonitoredSession(MonitoredSessionOptions options = {});
@@ -81,7 +77,7 @@ class MonitoredSession {
   // Session::run() with the hooks. Throws what the run and the hooks throw; of a hook's error, the message says which
   // hook and which call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop
   // requested"); "Same tensor is fed" by a hook and somebody else; closed. StopIteration: there is no session, because
-  // a stop was requested before there was one, or another. DirectoryLostError: the locked directory is another's now.
+  // a stop was requested before there was one, or another. DirectoryLostError: the tenure's directory is another's now.
   // Where the session is lost in a run in which a hook requests a stop, the run is repeated, and is the last.
   Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
              proto::RunMetadata* metadata = nullptr);
@@ -99,16 +95,17 @@ class MonitoredSession {
   auto run_step_fn(StepFn&& step_fn);
 
   // True: a stop was requested, by a hook, a thread or the options' coordinator; or there is no session, because it is
-  // closed, or lost for good; or the locked directory is another's. Where a thread has reported that the session is
+  // closed, or lost for good; or the tenure's directory is another's. Where a thread has reported that the session is
   // lost, it is replaced first; throws what run() does then.
   bool should_stop();
 
-  // The hooks' end(), each whatever the others threw; then stops the session's threads, closes the session, and lets
-  // the graph be changed again, if it could be before. Throws what the hooks throw, and the error that a thread has
-  // reported, except that the session is lost, which only SingularMonitoredSession minds. Twice is fine.
+  // The hooks' end(), each whatever the others threw; then stops the session's threads, closes the session, lets the
+  // graph be changed again, if it could be before, and ends the tenure, in the order of ChiefTenure::end(). Throws what
+  // the hooks throw, and the error that a thread has reported, except that the session is lost, which only
+  // SingularMonitoredSession minds. Twice is fine.
   void close();
 
-  Graph& graph() const { return graph_; }
+  Graph& graph() const { return options_.session_creator->graph(); }
 
  protected:
   enum class Recovery { kReplaceLost, kNone };
@@ -118,7 +115,6 @@ class MonitoredSession {
  private:
   friend class MonitoredCallable;
 
-  void lock_directory();
   void begin_hooks();
   std::exception_ptr try_to_create();
   bool may_replace(const std::exception_ptr& cause) const;
@@ -131,19 +127,18 @@ class MonitoredSession {
                                proto::RunMetadata* metadata);
   std::vector<Tensor> run_fetches(const Feeds& feeds, const RunOptions& options, proto::RunMetadata* metadata);
   void do_step(const std::function<void(StepContext&)>& step_fn);
-  void finish(std::exception_ptr error);
+  void finish(const std::exception_ptr& error);
   std::exception_ptr shut_down(const std::exception_ptr& error);
-  std::exception_ptr close_current();
+  void stop_threads(Teardown& end, CoordinatedSession* last) const;
 
   const WriteSignals write_signals_;
   const MonitoredSessionOptions options_;
   const Coordinator stops_;  // a child of the program's, the parent of each session's; its error: of a lost directory
+  const std::shared_ptr<ChiefTenure> tenure_;
   const bool recovers_;
-  Graph& graph_;
   const bool graph_was_finalized_;
   Restarts restarts_;
   std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
-  std::unique_ptr<ChiefLock> lock_;               // null: without, or closed
   std::unique_ptr<CoordinatedSession> current_;   // null: lost and not replaced, or closed
   bool hook_stop_ = false;                        // requested in a run that failed
   bool closed_ = false;

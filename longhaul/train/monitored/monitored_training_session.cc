@@ -2,12 +2,11 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/io/canonical_directory.h"
-#include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/journal_hook.h"
 #include "longhaul/train/hooks/step_counter_hook.h"
 #include "longhaul/train/hooks/summary_saver_hook.h"
-#include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/tenure/chief_tenure.h"
 
 namespace longhaul {
 namespace {
@@ -45,15 +44,19 @@ bool takes_checkpoints(const MonitoredTrainingSessionOptions& options) {
   return options.is_chief && !options.checkpoint_dir.empty() && is_on(checkpoint_interval(options));
 }
 
+// It is for a chief that has the directory locked.
+bool keeps_journal(const MonitoredTrainingSessionOptions& options) {
+  return takes_checkpoints(options) && options.lock_checkpoint_dir && options.keep_journal;
+}
+
 // Lists the hooks of the chief, in the order in which they are called.
 class ChiefHooks {
  public:
   ChiefHooks(const MonitoredTrainingSessionOptions& options, std::shared_ptr<Scaffold> scaffold,
-             std::shared_ptr<RunJournal> journal, std::shared_ptr<CheckpointMirror> mirror)
+             std::shared_ptr<ChiefTenure> tenure)
       : options_(options),
         scaffold_(std::move(scaffold)),
-        journal_(std::move(journal)),
-        mirror_(std::move(mirror)),
+        tenure_(std::move(tenure)),
         summary_dir_(absolute_directory(options.summary_dir.empty() ? options.checkpoint_dir : options.summary_dir)),
         summaries_(interval_of(options.save_summaries_secs, options.save_summaries_steps, {.every_steps = 100})),
         checkpoints_(checkpoint_interval(options)) {}
@@ -63,7 +66,7 @@ class ChiefHooks {
     if (!summary_dir_.empty() && options_.log_step_count_steps > 0) hooks.push_back(step_counter());
     if (!summary_dir_.empty() && is_on(summaries_)) hooks.push_back(summary_saver());
     if (takes_checkpoints(options_)) hooks.push_back(checkpoint_saver());
-    if (journal_) hooks.push_back(journal_hook());
+    if (keeps_journal(options_)) hooks.push_back(journal_hook());
     hooks.insert(hooks.end(), options_.hooks.begin(), options_.hooks.end());
     return hooks;
   }
@@ -91,8 +94,7 @@ class ChiefHooks {
                                    .save_steps = checkpoints_.every_steps,
                                    .scaffold = scaffold_,
                                    .saves = options_.saves,
-                                   .journal = journal_,
-                                   .mirror = mirror_,
+                                   .tenure = tenure_,
                                    .chooses_interval = is_auto(options_.save_checkpoint_secs),
                                    .preemption = options_.preemption,
                                    .files = options_.files,
@@ -100,7 +102,7 @@ class ChiefHooks {
   }
 
   std::shared_ptr<SessionRunHook> journal_hook() const {
-    return std::make_shared<JournalHook>(JournalHookOptions{.journal = journal_,
+    return std::make_shared<JournalHook>(JournalHookOptions{.tenure = tenure_,
                                                             .output_dir = is_on(summaries_) ? summary_dir_ : "",
                                                             .coordinator = options_.coordinator,
                                                             .files = options_.files});
@@ -108,15 +110,14 @@ class ChiefHooks {
 
   const MonitoredTrainingSessionOptions& options_;
   const std::shared_ptr<Scaffold> scaffold_;
-  const std::shared_ptr<RunJournal> journal_;  // nullptr: none
-  const std::shared_ptr<CheckpointMirror> mirror_;
+  const std::shared_ptr<ChiefTenure> tenure_;
   const std::string summary_dir_;
   const TimerInterval summaries_, checkpoints_;
 };
 
 std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptions& options,
                                              const std::shared_ptr<Scaffold>& scaffold,
-                                             const std::shared_ptr<RunJournal>& journal) {
+                                             const std::shared_ptr<ChiefTenure>& tenure) {
   if (!options.is_chief) {
     return std::make_shared<WorkerSessionCreator>(WorkerSessionCreatorOptions{.graph = options.graph,
                                                                               .scaffold = scaffold,
@@ -134,65 +135,41 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                  .mirror_dir = options.mirror.directory,
                                  .mirror_timeout = options.mirror.start_timeout,
                                  .search_directory = options.search_directory,
-                                 .journal = journal,
+                                 .tenure = tenure,
                                  .files = options.files,
                                  .coordinator = options.coordinator});
 }
 
-// nullptr: there is to be none. It is for a chief that has the directory locked.
-std::shared_ptr<RunJournal> make_journal(const MonitoredTrainingSessionOptions& options) {
-  const bool has_lock = takes_checkpoints(options) && options.lock_checkpoint_dir;
-  if (!has_lock || !options.keep_journal) return nullptr;
-  return std::make_shared<RunJournal>(absolute_directory(options.checkpoint_dir),
-                                      RunJournalOptions{.skip_crashing_checkpoints = options.skip_crashing_checkpoints,
-                                                        .files = options.files,
-                                                        .clock = &options.coordinator.clock()});
+// Without a directory where no checkpoints are taken.
+std::shared_ptr<ChiefTenure> make_tenure(const MonitoredTrainingSessionOptions& options) {
+  return std::make_shared<ChiefTenure>(
+      ChiefTenureOptions{.directory = takes_checkpoints(options) ? options.checkpoint_dir : "",
+                         .lock = {.lock = options.lock_checkpoint_dir,
+                                  .lease_secs = options.lock_lease_secs,
+                                  .with_flock = options.lock_with_flock},
+                         .keep_journal = options.keep_journal,
+                         .skip_crashing_checkpoints = options.skip_crashing_checkpoints,
+                         .mirror = options.mirror,
+                         .saves = options.saves,
+                         .budget = options.preemption,
+                         .files = options.files,
+                         .clock = &options.coordinator.clock()});
 }
 
-// nullptr: there is to be none.
-std::shared_ptr<CheckpointMirror> make_mirror(const MonitoredTrainingSessionOptions& options) {
-  if (!takes_checkpoints(options) || options.mirror.directory.empty()) return nullptr;
-  return std::make_shared<CheckpointMirror>(options.checkpoint_dir, options.mirror, *options.files,
-                                            options.coordinator.clock());
-}
-
-// Closes both, whatever fails: the mirror waits for its last checkpoint no longer than a preemption leaves. The hook
-// that saves has closed it already if it has come to its end.
-void end_training(CheckpointMirror* mirror, RunJournal* journal, const SaveAttempts& saves,
-                  const Preemption* preemption, const std::exception_ptr& error) {
-  Teardown end(error);
-  end.step("the mirror", [&] {
-    if (mirror != nullptr) mirror->close(preemption != nullptr ? preemption->time_left() : std::nullopt);
-  });
-  end.step("the journal", [&] {
-    const bool is_disturbed = end.error() && saves.status().consecutive_failures > 0;
-    if (journal != nullptr) journal->ended(end.error(), is_disturbed);
-  });
-  if (!error) end.raise_error();
-}
-
-MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& options,
-                                        const std::shared_ptr<RunJournal>& journal,
-                                        const std::shared_ptr<CheckpointMirror>& mirror) {
+MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& options) {
+  const std::shared_ptr<ChiefTenure> tenure = make_tenure(options);
   const auto scaffold =
       options.scaffold
           ? options.scaffold
           : std::make_shared<Scaffold>(ScaffoldOptions{.files = options.files, .clock = &options.coordinator.clock()});
-  MonitoredSessionOptions made{.session_creator = make_creator(options, scaffold, journal),
+  MonitoredSessionOptions made{.session_creator = make_creator(options, scaffold, tenure),
                                .hooks = options.hooks,
                                .stop_grace_period_secs = options.stop_grace_period_secs,
                                .restart = options.restart,
                                .coordinator = options.coordinator,
-                               .preemption = options.preemption};
-  if (!options.is_chief) return made;
-  made.hooks = ChiefHooks(options, scaffold, journal, mirror).list();
-  if (options.lock_checkpoint_dir && takes_checkpoints(options)) {
-    made.locked_directory = absolute_directory(options.checkpoint_dir);
-    made.lock = {.files = options.files,
-                 .clock = &options.coordinator.clock(),
-                 .limit = options.lock_lease_secs,
-                 .use_flock = options.lock_with_flock};
-  }
+                               .preemption = options.preemption,
+                               .tenure = tenure};
+  if (options.is_chief) made.hooks = ChiefHooks(options, scaffold, tenure).list();
   return made;
 }
 
@@ -211,13 +188,7 @@ MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSession
   if (!used.saves) {
     used.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &options.coordinator.clock()});
   }
-  const std::shared_ptr<RunJournal> journal = make_journal(used);
-  const std::shared_ptr<CheckpointMirror> mirror = make_mirror(used);
-  MonitoredSessionOptions made = session_options(used, journal, mirror);
-  made.ended = [journal, mirror, saves = used.saves, preemption = used.preemption](const std::exception_ptr& error) {
-    end_training(mirror.get(), journal.get(), *saves, preemption, error);
-  };
-  return made;
+  return session_options(used);
 }
 
 void monitored_training_session(const MonitoredTrainingSessionOptions& options,

@@ -49,7 +49,7 @@ struct MonitoredTrainingSessionOptions {
 // What a training needs of a monitored session: for the chief one that recovers from the newest checkpoint or
 // initialises the model, with the chief's hooks, then those that count steps, write summaries and take checkpoints,
 // then the program's; for the others one that waits for the chief, with the program's hooks. The graph has a global
-// step, as these hooks need it. The journal is told how the session ends (MonitoredSessionOptions::ended).
+// step, as these hooks need it. The tenure of the chief begins and ends with the session.
 // InvalidArgumentError: the chief has a mirror, but no checkpoint_dir.
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options);
 

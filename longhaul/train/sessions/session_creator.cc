@@ -1,8 +1,7 @@
 #include "longhaul/train/sessions/session_creator.h"
 
-#include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/io/canonical_directory.h"
-#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/tenure/chief_tenure.h"
 
 namespace longhaul {
 namespace {
@@ -39,8 +38,8 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
   scaffold_->finalize(graph_);
   SessionManagerOptions manager = manager_options(graph_, *scaffold_, options_.coordinator);
   manager.files = options_.files;
-  if (options_.journal) {
-    manager.skip_reason = [this](const std::string& prefix) { return options_.journal->skip_reason(prefix); };
+  if (options_.tenure) {
+    manager.skip_reason = [this](const std::string& prefix) { return options_.tenure->skip_reason(prefix); };
   }
   const std::shared_ptr<Saver> saver = scaffold_->saver();
   SessionManager sessions(manager);
@@ -56,17 +55,8 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
                                 .config = options_.config,
                                 .init_feed_dict = scaffold_->init_feed_dict(),
                                 .init_fn = scaffold_->init_fn()});
-  note_start(sessions.restored_from());
+  if (options_.tenure) options_.tenure->recovered(sessions.restored_from());
   return session;
-}
-
-void ChiefSessionCreator::note_start(const std::string& restored_from) const {
-  if (!options_.journal) return;
-  if (restored_from.empty()) {
-    options_.journal->initialised(std::nullopt);
-  } else {
-    options_.journal->restored(restored_from, split_step(restored_from).step);
-  }
 }
 
 WorkerSessionCreator::WorkerSessionCreator(WorkerSessionCreatorOptions options)

@@ -7,7 +7,7 @@
 
 namespace longhaul {
 
-class RunJournal;
+class ChiefTenure;
 
 // Makes sessions whose model is ready, one after the other.
 class SessionCreator {
@@ -31,7 +31,7 @@ struct ChiefSessionCreatorOptions {
   Seconds mirror_timeout{60};    // for how long it is searched
   bool search_directory = true;  // SupervisorOptions::search_directory
   // Learns what was restored, and may have a checkpoint of the directory skipped; nullptr: none.
-  std::shared_ptr<RunJournal> journal;
+  std::shared_ptr<ChiefTenure> tenure;
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // a stop of it ends what waits; its clock measures the waits
 };
@@ -45,8 +45,6 @@ class ChiefSessionCreator : public SessionCreator {
   std::shared_ptr<Session> create_session() override;
 
  private:
-  void note_start(const std::string& restored_from) const;
-
   const ChiefSessionCreatorOptions options_;
   Graph& graph_;
   const std::shared_ptr<Scaffold> scaffold_;

@@ -9,15 +9,14 @@
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
-#include "longhaul/train/coordination/chief_lock.h"
 #include "longhaul/train/coordination/teardown.h"
-#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/journal_service.h"
 #include "longhaul/train/supervisor/supervisor_services.h"
 #include "longhaul/train/supervisor/weight_digest_service.h"
+#include "longhaul/train/tenure/chief_tenure.h"
 
 namespace longhaul {
 namespace {
@@ -43,6 +42,21 @@ std::shared_ptr<SaveAttempts> make_attempts(const SupervisorOptions& options) {
   return std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = options.max_failed_saves,
                                                             .last_save_timeout = options.last_save_timeout_secs,
                                                             .clock = options.clock});
+}
+
+std::unique_ptr<ChiefTenure> make_tenure(const SupervisorOptions& options, std::shared_ptr<SaveAttempts> saves) {
+  return std::make_unique<ChiefTenure>(
+      ChiefTenureOptions{.directory = options.logdir,
+                         .lock = {.lock = options.lock_logdir,
+                                  .lease_secs = options.lock_lease_secs,
+                                  .with_flock = options.lock_with_flock},
+                         .keep_journal = options.keep_journal,
+                         .skip_crashing_checkpoints = options.skip_crashing_checkpoints,
+                         .mirror = options.mirror,
+                         .saves = std::move(saves),
+                         .budget = options.preemption,
+                         .files = options.files,
+                         .clock = options.clock});
 }
 
 // A managed session, of which a Supervisor has one at a time.
@@ -82,6 +96,7 @@ Supervisor::Supervisor(SupervisorOptions options)
     options_.save_summaries_secs = Seconds{0};
     options_.save_model_secs = Seconds{0};
   }
+  tenure_ = make_tenure(options_, saves_);
   if (options_.session_manager == nullptr) own_session_manager_ = make_session_manager();
   session_manager_ = options_.session_manager != nullptr ? options_.session_manager : own_session_manager_.get();
   graph_.finalize();
@@ -91,13 +106,15 @@ Supervisor::Supervisor(SupervisorOptions options)
 Supervisor::~Supervisor() {
   if (coord_.joined()) return;
   Teardown end;
-  end.step("the threads", [&] { join({.ignore_live_threads = true}); });
-  const auto unsaved = warn_of_unsaved_steps("the end of a Supervisor that was not stopped");
-  end.step("the mirror", [&] { close_mirror(); });
-  end.step("the journal", [&] {
-    if (std::uncaught_exceptions() == 0) end_journal(end.error(), unsaved);
-  });
-  if (end.error()) log_error("a supervisor that was not stopped had an error: {}", message_of(end.error()));
+  if (std::uncaught_exceptions() > 0) {
+    end = Teardown(std::make_exception_ptr(AbortedError("an exception ended it before it was stopped")));
+  }
+  const std::exception_ptr before = end.error();
+  tenure_->end(
+      end, {.threads = [&] { join({.ignore_live_threads = true}); },
+            .unsaved_steps = [&] { return warn_of_unsaved_steps("the end of a Supervisor that was not stopped"); }});
+  if (end.error() == before) return;
+  log_error("a supervisor that was not stopped had an error: {}", message_of(end.error()));
 }
 
 void Supervisor::heed_preemption() {
@@ -146,9 +163,7 @@ std::unique_ptr<SessionManager> Supervisor::make_session_manager() const {
                             .local_init_run_options = options_.local_init_run_options,
                             .files = options_.files,
                             .coordinator = coord_,
-                            .skip_reason = [this](const std::string& prefix) {
-                              return journal_ ? journal_->skip_reason(prefix) : std::nullopt;
-                            }});
+                            .skip_reason = [this](const std::string& prefix) { return tenure_->skip_reason(prefix); }});
 }
 
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
@@ -177,12 +192,8 @@ void Supervisor::end_session_before() {
 }
 
 std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& options) {
-  Teardown before;
-  before.step("the mirror", [&] { close_mirror(); });
-  before.step("the journal",
-              [&] { end_journal(std::make_exception_ptr(AbortedError("another session is prepared"))); });
-  before.step("the lock", [&] { lock_.reset(); });
-  before.raise_error();
+  Teardown before(std::make_exception_ptr(AbortedError("another session is prepared")));
+  tenure_->end(before);
   coord_.clear_stop();
   heed_preemption();
   has_session_ = false;
@@ -191,18 +202,18 @@ std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& 
   try {
     return prepare_locked(options);
   } catch (...) {
-    end_journal(std::current_exception());
+    tenure_->failed(std::current_exception());
     throw;
   }
 }
 
 std::shared_ptr<Session> Supervisor::prepare_locked(const PrepareSessionOptions& options) {
-  lock_logdir();
+  begin_tenure();
   if (writer_) writer_->reopen();
   std::shared_ptr<Session> session;
   if (is_chief()) {
     session = prepare_as_chief(options);
-    start_mirror();
+    if (saver() != nullptr) tenure_->mirror_saves_of(*saver());
     write_graph();
   } else {
     session = session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
@@ -257,7 +268,7 @@ ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) con
           .save_model_secs = first_interval(options_.save_model_secs),
           .saves = saves_,
           .chooses_interval = options_.save_model_secs.is_auto(),
-          .journal = journal_};
+          .journal = tenure_->journal()};
 }
 
 std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
@@ -269,8 +280,8 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
         ".start_standard_services = false");
     return {};
   }
-  lock_logdir();
-  start_mirror();
+  begin_tenure();
+  if (saver() != nullptr) tenure_->mirror_saves_of(*saver());
   if (!has_session_) note_session(session);
   const auto context = std::make_shared<const ServiceContext>(service_context(std::move(session)));
   std::vector<std::shared_ptr<LooperThread>> services;
@@ -294,10 +305,10 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
 }
 
 void Supervisor::start_journal_service(const std::shared_ptr<Session>& session) {
-  if (!journal_) return;
+  if (!tenure_->journal()) return;
   const JournalServiceOptions options{.session = session,
                                       .global_step = graph_defaults_.global_step,
-                                      .journal = journal_,
+                                      .journal = tenure_->journal(),
                                       .writer = writer_,
                                       .goodput_secs = options_.save_summaries_secs};
   std::make_shared<JournalService>(coord_, options)->start();
@@ -323,46 +334,27 @@ std::shared_ptr<LooperThread> Supervisor::loop(std::optional<Seconds> interval, 
 // Threads that do not end have half of what a preemption leaves.
 void Supervisor::join(const StopOptions& options) {
   request_stop();
-  std::optional<Seconds> preempted_since;
   coord_.join({.stop_grace = options_.stop_grace_secs,
                .ignore_live_threads = options.ignore_live_threads,
-               .give_up =
-                   [&] {
-                     const std::optional<Seconds> left = preemption_time_left();
-                     if (!left) return false;
-                     const Seconds now = coord_.clock().now();
-                     if (!preempted_since) preempted_since = now;
-                     return now - *preempted_since >= *left;
-                   }},
+               .give_up = tenure_->budget().half_is_used(coord_.clock())},
               options.threads);
 }
 
-std::optional<Seconds> Supervisor::preemption_time_left() const {
-  return options_.preemption != nullptr ? options_.preemption->time_left() : std::nullopt;
-}
-
 void Supervisor::stop(const StopOptions& options) {
-  Teardown end;
-  end.step("the threads", [&] { join(options); });
-  if (options.save_checkpoint && session_ && !end.error()) {
-    end.step("the last checkpoint", [&] { save_last(session_); });
-    if (!end.error() && preemption_time_left()) end.step("the threads", [&] { join(options); });
-  }
-  const auto unsaved = warn_of_unsaved_steps("stop()");
-  end_tenure(end, options.close_summary_writer, nullptr, unsaved);
-  end.raise_error();
+  TrainingEnd steps{.threads = [&] { join(options); },
+                    .unsaved_steps = [&] { return warn_of_unsaved_steps("stop()"); }};
+  if (options.save_checkpoint && session_) steps.last_checkpoint = [&] { save_last(session_); };
+  end(std::move(steps), options.close_summary_writer);
 }
 
-// The lock comes last: until then nobody else writes there.
-void Supervisor::end_tenure(Teardown& end, bool close_summary_writer, const std::shared_ptr<Session>& session,
-                            const std::optional<UnsavedSteps>& unsaved) {
-  if (close_summary_writer) end.step("the event file", [&] { close_writer(); });
-  end.step("the mirror", [&] { close_mirror(); });
-  end.step("the session", [&] { close_session(session); });
-  end.step("the journal", [&] { end_journal(end.error(), unsaved); });
-  end.step("the lock", [&] { lock_.reset(); });
+// Throws the first error.
+void Supervisor::end(TrainingEnd steps, bool close_summary_writer) {
+  if (close_summary_writer) steps.events = [&] { close_writer(); };
+  Teardown end;
+  tenure_->end(end, steps);
   has_session_ = false;
   session_.reset();
+  end.raise_error();
 }
 
 void Supervisor::close_session(const std::shared_ptr<Session>& session) const {
@@ -383,7 +375,7 @@ void Supervisor::start_digests(const std::shared_ptr<Session>& session) {
 void Supervisor::save_last(const std::shared_ptr<Session>& session) {
   if (!can_save()) return;
   const ServiceContext context = service_context(session);
-  save_final_checkpoint(save_target(context), *session, options_.preemption);
+  save_final_checkpoint(save_target(context), *session, tenure_->budget());
 }
 
 void Supervisor::managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options) {
@@ -397,13 +389,13 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
                              .start_standard_services = options.start_standard_services});
     body(*session);
   });
-  Teardown end;
-  end.step("the threads", [&] { join(); });
-  if (options_.save_at_end && !end.error() && session) end.step("the last checkpoint", [&] { save_last(session); });
-  // The checkpoint comes first; then the others may have what is left.
-  if (!end.error() && preemption_time_left()) end.step("the threads", [&] { join(); });
-  end_tenure(end, options.close_summary_writer, session, std::nullopt);
-  end.raise_error();
+  end({.threads = [&] { join(); },
+       .last_checkpoint =
+           [&] {
+             if (options_.save_at_end && session) save_last(session);
+           },
+       .session = [&] { close_session(session); }},
+      options.close_summary_writer);
 }
 
 void Supervisor::wait_for_stop() const {

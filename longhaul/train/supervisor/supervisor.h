@@ -17,10 +17,9 @@
 
 namespace longhaul {
 
-class ChiefLock;
-class RunJournal;
-class Teardown;
+class ChiefTenure;
 class WeightDigestService;
+struct TrainingEnd;
 
 struct ManagedSessionOptions {
   std::string master;  // "": this process
@@ -181,22 +180,16 @@ class Supervisor {
   std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
   void write_graph();
   void start_digests(const std::shared_ptr<Session>& session);
-  void lock_logdir();
+  void begin_tenure();
   std::shared_ptr<Session> prepare_locked(const PrepareSessionOptions& options);
-  void begin_journal();
   void note_session(const std::shared_ptr<Session>& session);
   void note_start(bool has_services);
   void start_journal_service(const std::shared_ptr<Session>& session);
-  void end_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
-  void start_mirror();
-  void close_mirror();
   void join(const StopOptions& options = {});
   void close_session(const std::shared_ptr<Session>& session) const;
-  void end_tenure(Teardown& end, bool close_summary_writer, const std::shared_ptr<Session>& session,
-                  const std::optional<UnsavedSteps>& unsaved);
+  void end(TrainingEnd steps, bool close_summary_writer);
   std::optional<int64_t> step_now() const;
   std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who) const;
-  std::optional<Seconds> preemption_time_left() const;  // nullopt: none ends this training
   bool can_save() const { return saver() != nullptr && !save_path_.empty(); }
   void save_last(const std::shared_ptr<Session>& session);
   void close_writer();
@@ -211,7 +204,6 @@ class Supervisor {
   std::string graph_bytes_, meta_graph_bytes_;  // as they were at the end of the constructor
   std::string save_path_;
   bool writes_relative_paths_ = false;  // into the state file: logdir was given as a relative path
-  bool had_logdir_ = false;             // locked it before
   std::unique_ptr<WeightDigestService> digests_;
   std::shared_ptr<FileWriter> writer_;
   std::unique_ptr<SessionManager> own_session_manager_;
@@ -220,12 +212,8 @@ class Supervisor {
   std::shared_ptr<Session> session_;   // of it, where it can be saved; null: none
   std::optional<int64_t> start_step_;  // that it began with
   bool graph_is_in_events_ = false;
-  std::unique_ptr<ChiefLock> lock_;                 // null: not training, or without
-  std::shared_ptr<RunJournal> journal_;             // null: without
-  std::shared_ptr<const Coordinator> preempted_;    // keeps the stops of a preemption coming; null: without one
-  std::shared_ptr<CheckpointMirror> mirror_;        // null: without, or not training
-  std::shared_ptr<const SavedCallback> mirroring_;  // has mirror_ learn of what the saver saves
-  bool is_refused_ = false;                         // logdir is another's, and nothing is written there
+  std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
+  std::unique_ptr<ChiefTenure> tenure_;
 };
 
 }  // namespace longhaul

@@ -1,0 +1,113 @@
+#include "longhaul/train/tenure/chief_tenure.h"
+
+#include <utility>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/io/canonical_directory.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/journal/run_journal.h"
+
+namespace longhaul {
+namespace {
+
+ChiefTenureOptions with_absolute_paths(ChiefTenureOptions options) {
+  options.directory = absolute_directory(options.directory);
+  options.mirror.directory = absolute_directory(options.mirror.directory);
+  return options;
+}
+
+}  // namespace
+
+ChiefTenure::ChiefTenure(ChiefTenureOptions options) : options_(with_absolute_paths(std::move(options))) {
+  check_mirror(options_.mirror, options_.directory);
+}
+
+ChiefTenure::~ChiefTenure() {
+  Teardown aborted(std::make_exception_ptr(AbortedError("nobody has ended the run")));
+  end(aborted);
+}
+
+void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) {
+  if (lock_ || !options_.lock.lock || options_.directory.empty()) return;
+  is_refused_ = true;
+  if (had_directory_) check_directory_is_there(*options_.files, options_.directory);
+  lock_ = std::make_unique<ChiefLock>(options_.directory,
+                                      DirectoryLockOptions{.files = options_.files,
+                                                           .clock = options_.clock,
+                                                           .limit = options_.lock.lease_secs,
+                                                           .use_flock = options_.lock.with_flock},
+                                      std::move(on_lost));
+  is_refused_ = false;
+  had_directory_ = true;
+  if (!options_.keep_journal) return;
+  journal_ = std::make_shared<RunJournal>(
+      options_.directory, RunJournalOptions{.skip_crashing_checkpoints = options_.skip_crashing_checkpoints,
+                                            .files = options_.files,
+                                            .clock = options_.clock});
+  journal_->begin();
+}
+
+void ChiefTenure::raise_if_lost() const {
+  if (lock_) lock_->raise_if_lost();
+}
+
+std::optional<std::string> ChiefTenure::skip_reason(const std::string& prefix) {
+  return journal_ ? journal_->skip_reason(prefix) : std::nullopt;
+}
+
+void ChiefTenure::recovered(const std::string& prefix) {
+  if (!journal_) return;
+  if (prefix.empty()) return journal_->initialised(std::nullopt);
+  journal_->restored(prefix, split_step(prefix).step);
+}
+
+void ChiefTenure::failed(const std::exception_ptr& error) {
+  close_journal(error);
+}
+
+void ChiefTenure::mirror_saves_of(Saver& saver) {
+  if (options_.directory.empty() || options_.mirror.directory.empty()) return;
+  if (!mirror_) {
+    mirror_ = std::make_shared<CheckpointMirror>(options_.directory, options_.mirror, *options_.files, *options_.clock);
+  }
+  if (saver.is_as_restored()) mirror_->add(saver.last_saved());
+  mirroring_ = saver.on_saved([mirror = mirror_](const std::string& prefix) { mirror->add(prefix); });
+}
+
+void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
+  const auto step = [&](const char* what, const auto& body) {
+    if (body) end.step(what, [&] { body(); });
+  };
+  std::optional<UnsavedSteps> unsaved;
+  if (!end.error()) step("the hooks", front_end.hooks);
+  step("the threads", front_end.threads);
+  if (!end.error() && front_end.last_checkpoint) {
+    step("the last checkpoint", front_end.last_checkpoint);
+    if (!end.error() && options_.budget.is_limited()) step("the threads", front_end.threads);
+  }
+  end.step("the account of steps", [&] {
+    if (front_end.unsaved_steps) unsaved = front_end.unsaved_steps();
+  });
+  step("the event file", front_end.events);
+  end.step("the mirror", [&] { close_mirror(); });
+  step("the session", front_end.session);
+  end.step("the journal", [&] { close_journal(end.error(), unsaved); });
+  end.step("the lock", [&] { lock_.reset(); });
+}
+
+void ChiefTenure::close_mirror() {
+  mirroring_.reset();
+  const auto mirror = std::exchange(mirror_, nullptr);
+  if (mirror) mirror->close(options_.budget.left());
+}
+
+void ChiefTenure::close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved) {
+  const auto journal = std::exchange(journal_, nullptr);
+  if (!journal) return;
+  const bool is_disturbed = options_.saves && options_.saves->status().consecutive_failures > 0;
+  journal->ended(error, is_disturbed, unsaved ? unsaved->share : 0);
+}
+
+}  // namespace longhaul

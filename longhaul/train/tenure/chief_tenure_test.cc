@@ -1,0 +1,213 @@
+#include "longhaul/train/tenure/chief_tenure.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/journal/run_journal_format.h"
+#include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/train_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class ChiefTenureTest : public ::testing::Test {
+ protected:
+  ChiefTenureTest() { options = {.directory = directory.path(), .clock = &clock}; }
+
+  bool is_locked() { return FileSystem::real().exists(owner_path(directory.path())); }
+  RunHistory::Sums sums() {
+    return parse_run_journal(read_file(FileSystem::real(), journal_path(directory.path()))).history.sums();
+  }
+  // Steps that note that they were called; those of which `fails` throw their name.
+  TrainingEnd steps(const std::function<bool(const std::string&)>& fails = [](auto&) { return false; }) {
+    const auto step = [this, fails](const char* name) {
+      return [this, fails, name = std::string(name)] {
+        called.push_back(name);
+        locked_at_each &= is_locked();
+        if (fails(name)) throw InternalError(name);
+      };
+    };
+    return {.hooks = step("hooks"),
+            .threads = step("threads"),
+            .last_checkpoint = step("checkpoint"),
+            .unsaved_steps =
+                [count = step("unsaved")] {
+                  count();
+                  return std::optional<UnsavedSteps>();
+                },
+            .events = step("events"),
+            .session = step("session")};
+  }
+
+  testing::TemporaryDirectory directory;
+  testing::FakeClock clock;
+  ChiefTenureOptions options;
+  std::vector<std::string> called;
+  bool locked_at_each = true;
+};
+
+TEST_F(ChiefTenureTest, HeldItHasTheDirectoryAndAJournal) {
+  ChiefTenure tenure(options);
+  EXPECT_FALSE(is_locked());
+  EXPECT_EQ(tenure.journal(), nullptr);
+  tenure.begin({});
+  const auto journal = tenure.journal();
+  EXPECT_TRUE(is_locked());
+  ASSERT_NE(journal, nullptr);
+  tenure.begin({});
+  EXPECT_EQ(tenure.journal(), journal) << "it is held already";
+  Teardown end;
+  tenure.end(end);
+  EXPECT_NO_THROW(end.raise_error());
+  EXPECT_FALSE(is_locked());
+  EXPECT_EQ(tenure.journal(), nullptr);
+  EXPECT_EQ(sums().phase, RunHistory::Phase::kStopped);
+  EXPECT_EQ(sums().interruptions, 0);
+}
+
+TEST_F(ChiefTenureTest, TheJournalLearnsWhereTheModelIsFromAndWhySomethingIsSkipped) {
+  for (int i = 0; i < 2; ++i) {
+    ChiefTenure tenure(options);
+    tenure.begin({});
+    EXPECT_EQ(tenure.skip_reason("model.ckpt-7"), std::nullopt);
+    tenure.recovered(directory.file("model.ckpt-7"));
+    Teardown end(std::make_exception_ptr(InternalError("a bug")));
+    tenure.end(end);
+  }
+  EXPECT_EQ(sums().restored, "model.ckpt-7");
+  ChiefTenure tenure(options);
+  EXPECT_EQ(tenure.skip_reason("model.ckpt-7"), std::nullopt) << "it is not held";
+  tenure.begin({});
+  EXPECT_THAT(tenure.skip_reason("model.ckpt-7").value_or(""), HasSubstr("died of it"));
+}
+
+TEST_F(ChiefTenureTest, EndsInOneOrderWhateverFails) {
+  const std::vector<std::string> all{"hooks", "threads", "checkpoint", "unsaved", "events", "session"};
+  for (size_t failing = 0; failing < (size_t{1} << all.size()); ++failing) {
+    const auto fails = [&](const std::string& name) {
+      const auto found = std::find(all.begin(), all.end(), name);
+      return ((failing >> (found - all.begin())) & 1) == 1;
+    };
+    std::vector<std::string> expected;
+    std::string first;
+    for (const std::string& name : all) {
+      if (name == "checkpoint" && !first.empty()) continue;
+      expected.push_back(name);
+      if (fails(name) && first.empty()) first = name;
+    }
+    called.clear();
+    ChiefTenure tenure(options);
+    tenure.begin({});
+    Teardown end;
+    tenure.end(end, steps(fails));
+    EXPECT_EQ(called, expected);
+    EXPECT_TRUE(locked_at_each) << "the directory is given back last";
+    EXPECT_EQ(message_of(end.error()), first);
+    EXPECT_FALSE(is_locked());
+    EXPECT_EQ(sums().phase, RunHistory::Phase::kStopped);
+    EXPECT_EQ(sums().stop_requested, false);
+  }
+  EXPECT_EQ(sums().interruptions, 63) << "all but one run had an error";
+}
+
+TEST_F(ChiefTenureTest, AfterAnErrorNobodyHasALastWordAndNothingIsSaved) {
+  ChiefTenure tenure(options);
+  tenure.begin({});
+  Teardown end(std::make_exception_ptr(InternalError("a bug")));
+  tenure.end(end, steps());
+  EXPECT_THAT(called, ElementsAre("threads", "unsaved", "events", "session"));
+  EXPECT_EQ(message_of(end.error()), "a bug");
+  EXPECT_EQ(sums().interruptions, 1);
+}
+
+TEST_F(ChiefTenureTest, EndsOnce) {
+  ChiefTenure tenure(options);
+  tenure.begin({});
+  Teardown first, second;
+  tenure.end(first);
+  clock.advance(Seconds{100});
+  const double until = sums().until;
+  tenure.end(second);
+  EXPECT_EQ(sums().until, until);
+  EXPECT_EQ(sums().runs, 1);
+}
+
+TEST_F(ChiefTenureTest, APreemptionLeavesTheThreadsWhatTheLastCheckpointDoes) {
+  Preemption preemption({.clock = &clock});
+  options.budget = &preemption;
+  preemption.preempt();
+  ChiefTenure tenure(options);
+  tenure.begin({});
+  Teardown end;
+  tenure.end(end, steps());
+  EXPECT_THAT(called, ElementsAre("hooks", "threads", "checkpoint", "threads", "unsaved", "events", "session"));
+}
+
+TEST_F(ChiefTenureTest, OneThatNobodyEndsIsARunThatWasAborted) {
+  {
+    ChiefTenure(options).begin({});
+  }
+  EXPECT_FALSE(is_locked());
+  EXPECT_EQ(sums().interruptions, 1);
+  EXPECT_EQ(sums().phase, RunHistory::Phase::kStopped);
+}
+
+TEST_F(ChiefTenureTest, ARunThatHasFailedIsNotedAsThatWhateverFollows) {
+  ChiefTenure tenure(options);
+  tenure.begin({});
+  tenure.failed(std::make_exception_ptr(InternalError("there is no device")));
+  EXPECT_TRUE(is_locked());
+  Teardown end;
+  tenure.end(end);
+  EXPECT_EQ(sums().interruptions, 1);
+}
+
+TEST_F(ChiefTenureTest, ASecondOneIsRefusedUntilTheFirstHasEnded) {
+  ChiefTenure first(options), second(options);
+  first.begin({});
+  EXPECT_FALSE(second.is_refused());
+  EXPECT_THROW(second.begin({}), DirectoryLockedError);
+  EXPECT_TRUE(second.is_refused());
+  Teardown end, other_end;
+  second.end(other_end);
+  EXPECT_TRUE(is_locked());
+  first.end(end);
+  second.begin({});
+  EXPECT_FALSE(second.is_refused());
+}
+
+TEST_F(ChiefTenureTest, ALaterOneDoesNotBeginInADirectoryThatIsGone) {
+  ChiefTenure tenure(options);
+  tenure.begin({});
+  Teardown end;
+  tenure.end(end);
+  std::filesystem::remove_all(directory.path());
+  EXPECT_THROW(tenure.begin({}), DirectoryAwayError);
+  EXPECT_TRUE(tenure.is_refused());
+  EXPECT_FALSE(FileSystem::real().exists(directory.path()));
+}
+
+TEST_F(ChiefTenureTest, WhereThereIsNothingToBeTheChiefOfTheRestEndsAllTheSame) {
+  options.directory.clear();
+  ChiefTenure tenure(options);
+  tenure.begin({});
+  EXPECT_EQ(tenure.journal(), nullptr);
+  Teardown end;
+  tenure.end(end, steps());
+  EXPECT_THAT(called, ElementsAre("hooks", "threads", "checkpoint", "unsaved", "events", "session"));
+  EXPECT_THAT(FileSystem::real().list(directory.path()), IsEmpty());
+}
+
+TEST_F(ChiefTenureTest, AMirrorInTheDirectoryItselfIsRefused) {
+  options.mirror.directory = directory.path() + "/";
+  EXPECT_THAT(error_of([&] { ChiefTenure tenure(options); }), HasSubstr("same directory"));
+}
+
+}  // namespace
+}  // namespace longhaul

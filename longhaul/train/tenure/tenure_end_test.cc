@@ -1,0 +1,245 @@
+// The end of a training run, under both front ends: each step of it throws in turn. All others are done, in their
+// order, the directory is given back last, and the first error is what is thrown.
+#include <atomic>
+#include <set>
+
+#include "longhaul/train/bad_disk_fixture.h"
+#include "longhaul/train/journal/run_journal_format.h"
+#include "longhaul/train/monitored/monitored_fixture.h"
+#include "longhaul/train/monitored/monitored_training_session.h"
+#include "longhaul/train/supervisor/supervisor_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::HasSubstr;
+
+// What even a mirror does not expect of a disk.
+struct NotAStandardException {};
+
+// A file that calls something before each append.
+class WatchedFile : public WritableFile {
+ public:
+  WatchedFile(std::unique_ptr<WritableFile> inner, std::function<void(std::string_view)> before)
+      : inner_(std::move(inner)), before_(std::move(before)) {}
+  void append(std::string_view data) override {
+    before_(data);
+    inner_->append(data);
+  }
+  void flush() override { inner_->flush(); }
+  void sync() override { inner_->sync(); }
+  void close() override { inner_->close(); }
+
+ private:
+  const std::unique_ptr<WritableFile> inner_;
+  const std::function<void(std::string_view)> before_;
+};
+
+class WatchedDisk : public BadDisk {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    if (before_create) before_create(path);
+    auto file = BadDisk::create(path, if_exists);
+    if (!path.ends_with("run.journal.new")) return file;
+    return std::make_unique<WatchedFile>(std::move(file), before_journal);
+  }
+  std::function<void(const std::string& path)> before_create;
+  std::function<void(std::string_view data)> before_journal = [](auto) {};
+};
+
+class WatchedSession : public testing::ScriptedSession {
+ public:
+  WatchedSession(Graph& graph, std::shared_ptr<Variables> variables, std::function<void()> before_close)
+      : ScriptedSession(graph, std::move(variables)), before_close_(std::move(before_close)) {
+    on("RestoreV2", restore_tensors);
+  }
+  void close() override {
+    before_close_();
+    ScriptedSession::close();
+  }
+
+ private:
+  const std::function<void()> before_close_;
+};
+
+// Which steps fail, and what is thrown then.
+struct Fault {
+  std::set<std::string> steps;
+  std::string error;
+};
+
+std::ostream& operator<<(std::ostream& out, const Fault& fault) {
+  for (const std::string& step : fault.steps) out << step << ' ';
+  return out;
+}
+
+class TenureEnd : public SupervisorFixture, public ::testing::WithParamInterface<Fault> {
+ protected:
+  TenureEnd() {
+    add_step();
+    install_session_factory([this](const std::string&, Graph& made_for, const SessionOptions&) {
+      return std::make_unique<WatchedSession>(made_for, server,
+                                              [this] { happens("session", UnavailableError("gone")); });
+    });
+    disk.before_rename = [this](const std::string&, const std::string& to) {
+      if (is_ending && to == directory.file("model.ckpt-2.index")) {
+        throw_if_failing("checkpoint", ResourceExhaustedError("the disk is full"));
+      }
+    };
+    disk.before_remove = [this](const std::string& path) {
+      if (path == owner_path(directory.path())) note("lock");
+      if (path == owner_path(mirror.path())) note("mirror");
+    };
+    disk.before_create = [this](const std::string& path) {
+      if (!path.starts_with(mirror.path()) || !fails("mirror")) return;
+      mirror_has_failed = true;
+      throw NotAStandardException();
+    };
+    disk.before_journal = [this](std::string_view text) {
+      const auto has = [&](const char* kind) { return text.find(kind) != text.npos; };
+      if (!is_ending || !(has("ended ") || has("failed ") || has("disturbed "))) return;
+      happens("journal", std::runtime_error("the journal"));
+    };
+    mirror_options = {.directory = mirror.path()};
+    if (fails("mirror")) mirror_options.end_timeout = Seconds{0};
+  }
+
+  bool fails(const std::string& step) const { return GetParam().steps.contains(step); }
+  template <typename Error>
+  void throw_if_failing(const std::string& step, const Error& error) const {
+    if (fails(step)) throw error;
+  }
+  void note(const std::string& step) {
+    MutexLock lock(mutex);
+    if (is_ending) done.push_back(step);
+  }
+  template <typename Error>
+  void happens(const std::string& step, const Error& error) {
+    note(step);
+    throw_if_failing(step, error);
+  }
+
+  // The training: a step, whose end comes with the one that `make_step` makes next.
+  void train_to_the_end(const std::function<void()>& make_step, const Coordinator& coord, int first_checkpoint) {
+    const std::string copy = mirror.file("model.ckpt-" + std::to_string(first_checkpoint));
+    eventually([&] { return fails("mirror") ? mirror_has_failed.load() : exists(copy); });
+    coord.start_thread("of the training", [this, coord] {
+      eventually([&] { return coord.wait_for_stop(Seconds{3600}); });
+      happens("threads", InternalError("the threads"));
+    });
+    make_step();
+    if (fails("events")) events_disk.fail_writes_after(0);
+    is_ending = true;
+  }
+
+  // What comes out of the end of a training.
+  template <typename Training>
+  std::string error_of_end(const Training& training) {
+    try {
+      training();
+    } catch (const NotAStandardException&) {
+      return "the mirror";
+    } catch (const std::exception& error) {
+      return error.what();
+    }
+    return "";
+  }
+
+  // `saves`: the last checkpoint is taken, unless its own step fails.
+  void expect_all_has_ended(bool saves) {
+    std::vector<std::string> expected{"threads", "mirror", "session", "journal", "lock"};
+    if (fails("mirror")) std::erase(expected, "mirror");
+    {
+      MutexLock lock(mutex);
+      EXPECT_EQ(done, expected);
+    }
+    EXPECT_FALSE(FileSystem::real().exists(owner_path(directory.path())));
+    const bool is_saved = saves && !fails("checkpoint");
+    EXPECT_EQ(exists(directory.file("model.ckpt-2")), is_saved);
+    if (!fails("mirror")) EXPECT_EQ(exists(mirror.file("model.ckpt-2")), is_saved);
+    if (fails("journal")) return;
+    const auto sums = parse_run_journal(read_file(FileSystem::real(), journal_path(directory.path()))).history.sums();
+    EXPECT_EQ(sums.phase, RunHistory::Phase::kStopped);
+    EXPECT_EQ(sums.interruptions, GetParam().error.empty() ? 0 : 1);
+  }
+
+  WatchedDisk disk;
+  testing::TemporaryDirectory mirror, events_place;
+  testing::FaultyFileSystem events_disk;
+  MirrorOptions mirror_options;
+  std::atomic<bool> is_ending{false}, mirror_has_failed{false};
+  Mutex mutex;
+  std::vector<std::string> done GUARDED_BY(mutex);
+};
+
+class SupervisorsTenureEnd : public TenureEnd {};
+
+INSTANTIATE_TEST_SUITE_P(Step, SupervisorsTenureEnd,
+                         ::testing::Values(Fault{{}, ""}, Fault{{"threads"}, "the threads"},
+                                           Fault{{"checkpoint"}, "the last checkpoint could not be saved"},
+                                           Fault{{"events"}, ""},   // an event file that lacks something is logged
+                                           Fault{{"session"}, ""},  // so is a session that does not close well
+                                           Fault{{"mirror"}, "the mirror"}, Fault{{"journal"}, "the journal"},
+                                           Fault{{"mirror", "journal"}, "the mirror"},
+                                           Fault{{"checkpoint", "mirror", "journal"}, "the last checkpoint could not"},
+                                           Fault{{"threads", "events", "mirror", "session", "journal"},
+                                                 "the threads"}));
+
+TEST_P(SupervisorsTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
+  FileWriter writer(events_place.path(), {.files = &events_disk});
+  options.save_model_secs = options.save_summaries_secs = Seconds{0};
+  options.summary_writer = &writer;
+  options.last_save_timeout_secs = Seconds{0};
+  options.mirror = mirror_options;
+  options.files = &disk;
+  Supervisor sv(options);
+  const std::string error = error_of_end([&] {
+    sv.managed_session([&](Session& session) {
+      session.run(train);
+      sv.saver()->save(session, sv.save_path(), step);
+      train_to_the_end([&] { session.run(train); }, sv.coord(), 1);
+    });
+  });
+  if (GetParam().error.empty()) EXPECT_EQ(error, "");
+  EXPECT_THAT(error, HasSubstr(GetParam().error));
+  EXPECT_TRUE(writer.is_closed());
+  expect_all_has_ended(!fails("threads"));
+}
+
+class MonitoredTenureEnd : public TenureEnd {};
+
+INSTANTIATE_TEST_SUITE_P(
+    Step, MonitoredTenureEnd,
+    ::testing::Values(Fault{{}, ""}, Fault{{"hooks"}, "the hooks"}, Fault{{"threads"}, "the threads"},
+                      Fault{{"checkpoint"}, "the last checkpoint could not be saved"},
+                      Fault{{"session"}, ""},  // a session that does not close well is logged
+                      Fault{{"mirror"}, "the mirror"}, Fault{{"journal"}, "the journal"},
+                      Fault{{"checkpoint", "hooks"}, "the last checkpoint could not"},
+                      Fault{{"mirror", "journal"}, "the mirror"}, Fault{{"hooks", "mirror", "journal"}, "the hooks"},
+                      Fault{{"hooks", "threads", "session", "journal"}, "the threads"}));  // which may be the cause
+
+TEST_P(MonitoredTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
+  const Coordinator program({.clock = &clock});
+  const auto hook = std::make_shared<RecordingHook>();
+  hook->on_end = [this](Session&) { throw_if_failing("hooks", InternalError("the hooks")); };
+  const MonitoredTrainingSessionOptions training{
+      .graph = &graph,
+      .checkpoint_dir = directory.path(),
+      .hooks = {hook},
+      .mirror = mirror_options,
+      .saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.last_save_timeout = Seconds{0}, .clock = &clock}),
+      .files = &disk,
+      .coordinator = program};
+  const std::string error = error_of_end([&] {
+    monitored_training_session(training, [&](MonitoredSession& session) {
+      session.run(train);
+      train_to_the_end([&] { session.run(train); }, hook->coord, 0);
+    });
+  });
+  if (GetParam().error.empty()) EXPECT_EQ(error, "");
+  EXPECT_THAT(error, HasSubstr(GetParam().error));
+  expect_all_has_ended(true);
+}
+
+}  // namespace
+}  // namespace longhaul
