@@ -7,20 +7,16 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
-#include "longhaul/graph/graph_def.h"
-#include "longhaul/graph/graph_files.h"
 #include "longhaul/io/canonical_directory.h"
-#include "longhaul/proto/serialize.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/hooks/hook_parts.h"
-#include "longhaul/train/journal/first_interval.h"
-#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/recovery/recovered_list.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/sessions/graph_defaults.h"
 #include "longhaul/train/sessions/scaffold.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/tenure/chief_tenure.h"
+#include "longhaul/train/tenure/training_events.h"
 
 namespace longhaul {
 namespace {
@@ -29,6 +25,41 @@ SaveOption save_option(const CheckpointSaverHookOptions& options) {
   if (options.chooses_interval) return {"save_checkpoint_secs is kAuto", std::nullopt};
   if (options.save_steps) return {fmt::format("save_checkpoint_steps is {}", *options.save_steps), std::nullopt};
   return {fmt::format("save_checkpoint_secs is {:g}", options.save_secs->count()), options.save_secs};
+}
+
+std::shared_ptr<RunJournal> journal_of(const CheckpointSaverHookOptions& options) {
+  return options.tenure ? options.tenure->journal() : nullptr;
+}
+
+std::shared_ptr<Saver> find_saver_for(Graph& graph, const CheckpointSaverHookOptions& options) {
+  if (options.saver != nullptr) return options.saver;
+  if (options.scaffold != nullptr) return options.scaffold->saver();
+  return find_saver(graph, Several::kRefuse, {.files = options.files, .clock = options.clock});
+}
+
+// The saver is new, made of the collection's definition. If the model was restored from a checkpoint of this directory,
+// it manages those that are there.
+void take_over_checkpoints(Saver& saver, const CheckpointSaverHookOptions& options, const std::string& directory,
+                           int64_t step) {
+  const auto candidates = checkpoint_candidates(*options.files, directory, options.checkpoint_basename);
+  const auto is_of_step = [&](const std::string& prefix) { return split_step(prefix).step == step; };
+  const auto restored = std::find_if(candidates.begin(), candidates.end(), is_of_step);
+  if (restored == candidates.end()) return;
+  recover_checkpoint_list(saver, *options.files, directory,
+                          {.restored = *restored, .damaged = {candidates.begin(), restored}});
+}
+
+// A training that dies soon after a restart is to find the checkpoint again that it was restored from.
+bool is_as_restored(const Saver& saver, const std::string& save_path, int64_t step) {
+  const BaseAndStep last = split_step(saver.last_saved());
+  return saver.is_as_restored() && last.step == step && canonical_prefix(last.base) == canonical_prefix(save_path);
+}
+
+// A save here holds up the training for all the time that it takes.
+SaveCosts measure(const SaveReport& report, SaveCostMeter& meter, Seconds now) {
+  meter.begins(now, std::nullopt);
+  meter.ends(now, std::nullopt, report.total);
+  return {report.total, report.total, report.total};
 }
 
 }  // namespace
@@ -51,8 +82,9 @@ void CheckpointSaverHook::begin(Graph& graph) {
   writer_ = hook_writer(options_.summary_writer, directory_, options_.files, options_.clock);
   saver_.reset();
   timer_.reset();
-  graph_is_written_ = stop_wanted_ = last_save_failed_ = has_looked_at_short_runs_ = false;
-  early_interval_.reset();
+  graph_is_written_ = stop_wanted_ = false;
+  cadence_ = std::make_unique<CheckpointCadence>(
+      CadenceOptions{save_option(options_), options_.save_secs, options_.chooses_interval, journal_of(options_)});
   runs_at_step_ = 0;
   for (const auto& listener : options_.listeners) listener->begin();
 }
@@ -61,52 +93,24 @@ void CheckpointSaverHook::after_create_session(Session& session, const Coordinat
   const int64_t step = step_.now(session);
   if (!graph_is_written_) write_graph(session.graph());
   graph_is_written_ = true;
-  if (options_.saver == nullptr && options_.scaffold == nullptr) take_over_checkpoints(step);
-  const bool is_there = is_as_restored(session.graph(), step);
-  if (options_.tenure) options_.tenure->mirror_saves_of(saver(session.graph()));
-  save(session, step, [&] { return is_there || save_once(target(session.graph()), session).has_value(); });
-  shorten_first_interval();
-}
-
-// The warning comes once, for the first of a run's sessions.
-void CheckpointSaverHook::shorten_first_interval() {
-  if (!std::exchange(has_looked_at_short_runs_, true)) {
-    early_interval_ = interval_after_short_runs(journal(), save_option(options_));
+  Saver& saver = this->saver(session.graph());
+  if (options_.saver == nullptr && options_.scaffold == nullptr) {
+    take_over_checkpoints(saver, options_, directory_, step);
   }
-  set_early_interval(early_interval_);
-}
-
-void CheckpointSaverHook::set_early_interval(std::optional<Seconds> interval) {
-  early_interval_ = interval;
-  if (interval) early_due_ = options_.clock->now() + *interval;
-}
-
-void CheckpointSaverHook::choose_early_interval() {
-  set_early_interval(last_save_failed_ ? early_interval_
-                                       : next_interval_after_short_runs(*early_interval_, timer_.every_secs()));
-}
-
-bool CheckpointSaverHook::is_early_due() const {
-  return early_interval_ && options_.clock->now() >= early_due_;
-}
-
-// A training that dies soon after a restart is to find the checkpoint again that it was restored from.
-bool CheckpointSaverHook::is_as_restored(Graph& graph, int64_t step) {
-  const Saver& saver = this->saver(graph);
-  const BaseAndStep last = split_step(saver.last_saved());
-  return saver.is_as_restored() && last.step == step && canonical_prefix(last.base) == canonical_prefix(save_path_);
+  if (options_.tenure) options_.tenure->mirror_saves_of(saver);
+  const bool is_there = is_as_restored(saver, save_path_, step);
+  cadence_->session_begins(options_.clock->now());
+  save(session, step, [&] { return is_there || save_once(target(session.graph()), session).has_value(); });
 }
 
 void CheckpointSaverHook::write_graph(Graph& graph) {
-  const proto::GraphDef def = to_graph_def(graph, /*add_shapes=*/true);
-  longhaul::write_graph(def, directory_, "graph.pbtxt", {.files = options_.files});
-  writer_->add_graph(proto::serialize(def));
-  writer_->add_meta_graph(proto::serialize(saver(graph).export_meta_graph()));
+  write_graph_text(graph, directory_, *options_.files);
+  TrainingEvents(writer_, graph, &saver(graph)).write_graph();
 }
 
 Saver& CheckpointSaverHook::saver(Graph& graph) {
   if (saver_ != nullptr) return *saver_;
-  saver_ = find_saver_for(graph);
+  saver_ = find_saver_for(graph, options_);
   if (saver_ == nullptr) {
     throw FailedPreconditionError(
         options_.scaffold != nullptr
@@ -116,47 +120,26 @@ Saver& CheckpointSaverHook::saver(Graph& graph) {
   return *saver_;
 }
 
-std::shared_ptr<Saver> CheckpointSaverHook::find_saver_for(Graph& graph) const {
-  if (options_.saver != nullptr) return options_.saver;
-  if (options_.scaffold != nullptr) return options_.scaffold->saver();
-  return find_saver(graph, Several::kRefuse, {.files = options_.files, .clock = options_.clock});
-}
-
-// The saver is new, made of the collection's definition. If the model was restored from a checkpoint of this directory,
-// it manages those that are there.
-void CheckpointSaverHook::take_over_checkpoints(int64_t step) {
-  const auto candidates = checkpoint_candidates(*options_.files, directory_, options_.checkpoint_basename);
-  const auto is_of_step = [&](const std::string& prefix) { return split_step(prefix).step == step; };
-  const auto restored = std::find_if(candidates.begin(), candidates.end(), is_of_step);
-  if (restored == candidates.end()) return;
-  recover_checkpoint_list(*saver_, *options_.files, directory_,
-                          {.restored = *restored, .damaged = {candidates.begin(), restored}});
-}
-
 const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
   return options_.save_steps ? &step_.args() : nullptr;
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const bool is_wanted = options_.preemption != nullptr && options_.preemption->take_save_request();
-  const bool is_asked_for = is_retry_due() || is_wanted || is_early_due();
+  const bool is_asked_for = this->is_asked_for() || is_wanted;
   ++runs_at_step_;
   if (is_asked_for || may_be_due(values)) {
     const int64_t step = step_.now(context.session());
     const bool has_moved = step != timer_.last_triggered_step();
-    if (is_asked_for || is_due(step)) {
-      save(context.session(), step);
-      if (early_interval_) choose_early_interval();
-    }
+    if (is_asked_for || is_due(step)) save(context.session(), step);
     if (has_moved || has_waited_for_steps()) runs_at_step_ = 0;
   }
   if (stop_wanted_) context.request_stop();
 }
 
-// Others may report to the same SaveAttempts: what has failed is this one's, and a success of theirs changes nothing of
-// that but the time.
-bool CheckpointSaverHook::is_retry_due() const {
-  return last_save_failed_ && saves_->time_to_retry() <= Seconds{0};
+bool CheckpointSaverHook::is_asked_for() const {
+  return cadence_->is_retry_due(*saves_) ||
+         (cadence_->early_interval() && cadence_->is_early_due(options_.clock->now()));
 }
 
 // Judges by the step that the run began with. Where only the time counts, runs are spared the reading of it.
@@ -179,29 +162,20 @@ bool CheckpointSaverHook::has_waited_for_steps() const {
   return options_.save_steps && runs_at_step_ >= std::max(*options_.save_steps, kFewestRuns);
 }
 
-RunJournal* CheckpointSaverHook::journal() const {
-  return options_.tenure ? options_.tenure->journal().get() : nullptr;
-}
-
 SaveTarget CheckpointSaverHook::target(Graph& graph) {
-  return {.saver = saver(graph),
-          .attempts = *saves_,
-          .save_path = save_path_,
-          .global_step = step_.tensor(),
-          .writer = writer_.get(),
-          .journal = journal(),
-          .costs = [this](const SaveReport& report) { return costs_of(report); },
-          .before_write =
-              [this](std::optional<int64_t> step) {
-                log_debug("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
-              },
-          .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/')};
-}
-
-SaveCosts CheckpointSaverHook::costs_of(const SaveReport& report) {
-  meter_.begins(options_.clock->now(), std::nullopt);
-  meter_.ends(options_.clock->now(), std::nullopt, report.total);
-  return {report.total, report.total, report.total};
+  return {
+      .saver = saver(graph),
+      .attempts = *saves_,
+      .save_path = save_path_,
+      .global_step = step_.tensor(),
+      .writer = writer_.get(),
+      .journal = journal_of(options_).get(),
+      .costs = [this](const SaveReport& report) { return measure(report, cadence_->meter(), options_.clock->now()); },
+      .before_write =
+          [this](std::optional<int64_t> step) {
+            log_debug("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
+          },
+      .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/')};
 }
 
 void CheckpointSaverHook::save(Session& session, int64_t step) {
@@ -212,9 +186,10 @@ void CheckpointSaverHook::save(Session& session, int64_t step) {
 // checkpoint, so only with it can be seen whether anything has changed.
 void CheckpointSaverHook::save(Session& session, int64_t step, const std::function<bool()>& attempt) {
   timer_.update_last_triggered_step(step);
-  tell_before(session, step);
+  for (const auto& listener : options_.listeners) listener->before_save(session, step);
+  bool worked = false;
   try {
-    last_save_failed_ = !attempt();
+    worked = attempt();
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     try {
@@ -224,17 +199,9 @@ void CheckpointSaverHook::save(Session& session, int64_t step, const std::functi
     }
     std::rethrow_exception(error);
   }
-  last_save_failed_ ? tell_failed(session, step) : tell_after(session, step);
-  if (options_.chooses_interval) choose_interval();
-}
-
-void CheckpointSaverHook::choose_interval() {
-  const RunHistory history = journal() != nullptr ? journal()->history() : RunHistory{};
-  timer_.set_every_secs(best_save_interval(history, meter_.cost()));
-}
-
-void CheckpointSaverHook::tell_before(Session& session, int64_t step) {
-  for (const auto& listener : options_.listeners) listener->before_save(session, step);
+  worked ? tell_after(session, step) : tell_failed(session, step);
+  cadence_->attempted(options_.clock->now(), worked);
+  if (options_.chooses_interval) timer_.set_every_secs(cadence_->interval().value());
 }
 
 void CheckpointSaverHook::tell_failed(Session& session, int64_t step) {

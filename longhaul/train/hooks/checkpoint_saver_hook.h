@@ -11,14 +11,13 @@
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/hooks/second_or_step_timer.h"
 #include "longhaul/train/hooks/session_run_hook.h"
-#include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/saving/saver.h"
+#include "longhaul/train/tenure/checkpoint_cadence.h"
 
 namespace longhaul {
 
 class ChiefTenure;
 class Preemption;
-class RunJournal;
 class Scaffold;
 
 // Is told of the checkpoints that a CheckpointSaverHook takes, before and after each attempt: also of those of a step
@@ -92,25 +91,14 @@ class CheckpointSaverHook : public SessionRunHook {
 
  private:
   Saver& saver(Graph& graph);
-  std::shared_ptr<Saver> find_saver_for(Graph& graph) const;
   void write_graph(Graph& graph);
-  void take_over_checkpoints(int64_t step);
-  void shorten_first_interval();
-  void set_early_interval(std::optional<Seconds> interval);
-  void choose_early_interval();
-  bool is_early_due() const;
-  bool is_retry_due() const;
+  bool is_asked_for() const;
   bool may_be_due(const SessionRunValues& values) const;
   bool is_due(int64_t step) const;
   bool has_waited_for_steps() const;
   void save(Session& session, int64_t step);
   void save(Session& session, int64_t step, const std::function<bool()>& attempt);
-  bool is_as_restored(Graph& graph, int64_t step);
-  RunJournal* journal() const;  // nullptr: none
   SaveTarget target(Graph& graph);
-  SaveCosts costs_of(const SaveReport& report);
-  void choose_interval();
-  void tell_before(Session& session, int64_t step);
   void tell_failed(Session& session, int64_t step);
   void tell_after(Session& session, int64_t step);
 
@@ -118,16 +106,12 @@ class CheckpointSaverHook : public SessionRunHook {
   const std::string directory_, save_path_;
   const std::shared_ptr<SaveAttempts> saves_;
   SecondOrStepTimer timer_;
-  SaveCostMeter meter_;
+  std::unique_ptr<CheckpointCadence> cadence_;  // of the run, once it has begun
   std::shared_ptr<FileWriter> writer_;
   std::shared_ptr<Saver> saver_;  // once it is found
   HookStep step_;
   bool graph_is_written_ = false;
-  bool has_looked_at_short_runs_ = false;
-  std::optional<Seconds> early_interval_;  // after short runs; absent: as the options say
-  Seconds early_due_{0};
   bool stop_wanted_ = false;  // by a listener
-  bool last_save_failed_ = false;
   int64_t runs_at_step_ = 0;  // since the step moved, as far as is known
 };
 

@@ -12,43 +12,20 @@ constexpr Seconds kGoodputSecs{120};
 
 void JournalHook::begin(Graph& graph) {
   step_.find(graph, "JournalHook");
-  if (!options_.output_dir.empty()) {
-    writer_ = hook_writer(nullptr, options_.output_dir, options_.files, &options_.coordinator.clock());
-  }
-  next_goodput_ = now() + kGoodputSecs;
+  const auto writer = hook_writer(nullptr, options_.output_dir, options_.files, &options_.coordinator.clock());
   is_stopping_ = false;
+  progress_ = std::make_unique<RunProgress>(options_.tenure->journal(), writer, kGoodputSecs);
 }
 
 void JournalHook::after_create_session(Session& session, const Coordinator&) {
-  first_step_ = step_.now(session);
-  is_training_ = false;
+  progress_->session_begins(now(), step_.now(session));
 }
 
 void JournalHook::after_run(SessionRunContext& context, const SessionRunValues&) {
-  if (!is_training_) {
-    look_for_first_step(context.session());
-  } else if (now() >= next_mark_) {
-    mark(step_.now(context.session()));
-  }
-  const bool is_to_stop = context.stop_requested() || options_.coordinator.should_stop();
-  if (!is_to_stop || std::exchange(is_stopping_, true)) return;
-  journal().stop_requested("a stop was requested", step_.now(context.session()));
-}
-
-void JournalHook::look_for_first_step(Session& session) {
-  const int64_t step = step_.now(session);
-  if (step <= first_step_) return;
-  is_training_ = true;
-  journal().training(step);
-  next_mark_ = now() + kJournalMarkSecs;
-}
-
-void JournalHook::mark(int64_t step) {
-  journal().mark(step);
-  next_mark_ = now() + kJournalMarkSecs;
-  if (writer_ == nullptr || now() < next_goodput_) return;
-  next_goodput_ = now() + kGoodputSecs;
-  writer_->add_scalar(kGoodputTag, static_cast<float>(journal().history().breakdown().goodput()), step);
+  if (progress_->is_look_due(now())) progress_->look(now(), step_.now(context.session()));
+  if (is_stopping_) return;
+  is_stopping_ = context.stop_requested() || options_.coordinator.should_stop();
+  if (is_stopping_) progress_->stop_requested(step_.now(context.session()));
 }
 
 }  // namespace longhaul

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
+#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/save_interval.h"
 
 namespace longhaul {

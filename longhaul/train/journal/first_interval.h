@@ -3,9 +3,11 @@
 #include <optional>
 #include <string>
 
-#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/base/clock.h"
 
 namespace longhaul {
+
+class RunJournal;
 
 // What a program says of when checkpoints are due.
 struct SaveOption {

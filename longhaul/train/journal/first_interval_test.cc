@@ -3,6 +3,7 @@
 
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
+#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
 #include "longhaul/train/monitored/monitored_training_session.h"

@@ -17,7 +17,6 @@ namespace {
 
 using Kind = RunEvent::Kind;
 
-constexpr uint64_t kMostBytes = 256 * 1024;  // then the file is replaced by one with the sums
 constexpr uint64_t kMostBytesRead = 16 * 1024 * 1024;
 constexpr int64_t kMostDeaths = 2;  // after a checkpoint, before it is skipped
 
@@ -48,15 +47,70 @@ bool is_of_surroundings(const std::exception_ptr& error) {
   }
 }
 
-void remove_quietly(FileSystem& files, const std::string& path) {
-  try {
-    files.remove(path);
-  } catch (const Error&) {
+bool needs_disk(Kind kind) {
+  return kind == Kind::kEnded || kind == Kind::kFailed || kind == Kind::kDisturbed;
+}
+
+std::string crash_path(const std::string& directory) {
+  return journal_path(directory) + ".crash";
+}
+
+void warn_of_directory(FileSystem& files, const std::string& directory) {
+  for (const std::string& path : {journal_path(directory), crash_path(directory)}) {
+    if (!files.is_directory(path)) continue;
+    log_error(
+        "{} is a directory, but must be a file of the journal: move it away. Until then nobody notes what happens to "
+        "this training, and no checkpoint that crashes it is skipped",
+        path);
   }
 }
 
-bool needs_disk(Kind kind) {
-  return kind == Kind::kEnded || kind == Kind::kFailed || kind == Kind::kDisturbed;
+RunHistory read(FileSystem& files, const std::string& path) {
+  try {
+    ParsedJournal parsed = parse_run_journal(read_file(files, path, kMostBytesRead));
+    if (parsed.damaged_lines > 0) log_warning("{}: {} damaged lines are skipped", path, parsed.damaged_lines);
+    return parsed.history;
+  } catch (const NotFoundError&) {
+  } catch (const Error& error) {
+    log_warning("what happened in earlier runs is not known, a new journal begins: {}", error.what());
+  }
+  return {};
+}
+
+void look_for_crash(FileSystem& files, const std::string& directory, RunHistory& before) {
+  const RunHistory::Sums& sums = before.sums();
+  if (sums.phase == RunHistory::Phase::kStopped) return;
+  const std::optional<int> signal = read_crash_record(files, crash_path(directory), sums.runs);
+  if (!signal) return;
+  const std::string what = fmt::format("signal {} ({})", *signal, strsignal(*signal));
+  log_warning("{}: the run before this one died of {}, of its own{}", directory, what,
+              sums.restored.empty() ? "" : fmt::format("; it had been restored from {}", sums.restored));
+  before.apply({.kind = Kind::kDied, .time = sums.until, .text = what});
+}
+
+// The checkpoint that somebody has named in the state file since the run before; empty: nobody has. A saver writes that
+// file before it tells the journal of its save. Both times are of the file system's clock.
+std::string chosen_by_hand(FileSystem& files, const std::string& directory) {
+  try {
+    const double noted_at = files.modified_at(journal_path(directory));
+    if (files.modified_at(join_path(directory, kDefaultStateFile)) <= noted_at) return "";
+    return base_name(read_checkpoint_state(files, directory).state.model_checkpoint_path);
+  } catch (const Error& error) {
+    log_debug("{} has no state file that is younger than its journal: {}", directory, error.what());
+    return "";
+  }
+}
+
+// nullptr: there can be none. For files that are the system's: the handler of signals knows no others.
+std::unique_ptr<CrashRecord> open_crash_record(const std::string& directory, int64_t run) {
+  if (!FileSystem::real().exists(journal_path(directory))) return nullptr;
+  try {
+    return std::make_unique<CrashRecord>(crash_path(directory), run);
+  } catch (const Error& error) {
+    log_warning("{}: if this run dies of a signal, the next one will take it for a kill from outside: {}", directory,
+                error.what());
+    return nullptr;
+  }
 }
 
 }  // namespace
@@ -67,10 +121,11 @@ std::string journal_path(const std::string& directory) {
 
 void RunJournal::begin() {
   crash_record_.reset();
-  warn_of_directory();
-  RunHistory before = read();
-  look_for_crash(before);
-  std::string chosen = chosen_by_hand();
+  FileSystem& files = *options_.files;
+  warn_of_directory(files, directory_);
+  RunHistory before = read(files, path_);
+  look_for_crash(files, directory_, before);
+  std::string chosen = chosen_by_hand(files, directory_);
   {
     MutexLock lock(mutex_);
     history_ = std::move(before);
@@ -79,75 +134,12 @@ void RunJournal::begin() {
     began_ = options_.clock->now();
     began_wall_ = std::max(0.0, options_.clock->wall_time());
     is_open_ = true;
-    is_restoring_ = needs_disk_ = false;
-    begins_ = true;
-    lines_.clear();
-    ++noted_;
+    is_restoring_ = false;
+    turns_.begin();
   }
   write_noted();
   note({.kind = Kind::kBegan, .text = process_text()});
-  open_crash_record();
-}
-
-void RunJournal::warn_of_directory() const {
-  for (const std::string& path : {path_, crash_path()}) {
-    if (!options_.files->is_directory(path)) continue;
-    log_error(
-        "{} is a directory, but must be a file of the journal: move it away. Until then nobody notes what happens to "
-        "this training, and no checkpoint that crashes it is skipped",
-        path);
-  }
-}
-
-void RunJournal::look_for_crash(RunHistory& before) const {
-  const RunHistory::Sums& sums = before.sums();
-  if (sums.phase == RunHistory::Phase::kStopped) return;
-  const std::optional<int> signal = read_crash_record(*options_.files, crash_path(), sums.runs);
-  if (!signal) return;
-  const std::string what = fmt::format("signal {} ({})", *signal, strsignal(*signal));
-  log_warning("{}: the run before this one died of {}, of its own{}", directory_, what,
-              sums.restored.empty() ? "" : fmt::format("; it had been restored from {}", sums.restored));
-  before.apply({.kind = Kind::kDied, .time = sums.until, .text = what});
-}
-
-// For files that are the system's: the handler of signals knows no others.
-void RunJournal::open_crash_record() {
-  if (!FileSystem::real().exists(path_)) return;
-  int64_t run;
-  {
-    MutexLock lock(mutex_);
-    run = history_.sums().runs;
-  }
-  try {
-    crash_record_ = std::make_unique<CrashRecord>(crash_path(), run);
-  } catch (const Error& error) {
-    log_warning("{}: if this run dies of a signal, the next one will take it for a kill from outside: {}", directory_,
-                error.what());
-  }
-}
-
-RunHistory RunJournal::read() const {
-  try {
-    ParsedJournal parsed = parse_run_journal(read_file(*options_.files, path_, kMostBytesRead));
-    if (parsed.damaged_lines > 0) log_warning("{}: {} damaged lines are skipped", path_, parsed.damaged_lines);
-    return parsed.history;
-  } catch (const NotFoundError&) {
-  } catch (const Error& error) {
-    log_warning("what happened in earlier runs is not known, a new journal begins: {}", error.what());
-  }
-  return {};
-}
-
-// A saver writes the state file before it tells the journal of its save. Both times are of the file system's clock.
-std::string RunJournal::chosen_by_hand() const {
-  FileSystem& files = *options_.files;
-  try {
-    if (files.modified_at(join_path(directory_, kDefaultStateFile)) <= files.modified_at(path_)) return "";
-    return base_name(read_checkpoint_state(files, directory_).state.model_checkpoint_path);
-  } catch (const Error& error) {
-    log_debug("{} has no state file that is younger than its journal: {}", directory_, error.what());
-    return "";
-  }
+  crash_record_ = open_crash_record(directory_, history().sums().runs);
 }
 
 bool RunJournal::has_reason_to_skip(const std::string& checkpoint, int64_t deaths) const {
@@ -230,8 +222,8 @@ void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed, doubl
     if (!std::exchange(is_open_, false)) return;
     all = history_;
     trained = all.breakdown().training - trained_before_;
-    if (!is_hanging_) crash_record = std::move(crash_record_);  // else to remove its file might hang, too
-    if (!is_writing_) file = std::move(file_);
+    if (!turns_.is_hanging()) crash_record = std::move(crash_record_);  // else to remove its file might hang, too
+    if (!turns_.is_taken()) file = file_.release();
   }
   file.reset();
   log_info("{}: {}", directory_, describe(all.breakdown(), all.sums().runs, unsaved * trained));
@@ -257,9 +249,7 @@ void RunJournal::note(RunEvent event) {
     event.time = time_now();
     history_.apply(event);
     if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised) is_restoring_ = false;
-    lines_ += format_run_event(event);
-    needs_disk_ = needs_disk_ || needs_disk(event.kind);
-    ++noted_;
+    turns_.note(format_run_event(event), needs_disk(event.kind));
   }
   write_noted();
 }
@@ -269,9 +259,9 @@ void RunJournal::write_noted() {
   bool has_turn, hangs;
   {
     MutexLock lock(mutex_);
-    const bool hung = is_hanging_;
-    has_turn = take_turn(noted_);
-    hangs = is_hanging_ && !hung;
+    const bool hung = turns_.is_hanging();
+    has_turn = turns_.take(mutex_, kJournalTimeout);
+    hangs = turns_.is_hanging() && !hung;
   }
   if (hangs)
     log_warning(
@@ -280,93 +270,27 @@ void RunJournal::write_noted() {
         path_, kJournalTimeout.count());
   if (!has_turn) return;
   try {
-    while (const std::optional<Work> work = next_work()) write_or_log(*work);
+    while (write_next()) {
+    }
   } catch (...) {
-    end_turn();
+    MutexLock lock(mutex_);
+    turns_.give_up();
     throw;
   }
 }
 
-// False: so many notes are written, or will be by another.
-bool RunJournal::take_turn(uint64_t notes) {
-  const Seconds give_up = options_.clock->now() + kJournalTimeout;
-  while (is_writing_ && written_ < notes && !is_hanging_) {
-    const Seconds left = give_up - options_.clock->now();
-    is_hanging_ = left <= Seconds{0};
-    if (!is_hanging_) options_.clock->wait_for(written_one_, mutex_, left);
+// False: there is nothing more to write.
+bool RunJournal::write_next() {
+  std::optional<NoteTurns::Work> work;
+  std::string sums;  // empty: the lines are appended
+  {
+    MutexLock lock(mutex_);
+    work = turns_.next();
+    if (!work) return false;
+    if (work->begins || file_.is_to_be_replaced()) sums = format_run_history(history_);
   }
-  if (is_writing_ || written_ >= notes) return false;
-  is_writing_ = true;
+  sums.empty() ? file_.append(work->lines, work->to_disk) : file_.replace(sums);
   return true;
-}
-
-// nullopt: there is none, and the turn is over.
-std::optional<RunJournal::Work> RunJournal::next_work() {
-  MutexLock lock(mutex_);
-  written_ = taken_;
-  is_hanging_ = false;
-  is_writing_ = noted_ > written_;
-  written_one_.notify_all();
-  if (!is_writing_) return std::nullopt;
-  taken_ = noted_;
-  Work work{.replaces = begins_ || !file_ || bytes_ > kMostBytes, .to_disk = needs_disk_};
-  work.text = work.replaces ? format_run_history(history_) : lines_;
-  begins_ = needs_disk_ = false;
-  lines_.clear();
-  return work;
-}
-
-void RunJournal::end_turn() {
-  MutexLock lock(mutex_);
-  written_ = taken_;
-  is_writing_ = is_hanging_ = false;
-  written_one_.notify_all();
-}
-
-// A failure is logged if it is news. After an error the file is no longer used.
-void RunJournal::write_or_log(const Work& work) {
-  try {
-    write(work);
-    is_failing_ = false;
-  } catch (const DirectoryLostError&) {
-    throw;
-  } catch (const Error& error) {
-    file_.reset();
-    if (std::exchange(is_failing_, true)) return;
-    log_warning("the journal {} cannot be written, which is tried again; the training goes on: {}", path_,
-                error.what());
-  }
-}
-
-void RunJournal::write(const Work& work) {
-  if (work.replaces) return replace_file(work.text);
-  file_->append(work.text);
-  bytes_ += work.text.size();
-  if (work.to_disk) return file_->sync();
-  file_->flush();
-}
-
-// 0. The directory is there, and this chief's.
-// 1. The sums of all that happened go to a temporary file, and to the disk: a journal is never seen half.
-// 2. The directory is still that.
-// 3. The file takes its name. A crash of the machine may undo that: the journal before it is whole, too.
-// 4. It stays open, and what happens from now on is appended.
-void RunJournal::replace_file(const std::string& text) {
-  file_.reset();
-  const std::string temporary = path_ + ".new";
-  check_directory_owner(*options_.files, path_);
-  try {
-    auto file = options_.files->create(temporary);
-    file->append(text);
-    file->sync();
-    check_directory_owner(*options_.files, path_);
-    options_.files->rename(temporary, path_);
-    file_ = std::move(file);
-    bytes_ = text.size();
-  } catch (...) {
-    remove_quietly(*options_.files, temporary);
-    throw;
-  }
 }
 
 }  // namespace longhaul

@@ -10,6 +10,7 @@
 #include "longhaul/base/mutex.h"
 #include "longhaul/io/file.h"
 #include "longhaul/train/journal/crash_record.h"
+#include "longhaul/train/journal/journal_file.h"
 #include "longhaul/train/journal/run_history.h"
 #include "longhaul/train/journal/save_interval.h"
 
@@ -48,7 +49,11 @@ std::string journal_path(const std::string& directory);
 class RunJournal {
  public:
   explicit RunJournal(std::string directory, const RunJournalOptions& options = {})
-      : directory_(std::move(directory)), path_(journal_path(directory_)), options_(options) {}
+      : directory_(std::move(directory)),
+        path_(journal_path(directory_)),
+        options_(options),
+        turns_(*options_.clock),
+        file_(path_, *options_.files) {}
 
   void begin();  // a run does
 
@@ -73,54 +78,27 @@ class RunJournal {
   RunHistory history() const;  // with the time until now
 
  private:
-  // What is to be written: lines, or all anew.
-  struct Work {
-    std::string text;
-    bool replaces = false;
-    bool to_disk = false;
-  };
-
-  std::string crash_path() const { return path_ + ".crash"; }
-  RunHistory read() const;
-  void warn_of_directory() const;
-  void look_for_crash(RunHistory& before) const;
-  void open_crash_record();
-  std::string chosen_by_hand() const;
   bool has_reason_to_skip(const std::string& checkpoint, int64_t deaths) const;
   void note(RunEvent event);
   double time_now() const REQUIRES(mutex_);
   void write_noted() EXCLUDES(mutex_);
-  bool take_turn(uint64_t notes) REQUIRES(mutex_);
-  std::optional<Work> next_work() EXCLUDES(mutex_);
-  void end_turn() EXCLUDES(mutex_);
-  void write_or_log(const Work& work);
-  void write(const Work& work);
-  void replace_file(const std::string& text);
+  bool write_next() EXCLUDES(mutex_);
 
   const std::string directory_, path_;
   const RunJournalOptions options_;
 
   mutable Mutex mutex_;
-  CondVar written_one_;
   bool is_open_ GUARDED_BY(mutex_) = false;
   Seconds began_ GUARDED_BY(mutex_){0};
   double began_wall_ GUARDED_BY(mutex_) = 0;
   std::string chosen_ GUARDED_BY(mutex_);  // the checkpoint, by hand; empty: none
   RunHistory history_ GUARDED_BY(mutex_);
   Seconds trained_before_ GUARDED_BY(mutex_){0};  // in earlier runs
-  std::unique_ptr<CrashRecord> crash_record_;     // null: not open, or there can be none
   bool is_restoring_ GUARDED_BY(mutex_) = false;
-  bool begins_ GUARDED_BY(mutex_) = false;  // the file is to be replaced
-  std::string lines_ GUARDED_BY(mutex_);    // noted, and in nobody's work yet
-  bool needs_disk_ GUARDED_BY(mutex_) = false;
-  uint64_t noted_ GUARDED_BY(mutex_) = 0, taken_ GUARDED_BY(mutex_) = 0, written_ GUARDED_BY(mutex_) = 0;
-  bool is_writing_ GUARDED_BY(mutex_) = false;  // somebody does, without the lock
-  bool is_hanging_ GUARDED_BY(mutex_) = false;  // for longer than anybody waits
+  NoteTurns turns_ GUARDED_BY(mutex_);
+  std::unique_ptr<CrashRecord> crash_record_;  // null: not open, or there can be none
 
-  // Of who writes.
-  std::unique_ptr<WritableFile> file_;  // null: to be replaced
-  uint64_t bytes_ = 0;
-  bool is_failing_ = false;
+  JournalFile file_;  // of whose turn it is
 };
 
 }  // namespace longhaul

@@ -4,8 +4,6 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
-#include "longhaul/checkpoint/bundle/bundle_writer.h"
-#include "longhaul/checkpoint/bundle/same_contents.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/v1_checkpoint.h"
 #include "longhaul/checkpoint/retention/disk_room.h"
@@ -19,6 +17,7 @@
 #include "longhaul/train/saved_state/restore_check.h"
 #include "longhaul/train/saved_state/saved_size.h"
 #include "longhaul/train/saving/replaced_checkpoint.h"
+#include "longhaul/train/saving/saved_bundle.h"
 
 namespace longhaul {
 namespace {
@@ -69,6 +68,55 @@ void check_options(const SaverOptions& options) {
   }
 }
 
+// What is to be saved; where the caller does not say, all that a training needs to go on.
+std::vector<SaveEntry> entries_of(const SaverOptions& options, Graph& graph) {
+  if (options.var_list) return *options.var_list;
+  std::vector<SaveEntry> entries = everything_to_save(graph);
+  if (entries.empty()) return entries;
+  for (Saveable& random : ops::random_saveables(graph)) entries.emplace_back(std::move(random));
+  return entries;
+}
+
+std::string prefix_for(const std::string& path, std::optional<int64_t> step, bool pads) {
+  if (!step) return path;
+  return pads ? fmt::format("{}-{:08}", path, *step) : fmt::format("{}-{}", path, *step);
+}
+
+void make_parent(FileSystem& files, const std::string& path) {
+  check_directory_owner(files, path);
+  try {
+    files.make_directories(directory_name(path));
+  } catch (const Error& error) {
+    throw InvalidArgumentError(fmt::format("Parent directory of {} doesn't exist, can't save. {}", path, error.what()));
+  }
+}
+
+// What a save replaces beside the checkpoint must be files: one that cannot be listed is not written.
+void check_small_files(FileSystem& files, const std::string& path, const SaveOptions& options) {
+  if (!options.write_state) return;
+  check_state_file(files, directory_name(path), options.latest_filename);
+  check_retention_file(files, directory_name(path), options.latest_filename);
+}
+
+// "": there is none.
+std::string newest_listed_but(const std::string& prefix, const ManagedCheckpoints& managed) {
+  std::vector<std::string> listed = managed.prefixes();
+  std::erase(listed, prefix);
+  return listed.empty() ? "" : listed.back();
+}
+
+bool is_on_disk(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
+                const std::vector<Tensor>& values, const SaveOptions& options) {
+  const std::string meta_graph = meta_graph_filename(prefix, options.meta_graph_suffix);
+  if (options.write_meta_graph && !files.exists(meta_graph)) return false;
+  return has_saved_values(files, prefix, nodes, values);
+}
+
+// Whether there is something to tell of a checkpoint that is on the disk.
+bool is_news(const std::string& prefix, const SaveOptions& options, const SaveHistory& saves) {
+  return options.metric || prefix != saves.last() || (options.write_state && !saves.last_is_listed());
+}
+
 }  // namespace
 
 Saver::Saver(SaverOptions options)
@@ -84,22 +132,13 @@ Saver::Saver(SaverOptions options)
 Saver::Saver(Graph& graph, const proto::SaverDef& saver_def, SaverOptions options)
     : Saver(with_definition(std::move(options), graph, saver_def)) {}
 
-// What is to be saved; where the caller does not say, all that a training needs to go on.
-std::vector<SaveEntry> Saver::entries() const {
-  if (options_.var_list) return *options_.var_list;
-  std::vector<SaveEntry> entries = everything_to_save(*graph_);
-  if (entries.empty()) return entries;
-  for (Saveable& random : ops::random_saveables(*graph_)) entries.emplace_back(std::move(random));
-  return entries;
-}
-
 void Saver::build() {
   if (built_) throw FailedPreconditionError("this saver is built already");
   graph_fingerprint_ = graph_fingerprint(*graph_);
   if (options_.saver_def) {
     nodes_ = find_saver_nodes(*graph_, *options_.saver_def);
   } else {
-    const auto saveables = saveables_of(entries(), options_.reshape);
+    const auto saveables = saveables_of(entries_of(options_, *graph_), options_.reshape);
     if (saveables.empty() && !options_.allow_empty) {
       throw InvalidArgumentError("No variables to save: the graph has no global variables, or var_list is empty");
     }
@@ -130,13 +169,6 @@ void Saver::check_arguments(const std::string& path, const StepSource& step, con
   }
 }
 
-// What a save replaces beside the checkpoint must be files: one that cannot be listed is not written.
-void Saver::check_small_files(const std::string& path, const SaveOptions& options) const {
-  if (!options.write_state) return;
-  check_state_file(*options_.files, directory_name(path), options.latest_filename);
-  check_retention_file(*options_.files, directory_name(path), options.latest_filename);
-}
-
 Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
   std::vector<Fetch> fetches;
   for (const auto& tensor : nodes_.tensors) fetches.emplace_back(tensor.read);
@@ -152,21 +184,6 @@ Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
     snapshot.values.pop_back();
   }
   return snapshot;
-}
-
-std::string Saver::prefix_for(const std::string& path, const std::optional<int64_t>& step) const {
-  if (!step) return path;
-  return options_.pad_step_number ? fmt::format("{}-{:08}", path, *step) : fmt::format("{}-{}", path, *step);
-}
-
-void Saver::make_parent(const std::string& path) const {
-  const std::string parent = directory_name(path);
-  check_directory_owner(*options_.files, path);
-  try {
-    options_.files->make_directories(parent);
-  } catch (const Error& error) {
-    throw InvalidArgumentError(fmt::format("Parent directory of {} doesn't exist, can't save. {}", path, error.what()));
-  }
 }
 
 std::string Saver::save(Session& session, const std::string& save_path, const StepSource& global_step,
@@ -188,25 +205,26 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
   const Seconds taken = options_.clock->now();
   const Seconds start = std::min(asked + snapshot.waited, taken);  // the step that it waited for was training
   if (options.after_snapshot) options.after_snapshot(snapshot.step);
-  const std::string prefix = prefix_for(path, snapshot.step);
+  const std::string prefix = prefix_for(path, snapshot.step, options_.pad_step_number);
   const bool may_skip = options.skip_if_saved && global_step.tensor() != nullptr;
-  const bool is_there = may_skip && is_on_disk(prefix, snapshot, options);
+  const bool is_there = may_skip && is_on_disk(*options_.files, prefix, nodes_, snapshot.values, options);
   nan_.look(nodes_.tensors, snapshot.values);
-  nan_.will_replace(prefix, newest_listed_but(prefix));
+  nan_.will_replace(prefix, newest_listed_but(prefix, managed_));
   if (snapshot.step) inputs_.look(*graph_, nodes_.tensors, snapshot.values, *snapshot.step);
-  if (is_there && !is_news(prefix, options)) {
+  if (is_there && !is_news(prefix, options, saves_)) {
     if (options.write_state) saves_.tell(prefix);
     return prefix;
   }
-  make_parent(path);
-  check_small_files(path, options);
+  make_parent(*options_.files, path);
+  check_small_files(*options_.files, path, options);
   if (nodes_.tensors.empty()) {
     write_meta_graph(prefix, options);
     return std::string();
   }
   if (!is_there) announce(prefix, global_step.tensor() != nullptr ? snapshot.step : std::nullopt, options);
   SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = taken - start};
-  const auto bytes = is_there ? bytes_on_disk(prefix) : write_or_make_room(prefix, std::move(snapshot.values), options);
+  const auto bytes = is_there ? data_bytes_on_disk(*options_.files, prefix)
+                              : write_or_make_room(prefix, std::move(snapshot.values), options);
   if (!bytes) return std::nullopt;
   report.bytes = *bytes;
   conclude(report, start, options);
@@ -227,43 +245,12 @@ void Saver::conclude(SaveReport report, Seconds start, const SaveOptions& option
   if (options.after_save) options.after_save(report);
 }
 
-std::string Saver::newest_listed_but(const std::string& prefix) const {
-  std::vector<std::string> listed = managed_.prefixes();
-  std::erase(listed, prefix);
-  return listed.empty() ? "" : listed.back();
-}
-
-bool Saver::is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const {
-  FileSystem& files = *options_.files;
-  if (snapshot.values.empty() || !files.exists(index_path(prefix))) return false;
-  const std::string meta_graph = meta_graph_filename(prefix, options.meta_graph_suffix);
-  if (options.write_meta_graph && !files.exists(meta_graph)) return false;
-  std::vector<ExpectedTensor> tensors;
-  for (size_t i = 0; i < snapshot.values.size(); ++i) {
-    tensors.push_back({nodes_.tensors[i].name, nodes_.tensors[i].slice, snapshot.values[i]});
-  }
-  return has_exactly(files, prefix, tensors);
-}
-
-// Whether there is something to tell of a checkpoint that is on the disk.
-bool Saver::is_news(const std::string& prefix, const SaveOptions& options) const {
-  return options.metric || prefix != saves_.last() || (options.write_state && !saves_.last_is_listed());
-}
-
 // `step`: as the session has it; none if the caller gave the number.
 void Saver::announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options) {
   if (options.before_write) options.before_write(step);
   const bool is_replaced = prefix == saves_.last() && checkpoint_exists(*options_.files, prefix);
   if (!step || !is_replaced || !saves_.is_first_step(*step)) return;
   warn_of_replacement(*options_.files, prefix, *step, saves_);
-}
-
-uint64_t Saver::bytes_on_disk(const std::string& prefix) const {
-  uint64_t bytes = 0;
-  for (const std::string& path : data_files_of(*options_.files, prefix)) {
-    bytes += options_.files->open(path)->size();
-  }
-  return bytes;
 }
 
 // nullopt: the disk was full though it had said otherwise, as with a quota, or filled up meanwhile; and an old
@@ -297,30 +284,14 @@ void Saver::list(const SaveReport& report, const SaveOptions& options) {
 }
 
 uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) {
-  BundleWriter writer(*options_.files, prefix, writer_options(values));
-  for (size_t i = 0; i < values.size(); ++i) {
-    const SaverNodes::SavedTensor& tensor = nodes_.tensors[i];
-    writer.use_shard(tensor.shard);
-    if (tensor.slice.empty()) {
-      writer.add(tensor.name, values[i]);
-    } else {
-      const auto [full_shape, slice] = parse_shape_and_slice(tensor.slice);
-      writer.add_slice(tensor.name, full_shape, slice, values[i]);
-    }
-    values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
-  }
+  std::optional<FileBeside> meta_graph;
   if (options.write_meta_graph) {
-    writer.add_file(meta_graph_filename(prefix, options.meta_graph_suffix), serialized_meta_graph());
+    meta_graph =
+        FileBeside{meta_graph_filename(prefix, options.meta_graph_suffix), [this] { return serialized_meta_graph(); }};
   }
-  writer.finish();
-  return writer.data_bytes();
-}
-
-BundleWriterOptions Saver::writer_options(const std::vector<Tensor>& values) const {
-  BundleWriterOptions result{
-      .num_shards = nodes_.num_shards, .max_bytes_per_second = options_.max_bytes_per_second, .clock = options_.clock};
-  for (size_t i = 0; i < values.size(); ++i) result.add_expected(nodes_.tensors[i].shard, values[i]);
-  return result;
+  return write_saved_bundle(
+      prefix, nodes_, std::move(values), meta_graph,
+      {.files = options_.files, .max_bytes_per_second = options_.max_bytes_per_second, .clock = options_.clock});
 }
 
 ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {

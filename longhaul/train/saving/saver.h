@@ -224,18 +224,10 @@ class Saver {
     Seconds waited{0};  // for the step under way
   };
 
-  std::vector<SaveEntry> entries() const;
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
-  void check_small_files(const std::string& path, const SaveOptions& options) const;
-  std::string newest_listed_but(const std::string& prefix) const;  // "": there is none
-  bool is_on_disk(const std::string& prefix, const Snapshot& snapshot, const SaveOptions& options) const;
-  bool is_news(const std::string& prefix, const SaveOptions& options) const;
   void announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options);
   Snapshot take_snapshot(Session& session, const StepSource& step) REQUIRES(saving_);
-  std::string prefix_for(const std::string& path, const std::optional<int64_t>& step) const;
-  void make_parent(const std::string& path) const;
-  uint64_t bytes_on_disk(const std::string& prefix) const;
   std::optional<std::string> try_to_save(Session& session, const std::string& path, const StepSource& step,
                                          const SaveOptions& options) REQUIRES(saving_);
   void conclude(SaveReport report, Seconds start, const SaveOptions& options) REQUIRES(saving_);
@@ -243,7 +235,6 @@ class Saver {
   std::optional<uint64_t> write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
                                              const SaveOptions& options);
   uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
-  BundleWriterOptions writer_options(const std::vector<Tensor>& values) const;
   Environment environment() const;
   std::string serialized_meta_graph() const;
   void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;

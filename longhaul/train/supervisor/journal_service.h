@@ -2,45 +2,30 @@
 
 #include <memory>
 #include <optional>
-#include <string>
 
-#include "longhaul/events/file_writer.h"
-#include "longhaul/session/session.h"
-#include "longhaul/train/coordination/looper_thread.h"
-#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/supervisor/supervisor_services.h"
+#include "longhaul/train/tenure/run_progress.h"
 
 namespace longhaul {
 
-struct JournalServiceOptions {
-  std::shared_ptr<Session> session;
-  Output global_step;  // invalid: it is only marked how long the run lasts
-  std::shared_ptr<RunJournal> journal;
-  std::shared_ptr<FileWriter> writer;  // nullptr: no goodput in the events
-  Seconds goodput_secs{0};             // 0: none
-};
-
-// A thread, lh-journal, that marks in the journal every five seconds how far the training has come, so that the next
-// run knows it after a kill; that notes its first step, for which it looks more often until it is made, and a stop that
-// is no error; and that writes the goodput in percent, every goodput_secs.
+// A thread, lh-journal, that tells the journal how far the training has come, and its events the goodput, every
+// save_summaries_secs (RunProgress): it looks every five seconds, and more often until the first step is made. A stop
+// that is no error is noted.
 class JournalService : public LooperThread {
  public:
-  JournalService(const Coordinator& coord, JournalServiceOptions options);
+  explicit JournalService(std::shared_ptr<const ServiceContext> context);  // InvalidArgumentError: it has no journal
 
  protected:
   void start_loop() override;
   void run_loop() override;
   void stop_loop() override;
-  Seconds next_interval() override;
+  Seconds next_interval() override { return progress_.next_look(); }
 
  private:
   std::optional<int64_t> read_step() const;
-  void write_goodput(int64_t step);
 
-  const JournalServiceOptions options_;
-  std::optional<int64_t> first_step_;
-  bool is_training_ = false;
-  Seconds pause_;
-  Seconds next_goodput_{0};
+  const std::shared_ptr<const ServiceContext> context_;
+  RunProgress progress_;
 };
 
 }  // namespace longhaul

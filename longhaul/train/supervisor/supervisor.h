@@ -13,13 +13,14 @@
 #include "longhaul/train/sessions/graph_defaults.h"
 #include "longhaul/train/signals/write_signals.h"
 #include "longhaul/train/supervisor/supervisor_options.h"
+#include "longhaul/train/supervisor/supervisor_parts.h"
 #include "longhaul/train/supervisor/supervisor_services.h"
+#include "longhaul/train/tenure/chief_tenure.h"
+#include "longhaul/train/tenure/training_events.h"
 
 namespace longhaul {
 
-class ChiefTenure;
-class WeightDigestService;
-struct TrainingEnd;
+class StandardServices;
 
 struct ManagedSessionOptions {
   std::string master;  // "": this process
@@ -131,14 +132,14 @@ class Supervisor {
   const Feeds& init_feed_dict() const { return options_.init_feed_dict; }
   const Output& ready_op() const { return graph_defaults_.ready_op; }
   const Output& ready_for_local_init_op() const { return graph_defaults_.ready_for_local_init_op; }
-  FileWriter* summary_writer() const { return writer_.get(); }  // nullptr: none
+  FileWriter* summary_writer() const { return events_.writer().get(); }  // nullptr: none
   const Output& summary_op() const { return graph_defaults_.summary_op; }
   Seconds save_summaries_secs() const { return options_.save_summaries_secs; }
   const Output& global_step() const { return graph_defaults_.global_step; }
   Saver* saver() const { return graph_defaults_.saver.get(); }  // nullptr: none
   const SaveInterval& save_model_secs() const { return options_.save_model_secs; }
   // logdir/checkpoint_basename, absolute; empty: no logdir
-  const std::string& save_path() const { return save_path_; }
+  const std::string& save_path() const { return place_.save_path; }
   SaveStatus save_status() const { return saves_->status(); }                      // how its saves went so far
   SaveStatus mirror_status() const { return options_.mirror.attempts->status(); }  // the same of its mirror
   const std::string& restored_from() const { return session_manager_->restored_from(); }
@@ -170,50 +171,38 @@ class Supervisor {
   }
 
  private:
+  // Since the last preparation of a session, and until the stop.
+  struct Training {
+    std::shared_ptr<Session> session;            // null: it cannot be saved
+    std::optional<int64_t> start_step;           // that it began with
+    std::unique_ptr<StandardServices> services;  // null: not started
+  };
+
   void check_is_chief() const;
-  void check_devices() const;
-  void heed_preemption();
-  void set_up_chief();
-  std::unique_ptr<SessionManager> make_session_manager() const;
+  bool can_save() const { return saver() != nullptr && !place_.save_path.empty(); }
   void end_session_before();
   std::shared_ptr<Session> prepare_again(const PrepareSessionOptions& options);
+  std::shared_ptr<Session> prepare(const PrepareSessionOptions& options);
   std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
-  void write_graph();
-  void start_digests(const std::shared_ptr<Session>& session);
   void begin_tenure();
-  std::shared_ptr<Session> prepare_locked(const PrepareSessionOptions& options);
   void note_session(const std::shared_ptr<Session>& session);
-  void note_start(bool has_services);
-  void start_journal_service(const std::shared_ptr<Session>& session);
   void join(const StopOptions& options = {});
-  void close_session(const std::shared_ptr<Session>& session) const;
-  void end(TrainingEnd steps, bool close_summary_writer);
-  std::optional<int64_t> step_now() const;
-  std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who) const;
-  bool can_save() const { return saver() != nullptr && !save_path_.empty(); }
   void save_last(const std::shared_ptr<Session>& session);
-  void close_writer();
+  std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who) const;
+  void end(TrainingEnd steps, bool close_summary_writer);
 
   const WriteSignals write_signals_;
   std::atomic<bool> has_managed_session_{false};
-  SupervisorOptions options_;  // of those that only the chief uses, a non-chief has none
-  Graph& graph_;
+  const SupervisorOptions options_;  // of those that only the chief uses, a non-chief has none
   const Coordinator coord_;
   const std::shared_ptr<SaveAttempts> saves_;
-  GraphDefaults graph_defaults_;
-  std::string graph_bytes_, meta_graph_bytes_;  // as they were at the end of the constructor
-  std::string save_path_;
-  bool writes_relative_paths_ = false;  // into the state file: logdir was given as a relative path
-  std::unique_ptr<WeightDigestService> digests_;
-  std::shared_ptr<FileWriter> writer_;
-  std::unique_ptr<SessionManager> own_session_manager_;
-  SessionManager* session_manager_;
-  bool has_session_ = false;           // since the last preparation, and until the stop
-  std::shared_ptr<Session> session_;   // of it, where it can be saved; null: none
-  std::optional<int64_t> start_step_;  // that it began with
-  bool graph_is_in_events_ = false;
+  const GraphDefaults graph_defaults_;
+  const CheckpointPlace place_;
+  ChiefTenure tenure_;
+  TrainingEvents events_;
+  const std::shared_ptr<SessionManager> session_manager_;
   std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
-  std::unique_ptr<ChiefTenure> tenure_;
+  std::optional<Training> training_;
 };
 
 }  // namespace longhaul

@@ -2,14 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/session/step_fetch.h"
-#include "longhaul/train/journal/first_interval.h"
 #include "longhaul/train/reporting/step_rate.h"
 
 namespace longhaul {
@@ -34,10 +31,12 @@ std::shared_ptr<const ServiceContext> complete(std::shared_ptr<const ServiceCont
   return context;
 }
 
-SaveOption save_option(const ServiceContext& context) {
+CadenceOptions cadence_options(const ServiceContext& context) {
   const Seconds seconds = context.save_model_secs;
-  if (context.chooses_interval) return {"save_model_secs is kAuto", std::nullopt};
-  return {fmt::format("save_model_secs is {:g}", seconds.count()), seconds};
+  const SaveOption option = context.chooses_interval
+                                ? SaveOption{"save_model_secs is kAuto", std::nullopt}
+                                : SaveOption{fmt::format("save_model_secs is {:g}", seconds.count()), seconds};
+  return {option, seconds, context.chooses_interval, context.journal};
 }
 
 void write_summary(FileWriter& writer, const std::vector<Tensor>& values) {
@@ -139,56 +138,29 @@ TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceCont
     : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"),
       context_(complete(context, "TimerCheckpointService", context->saver != nullptr, "a saver")),
       snapshots_(snapshots_of(*context_->session)),
-      meter_(context_->journal ? context_->journal->history().sums().save_cost : std::nullopt),
-      interval_(context_->save_model_secs),
+      cadence_(cadence_options(*context_)),
       is_saved_(context_->saver->is_as_restored() && lies_beside(context_->saver->last_saved(), context_->save_path)) {}
 
 void TimerCheckpointService::start_loop() {
   snapshots_->prepare([this] { return coord().should_stop(); });
-  early_interval_ = interval_after_short_runs(context_->journal.get(), save_option(*context_));
-  due_ = coord().clock().now();
+  cadence_.session_begins(coord().clock().now());
 }
 
 void TimerCheckpointService::run_loop() {
   const Clock& clock = coord().clock();
-  if (std::exchange(is_saved_, false)) return;
-  const Seconds next_interval = clock.now() + interval_;
+  if (std::exchange(is_saved_, false)) return cadence_.attempted(clock.now(), /*worked=*/true);
+  const Seconds next = clock.now() + cadence_.interval().value();
   while (!save()) {
     const Seconds pause = context_->saves->time_to_retry();
-    if (clock.now() + pause >= next_interval || coord().wait_for_stop(pause)) return;
+    if (clock.now() + pause >= next || coord().wait_for_stop(pause)) return;
   }
-  if (context_->chooses_interval) choose_interval();
-}
-
-Seconds TimerCheckpointService::next_interval() {
-  if (const std::optional<Seconds> early = early_interval_) {
-    early_interval_ = next_interval_after_short_runs(*early, interval_);
-    due_ = coord().clock().now() + *early;
-    return *early;
-  }
-  const Seconds since_due = coord().clock().now() - due_;
-  const double missed = std::max(0.0, std::floor(since_due / interval_) - 1);
-  if (missed > 0) {
-    log_warning(
-        "checkpoints that were due meanwhile are left out: {:.0f}. The last one took {:.0f} s, one is due every {:.0f} "
-        "s",
-        missed, since_due.count(), interval_.count());
-  }
-  const Seconds wait = (1 + missed) * interval_;
-  due_ += wait;
-  return wait;
 }
 
 bool TimerCheckpointService::save() {
-  return context_->chooses_interval ? save_and_measure(*context_, meter_) : save_checkpoint(*context_);
-}
-
-void TimerCheckpointService::choose_interval() {
-  const RunHistory history = context_->journal ? context_->journal->history() : RunHistory{};
-  const Seconds before = std::exchange(interval_, best_save_interval(history, meter_.cost()));
-  if (std::abs(interval_ / before - 1) < 0.1) return;
-  log_info("The next checkpoint is due in {:.0f} s: one costs {:.3f} s, and {} interruptions are known",
-           interval_.count(), meter_.cost().value_or(Seconds{0}).count(), history.sums().interruptions);
+  const bool worked =
+      context_->chooses_interval ? save_and_measure(*context_, cadence_.meter()) : save_checkpoint(*context_);
+  cadence_.attempted(coord().clock().now(), worked);
+  return worked;
 }
 
 void PreemptionService::run_loop() {

@@ -8,9 +8,9 @@
 #include "longhaul/session/snapshots.h"
 #include "longhaul/train/checkpointing/save_once.h"
 #include "longhaul/train/coordination/looper_thread.h"
-#include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/saving/saver.h"
 #include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/tenure/checkpoint_cadence.h"
 
 namespace longhaul {
 
@@ -86,11 +86,8 @@ class StepCounterService : public LooperThread {
 
 // Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched, unless the model
 // was restored: a training that dies soon after a restart is to find the checkpoint again that it was restored from.
-// After runs that were too short to save (train/journal/first_interval.h) the first interval is a shorter one.
-// One that fails is tried again, when SaveAttempts says so or with the next interval, whichever is sooner. Those that
-// fall due while one is taken are left out, but for the last, as the log says: they do not queue up. Under kAuto
-// each interval is chosen by what the last saves have cost and how often the training was interrupted:
-// best_save_interval().
+// When they are due, CheckpointCadence says. One that fails is tried again, when SaveAttempts says so or with the next
+// interval, whichever is sooner.
 class TimerCheckpointService : public LooperThread {
  public:
   explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
@@ -99,19 +96,15 @@ class TimerCheckpointService : public LooperThread {
   const ServiceContext& context() const { return *context_; }
   void start_loop() override;
   void run_loop() override;
-  Seconds next_interval() override;
+  Seconds next_interval() override { return cadence_.wait_for_next(coord().clock().now()); }
 
  private:
   bool save();
-  void choose_interval();
 
   const std::shared_ptr<const ServiceContext> context_;
   const std::shared_ptr<Snapshots> snapshots_;
-  SaveCostMeter meter_;
-  Seconds interval_;
-  std::optional<Seconds> early_interval_;  // after short runs; absent: it is interval_
-  Seconds due_{0};                         // when the last call was, or the first will be
-  bool is_saved_;                          // the model is as a checkpoint has it, from which it was restored
+  CheckpointCadence cadence_;
+  bool is_saved_;  // the model is as a checkpoint has it, from which it was restored
 };
 
 // Takes a checkpoint when a save signal asks for one, which it looks for ten times a second. One that fails is tried

@@ -1,0 +1,156 @@
+#include "longhaul/train/checkpointing/mirror_directory.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "longhaul/checkpoint/directory/checkpoint_copy.h"
+#include "longhaul/checkpoint/directory/crash_leftovers.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/io/directory_lock.h"
+#include "longhaul/train/checkpointing/mirror_list.h"
+#include "longhaul/train/saved_state/nan_watch.h"
+
+namespace longhaul {
+namespace {
+
+Retention retention_of(const MirrorOptions& options) {
+  return {.max_to_keep = options.max_to_keep, .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours};
+}
+
+}  // namespace
+
+MirrorDirectory::MirrorDirectory(std::string mirrored, const MirrorOptions& options, FileSystem& files, Clock& clock)
+    : mirrored_(std::move(mirrored)),
+      options_(options),
+      files_(files),
+      clock_(clock),
+      mirror_files_(files, {.renames = options_.renames, .syncs = options_.syncs}) {}
+
+std::string MirrorDirectory::path_of(const std::string& prefix) const {
+  return join_path(options_.directory, base_name(prefix));
+}
+
+void MirrorDirectory::take() {
+  check_mirrored();
+  leave_if_lost();
+  make();
+  if (!lock_ && options_.lock) {
+    lock_ =
+        std::make_unique<ChiefLock>(options_.directory, DirectoryLockOptions{.files = &mirror_files_,
+                                                                             .clock = &clock_,
+                                                                             .limit = options_.lock_limit,
+                                                                             .use_flock = options_.lock_with_flock});
+  }
+  if (!managed_) take_over_list();
+}
+
+// Once. What is not there later was unmounted: on the disk below it a mirror would be none, and fill that up. Where no
+// lock tells which directory it is, the list does that was written there.
+void MirrorDirectory::make() {
+  if (!has_been_made_) {
+    mirror_files_.make_directories(options_.directory);
+    has_been_made_ = true;
+  }
+  if (lock_) return check_directory_owner(mirror_files_, join_path(options_.directory, kDefaultStateFile));
+  const bool is_there = mirror_files_.is_directory(options_.directory) &&
+                        (!has_list_ || mirror_files_.exists(join_path(options_.directory, kDefaultStateFile)));
+  if (is_there) return;
+  throw DirectoryAwayError(
+      fmt::format("{}: the mirror is not there, unmounted or moved perhaps. Nothing is written there until it is back",
+                  options_.directory));
+}
+
+void MirrorDirectory::leave_if_lost() {
+  try {
+    if (lock_) lock_->raise_if_lost();
+  } catch (const DirectoryLostError&) {
+    lock_.reset();
+    managed_.reset();
+    throw;
+  }
+}
+
+void MirrorDirectory::take_over_list() {
+  if (lock_) {
+    remove_crash_leftovers(mirror_files_, options_.directory, "");
+    data_without_index(mirror_files_, options_.directory, "");  // a warning names it
+  }
+  clear_incoming(mirror_files_, options_.directory);
+  CheckpointState state = read_mirror_list(mirror_files_, options_);
+  for (std::string& path : state.all_model_checkpoint_paths) path = path_of(path);
+  for (std::string& path : state.paths_marked_for_deletion) path = path_of(path);
+  auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);
+  managed->recover(state);
+  managed_ = std::move(managed);
+  early_deletions_ = std::make_unique<EarlyDeletions>(mirror_files_, *managed_);
+}
+
+// A disk that is full although it had said otherwise has room for the next attempt.
+std::optional<uint64_t> MirrorDirectory::copy(const std::string& from, const std::function<void()>& before_piece) {
+  const std::string to = path_of(from);
+  uint64_t bytes = 0;
+  CheckpointCopyOptions copying{.from_files = &files_,
+                                .to_files = &mirror_files_,
+                                .max_bytes_per_second = options_.max_bytes_per_second,
+                                .in_place = !options_.renames,
+                                .before_piece = before_piece,
+                                .before_change = [this] { check_owners(); },
+                                .clock = &clock_};
+  copying.before_first_byte = [&](uint64_t all) {
+    bytes = all;
+    early_deletions_->make_room(to, all, record_options(from));
+  };
+  constexpr auto kCopy = EarlyDeletions::For::kCheckpoint;
+  try {
+    const bool is_copied = copy_checkpoint(from, to, copying);
+    early_deletions_->was_enough(kCopy);
+    return is_copied ? std::optional(bytes) : std::nullopt;
+  } catch (const ResourceExhaustedError& error) {
+    early_deletions_->make_room_after(error, kCopy, to, bytes, record_options(from));
+    throw;
+  }
+}
+
+void MirrorDirectory::record(const std::string& from) {
+  check_owners();
+  managed_->record(path_of(from), record_options(from));
+  has_list_ = true;
+}
+
+// For a copy of `from`, which says what is to be held.
+ManagedCheckpoints::RecordOptions MirrorDirectory::record_options(const std::string& from) const {
+  const std::string held = last_without_nan(files_, from);
+  return {
+      .relative_paths = true, .held = held.empty() ? "" : path_of(held), .before_deletion = [this] { check_owners(); }};
+}
+
+void MirrorDirectory::check_mirrored() const {
+  check_directory_owner(files_, join_path(mirrored_, kDefaultStateFile));
+}
+
+void MirrorDirectory::check_owners() const {
+  check_mirrored();
+  if (options_.lock) check_directory_owner(mirror_files_, join_path(options_.directory, kDefaultStateFile));
+}
+
+bool MirrorDirectory::has_lost_mirrored() const {
+  try {
+    check_mirrored();
+  } catch (const DirectoryLostError&) {
+    return true;
+  } catch (const Error&) {
+  }
+  return false;
+}
+
+bool MirrorDirectory::is_mirrored_away() const {
+  try {
+    check_mirrored();
+  } catch (const Error&) {
+    return true;
+  }
+  return false;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,59 @@
+#include "longhaul/train/checkpointing/mirror_queue.h"
+
+#include "longhaul/base/error.h"
+
+namespace longhaul {
+
+void MirrorQueue::add(const std::string& prefix) {
+  MutexLock lock(mutex_);
+  wanted_ = prefix;
+  is_replaced_ = true;
+  changed_.notify_all();
+}
+
+std::string MirrorQueue::next() {
+  constexpr Seconds kLong{3600};
+  MutexLock lock(mutex_);
+  while (!is_abandoned_) {
+    const Seconds pause = wanted_.empty() ? kLong : attempts_.time_to_retry();
+    if (wanted_.empty() && is_finishing_) break;
+    if (pause <= Seconds{0}) {
+      is_replaced_ = false;
+      return wanted_;
+    }
+    clock_.wait_for(changed_, mutex_, pause);
+  }
+  return "";
+}
+
+std::string MirrorQueue::finish(Seconds timeout) {
+  MutexLock lock(mutex_);
+  is_finishing_ = true;
+  changed_.notify_all();
+  const Seconds deadline = clock_.now() + timeout;
+  while (!wanted_.empty() && !is_abandoned_ && clock_.now() < deadline) {
+    clock_.wait_for(changed_, mutex_, deadline - clock_.now());
+  }
+  is_abandoned_ = true;
+  changed_.notify_all();
+  return wanted_;
+}
+
+void MirrorQueue::check_wanted() const {
+  MutexLock lock(mutex_);
+  if (is_abandoned_) throw CancelledError("the mirror is closed");
+}
+
+void MirrorQueue::drop(const std::string& prefix) {
+  MutexLock lock(mutex_);
+  if (wanted_ == prefix && !is_replaced_) wanted_.clear();
+  changed_.notify_all();
+}
+
+void MirrorQueue::abandon() {
+  MutexLock lock(mutex_);
+  is_abandoned_ = true;
+  changed_.notify_all();
+}
+
+}  // namespace longhaul

@@ -1,0 +1,47 @@
+#include "longhaul/train/saving/saved_bundle.h"
+
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
+#include "longhaul/checkpoint/bundle/same_contents.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+
+namespace longhaul {
+
+uint64_t write_saved_bundle(const std::string& prefix, const SaverNodes& nodes, std::vector<Tensor> values,
+                            const std::optional<FileBeside>& beside, const SavedBundleOptions& options) {
+  BundleWriterOptions shards{
+      .num_shards = nodes.num_shards, .max_bytes_per_second = options.max_bytes_per_second, .clock = options.clock};
+  for (size_t i = 0; i < values.size(); ++i) shards.add_expected(nodes.tensors[i].shard, values[i]);
+  BundleWriter writer(*options.files, prefix, shards);
+  for (size_t i = 0; i < values.size(); ++i) {
+    const SaverNodes::SavedTensor& tensor = nodes.tensors[i];
+    writer.use_shard(tensor.shard);
+    if (tensor.slice.empty()) {
+      writer.add(tensor.name, values[i]);
+    } else {
+      const auto [full_shape, slice] = parse_shape_and_slice(tensor.slice);
+      writer.add_slice(tensor.name, full_shape, slice, values[i]);
+    }
+    values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
+  }
+  if (beside) writer.add_file(beside->path, beside->contents());
+  writer.finish();
+  return writer.data_bytes();
+}
+
+bool has_saved_values(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
+                      const std::vector<Tensor>& values) {
+  if (values.empty() || !files.exists(index_path(prefix))) return false;
+  std::vector<ExpectedTensor> tensors;
+  for (size_t i = 0; i < values.size(); ++i) {
+    tensors.push_back({nodes.tensors[i].name, nodes.tensors[i].slice, values[i]});
+  }
+  return has_exactly(files, prefix, tensors);
+}
+
+uint64_t data_bytes_on_disk(FileSystem& files, const std::string& prefix) {
+  uint64_t bytes = 0;
+  for (const std::string& path : data_files_of(files, prefix)) bytes += files.open(path)->size();
+  return bytes;
+}
+
+}  // namespace longhaul

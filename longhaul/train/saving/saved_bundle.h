@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/io/file.h"
+#include "longhaul/train/saved_state/saver_graph.h"
+
+// The values of a saver's tensors as the files of a checkpoint.
+
+namespace longhaul {
+
+struct SavedBundleOptions {
+  FileSystem* files = &FileSystem::real();
+  double max_bytes_per_second = 0;  // 0: as fast as it goes
+  Clock* clock = &Clock::real();
+};
+
+// A file beside the checkpoint that is committed with it.
+struct FileBeside {
+  std::string path;
+  std::function<std::string()> contents;  // asked for while the last tensors are on their way to the disk
+};
+
+// Writes and commits it; each value is given up as soon as it is written. Returns the bytes of the data files. Errors:
+// BundleWriter.
+uint64_t write_saved_bundle(const std::string& prefix, const SaverNodes& nodes, std::vector<Tensor> values,
+                            const std::optional<FileBeside>& beside, const SavedBundleOptions& options);
+
+// Whether the checkpoint on the disk has exactly these values.
+bool has_saved_values(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
+                      const std::vector<Tensor>& values);
+
+uint64_t data_bytes_on_disk(FileSystem& files, const std::string& prefix);
+
+}  // namespace longhaul

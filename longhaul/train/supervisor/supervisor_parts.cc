@@ -1,0 +1,107 @@
+#include "longhaul/train/supervisor/supervisor_parts.h"
+
+#include <utility>
+
+#include "longhaul/io/canonical_directory.h"
+
+namespace longhaul {
+namespace {
+
+// Where there are several processes, a variable without a device would be a different one in each.
+void check_devices(const Graph& graph) {
+  for (const Operation& op : graph.operations()) {
+    if (op.type() == "VariableV2" && op.device().empty()) {
+      throw InvalidArgumentError("When using replicas, all Variables must have their device set: " + op.name());
+    }
+  }
+}
+
+std::shared_ptr<FileWriter> summary_writer(const SupervisorOptions& options) {
+  if (!options.is_chief) return nullptr;
+  if (options.summary_writer.has_value()) return options.summary_writer.value().pointer();
+  if (!options.summary_writer.is_default() || options.logdir.empty()) return nullptr;
+  return std::make_shared<FileWriter>(options.logdir,
+                                      FileWriterOptions{.files = options.files, .clock = options.clock});
+}
+
+}  // namespace
+
+SupervisorOptions effective_options(SupervisorOptions options) {
+  options.graph = &Graph::or_default(options.graph, "SupervisorOptions::graph");
+  if (!options.mirror.attempts) options.mirror.attempts = default_mirror_attempts(*options.clock);
+  if (!options.is_chief) {
+    check_devices(*options.graph);
+    options.logdir.clear();
+    options.mirror.directory.clear();
+    options.save_summaries_secs = Seconds{0};
+    options.save_model_secs = Seconds{0};
+    return options;
+  }
+  options.logdir = absolute_directory(options.logdir);
+  options.mirror.directory = absolute_directory(options.mirror.directory);
+  if (options.logdir.empty() && !options.mirror.directory.empty()) {
+    throw InvalidArgumentError("a mirror has nothing to mirror without a logdir: " + options.mirror.directory);
+  }
+  return options;
+}
+
+GraphDefaults graph_defaults(const SupervisorOptions& options) {
+  return resolve_defaults(*options.graph,
+                          {.ready_op = options.ready_op,
+                           .ready_for_local_init_op = options.ready_for_local_init_op,
+                           .init_op = options.init_op,
+                           .local_init_op = options.local_init_op,
+                           .saver = options.saver,
+                           .summary_op = options.summary_op,
+                           .global_step = options.global_step},
+                          {.saver = {.files = options.files, .clock = options.clock}});
+}
+
+CheckpointPlace checkpoint_place(const std::string& given_logdir, const SupervisorOptions& options) {
+  if (options.logdir.empty()) return {};
+  check_writable(*options.files, options.logdir);
+  return {.save_path = join_path(options.logdir, options.checkpoint_basename),
+          .relative_paths = !strip_file_scheme(given_logdir).starts_with('/')};
+}
+
+std::shared_ptr<SaveAttempts> save_attempts(const SupervisorOptions& options) {
+  return std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = options.max_failed_saves,
+                                                            .last_save_timeout = options.last_save_timeout_secs,
+                                                            .clock = options.clock});
+}
+
+ChiefTenureOptions tenure_options(const SupervisorOptions& options, std::shared_ptr<SaveAttempts> saves) {
+  return {.directory = options.logdir,
+          .lock = {.lock = options.lock_logdir,
+                   .lease_secs = options.lock_lease_secs,
+                   .with_flock = options.lock_with_flock},
+          .keep_journal = options.keep_journal,
+          .skip_crashing_checkpoints = options.skip_crashing_checkpoints,
+          .mirror = options.mirror,
+          .saves = std::move(saves),
+          .budget = options.preemption,
+          .files = options.files,
+          .clock = options.clock};
+}
+
+TrainingEvents training_events(const SupervisorOptions& options, const Saver* saver) {
+  return TrainingEvents(summary_writer(options), *options.graph, saver);
+}
+
+std::shared_ptr<SessionManager> session_manager(const SupervisorOptions& options, const GraphDefaults& defaults,
+                                                const Coordinator& coord, ChiefTenure& tenure) {
+  if (options.session_manager != nullptr) return MaybeOwned<SessionManager>(options.session_manager).pointer();
+  return std::make_shared<SessionManager>(SessionManagerOptions{
+      .graph = options.graph,
+      .local_init_op = defaults.local_init_op,
+      .ready_op = defaults.ready_op,
+      .ready_for_local_init_op = defaults.ready_for_local_init_op,
+      .initialize_missing = options.initialize_missing,
+      .recovery_wait_secs = options.recovery_wait_secs,
+      .local_init_run_options = options.local_init_run_options,
+      .files = options.files,
+      .coordinator = coord,
+      .skip_reason = [&tenure](const std::string& prefix) { return tenure.skip_reason(prefix); }});
+}
+
+}  // namespace longhaul

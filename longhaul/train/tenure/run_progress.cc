@@ -1,0 +1,53 @@
+#include "longhaul/train/tenure/run_progress.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace longhaul {
+namespace {
+
+constexpr Seconds kFirstPause{0.05};
+
+}  // namespace
+
+RunProgress::RunProgress(std::shared_ptr<RunJournal> journal, std::shared_ptr<FileWriter> writer, Seconds goodput_secs)
+    : journal_(std::move(journal)), writer_(std::move(writer)), goodput_secs_(goodput_secs), pause_(kFirstPause) {}
+
+void RunProgress::session_begins(Seconds now, std::optional<int64_t> step, bool counts_steps) {
+  counts_steps_ = counts_steps;
+  first_step_ = step;
+  is_training_ = false;
+  pause_ = kFirstPause;
+  next_mark_ = now + kJournalMarkSecs;
+  if (!next_goodput_) next_goodput_ = now + goodput_secs_;
+}
+
+Seconds RunProgress::next_look() {
+  if (is_training_) return kJournalMarkSecs;
+  return std::exchange(pause_, std::min(2 * pause_, kJournalMarkSecs));
+}
+
+void RunProgress::look(Seconds now, std::optional<int64_t> step) {
+  if (!journal_) return;
+  if (!is_training_ && (!counts_steps_ || step > first_step_)) {
+    is_training_ = true;
+    journal_->training(step);
+    next_mark_ = now + kJournalMarkSecs;
+  } else if (is_training_ || now >= next_mark_) {
+    journal_->mark(step);
+    next_mark_ = now + kJournalMarkSecs;
+  }
+  if (step) write_goodput(now, *step);
+}
+
+void RunProgress::stop_requested(std::optional<int64_t> step) {
+  if (journal_) journal_->stop_requested("a stop was requested", step);
+}
+
+void RunProgress::write_goodput(Seconds now, int64_t step) {
+  if (!writer_ || goodput_secs_ <= Seconds{0} || !next_goodput_ || now < *next_goodput_) return;
+  next_goodput_ = now + goodput_secs_;
+  writer_->add_scalar(kGoodputTag, static_cast<float>(journal_->history().breakdown().goodput()), step);
+}
+
+}  // namespace longhaul

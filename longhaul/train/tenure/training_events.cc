@@ -1,0 +1,50 @@
+#include "longhaul/train/tenure/training_events.h"
+
+#include <utility>
+
+#include "longhaul/base/log.h"
+#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_files.h"
+#include "longhaul/proto/serialize.h"
+#include "longhaul/train/reporting/run_events.h"
+
+namespace longhaul {
+
+TrainingEvents::TrainingEvents(std::shared_ptr<FileWriter> writer, const Graph& graph, const Saver* saver)
+    : writer_(std::move(writer)) {
+  if (!writer_) return;
+  graph_ = proto::serialize(to_graph_def(graph, /*add_shapes=*/true));
+  meta_graph_ = proto::serialize(saver != nullptr ? saver->export_meta_graph() : to_meta_graph_def(graph));
+}
+
+void TrainingEvents::begin() {
+  if (writer_) writer_->reopen();
+}
+
+void TrainingEvents::write_graph() {
+  if (!writer_ || graph_is_written_) return;
+  writer_->add_graph(graph_);
+  writer_->add_meta_graph(meta_graph_);
+  graph_is_written_ = true;
+}
+
+void TrainingEvents::write_start(int64_t step) {
+  if (writer_) longhaul::write_start(*writer_, step);
+}
+
+void TrainingEvents::close(const std::string& last_checkpoint, bool is_refused) {
+  graph_is_written_ = false;
+  if (!writer_ || writer_->is_closed()) return;
+  if (!is_refused) write_stop(*writer_, last_checkpoint);
+  try {
+    writer_->close();
+  } catch (const Error& error) {
+    log_error("the event file in {} is not complete: {}", writer_->logdir(), error.what());
+  }
+}
+
+void write_graph_text(const Graph& graph, const std::string& directory, FileSystem& files) {
+  longhaul::write_graph(to_graph_def(graph, /*add_shapes=*/true), directory, "graph.pbtxt", {.files = &files});
+}
+
+}  // namespace longhaul
