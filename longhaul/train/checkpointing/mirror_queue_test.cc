@@ -1,0 +1,62 @@
+#include "longhaul/train/checkpointing/mirror_queue.h"
+
+#include <gtest/gtest.h>
+
+#include "longhaul/base/error.h"
+#include "longhaul/testing/fake_clock.h"
+
+namespace longhaul {
+namespace {
+
+// By a clock on which whoever waits passes the time.
+class MirrorQueueTest : public ::testing::Test {
+ protected:
+  testing::FakeClock clock{testing::FakeClock::Waits::kPassTime};
+  SaveAttempts attempts{{.first_wait = Seconds{5}, .clock = &clock}};
+  MirrorQueue queue{attempts, clock};
+};
+
+TEST_F(MirrorQueueTest, OnlyTheNewestIsWanted) {
+  queue.add("model.ckpt-1");
+  queue.add("model.ckpt-2");
+  EXPECT_EQ(queue.next(), "model.ckpt-2");
+  queue.drop("model.ckpt-2");
+  EXPECT_EQ(queue.finish(Seconds{0}), "");
+}
+
+TEST_F(MirrorQueueTest, WhatIsReplacedWhileItIsCopiedIsWantedAgain) {
+  queue.add("model.ckpt-1");
+  EXPECT_EQ(queue.next(), "model.ckpt-1");
+  queue.add("model.ckpt-1");
+  queue.drop("model.ckpt-1");
+  EXPECT_EQ(queue.next(), "model.ckpt-1");
+}
+
+TEST_F(MirrorQueueTest, WhatHasFailedIsGivenAgainWhenItsTimeHasCome) {
+  queue.add("model.ckpt-1");
+  EXPECT_EQ(queue.next(), "model.ckpt-1");
+  attempts.failed(std::make_exception_ptr(UnavailableError("unmounted")));
+  const Seconds failed_at = clock.now();
+  EXPECT_EQ(queue.next(), "model.ckpt-1");
+  EXPECT_GE(clock.now() - failed_at, Seconds{5});
+}
+
+TEST_F(MirrorQueueTest, TheEndTellsWhatIsMissingAndNothingIsGivenAfterIt) {
+  queue.add("model.ckpt-1");
+  EXPECT_NO_THROW(queue.check_wanted());
+  EXPECT_EQ(queue.finish(Seconds{3}), "model.ckpt-1");
+  EXPECT_EQ(queue.next(), "");
+  EXPECT_THROW(queue.check_wanted(), CancelledError);
+}
+
+TEST_F(MirrorQueueTest, OnceItIsAbandonedNobodyWaits) {
+  queue.add("model.ckpt-1");
+  queue.abandon();
+  EXPECT_EQ(queue.next(), "");
+  const Seconds before = clock.now();
+  queue.finish(Seconds{60});
+  EXPECT_EQ(clock.now(), before);
+}
+
+}  // namespace
+}  // namespace longhaul
