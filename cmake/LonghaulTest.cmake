@@ -10,7 +10,8 @@ set(LONGHAUL_NEED_disk *FromTheDisk*)                   # temporary files that a
 set(LONGHAUL_NEED_plain_memory *Memory*:Hostile*)       # memory that no sanitizer takes; a build without one has it
 
 # longhaul_test_program(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [ON_TORCH]): a program of tests that
-# ctest does not know yet, with the precompiled headers of all tests, or of those that include libtorch's.
+# ctest does not know yet, with the precompiled headers of all tests, or of those that include libtorch's; compiled in
+# groups (longhaul_group).
 function(longhaul_test_program name)
   cmake_parse_arguments(ARG "ON_TORCH" "" "SOURCES;DEPENDS;LINK" ${ARGN})
   add_executable(${name} ${ARG_SOURCES} $<TARGET_OBJECTS:skipped_tests>)
@@ -18,6 +19,7 @@ function(longhaul_test_program name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS} ${ARG_LINK} fmt::fmt longhaul_flags GTest::gmock
                         GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${LONGHAUL_TEST_OPTIONS})
+  longhaul_group(${name})
   if(ARG_ON_TORCH)
     target_precompile_headers(${name} REUSE_FROM precompiled_for_torch_tests)
   else()

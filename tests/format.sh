@@ -3,6 +3,11 @@
 # them; fails if there are any.
 set -euo pipefail
 cd "$1"
-bad=$(find longhaul examples benchmarks tests \( -name '*.h' -o -name '*.cc' \) -print0 |
-  xargs -0 -n 1 -P "$(nproc)" bash -c 'clang-format-19 --dry-run -Werror "$0" >/dev/null 2>&1 || echo "$0"')
-[ -z "$bad" ] || { printf 'run clang-format-19 -i on:\n%s\n' "$bad"; exit 1; }
+status=0
+output=$(find longhaul examples benchmarks tests \( -name '*.h' -o -name '*.cc' \) -print0 |
+  xargs -0 -n 64 -P "$(nproc)" clang-format-19 --dry-run -Werror --ferror-limit=1 2>&1) || status=$?
+[ "$status" = 0 ] || {
+  echo "run clang-format-19 -i on:"
+  grep -oE '^[^ :]+\.(cc|h):[0-9]+:[0-9]+: error' <<<"$output" | cut -d: -f1 | sort -u || echo "$output"
+  exit 1
+}

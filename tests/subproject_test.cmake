@@ -10,6 +10,7 @@ foreach(shared OFF ON)
   run_step(${CMAKE_COMMAND} -S ${SOURCE}/tests/subproject -B ${WORK}/${shared} -G Ninja -DLONGHAUL_SOURCE=${SOURCE}
            -DCMAKE_BUILD_TYPE=Release -DBUILD_SHARED_LIBS=${shared})
   refuse_developers_options(${WORK}/${shared})
+  require_optimisation(${WORK}/${shared})
   run_step(${CMAKE_COMMAND} --build ${WORK}/${shared} --target errors)
   run_step(${WORK}/${shared}/errors)
 endforeach()

@@ -60,8 +60,7 @@ void GradientWatch::take_what_is_lost() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const at::Tensor& gradient = tensors_[i].grad();
     seen_[i]->is_lost = gradient.defined() && !is_zero_gradient(gradient);
-    seen_[i]->lost = seen_[i]->is_lost ? gradient : at::Tensor();
-    seen_[i]->version = seen_[i]->is_lost ? gradient._version() : 0;
+    seen_[i]->memory = gradient_memory(gradient);
   }
 }
 
@@ -93,20 +92,11 @@ void GradientWatch::end() {
   for (size_t i = 0; i < tensors_.size(); ++i) left_[i] = GradientPlace::of(tensors_[i].grad(), tensors_[i]);
 }
 
-// Whether the program has put another in the place of one that is lost, as those of autograd::grad(). They come to no
-// hook in libtorch 1.13, and to each in 2.6. Then the lost one is as it was; but if it was added to, it has another
-// version, or the sum has a history (create_graph), or it was sparse.
-bool GradientWatch::has_replaced(const Seen& seen, const at::Tensor& gradient) {
-  const void* const memory = gradient_memory(gradient);
-  if (memory == nullptr || memory == gradient_memory(seen.lost)) return false;
-  return !seen.came || (seen.lost._version() == seen.version && !gradient.requires_grad() && !seen.lost.is_sparse());
-}
-
+// The program has put others in their place, as those of autograd::grad(), which come to no hook.
 void GradientWatch::forget_replaced() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
-    Seen& seen = *seen_[i];
-    if (seen.is_lost && has_replaced(seen, tensors_[i].grad())) seen.is_lost = false;
-    if (!seen.is_lost) seen.lost.reset();
+    const void* const memory = seen_[i]->is_lost && !seen_[i]->came ? gradient_memory(tensors_[i].grad()) : nullptr;
+    if (memory != nullptr && memory != seen_[i]->memory) seen_[i]->is_lost = false;
   }
 }
 
@@ -116,10 +106,7 @@ void GradientWatch::abandon() {
 
 void GradientWatch::forget() {
   snapshot_taken_ = false;
-  for (const auto& seen : seen_) {
-    seen->is_lost = false;
-    seen->lost.reset();
-  }
+  for (const auto& seen : seen_) seen->is_lost = false;
   std::fill(left_.begin(), left_.end(), std::nullopt);
 }
 

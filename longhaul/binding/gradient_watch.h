@@ -38,15 +38,13 @@ class GradientWatch {
   struct Seen {
     c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // whose hook has this
     bool looks = false;
-    bool came = false;     // a gradient, in this step
-    bool is_lost = false;  // a snapshot lacks the gradient, and it was not set to zero since
-    at::Tensor lost;       // that gradient, and its version then
-    int64_t version = 0;
+    bool came = false;                   // a gradient, in this step
+    bool is_lost = false;                // a snapshot lacks the gradient, and it was not set to zero since
+    const void* memory = nullptr;        // the gradient's, if it is lost
     std::optional<GradientPlace> place;  // where a gradient came in this step, as it was before
   };
 
   static void look(Seen& seen, const at::Tensor& arriving);
-  static bool has_replaced(const Seen& seen, const at::Tensor& gradient);
   void add_hooks();
   void take_what_is_lost();
   void forget_replaced();

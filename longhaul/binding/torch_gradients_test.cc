@@ -177,8 +177,8 @@ TEST_F(TorchGradientsTest, AreNotGatheredWhereALayerThatAStepLeavesOutIsMovedByI
 }
 
 // A table of which each step trains one row, that no fixed sample of elements is in, by an SGD that keeps nothing.
-struct Table : Trial {
-  Table(bool sparse, bool with_optimizer, bool gathers) {
+struct TableTrial : Trial {
+  TableTrial(bool sparse, bool with_optimizer, bool gathers) {
     net = torch::nn::Sequential(torch::nn::Embedding(torch::nn::EmbeddingOptions(1000, 4).sparse(sparse)));
     optimizer = std::make_unique<torch::optim::SGD>(net->parameters(), torch::optim::SGDOptions(0.1));
     step = [this, gathers](const TorchStep& step) {
@@ -193,17 +193,17 @@ struct Table : Trial {
 };
 
 TEST_F(TorchGradientsTest, OfATableAreNotGatheredWhereEachStepUpdates) {
-  EXPECT_THAT(warnings_with_checkpoints([] { return std::make_unique<Table>(false, true, false); }), IsEmpty());
+  EXPECT_THAT(warnings_with_checkpoints([] { return std::make_unique<TableTrial>(false, true, false); }), IsEmpty());
 }
 
 TEST_F(TorchGradientsTest, OfATableAreNamedWhereTheyAreGathered) {
-  EXPECT_THAT(warnings_with_checkpoints([] { return std::make_unique<Table>(false, true, true); }),
+  EXPECT_THAT(warnings_with_checkpoints([] { return std::make_unique<TableTrial>(false, true, true); }),
               ElementsAre(HasSubstr("gradients were gathered")));
 }
 
 TEST_F(TorchGradientsTest, NameATableWhoseOptimizerIsNotBound) {
   for (const bool sparse : {false, true}) {
-    EXPECT_THAT(warnings_of([&] { return std::make_unique<Table>(sparse, false, false); }),
+    EXPECT_THAT(warnings_of([&] { return std::make_unique<TableTrial>(sparse, false, false); }),
                 ElementsAre(HasSubstr("0.weight is trained by the step function, and no optimizer is bound")))
         << sparse;
   }
@@ -211,7 +211,7 @@ TEST_F(TorchGradientsTest, NameATableWhoseOptimizerIsNotBound) {
 
 TEST_F(TorchGradientsTest, NameATableThatIsTrainedBetweenSteps) {
   const auto make = [] {
-    auto trial = std::make_unique<Table>(false, true, false);
+    auto trial = std::make_unique<TableTrial>(false, true, false);
     trial->step = [trial = trial.get()](const TorchStep& step) {
       trial->optimizer->zero_grad();
       const torch::Tensor loss = trial->net->forward(torch::full({1}, 7 + step.number, at::kLong)).square().sum();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "longhaul/base/error.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -35,13 +36,8 @@ std::vector<int64_t> all_of(BatchOrderOptions options) {
   return examples;
 }
 
-std::string error_of(const BatchOrderOptions& options) {
-  try {
-    const BatchOrder order(options);
-  } catch (const InvalidArgumentError& error) {
-    return error.what();
-  }
-  return "none";
+std::string refusal(const BatchOrderOptions& options) {
+  return refusal_of([&] { const BatchOrder order(options); });
 }
 
 TEST(BatchOrder, TheReplicasTakeEachExampleOnceInEachEpoch) {
@@ -97,15 +93,15 @@ TEST(BatchOrder, BatchesRunOnAcrossTheEndsOfEpochs) {
 
 TEST(BatchOrder, SaysWhatIsWrong) {
   using ::testing::HasSubstr;
-  EXPECT_THAT(error_of({.num_examples = 0}), HasSubstr("a dataset of 0 examples"));
-  EXPECT_THAT(error_of({.num_examples = 1, .batch_size = 0}), HasSubstr("batch_size is 0"));
-  EXPECT_THAT(error_of({.num_examples = 1, .num_epochs = -1}), HasSubstr("num_epochs is -1"));
-  EXPECT_THAT(error_of({.num_examples = 1, .num_replicas = 0}), HasSubstr("num_replicas is 0"));
-  EXPECT_THAT(error_of({.num_examples = 1, .num_replicas = 2, .replica = 2}), HasSubstr("replica is 2"));
-  EXPECT_THAT(error_of({.num_examples = 1, .replica = -1}), HasSubstr("it must be 0 to 0"));
+  EXPECT_THAT(refusal({.num_examples = 0}), HasSubstr("a dataset of 0 examples"));
+  EXPECT_THAT(refusal({.num_examples = 1, .batch_size = 0}), HasSubstr("batch_size is 0"));
+  EXPECT_THAT(refusal({.num_examples = 1, .num_epochs = -1}), HasSubstr("num_epochs is -1"));
+  EXPECT_THAT(refusal({.num_examples = 1, .num_replicas = 0}), HasSubstr("num_replicas is 0"));
+  EXPECT_THAT(refusal({.num_examples = 1, .num_replicas = 2, .replica = 2}), HasSubstr("replica is 2"));
+  EXPECT_THAT(refusal({.num_examples = 1, .replica = -1}), HasSubstr("it must be 0 to 0"));
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-  EXPECT_THAT(error_of({.num_examples = kMost, .num_epochs = 2}), HasSubstr("num_epochs * num_examples"));
-  EXPECT_THAT(error_of({.num_examples = 1, .batch_size = kMost, .num_replicas = 2}), HasSubstr("too large"));
+  EXPECT_THAT(refusal({.num_examples = kMost, .num_epochs = 2}), HasSubstr("num_epochs * num_examples"));
+  EXPECT_THAT(refusal({.num_examples = 1, .batch_size = kMost, .num_replicas = 2}), HasSubstr("too large"));
 }
 
 TEST(BatchOrder, RefusesAPositionBeforeTheBeginning) {

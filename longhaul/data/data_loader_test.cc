@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "longhaul/base/error.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -32,13 +33,8 @@ std::vector<int64_t> examples_of(const Batch& batch) {
   return {batch[0].flat<int64_t>().begin(), batch[0].flat<int64_t>().end()};
 }
 
-std::string error_of(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options) {
-  try {
-    const DataLoader loader(std::move(dataset), options);
-  } catch (const InvalidArgumentError& error) {
-    return error.what();
-  }
-  return "none";
+std::string loader_refusal(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options) {
+  return refusal_of([&] { const DataLoader loader(std::move(dataset), options); });
 }
 
 // One suite for all the ways in which a batch may come about.
@@ -186,15 +182,16 @@ TEST(DataLoader, RefusesABatchOfAnotherSize) {
 }
 
 TEST(DataLoader, SaysWhatIsWrong) {
-  EXPECT_THAT(error_of(nullptr, {}), HasSubstr("null pointer"));
-  EXPECT_THAT(error_of(numbers(0), {}), HasSubstr("a dataset of 0 examples"));
-  EXPECT_THAT(error_of(numbers(5), {.batch_size = 0}), HasSubstr("batch_size is 0"));
-  EXPECT_THAT(error_of(numbers(5), {.num_replicas = 2, .replica = 2}), HasSubstr("replica is 2"));
-  EXPECT_THAT(error_of(numbers(5), {.num_threads = -1}), HasSubstr("num_threads is -1"));
-  EXPECT_THAT(error_of(numbers(5), {.prefetch = -1}), HasSubstr("prefetch is -1"));
-  EXPECT_THAT(error_of(numbers(5), {.num_threads = 3, .prefetch = 2}), HasSubstr("prefetch is 2 and num_threads 3"));
-  EXPECT_EQ(error_of(numbers(5), {.num_threads = 3, .prefetch = 3}), "none");
-  EXPECT_THAT(error_of(numbers(5), {.timeout = Seconds{-1}}), HasSubstr("timeout is -1"));
+  EXPECT_THAT(loader_refusal(nullptr, {}), HasSubstr("null pointer"));
+  EXPECT_THAT(loader_refusal(numbers(0), {}), HasSubstr("a dataset of 0 examples"));
+  EXPECT_THAT(loader_refusal(numbers(5), {.batch_size = 0}), HasSubstr("batch_size is 0"));
+  EXPECT_THAT(loader_refusal(numbers(5), {.num_replicas = 2, .replica = 2}), HasSubstr("replica is 2"));
+  EXPECT_THAT(loader_refusal(numbers(5), {.num_threads = -1}), HasSubstr("num_threads is -1"));
+  EXPECT_THAT(loader_refusal(numbers(5), {.prefetch = -1}), HasSubstr("prefetch is -1"));
+  EXPECT_THAT(loader_refusal(numbers(5), {.num_threads = 3, .prefetch = 2}),
+              HasSubstr("prefetch is 2 and num_threads 3"));
+  EXPECT_EQ(loader_refusal(numbers(5), {.num_threads = 3, .prefetch = 3}), "");
+  EXPECT_THAT(loader_refusal(numbers(5), {.timeout = Seconds{-1}}), HasSubstr("timeout is -1"));
   DataLoader loader(numbers(5), {});
   EXPECT_THROW(loader.at(-1), InvalidArgumentError);
 }

@@ -6,20 +6,17 @@
 #include "longhaul/base/error.h"
 #include "longhaul/events/summary.h"
 #include "longhaul/media/wav.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
 
 using ::testing::HasSubstr;
 
-std::string error_of(const Tensor& sounds, float sample_rate = 8000, int64_t max_outputs = 3) {
-  try {
-    audio_summary("the/tag", sounds, sample_rate, max_outputs);
-  } catch (const InvalidArgumentError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string audio_refusal(const Tensor& sounds, float sample_rate = 8000, int64_t max_outputs = 3) {
+  return refusal_of([&] { audio_summary("the/tag", sounds, sample_rate, max_outputs); });
 }
+
 Tensor silence(Shape shape) {
   const auto count = static_cast<size_t>(shape.num_elements());
   return Tensor::of<float>(std::move(shape), std::vector<float>(count));
@@ -47,17 +44,18 @@ TEST(AudioSummary, TheFirstOnesOfABatchAreThere) {
 }
 
 TEST(AudioSummary, WhatIsNoSoundIsRefusedByItsTag) {
-  EXPECT_THAT(error_of(silence({3})), HasSubstr("summary the/tag: sounds: Tensor must be 3-D or 2-D, not [3]"));
-  EXPECT_THAT(error_of(silence({1, 2, 3, 4})), HasSubstr("not [1,2,3,4]"));
-  EXPECT_THAT(error_of(Tensor::of<double>(Shape{1, 1}, {1})), HasSubstr("not double"));
-  EXPECT_THAT(error_of(silence({1, 4, 0})), HasSubstr("summary the/tag: a WAV file has 1 to 32767 channels, not 0"));
-  EXPECT_THAT(error_of(silence({1, 1, 65536})), HasSubstr("not 65536"));
-  EXPECT_THAT(error_of(silence({1, 0})), HasSubstr("at least one frame"));
-  EXPECT_THAT(error_of(silence({1, 1}), 8000, 0), HasSubstr("max_outputs"));
+  EXPECT_THAT(audio_refusal(silence({3})), HasSubstr("summary the/tag: sounds: Tensor must be 3-D or 2-D, not [3]"));
+  EXPECT_THAT(audio_refusal(silence({1, 2, 3, 4})), HasSubstr("not [1,2,3,4]"));
+  EXPECT_THAT(audio_refusal(Tensor::of<double>(Shape{1, 1}, {1})), HasSubstr("not double"));
+  EXPECT_THAT(audio_refusal(silence({1, 4, 0})),
+              HasSubstr("summary the/tag: a WAV file has 1 to 32767 channels, not 0"));
+  EXPECT_THAT(audio_refusal(silence({1, 1, 65536})), HasSubstr("not 65536"));
+  EXPECT_THAT(audio_refusal(silence({1, 0})), HasSubstr("at least one frame"));
+  EXPECT_THAT(audio_refusal(silence({1, 1}), 8000, 0), HasSubstr("max_outputs"));
   for (const float rate : {0.0f, -1.0f, NAN, INFINITY, 0.3f, 3e9f}) {
-    EXPECT_NE(error_of(silence({1, 1}), rate), "no error") << rate;
+    EXPECT_NE(audio_refusal(silence({1, 1}), rate), "") << rate;
   }
-  EXPECT_THAT(error_of(silence({1, 1}), 0), HasSubstr("sample_rate must be > 0"));
+  EXPECT_THAT(audio_refusal(silence({1, 1}), 0), HasSubstr("sample_rate must be > 0"));
 }
 
 }  // namespace

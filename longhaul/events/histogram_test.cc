@@ -11,6 +11,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/events/bucket_table.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -178,23 +179,18 @@ TEST(Histogram, AnEmptyOneHasOneEmptyBucket) {  // SU-4
 }
 
 template <typename Number>
-std::string error_of(Number bad, size_t at) {
+std::string histogram_refusal(Number bad, size_t at) {
   std::vector<Number> values(2000, Number{1});
   values[at] = bad;
-  try {
-    histogram_of(values);
-  } catch (const InvalidArgumentError& error) {
-    return error.what();
-  }
-  return "";
+  return refusal_of([&] { histogram_of(values); });
 }
 
 TEST(Histogram, NumbersThatAreNotFiniteAreNamed) {  // SU-3
   for (size_t at : {0, 1023, 1024, 1999}) {
-    EXPECT_EQ(error_of<float>(NAN, at), "Nan in summary histogram for: tag");
-    EXPECT_EQ(error_of<float>(-INFINITY, at), "Infinity in summary histogram for: tag");
-    EXPECT_EQ(error_of<double>(NAN, at), "Nan in summary histogram for: tag");
-    EXPECT_EQ(error_of<double>(kInfinity, at), "Infinity in summary histogram for: tag");
+    EXPECT_EQ(histogram_refusal<float>(NAN, at), "Nan in summary histogram for: tag");
+    EXPECT_EQ(histogram_refusal<float>(-INFINITY, at), "Infinity in summary histogram for: tag");
+    EXPECT_EQ(histogram_refusal<double>(NAN, at), "Nan in summary histogram for: tag");
+    EXPECT_EQ(histogram_refusal<double>(kInfinity, at), "Infinity in summary histogram for: tag");
   }
 }
 

@@ -6,6 +6,7 @@
 #include "longhaul/base/error.h"
 #include "longhaul/events/summary.h"
 #include "longhaul/media/image.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -27,14 +28,11 @@ std::vector<int> shown_grey(const std::vector<float>& values) {
   return shown<float>({1, 1, static_cast<int64_t>(values.size()), 1}, values);
 }
 
-std::string error_of(const Tensor& images, int64_t max_outputs = 3, std::vector<uint8_t> bad_color = {1, 2, 3, 4}) {
-  try {
-    image_summary("the/tag", images, max_outputs, bad_color);
-  } catch (const InvalidArgumentError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string image_refusal(const Tensor& images, int64_t max_outputs = 3,
+                          std::vector<uint8_t> bad_color = {1, 2, 3, 4}) {
+  return refusal_of([&] { image_summary("the/tag", images, max_outputs, bad_color); });
 }
+
 Tensor zeros(Shape shape) {
   const auto count = static_cast<size_t>(shape.num_elements());
   return Tensor::of<float>(std::move(shape), std::vector<float>(count));
@@ -101,14 +99,14 @@ TEST(ImageSummary, HalvesAndDoublesAreShownAsFloatsAre) {
 }
 
 TEST(ImageSummary, WhatIsNoImageIsRefusedByItsTag) {
-  EXPECT_THAT(error_of(zeros({2, 3, 1})),
+  EXPECT_THAT(image_refusal(zeros({2, 3, 1})),
               HasSubstr("summary the/tag: images: Tensor must be 4-D with last dim 1, 3, or 4, not [2,3,1]"));
-  EXPECT_THAT(error_of(zeros({1, 2, 3, 2})), HasSubstr("not [1,2,3,2]"));
-  EXPECT_THAT(error_of(zeros({1, 2, 3, 5})), HasSubstr("not [1,2,3,5]"));
-  EXPECT_THAT(error_of(zeros({1, 0, 3, 1})), HasSubstr("images without pixels: [1,0,3,1]"));
-  EXPECT_THAT(error_of(Tensor::of<int32_t>(Shape{1, 1, 1, 1}, {1})), HasSubstr("not int32"));
-  EXPECT_THAT(error_of(zeros({1, 1, 1, 1}), 0), HasSubstr("max_outputs must be at least 1, not 0"));
-  EXPECT_THAT(error_of(zeros({1, 1, 1, 4}), 3, {1, 2, 3}),
+  EXPECT_THAT(image_refusal(zeros({1, 2, 3, 2})), HasSubstr("not [1,2,3,2]"));
+  EXPECT_THAT(image_refusal(zeros({1, 2, 3, 5})), HasSubstr("not [1,2,3,5]"));
+  EXPECT_THAT(image_refusal(zeros({1, 0, 3, 1})), HasSubstr("images without pixels: [1,0,3,1]"));
+  EXPECT_THAT(image_refusal(Tensor::of<int32_t>(Shape{1, 1, 1, 1}, {1})), HasSubstr("not int32"));
+  EXPECT_THAT(image_refusal(zeros({1, 1, 1, 1}), 0), HasSubstr("max_outputs must be at least 1, not 0"));
+  EXPECT_THAT(image_refusal(zeros({1, 1, 1, 4}), 3, {1, 2, 3}),
               HasSubstr("bad_color has 3 values for images of 4 channels"));
 }
 

@@ -12,6 +12,7 @@
 #include "longhaul/graph/import_graph_def.h"
 #include "longhaul/graph/scope.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/memory_growth.h"
 #include "longhaul/testing/needs_fixture.h"
@@ -23,16 +24,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-template <typename E, typename Function>
-std::string message_of_error(Function&& function) {
-  try {
-    function();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing of that kind was thrown";
-}
 
 class GraphFiles : public ::testing::Test {
  protected:
@@ -89,15 +80,15 @@ TEST_F(GraphFiles, AGraphIsReplacedWhole) {  // SA-111
 
 TEST_F(GraphFiles, WhatIsNoGraphIsRefused) {  // SA-94
   const std::string path = file("bad", "node {\n  name: x\n}\n");
-  EXPECT_THAT(message_of_error<DataLossError>([&] { read_graph_def(files_, path); }),
+  EXPECT_THAT(error_of<DataLossError>([&] { read_graph_def(files_, path); }),
               AllOf(HasSubstr("Cannot parse file " + path), HasSubstr("line 2:")));
-  EXPECT_THAT(message_of_error<DataLossError>([&] { read_meta_graph(files_, path); }), HasSubstr("Cannot parse file"));
+  EXPECT_THAT(error_of<DataLossError>([&] { read_meta_graph(files_, path); }), HasSubstr("Cannot parse file"));
   for (const std::string contents : {"", "\x0a\xff", "# only a comment", "hello", "\x7a\x01x"}) {
-    EXPECT_THAT(message_of_error<DataLossError>([&] { read_graph_def(files_, file("bad", contents)); }),
+    EXPECT_THAT(error_of<DataLossError>([&] { read_graph_def(files_, file("bad", contents)); }),
                 HasSubstr("Cannot parse file"))
         << contents;
   }
-  EXPECT_THAT(message_of_error<NotFoundError>([&] { read_meta_graph(files_, directory_.file("none")); }),
+  EXPECT_THAT(error_of<NotFoundError>([&] { read_meta_graph(files_, directory_.file("none")); }),
               HasSubstr("does not exist"));
 }
 
@@ -108,16 +99,16 @@ TEST_F(GraphFiles, OneOfTheOtherKindIsRefusedWithWhatTakesIt) {
   const LogSink before = set_log_sink([&](LogLevel, const std::string& message) { logged += message; });
   for (const bool as_text : {false, true}) {
     const std::string graph = write_graph(graph_, directory_.path(), "graph", {.as_text = as_text});
-    EXPECT_THAT(message_of_error<DataLossError>([&] { read_meta_graph(files_, graph); }),
+    EXPECT_THAT(error_of<DataLossError>([&] { read_meta_graph(files_, graph); }),
                 AllOf(HasSubstr("Cannot parse file " + graph), HasSubstr("it is a GraphDef, as graph.pbtxt is"),
                       HasSubstr("import_graph_def()"), HasSubstr("its .meta file")));
     const std::string path = directory_.file("model.meta");
     write_meta_graph(meta, path, {.as_text = as_text});
-    EXPECT_THAT(message_of_error<DataLossError>([&] { read_graph_def(files_, path); }),
+    EXPECT_THAT(error_of<DataLossError>([&] { read_graph_def(files_, path); }),
                 AllOf(HasSubstr("it is a MetaGraphDef"), HasSubstr("import_meta_graph()")));
   }
   const std::string commented = file("commented", "# of yesterday\n\nnode { name: \"x\" op: \"NoOp\" }\n");
-  EXPECT_THAT(message_of_error<DataLossError>([&] { read_meta_graph(files_, commented); }), HasSubstr("is a GraphDef"));
+  EXPECT_THAT(error_of<DataLossError>([&] { read_meta_graph(files_, commented); }), HasSubstr("is a GraphDef"));
   set_log_sink(before);
   EXPECT_EQ(logged, "");
 }
@@ -169,7 +160,7 @@ TEST_F(GraphFiles, AGraphOfFarMoreMemoryThanItsFileIsRefused) {
   }
   for (int i = 0; i < 5; ++i) binary += binary;
   for (const std::string* bytes : {&binary, &text}) {
-    EXPECT_THAT(message_of_error<ResourceExhaustedError>([&] { parse_graph_def(*bytes, "a.pb"); }),
+    EXPECT_THAT(error_of<ResourceExhaustedError>([&] { parse_graph_def(*bytes, "a.pb"); }),
                 AllOf(HasSubstr("a.pb has"), HasSubstr("would take more than")));
     const auto growth = testing::memory_growth([&] { parse_graph_def(*bytes); });
     if (!growth) GTEST_SKIP() << "a sanitizer's own memory cannot be told apart";
@@ -228,7 +219,7 @@ TEST_F(GraphFiles, SkippedFieldsHaveTheSameLimits) {
 TEST_F(GraphFiles, ADamagedBinaryGraphIsNotTakenForText) {
   std::string bytes = proto::serialize(to_meta_graph_def(graph_));
   const auto message = [&](const std::string& damaged) {
-    return message_of_error<DataLossError>([&] { parse_meta_graph(damaged, "m.meta"); });
+    return error_of<DataLossError>([&] { parse_meta_graph(damaged, "m.meta"); });
   };
   EXPECT_THAT(message(bytes.substr(0, bytes.size() - 3)),
               AllOf(HasSubstr("Cannot parse file m.meta: it is binary, and damaged"), HasSubstr("at byte"),
@@ -243,11 +234,11 @@ TEST_F(GraphFiles, AnotherFileOfTheCheckpointIsToldFromItsMetaGraph) {
   write_meta_graph(to_meta_graph_def(graph_), prefix + ".meta");
   file("model.ckpt-7.index", std::string("\0\1", 2));
   const std::string hint = "The meta graph of that checkpoint is " + prefix + ".meta";
-  EXPECT_THAT(message_of_error<NotFoundError>([&] { read_meta_graph(files_, prefix); }), HasSubstr(hint));
-  EXPECT_THAT(message_of_error<NotFoundError>([&] { read_meta_graph(files_, prefix + ".data-00000-of-00001"); }),
+  EXPECT_THAT(error_of<NotFoundError>([&] { read_meta_graph(files_, prefix); }), HasSubstr(hint));
+  EXPECT_THAT(error_of<NotFoundError>([&] { read_meta_graph(files_, prefix + ".data-00000-of-00001"); }),
               HasSubstr(hint));
-  EXPECT_THAT(message_of_error<DataLossError>([&] { read_meta_graph(files_, prefix + ".index"); }), HasSubstr(hint));
-  EXPECT_THAT(message_of_error<InvalidArgumentError>([&] { read_meta_graph(files_, directory_.path()); }),
+  EXPECT_THAT(error_of<DataLossError>([&] { read_meta_graph(files_, prefix + ".index"); }), HasSubstr(hint));
+  EXPECT_THAT(error_of<InvalidArgumentError>([&] { read_meta_graph(files_, directory_.path()); }),
               HasSubstr("is a directory"));
 }
 
@@ -303,7 +294,7 @@ TEST_F(GenuineGraphs, GiveWhatTensorFlowMakesOfThem) {  // PR-1
 
 TEST_F(GenuineGraphs, NameAllThatTheyNeedAndWeLack) {
   const auto refusal = [&](const proto::GraphDef& graph_def) {
-    return message_of_error<UnimplementedError>([&] { import_graph_def(graph_, graph_def); });
+    return error_of<UnimplementedError>([&] { import_graph_def(graph_, graph_def); });
   };
   EXPECT_THAT(refusal(read_graph_def(files_, root_ + "/graphs/tf-profiler/graph.pbtxt")),
               HasSubstr("Add (3 nodes), Conv2D (2 nodes), Mul (3 nodes), RandomStandardNormal (3 nodes)"));

@@ -8,22 +8,13 @@
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/graph/scope.h"
 #include "longhaul/proto/variable.pb.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <typename Function>
-std::string message_thrown_by(Function function) {
-  try {
-    function();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 class GraphTest : public ::testing::Test {
  protected:
@@ -87,8 +78,8 @@ TEST_F(GraphTest, AScopeWithoutNamesKeepsItsDeviceAndControlInputs) {
 TEST_F(GraphTest, AMisspeltNameGetsTheNearest) {
   variable("hidden/weights", {4, 2});
   root_.add("NoOp", "train");
-  const auto of_operation = [&](const char* name) { return message_thrown_by([&] { graph_.operation(name); }); };
-  const auto of_tensor = [&](const char* name) { return message_thrown_by([&] { graph_.output(name); }); };
+  const auto of_operation = [&](const char* name) { return error_of<Error>([&] { graph_.operation(name); }); };
+  const auto of_tensor = [&](const char* name) { return error_of<Error>([&] { graph_.output(name); }); };
   EXPECT_EQ(of_operation("trian"),
             "The name 'trian' refers to an operation that is not in the graph; did you mean 'train'?");
   EXPECT_THAT(of_operation("weights"), HasSubstr("; did you mean 'hidden/weights'?"));
@@ -101,7 +92,7 @@ TEST_F(GraphTest, AMisspeltNameGetsTheNearest) {
 TEST_F(GraphTest, ATensorThatAnOperationHasNotGetsThoseThatItHas) {
   variable("w", {});
   root_.add("NoOp", "train");
-  const auto of_tensor = [&](const char* name) { return message_thrown_by([&] { graph_.output(name); }); };
+  const auto of_tensor = [&](const char* name) { return error_of<Error>([&] { graph_.output(name); }); };
   EXPECT_THAT(of_tensor("w"), HasSubstr("the tensors of operation 'w' (VariableV2) are 'w:0'"));
   EXPECT_THAT(of_tensor("w:1"), HasSubstr("the tensors of operation 'w' (VariableV2) are 'w:0'"));
   EXPECT_THAT(of_tensor("train:0"), HasSubstr("the tensors of operation 'train' (NoOp) are none"));
@@ -109,13 +100,13 @@ TEST_F(GraphTest, ATensorThatAnOperationHasNotGetsThoseThatItHas) {
 
 TEST(Graph, AnEmptyOneSaysThatItIsWhenItIsSearched) {
   const Graph empty;
-  EXPECT_THAT(message_thrown_by([&] { empty.operation("train"); }), HasSubstr("not in the graph, which is empty"));
+  EXPECT_THAT(error_of<Error>([&] { empty.operation("train"); }), HasSubstr("not in the graph, which is empty"));
 }
 
 TEST_F(GraphTest, AGraphThatWasForgottenIsToldWhereTheDefaultOneIsEmpty) {
   EXPECT_EQ(&Graph::or_default(nullptr, "SupervisorOptions::graph"), &Graph::default_graph()) << "there is no other";
   root_.add("NoOp", "train");
-  EXPECT_THAT(message_thrown_by([] { Graph::or_default(nullptr, "SupervisorOptions::graph"); }),
+  EXPECT_THAT(error_of<Error>([] { Graph::or_default(nullptr, "SupervisorOptions::graph"); }),
               HasSubstr("SupervisorOptions::graph was left out, so the default graph is meant, which is empty; the "
                         "program has another graph, of 1 operations"));
   EXPECT_EQ(&Graph::or_default(&graph_, "SupervisorOptions::graph"), &graph_);
@@ -124,8 +115,7 @@ TEST_F(GraphTest, AGraphThatWasForgottenIsToldWhereTheDefaultOneIsEmpty) {
 
 TEST_F(GraphTest, AFinalizedGraphRefusesMore) {  // SG-7
   graph_.finalize();
-  EXPECT_THAT(message_thrown_by([&] { root_.add("NoOp", "n"); }),
-              HasSubstr("Graph is finalized and cannot be modified"));
+  EXPECT_THAT(error_of<Error>([&] { root_.add("NoOp", "n"); }), HasSubstr("Graph is finalized and cannot be modified"));
   EXPECT_THROW(graph_.add_to_collection("k", int64_t{1}), FailedPreconditionError);
 }
 
@@ -156,9 +146,9 @@ TEST_F(GraphTest, RefusesWhatDoesNotFit) {
   EXPECT_THROW(root_.add("NoSuchType", "n"), NotFoundError);
   EXPECT_THROW(root_.add("Identity", "i"), InvalidArgumentError);
   const Output c = constant(root_, "c", Tensor::of<float>({1, 2}));
-  EXPECT_THAT(message_thrown_by([&] { root_.add("Assign", "a", {c, c}); }), HasSubstr("must be a variable"));
+  EXPECT_THAT(error_of<Error>([&] { root_.add("Assign", "a", {c, c}); }), HasSubstr("must be a variable"));
   const Output v = variable("v", {3});
-  EXPECT_THAT(message_thrown_by([&] { root_.add("Assign", "a", {v, c}); }),
+  EXPECT_THAT(error_of<Error>([&] { root_.add("Assign", "a", {v, c}); }),
               HasSubstr("Assign requires shapes of both tensors to match."));
   EXPECT_EQ(root_.add("Assign", "a", {variable("u", {2}), c}).output().shape(), Shape({2}));
 }
@@ -264,7 +254,7 @@ TEST(TensorProto, ADamagedOneIsRefusedBeforeMemoryIsTaken) {
   EXPECT_THROW(from_proto(proto), InvalidArgumentError);
   proto.mutable_tensor_shape()->mutable_dim(0)->set_size(1);
   for (int i = 0; i < 254; ++i) proto.mutable_tensor_shape()->add_dim()->set_size(1);
-  EXPECT_THAT(message_thrown_by([&] { from_proto(proto); }), HasSubstr("255 dimensions"));
+  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("255 dimensions"));
 }
 
 // A string takes memory even where it is empty, and the last one stands for all that are missing.
@@ -272,13 +262,13 @@ TEST(TensorProto, StringsAreCountedBeforeTheyAreMade) {
   proto::TensorProto proto;
   proto.set_dtype(proto::DT_STRING);
   proto.mutable_tensor_shape()->add_dim()->set_size(int64_t{1} << 27);
-  EXPECT_THAT(message_thrown_by([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
+  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
   proto.set_tensor_content("x");
-  EXPECT_THAT(message_thrown_by([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
+  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
   proto.clear_tensor_content();
   proto.mutable_tensor_shape()->mutable_dim(0)->set_size(5000);
   proto.add_string_val(std::string(1 << 20, 'x'));
-  EXPECT_THAT(message_thrown_by([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
+  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
   proto.mutable_tensor_shape()->mutable_dim(0)->set_size(3);
   EXPECT_EQ(from_proto(proto).flat<std::string>()[2].size(), size_t{1} << 20);
 }

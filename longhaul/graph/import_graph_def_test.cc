@@ -9,6 +9,7 @@
 #include "longhaul/graph/graph_files.h"
 #include "longhaul/graph/scope.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -16,16 +17,6 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <typename E, typename Function>
-std::string message_of_error(Function&& function) {
-  try {
-    function();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing of that kind was thrown";
-}
 
 std::string text_of(const proto::GraphDef& graph_def) {
   return graph_def.DebugString();
@@ -60,7 +51,7 @@ class ImportTest : public ::testing::Test {
   static proto::GraphDef parsed(const std::string& text) { return parse_graph_def(text); }
   template <typename E>
   std::string refusal(const std::string& text, const ImportOptions& options = {}) {
-    return message_of_error<E>([&] { import_graph_def(graph_, parsed(text), options); });
+    return error_of<E>([&] { import_graph_def(graph_, parsed(text), options); });
   }
 
   Graph graph_;
@@ -204,11 +195,11 @@ TEST_F(ImportTest, ARefusalIsShortHoweverMuchIsWrong) {
     twice.add_node()->set_name(huge);
     twice.mutable_node(i)->set_op("NoOp");
   }
-  const std::string of_types = message_of_error<UnimplementedError>([&] { import_graph_def(graph_, types); });
+  const std::string of_types = error_of<UnimplementedError>([&] { import_graph_def(graph_, types); });
   EXPECT_THAT(of_types, HasSubstr("and 2980 more"));
-  EXPECT_THAT(message_of_error<UnimplementedError>([&] { import_graph_def(graph_, names); }), HasSubstr("(1 node)"));
+  EXPECT_THAT(error_of<UnimplementedError>([&] { import_graph_def(graph_, names); }), HasSubstr("(1 node)"));
   for (const proto::GraphDef* graph_def : {&types, &names, &input, &twice}) {
-    const std::string text = message_of_error<Error>([&] { import_graph_def(graph_, *graph_def); });
+    const std::string text = error_of<Error>([&] { import_graph_def(graph_, *graph_def); });
     EXPECT_LT(text.size(), 3000u);
     EXPECT_EQ(text.find_first_of("\x1b\n"), text.npos) << text;
   }
@@ -282,7 +273,7 @@ TEST_F(ImportTest, ErrorsNameTheNode) {
   };
   for (const auto& [text, why] : cases) {
     Graph graph;
-    EXPECT_THAT(message_of_error<InvalidArgumentError>([&] { import_graph_def(graph, parsed(text)); }), HasSubstr(why));
+    EXPECT_THAT(error_of<InvalidArgumentError>([&] { import_graph_def(graph, parsed(text)); }), HasSubstr(why));
   }
   EXPECT_THAT(
       refusal<UnimplementedError>(R"(node { name: "b" op: "NoOp" attr { key: "k" value { type: DT_FLOAT_REF } } })"),

@@ -17,7 +17,7 @@ namespace {
 
 constexpr char kUnboundInputs[] = "unbound_inputs";
 constexpr char kUnboundPrefix[] = "$unbound_inputs_";
-constexpr std::string_view kColocation = "loc:@";
+constexpr std::string_view kColocatedWith = "loc:@";
 
 std::string scope_of(std::string_view name) {
   const size_t slash = name.rfind('/');
@@ -107,9 +107,9 @@ class Exporter {
     if (attr == node->mutable_attr()->end()) return;
     proto::AttrValue stripped;
     for (const std::string& place : attr->second.list().s()) {
-      if (!place.starts_with(kColocation)) continue;
-      const auto inside = name_inside(std::string_view(place).substr(kColocation.size()));
-      if (inside) stripped.mutable_list()->add_s(std::string(kColocation) + *inside);
+      if (!place.starts_with(kColocatedWith)) continue;
+      const auto inside = name_inside(std::string_view(place).substr(kColocatedWith.size()));
+      if (inside) stripped.mutable_list()->add_s(std::string(kColocatedWith) + *inside);
     }
     if (stripped.has_list()) {
       attr->second = stripped;

@@ -10,6 +10,7 @@
 #include "longhaul/proto/queue_runner.pb.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/proto/variable.pb.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -20,16 +21,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Pair;
-
-template <typename E, typename Function>
-std::string message_of_error(Function&& function) {
-  try {
-    function();
-  } catch (const E& error) {
-    return error.what();
-  }
-  return "nothing of that kind was thrown";
-}
 
 class MetaGraphTest : public ::testing::Test {
  protected:
@@ -158,7 +149,7 @@ TEST_F(MetaGraphTest, ACollectionThatNamesWhatIsNotThereIsRefused) {
     proto::MetaGraphDef meta = export_meta_graph(graph_);
     change(&meta);
     Graph other;
-    return message_of_error<InvalidArgumentError>([&] { import_scoped_meta_graph(other, meta); });
+    return error_of<InvalidArgumentError>([&] { import_scoped_meta_graph(other, meta); });
   };
   EXPECT_THAT(refusal([](auto* meta) {
                 (*meta->mutable_collection_def())["init_op"].mutable_node_list()->set_value(0, "gone");
@@ -183,7 +174,7 @@ TEST_F(MetaGraphTest, ACollectionThatNamesWhatIsNotThereIsRefused) {
   resource.set_is_resource(true);
   (*meta.mutable_collection_def())["variables"].mutable_bytes_list()->set_value(0, resource.SerializeAsString());
   Graph other;
-  EXPECT_THAT(message_of_error<UnimplementedError>([&] { import_scoped_meta_graph(other, meta); }),
+  EXPECT_THAT(error_of<UnimplementedError>([&] { import_scoped_meta_graph(other, meta); }),
               HasSubstr("variable v:0: resource variables are not supported"));
 }
 
@@ -314,10 +305,10 @@ TEST_F(MetaGraphTest, CollectionsCanBeChosen) {
   const proto::MetaGraphDef meta =
       export_meta_graph(graph_, {.collections = std::vector<std::string>{"trainable_variables"}});
   EXPECT_EQ(meta.collection_def().size(), 1u);
-  EXPECT_THAT(message_of_error<InvalidArgumentError>(
+  EXPECT_THAT(error_of<InvalidArgumentError>(
                   [&] { export_meta_graph(graph_, {.collections = std::vector<std::string>{"nothing"}}); }),
               HasSubstr("no collection 'nothing'"));
-  EXPECT_THAT(message_of_error<InvalidArgumentError>(
+  EXPECT_THAT(error_of<InvalidArgumentError>(
                   [&] { export_meta_graph(graph_, {.collections = std::vector<std::string>{"trainable_variable"}}); }),
               HasSubstr("no collection 'trainable_variable'; did you mean 'trainable_variables'?"));
 }
@@ -341,7 +332,7 @@ TEST_F(MetaGraphTest, AScopeIsAMetaGraphOfItsOwn) {  // SA-97
 
   Graph other;
   const Output mine = constant(Scope(other), "mine", Tensor::scalar(3.f));
-  EXPECT_THAT(message_of_error<InvalidArgumentError>([&] { import_scoped_meta_graph(other, exported.meta); }),
+  EXPECT_THAT(error_of<InvalidArgumentError>([&] { import_scoped_meta_graph(other, exported.meta); }),
               AllOf(HasSubstr("Graph contains unbound inputs"), HasSubstr("$unbound_inputs_images")));
   const ImportedMetaGraph imported =
       import_scoped_meta_graph(other, exported.meta,
@@ -350,7 +341,7 @@ TEST_F(MetaGraphTest, AScopeIsAMetaGraphOfItsOwn) {  // SA-97
   EXPECT_EQ(imported.variables.at("weights:0").name(), "new_hidden1/weights");
   EXPECT_EQ(other.operation("new_hidden1/copy").inputs()[0], mine);
   EXPECT_TRUE(other.collection("unbound_inputs").empty());
-  EXPECT_THAT(message_of_error<InvalidArgumentError>([&] { export_meta_graph(graph_, {.export_scope = "none"}); }),
+  EXPECT_THAT(error_of<InvalidArgumentError>([&] { export_meta_graph(graph_, {.export_scope = "none"}); }),
               HasSubstr("nothing in the scope 'none'"));
 }
 
@@ -361,9 +352,8 @@ TEST_F(MetaGraphTest, AScopeCanBeCopied) {  // SA-97
   EXPECT_EQ(graph_.collection_of<VariableInfo>(collections::kGlobalVariables).size(), 2u);
   Graph other;
   EXPECT_EQ(copy_scoped_meta_graph(graph_, "hidden1", other, "hidden1").at("weights:0").name(), "hidden1/weights");
-  EXPECT_THAT(
-      message_of_error<InvalidArgumentError>([&] { copy_scoped_meta_graph(graph_, "hidden1", graph_, "hidden1"); }),
-      HasSubstr("need to be different"));
+  EXPECT_THAT(error_of<InvalidArgumentError>([&] { copy_scoped_meta_graph(graph_, "hidden1", graph_, "hidden1"); }),
+              HasSubstr("need to be different"));
 }
 
 }  // namespace

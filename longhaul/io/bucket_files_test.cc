@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "longhaul/base/error.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -29,14 +30,6 @@ class Bucket : public testing::FaultyFileSystem {
 class BucketFilesTest : public ::testing::Test {
  protected:
   std::string path(const std::string& name) { return directory_.file(name); }
-  static std::string error_of(const std::function<void()>& body) {
-    try {
-      body();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  }
 
   testing::TemporaryDirectory directory_;
   Bucket bucket_;
@@ -54,19 +47,19 @@ TEST_F(BucketFilesTest, WithoutRenamesAFileIsReplacedByACopy) {
 
 TEST_F(BucketFilesTest, ARefusedRenameSaysWhichOptionToSwitchOff) {
   BucketFiles files(bucket_, {});
-  EXPECT_THAT(error_of([&] { files.rename(path("a"), path("b")); }),
+  EXPECT_THAT(error_of<Error>([&] { files.rename(path("a"), path("b")); }),
               AllOf(HasSubstr("Function not implemented"), HasSubstr("renames = false")));
 }
 
 TEST_F(BucketFilesTest, ARefusedSyncSaysWhichOptionToSwitchOff) {
   BucketFiles files(bucket_, {});
-  EXPECT_THAT(error_of([&] { files.sync_directory(path("a")); }),
+  EXPECT_THAT(error_of<Error>([&] { files.sync_directory(path("a")); }),
               AllOf(HasSubstr("Invalid argument"), HasSubstr("syncs = false")));
 }
 
 TEST_F(BucketFilesTest, AnotherErrorStaysAsItIs) {
   BucketFiles files(FileSystem::real(), {});
-  EXPECT_THAT(error_of([&] { files.rename(path("none"), path("b")); }), Not(HasSubstr("renames = false")));
+  EXPECT_THAT(error_of<Error>([&] { files.rename(path("none"), path("b")); }), Not(HasSubstr("renames = false")));
 }
 
 TEST_F(BucketFilesTest, WithAllOperationsItPassesThemOn) {

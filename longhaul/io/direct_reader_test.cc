@@ -20,9 +20,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr size_t kMiB = size_t{1} << 20;
+constexpr size_t kMebibyte = size_t{1} << 20;
 
-struct Path {
+struct ReadPath {
   const char* name;
   bool direct;
   std::unique_ptr<IoQueue> (*queue)(size_t depth);
@@ -80,15 +80,15 @@ class Reading {
 };
 
 // A queue that reads, but says of each read what a test wants to be said.
-struct Script {
+struct ReadScript {
   std::deque<ssize_t> results;  // of the next reads, if they are less; then what is true
   size_t submitted = 0;
 };
 
-class ScriptedQueue : public IoQueue {
+class ScriptedReads : public IoQueue {
  public:
-  ScriptedQueue(Script& script, std::unique_ptr<IoQueue> inner) : script_(script), inner_(std::move(inner)) {}
-  ~ScriptedQueue() override { EXPECT_EQ(under_way_, 0); }
+  ScriptedReads(ReadScript& script, std::unique_ptr<IoQueue> inner) : script_(script), inner_(std::move(inner)) {}
+  ~ScriptedReads() override { EXPECT_EQ(under_way_, 0); }
 
   void submit(const Transfer& transfer, size_t tag) override {
     ++script_.submitted;
@@ -106,18 +106,18 @@ class ScriptedQueue : public IoQueue {
   }
 
  private:
-  Script& script_;
+  ReadScript& script_;
   std::unique_ptr<IoQueue> inner_;
   int under_way_ = 0;
 };
 
 // A file of several megabytes that does not end at a multiple of 4096. A test without a queue of its own reads it on
 // each path.
-class DirectReaderTest : public ::testing::TestWithParam<Path> {
+class DirectReaderTest : public ::testing::TestWithParam<ReadPath> {
  protected:
   DirectReaderTest() {
     std::mt19937 random(5);
-    contents_.resize(5 * kMiB + 777);
+    contents_.resize(5 * kMebibyte + 777);
     for (char& byte : contents_) byte = static_cast<char>(random());
     write_file_atomically(FileSystem::real(), path_, contents_);
     file_ = FileSystem::real().open(path_);
@@ -158,34 +158,34 @@ class DirectReaderTest : public ::testing::TestWithParam<Path> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Paths, DirectReaderTest,
-                         ::testing::Values(Path{"Uring", true, make_uring_queue},
-                                           Path{"Threads", true, make_threaded_queue},
-                                           Path{"AtOnce", true, make_plain_queue},
-                                           Path{"UringThroughTheCache", false, make_uring_queue},
-                                           Path{"ThreadsThroughTheCache", false, make_threaded_queue}),
+                         ::testing::Values(ReadPath{"Uring", true, make_uring_queue},
+                                           ReadPath{"Threads", true, make_threaded_queue},
+                                           ReadPath{"AtOnce", true, make_plain_queue},
+                                           ReadPath{"UringThroughTheCache", false, make_uring_queue},
+                                           ReadPath{"ThreadsThroughTheCache", false, make_threaded_queue}),
                          [](const auto& info) { return info.param.name; });
 
 TEST_P(DirectReaderTest, EveryPathReadsTheSameBytes) {
   Reading reading = this->reading(*file_);
-  reading.want(0, kMiB);                // at pages here and there
-  reading.want(kMiB, 300'000);          // ... but for its end
-  reading.want(4096, 200'000, 64);      // not in memory
-  reading.want(2 * kMiB + 5, 700'000);  // not in the file
-  reading.want(3 * kMiB - 8, 4);        // small
-  reading.want(3 * kMiB - 4, 100);
-  reading.show(2 * kMiB - 100, 2 * kMiB);
-  reading.want(4 * kMiB, kMiB + 777);  // to the end
-  reading.want(4 * kMiB + 12288, 0);
+  reading.want(0, kMebibyte);                // at pages here and there
+  reading.want(kMebibyte, 300'000);          // ... but for its end
+  reading.want(4096, 200'000, 64);           // not in memory
+  reading.want(2 * kMebibyte + 5, 700'000);  // not in the file
+  reading.want(3 * kMebibyte - 8, 4);        // small
+  reading.want(3 * kMebibyte - 4, 100);
+  reading.show(2 * kMebibyte - 100, 2 * kMebibyte);
+  reading.want(4 * kMebibyte, kMebibyte + 777);  // to the end
+  reading.want(4 * kMebibyte + 12288, 0);
   reading.run();
   expect_right(reading);
 }
 
 TEST_P(DirectReaderTest, WhatLiesBehindTheEndDoesNotCome) {
   Reading reading = this->reading(*file_);
-  reading.want(4 * kMiB, 2 * kMiB);
-  reading.want(5 * kMiB + 700, 100);
-  reading.want(6 * kMiB, 100'000);
-  reading.show(5 * kMiB, kMiB);
+  reading.want(4 * kMebibyte, 2 * kMebibyte);
+  reading.want(5 * kMebibyte + 700, 100);
+  reading.want(6 * kMebibyte, 100'000);
+  reading.show(5 * kMebibyte, kMebibyte);
   reading.run();
   expect_right(reading);
 }
@@ -210,12 +210,12 @@ TEST_P(DirectReaderTest, AnyRequestsAreRight) {
 }
 
 TEST_P(DirectReaderTest, WhatACallbackThrowsComesOutOnceNothingIsUnderWay) {
-  Script script;
+  ReadScript script;
   DirectReaderOptions options = small_blocks();
   options.direct = GetParam().direct;
-  options.queue = [&script](size_t depth) { return std::make_unique<ScriptedQueue>(script, GetParam().queue(depth)); };
-  const auto memory = pages(5 * kMiB);
-  const ReadRequest request{0, memory.get(), 5 * kMiB};
+  options.queue = [&script](size_t depth) { return std::make_unique<ScriptedReads>(script, GetParam().queue(depth)); };
+  const auto memory = pages(5 * kMebibyte);
+  const ReadRequest request{0, memory.get(), 5 * kMebibyte};
   const auto refuse = [](const ReadPart&) { throw DataLossError("seen enough"); };
   EXPECT_THROW(read_directly(*file_, fd_, {&request, 1}, refuse, options), DataLossError);
   EXPECT_EQ(script.submitted, 3u);
@@ -242,20 +242,20 @@ class DirectReaderFaults : public DirectReaderTest {
 
   Reading scripted(const ReadableFile& file) {
     DirectReaderOptions options = small_blocks();
-    options.queue = [this](size_t) { return std::make_unique<ScriptedQueue>(script_, make_plain_queue(1)); };
+    options.queue = [this](size_t) { return std::make_unique<ScriptedReads>(script_, make_plain_queue(1)); };
     return {file, fd_, options};
   }
 
-  Script script_;
+  ReadScript script_;
 };
 
 TEST_F(DirectReaderFaults, AReadThatIsRefusedOrShortIsMadeUpFor) {
   script_.results = {-EINVAL, 4096, 0, -EIO, 100'000, 1};
   Reading reading = scripted(*file_);
-  reading.want(0, kMiB);
-  reading.want(kMiB + 1, 100);
-  reading.want(kMiB + 200, 100);
-  reading.show(2 * kMiB, 500'000);
+  reading.want(0, kMebibyte);
+  reading.want(kMebibyte + 1, 100);
+  reading.want(kMebibyte + 200, 100);
+  reading.show(2 * kMebibyte, 500'000);
   reading.run();
   expect_right(reading);
   EXPECT_TRUE(script_.results.empty());
@@ -263,15 +263,15 @@ TEST_F(DirectReaderFaults, AReadThatIsRefusedOrShortIsMadeUpFor) {
 
 TEST_F(DirectReaderFaults, AnErrorIsToldOfTheRequestThatHasIt) {
   script_.results.assign(100, -EIO);
-  const BadFile file(*file_, kMiB + 250);
+  const BadFile file(*file_, kMebibyte + 250);
   Reading reading = scripted(file);
-  reading.want(0, kMiB);
-  reading.want(kMiB + 1, 100);
-  reading.want(kMiB + 200, 100);
+  reading.want(0, kMebibyte);
+  reading.want(kMebibyte + 1, 100);
+  reading.want(kMebibyte + 200, 100);
   reading.run();
   EXPECT_EQ(reading.error(0) + reading.error(1), "");
-  EXPECT_TRUE(reading.bytes(0) == contents_.substr(0, kMiB));
-  EXPECT_TRUE(reading.bytes(1) == contents_.substr(kMiB + 1, 100));
+  EXPECT_TRUE(reading.bytes(0) == contents_.substr(0, kMebibyte));
+  EXPECT_TRUE(reading.bytes(1) == contents_.substr(kMebibyte + 1, 100));
   EXPECT_THAT(reading.error(2), HasSubstr("read bad: Input/output error"));
 }
 
@@ -284,7 +284,7 @@ TEST_F(DirectReaderFaults, ASmallBatchAsksForNoQueue) {
   small.run();
   expect_right(small);
   Reading large(*file_, fd_, options);
-  large.want(0, kMiB);
+  large.want(0, kMebibyte);
   EXPECT_THROW(large.run(), InternalError);
 }
 
@@ -298,13 +298,13 @@ int64_t page_faults() {
 class DirectReader : public ::testing::Test {
  protected:
   DirectReader() {
-    const std::string path = directory_.file("f"), bytes(16 * kMiB, 'x');
+    const std::string path = directory_.file("f"), bytes(16 * kMebibyte, 'x');
     write_file_atomically(FileSystem::real(), path, bytes);
     file_ = FileSystem::real().open(path);
   }
 
   void read(const ReadableFile::UsePart& use) const {
-    const ReadRequest all{.count = 16 * kMiB};
+    const ReadRequest all{.count = 16 * kMebibyte};
     file_->read_batch({&all, 1}, use);
   }
 
@@ -320,7 +320,7 @@ TEST_F(DirectReader, WhatIsOnlyShownCostsPageFaultsTheFirstTimeAlone) {
     const int64_t before = page_faults();
     size_t seen = 0;
     read([&](const ReadPart& part) { seen += part.bytes.size(); });
-    EXPECT_EQ(seen, 16 * kMiB);
+    EXPECT_EQ(seen, 16 * kMebibyte);
     return page_faults() - before;
   };
   faults_of_a_reading();
@@ -338,7 +338,7 @@ TEST_F(DirectReader, WhatIsOnlyShownBeginsAtAHugePage) {
 }
 
 TEST(ReadPlan, NeighboursComeInOneReadAndLargeOnesInBlocks) {
-  const auto memory = pages(kMiB);
+  const auto memory = pages(kMebibyte);
   std::vector<ReadRequest> requests;
   for (uint64_t i = 0; i < 100; ++i) requests.push_back({i * 50, memory.get() + i * 50, 50});
   requests.push_back({8192, memory.get(), 200'000});

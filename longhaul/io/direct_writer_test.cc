@@ -39,14 +39,14 @@ class Memory {
   std::string_view bytes_;
 };
 
-struct Path {
+struct WritePath {
   const char* name;
   bool direct;
   std::unique_ptr<IoQueue> (*queue)(size_t depth);
 };
 
 // A test without a queue of its own writes on each path.
-class DirectWriterTest : public ::testing::TestWithParam<Path> {
+class DirectWriterTest : public ::testing::TestWithParam<WritePath> {
  protected:
   void SetUp() override {
     if (GetParam().queue != make_uring_queue) return;
@@ -80,10 +80,10 @@ class DirectWriterTest : public ::testing::TestWithParam<Path> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Paths, DirectWriterTest,
-                         ::testing::Values(Path{"Uring", true, make_uring_queue},
-                                           Path{"Threads", true, make_threaded_queue},
-                                           Path{"AtOnce", true, make_plain_queue},
-                                           Path{"ThroughTheCache", false, make_threaded_queue}),
+                         ::testing::Values(WritePath{"Uring", true, make_uring_queue},
+                                           WritePath{"Threads", true, make_threaded_queue},
+                                           WritePath{"AtOnce", true, make_plain_queue},
+                                           WritePath{"ThroughTheCache", false, make_threaded_queue}),
                          [](const auto& info) { return info.param.name; });
 
 // Pieces of all sizes and alignments, lent and copied, some brought to a multiple of 4096 as the writers of checkpoints
@@ -163,17 +163,17 @@ TEST_P(DirectWriterTest, RoomThatWasNotNeededIsGivenBack) {
 }
 
 // A queue that holds every write until it is waited for, and then says what the test wants of it.
-struct Script {
+struct WriteScript {
   std::deque<ssize_t> results;  // of the first writes; then all succeed
   size_t submitted = 0;
   size_t under_way = 0;
   size_t over = 0;  // of those; the next ones that are polled
 };
 
-class ScriptedQueue : public IoQueue {
+class ScriptedWrites : public IoQueue {
  public:
-  explicit ScriptedQueue(Script& script) : script_(script) {}
-  ~ScriptedQueue() override { EXPECT_EQ(script_.under_way, 0u); }
+  explicit ScriptedWrites(WriteScript& script) : script_(script) {}
+  ~ScriptedWrites() override { EXPECT_EQ(script_.under_way, 0u); }
 
   void submit(const Transfer& transfer, size_t tag) override {
     ++script_.submitted;
@@ -213,7 +213,7 @@ class ScriptedQueue : public IoQueue {
     Transfer write;
     size_t tag;
   };
-  Script& script_;
+  WriteScript& script_;
   std::deque<Waiting> waiting_;
 };
 
@@ -224,11 +224,11 @@ class DirectWriterQueueTest : public DirectWriterTest {
   std::unique_ptr<DirectWriter> create_scripted(size_t block_bytes = 256 * 1024, uint64_t expected_bytes = 0) {
     return create(
         {.expected_bytes = expected_bytes, .block_bytes = block_bytes, .in_flight = 3, .queue = [this](size_t) {
-           return std::make_unique<ScriptedQueue>(script_);
+           return std::make_unique<ScriptedWrites>(script_);
          }});
   }
 
-  Script script_;
+  WriteScript script_;
 };
 
 constexpr ssize_t kWhole = ssize_t{1} << 40;

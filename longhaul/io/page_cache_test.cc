@@ -16,7 +16,7 @@
 namespace longhaul {
 namespace {
 
-constexpr size_t kPage = 4096, kPages = 64;
+constexpr size_t kPageBytes = 4096, kPages = 64;
 constexpr int64_t kTmpfs = 0x01021994;
 
 bool is_in_memory(const std::string& directory) {
@@ -27,10 +27,10 @@ bool is_in_memory(const std::string& directory) {
 
 size_t cached_pages(const std::string& path) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  void* const mapped = ::mmap(nullptr, kPages * kPage, PROT_READ, MAP_SHARED, fd, 0);
+  void* const mapped = ::mmap(nullptr, kPages * kPageBytes, PROT_READ, MAP_SHARED, fd, 0);
   std::vector<unsigned char> pages(kPages);
-  EXPECT_EQ(::mincore(mapped, kPages * kPage, pages.data()), 0);
-  ::munmap(mapped, kPages * kPage);
+  EXPECT_EQ(::mincore(mapped, kPages * kPageBytes, pages.data()), 0);
+  ::munmap(mapped, kPages * kPageBytes);
   ::close(fd);
   return static_cast<size_t>(std::count_if(pages.begin(), pages.end(), [](auto page) { return (page & 1) != 0; }));
 }
@@ -38,7 +38,7 @@ size_t cached_pages(const std::string& path) {
 TEST(ForgetCached, TheNextReadOfWhatIsOnTheDiskIsFromTheDisk) {
   const testing::TemporaryDirectory directory;
   LONGHAUL_NEEDS("disk", !is_in_memory(directory.path()), directory.path() + " is in memory, and on no disk");
-  const std::string path = directory.file("f"), contents(kPages * kPage, 'x');
+  const std::string path = directory.file("f"), contents(kPages * kPageBytes, 'x');
   write_file_atomically(FileSystem::real(), path, contents);
   EXPECT_EQ(cached_pages(path), kPages);
   forget_cached(path);

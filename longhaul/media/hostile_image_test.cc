@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "longhaul/media/image.h"
-#include "longhaul/media/image_fixture.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/memory_growth.h"
 
 namespace longhaul {
@@ -80,7 +80,7 @@ TEST(HostilePng, LittleStandsBehindTheLastRow) {
     return png.insert(png.size() - kEndChunk, chunk("tEXt", "key" + std::string(bytes, '\0')));
   };
   EXPECT_TRUE(identical(decode_png(with_tail(1 << 20)), two_pixels()));
-  EXPECT_THAT(error_of([&] { decode_png(with_tail(5 << 20)); }),
+  EXPECT_THAT(coded_error_of([&] { decode_png(with_tail(5 << 20)); }),
               HasSubstr("DATA_LOSS: the PNG image is damaged: too much stands behind its last row"));
 }
 
@@ -117,9 +117,9 @@ std::string claims_17000(bool progressive) {
 }
 
 TEST(HostileJpeg, CoefficientsOfAProgressiveImageCountToo) {
-  const std::string refusal = error_of([] { decode_jpeg(claims_17000(true)); });
+  const std::string refusal = coded_error_of([] { decode_jpeg(claims_17000(true)); });
   EXPECT_THAT(refusal, HasSubstr("INVALID_ARGUMENT: the JPEG image is 17000 x 17000 in several scans"));
-  EXPECT_THAT(error_of([] { decode_jpeg(claims_17000(false)); }), HasSubstr("DATA_LOSS")) << "it ends too early";
+  EXPECT_THAT(coded_error_of([] { decode_jpeg(claims_17000(false)); }), HasSubstr("DATA_LOSS")) << "it ends too early";
   const auto growth = testing::memory_growth([] { decode_jpeg(claims_17000(true)); });
   if (!growth) GTEST_SKIP() << "a sanitizer's own memory cannot be told apart";
   EXPECT_LT(*growth, 8u << 20);
@@ -138,8 +138,8 @@ TEST(HostileJpeg, ScansHaveALimit) {
     for (int i = 0; i < scans; ++i) more.insert(last_scan, scan);
     return more;
   };
-  EXPECT_EQ(error_of([&] { decode_jpeg(with_scans(20)); }), "no error");
-  EXPECT_THAT(error_of([&] { decode_jpeg(with_scans(200)); }),
+  EXPECT_EQ(coded_error_of([&] { decode_jpeg(with_scans(20)); }), "");
+  EXPECT_THAT(coded_error_of([&] { decode_jpeg(with_scans(200)); }),
               HasSubstr("DATA_LOSS: the JPEG image is damaged: it has more than 100 scans"));
 }
 

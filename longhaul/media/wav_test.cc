@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "longhaul/base/error.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -22,13 +23,8 @@ std::vector<int> samples_of(const std::string& wav) {
   return samples;
 }
 
-std::string error_of(const std::vector<float>& samples, int64_t sample_rate, int64_t channels) {
-  try {
-    encode_wav(samples, sample_rate, channels);
-  } catch (const InvalidArgumentError& error) {
-    return error.what();
-  }
-  return "no error";
+std::string wav_refusal(const std::vector<float>& samples, int64_t sample_rate, int64_t channels) {
+  return refusal_of([&] { encode_wav(samples, sample_rate, channels); });
 }
 
 // The bytes follow the example of a header in chapter 3 of the specification.
@@ -69,13 +65,13 @@ TEST(Wav, EverySampleIsRoundedToTheNearest) {
 }
 
 TEST(Wav, WhatTheHeaderCannotSayIsRefused) {
-  EXPECT_THAT(error_of({1, 2, 3}, 8000, 2), HasSubstr("3 samples of 2 channels"));
-  EXPECT_THAT(error_of({}, 8000, 1), HasSubstr("at least one frame"));
-  EXPECT_THAT(error_of({1}, 0, 1), HasSubstr("0 frames per second"));
-  EXPECT_THAT(error_of({1, 1}, int64_t{1} << 30, 2), HasSubstr("frames per second"));
-  EXPECT_THAT(error_of({1}, 8000, 0), HasSubstr("1 to 32767 channels, not 0"));
-  EXPECT_THAT(error_of(std::vector<float>(32768), 8000, 32768), HasSubstr("not 32768"));
-  EXPECT_EQ(error_of(std::vector<float>(32767), 8000, 32767), "no error");
+  EXPECT_THAT(wav_refusal({1, 2, 3}, 8000, 2), HasSubstr("3 samples of 2 channels"));
+  EXPECT_THAT(wav_refusal({}, 8000, 1), HasSubstr("at least one frame"));
+  EXPECT_THAT(wav_refusal({1}, 0, 1), HasSubstr("0 frames per second"));
+  EXPECT_THAT(wav_refusal({1, 1}, int64_t{1} << 30, 2), HasSubstr("frames per second"));
+  EXPECT_THAT(wav_refusal({1}, 8000, 0), HasSubstr("1 to 32767 channels, not 0"));
+  EXPECT_THAT(wav_refusal(std::vector<float>(32768), 8000, 32768), HasSubstr("not 32768"));
+  EXPECT_EQ(wav_refusal(std::vector<float>(32767), 8000, 32767), "");
 }
 
 }  // namespace

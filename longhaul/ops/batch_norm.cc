@@ -15,7 +15,7 @@ struct BatchNormNames {
   const char *layer, *weight, *bias, *mean, *variance;
 };
 
-BatchNormNames names_of(LayerNames names) {
+BatchNormNames batch_norm_names(LayerNames names) {
   switch (names) {
     case LayerNames::kLonghaul: return {"batch_norm", "weight", "bias", "running_mean", "running_var"};
     case LayerNames::kTfLayers: return {"batch_normalization", "gamma", "beta", "moving_mean", "moving_variance"};
@@ -58,7 +58,7 @@ Output train_batch_norm(const Scope& scope, const Output& x, const BatchNormVari
 
 BatchNormVariables batch_norm_variables(const Scope& scope, int64_t channels, DType dtype, std::string_view name,
                                         LayerNames names) {
-  const BatchNormNames called = names_of(names);
+  const BatchNormNames called = batch_norm_names(names);
   const Scope inner = scope.sub(name.empty() ? called.layer : name);
   return {variable(inner, called.weight, ones(inner, {channels}, dtype)),
           variable(inner, called.bias, zeros(inner, {channels}, dtype)),

@@ -10,7 +10,7 @@
 namespace longhaul::ops {
 namespace {
 
-Output unary(const Scope& scope, const char* type, const Output& x, std::string_view name) {
+Output activation(const Scope& scope, const char* type, const Output& x, std::string_view name) {
   return aten(scope, type, name, {{"self", x}}).output();
 }
 
@@ -55,22 +55,22 @@ NamedArgs pool_arguments(const Output& x, const Pair& kernel_size, const Pool2dO
 }  // namespace
 
 Output relu(const Scope& scope, const Output& x, std::string_view name) {
-  return unary(scope, "aten::relu", x, name);
+  return activation(scope, "aten::relu", x, name);
 }
 Output leaky_relu(const Scope& scope, const Output& x, double negative_slope, std::string_view name) {
   return aten(scope, "aten::leaky_relu", name, {{"self", x}, {"negative_slope", negative_slope}}).output();
 }
 Output gelu(const Scope& scope, const Output& x, std::string_view name) {
-  return unary(scope, "aten::gelu", x, name);
+  return activation(scope, "aten::gelu", x, name);
 }
 Output silu(const Scope& scope, const Output& x, std::string_view name) {
-  return unary(scope, "aten::silu", x, name);
+  return activation(scope, "aten::silu", x, name);
 }
 Output tanh(const Scope& scope, const Output& x, std::string_view name) {
-  return unary(scope, "aten::tanh", x, name);
+  return activation(scope, "aten::tanh", x, name);
 }
 Output sigmoid(const Scope& scope, const Output& x, std::string_view name) {
-  return unary(scope, "aten::sigmoid", x, name);
+  return activation(scope, "aten::sigmoid", x, name);
 }
 Output softmax(const Scope& scope, const Output& x, int64_t dim, std::string_view name) {
   return aten(scope, "aten::_softmax", name, {{"self", x}, {"dim", dim}, {"half_to_float", false}}).output();

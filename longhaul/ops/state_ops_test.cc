@@ -4,6 +4,7 @@
 
 #include "longhaul/ops/external_variable.h"
 #include "longhaul/ops/partitioned_variable.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/scripted_session.h"
 
 namespace longhaul {
@@ -15,16 +16,6 @@ using ::testing::SizeIs;
 
 class GlobalStepTest : public ::testing::Test {
  protected:
-  template <typename Function>
-  static std::string error_of(Function&& function) {
-    try {
-      function();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "";
-  }
-
   Graph graph_;
   const Scope root_{graph_};
 };
@@ -45,7 +36,7 @@ TEST_F(GlobalStepTest, IsACountOfStepsThatIsNotTrained) {  // GS-1
 TEST_F(GlobalStepTest, IsOneInAGraph) {  // GS-1, GS-3
   const Variable step = ops::global_step(root_);
   EXPECT_EQ(ops::global_step(root_).ref(), step.ref());
-  EXPECT_THAT(error_of([&] { ops::create_global_step(root_); }), HasSubstr("already exists"));
+  EXPECT_THAT(error_of<Error>([&] { ops::create_global_step(root_); }), HasSubstr("already exists"));
   Graph other;
   EXPECT_NO_THROW(ops::create_global_step(Scope(other)));
 }
@@ -58,10 +49,10 @@ TEST_F(GlobalStepTest, IsFoundOrThereIsNone) {  // GS-2
 
 TEST_F(GlobalStepTest, IsAnIntegerScalar) {  // GS-2
   ops::variable(root_, "global_step", Tensor::scalar(0.0f));
-  EXPECT_THAT(error_of([&] { ops::get_global_step(graph_); }), HasSubstr("does not have integer type"));
+  EXPECT_THAT(error_of<Error>([&] { ops::get_global_step(graph_); }), HasSubstr("does not have integer type"));
   Graph other;
   ops::variable(Scope(other), "global_step", Tensor::of<int64_t>({0}));
-  EXPECT_THAT(error_of([&] { ops::get_global_step(other); }), HasSubstr("not scalar"));
+  EXPECT_THAT(error_of<Error>([&] { ops::get_global_step(other); }), HasSubstr("not scalar"));
 }
 
 // The names of these tests are what TensorFlow 1.15.5 made of the same scopes.
@@ -69,7 +60,7 @@ TEST_F(GlobalStepTest, IsNamedAfterVariableScopesAlone) {  // GS-1, GS-3
   const Variable step = ops::create_global_step(root_.sub("scope").variable_scope("model"));
   EXPECT_EQ(step.name(), "model/global_step");
   EXPECT_EQ(ops::global_step(root_.variable_scope("other")).name(), "model/global_step");
-  EXPECT_THAT(error_of([&] { ops::create_global_step(root_); }), HasSubstr("already exists"));
+  EXPECT_THAT(error_of<Error>([&] { ops::create_global_step(root_); }), HasSubstr("already exists"));
   Graph other;
   EXPECT_EQ(ops::create_global_step(Scope(other).sub("scope")).name(), "global_step");
 }

@@ -7,6 +7,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/media/image.h"
 #include "longhaul/ops/state_ops.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/scripted_session.h"
 
 namespace longhaul {
@@ -36,17 +37,8 @@ class SummaryOps : public ::testing::Test {
     return ops::constant(root_, Tensor::of<T>(std::move(shape), values));
   }
   Output zeros(Shape shape) { return constant(shape, std::vector<float>(static_cast<size_t>(shape.num_elements()))); }
-  template <typename Call>
-  std::string error_of(const Call& call) {
-    try {
-      call();
-    } catch (const InvalidArgumentError& error) {
-      return error.what();
-    }
-    return "no error";
-  }
   std::string error_of_run(const Output& summary) {
-    return error_of([&] { run(summary); });
+    return refusal_of([&] { run(summary); });
   }
 
   Graph graph_;
@@ -175,7 +167,7 @@ TEST_F(SummaryOps, AllSummariesOfACollectionAreMerged) {
 }
 
 TEST_F(SummaryOps, WhatCannotBeShownIsRefusedWhereItIsSeen) {
-  const auto refused = [&](auto call) { return error_of([&] { call(); }); };
+  const auto refused = [&](auto call) { return refusal_of([&] { call(); }); };
   const Output text = ops::constant(root_, Tensor::scalar("text")), one = ops::constant(root_, 1.0f);
   EXPECT_THAT(refused([&] { summary::scalar(root_, "s", text); }), HasSubstr("s (ScalarSummary): the values must be"));
   EXPECT_THAT(refused([&] { summary::histogram(root_, "h", text); }), HasSubstr("not string"));

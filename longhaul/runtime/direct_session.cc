@@ -46,16 +46,24 @@ bool goes_along(const std::vector<Output>& outputs, const Session::Request& requ
 
 class DirectSession::Running {
  public:
-  explicit Running(State& state, size_t count = 0) : running_(state.run_counts[count].running) {
+  explicit Running(State& state, size_t count = 0) : state_(state), running_(state.run_counts[count].running) {
     ++running_;
     if (!state.closed.load()) return;
-    --running_;
+    leave();
     throw FailedPreconditionError("Attempted to use a closed Session.");
   }
-  ~Running() { --running_; }
+  ~Running() { leave(); }
   Running(const Running&) = delete;
 
  private:
+  // Whoever closes says so before it counts, and this looks after it has counted: one of the two sees the other.
+  void leave() {
+    if (--running_ > 0 || !state_.closed.load()) return;
+    const MutexLock lock(state_.idle_mutex);
+    state_.idle.notify_all();
+  }
+
+  State& state_;
   std::atomic<int>& running_;
 };
 
@@ -120,7 +128,7 @@ class DirectSession::DirectRun : public CompiledRun {
   // The step's own outcome is not to be changed by what the call-back does.
   static void deliver(const StepFetch& due, std::vector<Tensor> values, std::exception_ptr error) {
     try {
-      due.done(std::move(values), error);
+      due.done(std::move(values), std::move(error));
     } catch (const std::exception& failure) {
       log_error("what was fetched along with a step could not be handed over: {}", failure.what());
     }
@@ -218,13 +226,15 @@ bool DirectSession::wait_for_runs() {
   constexpr Seconds kLongestStep{600};
   const Seconds deadline = Clock::real().now() + kLongestStep;
   const auto busy = [](const State::RunCount& count) { return count.running.load() > 0; };
+  const MutexLock lock(state_->idle_mutex);
   while (std::any_of(state_->run_counts.begin(), state_->run_counts.end(), busy)) {
-    if (Clock::real().now() > deadline) {
+    const Seconds left = deadline - Clock::real().now();
+    if (left <= Seconds{0}) {
       log_error("a session was closed while a run of it is still busy after {} s; its memory is kept",
                 kLongestStep.count());
       return false;
     }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    state_->idle.wait_for(state_->idle_mutex, left);
   }
   return true;
 }

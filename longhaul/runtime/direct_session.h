@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 
+#include "longhaul/base/mutex.h"
 #include "longhaul/runtime/plan/plan.h"
 #include "longhaul/runtime/state/resources.h"
 #include "longhaul/runtime/state/watched_step.h"
@@ -61,6 +62,8 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
     };
     std::array<RunCount, 16> run_counts;
     std::atomic<size_t> next_count{0};
+    Mutex idle_mutex;
+    CondVar idle;  // a run ended, and the session is closed
 
     std::atomic<bool> step_fetch_due{false};
     std::mutex mutex;

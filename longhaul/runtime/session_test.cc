@@ -2,29 +2,23 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <future>
 #include <thread>
 
 #include "longhaul/ops/aten_op.h"
+#include "longhaul/ops/external_variable.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/session/fetch_into.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <typename Function>
-std::string message_thrown_by(Function function) {
-  try {
-    function();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 class SessionTest : public ::testing::Test {
  protected:
@@ -53,11 +47,10 @@ TEST_F(SessionTest, FetchesTensorsOperationsAndNames) {  // SG-2
   EXPECT_THAT(floats(sess->run(sum, {{x, Tensor::of<float>({1, 1})}, {c, Tensor::of<float>({5, 6})}})),
               ElementsAre(6, 7));
   EXPECT_THROW(sess->run("nothing:0"), NotFoundError);
-  EXPECT_THAT(message_thrown_by([&] { sess->run(sum); }),
-              HasSubstr("You must feed a value for placeholder tensor 'x'"));
-  EXPECT_THAT(message_thrown_by([&] { sess->run(sum, {{x, Tensor::of<int64_t>({1, 1})}}); }),
+  EXPECT_THAT(error_of<Error>([&] { sess->run(sum); }), HasSubstr("You must feed a value for placeholder tensor 'x'"));
+  EXPECT_THAT(error_of<Error>([&] { sess->run(sum, {{x, Tensor::of<int64_t>({1, 1})}}); }),
               HasSubstr("Cannot feed a int64 value"));
-  EXPECT_THAT(message_thrown_by([&] { sess->run(sum, {{x, Tensor::scalar(1.f)}}); }),
+  EXPECT_THAT(error_of<Error>([&] { sess->run(sum, {{x, Tensor::scalar(1.f)}}); }),
               HasSubstr("Cannot feed value of shape []"));
 }
 
@@ -69,10 +62,10 @@ TEST_F(SessionTest, AnOperationThatWasRunForAValueSaysWhatToFetch) {
   EXPECT_EQ(sess->run("hidden/weights:0").item<float>(), 3);
   const char* const remedy =
       "'hidden/weights' was run as an operation, which returns no tensor: fetch 'hidden/weights:0'";
-  EXPECT_THAT(message_thrown_by([&] { sess->run("hidden/weights").item<float>(); }), HasSubstr(remedy));
-  EXPECT_THAT(message_thrown_by([&] { sess->run("hidden/weights").flat<float>(); }), HasSubstr(remedy));
-  EXPECT_THAT(message_thrown_by([&] { sess->run(add, {{v.ref(), sess->run("hidden/weights")}}); }), HasSubstr(remedy));
-  EXPECT_THAT(message_thrown_by([&] { sess->run(add.op()).item<float>(); }),
+  EXPECT_THAT(error_of<Error>([&] { sess->run("hidden/weights").item<float>(); }), HasSubstr(remedy));
+  EXPECT_THAT(error_of<Error>([&] { sess->run("hidden/weights").flat<float>(); }), HasSubstr(remedy));
+  EXPECT_THAT(error_of<Error>([&] { sess->run(add, {{v.ref(), sess->run("hidden/weights")}}); }), HasSubstr(remedy));
+  EXPECT_THAT(error_of<Error>([&] { sess->run(add.op()).item<float>(); }),
               HasSubstr("an undefined Tensor was read: it was never assigned, or it is what running an operation"));
 }
 
@@ -102,26 +95,25 @@ TEST_F(SessionTest, FeedsThatDoNotFitAreNamed) {
   auto sess = session();
   const Callable call = sess->make_callable(add(x, y), {x, y});
   const Tensor value(kFloat, {2, 4});
-  EXPECT_THAT(message_thrown_by([&] { call(value); }),
+  EXPECT_THAT(error_of<Error>([&] { call(value); }),
               HasSubstr("1 value given for 2 feeds: images:0, labels:0: give one for each, in this order"));
-  EXPECT_THAT(message_thrown_by([&] { call(value, Tensor()); }),
+  EXPECT_THAT(error_of<Error>([&] { call(value, Tensor()); }),
               HasSubstr("Cannot feed an undefined Tensor for tensor 'labels:0', which is float[?,4]: it was never"));
-  EXPECT_THAT(message_thrown_by([&] { call(value, Tensor(kFloat, {2, 3})); }),
+  EXPECT_THAT(error_of<Error>([&] { call(value, Tensor(kFloat, {2, 3})); }),
               HasSubstr("Cannot feed value of shape [2,3] for tensor 'labels:0', which has shape [?,4]"));
-  EXPECT_THAT(message_thrown_by([&] { sess->make_callable(x, {ops::group(root_, {}, "nothing")}); }),
+  EXPECT_THAT(error_of<Error>([&] { sess->make_callable(x, {ops::group(root_, {}, "nothing")}); }),
               HasSubstr("nothing (NoOp) cannot be fed: it is an operation, and its tensors are none"));
 }
 
 TEST_F(SessionTest, AFetchThatIsNotThereGetsTheNearestName) {
   ops::variable(root_, "hidden/weights", Tensor::scalar(3.f));
   auto sess = session();
-  EXPECT_THAT(message_thrown_by([&] { sess->run("hiden/weights"); }), HasSubstr("; did you mean 'hidden/weights'?"));
-  EXPECT_THAT(message_thrown_by([&] { sess->run("hiden/weights:0"); }),
-              HasSubstr("; did you mean 'hidden/weights:0'?"));
-  EXPECT_THAT(message_thrown_by([&] { sess->run(Output()); }), HasSubstr("an empty Operation or Output"));
+  EXPECT_THAT(error_of<Error>([&] { sess->run("hiden/weights"); }), HasSubstr("; did you mean 'hidden/weights'?"));
+  EXPECT_THAT(error_of<Error>([&] { sess->run("hiden/weights:0"); }), HasSubstr("; did you mean 'hidden/weights:0'?"));
+  EXPECT_THAT(error_of<Error>([&] { sess->run(Output()); }), HasSubstr("an empty Operation or Output"));
   Graph other;
   const Output elsewhere = ops::constant(Scope(other), 1.f, "elsewhere");
-  EXPECT_THAT(message_thrown_by([&] { sess->run(elsewhere); }),
+  EXPECT_THAT(error_of<Error>([&] { sess->run(elsewhere); }),
               HasSubstr("elsewhere is of another graph than this session (1 operations, and this one's has"));
 }
 
@@ -130,7 +122,7 @@ TEST_F(SessionTest, VariablesLiveInTheirSession) {  // SG-1, SG-3, SG-4
   const Output doubled = ops::assign_add(root_, v, v);
   auto one = session(), other = session();
   EXPECT_THAT(
-      message_thrown_by([&] { one->run(v); }),
+      error_of<Error>([&] { one->run(v); }),
       HasSubstr("Attempting to use uninitialized value v: run its initializer, or restore a checkpoint, first"));
   one->run(v.initializer());
   EXPECT_THAT(floats(one->run(doubled)), ElementsAre(2, 4));
@@ -138,7 +130,30 @@ TEST_F(SessionTest, VariablesLiveInTheirSession) {  // SG-1, SG-3, SG-4
   EXPECT_THROW(other->run(v), FailedPreconditionError);
   one->close();
   one->close();
-  EXPECT_THAT(message_thrown_by([&] { one->run(v); }), HasSubstr("Attempted to use a closed Session."));
+  EXPECT_THAT(error_of<Error>([&] { one->run(v); }), HasSubstr("Attempted to use a closed Session."));
+}
+
+TEST_F(SessionTest, CloseReturnsWhenTheRunThatIsUnderWayHasEnded) {
+  std::promise<void> begun, may_end;
+  const std::shared_future<void> end = may_end.get_future().share();
+  std::atomic<bool> is_told{false};
+  const Variable slow = ops::external_variable(root_, "slow",
+                                               {.read =
+                                                    [&] {
+                                                      if (!is_told.exchange(true)) begun.set_value();
+                                                      end.wait();
+                                                      return Tensor::scalar(1.f);
+                                                    },
+                                                .assign = [](const Tensor&) {},
+                                                .initial = [] { return Tensor::scalar(0.f); }});
+  auto sess = session();
+  sess->run(slow.initializer());
+  auto run = std::async(std::launch::async, [&] { error_of([&] { sess->run(slow); }); });
+  begun.get_future().wait();
+  auto closed = std::async(std::launch::async, [&] { sess->close(); });
+  EXPECT_EQ(closed.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  may_end.set_value();
+  EXPECT_EQ(closed.wait_for(std::chrono::seconds(60)), std::future_status::ready);
 }
 
 TEST_F(SessionTest, OfThisProcessHasAllCapabilities) {
@@ -166,7 +181,7 @@ TEST_F(SessionTest, WhoWatchesStepsIsCalledAtEachMultipleUntilItStops) {
 }
 
 TEST_F(SessionTest, ThereIsNoTargetButThisProcess) {  // unlike SG-1
-  EXPECT_THAT(message_thrown_by([&] { new_session("grpc://localhost:2222", graph_); }),
+  EXPECT_THAT(error_of<Error>([&] { new_session("grpc://localhost:2222", graph_); }),
               HasSubstr("no session for the target 'grpc://localhost:2222'; '' is this process"));
 }
 
@@ -196,7 +211,7 @@ TEST_F(SessionTest, TwoVariablesOfOneNameAreRefused) {  // GS-1, unlike SG-8
   ops::variable(root_, "v", Tensor::scalar(1.f));
   EXPECT_THROW(ops::variable(root_, "v", Tensor::scalar(2.f)), AlreadyExistsError);
   ops::create_global_step(root_);
-  EXPECT_THAT(message_thrown_by([&] { ops::create_global_step(root_); }), HasSubstr("already exists"));
+  EXPECT_THAT(error_of<Error>([&] { ops::create_global_step(root_); }), HasSubstr("already exists"));
   EXPECT_EQ(ops::global_step(root_).name(), "global_step");
 }
 
@@ -252,7 +267,7 @@ TEST_F(SessionTest, AnUpdateGivesTheNewValue) {
 
 TEST_F(SessionTest, AnOperatorThatWritesIntoItsArgumentsIsRefused) {
   const Output c = ops::constant(root_, Tensor::of<float>({1, 2}));
-  EXPECT_THAT(message_thrown_by([&] { ops::aten(root_, "aten::add_.Tensor", "bad", {{"self", c}, {"other", c}}); }),
+  EXPECT_THAT(error_of<Error>([&] { ops::aten(root_, "aten::add_.Tensor", "bad", {{"self", c}, {"other", c}}); }),
               HasSubstr("it writes into its argument 'self'"));
 }
 
@@ -351,7 +366,7 @@ TEST_F(SessionTest, AStringVariableKeepsItsOwnCopy) {
 
 TEST_F(SessionTest, AnOperationOnADeviceThatDoesNotExistIsRefused) {  // SV-28, SG-9
   const Output c = ops::constant(root_.with_device("/cpu:1"), 1.f);
-  EXPECT_THAT(message_thrown_by([&] { session()->run(c); }), HasSubstr("Cannot assign a device for operation Const"));
+  EXPECT_THAT(error_of<Error>([&] { session()->run(c); }), HasSubstr("Cannot assign a device for operation Const"));
   EXPECT_EQ(new_session("", graph_, {.device_count = {{"CPU", 2}}})->run(c).item<float>(), 1.f);
 }
 
@@ -359,9 +374,9 @@ TEST_F(SessionTest, AWrongCallIsRefusedWhereItIsBuilt) {
   const Output a = ops::constant(root_, Tensor::of<float>({2, 2}, {1, 2, 3, 4}));
   const Output b = ops::constant(root_, Tensor::of<float>({3, 2}, {1, 2, 3, 4, 5, 6}));
   const auto build = [&] { ops::aten(root_, "aten::mm", "product", {{"self", a}, {"mat2", b}}); };
-  EXPECT_THAT(message_thrown_by(build), HasSubstr("product (aten::mm)"));
-  EXPECT_THAT(message_thrown_by(build), HasSubstr("aten::mm(Tensor self, Tensor mat2)"));
-  EXPECT_THAT(message_thrown_by(build), HasSubstr("float[3,2]"));
+  EXPECT_THAT(error_of<Error>(build), HasSubstr("product (aten::mm)"));
+  EXPECT_THAT(error_of<Error>(build), HasSubstr("aten::mm(Tensor self, Tensor mat2)"));
+  EXPECT_THAT(error_of<Error>(build), HasSubstr("float[3,2]"));
   EXPECT_THROW(ops::aten(root_, "aten::mm", "m", {{"self", a}}), InvalidArgumentError);
   EXPECT_THROW(ops::aten(root_, "aten::mm", "m", {{"self", a}, {"mat2", b}, {"mat3", b}}), InvalidArgumentError);
   EXPECT_THROW(ops::aten(root_, "aten::no_such", "m", {}), NotFoundError);
@@ -387,7 +402,7 @@ TEST_F(SessionTest, ARunOverItsTimeFails) {
 TEST_F(SessionTest, AnErrorInARunNamesTheOperation) {
   const Output x = ops::placeholder(root_, kFloat, Shape::unknown_rank(), "x");
   const Output y = ops::aten(root_, "aten::mm", "product", {{"self", x}, {"mat2", x}}).output();
-  EXPECT_THAT(message_thrown_by([&] { session()->run(y, {{x, Tensor::of<float>({1, 2})}}); }),
+  EXPECT_THAT(error_of<Error>([&] { session()->run(y, {{x, Tensor::of<float>({1, 2})}}); }),
               HasSubstr("product (aten::mm)"));
 }
 

@@ -12,7 +12,7 @@ namespace longhaul::testing {
 namespace {
 
 using Kind = PlannedFault::Kind;
-using Operation = PlannedFault::Operation;
+using FaultedCall = PlannedFault::Operation;
 
 // In the order of the enumerations.
 constexpr std::array<std::string_view, 6> kKinds{"kill", "torn", "enospc", "eio", "slow", "flip"};
@@ -28,7 +28,7 @@ class FaultText {
     PlannedFault fault;
     fault.kind = static_cast<Kind>(word(kKinds, "a kind of fault"));
     expect('@');
-    fault.operation = static_cast<Operation>(word(kOperations, "an operation"));
+    fault.operation = static_cast<FaultedCall>(word(kOperations, "an operation"));
     if (take('(')) fault.name_part = until(')');
     expect(':');
     fault.first = fault.last = number();
@@ -43,8 +43,8 @@ class FaultText {
   void check(const PlannedFault& fault) const {
     if (!rest_.empty()) fail("nothing more");
     if (fault.first == 0 || fault.last < fault.first) fail("operations that are counted from 1");
-    if (fault.kind == Kind::kTorn && fault.operation != Operation::kWrite) fail("\"write\", as only writes are torn");
-    const bool has_bytes = fault.operation == Operation::kWrite || fault.operation == Operation::kRead;
+    if (fault.kind == Kind::kTorn && fault.operation != FaultedCall::kWrite) fail("\"write\", as only writes are torn");
+    const bool has_bytes = fault.operation == FaultedCall::kWrite || fault.operation == FaultedCall::kRead;
     if (fault.kind == Kind::kFlip && !has_bytes) fail("\"write\" or \"read\", as others have no bits");
     const bool has_delay = fault.delay > Seconds{0} && fault.delay * 1000 <= Seconds(kMostMilliseconds);
     if ((fault.kind == Kind::kSlow) != (fault.delay > Seconds{0}) || (fault.kind == Kind::kSlow && !has_delay)) {

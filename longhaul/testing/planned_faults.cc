@@ -15,7 +15,7 @@ namespace longhaul::testing {
 namespace {
 
 using Kind = PlannedFault::Kind;
-using Operation = PlannedFault::Operation;
+using FaultedCall = PlannedFault::Operation;
 
 std::string_view half(std::string_view data) {
   return data.substr(0, data.size() / 2);
@@ -48,7 +48,7 @@ class PlannedFaults::Injector {
 
   // Waits, throws or kills, as it is planned for this operation. For a write: `write_half` makes half of it. Returns
   // whether a bit is to be flipped.
-  bool meet(Operation operation, const std::string& path, const std::function<void()>& write_half = {}) {
+  bool meet(FaultedCall operation, const std::string& path, const std::function<void()>& write_half = {}) {
     bool is_flipped = false;
     for (const PlannedFault& fault : due(operation, path)) {
       actions_.tell(fmt::format("injected fault {}: {}", to_string(fault), path));
@@ -72,12 +72,12 @@ class PlannedFaults::Injector {
     uint64_t seen;
   };
 
-  std::vector<PlannedFault> due(Operation operation, const std::string& path) {
+  std::vector<PlannedFault> due(FaultedCall operation, const std::string& path) {
     std::vector<PlannedFault> faults;
     MutexLock lock(mutex_);
     for (Planned& planned : planned_) {
       const PlannedFault& fault = planned.fault;
-      if (fault.operation != Operation::kAny && fault.operation != operation) continue;
+      if (fault.operation != FaultedCall::kAny && fault.operation != operation) continue;
       if (base_name(path).find(fault.name_part) == std::string::npos) continue;
       ++planned.seen;
       if (planned.seen >= fault.first && planned.seen <= fault.last) faults.push_back(fault);
@@ -105,14 +105,14 @@ class PlannedFaults::Writer : public WritableFile {
   }
   void flush() override { inner_->flush(); }
   void sync() override {
-    injector_.meet(Operation::kSync, path_);
+    injector_.meet(FaultedCall::kSync, path_);
     inner_->sync();
   }
   void close() override { inner_->close(); }
 
  private:
   bool is_flipped(std::string_view data) {
-    return injector_.meet(Operation::kWrite, path_, [&] {
+    return injector_.meet(FaultedCall::kWrite, path_, [&] {
       inner_->append(half(data));
       inner_->flush();
     });
@@ -135,7 +135,7 @@ class PlannedFaults::Reader : public ReadableFile {
 
   uint64_t size() const override { return inner_->size(); }
   size_t read(uint64_t offset, char* out, size_t count) const override {
-    const bool is_flipped = injector_.meet(Operation::kRead, path_);
+    const bool is_flipped = injector_.meet(FaultedCall::kRead, path_);
     const size_t got = inner_->read(offset, out, count);
     if (is_flipped) flip_a_bit(out, got);
     return got;
@@ -144,7 +144,7 @@ class PlannedFaults::Reader : public ReadableFile {
   // Each part counts as a read.
   void read_batch(std::span<const ReadRequest> requests, const UsePart& use) const override {
     inner_->read_batch(requests, [&](const ReadPart& part) {
-      if (!injector_.meet(Operation::kRead, path_)) return use(part);
+      if (!injector_.meet(FaultedCall::kRead, path_)) return use(part);
       std::string flipped(part.bytes);
       flip_a_bit(flipped.data(), flipped.size());
       ReadPart changed = part;
@@ -170,37 +170,37 @@ PlannedFaults::PlannedFaults(std::vector<PlannedFault> faults, FileSystem& inner
 PlannedFaults::~PlannedFaults() = default;
 
 std::unique_ptr<WritableFile> PlannedFaults::create(const std::string& path, IfExists if_exists) {
-  injector_->meet(Operation::kCreate, path);
+  injector_->meet(FaultedCall::kCreate, path);
   return std::make_unique<Writer>(*injector_, path, inner_.create(path, if_exists));
 }
 
 std::unique_ptr<WritableFile> PlannedFaults::create_large(const std::string& path, const LargeFileOptions& options) {
-  injector_->meet(Operation::kCreate, path);
+  injector_->meet(FaultedCall::kCreate, path);
   return std::make_unique<Writer>(*injector_, path, inner_.create_large(path, options));
 }
 
 std::unique_ptr<ReadableFile> PlannedFaults::open(const std::string& path) {
-  injector_->meet(Operation::kOpen, path);
+  injector_->meet(FaultedCall::kOpen, path);
   return std::make_unique<Reader>(*injector_, path, inner_.open(path));
 }
 
 void PlannedFaults::rename(const std::string& from, const std::string& to) {
-  injector_->meet(Operation::kRename, to);
+  injector_->meet(FaultedCall::kRename, to);
   inner_.rename(from, to);
 }
 
 void PlannedFaults::link(const std::string& from, const std::string& to) {
-  injector_->meet(Operation::kLink, to);
+  injector_->meet(FaultedCall::kLink, to);
   inner_.link(from, to);
 }
 
 void PlannedFaults::remove(const std::string& path) {
-  injector_->meet(Operation::kRemove, path);
+  injector_->meet(FaultedCall::kRemove, path);
   inner_.remove(path);
 }
 
 void PlannedFaults::sync_directory(const std::string& path) {
-  injector_->meet(Operation::kSyncDirectory, path);
+  injector_->meet(FaultedCall::kSyncDirectory, path);
   inner_.sync_directory(path);
 }
 

@@ -10,6 +10,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/ops/state_ops.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/scripted_session.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -63,15 +64,5 @@ class LogRecorder {
   std::shared_ptr<Lines> lines_ = std::make_shared<Lines>();
   LogSink before_;
 };
-
-template <typename F>
-std::string error_of(F&& body) {
-  try {
-    body();
-  } catch (const std::exception& error) {
-    return error.what();
-  }
-  return "";
-}
 
 }  // namespace longhaul

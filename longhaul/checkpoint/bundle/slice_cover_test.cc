@@ -4,12 +4,10 @@
 
 #include <random>
 
+#include "longhaul/checkpoint/bundle/slice_fixture.h"
+
 namespace longhaul {
 namespace {
-
-TensorSlice box(std::vector<TensorSlice::Extent> extents) {
-  return {std::move(extents)};
-}
 
 SliceCover covered(const TensorSlice& wanted, const std::vector<TensorSlice>& slices) {
   SliceCover cover(wanted);

@@ -3,14 +3,11 @@
 #include <gtest/gtest.h>
 
 #include "longhaul/base/error.h"
+#include "longhaul/checkpoint/bundle/slice_fixture.h"
 #include "longhaul/checkpoint/genuine_test.h"
 
 namespace longhaul {
 namespace {
-
-TensorSlice box(std::vector<TensorSlice::Extent> extents) {
-  return {std::move(extents)};
-}
 
 TEST(TensorSlice, IsReadFromTheTextOfSaveOperations) {  // CB-34
   const auto [shape, slice] = parse_shape_and_slice("5 10 -:0,1");

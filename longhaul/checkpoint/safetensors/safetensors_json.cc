@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr uint64_t kLengthBytes = 8;  // before the JSON
+constexpr uint64_t kJsonBegin = 8;  // in the file, after its length
 
 // Takes the header from the parser piece by piece. What is in no header is refused where it begins, so that nothing is
 // nested deeper than a header is.
@@ -39,7 +39,7 @@ class HeaderReader : public json::json_sax_t {
   bool start_array(std::size_t) override;
   bool end_array() override;
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
-    fail(fmt::format("not JSON at byte {} of the file", kLengthBytes + position));
+    fail(fmt::format("not JSON at byte {} of the file", kJsonBegin + position));
   }
 
  private:
@@ -167,8 +167,7 @@ SafetensorsHeader safetensors_from_json(std::string_view text, const std::string
   if (!text.starts_with('{')) throw DataLossError(fmt::format("{}: the header does not begin with \"{{\"", path));
   // To the parser a zero byte is the end.
   if (const size_t zero = text.find('\0'); zero != text.npos) {
-    throw DataLossError(
-        fmt::format("{}: the header has a zero byte at byte {} of the file", path, kLengthBytes + zero));
+    throw DataLossError(fmt::format("{}: the header has a zero byte at byte {} of the file", path, kJsonBegin + zero));
   }
   HeaderReader reader(path);
   json::sax_parse(text.begin(), text.end(), &reader);

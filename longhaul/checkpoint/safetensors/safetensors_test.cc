@@ -10,6 +10,7 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/genuine_test.h"
 #include "longhaul/checkpoint/safetensors/safetensors_test.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -73,15 +74,6 @@ class Safetensors : public ::testing::Test {
     EXPECT_THAT(reader.verify(), IsEmpty());
     EXPECT_EQ(reader.keys().size(), tensors.size());
     for (const auto& [name, tensor] : tensors) EXPECT_TRUE(identical(reader.read(name), tensor)) << name;
-  }
-  template <typename Error>
-  static std::string error_of(const std::function<void()>& work) {
-    try {
-      work();
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "no such error";
   }
 
   FileSystem& files_ = FileSystem::real();

@@ -10,6 +10,7 @@
 #include "longhaul/checkpoint/genuine_test.h"
 #include "longhaul/checkpoint/table/table_writer.h"
 #include "longhaul/checkpoint/table/wire.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -45,13 +46,8 @@ Entries read_all(std::string bytes) {
   return entries;
 }
 
-std::string error_of(std::string bytes) {
-  try {
-    read_all(std::move(bytes));
-  } catch (const DataLossError& error) {
-    return error.what();
-  }
-  return "";
+std::string damage_in(std::string bytes) {
+  return error_of<DataLossError>([&] { read_all(std::move(bytes)); });
 }
 
 Entries many_entries() {
@@ -121,7 +117,7 @@ TEST(TableWriter, PassesOnTheErrorOfItsFile) {
 
 TEST(Table, NoPrefixOfAFileIsATable) {
   for (const auto& bytes : {testing::counter_bundle().index, testing::snappy_bundle().index}) {
-    for (size_t size = 0; size < bytes.size(); ++size) EXPECT_NE(error_of(bytes.substr(0, size)), "") << size;
+    for (size_t size = 0; size < bytes.size(); ++size) EXPECT_NE(damage_in(bytes.substr(0, size)), "") << size;
   }
 }
 
@@ -131,7 +127,7 @@ TEST(Table, AFlippedByteIsDetectedOrHarmless) {
     for (size_t i = 0; i < bytes.size(); ++i) {
       std::string damaged = bytes;
       damaged[i] = static_cast<char>(damaged[i] ^ 0x41);
-      EXPECT_TRUE(!error_of(damaged).empty() || read_all(damaged) == entries) << i;
+      EXPECT_TRUE(!damage_in(damaged).empty() || read_all(damaged) == entries) << i;
     }
   }
 }
@@ -139,53 +135,53 @@ TEST(Table, AFlippedByteIsDetectedOrHarmless) {
 TEST(Table, ErrorsNameTheFileThePlaceAndBothValues) {  // CB-11, CB-16
   std::string bytes = testing::counter_bundle().index;
   bytes[3] = 'x';
-  EXPECT_THAT(error_of(bytes), HasSubstr("t.index: block at 0: block checksum mismatch: crc 0x"));
-  EXPECT_THAT(error_of(bytes), HasSubstr(", want 0x"));
-  EXPECT_THAT(error_of("short"), HasSubstr("t.index: file is too short to be an sstable"));
+  EXPECT_THAT(damage_in(bytes), HasSubstr("t.index: block at 0: block checksum mismatch: crc 0x"));
+  EXPECT_THAT(damage_in(bytes), HasSubstr(", want 0x"));
+  EXPECT_THAT(damage_in("short"), HasSubstr("t.index: file is too short to be an sstable"));
   bytes.back() = 'x';
-  EXPECT_THAT(error_of(bytes), HasSubstr("not an sstable (bad magic number)"));
+  EXPECT_THAT(damage_in(bytes), HasSubstr("not an sstable (bad magic number)"));
 }
 
 TEST(Table, DoesNotBelieveAHandle) {  // CB-11
   std::string footer = testing::from_hex("000800ffffffffff7f");
   footer.resize(40);
   wire::append(footer, uint64_t{0xdb4775248b80fb57});
-  EXPECT_THAT(error_of(std::string(100, 'x') + footer), HasSubstr("truncated block read"));
+  EXPECT_THAT(damage_in(std::string(100, 'x') + footer), HasSubstr("truncated block read"));
 }
 
 TEST(Table, DoesNotBelieveASnappyLength) {
   std::string snappy;
   append_varint(snappy, uint64_t{1} << 31);
-  EXPECT_THAT(error_of(testing::table_with_block(snappy + "xx", 1)), HasSubstr("claim to hold 2147483648"));
-  EXPECT_THAT(error_of(testing::table_with_block(std::string("\x08\xff\xff\xff", 4), 1)),
+  EXPECT_THAT(damage_in(testing::table_with_block(snappy + "xx", 1)), HasSubstr("claim to hold 2147483648"));
+  EXPECT_THAT(damage_in(testing::table_with_block(std::string("\x08\xff\xff\xff", 4), 1)),
               HasSubstr("damaged Snappy data"));
 }
 
 TEST(Table, DoesNotBelieveAnEntry) {
   const auto block = [](const char* hex) { return testing::from_hex(hex) + testing::from_hex("0000000001000000"); };
-  EXPECT_EQ(error_of(testing::table_with_block(block("000101"
-                                                     "6178"),
-                                               0)),
+  EXPECT_EQ(damage_in(testing::table_with_block(block("000101"
+                                                      "6178"),
+                                                0)),
             "");
-  EXPECT_THAT(error_of(testing::table_with_block(block("000901"
-                                                       "6178"),
-                                                 0)),
+  EXPECT_THAT(damage_in(testing::table_with_block(block("000901"
+                                                        "6178"),
+                                                  0)),
               HasSubstr("an entry of 0+9+1 bytes"));
-  EXPECT_THAT(error_of(testing::table_with_block(block("010101"
-                                                       "6178"),
-                                                 0)),
+  EXPECT_THAT(damage_in(testing::table_with_block(block("010101"
+                                                        "6178"),
+                                                  0)),
               HasSubstr("an entry of 1+1+1 bytes"));
-  EXPECT_THAT(error_of(testing::table_with_block(block("0001ffffffff0f"
-                                                       "6178"),
-                                                 0)),
+  EXPECT_THAT(damage_in(testing::table_with_block(block("0001ffffffff0f"
+                                                        "6178"),
+                                                  0)),
               HasSubstr("an entry of"));
-  EXPECT_THAT(error_of(testing::table_with_block(block("0001ff"), 0)), HasSubstr("no entry at"));
-  EXPECT_THAT(error_of(testing::table_with_block(block("0001016278"
-                                                       "0001016178"),
-                                                 0)),
+  EXPECT_THAT(damage_in(testing::table_with_block(block("0001ff"), 0)), HasSubstr("no entry at"));
+  EXPECT_THAT(damage_in(testing::table_with_block(block("0001016278"
+                                                        "0001016178"),
+                                                  0)),
               HasSubstr("not in order"));
-  EXPECT_THAT(error_of(testing::table_with_block(testing::from_hex("ffffffff"), 0)), HasSubstr("restarts in a block"));
-  EXPECT_THAT(error_of(testing::table_with_block(block("0001016178"), 7)), HasSubstr("unknown compression 7"));
+  EXPECT_THAT(damage_in(testing::table_with_block(testing::from_hex("ffffffff"), 0)), HasSubstr("restarts in a block"));
+  EXPECT_THAT(damage_in(testing::table_with_block(block("0001016178"), 7)), HasSubstr("unknown compression 7"));
 }
 
 }  // namespace

@@ -62,7 +62,7 @@ OpInfo resolve_find(const OperationSpec& spec) {
   return {{{value_dtype(spec), spec.inputs[1].shape()}}, kPure, 1};
 }
 
-OpInfo resolve_size(const OperationSpec& spec) {
+OpInfo resolve_table_size(const OperationSpec& spec) {
   need_inputs(spec, 1);
   need_table(spec);
   return {{{kInt64, {}}}, kPure, 1};
@@ -126,7 +126,7 @@ ResolverTable lookup_ops() {
       {"HashTableV2", resolve_table},
       {"MutableHashTableV2", resolve_table},
       {"LookupTableFindV2", resolve_find},
-      {"LookupTableSizeV2", resolve_size},
+      {"LookupTableSizeV2", resolve_table_size},
       {"LookupTableExportV2", resolve_export},
       {"InitializeTableV2", resolve_initialize},
       {"InitializeTableFromTextFileV2", resolve_initialize_from_file},

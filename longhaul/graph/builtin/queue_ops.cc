@@ -201,7 +201,7 @@ OpInfo resolve_close(const OperationSpec& spec) {
   return {{}, kSideEffect, 1};
 }
 
-OpInfo resolve_size(const OperationSpec& spec) {
+OpInfo resolve_queue_size(const OperationSpec& spec) {
   need_inputs(spec, 1);
   need_resource(spec, 0, queue_types(), "a queue");
   return {{{kInt32, {}}}, kPure, 1};
@@ -222,7 +222,7 @@ ResolverTable queue_ops() {
       {"QueueEnqueueV2", resolve_enqueue},           {"QueueEnqueueManyV2", resolve_enqueue_many},
       {"QueueDequeueV2", resolve_dequeue},           {"QueueDequeueManyV2", resolve_dequeue_many},
       {"QueueDequeueUpToV2", resolve_dequeue_up_to}, {"QueueCloseV2", resolve_close},
-      {"QueueIsClosedV2", resolve_is_closed},        {"QueueSizeV2", resolve_size},
+      {"QueueIsClosedV2", resolve_is_closed},        {"QueueSizeV2", resolve_queue_size},
   };
 }
 

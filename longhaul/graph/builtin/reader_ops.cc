@@ -17,7 +17,7 @@ void need_not_negative(const OperationSpec& spec, const std::string& name) {
   if (value != nullptr && *value < 0) refuse(spec, fmt::format("{} must not be negative, it is {}", name, *value));
 }
 
-void need_positive(const OperationSpec& spec, const std::string& name) {
+void need_positive_if_given(const OperationSpec& spec, const std::string& name) {
   const int64_t* value = find_attr<int64_t>(spec, name);
   if (value != nullptr && *value <= 0) refuse(spec, fmt::format("{} must be positive, it is {}", name, *value));
 }
@@ -30,7 +30,7 @@ OpInfo resolve_plain_reader(const OperationSpec& spec) {
 OpInfo resolve_text_line_reader(const OperationSpec& spec) {
   need_inputs(spec, 0);
   need_not_negative(spec, "skip_header_lines");
-  need_positive(spec, "most_line_bytes");
+  need_positive_if_given(spec, "most_line_bytes");
   return resource_handle();
 }
 
@@ -40,7 +40,7 @@ OpInfo resolve_record_reader(const OperationSpec& spec) {
   if (compression != nullptr && !compression->empty() && *compression != "ZLIB" && *compression != "GZIP") {
     refuse(spec, fmt::format("compression_type must be empty, ZLIB or GZIP, not {}", *compression));
   }
-  need_positive(spec, "most_record_bytes");
+  need_positive_if_given(spec, "most_record_bytes");
   return resource_handle();
 }
 

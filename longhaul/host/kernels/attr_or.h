@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 #include "longhaul/graph/operation.h"
 
@@ -10,7 +11,7 @@ namespace longhaul {
 template <typename T>
 T attr_or(const Operation& op, const std::string& name, T otherwise) {
   const T* found = op.find_attr<T>(name);
-  return found == nullptr ? otherwise : *found;
+  return found == nullptr ? std::move(otherwise) : *found;
 }
 
 }  // namespace longhaul

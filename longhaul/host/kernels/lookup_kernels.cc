@@ -26,11 +26,11 @@ Table& table_of(const HostCall& call) {
   return table;
 }
 
-void find(HostCall& call) {
+void look_up(HostCall& call) {
   call.results.push_back(table_of<LookupTable>(call).find(call.inputs[1], call.inputs[2]));
 }
 
-void size(HostCall& call) {
+void table_size(HostCall& call) {
   call.results.push_back(Tensor::scalar(table_of<LookupTable>(call).size()));
 }
 
@@ -80,8 +80,8 @@ void named(HostCall& call) {
 HostKernelTable lookup_host_kernels() {
   return {
       {
-          {"LookupTableFindV2", named<find>},
-          {"LookupTableSizeV2", named<size>},
+          {"LookupTableFindV2", named<look_up>},
+          {"LookupTableSizeV2", named<table_size>},
           {"LookupTableExportV2", named<export_all>},
           {"InitializeTableV2", named<initialize>},
           {"InitializeTableFromTextFileV2", named<initialize_from_file>},

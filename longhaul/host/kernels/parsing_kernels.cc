@@ -1,3 +1,4 @@
+#include "longhaul/host/kernels/attr_or.h"
 #include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
 #include "longhaul/host/parsing/csv.h"
@@ -7,12 +8,6 @@
 
 namespace longhaul {
 namespace {
-
-template <typename T>
-T attr_or(const Operation& op, const std::string& name, T otherwise) {
-  const T* found = op.find_attr<T>(name);
-  return found == nullptr ? otherwise : *found;
-}
 
 CsvFormat csv_format(const Operation& op) {
   return {.delimiter = attr_or<std::string>(op, "field_delim", ",")[0],

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "longhaul/host/list_fixture.h"
 #include "longhaul/io/record.h"
 #include "longhaul/ops/input/parsing_ops.h"
 #include "longhaul/ops/input/queue_ops.h"
@@ -10,6 +11,7 @@
 #include "longhaul/ops/input/row_ops.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/proto/example.pb.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/scripted_session.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -20,11 +22,6 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 using Strings = std::vector<std::string>;
-
-template <typename T>
-std::vector<T> list(const Tensor& tensor) {
-  return {tensor.flat<T>().begin(), tensor.flat<T>().end()};
-}
 
 class PipelineOpsTest : public ::testing::Test {
  protected:
@@ -37,16 +34,6 @@ class PipelineOpsTest : public ::testing::Test {
   }
   void close() { session.run(files.close(root)); }
   Output strings(const Strings& values) { return ops::constant(root, Tensor::of(values)); }
-
-  template <typename Body>
-  std::string error_of(const Body& body) {
-    try {
-      body();
-    } catch (const InvalidArgumentError& error) {
-      return error.what();
-    }
-    return "no error";
-  }
 
   testing::TemporaryDirectory directory;
   Graph graph;
@@ -107,7 +94,7 @@ TEST_F(PipelineOpsTest, AReadersStateCanBeKeptAndRestored) {
   EXPECT_EQ(session.run(value).item<std::string>(), "4");
   session.run(restore, {{given, kept}});
   EXPECT_EQ(session.run(value).item<std::string>(), "2");
-  EXPECT_THAT(error_of([&] { session.run(restore, {{given, Tensor::scalar("\xff")}}); }),
+  EXPECT_THAT(refusal_of([&] { session.run(restore, {{given, Tensor::scalar("\xff")}}); }),
               HasSubstr("Could not parse state for TextLineReader"));
 }
 
@@ -124,7 +111,7 @@ TEST_F(PipelineOpsTest, AMalformedLineIsNamedByFileLineAndColumn) {
   EXPECT_EQ(columns[1].shape(), Shape{-1});
   enqueue({a});
   close();
-  EXPECT_THAT(error_of([&] { session.run(columns[1]); }),
+  EXPECT_THAT(refusal_of([&] { session.run(columns[1]); }),
               HasSubstr("DecodeCSV: " + a + ":2, column 2: \"four\" is not a valid float"));
 }
 
@@ -164,7 +151,7 @@ TEST_F(PipelineOpsTest, ExamplesBecomeTensorsByKey) {
   EXPECT_EQ(session.run(single.dense.at("y")).shape(), Shape{});
   const Output names = strings({"first", "second"});
   const ParsedFeatures wrong = ops::parse_example(root, serialized, {{"x", FixedLenFeature{kInt64, {}, {}}}}, names);
-  EXPECT_THAT(error_of([&] { session.run(wrong.dense.at("x")); }), HasSubstr("example first: feature x: "));
+  EXPECT_THAT(refusal_of([&] { session.run(wrong.dense.at("x")); }), HasSubstr("example first: feature x: "));
 }
 
 TEST_F(PipelineOpsTest, SparseTensorsGoThroughStrings) {  // IN-8
@@ -231,7 +218,7 @@ TEST_F(PipelineOpsTest, TensorsArePackedAlongAnyAxis) {
   const Output three = ops::pack(root, {a, b, a}, -1);
   EXPECT_EQ(three.shape(), (Shape{2, 2, 3}));
   EXPECT_EQ(session.run(three).shape(), (Shape{2, 2, 3}));
-  EXPECT_THAT(error_of([&] { ops::pack(root, {a, b}, 3); }), HasSubstr("there is no axis 3"));
+  EXPECT_THAT(refusal_of([&] { ops::pack(root, {a, b}, 3); }), HasSubstr("there is no axis 3"));
 }
 
 TEST_F(PipelineOpsTest, RowsAreGatheredMaskedAndPacked) {
@@ -251,28 +238,31 @@ TEST_F(PipelineOpsTest, RowsAreGatheredMaskedAndPacked) {
   EXPECT_EQ(session.run(ops::expand_dims(root, rows, -1)).shape(), (Shape{3, 2, 1}));
   EXPECT_EQ(ops::expand_dims(root, rows, 0).shape(), (Shape{1, 3, 2}));
   const Output outside = ops::gather_rows(root, rows, ops::constant(root, Tensor::of<int64_t>({3})), "outside");
-  EXPECT_THAT(error_of([&] { session.run(outside); }), HasSubstr("outside: indices[0] = 3 is not in [0, 3)"));
+  EXPECT_THAT(refusal_of([&] { session.run(outside); }), HasSubstr("outside: indices[0] = 3 is not in [0, 3)"));
 }
 
 TEST_F(PipelineOpsTest, CallsThatCannotWorkAreRefusedWhenTheGraphIsBuilt) {
   const Output text = strings({"a"}), reader = ops::text_line_reader(root);
   const FIFOQueue numbers(root, 10, {kInt64}, {.shapes = {{}}});
-  EXPECT_THAT(error_of([&] { ops::read(root, reader, numbers); }), HasSubstr("must be one string each"));
-  EXPECT_THAT(error_of([&] { ops::read(root, text, files); }), HasSubstr("input 0 must be a reader"));
-  EXPECT_THAT(error_of([&] { ops::tf_record_reader(root, {.compression_type = "LZ4"}); }), HasSubstr("ZLIB or GZIP"));
-  EXPECT_THAT(error_of([&] { ops::fixed_length_record_reader(root, 0); }), HasSubstr("record_bytes must be positive"));
-  EXPECT_THAT(error_of([&] { ops::text_line_reader(root, {.skip_header_lines = -1}); }), HasSubstr("not be negative"));
-  EXPECT_THAT(error_of([&] { ops::decode_csv(root, text, {}); }), HasSubstr("one column at least"));
-  EXPECT_THAT(error_of([&] { ops::decode_csv(root, text, {Tensor::scalar("")}, {.select_cols = {1, 2}}); }),
+  EXPECT_THAT(refusal_of([&] { ops::read(root, reader, numbers); }), HasSubstr("must be one string each"));
+  EXPECT_THAT(refusal_of([&] { ops::read(root, text, files); }), HasSubstr("input 0 must be a reader"));
+  EXPECT_THAT(refusal_of([&] { ops::tf_record_reader(root, {.compression_type = "LZ4"}); }), HasSubstr("ZLIB or GZIP"));
+  EXPECT_THAT(refusal_of([&] { ops::fixed_length_record_reader(root, 0); }),
+              HasSubstr("record_bytes must be positive"));
+  EXPECT_THAT(refusal_of([&] { ops::text_line_reader(root, {.skip_header_lines = -1}); }),
+              HasSubstr("not be negative"));
+  EXPECT_THAT(refusal_of([&] { ops::decode_csv(root, text, {}); }), HasSubstr("one column at least"));
+  EXPECT_THAT(refusal_of([&] { ops::decode_csv(root, text, {Tensor::scalar("")}, {.select_cols = {1, 2}}); }),
               HasSubstr("2 select_cols for 1 record_defaults"));
-  EXPECT_THAT(error_of([&] { ops::decode_csv(root, text, {Tensor::of<bool>({true})}); }), HasSubstr("cannot be bool"));
-  EXPECT_THAT(error_of([&] { ops::decode_raw(root, text, kString); }), HasSubstr("of a fixed size"));
-  EXPECT_THAT(error_of([&] { ops::parse_example(root, text, {{"x", VarLenFeature{kInt32}}}); }),
+  EXPECT_THAT(refusal_of([&] { ops::decode_csv(root, text, {Tensor::of<bool>({true})}); }),
+              HasSubstr("cannot be bool"));
+  EXPECT_THAT(refusal_of([&] { ops::decode_raw(root, text, kString); }), HasSubstr("of a fixed size"));
+  EXPECT_THAT(refusal_of([&] { ops::parse_example(root, text, {{"x", VarLenFeature{kInt32}}}); }),
               HasSubstr("a feature cannot be int32"));
-  EXPECT_THAT(error_of([&] { ops::reshape_any(root, text, {2, 3}); }), HasSubstr("cannot reshape [1] to [2,3]"));
-  EXPECT_THAT(error_of([&] { ops::mask_rows(root, text, ops::constant(root, Tensor::of<bool>({true, false}))); }),
+  EXPECT_THAT(refusal_of([&] { ops::reshape_any(root, text, {2, 3}); }), HasSubstr("cannot reshape [1] to [2,3]"));
+  EXPECT_THAT(refusal_of([&] { ops::mask_rows(root, text, ops::constant(root, Tensor::of<bool>({true, false}))); }),
               HasSubstr("a mask of shape [2] for 1 rows"));
-  EXPECT_THAT(error_of([&] { ops::pack(root, {text, strings({"a", "b"})}); }), HasSubstr("[1] and [2] differ"));
+  EXPECT_THAT(refusal_of([&] { ops::pack(root, {text, strings({"a", "b"})}); }), HasSubstr("[1] and [2] differ"));
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "longhaul/host/kernels/attr_or.h"
 #include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
 #include "longhaul/host/queues/queue.h"
@@ -8,12 +9,6 @@
 
 namespace longhaul {
 namespace {
-
-template <typename T>
-T attr_or(const Operation& op, const std::string& name, T otherwise) {
-  const T* found = op.find_attr<T>(name);
-  return found == nullptr ? otherwise : *found;
-}
 
 std::shared_ptr<Resource> make_text_line_reader(const Operation& op) {
   return std::make_shared<Reader>(op.name(), text_lines(attr_or<int64_t>(op, "skip_header_lines", 0),

@@ -5,7 +5,9 @@
 
 #include <cmath>
 
+#include "longhaul/host/list_fixture.h"
 #include "longhaul/host/parsing/decode_raw.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -26,21 +28,6 @@ Strings fields_of(const std::string& record, const CsvFormat& format = {}) {
 
 std::vector<Tensor> decode(const Strings& records, const std::vector<Tensor>& defaults, const CsvFormat& format = {}) {
   return decode_csv(Tensor::of(records), Tensor(), defaults, format);
-}
-
-template <typename Body>
-std::string error_of(const Body& body) {
-  try {
-    body();
-  } catch (const InvalidArgumentError& error) {
-    return error.what();
-  }
-  return "no error";
-}
-
-template <typename T>
-std::vector<T> list(const Tensor& tensor) {
-  return {tensor.flat<T>().begin(), tensor.flat<T>().end()};
 }
 
 TEST(Csv, FieldsStandBetweenDelimiters) {
@@ -64,10 +51,10 @@ TEST(Csv, WithoutQuotingQuotesAreCharactersLikeOthers) {
 }
 
 TEST(Csv, AMalformedRecordNamesItsColumn) {
-  EXPECT_THAT(error_of([] { fields_of("a,b\"c"); }), HasSubstr("column 2: a quote within"));
-  EXPECT_THAT(error_of([] { fields_of("\"a,b"); }), HasSubstr("column 1: a quote is not closed"));
-  EXPECT_THAT(error_of([] { fields_of("a,b,\"c\"d,e"); }), HasSubstr("column 3: something stands between"));
-  EXPECT_THAT(error_of([] { fields_of("a\nb,c"); }), HasSubstr("column 1: an end of line"));
+  EXPECT_THAT(refusal_of([] { fields_of("a,b\"c"); }), HasSubstr("column 2: a quote within"));
+  EXPECT_THAT(refusal_of([] { fields_of("\"a,b"); }), HasSubstr("column 1: a quote is not closed"));
+  EXPECT_THAT(refusal_of([] { fields_of("a,b,\"c\"d,e"); }), HasSubstr("column 3: something stands between"));
+  EXPECT_THAT(refusal_of([] { fields_of("a\nb,c"); }), HasSubstr("column 1: an end of line"));
 }
 
 TEST(Csv, ColumnsHaveTheDtypesOfTheirDefaults) {
@@ -107,7 +94,7 @@ TEST(Csv, OnlyTheSelectedColumnsAreRead) {
 
 TEST(Csv, ErrorsNameTheRecordAndTheColumn) {
   const std::vector<Tensor> defaults{required(kInt32), Tensor::scalar(1.0f)};
-  const auto error = [&](const std::string& second) { return error_of([&] { decode({"1,2", second}, defaults); }); };
+  const auto error = [&](const std::string& second) { return refusal_of([&] { decode({"1,2", second}, defaults); }); };
   EXPECT_EQ(error("x,2"), "record 2, column 1: \"x\" is not a valid int32");
   EXPECT_EQ(error("2147483648,2"), "record 2, column 1: \"2147483648\" is not a valid int32");
   EXPECT_EQ(error("1,2 3"), "record 2, column 2: \"2 3\" is not a valid float");
@@ -120,14 +107,14 @@ TEST(Csv, ErrorsNameTheRecordAndTheColumn) {
 TEST(Csv, ErrorsNameTheFileAndTheLineWhereTheKeysDo) {
   const Tensor records = Tensor::of<std::string>({"1", "one"}), keys = Tensor::of<std::string>({"a.csv:7", "a.csv:8"});
   const std::vector<Tensor> defaults{required(kInt64)};
-  EXPECT_EQ(error_of([&] { decode_csv(records, keys, defaults, {}); }),
+  EXPECT_EQ(refusal_of([&] { decode_csv(records, keys, defaults, {}); }),
             "a.csv:8, column 1: \"one\" is not a valid int64");
-  EXPECT_THAT(error_of([&] { decode_csv(Tensor::scalar("1"), keys, defaults, {}); }),
+  EXPECT_THAT(refusal_of([&] { decode_csv(Tensor::scalar("1"), keys, defaults, {}); }),
               HasSubstr("2 keys for 1 records"));
 }
 
 TEST(Csv, ALongFieldIsCutInTheMessage) {
-  EXPECT_LT(error_of([] { decode({std::string(1 << 20, 'x')}, {required(kInt32)}); }).size(), 200u);
+  EXPECT_LT(refusal_of([] { decode({std::string(1 << 20, 'x')}, {required(kInt32)}); }).size(), 200u);
 }
 
 // Common records are read in a quicker way, which must not show.
@@ -138,9 +125,9 @@ TEST(Csv, AFieldIsReadTheSameWhateverTheWayToIt) {
   const CsvFormat quick, slow{.columns = {0, 1, 2}}, no_quotes{.quotes = false};
   for (const std::string& record : records) {
     std::vector<Tensor> one, other;
-    const std::string error = error_of([&] { one = decode({record}, defaults, quick); });
-    error_of([&] { other = decode({record}, defaults, slow); });
-    if (error == "no error") {
+    const std::string error = refusal_of([&] { one = decode({record}, defaults, quick); });
+    refusal_of([&] { other = decode({record}, defaults, slow); });
+    if (error == "") {
       for (size_t i = 0; i < one.size(); ++i) EXPECT_TRUE(identical(one[i], other[i])) << record;
     } else if (record != "1.5,2,x,4") {
       EXPECT_TRUE(other.empty()) << record;
@@ -154,14 +141,14 @@ TEST(Csv, EveryPrefixOfARecordIsReadOrRefused) {
   const std::string record = "1,\"a \"\"b\"\", c\",2.5\r\n";
   const std::vector<Tensor> defaults{required(kInt32), required(kString), required(kFloat)};
   for (size_t size = 0; size <= record.size(); ++size) {
-    const std::string error = error_of([&] { decode({record.substr(0, size)}, defaults); });
-    EXPECT_EQ(error == "no error", size >= std::string("1,\"a \"\"b\"\", c\",2").size()) << size << error;
+    const std::string error = refusal_of([&] { decode({record.substr(0, size)}, defaults); });
+    EXPECT_EQ(error == "", size >= std::string("1,\"a \"\"b\"\", c\",2").size()) << size << error;
   }
 }
 
 TEST(Csv, DefaultsOfSeveralValuesAndOddDtypesAreRefused) {
-  EXPECT_THAT(error_of([] { decode({"1"}, {Tensor::of<int32_t>({1, 2})}); }), HasSubstr("more than one value"));
-  EXPECT_THAT(error_of([] { decode({"1"}, {Tensor::of<uint8_t>({1})}); }), HasSubstr("cannot be uint8"));
+  EXPECT_THAT(refusal_of([] { decode({"1"}, {Tensor::of<int32_t>({1, 2})}); }), HasSubstr("more than one value"));
+  EXPECT_THAT(refusal_of([] { decode({"1"}, {Tensor::of<uint8_t>({1})}); }), HasSubstr("cannot be uint8"));
 }
 
 TEST(DecodeRaw, BytesBecomeNumbersOfEitherOrder) {
@@ -181,9 +168,9 @@ TEST(DecodeRaw, ComplexNumbersAreTurnedRoundInHalves) {
 }
 
 TEST(DecodeRaw, UnevenLengthsAreRefused) {
-  EXPECT_THAT(error_of([] { decode_raw(Tensor::of<std::string>({"ab", "a"}), kUInt8); }), HasSubstr("one length"));
-  EXPECT_THAT(error_of([] { decode_raw(Tensor::scalar("abc"), kUInt16); }), HasSubstr("no whole number"));
-  EXPECT_THAT(error_of([] { decode_raw(Tensor::scalar("abc"), kString); }), HasSubstr("cannot be decoded"));
+  EXPECT_THAT(refusal_of([] { decode_raw(Tensor::of<std::string>({"ab", "a"}), kUInt8); }), HasSubstr("one length"));
+  EXPECT_THAT(refusal_of([] { decode_raw(Tensor::scalar("abc"), kUInt16); }), HasSubstr("no whole number"));
+  EXPECT_THAT(refusal_of([] { decode_raw(Tensor::scalar("abc"), kString); }), HasSubstr("cannot be decoded"));
 }
 
 TEST(StringToNumber, TextsBecomeNumbers) {
@@ -192,7 +179,7 @@ TEST(StringToNumber, TextsBecomeNumbers) {
   EXPECT_THAT(list<int64_t>(string_to_number(texts, kInt64)), ElementsAre(1, -2));
   EXPECT_EQ(string_to_number(Tensor::scalar("1e999"), kDouble).item<double>(), INFINITY);
   for (const char* text : {"", "x", "1x", "+-1", "0x10", "1 2"}) {
-    EXPECT_THAT(error_of([&] { string_to_number(Tensor::scalar(text), kInt32); }), HasSubstr("is not a valid int32"));
+    EXPECT_THAT(refusal_of([&] { string_to_number(Tensor::scalar(text), kInt32); }), HasSubstr("is not a valid int32"));
   }
 }
 

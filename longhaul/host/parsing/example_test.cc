@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "longhaul/host/list_fixture.h"
 #include "longhaul/proto/example.pb.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/proto/tensor.pb.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -34,23 +36,8 @@ struct ExampleBuilder {
   operator std::string() const { return proto::serialize(message); }
 };
 
-template <typename T>
-std::vector<T> list(const Tensor& tensor) {
-  return {tensor.flat<T>().begin(), tensor.flat<T>().end()};
-}
-
 ParsedExamples parse(const std::vector<std::string>& examples, const ExampleSpec& spec) {
   return parse_examples(Tensor::of(examples), Tensor(), spec);
-}
-
-template <typename Body>
-std::string error_of(const Body& body) {
-  try {
-    body();
-  } catch (const InvalidArgumentError& error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Example, DenseFeaturesBecomeTensorsOfTheirShapes) {
@@ -110,28 +97,28 @@ TEST(Example, ASingleOneHasNoBatchDimension) {
 TEST(Example, ErrorsNameTheExampleAndTheKey) {
   const ExampleSpec spec{.dense = {{"f", kFloat, {2}, {}}}};
   const std::string good = ExampleBuilder().floats("f", {1, 2});
-  const auto error = [&](const std::string& second) { return error_of([&] { parse({good, second}, spec); }); };
+  const auto error = [&](const std::string& second) { return refusal_of([&] { parse({good, second}, spec); }); };
   EXPECT_EQ(error(ExampleBuilder()), "example 1: feature f: it is required (float) but could not be found");
   EXPECT_EQ(error(ExampleBuilder().ints("f", {1, 2})), "example 1: feature f: its data type is int64, want float");
   EXPECT_EQ(error(ExampleBuilder().floats("f", {1})),
             "example 1: feature f: it has 1 values, want 2: its shape is [2]");
   EXPECT_EQ(error("\x0a\x05"), "example 1: could not parse the serialized Example");
   const Tensor names = Tensor::of<std::string>({"first"});
-  EXPECT_THAT(error_of([&] { parse_examples(Tensor::of<std::string>({""}), names, spec); }),
+  EXPECT_THAT(refusal_of([&] { parse_examples(Tensor::of<std::string>({""}), names, spec); }),
               HasSubstr("example first: feature f: "));
-  EXPECT_THAT(error_of([&] { parse_single_example("", spec); }), HasSubstr("the example: feature f: "));
+  EXPECT_THAT(refusal_of([&] { parse_single_example("", spec); }), HasSubstr("the example: feature f: "));
   EXPECT_THAT(
-      error_of([&] { parse({ExampleBuilder().floats("f", {1, 2, 3})}, {.dense = {{"f", kFloat, {-1, 2}, {}}}}); }),
+      refusal_of([&] { parse({ExampleBuilder().floats("f", {1, 2, 3})}, {.dense = {{"f", kFloat, {-1, 2}, {}}}}); }),
       HasSubstr("3 values, no multiple of 2"));
 }
 
 TEST(Example, ASpecThatCannotBeMetIsRefused) {
-  EXPECT_THAT(error_of([] { parse({}, {.sparse = {{"a", kInt32}}}); }), HasSubstr("feature a cannot be int32"));
-  EXPECT_THAT(error_of([] { parse({}, {.sparse = {{"a", kFloat}, {"a", kFloat}}}); }), HasSubstr("wanted twice"));
-  EXPECT_THAT(error_of([] { parse({}, {.dense = {{"a", kFloat, {2, -1}, {}}}}); }), HasSubstr("cannot be [2,?]"));
-  EXPECT_THAT(error_of([] { parse({}, {.dense = {{"a", kFloat, {3}, Tensor::of<float>({1, 2})}}}); }),
+  EXPECT_THAT(refusal_of([] { parse({}, {.sparse = {{"a", kInt32}}}); }), HasSubstr("feature a cannot be int32"));
+  EXPECT_THAT(refusal_of([] { parse({}, {.sparse = {{"a", kFloat}, {"a", kFloat}}}); }), HasSubstr("wanted twice"));
+  EXPECT_THAT(refusal_of([] { parse({}, {.dense = {{"a", kFloat, {2, -1}, {}}}}); }), HasSubstr("cannot be [2,?]"));
+  EXPECT_THAT(refusal_of([] { parse({}, {.dense = {{"a", kFloat, {3}, Tensor::of<float>({1, 2})}}}); }),
               HasSubstr("has 2 values"));
-  EXPECT_THAT(error_of([] { parse({}, {.dense = {{"a", kFloat, {}, Tensor::scalar("x")}}}); }),
+  EXPECT_THAT(refusal_of([] { parse({}, {.dense = {{"a", kFloat, {}, Tensor::scalar("x")}}}); }),
               HasSubstr("the default of feature a is string"));
 }
 
@@ -161,20 +148,20 @@ TEST(Example, TheLastKindOfAFeatureCounts) {
   const std::string features = std::string("\x0a") + static_cast<char>(entry.size()) + entry;
   const std::string bytes = std::string("\x0a") + static_cast<char>(features.size()) + features;
   EXPECT_THAT(list<float>(parse({bytes}, {.sparse = {{"x", kFloat}}}).sparse[0].values), ElementsAre(1));
-  EXPECT_THAT(error_of([&] { parse({bytes}, {.sparse = {{"x", kInt64}}}); }), HasSubstr("its data type is float"));
+  EXPECT_THAT(refusal_of([&] { parse({bytes}, {.sparse = {{"x", kInt64}}}); }), HasSubstr("its data type is float"));
 }
 
 TEST(Example, EveryPrefixAndEveryFlippedBitIsReadOrRefused) {
   const std::string whole = ExampleBuilder().floats("f", {1, 2}).ints("i", {1, 300}).strings("s", {"a", "bc"});
   const ExampleSpec spec{.sparse = {{"i", kInt64}, {"s", kString}}, .dense = {{"f", kFloat, {-1}, {}}}};
   for (size_t size = 0; size < whole.size(); ++size) {
-    const std::string error = error_of([&] { parse({whole.substr(0, size)}, spec); });
-    EXPECT_EQ(error == "no error", size == 0) << size << " " << error;
+    const std::string error = refusal_of([&] { parse({whole.substr(0, size)}, spec); });
+    EXPECT_EQ(error == "", size == 0) << size << " " << error;
   }
   for (size_t bit = 0; bit < 8 * whole.size(); ++bit) {
     std::string damaged = whole;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
-    error_of([&] {
+    refusal_of([&] {
       const auto parsed = parse({damaged}, spec);
       check_sparse(parsed.sparse[0]);
       check_sparse(parsed.sparse[1]);
@@ -185,7 +172,7 @@ TEST(Example, EveryPrefixAndEveryFlippedBitIsReadOrRefused) {
 
 TEST(Example, AnAbsurdLengthTakesNoMemory) {
   const std::string absurd("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\x7f", 10);
-  EXPECT_THAT(error_of([&] { parse({absurd}, {}); }), HasSubstr("could not parse the serialized Example"));
+  EXPECT_THAT(refusal_of([&] { parse({absurd}, {}); }), HasSubstr("could not parse the serialized Example"));
 }
 
 SparseTensor matrix() {
@@ -217,7 +204,7 @@ TEST(SparseTensor, NoShapeIsBelievedBeyondTheBytesOfItsTensor) {
   large.mutable_tensor_shape()->add_dim()->set_size(1 << 24);
   large.add_string_val("x");
   const std::vector<std::string> row(3, proto::serialize(large));
-  EXPECT_THAT(error_of([&] { deserialize_many_sparse(Tensor::of(Shape{1, 3}, row), kString); }),
+  EXPECT_THAT(refusal_of([&] { deserialize_many_sparse(Tensor::of(Shape{1, 3}, row), kString); }),
               HasSubstr("claims the shape [16777216]"));
 }
 
@@ -227,13 +214,13 @@ TEST(SparseTensor, WhatDoesNotFitTogetherIsRefused) {
   short_of_values.values = Tensor::of<std::string>({"a"});
   unsorted.indices = Tensor::of<int64_t>(Shape{3, 2}, {2, 0, 0, 1, 0, 2});
   absurd.dense_shape = Tensor::of<int64_t>({int64_t{1} << 60, 4});
-  EXPECT_THAT(error_of([&] { serialize_sparse(outside); }), HasSubstr("has the index 2 in a dimension of 2"));
-  EXPECT_THAT(error_of([&] { serialize_sparse(short_of_values); }), HasSubstr("no sparse tensor"));
-  EXPECT_THAT(error_of([&] { serialize_many_sparse(unsorted); }), HasSubstr("must be sorted"));
-  EXPECT_THAT(error_of([&] { serialize_many_sparse(absurd); }), HasSubstr("rows"));
-  EXPECT_THAT(error_of([&] { deserialize_many_sparse(serialize_many_sparse(matrix()), kFloat); }),
+  EXPECT_THAT(refusal_of([&] { serialize_sparse(outside); }), HasSubstr("has the index 2 in a dimension of 2"));
+  EXPECT_THAT(refusal_of([&] { serialize_sparse(short_of_values); }), HasSubstr("no sparse tensor"));
+  EXPECT_THAT(refusal_of([&] { serialize_many_sparse(unsorted); }), HasSubstr("must be sorted"));
+  EXPECT_THAT(refusal_of([&] { serialize_many_sparse(absurd); }), HasSubstr("rows"));
+  EXPECT_THAT(refusal_of([&] { deserialize_many_sparse(serialize_many_sparse(matrix()), kFloat); }),
               HasSubstr("want float"));
-  EXPECT_THAT(error_of([&] {
+  EXPECT_THAT(refusal_of([&] {
                 deserialize_many_sparse(Tensor::of(Shape{1, 3}, std::vector<std::string>{"x", "y", "z"}), kFloat);
               }),
               HasSubstr("no serialized tensor"));

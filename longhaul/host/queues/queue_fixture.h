@@ -8,6 +8,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/host/queues/queue.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 
@@ -32,26 +33,6 @@ inline std::vector<int64_t> values_of(const Tensor& tensor) {
 template <typename Call>
 auto in_background(Call call) {
   return std::async(std::launch::async, std::move(call));
-}
-
-template <typename T>
-std::string error_of(std::future<T>& future) {
-  try {
-    future.get();
-  } catch (const Error& error) {
-    return std::string(code_name(error.code())) + ": " + error.what();
-  }
-  return "";
-}
-
-template <typename Call>
-std::string error_of_call(Call&& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return std::string(code_name(error.code())) + ": " + error.what();
-  }
-  return "";
 }
 
 // Queues of scalar int64s.

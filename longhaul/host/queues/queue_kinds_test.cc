@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "longhaul/host/queues/queue_fixture.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -51,7 +52,7 @@ TEST_F(RandomShuffleQueueTest, KeepsElementsToChooseFromUntilItIsClosed) {
   queue->close(/*cancel_pending_enqueues=*/false);
   const int64_t others = second.get() + value_of(queue->dequeue());
   EXPECT_EQ(first + others, 6);
-  EXPECT_THAT(error_of_call([&] { queue->dequeue(); }), HasSubstr("RandomShuffleQueue 'q' is closed and has"));
+  EXPECT_THAT(coded_error_of([&] { queue->dequeue(); }), HasSubstr("RandomShuffleQueue 'q' is closed and has"));
 }
 
 class PriorityQueueTest : public QueueTest {
@@ -90,8 +91,8 @@ TEST_F(PriorityQueueTest, APriorityIsAScalarAlsoWithoutShapes) {
   const std::vector<Tensor> rows{Tensor::of<int64_t>({1, 2}, {1, 2}), Tensor::of<std::string>({"a"})};
   const char* const refused =
       "INVALID_ARGUMENT: PriorityQueue 'q': Shape mismatch in tuple component 0. Expected [], got [2]";
-  EXPECT_EQ(error_of_call([&] { undeclared.enqueue_many(rows); }), refused);
-  EXPECT_EQ(error_of_call([&] { undeclared.enqueue({Tensor::of<int64_t>({1, 2}), Tensor::scalar("a")}); }), refused);
+  EXPECT_EQ(coded_error_of([&] { undeclared.enqueue_many(rows); }), refused);
+  EXPECT_EQ(coded_error_of([&] { undeclared.enqueue({Tensor::of<int64_t>({1, 2}), Tensor::scalar("a")}); }), refused);
   EXPECT_EQ(undeclared.waiting(), 0u);
   undeclared.enqueue({Tensor::scalar(int64_t{2}), Tensor::of<std::string>({"any", "shape"})});
   EXPECT_EQ(undeclared.dequeue()[1].shape(), (Shape{2}));
@@ -124,7 +125,7 @@ TEST(PaddingFIFOQueue, FillsUpEachDimension) {
 TEST(PaddingFIFOQueue, ABatchOfNothingHasNoSize) {
   Queue queue({.kind = "PaddingFIFOQueue", .name = "q", .signature = {{kInt64}, {Shape{-1, 4}}}}, make_fifo_store());
   EXPECT_EQ(queue.dequeue_many(0)[0].shape(), (Shape{0, 0, 4}));
-  EXPECT_THAT(error_of_call([&] { queue.enqueue({Tensor::of<int64_t>({1, 3}, {1, 2, 3})}); }),
+  EXPECT_THAT(coded_error_of([&] { queue.enqueue({Tensor::of<int64_t>({1, 3}, {1, 2, 3})}); }),
               HasSubstr("Shape mismatch in tuple component 0. Expected [?,4], got [1,3]"));
 }
 
@@ -146,7 +147,7 @@ TEST(Batches, OfAQueueWithoutShapesAreRefused) {
   Queue queue({.kind = "FIFOQueue", .name = "q", .signature = {{kFloat}, {}}}, make_fifo_store());
   queue.enqueue({Tensor::scalar(1.f)});
   queue.enqueue({Tensor::of<float>({1, 2, 3})});
-  EXPECT_THAT(error_of_call([&] { queue.dequeue_many(2); }),
+  EXPECT_THAT(coded_error_of([&] { queue.dequeue_many(2); }),
               HasSubstr("DequeueMany and DequeueUpTo require the components to have specified shapes."));
   EXPECT_EQ(queue.size(), 2u);
 }

@@ -1,6 +1,7 @@
 #include "longhaul/host/queues/queue.h"
 
 #include "longhaul/host/queues/queue_fixture.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -74,15 +75,15 @@ TEST_F(QueueTest, ADequeueOnAClosedEmptyQueueIsOutOfRange) {  // SG-5, QR-3
   queue->close(/*cancel_pending_enqueues=*/false);
   EXPECT_TRUE(queue->is_closed());
   EXPECT_EQ(value_of(queue->dequeue()), 1);
-  EXPECT_EQ(error_of_call([&] { queue->dequeue(); }),
+  EXPECT_EQ(coded_error_of([&] { queue->dequeue(); }),
             "OUT_OF_RANGE: FIFOQueue 'q' is closed and has insufficient elements (requested 1, current size 0)");
 }
 
 TEST_F(QueueTest, AnEnqueueOnAClosedQueueIsCancelled) {  // SG-5
   const auto queue = fifo(3);
   queue->close(/*cancel_pending_enqueues=*/false);
-  EXPECT_EQ(error_of_call([&] { queue->enqueue(number(1)); }), "CANCELLED: FIFOQueue 'q' is closed.");
-  EXPECT_EQ(error_of_call([&] { queue->enqueue_many(std::vector<Tensor>{Tensor::of<int64_t>({1, 2})}); }),
+  EXPECT_EQ(coded_error_of([&] { queue->enqueue(number(1)); }), "CANCELLED: FIFOQueue 'q' is closed.");
+  EXPECT_EQ(coded_error_of([&] { queue->enqueue_many(std::vector<Tensor>{Tensor::of<int64_t>({1, 2})}); }),
             "CANCELLED: FIFOQueue 'q' is closed.");
   EXPECT_EQ(queue->size(), 0u);
 }
@@ -94,8 +95,8 @@ TEST_F(QueueTest, ACloseCanCancelEnqueuesThatWait) {  // SG-5
   auto second = in_background([&] { queue->enqueue(number(3)); });
   wait_until_waiting(*queue, 2);
   queue->close(/*cancel_pending_enqueues=*/true);
-  EXPECT_EQ(error_of(first), "CANCELLED: FIFOQueue 'q': Enqueue operation was cancelled");
-  EXPECT_EQ(error_of(second), "CANCELLED: FIFOQueue 'q': Enqueue operation was cancelled");
+  EXPECT_EQ(coded_error_of([&] { first.get(); }), "CANCELLED: FIFOQueue 'q': Enqueue operation was cancelled");
+  EXPECT_EQ(coded_error_of([&] { second.get(); }), "CANCELLED: FIFOQueue 'q': Enqueue operation was cancelled");
   EXPECT_THAT(take_all(*queue), ElementsAre(1));
 }
 
@@ -118,7 +119,8 @@ TEST_F(QueueTest, ACloseEndsDequeuesThatWait) {
   auto rest = in_background([&] { return value_of(queue->dequeue()); });
   wait_until_waiting(*queue, 2);
   queue->close(/*cancel_pending_enqueues=*/false);
-  EXPECT_THAT(error_of(many), HasSubstr("is closed and has insufficient elements (requested 2, current size 1)"));
+  EXPECT_THAT(coded_error_of([&] { many.get(); }),
+              HasSubstr("is closed and has insufficient elements (requested 2, current size 1)"));
   EXPECT_EQ(rest.get(), 1) << "what a failed call had taken is there for the next";
 }
 
@@ -149,7 +151,7 @@ TEST_F(QueueTest, ACancellationEndsAWaitAndLosesNoElement) {  // SS-5
   wait_until_waiting(*queue, 1);
   EXPECT_EQ(queue->size(), 0u) << "the call that waits has them";
   cancellation.cancel("the session was closed (Session::Close)");
-  EXPECT_EQ(error_of(many), "CANCELLED: the session was closed (Session::Close)");
+  EXPECT_EQ(coded_error_of([&] { many.get(); }), "CANCELLED: the session was closed (Session::Close)");
   EXPECT_THAT(take_all(*queue), ElementsAre(1, 2));
   EXPECT_THROW(queue->dequeue({.cancellation = &cancellation}), CancelledError);
 }
@@ -161,7 +163,7 @@ TEST_F(QueueTest, ACancellationEndsAnEnqueueThatWaits) {
   auto many = in_background([&] { queue->enqueue_many(rows, {.cancellation = &cancellation}); });
   wait_until_waiting(*queue, 1);
   cancellation.cancel("stop");
-  EXPECT_EQ(error_of(many), "CANCELLED: stop");
+  EXPECT_EQ(coded_error_of([&] { many.get(); }), "CANCELLED: stop");
   EXPECT_EQ(queue->waiting(), 0u);
   EXPECT_THAT(take_all(*queue), ElementsAre(1, 2)) << "what was put before stays";
 }
@@ -236,7 +238,7 @@ TEST_F(QueueTest, AnElementThatTheStoreRefusesIsItsOwnCallsError) {
   auto refused = in_background([&] { queue.enqueue(number(13), limits); });
   wait_until_waiting(queue, 1);
   EXPECT_EQ(value_of(queue.dequeue()), 1) << "which is the call that lets the other one in";
-  EXPECT_EQ(error_of(refused), "RESOURCE_EXHAUSTED: no room for a 13");
+  EXPECT_EQ(coded_error_of([&] { refused.get(); }), "RESOURCE_EXHAUSTED: no room for a 13");
   put(queue, {2});
   EXPECT_EQ(value_of(queue.dequeue()), 2);
 }
@@ -245,7 +247,9 @@ TEST_F(QueueTest, NoRowsAtAllMustFitToo) {
   Queue queue({.kind = "FIFOQueue", .name = "q", .signature = {{kInt64, kFloat}, {Shape{}, Shape{2}}}},
               make_fifo_store());
   const Tensor numbers(kInt64, {0});
-  const auto error_of_rows = [&](std::vector<Tensor> rows) { return error_of_call([&] { queue.enqueue_many(rows); }); };
+  const auto error_of_rows = [&](std::vector<Tensor> rows) {
+    return coded_error_of([&] { queue.enqueue_many(rows); });
+  };
   EXPECT_EQ(error_of_rows({numbers, Tensor(kFloat, {0, 2})}), "");
   EXPECT_THAT(error_of_rows({}), HasSubstr("Wrong number of components in tuple. Expected 2, got 0"));
   EXPECT_THAT(error_of_rows({numbers}), HasSubstr("Wrong number of components in tuple. Expected 2, got 1"));
@@ -257,21 +261,21 @@ TEST_F(QueueTest, NoRowsAtAllMustFitToo) {
 
 TEST_F(QueueTest, RefusesElementsThatDoNotFit) {
   const auto queue = fifo(3);
-  EXPECT_THAT(error_of_call([&] { queue->enqueue({}); }),
+  EXPECT_THAT(coded_error_of([&] { queue->enqueue({}); }),
               HasSubstr("Wrong number of components in tuple. Expected 1, got 0"));
-  EXPECT_THAT(error_of_call([&] { queue->enqueue({Tensor::scalar(1.f)}); }),
+  EXPECT_THAT(coded_error_of([&] { queue->enqueue({Tensor::scalar(1.f)}); }),
               HasSubstr("Type mismatch in tuple component 0. Expected int64, got float"));
-  EXPECT_THAT(error_of_call([&] { queue->enqueue({Tensor::of<int64_t>({1})}); }),
+  EXPECT_THAT(coded_error_of([&] { queue->enqueue({Tensor::of<int64_t>({1})}); }),
               HasSubstr("Shape mismatch in tuple component 0. Expected [], got [1]"));
-  EXPECT_THAT(error_of_call([&] { queue->enqueue_many(number(1)); }), HasSubstr("component 0 is a scalar"));
-  EXPECT_THAT(error_of_call([&] { queue->dequeue_many(-1); }), HasSubstr("requested -1 < 0 elements"));
+  EXPECT_THAT(coded_error_of([&] { queue->enqueue_many(number(1)); }), HasSubstr("component 0 is a scalar"));
+  EXPECT_THAT(coded_error_of([&] { queue->dequeue_many(-1); }), HasSubstr("requested -1 < 0 elements"));
   EXPECT_EQ(queue->size(), 0u);
 }
 
 TEST_F(QueueTest, RowsOfOneEnqueueManyAreEqualInNumber) {
   Queue queue({.kind = "FIFOQueue", .name = "q", .signature = {{kInt64, kString}, {}}}, make_fifo_store());
   const std::vector<Tensor> rows{Tensor::of<int64_t>({1, 2}), Tensor::of<std::string>({"a"})};
-  EXPECT_THAT(error_of_call([&] { queue.enqueue_many(rows); }),
+  EXPECT_THAT(coded_error_of([&] { queue.enqueue_many(rows); }),
               HasSubstr("All input tensors must have the same size in the 0th dimension. Component 1 has 1, and should "
                         "have 2"));
 }

@@ -17,9 +17,10 @@ class Reader::Turn {
  public:
   Turn(Reader& reader, const WaitLimits& limits) : reader_(reader) {
     std::optional<Cancellation::Watch> watch;
-    if (limits.cancellation != nullptr)
-      watch.emplace(*limits.cancellation, [this] { reader_.turn_ended_.notify_all(); });
-    take(limits);
+    if (limits.cancellation != nullptr) watch.emplace(*limits.cancellation, [this] { end_wait(); });
+    if (take(limits.deadline)) return;
+    if (limits.cancellation != nullptr) limits.cancellation->check();
+    throw DeadlineExceededError(reader_.name_ + ": the run timed out while another one was reading");
   }
   ~Turn() {
     MutexLock lock(reader_.mutex_);
@@ -30,22 +31,30 @@ class Reader::Turn {
   Turn& operator=(const Turn&) = delete;
 
  private:
-  void take(const WaitLimits& limits) {
-    constexpr Seconds kLookAround{0.1};
-    while (true) {
-      if (limits.cancellation != nullptr) limits.cancellation->check();
-      if (limits.deadline.count() > 0 && Clock::real().now() > limits.deadline) {
-        throw DeadlineExceededError(reader_.name_ + ": the run timed out while another one was reading");
+  void end_wait() {
+    MutexLock lock(reader_.mutex_);
+    cancelled_ = true;
+    reader_.turn_ended_.notify_all();
+  }
+
+  // false: the work was cancelled, or its time is over.
+  bool take(Seconds deadline) {
+    constexpr Seconds kLookAround{1};
+    MutexLock lock(reader_.mutex_);
+    while (!cancelled_) {
+      const Seconds left = deadline.count() > 0 ? deadline - Clock::real().now() : kLookAround;
+      if (left < Seconds{0}) return false;
+      if (!reader_.taken_) {
+        reader_.taken_ = true;
+        return true;
       }
-      MutexLock lock(reader_.mutex_);
-      if (reader_.taken_) reader_.turn_ended_.wait_for(reader_.mutex_, kLookAround);
-      if (reader_.taken_) continue;
-      reader_.taken_ = true;
-      return;
+      reader_.turn_ended_.wait_for(reader_.mutex_, std::min(left, kLookAround));
     }
+    return false;
   }
 
   Reader& reader_;
+  bool cancelled_ = false;  // guarded by the reader's mutex
 };
 
 Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits,

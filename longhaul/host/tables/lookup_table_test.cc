@@ -6,20 +6,12 @@
 #include <cstring>
 #include <thread>
 
+#include "longhaul/testing/error_fixture.h"
+
 namespace longhaul {
 namespace {
 
 using ::testing::HasSubstr;
-
-template <typename F>
-std::string error_of(F&& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 const Tensor kWords = Tensor::of<std::string>({"sun", "moon"});
 const Tensor kNumbers = Tensor::of<int64_t>({7, 8});
@@ -43,8 +35,8 @@ INSTANTIATE_TEST_SUITE_P(AllValues, TableOfAnyValues,
                                            Tensor::of<bool>({true, false}), Tensor::of<std::string>({"a", "b"})));
 
 TEST(TableContents, OtherDtypesAreRefused) {
-  EXPECT_THAT(error_of([] { TableContents::make(kFloat, kInt64); }), HasSubstr("keys of float"));
-  EXPECT_THAT(error_of([] { TableContents::make(kString, kHalf); }), HasSubstr("values of half"));
+  EXPECT_THAT(error_of<Error>([] { TableContents::make(kFloat, kInt64); }), HasSubstr("keys of float"));
+  EXPECT_THAT(error_of<Error>([] { TableContents::make(kString, kHalf); }), HasSubstr("values of half"));
 }
 
 TEST(ConstantTable, WhatIsNotThereHasTheDefaultAndTheKeysKeepTheirShape) {
@@ -59,7 +51,7 @@ TEST(ConstantTable, WhatIsNotThereHasTheDefaultAndTheKeysKeepTheirShape) {
 TEST(ConstantTable, AnEmptyOneHasNothingToFind) {
   ConstantTable table(kString, kInt64);
   EXPECT_EQ(table.size(), 0);
-  EXPECT_EQ(error_of([&] { table.find(kWords, Tensor::scalar<int64_t>(-1)); }), "Table not initialized.");
+  EXPECT_EQ(error_of<Error>([&] { table.find(kWords, Tensor::scalar<int64_t>(-1)); }), "Table not initialized.");
   EXPECT_THROW(table.sorted(), FailedPreconditionError);
 }
 
@@ -67,7 +59,7 @@ TEST(ConstantTable, ItIsInitialisedOnce) {
   ConstantTable table(kString, kInt64);
   table.initialize(kWords, kNumbers);
   EXPECT_NO_THROW(table.initialize(Tensor::of<std::string>({"moon", "sun"}), Tensor::of<int64_t>({8, 7})));
-  EXPECT_THAT(error_of([&] { table.initialize(kWords, Tensor::of<int64_t>({7, 9})); }),
+  EXPECT_THAT(error_of<Error>([&] { table.initialize(kWords, Tensor::of<int64_t>({7, 9})); }),
               HasSubstr("already initialized with different data"));
   EXPECT_EQ(table.find(kWords, Tensor::scalar<int64_t>(-1)).flat<int64_t>()[1], 8);
 }
@@ -75,9 +67,10 @@ TEST(ConstantTable, ItIsInitialisedOnce) {
 TEST(ConstantTable, AKeyHasOneValue) {
   ConstantTable table(kString, kInt64);
   const Tensor twice = Tensor::of<std::string>({"sun", "sun"});
-  EXPECT_EQ(error_of([&] { table.initialize(twice, kNumbers); }),
+  EXPECT_EQ(error_of<Error>([&] { table.initialize(twice, kNumbers); }),
             "HashTable has different value for same key: key sun has 7, and 8 is to be added");
-  EXPECT_THAT(error_of([&] { table.initialize(twice, kNumbers, "words.txt"); }), HasSubstr("words.txt:2: HashTable"));
+  EXPECT_THAT(error_of<Error>([&] { table.initialize(twice, kNumbers, "words.txt"); }),
+              HasSubstr("words.txt:2: HashTable"));
   EXPECT_EQ(table.size(), 0);
   EXPECT_NO_THROW(table.initialize(twice, Tensor::of<int64_t>({7, 7})));
   EXPECT_EQ(table.size(), 1);
@@ -85,9 +78,10 @@ TEST(ConstantTable, AKeyHasOneValue) {
 
 TEST(ConstantTable, DtypesAndSizesMustFit) {
   ConstantTable table(kString, kInt64);
-  EXPECT_THAT(error_of([&] { table.initialize(kNumbers, kNumbers); }), HasSubstr("keys are string, not int64"));
-  EXPECT_THAT(error_of([&] { table.initialize(kWords, kWords); }), HasSubstr("values are int64, not string"));
-  EXPECT_THAT(error_of([&] { table.initialize(kWords, Tensor::of<int64_t>({7})); }), HasSubstr("2 keys and 1 values"));
+  EXPECT_THAT(error_of<Error>([&] { table.initialize(kNumbers, kNumbers); }), HasSubstr("keys are string, not int64"));
+  EXPECT_THAT(error_of<Error>([&] { table.initialize(kWords, kWords); }), HasSubstr("values are int64, not string"));
+  EXPECT_THAT(error_of<Error>([&] { table.initialize(kWords, Tensor::of<int64_t>({7})); }),
+              HasSubstr("2 keys and 1 values"));
   table.initialize(kWords, kNumbers);
   EXPECT_THROW(table.find(kNumbers, Tensor::scalar<int64_t>(-1)), InvalidArgumentError);
 }

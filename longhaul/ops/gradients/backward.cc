@@ -1,6 +1,7 @@
 #include "longhaul/ops/gradients/backward.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "longhaul/ops/state_ops.h"
 
@@ -22,11 +23,11 @@ struct ToArg {
 
 // The dimensions of `from` over which a sum leads back to `to`, before which `from` was broadcast; false: the static
 // shapes do not say.
-struct Reduction {
+struct BroadcastSum {
   std::vector<int64_t> leading;  // `to` lacks them
   std::vector<int64_t> ones;     // `to` has 1 there
 };
-bool find_reduction(const Shape& from, const Shape& to, Reduction* reduction) {
+bool find_reduction(const Shape& from, const Shape& to, BroadcastSum* reduction) {
   if (!from.has_rank() || !to.has_rank() || from.rank() < to.rank()) return false;
   const int extra = from.rank() - to.rank();
   for (int i = 0; i < extra; ++i) reduction->leading.push_back(i);
@@ -66,7 +67,7 @@ Output Backward::input(const std::string& argument) const {
 Arg Backward::argument(const std::string& name, Arg otherwise) const {
   if (const Output edge = input(name); edge.valid()) return edge;
   const auto it = op_.attrs().find(name);
-  return it == op_.attrs().end() ? otherwise : std::visit(ToArg{}, it->second);
+  return it == op_.attrs().end() ? std::move(otherwise) : std::visit(ToArg{}, it->second);
 }
 
 double Backward::number(const std::string& name, double otherwise) const {
@@ -139,7 +140,7 @@ bool Backward::may_be_broadcast(const Output& input) const {
 
 Output Backward::summed_like(const Output& gradient, const Output& input) const {
   Output sum = gradient;
-  Reduction reduction;
+  BroadcastSum reduction;
   if (may_be_broadcast(input) || !find_reduction(gradient.shape(), input.shape(), &reduction) ||
       (!reduction.leading.empty() && !reduction.ones.empty())) {
     sum = aten("aten::sum_to_size", {{"self", gradient}, {"size", sizes(input)}});

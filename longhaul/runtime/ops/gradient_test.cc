@@ -10,6 +10,7 @@
 #include "longhaul/ops/gradients/derivative.h"
 #include "longhaul/ops/ops.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/runtime/ops/doubles_fixture.h"
 #include "longhaul/runtime/ops/gradient_cases_test.h"
 #include "longhaul/session/session.h"
 
@@ -19,15 +20,6 @@ namespace {
 using ::testing::DoubleNear;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
-
-std::vector<double> doubles(const Tensor& tensor) {
-  if (tensor.dtype() == kFloat) {
-    const auto values = tensor.flat<float>();
-    return {values.begin(), values.end()};
-  }
-  const auto values = tensor.flat<double>();
-  return {values.begin(), values.end()};
-}
 
 int count_of_type(const Graph& graph, const std::string& type) {
   const auto all = graph.operations();
@@ -165,12 +157,12 @@ TEST_P(DerivativeTest, IsAutogradsWhenTheBatchIsUnknown) {
   expect_autograds_gradients();
 }
 
-std::string test_name(const ::testing::TestParamInfo<GradientCase>& info) {
+std::string gradient_name(const ::testing::TestParamInfo<GradientCase>& info) {
   std::string name = info.param.type.substr(6) + "_" + std::to_string(info.index);
   std::replace(name.begin(), name.end(), '.', '_');
   return name;
 }
-INSTANTIATE_TEST_SUITE_P(Registered, DerivativeTest, ::testing::ValuesIn(gradient_cases()), test_name);
+INSTANTIATE_TEST_SUITE_P(Registered, DerivativeTest, ::testing::ValuesIn(gradient_cases()), gradient_name);
 
 TEST(Derivatives, AreAllInTheTableOfTests) {
   std::set<std::string> tested, registered;

@@ -16,8 +16,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // Layers on an input of ones, and a session with their variables.
-struct Model {
-  explicit Model(std::string_view scope = "") : scope(scope.empty() ? root : root.variable_scope(scope)) {}
+struct Layers {
+  explicit Layers(std::string_view scope = "") : scope(scope.empty() ? root : root.variable_scope(scope)) {}
 
   Output add_dense(std::string_view name, LayerNames names, int64_t units = 3) {
     return ops::dense(scope, ops::ones(root, {1, 2}), units, name, names);
@@ -42,7 +42,7 @@ struct Model {
 };
 
 std::vector<std::string> names_of_layers(LayerNames names) {
-  Model model("net");
+  Layers model("net");
   model.add_dense("", names);
   model.add_dense("", names);
   model.add_dense("head", names);
@@ -78,7 +78,7 @@ TEST(LayerNames, AreThoseOfSlim) {
 }
 
 TEST(LayerNames, InAScopeThatIsEnteredAgainAreTaken) {
-  Model model("net");
+  Layers model("net");
   model.add_dense("", LayerNames::kTfLayers);
   const Scope again = model.root.variable_scope("net");
   EXPECT_THROW(ops::dense(again, ops::ones(model.root, {1, 2}), 3, "", LayerNames::kTfLayers), AlreadyExistsError);
@@ -88,11 +88,11 @@ TEST(LayerNames, InAScopeThatIsEnteredAgainAreTaken) {
 
 class LayerExchange : public ::testing::Test {
  protected:
-  std::string save(Model& model, Session& session, std::optional<std::vector<SaveEntry>> entries = {}) {
+  std::string save(Layers& model, Session& session, std::optional<std::vector<SaveEntry>> entries = {}) {
     return Saver({.graph = &model.graph, .var_list = std::move(entries)}).save(session, directory_.file("model"));
   }
   // The layer `hidden` by the names of a layer `dense` of tf.layers.
-  static std::vector<SaveEntry> renamed(const Model& model) {
+  static std::vector<SaveEntry> renamed(const Layers& model) {
     std::vector<SaveEntry> entries;
     for (const VariableInfo& info : ops::global_variables(model.graph))
       entries.emplace_back(info.name() == "hidden/weights" ? "dense/kernel" : "dense/bias", info);
@@ -103,7 +103,7 @@ class LayerExchange : public ::testing::Test {
 };
 
 TEST_F(LayerExchange, AListOfNamesGivesAndTakesThem) {
-  Model ours, theirs;
+  Layers ours, theirs;
   const Output our_result = ours.add_dense("hidden", LayerNames::kLonghaul);
   const Output their_result = theirs.add_dense("", LayerNames::kTfLayers);
   auto our_session = ours.initialized_session(), their_session = theirs.initialized_session();
@@ -120,7 +120,7 @@ TEST_F(LayerExchange, AListOfNamesGivesAndTakesThem) {
 }
 
 TEST_F(LayerExchange, AKernelOfTensorFlowsLayoutIsRefusedWithBothShapes) {
-  Model ours, theirs;
+  Layers ours, theirs;
   ops::variable(theirs.root.within("conv2d"), "kernel", ops::zeros(theirs.root, {3, 3, 2, 4}));
   ops::variable(theirs.root.within("conv2d"), "bias", ops::zeros(theirs.root, {4}));
   ours.add_convolution(LayerNames::kTfLayers);

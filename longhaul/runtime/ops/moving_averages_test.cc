@@ -9,6 +9,7 @@
 #include "longhaul/ops/ops.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/session/session.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "longhaul/train/saving/saver.h"
 
@@ -170,16 +171,9 @@ TEST_F(MovingAverageTest, IsMadeOnce) {
   ExponentialMovingAverage averages(0.5);
   averages.apply(root_, {w_});
   averages.apply_to_tensors(root_, {loss});
-  const auto error_of = [](const auto& again) -> std::string {
-    try {
-      again();
-    } catch (const InvalidArgumentError& e) {
-      return e.what();
-    }
-    return "no error";
-  };
-  EXPECT_EQ(error_of([&] { averages.apply(root_); }), "Moving average already computed for: w:0");
-  EXPECT_EQ(error_of([&] { averages.apply_to_tensors(root_, {loss}); }), "Moving average already computed for: loss:0");
+  EXPECT_EQ(refusal_of([&] { averages.apply(root_); }), "Moving average already computed for: w:0");
+  EXPECT_EQ(refusal_of([&] { averages.apply_to_tensors(root_, {loss}); }),
+            "Moving average already computed for: loss:0");
 }
 
 TEST_F(MovingAverageTest, OfATensorNeedsItsShape) {
@@ -208,8 +202,8 @@ TEST_F(MovingAverageTest, IsWrittenInTheSameStepAsItsVariable) {
 }
 
 // A model with or without averages, and a saver for all that it has.
-struct Model {
-  explicit Model(int parts) {
+struct AveragedModel {
+  explicit AveragedModel(int parts) {
     const Tensor start = Tensor::of<float>({6, 2}, std::vector<float>(12, 1.f));
     table = ops::partitioned_variable(root, "table", start, {.parts = parts});
     bias = ops::variable(root, "bias", Tensor::scalar(1.f));
@@ -228,7 +222,7 @@ struct Model {
 
 TEST(MovingAverages, AreRestoredIntoThePlainVariables) {
   const testing::TemporaryDirectory directory;
-  Model trained(2), plain(3);
+  AveragedModel trained(2), plain(3);
   const Output loss =
       ops::sum(trained.root, trained.table[0]) + ops::sum(trained.root, trained.table[1]) + trained.bias;
   const Operation train = GradientDescentOptimizer(1).minimize(loss, trained.step);
@@ -248,7 +242,7 @@ TEST(MovingAverages, AreRestoredIntoThePlainVariables) {
 }
 
 TEST(MovingAverages, OfTheSameGraphAreLeftOutOfWhatIsRestored) {
-  Model model(1);
+  AveragedModel model(1);
   ExponentialMovingAverage averages(0.75);
   averages.apply(model.root);
   std::vector<std::string> names;

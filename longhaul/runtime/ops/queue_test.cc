@@ -12,6 +12,7 @@
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -65,15 +66,6 @@ class QueueRunTest : public ::testing::Test {
   std::unique_ptr<DirectSession> session_;
 };
 
-std::string error_of(std::future<Tensor>& run) {
-  try {
-    run.get();
-  } catch (const Error& error) {
-    return std::string(code_name(error.code())) + ": " + error.what();
-  }
-  return "";
-}
-
 TEST_F(QueueRunTest, AnElementWaitsForWhoeverTakesIt) {
   auto early = in_background(element_);
   wait_until_waiting(1);
@@ -85,7 +77,7 @@ TEST_F(QueueRunTest, AClosedSessionEndsADequeueThatWaits) {  // SS-5
   auto run = in_background(element_);
   wait_until_waiting(1);
   session().close();
-  const std::string error = error_of(run);
+  const std::string error = coded_error_of([&] { run.get(); });
   EXPECT_THAT(error, HasSubstr("CANCELLED: fifo_queue_Dequeue"));
   EXPECT_THAT(error, HasSubstr("Session::Close"));
 }
@@ -96,7 +88,7 @@ TEST_F(QueueRunTest, AClosedSessionEndsAnEnqueueThatWaits) {  // SS-5
   auto run = in_background(enqueue_, {{x_, floats({5, 6})}});
   wait_until_waiting(1);
   session().close();
-  EXPECT_THAT(error_of(run), HasSubstr("Session::Close"));
+  EXPECT_THAT(coded_error_of([&] { run.get(); }), HasSubstr("Session::Close"));
 }
 
 TEST_F(QueueRunTest, ATimeoutEndsADequeueThatWaits) {  // SS-6

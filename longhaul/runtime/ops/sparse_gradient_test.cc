@@ -8,6 +8,7 @@
 
 #include "longhaul/ops/ops.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/runtime/ops/doubles_fixture.h"
 #include "longhaul/session/session.h"
 
 namespace longhaul {
@@ -18,16 +19,11 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pointwise;
 
-using Values = std::vector<double>;
+using Doubles = std::vector<double>;
 using MakeOptimizer = std::function<std::unique_ptr<Optimizer>()>;
 
-Values doubles(const Tensor& tensor) {
-  const auto values = tensor.flat<double>();
-  return {values.begin(), values.end()};
-}
-
-const Tensor kStart = Tensor::of<double>({4, 2}, {1, -2, 3, 0.5, 0, -1, 2, -0.5});
-constexpr int kSteps = 4;
+const Tensor kTable = Tensor::of<double>({4, 2}, {1, -2, 3, 0.5, 0, -1, 2, -0.5});
+constexpr int kNumSteps = 4;
 
 // Row 2 never comes, row 0 in the second step alone, and in each step one row comes several times.
 Tensor rows_of_step(int step) {
@@ -35,7 +31,7 @@ Tensor rows_of_step(int step) {
   return Tensor::of(rows[static_cast<size_t>(step - 1)]);
 }
 Tensor factors_of_step(int step) {
-  Values values;
+  Doubles values;
   for (int i = 0; i < 6; ++i) values.push_back(std::sin(1.0 + 3 * step + i));
   return Tensor::of(Shape{3, 2}, values);
 }
@@ -44,7 +40,7 @@ class SparseGradientTest : public ::testing::Test {
  protected:
   // A table "w", and what each step feeds: three rows of it, and a factor for each of their elements.
   void make_table(DType dtype = kDouble) {
-    table_ = ops::variable(root_, "w", ops::cast(root_, ops::constant(root_, kStart), dtype));
+    table_ = ops::variable(root_, "w", ops::cast(root_, ops::constant(root_, kTable), dtype));
     rows_ = ops::placeholder(root_, kInt64, {3}, "rows");
     fed_factors_ = ops::placeholder(root_, kDouble, {3, 2}, "factors");
     factors_ = ops::cast(root_, fed_factors_, dtype);
@@ -61,9 +57,9 @@ class SparseGradientTest : public ::testing::Test {
   }
   Feeds feeds_of_step(int step) const { return {{rows_, rows_of_step(step)}, {fed_factors_, factors_of_step(step)}}; }
   void train(Session& session, const Operation& train_op) {
-    for (int step = 1; step <= kSteps; ++step) session.run(train_op, feeds_of_step(step));
+    for (int step = 1; step <= kNumSteps; ++step) session.run(train_op, feeds_of_step(step));
   }
-  Values table_after(const Operation& train_op) {
+  Doubles table_after(const Operation& train_op) {
     auto session = initialized_session();
     train(*session, train_op);
     return doubles(session->run(table_));
@@ -89,20 +85,20 @@ class SparseGradientTest : public ::testing::Test {
 
 // What TensorFlow 1.15.5 has after four steps with tf.nn.embedding_lookup(): the table of doubles, and of each slot the
 // first element of row 1.
-struct Genuine {
+struct GenuineRows {
   const char* name;
   MakeOptimizer make;
   std::string update;  // the operation
-  Values table;
+  Doubles table;
   std::map<std::string, double> slots = {};  // by the variable's name
 };
 
-const Values kMomentum = {0.8930894900108547, -2.044533714237005, 3.0280205079939004, 0.5731809511522348, 0.0, -1.0,
-                          2.2210611138205976, -0.5411242746995808};
-const Values kRmsProp = {0.8946373370155518, -2.048571042363747,  3.036071458489595, 0.5354156070513671, 0.0, -1.0,
-                         2.1639479697330066, -0.48643654419822646};
+const Doubles kMomentum = {0.8930894900108547, -2.044533714237005, 3.0280205079939004, 0.5731809511522348, 0.0, -1.0,
+                           2.2210611138205976, -0.5411242746995808};
+const Doubles kRmsProp = {0.8946373370155518, -2.048571042363747,  3.036071458489595, 0.5354156070513671, 0.0, -1.0,
+                          2.1639479697330066, -0.48643654419822646};
 
-std::vector<Genuine> genuine_gradient_descent() {
+std::vector<GenuineRows> genuine_gradient_descent() {
   return {
       {"GradientDescent",
        [] { return std::make_unique<GradientDescentOptimizer>(0.1); },
@@ -129,7 +125,7 @@ std::vector<Genuine> genuine_gradient_descent() {
   };
 }
 
-std::vector<Genuine> genuine_adaptive() {
+std::vector<GenuineRows> genuine_adaptive() {
   const FtrlOptions regularized{.learning_rate_power = -0.7,
                                 .l1_regularization_strength = 0.2,
                                 .l2_regularization_strength = 0.3,
@@ -175,7 +171,8 @@ std::vector<Genuine> genuine_adaptive() {
   };
 }
 
-class GenuineRowsTest : public SparseGradientTest, public ::testing::WithParamInterface<std::tuple<Genuine, DType>> {};
+class GenuineRowsTest : public SparseGradientTest,
+                        public ::testing::WithParamInterface<std::tuple<GenuineRows, DType>> {};
 
 TEST_P(GenuineRowsTest, AreAsInTensorFlow) {
   const auto& [known, dtype] = GetParam();
@@ -191,7 +188,7 @@ TEST_P(GenuineRowsTest, AreAsInTensorFlow) {
   const Tensor held = session->run(table_);  // so the first update goes to another buffer
   const std::string before = held.to_string();
   train(*session, train_op);
-  const Values table = doubles(session->run(value));
+  const Doubles table = doubles(session->run(value));
   EXPECT_THAT(table, Pointwise(DoubleNear(tolerance), known.table));
   EXPECT_EQ(table[4], 0);
   EXPECT_EQ(table[5], -1);
@@ -202,17 +199,17 @@ TEST_P(GenuineRowsTest, AreAsInTensorFlow) {
   }
 }
 
-std::string test_name(const ::testing::TestParamInfo<GenuineRowsTest::ParamType>& info) {
+std::string rows_name(const ::testing::TestParamInfo<GenuineRowsTest::ParamType>& info) {
   return std::string(std::get<0>(info.param).name) + "_" + dtype_name(std::get<1>(info.param));
 }
 INSTANTIATE_TEST_SUITE_P(Descent, GenuineRowsTest,
                          ::testing::Combine(::testing::ValuesIn(genuine_gradient_descent()),
                                             ::testing::Values(kFloat, kDouble)),
-                         test_name);
+                         rows_name);
 INSTANTIATE_TEST_SUITE_P(Adaptive, GenuineRowsTest,
                          ::testing::Combine(::testing::ValuesIn(genuine_adaptive()),
                                             ::testing::Values(kFloat, kDouble)),
-                         test_name);
+                         rows_name);
 
 TEST_F(SparseGradientTest, MayBeOfHalves) {
   make_table(kHalf);
@@ -225,7 +222,7 @@ TEST_F(SparseGradientTest, MayBeOfHalves) {
 
 TEST_F(SparseGradientTest, IsAskedForElseAMomentumMovesAllRows) {
   make_table();
-  const Values dense = table_after(MomentumOptimizer(0.1, 0.9).minimize(loss(/*sparse=*/false)));
+  const Doubles dense = table_after(MomentumOptimizer(0.1, 0.9).minimize(loss(/*sparse=*/false)));
   EXPECT_FALSE(has("Momentum/update_w/SparseApplyMomentum"));
   EXPECT_GT(std::abs(dense[0] - kMomentum[0]), 0.1) << "row 0, which came in one step";
 }
@@ -286,7 +283,7 @@ TEST_F(SparseGradientTest, IsATensorForAllOtherOperations) {
   const Output gradient = ops::gradients(root_, {loss()}, {table_})[0];
   EXPECT_EQ(gradient.shape(), (Shape{4, 2}));
   const Tensor tensor = initialized_session()->run(ops::mul(root_, gradient, 2.0), feeds_of_step(1));
-  const Values f = doubles(factors_of_step(1));
+  const Doubles f = doubles(factors_of_step(1));
   EXPECT_THAT(doubles(tensor), Pointwise(DoubleNear(1e-12), {0.0, 0.0, 2 * (f[0] + f[4]), 2 * (f[1] + f[5]), 0.0, 0.0,
                                                              2 * f[2], 2 * f[3]}));
 }
@@ -296,8 +293,8 @@ TEST_F(SparseGradientTest, CanBeDifferentiatedAgain) {
   const Output gradient = ops::gradients(root_, {loss()}, {table_})[0];
   const Output of_factors = ops::gradients(root_, {ops::sum(root_, gradient * gradient)}, {fed_factors_})[0];
   ASSERT_TRUE(of_factors.valid());
-  const Values found = doubles(initialized_session()->run(of_factors, feeds_of_step(1)));
-  const Values f = doubles(factors_of_step(1));
+  const Doubles found = doubles(initialized_session()->run(of_factors, feeds_of_step(1)));
+  const Doubles f = doubles(factors_of_step(1));
   const double first = 2 * (f[0] + f[4]), second = 2 * (f[1] + f[5]);
   EXPECT_THAT(found, Pointwise(DoubleNear(1e-12), {first, second, 2 * f[2], 2 * f[3], first, second}));
 }
@@ -326,7 +323,7 @@ TEST_F(SparseGradientTest, OfARowThatIsNotThereChangesNothing) {
     EXPECT_THAT(message_of<InvalidArgumentError>([&] { session->run(train_op, feeds); }),
                 HasSubstr("w has 4 rows, and its gradient is for row " + std::to_string(bad)));
   }
-  EXPECT_TRUE(identical(session->run(table_), kStart));
+  EXPECT_TRUE(identical(session->run(table_), kTable));
   EXPECT_EQ(session->run(other).item<double>(), 1);
   EXPECT_THAT(doubles(session->run(*optimizer.get_slot(table_, "momentum"))), ::testing::Each(0));
   session->run(train_op, {{rows, Tensor::of<int32_t>({1, 0})}});
@@ -349,7 +346,7 @@ TEST_F(SparseGradientTest, OfARowThatIsNotThereChangesNothingWithAdamEither) {
     EXPECT_THAT(message_of<InvalidArgumentError>([&] { session->run(train_op, feeds); }),
                 HasSubstr("a row is for segment " + std::to_string(bad) + ", and there are 4"));
   }
-  EXPECT_TRUE(identical(session->run(table_), kStart));
+  EXPECT_TRUE(identical(session->run(table_), kTable));
   EXPECT_EQ(session->run(other).item<double>(), 1);
   EXPECT_EQ(session->run(step).item<int64_t>(), 0);
   EXPECT_FLOAT_EQ(session->run("beta1_power:0").item<float>(), 0.9f);
@@ -368,7 +365,7 @@ TEST_F(SparseGradientTest, OfARateThatFtrlCannotDivideByChangesNothing) {
     EXPECT_THAT(message_of<InvalidArgumentError>([&] { session->run(train_op, feeds); }),
                 HasSubstr("the learning rate must be above 0 and finite, not "));
   }
-  EXPECT_TRUE(identical(session->run(table_), kStart));
+  EXPECT_TRUE(identical(session->run(table_), kTable));
 }
 
 TEST_F(SparseGradientTest, OfNoRowsChangesNothing) {
@@ -379,7 +376,7 @@ TEST_F(SparseGradientTest, OfNoRowsChangesNothing) {
   auto session = initialized_session();
   const Tensor held = session->run(table_);
   session->run(train_op);
-  EXPECT_TRUE(identical(session->run(table_), kStart));
+  EXPECT_TRUE(identical(session->run(table_), kTable));
 }
 
 TEST_F(SparseGradientTest, OfZerosLeavesZerosWithFtrl) {

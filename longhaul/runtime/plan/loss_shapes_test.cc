@@ -7,6 +7,7 @@
 #include "longhaul/ops/ops.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -15,16 +16,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-template <typename Function>
-std::string message_thrown_by(Function function) {
-  try {
-    function();
-  } catch (const InvalidArgumentError& e) {
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 class LossShapes : public ::testing::Test {
  protected:
@@ -41,7 +32,7 @@ class LossShapes : public ::testing::Test {
     const Operation train = GradientDescentOptimizer(0.1).minimize(loss, ops::global_step(root));
     const auto session = new_session("", graph);
     session->run(ops::global_variables_initializer(root));
-    return message_thrown_by([&] { session->run(train, {{x, zeros(x_shape)}, {y, std::move(target)}}); });
+    return refusal_of([&] { session->run(train, {{x, zeros(x_shape)}, {y, std::move(target)}}); });
   }
 
   Graph graph;
@@ -73,15 +64,15 @@ TEST_F(LossShapes, ABatchOfAnotherSizeIsRefusedByTheCrossEntropy) {
   const Operation train = GradientDescentOptimizer(0.1).minimize(loss, ops::global_step(root));
   const auto session = new_session("", graph);
   session->run(ops::global_variables_initializer(root));
-  EXPECT_THAT(message_thrown_by(
-                  [&] { session->run(train, {{x, zeros({64, 4})}, {labels, Tensor::of(std::vector<int64_t>(32))}}); }),
-              AllOf(StartsWith("cross_entropy_loss/nll_loss (aten::nll_loss_forward)"), HasSubstr("64"),
-                    HasSubstr("32"), Not(HasSubstr("gradients/"))));
+  EXPECT_THAT(
+      refusal_of([&] { session->run(train, {{x, zeros({64, 4})}, {labels, Tensor::of(std::vector<int64_t>(32))}}); }),
+      AllOf(StartsWith("cross_entropy_loss/nll_loss (aten::nll_loss_forward)"), HasSubstr("64"), HasSubstr("32"),
+            Not(HasSubstr("gradients/"))));
 }
 
 TEST_F(LossShapes, ATargetThatWouldBeBroadcastIsRefusedWhenTheGraphIsBuilt) {
   const Output flat = ops::placeholder(root, kFloat, {-1}, "flat");
-  EXPECT_THAT(message_thrown_by([&] { ops::mse_loss(root.sub("net"), prediction, flat); }),
+  EXPECT_THAT(refusal_of([&] { ops::mse_loss(root.sub("net"), prediction, flat); }),
               AllOf(StartsWith("net/mse_loss: the prediction model/"), HasSubstr("is [?,1]"),
                     HasSubstr("the target flat:0 is [?]"), HasSubstr("ops::reshape")));
   EXPECT_THROW(ops::smooth_l1_loss(root, prediction, flat), InvalidArgumentError);
@@ -92,7 +83,7 @@ TEST_F(LossShapes, TheLossItselfIsRefusedAsItsGradientIs) {
   const Output loss = ops::mse_loss(root, prediction, y);
   const auto session = new_session("", graph);
   session->run(ops::global_variables_initializer(root));
-  EXPECT_THAT(message_thrown_by([&] { session->run(loss, {{x, zeros({64, 4})}, {y, zeros({1, 1})}}); }),
+  EXPECT_THAT(refusal_of([&] { session->run(loss, {{x, zeros({64, 4})}, {y, zeros({1, 1})}}); }),
               HasSubstr("the target y:0 is [1,1]"));
 }
 
@@ -102,8 +93,8 @@ TEST_F(LossShapes, AnErrorInAGradientNamesWhatWasDifferentiated) {
   const Output gradient = ops::gradients(root, {scaled}, {prediction}, {grad})[0];
   const auto session = new_session("", graph);
   session->run(ops::global_variables_initializer(root));
-  const std::string message = message_thrown_by(
-      [&] { session->run(gradient, {{x, zeros({2, 4})}, {y, zeros({3, 1})}, {grad, zeros({2, 1})}}); });
+  const std::string message =
+      refusal_of([&] { session->run(gradient, {{x, zeros({2, 4})}, {y, zeros({3, 1})}, {grad, zeros({2, 1})}}); });
   EXPECT_THAT(message, AllOf(StartsWith(scaled.op().name() + " (aten::mul"), HasSubstr("y:0 float[?,1]"),
                              HasSubstr("its gradient cannot be computed: gradients/")));
 }

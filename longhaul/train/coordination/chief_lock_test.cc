@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/coordination/has_thread_fixture.h"
 #include "longhaul/train/input/queue_runner.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
 #include "longhaul/train/monitored/monitored_training_session.h"
@@ -36,15 +37,6 @@ class WatchedClock : public testing::FakeClock {
   }
   std::atomic<int> waits{0};
 };
-
-bool has_thread(const std::string& name) {
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::string line;
-    std::ifstream comm(task.path() / "comm");
-    if (std::getline(comm, line) && line == name) return true;
-  }
-  return false;
-}
 
 class ChiefLockTest : public SupervisorFixture {
  protected:

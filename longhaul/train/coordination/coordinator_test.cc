@@ -58,7 +58,7 @@ TEST(Coordinator, AStopFromAnotherThreadEndsTheWait) {  // CO-2
 }
 
 // The real one, which knows whether somebody waits.
-class WatchedClock : public Clock {
+class WaitedOnClock : public Clock {
  public:
   Seconds now() const override { return Clock::real().now(); }
   double wall_time() const override { return Clock::real().wall_time(); }
@@ -70,7 +70,7 @@ class WatchedClock : public Clock {
 };
 
 TEST(Coordinator, AStopEndsTheWaitsOfItsChildrenAndTheirs) {
-  WatchedClock clock;
+  WaitedOnClock clock;
   const Coordinator coord;
   const Coordinator grandchild = coord.child().child({.clock = &clock});
   const Seconds begin = clock.now();

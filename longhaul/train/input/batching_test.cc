@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using Batch = std::vector<int32_t>;
+using IntBatch = std::vector<int32_t>;
 
 class Batching : public PipelineTest {
  protected:
@@ -25,9 +25,9 @@ class Batching : public PipelineTest {
   }
 };
 
-std::vector<int32_t> flattened(const std::vector<Batch>& batches) {
+std::vector<int32_t> flattened(const std::vector<IntBatch>& batches) {
   std::vector<int32_t> all;
-  for (const Batch& batch : batches) all.insert(all.end(), batch.begin(), batch.end());
+  for (const IntBatch& batch : batches) all.insert(all.end(), batch.begin(), batch.end());
   return all;
 }
 
@@ -95,20 +95,20 @@ TEST_F(Batching, EnqueueManySplitsTheFirstDimension) {  // IN-8
   const Output three = limit_epochs(root_, ops::constant(root_, Tensor::of<int32_t>({1, 2, 3})), 2);
   const auto batch = longhaul::batch(root_, {three}, {.batch_size = 2, .enqueue_many = true});
   start();
-  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(Batch{1, 2}, Batch{3, 1}, Batch{2, 3}));
+  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(IntBatch{1, 2}, IntBatch{3, 1}, IntBatch{2, 3}));
 }
 
 TEST_F(Batching, ARemainderIsDropped) {  // IN-8
   const auto batch = longhaul::batch(root_, {numbers(5)}, {.batch_size = 2});
   start();
-  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(Batch{0, 1}, Batch{2, 3}));
+  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(IntBatch{0, 1}, IntBatch{2, 3}));
 }
 
 TEST_F(Batching, OrComesLastIfItIsAskedFor) {  // IN-8
   const auto batch = longhaul::batch(root_, {numbers(5)}, {.batch_size = 2, .allow_smaller_final_batch = true});
   EXPECT_EQ(Output(batch[0]).shape(), (Shape{-1}));
   start();
-  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(Batch{0, 1}, Batch{2, 3}, Batch{4}));
+  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(IntBatch{0, 1}, IntBatch{2, 3}, IntBatch{4}));
 }
 
 TEST_F(Batching, AnUnknownRankIsRefused) {  // IN-8
@@ -216,14 +216,14 @@ TEST_F(MaybeBatching, AScalarDropsWholeExamples) {  // IN-11
   const Output number = numbers(8);
   const auto batch = maybe_batch(root_, {number, label(number)}, is_even(number), {.batch_size = 2});
   start();
-  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(Batch{0, 2}, Batch{4, 6}));
+  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(IntBatch{0, 2}, IntBatch{4, 6}));
 }
 
 TEST_F(MaybeBatching, AVectorDropsExamplesOfMany) {  // IN-11
   const Output many = limit_epochs(root_, ops::constant(root_, Tensor::of<int32_t>({0, 1, 2, 3})), 2);
   const auto batch = maybe_batch(root_, {many}, is_even(many), {.batch_size = 2, .enqueue_many = true});
   start();
-  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(Batch{0, 2}, Batch{0, 2}));
+  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(IntBatch{0, 2}, IntBatch{0, 2}));
 }
 
 TEST_F(MaybeBatching, AScalarDropsAllOfMany) {  // IN-11
@@ -232,7 +232,7 @@ TEST_F(MaybeBatching, AScalarDropsAllOfMany) {  // IN-11
       root_, ops::constant(root_, Tensor::of<int32_t>({4, 2}, {0, 1, 10, 11, 20, 21, 30, 31})), number);
   const auto batch = maybe_batch(root_, {pair}, is_even(number), {.batch_size = 2, .enqueue_many = true});
   start();
-  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(Batch{0, 1}, Batch{20, 21}));
+  EXPECT_THAT(take_all_batches<int32_t>(batch[0]), ElementsAre(IntBatch{0, 1}, IntBatch{20, 21}));
 }
 
 TEST_F(MaybeBatching, TheOtherFormsDropTheSame) {  // IN-11

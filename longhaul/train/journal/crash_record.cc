@@ -17,7 +17,7 @@
 namespace longhaul {
 namespace {
 
-constexpr uint64_t kMostBytes = 64 * 1024;
+constexpr uint64_t kMostCrashBytes = 64 * 1024;
 
 std::string first_line(int64_t run) {
   return fmt::format("longhaul crash record 1 run {}\n", run);
@@ -95,7 +95,7 @@ CrashRecord::~CrashRecord() {
 std::optional<int> read_crash_record(FileSystem& files, const std::string& path, int64_t run) {
   std::string text;
   try {
-    text = read_file(files, path, kMostBytes);
+    text = read_file(files, path, kMostCrashBytes);
   } catch (const Error&) {
     return std::nullopt;
   }

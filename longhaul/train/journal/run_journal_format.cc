@@ -16,7 +16,7 @@ using Kind = RunEvent::Kind;
 using Phase = RunHistory::Phase;
 
 constexpr std::string_view kFirstLine = "longhaul run journal 1";
-constexpr std::string_view kSums = "sums", kDeaths = "deaths", kNone = "-";
+constexpr std::string_view kSums = "sums", kDeaths = "deaths", kNothing = "-";
 constexpr std::string_view kKillsOfBefore = "crashed";  // of versions that counted kills too, which say nothing
 constexpr size_t kChecksumDigits = 8;
 constexpr size_t kMostText = 1024;            // bytes
@@ -60,7 +60,7 @@ std::string one_line(std::string text) {
 }
 
 std::string step_text(const std::optional<int64_t>& step) {
-  return step ? std::to_string(*step) : std::string(kNone);
+  return step ? std::to_string(*step) : std::string(kNothing);
 }
 
 std::string checked(const std::string& line) {
@@ -96,11 +96,11 @@ class Words {
   int64_t count() { return number(kMostCount); }
   bool flag() { return number(int64_t{1}) == 1; }
   std::optional<int64_t> step() {
-    if (rest_.starts_with(kNone) && (rest_.size() == 1 || rest_[1] == ' ')) return word(), std::nullopt;
+    if (rest_.starts_with(kNothing) && (rest_.size() == 1 || rest_[1] == ' ')) return word(), std::nullopt;
     return count();
   }
   std::optional<Seconds> seconds_if_any() {
-    if (rest_.starts_with(kNone)) return word(), std::nullopt;
+    if (rest_.starts_with(kNothing)) return word(), std::nullopt;
     return seconds();
   }
   template <typename Names>
@@ -139,7 +139,7 @@ std::string format_sums(const RunHistory::Sums& sums) {
   const TimeBreakdown& breakdown = sums.breakdown;
   return fmt::format("{} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} {} 0 {} {}", kSums, name_of(kPhases, sums.phase),
                      sums.until, step_text(sums.step), step_text(sums.highest_step), sums.runs, sums.interruptions,
-                     sums.save_cost ? fmt::format("{}", sums.save_cost->count()) : std::string(kNone),
+                     sums.save_cost ? fmt::format("{}", sums.save_cost->count()) : std::string(kNothing),
                      breakdown.training.count(), breakdown.redone.count(), breakdown.saving.count(),
                      breakdown.restoring.count(), breakdown.initialising.count(), breakdown.stopped.count(),
                      sums.has_saved ? 1 : 0, sums.stop_requested ? 1 : 0, sums.short_runs.to_text(),

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kFewestRuns = 3;
 constexpr double kAboutAsShort = 2;  // times as long as the longest, at most
 
-std::string step_text(const std::optional<int64_t>& step) {
+std::string number_of(const std::optional<int64_t>& step) {
   return step ? std::to_string(*step) : "-";
 }
 
@@ -100,9 +100,9 @@ bool ShortRuns::are_a_pattern() const {
 
 std::string ShortRuns::to_text() const {
   if (*this == ShortRuns()) return "-";
-  return fmt::format("{},{},{},{},{},{},{},{},{},{},{}", count_, step_text(step_), shortest_.count(), longest_.count(),
+  return fmt::format("{},{},{},{},{},{},{},{},{},{},{}", count_, number_of(step_), shortest_.count(), longest_.count(),
                      middle_.count(), is_pattern_ ? 1 : 0, run_.recovered, run_.last, run_.first_step,
-                     step_text(run_.step), run_.has_saved ? 1 : 0);
+                     number_of(run_.step), run_.has_saved ? 1 : 0);
 }
 
 ShortRuns ShortRuns::from_text(std::string_view text) {

@@ -8,6 +8,7 @@
 #include "longhaul/checkpoint/files/corrupt_set.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/coordination/has_thread_fixture.h"
 #include "longhaul/train/recovery/recovery_search.h"
 #include "longhaul/train/sessions/session_manager_fixture.h"
 
@@ -63,16 +64,6 @@ class LameMirror : public testing::FaultyFileSystem {
   std::atomic<int> done_{0};
   const std::string mirror_;
 };
-
-// Whether this process has a thread of this name.
-bool has_thread(const std::string& name) {
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream file(task.path() / "comm");
-    std::string its;
-    if (std::getline(file, its) && its == name) return true;
-  }
-  return false;
-}
 
 // A chief that restarts with checkpoints of v = 1, 2 and 3 in its directory and in the mirror.
 class MirrorRecovery : public SessionManagerTest {

@@ -27,7 +27,7 @@ std::set<std::string> canonical(const std::vector<std::string>& prefixes) {
   return names;
 }
 
-double commit_time(FileSystem& files, const std::string& prefix) {
+double time_of_commit(FileSystem& files, const std::string& prefix) {
   const std::vector<double> committed = checkpoint_mtimes(files, {prefix});
   return committed.empty() ? 0 : committed[0];
 }
@@ -102,9 +102,9 @@ void recover_checkpoint_list(Saver& saver, FileSystem& files, const std::string&
     managed.push_back({prefix, timed ? listed.all_model_checkpoint_timestamps[i] : 0});
   }
   for (const std::string& prefix : recovery.skipped) {
-    if (!is_listed(managed, prefix)) managed.push_back({prefix, commit_time(files, prefix)});
+    if (!is_listed(managed, prefix)) managed.push_back({prefix, time_of_commit(files, prefix)});
   }
-  if (!is_listed(managed, restored)) managed.push_back({*recovery.restored, commit_time(files, *recovery.restored)});
+  if (!is_listed(managed, restored)) managed.push_back({*recovery.restored, time_of_commit(files, *recovery.restored)});
   move_before_restored(canonical(recovery.skipped), restored, managed);
 
   // What lies here is called by its name here: a spelling with ".." may lead elsewhere, past a symbolic link.

@@ -82,7 +82,7 @@ TEST_F(WeightDigestHookTest, RunsThatMakeNoStepWriteNothing) {
 }
 
 // Counts the snapshots that are taken by way of its Snapshots.
-class CountingSession : public testing::ScriptedSession, SnapshotKeeping {
+class SnapshotCountingSession : public testing::ScriptedSession, SnapshotKeeping {
  public:
   using ScriptedSession::ScriptedSession;
   SessionCapabilities capabilities() override { return {.snapshot_keeping = this}; }
@@ -105,7 +105,7 @@ class CountingSession : public testing::ScriptedSession, SnapshotKeeping {
 };
 
 TEST_F(WeightDigestHookTest, ItsSnapshotsAreTheSessionsOwnAndKeepToTheirLimit) {
-  CountingSession counting(graph);
+  SnapshotCountingSession counting(graph);
   counting.run(step.initializer());
   WeightDigests digests(graph, step, writer);
   digests.take(counting);
@@ -116,7 +116,7 @@ TEST_F(WeightDigestHookTest, ItsSnapshotsAreTheSessionsOwnAndKeepToTheirLimit) {
 }
 
 // On which no file can be made until a test says so.
-class HangingFiles : public testing::FaultyFileSystem {
+class FilesThatHang : public testing::FaultyFileSystem {
  public:
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
     while (hangs) ::usleep(1000);
@@ -127,7 +127,7 @@ class HangingFiles : public testing::FaultyFileSystem {
 
 TEST_F(WeightDigestHookTest, EventFilesThatHangHoldUpNobodyForEver) {
   set_step(0);
-  HangingFiles hanging;
+  FilesThatHang hanging;
   std::atomic<bool> is_gone = false;  // with its own thread
   std::shared_ptr<FileWriter> hung(new FileWriter(directory.path(), {.max_queue = 1, .files = &hanging}),
                                    [&](FileWriter* used) {

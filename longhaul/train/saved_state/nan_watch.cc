@@ -17,7 +17,7 @@ namespace longhaul {
 namespace {
 
 constexpr char kByNature[] = "nan", kNew[] = "new nan", kLastWithout[] = "last without new nan";
-constexpr char kNone[] = "none";
+constexpr char kNoNames[] = "none";
 
 template <typename T>
 bool has_nan(std::span<const T> elements) {
@@ -31,12 +31,12 @@ bool has_nan(std::span<const T> elements) {
 }
 
 std::string to_text(const std::set<std::string>& names) {
-  return names.empty() ? kNone : fmt::format("{}", fmt::join(names, ","));
+  return names.empty() ? kNoNames : fmt::format("{}", fmt::join(names, ","));
 }
 
 std::set<std::string> from_text(std::string_view text) {
   std::set<std::string> names;
-  if (text == kNone) return names;
+  if (text == kNoNames) return names;
   while (!text.empty()) {
     const std::string_view name = text.substr(0, text.find(','));
     names.emplace(name);
@@ -63,7 +63,7 @@ std::string how_to_go_back(const std::string& last_without) {
 
 // A checkpoint that a record names, wherever it says that it lies; "": it names none.
 std::string beside(const std::string& prefix, const std::string& named) {
-  return named.empty() || named == kNone ? "" : join_path(directory_name(prefix), base_name(named));
+  return named.empty() || named == kNoNames ? "" : join_path(directory_name(prefix), base_name(named));
 }
 
 }  // namespace
@@ -106,7 +106,7 @@ Environment NanWatch::record() const {
   const auto end = std::next(new_.begin(), static_cast<long>(std::min(new_.size(), kMostNames)));
   return {{kByNature, by_nature},
           {kNew, to_text({new_.begin(), end})},
-          {kLastWithout, last_without_.empty() ? kNone : base_name(last_without_)}};
+          {kLastWithout, last_without_.empty() ? kNoNames : base_name(last_without_)}};
 }
 
 void NanWatch::will_replace(const std::string& prefix, const std::string& before) {

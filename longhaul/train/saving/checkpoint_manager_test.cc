@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr double kHour = 3600;
+constexpr double kHourSecs = 3600;
 
 // Its wall time is what the test says.
 class WallClock : public testing::FakeClock {
@@ -112,7 +112,7 @@ TEST_F(ManagerTest, OneInNHoursIsKeptForGoodAcrossRestarts) {  // CM-3
   EXPECT_THAT(manager->checkpoints(), ElementsAre(path("ckpt-1"), path("ckpt-2")));
   double now = 13610;
   const auto save_after = [&](double hours) {
-    now += hours * kHour;
+    now += hours * kHourSecs;
     clock.wall = now;
     manager->save(*session);
   };
@@ -121,8 +121,8 @@ TEST_F(ManagerTest, OneInNHoursIsKeptForGoodAcrossRestarts) {  // CM-3
   EXPECT_TRUE(exists("ckpt-1"));
   save_after(0.5);
   save_after(0.5);
-  const double fourth = 13610 + 0.7 * kHour;
-  save_after(10 / kHour);
+  const double fourth = 13610 + 0.7 * kHourSecs;
+  save_after(10 / kHourSecs);
   EXPECT_EQ(state().last_preserved_timestamp, fourth);
   EXPECT_THAT(manager->checkpoints(), ElementsAre(path("ckpt-5"), path("ckpt-6")));
   for (const char* kept : {"ckpt-1", "ckpt-4", "ckpt-5", "ckpt-6"}) EXPECT_TRUE(exists(kept)) << kept;

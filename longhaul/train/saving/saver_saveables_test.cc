@@ -8,13 +8,13 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 // A table of the program's own, with keys and values, that operations read and replace.
-struct Table {
+struct SavedTable {
   std::vector<std::string> keys;
   std::vector<float> values;
   int reads = 0;
 };
 
-Saveable saveable_of(const Scope& scope, Table* table, const std::string& name) {
+Saveable saveable_of(const Scope& scope, SavedTable* table, const std::string& name) {
   const Operation read = ops::host_function(
       scope, {}, {kString, kFloat},
       [table](const std::vector<Tensor>&) -> std::vector<Tensor> {
@@ -40,7 +40,7 @@ Saveable saveable_of(const Scope& scope, Table* table, const std::string& name) 
 
 class SaveablesTest : public SaverFixture {
  protected:
-  Table table{{"one", "two"}, {1, 2}};
+  SavedTable table{{"one", "two"}, {1, 2}};
 };
 
 TEST_F(SaveablesTest, ATableIsSavedAndRestoredWithTheVariables) {  // SA-1, SA-40

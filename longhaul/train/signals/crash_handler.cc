@@ -16,7 +16,7 @@ namespace longhaul {
 namespace {
 
 constexpr size_t kMost = 16;
-constexpr int kNone = 0;  // a place has the descriptor and one: zero before anything is set
+constexpr int kEmpty = 0;  // a place has the descriptor and one: zero before anything is set
 
 // What the handler may touch: nothing but lock-free atomics, and what was written before it was installed.
 std::array<std::atomic<int>, kMost> places{};
@@ -43,7 +43,7 @@ template <typename Write>
 void for_each_descriptor(const Write& write) {
   ++writers;
   for (const std::atomic<int>& place : places) {
-    if (const int fd = place.load(); fd != kNone) write(fd - 1);
+    if (const int fd = place.load(); fd != kEmpty) write(fd - 1);
   }
   --writers;
 }
@@ -162,7 +162,7 @@ Registry& registry() {
 
 std::atomic<int>* free_place() {
   for (std::atomic<int>& place : places) {
-    if (place.load() == kNone) return &place;
+    if (place.load() == kEmpty) return &place;
   }
   return nullptr;
 }
@@ -173,7 +173,7 @@ std::atomic<int>* add_crash_descriptor(int fd) {
   Registry& all = registry();
   MutexLock lock(all.mutex);
   if (owner.exchange(getpid()) != getpid()) {  // a forked child has those of its parent, which it leaves alone
-    for (std::atomic<int>& place : places) place = kNone;
+    for (std::atomic<int>& place : places) place = kEmpty;
     all.count = 0;
   }
   std::atomic<int>* const place = free_place();
@@ -188,7 +188,7 @@ void remove_crash_descriptor(std::atomic<int>* place, int fd) {
   Registry& all = registry();
   MutexLock lock(all.mutex);
   if (place->load() != fd + 1) return;
-  *place = kNone;
+  *place = kEmpty;
   if (--all.count == 0) all.handlers.uninstall();
   while (getpid() == owner.load() && writers.load() > 0) std::this_thread::yield();
 }
