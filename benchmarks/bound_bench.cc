@@ -30,7 +30,7 @@ Pair sample_bound(const MlpShape& shape, int steps) {
   const Scope root(graph);
   const TorchTraining training = bound->bind(root);
   summary::scalar(root, "loss", training.loss);
-  Supervisor sv({.graph = &graph, .logdir = directory.path(), .save_at_end = false});
+  Supervisor sv({.graph = &graph, .logdir = directory.path(), .services = {.save_at_end = false}});
   Pair pair;
   sv.managed_session([&](Session& session) {
     const Callable train = session.make_callable(training.train_op);

@@ -40,7 +40,7 @@ double train_for(double seconds, const std::string& logdir, const Services& serv
                  .logdir = logdir,
                  .save_summaries_secs = Seconds{services.save_summaries_secs},
                  .save_model_secs = Seconds{services.save_model_secs},
-                 .save_at_end = false});
+                 .services = {.save_at_end = false}});
   const Tensor images = random_images(), labels = random_labels();
   double rate = 0;
   sv.managed_session(

@@ -92,8 +92,8 @@ int run(const TrainingOptions& options) {
                      .logdir = options.logdir,
                      .save_summaries_secs = lh::Seconds{options.save_summaries_secs},
                      .save_model_secs = lh::Seconds{options.save_model_secs},
-                     .preemption = &preemption,
-                     .digest_every_n_steps = options.digest_steps});
+                     .chief = {.preemption = &preemption},
+                     .services = {.digest_every_n_steps = options.digest_steps}});
   const Data data{loading_train.get(), loading_test.get()};
 
   Outcome outcome;

@@ -63,7 +63,7 @@ int run(const PlainOptions& options) {
   lh::Supervisor sv({.graph = &graph,                                                       // +
                      .logdir = options.logdir,                                              // +
                      .save_model_secs = lh::Seconds{options.save_model_secs},               // +
-                     .preemption = &preemption});                                           // +
+                     .chief = {.preemption = &preemption}});                                // +
   sv.managed_session([&](lh::Session& session) {                                            // +
     const lh::Callable train = session.make_callable(training.train_op);                    // +
     int64_t step = session.run(training.global_step).item<int64_t>();                       // +

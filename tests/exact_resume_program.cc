@@ -98,7 +98,7 @@ void train(const std::string& directory, int64_t steps, int64_t width, lh::Preem
                                   .save_checkpoint_steps = 100,
                                   .save_summaries_steps = 10,
                                   .log_step_count_steps = 0,
-                                  .preemption = preemption,
+                                  .chief = {.preemption = preemption},
                                   .files = &lh::testing::file_system_from_environment()},
                                  [&](lh::MonitoredSession& session) {
                                    const int64_t begin = session.run_step_fn(step_now);

@@ -38,7 +38,7 @@ class PowerCutInAMirror : public PowerCutTest, public ::testing::WithParamInterf
                              .max_to_keep = 2,
                              .end_timeout = Seconds{0},
                              .renames = GetParam(),
-                             .lock_with_flock = false},
+                             .lock = {.with_flock = false}},
                             files, clock);
     mirror.add(own(step));
     const auto is_done = [](const SaveStatus& status) {

@@ -238,7 +238,7 @@ void check_is_file(FileSystem& files, const std::string& path) {
 const DirectoryLockOptions& checked(const DirectoryLockOptions& options, const std::string& directory) {
   if (is_owner_limit(options.limit.count())) return options;
   throw InvalidArgumentError(
-      fmt::format("{}: the limit of its lock (lock_lease_secs) is {:g} s: it must be a positive number", directory,
+      fmt::format("{}: the limit of its lock (lease_secs) is {:g} s: it must be a positive number", directory,
                   options.limit.count()));
 }
 

@@ -75,7 +75,7 @@ TEST_F(LogdirAwayTest, OneThatIsRemovedIsNotMadeAnewAndTheLastSaveSaysSo) {
   testing::FakeClock passing{testing::FakeClock::Waits::kPassTime};
   options.clock = &passing;
   options.save_model_secs = options.save_summaries_secs = Seconds{0};
-  options.lock_lease_secs = Seconds{1e9};  // whose heart would beat without pause on this clock
+  options.chief.lock.lease_secs = Seconds{1e9};  // whose heart would beat without pause on this clock
   options.stop_grace_secs = Seconds{1e15};
   Supervisor sv(options);
   const std::string error = error_of([&] {
@@ -107,7 +107,7 @@ INSTANTIATE_TEST_SUITE_P(Lock, MirrorAwayTest, ::testing::Bool());
 TEST_P(MirrorAwayTest, OneThatIsUnmountedIsNotMadeAnewAndCopiedToWhenItIsBack) {
   const std::string mirror = directory.file("mirror");
   options.save_model_secs = Seconds{0};
-  options.mirror = {.directory = mirror, .lock = GetParam()};
+  options.chief.mirror = {.directory = mirror, .lock = {.lock = GetParam()}};
   Supervisor sv(options);
   sv.managed_session([&](Session& session) {
     const auto save = [&] {
@@ -136,7 +136,7 @@ TEST_P(MirrorAwayTest, OneThatIsUnmountedIsNotMadeAnewAndCopiedToWhenItIsBack) {
 TEST_F(LogdirAwayTest, WhatIsCommittedIsMirroredAfterItsDirectoryIsBack) {
   const std::string mirror = directory.file("mirror");
   options.save_model_secs = Seconds{0};
-  options.mirror = {.directory = mirror};
+  options.chief.mirror = {.directory = mirror};
   files.create(mirror)->close();  // for now no directory can be there
   Supervisor sv(options);
   sv.managed_session([&](Session& session) {
@@ -259,7 +259,7 @@ class RelativePathsTest : public LogdirAwayTest {
 TEST_F(RelativePathsTest, ASupervisorsBodyMayChangeTheWorkingDirectory) {
   const WorkingDirectory home(directory.path());
   options.logdir = "logdir";
-  options.mirror.directory = "mirror";
+  options.chief.mirror.directory = "mirror";
   options.saver = std::make_shared<Saver>(SaverOptions{.graph = &graph, .max_to_keep = 1});
   Supervisor sv(options);
   {

@@ -7,6 +7,7 @@
 #include "longhaul/base/clock.h"
 #include "longhaul/io/file.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
+#include "longhaul/train/coordination/chief_lock.h"
 #include "longhaul/train/coordination/coordinator.h"
 
 namespace longhaul {
@@ -23,9 +24,7 @@ struct MirrorOptions {
   bool renames = true;
   bool syncs = true;
   // Whether the mirror is locked too (io/directory_lock.h), against a chief whose own directory is another.
-  bool lock = true;
-  Seconds lock_limit{60};
-  bool lock_with_flock = true;
+  LockOptions lock;
   // When copies that failed are tried again, and how it goes: attempts->status(). nullptr: those of
   // default_mirror_attempts(). Failures never end a training.
   std::shared_ptr<SaveAttempts> attempts;

@@ -191,7 +191,7 @@ TEST_F(MirrorTest, OneThatFailsIsLoggedOnceAndTriedAgainUntilItWorks) {
 }
 
 TEST_F(MirrorTest, AFailureOfAnyOperationIsMadeGoodByTheNextAttempt) {
-  options.lock = false;
+  options.lock.lock = false;
   mirror_one(1);
   const int operations = static_cast<int>(files.operations().size());
   for (int n = 0; n < operations; ++n) {

@@ -35,12 +35,12 @@ void MirrorDirectory::take() {
   check_mirrored();
   leave_if_lost();
   make();
-  if (!lock_ && options_.lock) {
+  if (!lock_ && options_.lock.lock) {
     lock_ =
         std::make_unique<ChiefLock>(options_.directory, DirectoryLockOptions{.files = &mirror_files_,
                                                                              .clock = &clock_,
-                                                                             .limit = options_.lock_limit,
-                                                                             .use_flock = options_.lock_with_flock});
+                                                                             .limit = options_.lock.lease_secs,
+                                                                             .use_flock = options_.lock.with_flock});
   }
   if (!managed_) take_over_list();
 }
@@ -131,7 +131,7 @@ void MirrorDirectory::check_mirrored() const {
 
 void MirrorDirectory::check_owners() const {
   check_mirrored();
-  if (options_.lock) check_directory_owner(mirror_files_, join_path(options_.directory, kDefaultStateFile));
+  if (options_.lock.lock) check_directory_owner(mirror_files_, join_path(options_.directory, kDefaultStateFile));
 }
 
 bool MirrorDirectory::has_lost_mirrored() const {

@@ -130,7 +130,7 @@ TEST_F(ChiefLockTest, ALossIsReportedOnceAndEndsTheHeart) {
 
 TEST_F(ChiefLockTest, ALimitThatIsNotPositiveIsRefused) {
   for (const Seconds limit : {Seconds{0}, Seconds{-1}}) {
-    options.lock_lease_secs = limit;
+    options.chief.lock.lease_secs = limit;
     Supervisor sv(options);
     EXPECT_THROW(sv.managed_session([](Session&) { FAIL(); }), InvalidArgumentError);
     EXPECT_EQ(owner(), std::nullopt);
@@ -138,7 +138,7 @@ TEST_F(ChiefLockTest, ALimitThatIsNotPositiveIsRefused) {
 }
 
 TEST_F(ChiefLockTest, WithoutFlockTheRecordAloneKeepsASecondOneOut) {
-  options.lock_with_flock = false;
+  options.chief.lock.with_flock = false;
   Supervisor sv(options);
   sv.managed_session([&](Session&) {
     EXPECT_FALSE(owner()->has_flock);
@@ -195,12 +195,13 @@ TEST_F(ChiefLockTest, TheStandardServicesTakeItToo) {
 }
 
 TEST_F(ChiefLockTest, WithoutLockLogdirNobodyIsRefused) {
-  options.lock_logdir = false;
+  options.chief.lock.lock = false;
   Supervisor sv(options);
   sv.managed_session([&](Session&) {
     EXPECT_EQ(owner(), std::nullopt);
     Graph other;
-    Supervisor second({.graph = &other, .logdir = directory.path(), .lock_logdir = false, .clock = &clock});
+    Supervisor second(
+        {.graph = &other, .logdir = directory.path(), .chief = {.lock = {.lock = false}}, .clock = &clock});
     EXPECT_NO_THROW(second.managed_session([](Session&) {}));
   });
 }
@@ -264,7 +265,7 @@ TEST_F(MonitoredLockTest, AfterAnErrorItIsFreeAndMayBeSwitchedOff) {
                InternalError);
   EXPECT_EQ(owner(), std::nullopt);
   auto unlocked = training();
-  unlocked.lock_checkpoint_dir = false;
+  unlocked.chief.lock.lock = false;
   monitored_training_session(unlocked, [&](MonitoredSession&) { EXPECT_EQ(owner(), std::nullopt); });
 }
 
@@ -357,8 +358,8 @@ TEST_F(MonitoredLockTest, OneThatIsTakenOverEndsWithoutALastWordToItsHooks) {
 
 TEST_F(MonitoredLockTest, ItsLimitAndItsFlockCanBeChosen) {
   auto options = training();
-  options.lock_lease_secs = Seconds{600};
-  options.lock_with_flock = false;
+  options.chief.lock.lease_secs = Seconds{600};
+  options.chief.lock.with_flock = false;
   monitored_training_session(options, [&](MonitoredSession&) {
     EXPECT_EQ(owner()->limit, 600);
     EXPECT_FALSE(owner()->has_flock);

@@ -86,7 +86,7 @@ class SupervisorsEnd : public SupervisorFixture, public ::testing::WithParamInte
     add_step();
     options.save_model_secs = options.save_summaries_secs = Seconds{0};
     options.summary_writer = &writer;
-    options.mirror = {.directory = directory.file("a_file/mirror"), .end_timeout = Seconds{0}};
+    options.chief.mirror = {.directory = directory.file("a_file/mirror"), .end_timeout = Seconds{0}};
     FileSystem::real().create(directory.file("a_file"))->close();
   }
   void expect_all_is_let_go() {
@@ -149,7 +149,7 @@ TEST_P(SupervisorsEnd, OfABodyThatFailsIsThatError) {
 TEST_F(SupervisorFixture, StopWaitsForItsThreadsNoLongerThanAPreemptionLeaves) {
   Preemption preemption({.clock = &clock});
   add_step();
-  options.preemption = &preemption;
+  options.chief.preemption = &preemption;
   options.stop_grace_secs = Seconds{1e9};  // which the clock does not reach
   const LogRecorder log;
   Supervisor sv(options);
@@ -235,7 +235,7 @@ TEST_F(MonitoredEnd, ByAnErrorClosesTheMirrorBeforeTheDirectoryIsGivenBack) {
   };
   training.files = &disk;
   training.save_checkpoint_steps = int64_t{1};
-  training.mirror.directory = mirror.path();
+  training.chief.mirror.directory = mirror.path();
   EXPECT_THROW(monitored_training_session(training,
                                           [&](MonitoredSession& session) {
                                             session.run(train);
@@ -249,8 +249,8 @@ TEST_F(MonitoredEnd, ByAnErrorWaitsForTheMirrorNoLongerThanAPreemptionLeaves) {
   const LogRecorder log;
   Preemption preemption({.clock = &clock});
   FileSystem::real().create(directory.file("a_file"))->close();
-  training.preemption = &preemption;
-  training.mirror.directory = directory.file("a_file/mirror");
+  training.chief.preemption = &preemption;
+  training.chief.mirror.directory = directory.file("a_file/mirror");
   EXPECT_THROW(monitored_training_session(training,
                                           [&](MonitoredSession&) {
                                             preemption.preempt(Seconds{0});
@@ -264,7 +264,7 @@ TEST_F(MonitoredEnd, ByAnErrorWaitsForTheMirrorNoLongerThanAPreemptionLeaves) {
 TEST_F(MonitoredEnd, WaitsForItsThreadsNoLongerThanAPreemptionLeaves) {
   Preemption preemption({.clock = &clock});
   const auto hook = std::make_shared<RecordingHook>();
-  training.preemption = &preemption;
+  training.chief.preemption = &preemption;
   training.stop_grace_period_secs = Seconds{1e9};  // which the clock does not reach
   training.hooks = {hook};
   const LogRecorder log;
@@ -295,7 +295,7 @@ INSTANTIATE_TEST_SUITE_P(Step, MonitoredEndSteps, ::testing::Values("", "is not 
 
 TEST_P(MonitoredEndSteps, LetsGoOfAllWhateverItsLogThrowsAt) {
   FileSystem::real().create(directory.file("a_file"))->close();
-  training.mirror = {.directory = directory.file("a_file/mirror"), .end_timeout = Seconds{0}};
+  training.chief.mirror = {.directory = directory.file("a_file/mirror"), .end_timeout = Seconds{0}};
   const ThrowingSink sink(GetParam());
   const std::string error =
       error_of([&] { monitored_training_session(training, [&](MonitoredSession& session) { session.run(train); }); });

@@ -25,7 +25,7 @@ class SupervisedShortRuns : public SupervisorFixture {
   SupervisedShortRuns() {
     add_step();
     options.save_summaries_secs = Seconds{0};
-    options.skip_crashing_checkpoints = false;
+    options.chief.skip_crashing_checkpoints = false;
   }
   // Makes steps for so long, and dies before it has saved any.
   void run_for(Seconds time) {
@@ -139,7 +139,7 @@ class MonitoredShortRuns : public MonitoredFixture {
   MonitoredShortRuns() {
     training = {.graph = &graph,
                 .checkpoint_dir = directory.path(),
-                .skip_crashing_checkpoints = false,
+                .chief = {.skip_crashing_checkpoints = false},
                 .coordinator = coordinator};
   }
   // Makes a step in each second. Returns after how many of them there was a new checkpoint; 0: none.

@@ -76,7 +76,7 @@ TEST_F(MonitoredJournalTest, PassesOverACheckpointAfterWhichItDiedTwice) {
   EXPECT_EQ(die(), 5);
   EXPECT_EQ(die(), 3);
   EXPECT_TRUE(checkpoint_exists(FileSystem::real(), directory.file("model.ckpt-5"))) << "nothing is deleted";
-  training.skip_crashing_checkpoints = false;
+  training.chief.skip_crashing_checkpoints = false;
   EXPECT_EQ(die(), 5);
 }
 
@@ -152,12 +152,12 @@ TEST_F(MonitoredJournalTest, ThereIsNoneWithoutALockWithoutCheckpointsOrIfItIsNo
     train_for(1);
     return FileSystem::real().exists(journal_path(directory.path()));
   };
-  training.keep_journal = false;
+  training.chief.keep_journal = false;
   EXPECT_FALSE(has_journal());
-  training.keep_journal = true;
-  training.lock_checkpoint_dir = false;
+  training.chief.keep_journal = true;
+  training.chief.lock.lock = false;
   EXPECT_FALSE(has_journal());
-  training.lock_checkpoint_dir = true;
+  training.chief.lock.lock = true;
   training.save_checkpoint_secs = kNone;
   EXPECT_FALSE(has_journal());
   training.save_checkpoint_secs = kUseDefault;

@@ -38,8 +38,8 @@ MonitoredSessionOptions with_creator(SingularMonitoredSessionOptions options) {
 
 std::shared_ptr<ChiefTenure> tenure_or_none(const MonitoredSessionOptions& options) {
   return options.tenure ? options.tenure
-                        : std::make_shared<ChiefTenure>(
-                              ChiefTenureOptions{.budget = options.preemption, .clock = &options.coordinator.clock()});
+                        : std::make_shared<ChiefTenure>(ChiefTenureOptions{.chief = {.preemption = options.preemption},
+                                                                           .clock = &options.coordinator.clock()});
 }
 
 // What `body` throws; null: it ends well.

@@ -46,7 +46,7 @@ bool takes_checkpoints(const MonitoredTrainingSessionOptions& options) {
 
 // It is for a chief that has the directory locked.
 bool keeps_journal(const MonitoredTrainingSessionOptions& options) {
-  return takes_checkpoints(options) && options.lock_checkpoint_dir && options.keep_journal;
+  return takes_checkpoints(options) && options.chief.lock.lock && options.chief.keep_journal;
 }
 
 // Lists the hooks of the chief, in the order in which they are called.
@@ -96,7 +96,7 @@ class ChiefHooks {
                                    .saves = options_.saves,
                                    .tenure = tenure_,
                                    .chooses_interval = is_auto(options_.save_checkpoint_secs),
-                                   .preemption = options_.preemption,
+                                   .preemption = options_.chief.preemption,
                                    .files = options_.files,
                                    .clock = &options_.coordinator.clock()});
   }
@@ -132,9 +132,10 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                  .master = options.master,
                                  .config = options.config,
                                  .checkpoint_dir = options.checkpoint_dir,
-                                 .mirror_dir = options.mirror.directory,
-                                 .mirror_timeout = options.mirror.start_timeout,
-                                 .search_directory = options.search_directory,
+                                 .mirror_dir = options.chief.mirror.directory,
+                                 .mirror_timeout = options.chief.mirror.start_timeout,
+                                 .search_directory = options.chief.search_directory,
+                                 .initialize_missing = options.chief.initialize_missing,
                                  .tenure = tenure,
                                  .files = options.files,
                                  .coordinator = options.coordinator});
@@ -144,14 +145,8 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
 std::shared_ptr<ChiefTenure> make_tenure(const MonitoredTrainingSessionOptions& options) {
   return std::make_shared<ChiefTenure>(
       ChiefTenureOptions{.directory = takes_checkpoints(options) ? options.checkpoint_dir : "",
-                         .lock = {.lock = options.lock_checkpoint_dir,
-                                  .lease_secs = options.lock_lease_secs,
-                                  .with_flock = options.lock_with_flock},
-                         .keep_journal = options.keep_journal,
-                         .skip_crashing_checkpoints = options.skip_crashing_checkpoints,
-                         .mirror = options.mirror,
+                         .chief = options.chief,
                          .saves = options.saves,
-                         .budget = options.preemption,
                          .files = options.files,
                          .clock = &options.coordinator.clock()});
 }
@@ -167,7 +162,7 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
                                .stop_grace_period_secs = options.stop_grace_period_secs,
                                .restart = options.restart,
                                .coordinator = options.coordinator,
-                               .preemption = options.preemption,
+                               .preemption = options.chief.preemption,
                                .tenure = tenure};
   if (options.is_chief) made.hooks = ChiefHooks(options, scaffold, tenure).list();
   return made;
@@ -176,8 +171,9 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
 }  // namespace
 
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
-  if (options.is_chief && options.checkpoint_dir.empty() && !options.mirror.directory.empty()) {
-    throw InvalidArgumentError("a mirror has nothing to mirror without a checkpoint_dir: " + options.mirror.directory);
+  if (options.is_chief && options.checkpoint_dir.empty() && !options.chief.mirror.directory.empty()) {
+    throw InvalidArgumentError("a mirror has nothing to mirror without a checkpoint_dir: " +
+                               options.chief.mirror.directory);
   }
   if (options.is_chief && options.checkpoint_dir.empty() && is_on(checkpoint_interval(options))) {
     log_warning(

@@ -5,14 +5,12 @@
 #include <string>
 
 #include "longhaul/base/defaulted.h"
-#include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/monitored/monitored_session.h"
+#include "longhaul/train/tenure/chief_tenure.h"
 
 namespace longhaul {
-
-class Preemption;
 
 // Of the pairs of times and steps at most one is given; kNone and 0 switch the thing off.
 struct MonitoredTrainingSessionOptions {
@@ -32,16 +30,11 @@ struct MonitoredTrainingSessionOptions {
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
   Seconds max_wait_secs{7200};          // of those that wait for the chief
   std::string summary_dir;              // empty: checkpoint_dir
-  MirrorOptions mirror;                 // a second place for the checkpoints; without a directory there is none
-  bool lock_checkpoint_dir = true;      // so that a second chief is refused, where checkpoints are taken
-  Seconds lock_lease_secs{60};          // a chief on another machine that is silent for longer counts as dead
-  bool lock_with_flock = true;          // false: by its record alone, where flock() hangs or lies
-  bool keep_journal = true;             // if that is locked: see SupervisorOptions
-  bool skip_crashing_checkpoints = true;
-  bool search_directory = true;         // SupervisorOptions::search_directory
+
+  // Ours. The names of TensorFlow end here.
+  ChiefOptions chief;                   // without checkpoints only its preemption counts
   std::shared_ptr<SaveAttempts> saves;  // how saves that fail are dealt with, and their status; nullptr: the defaults
   RestartOptions restart;
-  Preemption* preemption = nullptr;  // ends the training and saves as schedulers ask for it; nullptr: without
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // a stop of it ends the training (StopSignals); its clock measures all times
 };

@@ -22,7 +22,7 @@ class PreemptedTrainingTest : public MonitoredFixture {
   MonitoredTrainingSessionOptions training() {
     return {.graph = &graph,
             .checkpoint_dir = directory.path(),
-            .preemption = &preemption,
+            .chief = {.preemption = &preemption},
             .files = &disk,
             .coordinator = coordinator};
   }

@@ -2,6 +2,7 @@
 #include "longhaul/train/sessions/missing_variables.h"
 
 #include "longhaul/train/monitored/monitored_fixture.h"
+#include "longhaul/train/monitored/monitored_training_session.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {
@@ -73,7 +74,7 @@ TEST_F(SomeVariables, AreNotWarnedOfWhereAllAreSaved) {
 
 // Killed after each second step; the session's variables are gone.
 TEST_F(SomeVariables, OfATrainingThatIsKilledAndResumedAreRestoredAndTheOthersInitialised) {
-  options.initialize_missing = true;
+  options.chief.initialize_missing = true;
   const LogRecorder log;
   for (int run = 0; run < 3; ++run) {
     restart();
@@ -91,7 +92,7 @@ TEST_F(SomeVariables, OfATrainingThatIsKilledAndResumedAreRestoredAndTheOthersIn
 }
 
 TEST_F(SomeVariables, ThatAreRestoredAreNotInitialised) {
-  options.initialize_missing = true;
+  options.chief.initialize_missing = true;
   options.saver = kUseDefault;
   for (int run = 0; run < 2; ++run) {
     restart();
@@ -129,6 +130,22 @@ TEST_F(SomeVariablesOfAMonitoredSession, AreWarnedOfAndCanBeInitialised) {
     } else {
       EXPECT_NO_THROW(run());
     }
+  }
+}
+
+TEST_F(SomeVariablesOfAMonitoredSession, AreInitialisedWhereTheTrainingsOptionsSayIt) {
+  const MonitoredTrainingSessionOptions training{
+      .graph = &graph,
+      .checkpoint_dir = directory.path(),
+      .scaffold = std::make_shared<Scaffold>(ScaffoldOptions{.saver = saver}),
+      .chief = {.initialize_missing = true},
+      .coordinator = coordinator};
+  for (int64_t run = 0; run < 2; ++run) {
+    monitored_training_session(training, [&](MonitoredSession& session) {
+      EXPECT_EQ(session.run(step).item<int64_t>(), run);
+      EXPECT_EQ(session.run(other).item<float>(), 0.5f);
+      session.run(train);
+    });
   }
 }
 

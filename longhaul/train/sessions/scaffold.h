@@ -21,7 +21,7 @@ struct ScaffoldOptions {
   Defaulted<OpList> local_init_op;                         // initialises local variables and tables
   Defaulted<Output> summary_op;                            // all summaries of the graph, merged
   Defaulted<MaybeOwned<Saver>> saver;                      // of all global variables, sharded
-  bool initialize_missing = false;                         // as SupervisorOptions::initialize_missing
+  bool initialize_missing = false;                         // as ChiefOptions::initialize_missing
   const Scaffold* copy_from = nullptr;                     // has what is left open here, if it has it
   FileSystem* files = &FileSystem::real();                 // of a saver that is made
   Clock* clock = &Clock::real();

@@ -38,6 +38,7 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
   scaffold_->finalize(graph_);
   SessionManagerOptions manager = manager_options(graph_, *scaffold_, options_.coordinator);
   manager.files = options_.files;
+  manager.initialize_missing |= options_.initialize_missing;
   if (options_.tenure) {
     manager.skip_reason = [this](const std::string& prefix) { return options_.tenure->skip_reason(prefix); };
   }

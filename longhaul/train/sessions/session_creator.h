@@ -27,9 +27,10 @@ struct ChiefSessionCreatorOptions {
   // Where to recover from: the newest whole checkpoint of a directory, or this one. At most one of the two.
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
-  std::string mirror_dir;        // of checkpoint_dir, searched as well; empty: there is none
-  Seconds mirror_timeout{60};    // for how long it is searched
-  bool search_directory = true;  // SupervisorOptions::search_directory
+  std::string mirror_dir;           // of checkpoint_dir, searched as well; empty: there is none
+  Seconds mirror_timeout{60};       // for how long it is searched
+  bool search_directory = true;     // ChiefOptions::search_directory
+  bool initialize_missing = false;  // ChiefOptions::initialize_missing, if the scaffold does not say it
   // Learns what was restored, and may have a checkpoint of the directory skipped; nullptr: none.
   std::shared_ptr<ChiefTenure> tenure;
   FileSystem* files = &FileSystem::real();

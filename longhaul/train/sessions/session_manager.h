@@ -65,7 +65,7 @@ struct PrepareOptions {
   std::string mirror_dir;                                // of checkpoint_dir, searched as well; empty: there is none
   Seconds mirror_timeout{60};                            // for how long it is searched
   std::string checkpoint_basename;                       // which checkpoints of the directory count; empty: all
-  bool search_directory = true;                          // SupervisorOptions::search_directory
+  bool search_directory = true;                          // ChiefOptions::search_directory
   bool wait_for_checkpoint = false;                      // if there is none yet
   std::optional<Seconds> max_wait_secs = Seconds{7200};  // nullopt: for ever
   SessionOptions config;

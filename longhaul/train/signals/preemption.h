@@ -40,8 +40,8 @@ struct PreemptionOptions {
 // It is for the chief; a training that takes no checkpoints only stops.
 //
 //   Preemption preemption;
-//   Supervisor sv({.graph = &graph, .logdir = "runs/demo", .preemption = &preemption});
-//   sv.managed_session(...);                  // or monitored_training_session({..., .preemption = &preemption}, ...)
+//   Supervisor sv({.graph = &graph, .logdir = "runs/demo", .chief = {.preemption = &preemption}});
+//   sv.managed_session(...);                  // or monitored_training_session({..., .chief = ...}, ...)
 //   return preemption.exit_status();          // 75 if a stop signal came, else 0
 //
 // It outlives the trainings that it was given to. One in a process, as StopSignals: FailedPreconditionError otherwise.

@@ -16,7 +16,7 @@ class PreemptionTest : public SupervisorFixture {
   PreemptionTest() {
     add_step();
     options.files = &disk;
-    options.preemption = &preemption;
+    options.chief.preemption = &preemption;
     disk.before_rename = [this](const std::string&, const std::string& to) {
       if (!to.ends_with(".index")) return;
       if (before_commit) before_commit();

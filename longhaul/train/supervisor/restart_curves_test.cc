@@ -14,7 +14,7 @@ class RestartCurves : public SupervisorFixture {
  protected:
   RestartCurves() {
     add_step();
-    options.save_at_end = false;
+    options.services.save_at_end = false;
     options.save_model_secs = options.save_summaries_secs = Seconds{0};
   }
 

@@ -27,7 +27,7 @@ class Once : public Service {
 
 class ServicesByHand : public SupervisorFixture {
  protected:
-  ServicesByHand() { options.save_at_end = false; }
+  ServicesByHand() { options.services.save_at_end = false; }
 
   // Trains with this service alone, in the context that the Supervisor gives, changed by `change`.
   template <typename Service>

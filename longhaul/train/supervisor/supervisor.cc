@@ -73,7 +73,7 @@ Supervisor::Supervisor(SupervisorOptions options)
       tenure_(tenure_options(options_, saves_)),
       events_(training_events(options_, saver())),
       session_manager_(longhaul::session_manager(options_, graph_defaults_, coord_, tenure_)),
-      preempted_(heed(options_.preemption, coord_)) {
+      preempted_(heed(options_.chief.preemption, coord_)) {
   if (place_.relative_paths && saver() != nullptr) saver()->name_relatively_in(options_.logdir);
   options_.graph->finalize();
 }
@@ -122,7 +122,7 @@ std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& 
   tenure_.end(before);
   training_.reset();
   coord_.clear_stop();
-  preempted_ = heed(options_.preemption, coord_);
+  preempted_ = heed(options_.chief.preemption, coord_);
   try {
     return prepare(options);
   } catch (...) {
@@ -159,10 +159,10 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
                                                     .init_op = graph_defaults_.init_op,
                                                     .saver = saver(),
                                                     .checkpoint_dir = options_.logdir,
-                                                    .mirror_dir = options_.mirror.directory,
-                                                    .mirror_timeout = options_.mirror.start_timeout,
+                                                    .mirror_dir = options_.chief.mirror.directory,
+                                                    .mirror_timeout = options_.chief.mirror.start_timeout,
                                                     .checkpoint_basename = options_.checkpoint_basename,
-                                                    .search_directory = options_.search_directory,
+                                                    .search_directory = options_.chief.search_directory,
                                                     .wait_for_checkpoint = options.wait_for_checkpoint,
                                                     .max_wait_secs = options.max_wait_secs,
                                                     .config = options.config,
@@ -222,8 +222,8 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   if (!training_) note_session(session);
   training_->services = std::make_unique<StandardServices>(
       std::make_shared<const ServiceContext>(service_context(std::move(session))),
-      StandardServicesOptions{.preemption = options_.preemption,
-                              .digest_every_n_steps = options_.digest_every_n_steps});
+      StandardServicesOptions{.preemption = options_.chief.preemption,
+                              .digest_every_n_steps = options_.services.digest_every_n_steps});
   return training_->services->start(events_);
 }
 
@@ -307,7 +307,7 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
   end({.threads = [&] { join(); },
        .last_checkpoint =
            [&] {
-             if (options_.save_at_end && session) save_last(session);
+             if (options_.services.save_at_end && session) save_last(session);
            },
        .session = [&] { close_or_log(session); }},
       options.close_summary_writer);

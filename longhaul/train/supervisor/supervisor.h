@@ -58,7 +58,7 @@ struct StopOptions {
 // may change it afterwards.
 //
 // While it trains, from the preparation of a session to the end of managed_session() or stop(), or to its destruction,
-// the chief has its logdir locked (SupervisorOptions::lock_logdir). A second chief is refused with a
+// the chief has its logdir locked (ChiefOptions::lock). A second chief is refused with a
 // DirectoryLockedError that says whose it is. A chief whose logdir was taken over, because it was silent for too long,
 // stops with that error and writes no more checkpoints there. One whose logdir is not there (unmounted, moved, removed)
 // trains on: saves and events fail, are counted and tried again until it is back (DirectoryAwayError), and nothing is
@@ -78,7 +78,7 @@ class Supervisor {
   Supervisor& operator=(const Supervisor&) = delete;
 
   // Prepares a session, starts the services, calls `body`, stops, takes the last checkpoint
-  // (SupervisorOptions::save_at_end), closes the session. Throws the first error of the body and of the services, after
+  // (ServiceOptions::save_at_end), closes the session. Throws the first error of the body and of the services, after
   // all that; OutOfRangeError is none: the input has ended. After an error no checkpoint is taken.
   void managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options = {});
 
@@ -140,8 +140,8 @@ class Supervisor {
   const SaveInterval& save_model_secs() const { return options_.save_model_secs; }
   // logdir/checkpoint_basename, absolute; empty: no logdir
   const std::string& save_path() const { return place_.save_path; }
-  SaveStatus save_status() const { return saves_->status(); }                      // how its saves went so far
-  SaveStatus mirror_status() const { return options_.mirror.attempts->status(); }  // the same of its mirror
+  SaveStatus save_status() const { return saves_->status(); }                            // how its saves went so far
+  SaveStatus mirror_status() const { return options_.chief.mirror.attempts->status(); }  // the same of its mirror
   const std::string& restored_from() const { return session_manager_->restored_from(); }
 
   // TensorFlow's other names of the same.

@@ -21,7 +21,7 @@ TEST_F(SupervisorAliases, PrepareSession) {  // SV-12
 
 TEST_F(SupervisorAliases, StartStandardServicesAndQueueRunners) {  // SV-12
   add_step();
-  options.keep_journal = false;
+  options.chief.keep_journal = false;
   Supervisor sv(options);
   const auto session = sv.PrepareSession({.start_standard_services = false});
   EXPECT_EQ(sv.StartStandardServices(session).size(), 2u) << "steps and checkpoints";

@@ -51,7 +51,7 @@ TEST_F(SupervisorsFullDisk, DoesNotEndTheTrainingAndTheSaveIsTriedAgainSoon) {
 }
 
 TEST_F(SupervisorsFullDisk, EndsTheTrainingThatIsToldSo) {
-  options.max_failed_saves = 2;
+  options.services.saves.max_failed_saves = 2;
   Supervisor sv(options);
   const std::string error = error_of([&] {
     sv.managed_session([&](Session& session) {
@@ -69,7 +69,7 @@ TEST_F(SupervisorsFullDisk, AtTheEndIsAnErrorAfterSomePatience) {
   testing::FakeClock passing{testing::FakeClock::Waits::kPassTime};
   options.clock = &passing;
   options.save_model_secs = Seconds{0};
-  options.lock_logdir = false;  // whose heart would beat without pause on this clock
+  options.chief.lock.lock = false;  // whose heart would beat without pause on this clock
   options.save_summaries_secs = Seconds{0};
   Supervisor sv(options);
   const std::string error = error_of([&] {
@@ -93,7 +93,7 @@ TEST_F(SupervisorsDisk, ThatDoesNotTellItsRoomIsNoError) {
   } silent;
   options.files = &silent;
   options.save_model_secs = Seconds{0};
-  options.save_at_end = false;
+  options.services.save_at_end = false;
   const LogRecorder log;
   Supervisor sv(options);
   EXPECT_NO_THROW(sv.managed_session([](Session&) {}));
@@ -110,7 +110,7 @@ TEST_F(SupervisorsDisk, IsComparedWithWhatACheckpointTakes) {
   EXPECT_THAT(log.text(), HasSubstr("A checkpoint of 1 variables takes 4 bytes in " + directory.path()));
   EXPECT_THAT(log.text(), Not(HasSubstr("make room")));
   options.files = &small;
-  options.save_at_end = false;
+  options.services.save_at_end = false;
   Supervisor cramped(options);
   cramped.managed_session([](Session&) {});
   EXPECT_THAT(log.text(), HasSubstr("make room"));

@@ -156,7 +156,7 @@ TEST_F(SupervisorJournalTest, WhereAllWereCrashedAfterTheNewestIsTriedAgain) {
 }
 
 TEST_F(SupervisorJournalTest, TriesACheckpointAgainIfThatIsWanted) {
-  options.skip_crashing_checkpoints = false;
+  options.chief.skip_crashing_checkpoints = false;
   run_steps(3);
   run_steps(2);
   die();
@@ -225,18 +225,18 @@ TEST_F(SupervisorJournalTest, ARunThatSavesClearsItsCheckpoint) {
 
 TEST_F(SupervisorJournalTest, AStopOfTheProgramIsNoDeath) {
   run_steps(3);
-  options.save_at_end = false;
+  options.services.save_at_end = false;
   run_steps(2);
   EXPECT_EQ(history().deaths_after("model.ckpt-3"), 0);
   EXPECT_EQ(history().sums().interruptions, 0);
 }
 
 TEST_F(SupervisorJournalTest, ThereIsNoneWithoutALockOrIfItIsNotWanted) {
-  options.keep_journal = false;
+  options.chief.keep_journal = false;
   run_steps(1);
   EXPECT_FALSE(has_journal());
-  options.keep_journal = true;
-  options.lock_logdir = false;
+  options.chief.keep_journal = true;
+  options.chief.lock.lock = false;
   run_steps(1);
   EXPECT_FALSE(has_journal());
 }
@@ -254,7 +254,7 @@ TEST_F(SupervisorJournalTest, AJournalThatCannotBeWrittenDoesNotHurtTheTraining)
 
 TEST_F(SupervisorJournalTest, AutoBeginsWithAShortIntervalAndThenChooses) {
   options.save_model_secs = kAuto;
-  options.save_at_end = false;
+  options.services.save_at_end = false;
   const LogRecorder log;
   Supervisor sv(options);
   EXPECT_TRUE(sv.save_model_secs().is_auto());

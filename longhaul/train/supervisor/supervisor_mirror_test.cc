@@ -16,7 +16,7 @@ class MirroredTraining : public SupervisorFixture {
     add_step();
     options.save_model_secs = Seconds{0};
     options.save_summaries_secs = Seconds{0};
-    options.mirror.directory = place.file("mirror");
+    options.chief.mirror.directory = place.file("mirror");
   }
   // Returns the step that it began with.
   int64_t train_steps(int count, const SupervisorOptions& with) {
@@ -35,7 +35,7 @@ class MirroredTraining : public SupervisorFixture {
                                 .checkpoint_dir = directory.path(),
                                 .save_checkpoint_steps = 1,
                                 .save_summaries_steps = int64_t{0},
-                                .mirror = options.mirror},
+                                .chief = {.mirror = options.chief.mirror}},
                                [&](MonitoredSession& session) {
                                  first = session.run(step).item<int64_t>();
                                  for (int i = 0; i < count; ++i) session.run(train);
@@ -48,7 +48,7 @@ class MirroredTraining : public SupervisorFixture {
     restart();
   }
   std::string own(int step) { return directory.file(fmt::format("model.ckpt-{}", step)); }
-  std::string mirrored(int step) { return options.mirror.directory + fmt::format("/model.ckpt-{}", step); }
+  std::string mirrored(int step) { return options.chief.mirror.directory + fmt::format("/model.ckpt-{}", step); }
 
   testing::TemporaryDirectory place;
   SaveStatus status;
@@ -81,7 +81,7 @@ TEST_F(MirroredTraining, ItsDirectoryGetsTheCheckpointThatOnlyTheMirrorHad) {
 }
 
 TEST_F(MirroredTraining, WhatTheProgramSavesItselfIsMirroredToo) {
-  options.save_at_end = false;
+  options.services.save_at_end = false;
   Supervisor sv(options);
   sv.managed_session([&](Session& session) {
     session.run(train);
@@ -92,17 +92,17 @@ TEST_F(MirroredTraining, WhatTheProgramSavesItselfIsMirroredToo) {
 
 TEST_F(MirroredTraining, WhatAKillKeptFromTheMirrorIsThereAfterTheRestart) {
   SupervisorOptions without = options;
-  without.mirror.directory.clear();
+  without.chief.mirror.directory.clear();
   train_steps(3, without);
   restart();
-  options.save_at_end = false;
+  options.services.save_at_end = false;
   EXPECT_EQ(train_steps(0, options), 3);
   EXPECT_TRUE(exists(mirrored(3)));
 }
 
 TEST_F(MirroredTraining, AMirrorThatFailsDisturbsNothing) {
-  write_file_atomically(FileSystem::real(), options.mirror.directory, "no directory");
-  options.mirror.end_timeout = Seconds{0};
+  write_file_atomically(FileSystem::real(), options.chief.mirror.directory, "no directory");
+  options.chief.mirror.end_timeout = Seconds{0};
   EXPECT_EQ(train_steps(3, options), 0);
   EXPECT_TRUE(exists(own(3)));
   restart();
@@ -124,7 +124,7 @@ TEST_F(MirroredTraining, AMonitoredTrainingMirrorsAndGoesOnFromThere) {
 }
 
 TEST_F(MirroredTraining, TheMirrorIsKeptByItsOwnRule) {
-  options.mirror.max_to_keep = 1;
+  options.chief.mirror.max_to_keep = 1;
   for (int i = 0; i < 3; ++i) {
     train_steps(1, options);
     restart();
@@ -132,11 +132,11 @@ TEST_F(MirroredTraining, TheMirrorIsKeptByItsOwnRule) {
   EXPECT_FALSE(exists(mirrored(2)));
   EXPECT_TRUE(exists(mirrored(3)));
   EXPECT_TRUE(exists(own(1)));
-  EXPECT_EQ(latest_checkpoint(FileSystem::real(), options.mirror.directory), mirrored(3));
+  EXPECT_EQ(latest_checkpoint(FileSystem::real(), options.chief.mirror.directory), mirrored(3));
 }
 
 TEST_F(MirroredTraining, AMonitoredTrainingWithoutADirectoryIsRefusedAMirror) {
-  EXPECT_THAT([&] { monitored_session_options({.graph = &graph, .mirror = options.mirror}); },
+  EXPECT_THAT([&] { monitored_session_options({.graph = &graph, .chief = {.mirror = options.chief.mirror}}); },
               ::testing::ThrowsMessage<InvalidArgumentError>(HasSubstr("without a checkpoint_dir")));
 }
 

@@ -1,18 +1,33 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "longhaul/base/defaulted.h"
 #include "longhaul/base/maybe_owned.h"
 #include "longhaul/events/file_writer.h"
-#include "longhaul/train/checkpointing/checkpoint_mirror.h"
+#include "longhaul/train/checkpointing/save_attempts.h"
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/saving/saver.h"
 #include "longhaul/train/sessions/session_manager.h"
+#include "longhaul/train/tenure/chief_tenure.h"
 
 namespace longhaul {
 
-class Preemption;
+// What becomes of the saves of a Supervisor, and which services it has that TensorFlow's has not.
+struct ServiceOptions {
+  bool save_at_end = true;  // whether managed_session() takes a last checkpoint when it ends without an error
+
+  // So many saves that fail in a row, those tried again included, end the training with the last one's error
+  // (max_failed_saves; 0: none do); for so long the save at the end is tried again (last_save_timeout), before its
+  // error is the training's. The clock is the Supervisor's.
+  SaveAttemptsOptions saves;
+
+  // How many steps lie between digests of all variables in the events of logdir (train/reporting/weight_digest.h), by
+  // which two runs can be compared; 0: there are none. Where several threads make steps, a digest is of the step that
+  // it names.
+  int64_t digest_every_n_steps = 0;
+};
 
 // What is kUseDefault is the first element of the graph's collection of that name ("ready_op", "init_op", ...); if the
 // collection is empty, the operation described here is made and put there. kNone switches the thing off.
@@ -41,49 +56,10 @@ struct SupervisorOptions {
   Defaulted<MaybeOwned<FileWriter>> summary_writer;  // one for logdir
   InitFn init_fn;                                    // called after init_op, not when the model is recovered
   RunOptions local_init_run_options;
-  // For a saver that leaves out global variables: when the model is recovered, the initializers of those that are not
-  // initialised then are run, as ready_op names them.
-  bool initialize_missing = false;
-  // Whether checkpoints count that no state file names. false, as in TensorFlow: only what `logdir/checkpoint` lists is
-  // restored, and of the mirror what its own state file lists as well. To remove that file is to begin anew, with the
-  // mirror left alone, and old checkpoints are replaced by new ones of their names. One that is there and cannot be
-  // used (empty, damaged, a link to nothing) is a DataLossError; so it is where all that it lists are damaged.
-  bool search_directory = true;
 
-  // Whether the chief locks logdir while it trains, so that a second one is refused (io/directory_lock.h).
-  bool lock_logdir = true;
-  Seconds lock_lease_secs{60};  // a chief on another machine that is silent for longer counts as dead
-  bool lock_with_flock = true;  // false: by its record alone, where flock() hangs or lies
-
-  // Whether the chief that has logdir locked keeps a journal of its runs there (train/journal/run_journal.h): for
-  // kAuto, for the account of lost time, and for what follows. A checkpoint that two runs died of, as it seems, before
-  // they had saved another is skipped in favour of the one before it, unless that is not wanted
-  // (RunHistory::deaths_after()).
-  bool keep_journal = true;
-  bool skip_crashing_checkpoints = true;
-
-  // Whether managed_session() takes a last checkpoint when it ends without an error.
-  bool save_at_end = true;
-
-  // So many saves that fail in a row, those tried again included, end the training with the last one's error; 0: none
-  // do (train/checkpointing/save_attempts.h). For so long the save at the end is tried again, before its error is the
-  // training's.
-  int max_failed_saves = 0;
-  Seconds last_save_timeout_secs{30};
-
-  // Ends the training as schedulers do, with a last checkpoint if they leave the time for one, and takes one when asked
-  // to (train/signals/preemption.h); nullptr: without.
-  Preemption* preemption = nullptr;
-
-  // A second place for the checkpoints of logdir, with a rule of its own, that is searched as well when a training
-  // recovers (train/checkpointing/checkpoint_mirror.h); without a directory there is none.
-  MirrorOptions mirror;
-
-  // How many steps lie between digests of all variables in the events of logdir (train/reporting/weight_digest.h), by
-  // which two runs can be compared; 0: there are none. Where several threads make steps, a digest is of the step that
-  // it names.
-  int64_t digest_every_n_steps = 0;
-
+  // Ours. The names of TensorFlow end here.
+  ChiefOptions chief;
+  ServiceOptions services;
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };

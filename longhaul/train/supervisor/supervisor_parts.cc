@@ -28,19 +28,19 @@ std::shared_ptr<FileWriter> summary_writer(const SupervisorOptions& options) {
 
 SupervisorOptions effective_options(SupervisorOptions options) {
   options.graph = &Graph::or_default(options.graph, "SupervisorOptions::graph");
-  if (!options.mirror.attempts) options.mirror.attempts = default_mirror_attempts(*options.clock);
+  if (!options.chief.mirror.attempts) options.chief.mirror.attempts = default_mirror_attempts(*options.clock);
   if (!options.is_chief) {
     check_devices(*options.graph);
     options.logdir.clear();
-    options.mirror.directory.clear();
+    options.chief.mirror.directory.clear();
     options.save_summaries_secs = Seconds{0};
     options.save_model_secs = Seconds{0};
     return options;
   }
   options.logdir = absolute_directory(options.logdir);
-  options.mirror.directory = absolute_directory(options.mirror.directory);
-  if (options.logdir.empty() && !options.mirror.directory.empty()) {
-    throw InvalidArgumentError("a mirror has nothing to mirror without a logdir: " + options.mirror.directory);
+  options.chief.mirror.directory = absolute_directory(options.chief.mirror.directory);
+  if (options.logdir.empty() && !options.chief.mirror.directory.empty()) {
+    throw InvalidArgumentError("a mirror has nothing to mirror without a logdir: " + options.chief.mirror.directory);
   }
   return options;
 }
@@ -65,21 +65,15 @@ CheckpointPlace checkpoint_place(const std::string& given_logdir, const Supervis
 }
 
 std::shared_ptr<SaveAttempts> save_attempts(const SupervisorOptions& options) {
-  return std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = options.max_failed_saves,
-                                                            .last_save_timeout = options.last_save_timeout_secs,
-                                                            .clock = options.clock});
+  SaveAttemptsOptions attempts = options.services.saves;
+  attempts.clock = options.clock;
+  return std::make_shared<SaveAttempts>(attempts);
 }
 
 ChiefTenureOptions tenure_options(const SupervisorOptions& options, std::shared_ptr<SaveAttempts> saves) {
   return {.directory = options.logdir,
-          .lock = {.lock = options.lock_logdir,
-                   .lease_secs = options.lock_lease_secs,
-                   .with_flock = options.lock_with_flock},
-          .keep_journal = options.keep_journal,
-          .skip_crashing_checkpoints = options.skip_crashing_checkpoints,
-          .mirror = options.mirror,
+          .chief = options.chief,
           .saves = std::move(saves),
-          .budget = options.preemption,
           .files = options.files,
           .clock = options.clock};
 }
@@ -96,7 +90,7 @@ std::shared_ptr<SessionManager> session_manager(const SupervisorOptions& options
       .local_init_op = defaults.local_init_op,
       .ready_op = defaults.ready_op,
       .ready_for_local_init_op = defaults.ready_for_local_init_op,
-      .initialize_missing = options.initialize_missing,
+      .initialize_missing = options.chief.initialize_missing,
       .recovery_wait_secs = options.recovery_wait_secs,
       .local_init_run_options = options.local_init_run_options,
       .files = options.files,

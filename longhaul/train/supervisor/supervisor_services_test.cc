@@ -79,7 +79,7 @@ TEST_F(ServicesTest, TheGraphIsWrittenAsItIs) {  // SV-52, SV-53, EV-11
 // c1 = 1 and so on, as a summary that the body writes.
 class OwnSummaryTest : public ServicesTest {
  protected:
-  OwnSummaryTest() { options.save_at_end = false; }
+  OwnSummaryTest() { options.services.save_at_end = false; }
   void write_twice(Supervisor& sv, bool close) {
     for (int i = 0; i < 2; ++i) {
       sv.managed_session([&](Session& session) { sv.summary_computed(session, session.run(merged)); },
@@ -234,7 +234,7 @@ TEST_F(ServicesTest, WhatIsDueAtTheStopIsDropped) {
 
 TEST_F(ServicesTest, StepsASecondAreCounted) {  // unlike SV-48
   add_step(10);
-  options.keep_journal = false;  // whose scalar falls due at the same time
+  options.chief.keep_journal = false;  // whose scalar falls due at the same time
   options.save_model_secs = Seconds{0};
   options.save_summaries_secs = Seconds{4};
   Supervisor sv(options);
@@ -257,8 +257,8 @@ TEST_F(ServicesTest, StepsASecondAreCounted) {  // unlike SV-48
 
 TEST_F(ServicesTest, TheFirstTenSpeedsAreLogged) {  // SV-48
   add_step();
-  options.keep_journal = false;
-  options.save_at_end = false;
+  options.chief.keep_journal = false;
+  options.services.save_at_end = false;
   options.save_model_secs = Seconds{0};
   options.save_summaries_secs = Seconds{4};
   Supervisor sv(options);
@@ -363,7 +363,7 @@ TEST_F(ServicesTest, ACleanEndIsSaved) {  // unlike SV-65
 
 TEST_F(ServicesTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
   add_step();
-  options.search_directory = false;
+  options.chief.search_directory = false;
   const auto train_for_two = [&] {
     restart();
     int64_t first = -1;
@@ -412,7 +412,7 @@ TEST_F(ServicesTest, AnErrorIsNotSaved) {
 
 TEST_F(ServicesTest, TheEndIsNotSavedIfNotWanted) {  // SV-65
   add_step();
-  options.save_at_end = false;
+  options.services.save_at_end = false;
   Supervisor sv(options);
   sv.managed_session([&](Session& session) {
     wait_for_snapshots(1);
@@ -423,7 +423,7 @@ TEST_F(ServicesTest, TheEndIsNotSavedIfNotWanted) {  // SV-65
 
 TEST_F(ServicesTest, NoSecondsNoCheckpoints) {  // SV-40
   options.save_model_secs = Seconds{0};
-  options.save_at_end = false;
+  options.services.save_at_end = false;
   Supervisor sv(options);
   sv.managed_session([](Session&) {});
   EXPECT_FALSE(exists(sv.save_path()));

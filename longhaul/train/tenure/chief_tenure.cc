@@ -14,14 +14,14 @@ namespace {
 
 ChiefTenureOptions with_absolute_paths(ChiefTenureOptions options) {
   options.directory = absolute_directory(options.directory);
-  options.mirror.directory = absolute_directory(options.mirror.directory);
+  options.chief.mirror.directory = absolute_directory(options.chief.mirror.directory);
   return options;
 }
 
 }  // namespace
 
 ChiefTenure::ChiefTenure(ChiefTenureOptions options) : options_(with_absolute_paths(std::move(options))) {
-  check_mirror(options_.mirror, options_.directory);
+  check_mirror(options_.chief.mirror, options_.directory);
 }
 
 ChiefTenure::~ChiefTenure() {
@@ -30,20 +30,20 @@ ChiefTenure::~ChiefTenure() {
 }
 
 void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) {
-  if (lock_ || !options_.lock.lock || options_.directory.empty()) return;
+  if (lock_ || !options_.chief.lock.lock || options_.directory.empty()) return;
   is_refused_ = true;
   if (had_directory_) check_directory_is_there(*options_.files, options_.directory);
   lock_ = std::make_unique<ChiefLock>(options_.directory,
                                       DirectoryLockOptions{.files = options_.files,
                                                            .clock = options_.clock,
-                                                           .limit = options_.lock.lease_secs,
-                                                           .use_flock = options_.lock.with_flock},
+                                                           .limit = options_.chief.lock.lease_secs,
+                                                           .use_flock = options_.chief.lock.with_flock},
                                       std::move(on_lost));
   is_refused_ = false;
   had_directory_ = true;
-  if (!options_.keep_journal) return;
+  if (!options_.chief.keep_journal) return;
   journal_ = std::make_shared<RunJournal>(
-      options_.directory, RunJournalOptions{.skip_crashing_checkpoints = options_.skip_crashing_checkpoints,
+      options_.directory, RunJournalOptions{.skip_crashing_checkpoints = options_.chief.skip_crashing_checkpoints,
                                             .files = options_.files,
                                             .clock = options_.clock});
   journal_->begin();
@@ -68,9 +68,10 @@ void ChiefTenure::failed(const std::exception_ptr& error) {
 }
 
 void ChiefTenure::mirror_saves_of(Saver& saver) {
-  if (options_.directory.empty() || options_.mirror.directory.empty()) return;
+  if (options_.directory.empty() || options_.chief.mirror.directory.empty()) return;
   if (!mirror_) {
-    mirror_ = std::make_shared<CheckpointMirror>(options_.directory, options_.mirror, *options_.files, *options_.clock);
+    mirror_ =
+        std::make_shared<CheckpointMirror>(options_.directory, options_.chief.mirror, *options_.files, *options_.clock);
   }
   if (saver.is_as_restored()) mirror_->add(saver.last_saved());
   mirroring_ = saver.on_saved([mirror = mirror_](const std::string& prefix) { mirror->add(prefix); });
@@ -85,7 +86,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
   step("the threads", front_end.threads);
   if (!end.error() && front_end.last_checkpoint) {
     step("the last checkpoint", front_end.last_checkpoint);
-    if (!end.error() && options_.budget.is_limited()) step("the threads", front_end.threads);
+    if (!end.error() && budget().is_limited()) step("the threads", front_end.threads);
   }
   end.step("the account of steps", [&] {
     if (front_end.unsaved_steps) unsaved = front_end.unsaved_steps();
@@ -100,7 +101,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
 void ChiefTenure::close_mirror() {
   mirroring_.reset();
   const auto mirror = std::exchange(mirror_, nullptr);
-  if (mirror) mirror->close(options_.budget.left());
+  if (mirror) mirror->close(budget().left());
 }
 
 void ChiefTenure::close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved) {

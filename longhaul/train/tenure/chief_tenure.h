@@ -17,14 +17,40 @@ namespace longhaul {
 class RunJournal;
 class Teardown;
 
+// What a chief does with its directory, whichever the front end.
+struct ChiefOptions {
+  // Locked while it trains, so that a second chief is refused (io/directory_lock.h).
+  LockOptions lock;
+
+  // Whether the chief that has the directory locked keeps a journal of its runs there (train/journal/run_journal.h):
+  // for kAuto, for the account of lost time, and for what follows. A checkpoint that two runs died of, as it seems,
+  // before they had saved another is skipped in favour of the one before it, unless that is not wanted
+  // (RunHistory::deaths_after()).
+  bool keep_journal = true;
+  bool skip_crashing_checkpoints = true;
+
+  // Whether checkpoints count that no state file names. false, as in TensorFlow: only what the state file lists is
+  // restored, and of the mirror what its own state file lists as well. To remove that file is to begin anew, with the
+  // mirror left alone, and old checkpoints are replaced by new ones of their names. One that is there and cannot be
+  // used (empty, damaged, a link to nothing) is a DataLossError; so it is where all that it lists are damaged.
+  bool search_directory = true;
+  // For a saver that leaves out global variables: when the model is recovered, the initializers of those that are not
+  // initialised then are run, as ready_op names them.
+  bool initialize_missing = false;
+
+  // A second place for the checkpoints, with a rule of its own, that is searched as well when a training recovers
+  // (train/checkpointing/checkpoint_mirror.h); without a directory there is none.
+  MirrorOptions mirror;
+
+  // Ends the training as schedulers do, with a last checkpoint if they leave the time for one, and takes one when asked
+  // to (train/signals/preemption.h); nullptr: without.
+  Preemption* preemption = nullptr;
+};
+
 struct ChiefTenureOptions {
   std::string directory;  // empty: there is none to be the chief of
-  LockOptions lock;
-  bool keep_journal = true;  // if the directory is locked: RunJournal
-  bool skip_crashing_checkpoints = true;
-  MirrorOptions mirror;                 // of the directory; without one of its own there is none
+  ChiefOptions chief;
   std::shared_ptr<SaveAttempts> saves;  // an error while these fail is not the checkpoint's; nullptr: they never do
-  StopBudget budget;                    // of the end
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -81,7 +107,7 @@ class ChiefTenure {
   void mirror_saves_of(Saver& saver);
 
   const std::shared_ptr<RunJournal>& journal() const { return journal_; }  // null: there is none, or it is over
-  const StopBudget& budget() const { return options_.budget; }
+  StopBudget budget() const { return options_.chief.preemption; }
 
   // Ends the run, and with it the tenure. Each step is done, whatever the ones before it threw, and `end` keeps the
   // first error, which may have been there before:

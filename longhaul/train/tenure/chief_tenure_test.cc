@@ -140,7 +140,7 @@ TEST_F(ChiefTenureTest, EndsOnce) {
 
 TEST_F(ChiefTenureTest, APreemptionLeavesTheThreadsWhatTheLastCheckpointDoes) {
   Preemption preemption({.clock = &clock});
-  options.budget = &preemption;
+  options.chief.preemption = &preemption;
   preemption.preempt();
   ChiefTenure tenure(options);
   tenure.begin({});
@@ -205,7 +205,7 @@ TEST_F(ChiefTenureTest, WhereThereIsNothingToBeTheChiefOfTheRestEndsAllTheSame) 
 }
 
 TEST_F(ChiefTenureTest, AMirrorInTheDirectoryItselfIsRefused) {
-  options.mirror.directory = directory.path() + "/";
+  options.chief.mirror.directory = directory.path() + "/";
   EXPECT_THAT(error_of([&] { ChiefTenure tenure(options); }), HasSubstr("same directory"));
 }
 

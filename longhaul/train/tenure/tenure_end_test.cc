@@ -195,8 +195,8 @@ TEST_P(SupervisorsTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
   FileWriter writer(events_place.path(), {.files = &events_disk});
   options.save_model_secs = options.save_summaries_secs = Seconds{0};
   options.summary_writer = &writer;
-  options.last_save_timeout_secs = Seconds{0};
-  options.mirror = mirror_options;
+  options.services.saves.last_save_timeout = Seconds{0};
+  options.chief.mirror = mirror_options;
   options.files = &disk;
   Supervisor sv(options);
   const std::string error = error_of_end([&] {
@@ -231,7 +231,7 @@ TEST_P(MonitoredTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
       .graph = &graph,
       .checkpoint_dir = directory.path(),
       .hooks = {hook},
-      .mirror = mirror_options,
+      .chief = {.mirror = mirror_options},
       .saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.last_save_timeout = Seconds{0}, .clock = &clock}),
       .files = &disk,
       .coordinator = program};
