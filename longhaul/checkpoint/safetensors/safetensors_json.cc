@@ -175,7 +175,8 @@ SafetensorsHeader safetensors_from_json(std::string_view text, const std::string
 }
 
 std::string safetensors_to_json(const SafetensorsHeader& header, const std::string& path) {
-  std::string out = "{", separator;
+  std::string out = "{";
+  std::string_view separator;
   if (!header.metadata.empty()) {
     out += fmt::format("\"{}\":{{", kSafetensorsMetadata);
     for (const auto& [key, value] : header.metadata) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <string>
-#include <utility>
 
 #include "longhaul/graph/operation.h"
 
@@ -9,9 +8,9 @@ namespace longhaul {
 
 // An operation's attr, or what it is by default: graphs of other programs may leave it out.
 template <typename T>
-T attr_or(const Operation& op, const std::string& name, T otherwise) {
+T attr_or(const Operation& op, const std::string& name, const T& otherwise) {
   const T* found = op.find_attr<T>(name);
-  return found == nullptr ? std::move(otherwise) : *found;
+  return found == nullptr ? otherwise : *found;
 }
 
 }  // namespace longhaul

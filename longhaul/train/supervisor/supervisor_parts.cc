@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "longhaul/io/canonical_directory.h"
+#include "longhaul/train/saving/startup_report.h"
 
 namespace longhaul {
 namespace {
