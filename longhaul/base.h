@@ -1,6 +1,6 @@
 #pragma once
 
-// Errors, of which each has a code that says what to do about it (docs/errors.md); the log and its sink; time.
+// Errors, each with a code that says what to do about it (docs/errors.md); the log and its sink; time.
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"

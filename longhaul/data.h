@@ -1,6 +1,6 @@
 #pragma once
 
-// Datasets, and loaders that prepare their batches ahead, each a function of its position in a seeded order.
+// Datasets, and loaders that prepare batches ahead, each a function of its position in a seeded order.
 
 #include "longhaul/data/batch_order.h"
 #include "longhaul/data/data_loader.h"

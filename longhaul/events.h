@@ -1,6 +1,6 @@
 #pragma once
 
-// Event files, which TensorBoard shows: their writers and reader, summaries, and a sink that puts the log there.
+// Event files, which TensorBoard shows: their writers and reader, summaries, and a log sink that writes to them.
 
 #include "longhaul/events/event_log.h"
 #include "longhaul/events/event_reader.h"

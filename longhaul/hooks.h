@@ -1,6 +1,6 @@
 #pragma once
 
-// SessionRunHook, from which a program's own hooks are derived, and all the hooks that there are.
+// SessionRunHook, the base class of a program's own hooks, and all hooks of the library.
 
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/feed_fn_hook.h"

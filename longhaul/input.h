@@ -1,6 +1,6 @@
 #pragma once
 
-// Queues that threads fill: queue runners, producers of input, batching.
+// Queues that threads fill: queue runners, input producers, batching.
 
 #include "longhaul/train/input/batching.h"
 #include "longhaul/train/input/input_producers.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Files: read, written, replaced atomically; TFRecord files, compressed ones too.
+// Files: reading, writing, atomic replacement; TFRecord files, also compressed.
 
 #include "longhaul/io/deflate.h"
 #include "longhaul/io/file.h"

@@ -1,9 +1,9 @@
 #pragma once
 
-// What a training program includes: the whole system in one process, on libtorch. Including it makes libtorch's
-// operators known to graphs, and sessions of this process the default.
+// The header for a program that trains: the whole system in one process, on libtorch. Including it makes libtorch's
+// operators known to graphs, and in-process sessions the default.
 //
-// It has all that docs/headers.md lists, but for torch.h, testing.h and the messages.
+// Includes all headers that docs/headers.md lists, except torch.h, testing.h and the messages.
 
 #if __cplusplus < 202002L
 #error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"

@@ -1,6 +1,6 @@
 #pragma once
 
-// MonitoredTrainingSession, MonitoredSession, and what they are made of: scaffolds, session creators, SessionManager.
+// MonitoredTrainingSession, MonitoredSession, and their parts: scaffolds, session creators, SessionManager.
 
 #include "longhaul/train/monitored/monitored_session.h"
 #include "longhaul/train/monitored/monitored_training_session.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-// What saves the variables of a session and restores them: Saver and CheckpointManager, meta graphs, warm starts, a
-// mirror of the checkpoints, and what is recorded with each of them.
+// Saving and restoring a session's variables: Saver and CheckpointManager, meta graphs, warm starts, a mirror of the
+// checkpoints, and the records saved with each checkpoint.
 
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/saved_state/environment_record.h"

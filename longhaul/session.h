@@ -1,8 +1,8 @@
 #pragma once
 
 // Sessions, which run graphs: runs, callables, fetches into structs; snapshots of the variables and the other
-// capabilities of a session; and the environment that results depend on, apart from the graph. Sessions in this process
-// come with longhaul.h.
+// capabilities of a session; and the environment that results depend on besides the graph. In-process sessions come
+// with longhaul.h.
 
 #include "longhaul/session/environment.h"
 #include "longhaul/session/fetch_into.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Tensors: bytes with a dtype and a shape, and no math, which is libtorch's.
+// Tensors: bytes with a dtype and a shape. Math on them is left to libtorch.
 
 #include "longhaul/tensor/dtype.h"
 #include "longhaul/tensor/shape.h"

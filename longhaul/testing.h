@@ -1,7 +1,7 @@
 #pragma once
 
-// For tests of programs: a clock that they move, files under planned faults, files whose power is cut, a session that
-// needs no libtorch, temporary directories. No framework of tests is needed.
+// For a program's tests: a clock that the test moves, file systems with planned faults and power cuts, a session that
+// needs no libtorch, temporary directories. No test framework is needed.
 
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/fault_plan.h"

@@ -1,8 +1,7 @@
 #pragma once
 
-// For programs that use libtorch themselves: torch_training() puts their own training under supervision, with
-// KeepRandomState for what they do beside it; to_tensor() and to_aten() turn tensors into each other, sharing the
-// bytes.
+// For programs that use libtorch themselves: torch_training() supervises their own training, with KeepRandomState for
+// code that runs next to it; to_tensor() and to_aten() convert tensors, sharing the bytes.
 
 #if __cplusplus < 202002L
 #error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"

@@ -13,7 +13,7 @@
 
 #include "examples/idx_dataset.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
-#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
+#include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
 #include "longhaul/events/independent_reader_fixture.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -115,7 +115,7 @@ class ExactResume : public ::testing::Test {
   std::string disturbed() const { return temporary_.file(fmt::format("disturbed{}", trainings_)); }
 
   static std::string last_checkpoint(const std::string& directory) {
-    return newest_whole_checkpoint(FileSystem::real(), directory, "model.ckpt").prefix.value_or("");
+    return newest_intact_checkpoint(FileSystem::real(), directory, "model.ckpt").prefix.value_or("");
   }
 
   void compare(int kills) const {

@@ -12,7 +12,7 @@
 
 #include "examples/idx_dataset.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
-#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
+#include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "tests/process.h"
 
@@ -69,7 +69,7 @@ class ExampleTest : public ::testing::Test {
   }
 
   std::string newest_checkpoint() const {
-    return newest_whole_checkpoint(FileSystem::real(), logdir(), "model.ckpt").prefix.value_or("");
+    return newest_intact_checkpoint(FileSystem::real(), logdir(), "model.ckpt").prefix.value_or("");
   }
 
   static std::string tensor_bytes(const std::string& prefix) {

@@ -10,7 +10,7 @@
 
 #include "examples/idx_dataset.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
-#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
+#include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/process.h"
@@ -38,7 +38,7 @@ class PlainLibtorchTest : public ::testing::Test {
   }
 
   static std::string newest_checkpoint(const std::string& logdir) {
-    return newest_whole_checkpoint(FileSystem::real(), logdir, "model.ckpt").prefix.value_or("");
+    return newest_intact_checkpoint(FileSystem::real(), logdir, "model.ckpt").prefix.value_or("");
   }
 
   static void expect_same_tensors(const std::string& a, const std::string& b) {

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
-#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
+#include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "tests/power_cut_fixture.h"
 
@@ -55,7 +55,7 @@ class PowerCutInAMirror : public PowerCutTest, public ::testing::WithParamInterf
   }
 
   void expect_newest(Disk& disk) {
-    const WholeCheckpoint found = newest_whole_checkpoint(disk, kMirror, "model");
+    const IntactCheckpoint found = newest_intact_checkpoint(disk, kMirror, "model");
     ASSERT_TRUE(found.prefix);
     const BundleReader reader(disk, *found.prefix);
     EXPECT_GE(reader.read("step").item<int64_t>(), *committed_);

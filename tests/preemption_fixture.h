@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
-#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
+#include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/process.h"
@@ -41,7 +41,7 @@ class PreemptionProcessTest : public ::testing::TestWithParam<std::string> {
   virtual std::string logdir() const { return directory_.file("run"); }
 
   int64_t newest_step() const {
-    const auto newest = newest_whole_checkpoint(FileSystem::real(), logdir(), "model.ckpt").prefix;
+    const auto newest = newest_intact_checkpoint(FileSystem::real(), logdir(), "model.ckpt").prefix;
     return newest ? split_step(*newest).step.value() : -1;
   }
   // Until there is a checkpoint of a step after this one; its step.

@@ -2,16 +2,16 @@
 
 namespace longhaul {
 
-// While one lives, what the process opens gets a descriptor above 2, also where it was started with descriptors 0 to 2
-// closed, as daemons and some schedulers do: or what the program prints would go into a checkpoint, or into the pipe
-// that signals come through. Everything in the library that makes a descriptor stands behind one, which
-// tests/descriptor_lint.sh looks after:
+// While an object of this class exists, every file that the process opens gets a descriptor above 2, even in a process
+// that was started with descriptors 0 to 2 closed, as daemons and some schedulers do. Otherwise the program's output
+// could end up in a checkpoint, or in the pipe that delivers signals. All library code that creates a descriptor
+// creates one of these first; tests/descriptor_lint.sh checks this:
 //
 //   const AboveStdio above;
 //   const int fd = ::open(...);
 //
-// The descriptors that are free are taken meanwhile, by ones that can neither be read nor written, as a closed one; it
-// is never that a file has such a number for a moment. Any thread, any number at a time; nothing waits.
+// Meanwhile the free descriptors among 0 to 2 are occupied by ones that can be neither read nor written, like closed
+// ones, so that no file has such a number even for a moment. Any thread, any number of objects at a time; never waits.
 class AboveStdio {
  public:
   AboveStdio();
@@ -20,7 +20,7 @@ class AboveStdio {
   AboveStdio& operator=(const AboveStdio&) = delete;
 
  private:
-  bool counts_;  // among those for whom the free ones are taken
+  bool counts_;  // one of the objects for which the free descriptors are occupied
 };
 
 }  // namespace longhaul

@@ -8,17 +8,18 @@
 
 namespace longhaul {
 
-// Ends the waits inside some work (a session's runs) from outside. Any thread may call any method.
+// Ends the waits inside a piece of work (a session's runs) from outside. Any thread may call any method.
 class Cancellation {
  public:
-  // For good. What waits gets CancelledError with the first caller's `why`.
+  // Permanent. Waits end with CancelledError, with the first caller's `why`.
   void cancel(const std::string& why) EXCLUDES(mutex_);
   bool cancelled() const EXCLUDES(mutex_);
   // CancelledError: it was cancelled.
   void check() const EXCLUDES(mutex_);
 
-  // Has `wake` called once when the work is cancelled, on the thread that cancels it (at once, if it was already). Not
-  // after the destructor. Made and destroyed without the locks that `wake` takes.
+  // Calls `wake` once when the work is cancelled, on the cancelling thread; at once, if it was already cancelled.
+  // `wake` is not called after the destructor. Construct and destroy a Watch without holding the locks that `wake`
+  // takes.
   class Watch {
    public:
     Watch(Cancellation& cancellation, std::function<void()> wake);
@@ -39,9 +40,9 @@ class Cancellation {
   std::map<int, std::function<void()>> watches_ GUARDED_BY(mutex_);
 };
 
-// How long the work that an operation belongs to may wait.
+// How long an operation may wait, as set for the work that it belongs to.
 struct WaitLimits {
-  Seconds deadline{0};  // of the monotonic clock; 0: none
+  Seconds deadline{0};  // on the monotonic clock; 0: none
   Cancellation* cancellation = nullptr;
 };
 

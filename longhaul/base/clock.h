@@ -4,7 +4,8 @@
 
 namespace longhaul {
 
-// Time as a parameter, so that what waits can be tested without waiting (testing/fake_clock.h). Any thread may call it.
+// Time as a parameter, so that code that waits can be tested without waiting (testing/fake_clock.h). Any thread may
+// call it.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -12,14 +13,14 @@ class Clock {
   // Monotonic time since an arbitrary origin: for intervals and deadlines.
   virtual Seconds now() const = 0;
 
-  // Seconds since 1970, as an event's wall_time wants it: may jump.
+  // Seconds since 1970, as in an event's wall_time; may jump.
   virtual double wall_time() const = 0;
 
-  // Waits for a notification of `cond`, at most `timeout` of this clock; may return early. `mutex` is held by the
-  // caller.
+  // Waits for a notification of `cond`, for at most `timeout` on this clock; may return early. The caller holds
+  // `mutex`.
   virtual void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) REQUIRES(mutex) = 0;
 
-  // The machine's clocks. Lives for ever.
+  // The machine's clocks. Never destroyed.
   static Clock& real();
 };
 

@@ -14,8 +14,8 @@ struct None {
 inline constexpr UseDefault kUseDefault{};
 inline constexpr None kNone{};
 
-// One of "leave it to the library" (kUseDefault), "switched off" (kNone) and "this one" (a T). The original system
-// tells these three apart for most of the Supervisor's parameters: USE_DEFAULT, None and a value.
+// One of: "leave it to the library" (kUseDefault), "switched off" (kNone), or a value (a T). TensorFlow distinguishes
+// these three for most of the Supervisor's parameters: USE_DEFAULT, None and a value.
 template <typename T>
 class Defaulted {
  public:

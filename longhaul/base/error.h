@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// The canonical error codes, with the numbers of google.rpc.Code and of TensorFlow's error_codes.proto. The code is
-// chosen by what the caller should do about the error; docs/errors.md has the list.
+// The canonical error codes, with the numbers of google.rpc.Code and of TensorFlow's error_codes.proto. Codes are
+// chosen by what the caller should do about the error; docs/errors.md lists them.
 enum class Code {
   kOk = 0,
   kCancelled = 1,
@@ -31,7 +31,8 @@ enum class Code {
 // "OUT_OF_RANGE", ...
 const char* code_name(Code code);
 
-// What the library throws for anything that the outside world can cause. Each code has a derived class to catch it by.
+// Thrown by the library for every error that the outside world can cause. Each code has a derived class, so that it can
+// be caught by type.
 class Error : public std::runtime_error {
  public:
   Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -64,14 +65,14 @@ LONGHAUL_ERROR_CLASS(DataLossError, kDataLoss);
 LONGHAUL_ERROR_CLASS(UnauthenticatedError, kUnauthenticated);
 #undef LONGHAUL_ERROR_CLASS
 
-// Throws the class that belongs to `code`; Error itself for a number that is none of the above.
+// Throws the class for `code`; Error itself for a number that is not one of the above.
 [[noreturn]] void throw_error(Code code, const std::string& message);
 
-// Throws the error for a failed system call: "<what>: <strerror>", with the code that fits `error_number` (ENOENT is
+// Throws the error for a failed system call: "<what>: <strerror>", with the code that matches `error_number` (ENOENT is
 // NotFound, EACCES PermissionDenied, ENOSPC ResourceExhausted, ...).
 [[noreturn]] void throw_errno(int error_number, const std::string& what);
 
-// The code and the text of a caught exception: kUnknown for one that is not an Error, kOk for a null pointer.
+// The code and the message of a caught exception: kUnknown for one that is not an Error, kOk for a null pointer.
 Code code_of(const std::exception_ptr& error);
 std::string message_of(const std::exception_ptr& error);
 

@@ -6,7 +6,7 @@
 
 namespace longhaul {
 
-// Text of unknown origin as it may stand in a message: on one line, control characters as "\x0a", and cut where it is
+// Text of unknown origin, made fit for a message: on one line, with control characters as "\x0a", and cut if it is
 // longer than `most` bytes: "aaaa... (10485760 bytes)".
 std::string excerpt(std::string_view text, size_t most = 200);
 

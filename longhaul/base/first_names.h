@@ -6,7 +6,7 @@
 
 namespace longhaul {
 
-// For messages: "a, b, c and 4 more", so many at most by name.
+// For messages: "a, b, c and 4 more", with at most `most` of them by name.
 std::string first_names(const std::vector<std::string>& names, size_t most = 20);
 
 }  // namespace longhaul

@@ -9,21 +9,22 @@ namespace longhaul {
 
 enum class LogLevel {
   kDebug = 0,    // what the library does
-  kInfo = 1,     // what happens to the training: from where it goes on, each checkpoint, a signal, the time it took
-  kWarning = 2,  // what may cost work, or differ from what was meant
-  kError = 3     // what has failed, though the training goes on
+  kInfo = 1,     // what happens to the training run: where it continues from, checkpoints, signals, the time it took
+  kWarning = 2,  // work may be lost, or something may not be as intended
+  kError = 3     // something has failed, though training continues
 };
 
-// Where the library's messages go. It is called from any thread, one call at a time.
-//   - It may throw: nothing that logs fails for it. The message goes to stderr instead, as without a sink, and at the
-//     first time what was thrown.
-//   - What is logged from within it, by the library as well, goes to stderr.
-//   - It may call set_log_sink(), with what holds from the next message on.
-//   - It must not wait for another thread that may log, as FileWriter::flush() does: that one waits for it.
+// Where the library's messages go. Called from any thread, one call at a time.
+//   - It may throw; the code that logs does not fail because of it. The message goes to stderr instead, as without a
+//     sink, and so does the first exception.
+//   - Messages logged from within it, also by the library, go to stderr.
+//   - It may call set_log_sink(); the new sink takes effect with the next message.
+//   - It must not wait for another thread that may log, as FileWriter::flush() does: that thread would wait for the
+//     sink.
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 
-// Replaces the sink and returns the one before. Until a program sets one, messages go through spdlog to stderr, from
-// kInfo on, or from the level that the environment variable LONGHAUL_LOG_LEVEL names (debug, info, warning, error,
+// Replaces the sink and returns the previous one. Until a program sets one, messages go through spdlog to stderr, at
+// kInfo and above, or at the level that the environment variable LONGHAUL_LOG_LEVEL names (debug, info, warning, error,
 // off). The level is coloured on a terminal, unless NO_COLOR is set.
 LogSink set_log_sink(LogSink sink);
 

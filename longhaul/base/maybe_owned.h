@@ -5,8 +5,8 @@
 
 namespace longhaul {
 
-// Something that is used beyond the call that it is passed to: shared, so that it lives until its last user lets go, or
-// lent by a pointer, whose owner keeps it alive until everybody that it was passed to has ended.
+// An object that is used beyond the call that it is passed to. Either shared, so that it lives until its last user
+// releases it; or lent by pointer, and then its owner keeps it alive until everything that it was passed to has ended.
 template <typename T>
 class MaybeOwned {
  public:

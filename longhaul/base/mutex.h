@@ -24,7 +24,7 @@ using Seconds = std::chrono::duration<double>;
 class LONGHAUL_THREAD_ANNOTATION(capability("mutex")) Mutex {
  public:
 #ifdef _GLIBCXX_TSAN
-  // A std::mutex does not say that it goes: the thread sanitizer would take the next one at its address for it.
+  // ThreadSanitizer does not see a std::mutex being destroyed, and would mistake the next one at its address for it.
   ~Mutex() { pthread_mutex_destroy(mutex_.native_handle()); }
 #endif
   void lock() ACQUIRE() { mutex_.lock(); }
@@ -46,8 +46,8 @@ class LONGHAUL_THREAD_ANNOTATION(scoped_lockable) MutexLock {
   Mutex& mutex_;
 };
 
-// A condition variable for Mutex. Waits may end early for no reason, so every caller loops over its condition. There is
-// no wait without a timeout: whoever waits wakes up to look around.
+// A condition variable for Mutex. Waits may end spuriously, so every caller waits in a loop that checks its condition.
+// Every wait has a timeout: a waiting thread always wakes up to check.
 class CondVar {
  public:
   // Real time; waits of over an hour end after an hour. Code whose tests must not sleep waits through a Clock instead.

@@ -7,10 +7,10 @@
 
 namespace longhaul {
 
-// Finds the name that somebody may have meant who wrote one that is not there: with the fewest letters to insert,
-// delete, replace or exchange with the next, and no more of them than a third of what was written; or one whose last
-// parts are what was written ("hidden/weights" for "weights"). Of equals it is the first. It compares so many letters
-// in all that it takes a fraction of a second, whatever it is given.
+// Suggests the name that was probably meant in place of one that does not exist: the one with the fewest letters to
+// insert, delete, replace or swap with the next, at most a third of the wanted name's; or one whose last parts are the
+// wanted name ("hidden/weights" for "weights"). Ties go to the first. The number of comparisons is bounded, so that it
+// takes a fraction of a second on any input.
 //
 //   NearestName nearest("hiden/weights");
 //   for (const std::string& name : names) nearest.offer(name);
@@ -25,7 +25,7 @@ class NearestName {
 
  private:
   const std::string wanted_;
-  size_t most_;          // changes that are still better than what was found
+  size_t most_;          // the most changes with which a name would still beat found_
   size_t letters_left_;  // to be compared
   std::string found_;
   std::array<std::vector<size_t>, 3> rows_;

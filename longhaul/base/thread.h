@@ -7,7 +7,7 @@
 namespace longhaul {
 
 // A thread with a name that debuggers and `top -H` show (its first 15 characters). It must be joined, or detached by an
-// owner that has given up on it, before it is destroyed; the destructor joins otherwise. `body` must not throw.
+// owner that has given up on it, before it is destroyed; otherwise the destructor joins it. `body` must not throw.
 class NamedThread {
  public:
   NamedThread() = default;

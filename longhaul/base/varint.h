@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-// Base-128 numbers: seven bits to a byte, the lowest first, and the eighth bit says that more follow. Protocol buffers
-// and the tables of checkpoints have them.
+// Base-128 numbers: seven bits to a byte, lowest first; the eighth bit says that more bytes follow. Used by protocol
+// buffers and by the tables of checkpoints.
 namespace longhaul {
 
 inline void append_varint(std::string& out, uint64_t value) {
@@ -34,8 +34,8 @@ inline bool take_long_varint(std::string_view& text, uint64_t& value) {
 
 }  // namespace internal
 
-// Takes a number off the front of `text`. False, with both unchanged, if it does not hold a whole one that fits into 64
-// bits. Most are of one byte, which is all that is inlined of it.
+// Takes a number off the front of `text`. False, with both unchanged, if it does not hold a complete one that fits into
+// 64 bits. Most numbers take one byte; only that case is inlined.
 inline bool take_varint(std::string_view& text, uint64_t& value) {
   if (!text.empty() && static_cast<unsigned char>(text[0]) < 0x80) {
     value = static_cast<unsigned char>(text[0]);

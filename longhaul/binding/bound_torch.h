@@ -18,16 +18,16 @@
 
 namespace longhaul {
 
-// What was bound, and whose turn it is: the step function's, or that of a thread that reads or assigns a value. The
-// operations of the graph share it. First what is bound is added, by one thread; then any thread may step, read and
+// The state of a bound program, and whose turn it is: the step function's, or that of a thread that reads or assigns a
+// value. The graph's operations share it. One thread adds the values first; after that any thread may step, read and
 // assign through the graph.
 class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
  public:
   explicit BoundTorch(const torch::nn::Module& module);
 
-  // A variable for each value.
+  // Adds a variable for each value.
   std::vector<Variable> add_variables(const Scope& scope, std::vector<TorchValue> values);
-  // What a checkpoint may lack.
+  // Adds a value that a checkpoint may lack.
   void add_optional(const Scope& scope, TorchValue value);
 
   void set_step(TorchStepFunction function, const TorchTrainingOptions& options);
@@ -37,7 +37,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void add_state(const Scope& scope, const std::string& name, at::Tensor* tensor);
   void add_conditions(const Scope& scope);
 
-  // In a run: the step; ask(), if the run was asked for it and not for the loss alone; the loss, if it was asked for.
+  // The calls of a run: step(); ask(), if the run fetches the step and not only the loss; the loss, if it is fetched.
   void step(int64_t number, const std::vector<Tensor>& inputs);
   void ask();
   Tensor loss();
@@ -47,15 +47,15 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
 
   struct Bound {
     TorchValue value;
-    std::shared_ptr<GeneratorWatch> generator;  // of a generator's state
-    bool inconsistent = false;                  // by a step that failed halfway
+    std::shared_ptr<GeneratorWatch> generator;  // for a generator's state
+    bool inconsistent = false;                  // after a step that failed halfway
   };
   struct BoundOptimizer {
     std::string name;
     const torch::optim::Optimizer* optimizer;
     std::vector<size_t> group_sizes;
     OptimizerRecord made;      // by the program
-    OptimizerRecord recorded;  // in checkpoints: what its options in effect come from
+    OptimizerRecord recorded;  // in checkpoints: the source of its current options
   };
   struct ProgramOption {
     TorchValue value;
@@ -78,7 +78,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
 
   std::recursive_mutex turn_;
   const torch::nn::Module* const module_;
-  const std::shared_ptr<const torch::nn::Module> owner_;  // of the module; nothing, if no shared pointer owns it
+  const std::shared_ptr<const torch::nn::Module> owner_;  // of the module; null if no shared pointer owns it
   const ModuleForm form_;
   std::deque<Bound> values_;
   BoundTensors tensors_;  // the module's parameters and buffers
@@ -90,12 +90,12 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   std::vector<ProgramOption> program_options_;
   std::optional<TorchStepFunction> function_;
   at::Tensor loss_;
-  bool is_asked_ = false;                           // the step of the run under way
-  bool was_asked_ = false, was_not_asked_ = false;  // some step
+  bool is_asked_ = false;                           // the run under way fetches the step
+  bool was_asked_ = false, was_not_asked_ = false;  // in some step
   bool restores_options_ = true;
-  bool options_are_restored_ = false;  // and the program's are to be put back
+  bool options_are_restored_ = false;  // and the program's are to be reinstated
   bool stepping_ = false;
-  std::string failed_step_;   // which step failed halfway last, and with what
+  std::string failed_step_;   // the last step that failed halfway, and its error
   bool has_stepped_ = false;  // the module is no longer as the program made it
 };
 

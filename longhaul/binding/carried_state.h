@@ -10,7 +10,7 @@
 
 namespace longhaul {
 
-// Tensors that a program carries from step to step, and may replace by others (TorchTrainingOptions::state). Borrowed.
+// Tensors that a program carries from step to step, and may replace (TorchTrainingOptions::state). Borrowed.
 class CarriedState {
  public:
   void add(const std::string& name, at::Tensor* tensor);
@@ -18,12 +18,12 @@ class CarriedState {
 
   void begin();          // of a step
   bool changed() const;  // by the step under way
-  // The name of one that has the history that made it, which no checkpoint has.
+  // The name of one with autograd history, which no checkpoint has.
   std::optional<std::string> with_history() const;
 
  private:
   struct Look {
-    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // so no other one is taken for it, and it may go
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // weak, so that it may be freed and no other is taken for it
     TensorLook look;
   };
   static Look look_at(const at::Tensor& tensor);

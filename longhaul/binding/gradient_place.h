@@ -7,19 +7,20 @@
 
 namespace longhaul {
 
-// An element of a tensor that a gradient is for, and its bits: of a table, a step trains a few rows only. On the CPU.
+// An element of a tensor at which its gradient is not zero, and its bits: a step trains only a few rows of a table. On
+// the CPU.
 struct GradientPlace {
   int64_t index;
   uint64_t bits;
 
-  // The first element that `gradient`, which may be sparse, is not zero for; nothing, where there is none.
+  // The first element for which `gradient`, which may be sparse, is not zero; nullopt: none.
   static std::optional<GradientPlace> of(const at::Tensor& gradient, const at::Tensor& tensor);
   bool has_changed(const at::Tensor& tensor) const;
 };
 
-// Tells a gradient from another that takes its place; nullptr: there is none.
+// Distinguishes a gradient from another one that replaces it; nullptr: no gradient.
 const void* gradient_memory(const at::Tensor& gradient);
-// False where that cannot be told.
+// False if that is not known.
 bool is_zero_gradient(const at::Tensor& gradient);
 
 }  // namespace longhaul

@@ -9,16 +9,16 @@
 
 namespace longhaul {
 
-// Random numbers that are drawn while this lives are the training's no more: at its end the generator is as it was. For
-// what a program does between some steps and not between others, and what the training does not depend on: an
-// evaluation whose loader draws a sample.
+// Random numbers drawn while this object exists do not affect training: its destructor restores the generator's state.
+// For code that runs between some steps only, and that training does not depend on: an evaluation whose loader draws a
+// sample.
 //
 //   if (step % 1000 == 0) {
 //     const lh::KeepRandomState keep;
 //     evaluate(net, *test_loader);
 //   }
 //
-// Meanwhile no other thread draws from the generator.
+// Meanwhile no other thread may draw from the generator.
 class KeepRandomState {
  public:
   explicit KeepRandomState(at::Generator generator = at::detail::getDefaultCPUGenerator())

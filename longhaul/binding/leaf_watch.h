@@ -12,20 +12,20 @@
 
 namespace longhaul {
 
-// Finds what is trained and is not bound: tensors that the loss's backward gives gradients to, that are there from step
-// to step, and that change. It looks at few steps, which are more and more apart. It sees nothing where a step function
-// returns a loss without what made it (detach(), item()).
+// Finds tensors that are trained but not bound: they receive gradients from the loss's backward, persist from step to
+// step, and change. It checks few steps, at growing distances. It finds nothing if a step function returns a loss
+// without its graph (detach(), item()).
 class LeafWatch {
  public:
   using IsBound = std::function<bool(const c10::TensorImpl*)>;
   explicit LeafWatch(IsBound is_bound) : is_bound_(std::move(is_bound)) {}
 
-  // After a step. The sizes of such a tensor.
+  // Call after a step. Returns the sizes of such a tensor.
   std::optional<std::vector<int64_t>> look_at(const at::Tensor& loss);
 
  private:
   struct Leaf {
-    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // so no other one is taken for it
+    c10::weak_intrusive_ptr<c10::TensorImpl> tensor;  // so that no other one is taken for it
     TensorLook look;
     std::optional<GradientPlace> place;
   };

@@ -15,7 +15,7 @@ class Optimizer;
 
 namespace longhaul {
 
-// What a program has made an optimizer with: its groups of parameters, and their options. Checkpoints have it as text:
+// The groups and options with which a program constructed an optimizer. Checkpoints have it as text:
 //
 //   group lr=0.1 momentum=0.9 ...
 //     0.weight
@@ -26,15 +26,15 @@ class OptimizerRecord {
  public:
   OptimizerRecord() = default;
   OptimizerRecord(torch::optim::Optimizer& optimizer, const torch::nn::Module& module);
-  explicit OptimizerRecord(const at::Tensor& text);  // as bytes; of none: empty() is true
+  explicit OptimizerRecord(const at::Tensor& text);  // as bytes; without elements, empty() is true
 
   bool empty() const { return groups_.empty(); }
   at::Tensor to_text() const;
 
-  // InvalidArgumentError: `stored` has another number of groups, or a parameter is in another one.
+  // InvalidArgumentError: `stored` has a different number of groups, or a parameter is in a different one.
   void check_groups(const std::string& optimizer, const OptimizerRecord& stored) const;
-  // What was given another value: "lr of group 0 is 0.01 in this program and was 0.1 in the checkpoint's";
-  // "": nothing.
+  // The options with different values: "lr of group 0 is 0.01 in this program and was 0.1 in the checkpoint's"; "":
+  // none.
   std::string changes_since(const OptimizerRecord& stored) const;
 
  private:

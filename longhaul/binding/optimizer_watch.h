@@ -15,29 +15,29 @@ class Optimizer;
 
 namespace longhaul {
 
-// Tells whether bound optimizers, which are borrowed, are those that train: one that was made anew after it was bound
-// leaves the bound one as it is.
+// Detects bound optimizers (borrowed) that do not do the training: if a program creates its optimizer again after
+// binding, the bound one stays idle.
 class OptimizerWatch {
  public:
-  // Whether the step just made has changed a tensor, and it has a gradient.
+  // Whether the last step changed this tensor, and it has a gradient.
   using Trained = std::function<bool(const at::Tensor& parameter)>;
   struct Finding {
     std::string optimizer;
-    at::Tensor parameter;  // that it has, and something else trains
+    at::Tensor parameter;  // one of its parameters, trained by something else
   };
 
-  // How many steps in a row, before it is said.
+  // The number of consecutive idle steps before it is reported.
   static constexpr int kSteps = 10;
 
   void add(const std::string& name, torch::optim::Optimizer& optimizer);
-  // After a step.
+  // Call after each step.
   std::optional<Finding> look(const Trained& trained);
 
  private:
   struct Bound {
     std::string name;
     torch::optim::Optimizer* optimizer;
-    std::map<const c10::TensorImpl*, uint64_t> counts;  // as they were when a step had changed the parameter
+    std::map<const c10::TensorImpl*, uint64_t> counts;  // update counts after a step that changed the parameter
     int idle = 0;                                       // steps
   };
   bool others_have(const at::Tensor& parameter, const Bound& bound) const;

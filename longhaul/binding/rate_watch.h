@@ -10,7 +10,7 @@ class Optimizer;
 
 namespace longhaul {
 
-// The learning rates of optimizers and the counts of schedulers, which are borrowed, as steps find them and leave them.
+// The learning rates of optimizers and the step counts of schedulers (all borrowed), before and after each step.
 class RateWatch {
  public:
   void add(torch::optim::Optimizer& optimizer) { optimizers_.push_back(&optimizer); }
@@ -18,11 +18,11 @@ class RateWatch {
 
   void begin();   // of a step
   void end();     // of a step that did not throw
-  void forget();  // what was changed since the last step is known
+  void forget();  // changes since the last step are accounted for
 
   bool scheduler_stepped_between() const { return scheduler_stepped_between_; }  // the last step and this one
-  bool rate_changed_between() const { return rate_changed_between_; }            // and no scheduler had stepped
-  bool rate_changed_in_step() const;                                             // and no scheduler had stepped
+  bool rate_changed_between() const { return rate_changed_between_; }            // without a scheduler's step
+  bool rate_changed_in_step() const;                                             // without a scheduler's step
 
  private:
   struct Look {
@@ -33,8 +33,8 @@ class RateWatch {
 
   std::vector<torch::optim::Optimizer*> optimizers_;
   std::vector<torch::optim::LRScheduler*> schedulers_;
-  Look before_, after_;     // the begin and the end of a step
-  bool has_ended_ = false;  // after_ is as the last step left them, and nobody has assigned any
+  Look before_, after_;     // at the beginning and the end of a step
+  bool has_ended_ = false;  // after_ is valid: nothing was assigned since the last step
   bool scheduler_stepped_between_ = false, rate_changed_between_ = false;
 };
 

@@ -21,12 +21,12 @@ class Optimizer;
 
 namespace longhaul {
 
-// Sees what a bound program does that is in no checkpoint, and that a restart would not repeat: what is done between
-// two steps, and what an optimizer, a scheduler or a tensor does that is not bound. It compares counters and a few
-// elements, and says each kind of thing once. Knows nothing of threads, but the generators' watches do.
+// Detects changes by a bound program that no checkpoint has and a restart would not repeat: those made between two
+// steps, and those of optimizers, schedulers or tensors that are not bound. It compares counters and a few elements,
+// and reports each kind of finding once. Not synchronised, except for the generators' watches.
 class ResumeWatch {
  public:
-  struct Declared {  // by the program, so no signs of what was forgotten
+  struct Declared {  // by the program, so not a sign of a missing binding
     bool gradients = false;
     bool rates_follow_step = false;
     bool updates_without_optimizer = false;
@@ -40,18 +40,18 @@ class ResumeWatch {
   void add_scheduler(torch::optim::LRScheduler& scheduler) { rates_.add(scheduler); }
   void add_generator(const std::string& name, std::shared_ptr<GeneratorWatch> generator);
 
-  // Of a step. After begin() either end() or abandon() is called: it threw.
+  // After begin() of a step, call either end() or, if it threw, abandon().
   void begin(int64_t number);
   void end(const at::Tensor& loss);
   void abandon();
   bool changed() const { return tensors_.changed(); }  // by the step under way
 
-  void assigned(const at::Tensor& tensor);        // undefined: something else than a parameter or a buffer
-  void carries_history(const std::string& name);  // of a state
+  void assigned(const at::Tensor& tensor);        // undefined: not a parameter or buffer
+  void carries_history(const std::string& name);  // of a state tensor
   void fetched_loss_alone();                      // in some runs, and the step in others
-  void snapshot();                                // it takes no time to speak of
+  void snapshot();                                // takes almost no time
 
-  // What was seen since the last call, in words; each kind only once.
+  // The findings since the last call, as text; each kind only once.
   std::vector<std::string> take_findings();
 
  private:
@@ -84,9 +84,9 @@ class ResumeWatch {
   RateWatch rates_;
   LeafWatch leaves_;
   std::vector<NamedGenerator> generators_;
-  std::map<const c10::TensorImpl*, size_t> places_;  // in names_, of the first name
+  std::map<const c10::TensorImpl*, size_t> places_;  // the index in names_ of the first name
   int64_t steps_ = 0;
-  bool is_assigned_ = false;  // since the last step: a tensor
+  bool is_assigned_ = false;  // a tensor was assigned since the last step
   std::set<Kind> found_;
   std::vector<std::string> findings_;
 };

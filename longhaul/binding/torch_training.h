@@ -19,14 +19,14 @@ class LRScheduler;
 class Optimizer;
 }  // namespace torch::optim
 
-// A libtorch program under supervision: its module and its optimizers become variables of a graph, and its own code for
-// a step the operation that trains them. It needs no model in the graph:
+// Puts a libtorch program under supervision: its module and optimizers become variables of a graph, and its own code
+// for a step becomes the operation that trains them. No model is needed in the graph:
 //
-//   torch::nn::Sequential net(...);                                       // as it was
+//   torch::nn::Sequential net(...);                                       // unchanged
 //   torch::optim::Adam adam(net->parameters(), 1e-3);
 //   Graph graph;
 //   const TorchTraining training = torch_training(Scope(graph), *net, adam, [&](const TorchStep& step) {
-//     adam.zero_grad();                                                   // as it was: the body of the loop
+//     adam.zero_grad();                                                   // unchanged: the body of the loop
 //     const torch::Tensor loss = loss_of(net, batch(step.number));
 //     loss.backward();
 //     adam.step();
@@ -42,57 +42,56 @@ class Optimizer;
 // The names in checkpoints are those of libtorch, below the scope's:
 //
 //   0.weight, bn.running_mean        parameters and buffers, as in named_parameters() and named_buffers()
-//   Adam/0.weight/exp_avg            what an optimizer keeps for a parameter; without elements where it has nothing
-//   Adam/group_0/lr                  its options, which change while it trains
+//   Adam/0.weight/exp_avg            an optimizer's state for a parameter; empty if none
+//   Adam/group_0/lr                  its options, which change during training
 //   schedulers/0                     how often a scheduler has stepped
-//   generators/cpu                   the state of libtorch's default generator, as the last step left it
-//   state/KEY, gradients/0.weight    where TorchTrainingOptions say so
-//   longhaul/optimizer/Adam          its groups of parameters, and what options the program gave them (text)
-//   longhaul/conditions/...          what no restore sets, and the first step after one is compared with (text):
+//   generators/cpu                   the state of libtorch's default generator after the last step
+//   state/KEY, gradients/0.weight    if TorchTrainingOptions ask for them
+//   longhaul/optimizer/Adam          its parameter groups, and the options that the program gave them (text)
+//   longhaul/conditions/...          not restored, but compared with the first step afterwards (text):
 //                                    requires_grad, train() and eval(), dropout rates, a StepLR's own parameters
 //
-// All of it comes back bit for bit, so a training that starts again goes on as if it had not been interrupted, if what
-// a step works on follows from its number. Of options the checkpoint's count, not those of the constructor, and a
-// warning says so where they differ (TorchTrainingOptions::restore_optimizer_options). Of a checkpoint of another
-// module, or of an optimizer of another kind or with other groups, a restore says what does not fit and changes
+// All of it is restored bit for bit, so a restarted run continues as if it had not been interrupted, provided that a
+// step's input depends only on its number. The checkpoint's optimizer options take precedence over the constructor's,
+// with a warning if they differ (TorchTrainingOptions::restore_optimizer_options). If the checkpoint is of another
+// module, or of an optimizer of another kind or with other groups, the restore lists the mismatches and changes
 // nothing.
 //
-// What a program leaves out, or does between steps so that a restart does not repeat it, is seen by counters that are
-// compared before and after each step, and said once in the log, with the remedy (docs/guide/libtorch.md, "What a
-// restart cannot know"). Not seen is state of the program's own that is no part of the module: bind it
-// (TorchTrainingOptions::state, ops::external_variable).
+// If a program forgets to bind something, or changes state between steps in a way that a restart does not repeat,
+// counters compared before and after each step detect it, and the log says so once, with the remedy
+// (docs/guide/libtorch.md, "What a restart cannot know"). The program's own state outside the module is not detected:
+// bind it (TorchTrainingOptions::state, ops::external_variable).
 //
-// Initialising keeps what the program has made. Once the step function has run, nobody has that any more: then a
+// Initialising keeps the program's own initial values. Once the step function has run, these no longer exist: then a
 // session that finds no checkpoint is refused (FailedPreconditionError).
 //
 // A snapshot copies all of it inside the gate, at the speed of memory, because libtorch's optimizers write into the
 // tensors themselves: a step that is due meanwhile waits (20 ms for 30 million floats on one core). The memory for the
-// copies is kept, and the checkpoint is written from there while the training goes on. Tensors on other devices than
-// the CPU are copied to the host's memory; that was not tried on any such device. Their default generators are not
-// saved: where a step draws from one, bind it by TorchTrainingOptions::generators, as {"cuda", ...}.
+// copies is kept, and the checkpoint is written from there while training continues. Tensors on devices other than the
+// CPU are copied to host memory; this has not been tried on any such device. Their default generators are not saved: if
+// a step draws from one, bind it by TorchTrainingOptions::generators, as {"cuda", ...}.
 //
-// A module that a shared pointer owns (all but those on the stack, or members of something) lives as long as the graph.
-// All else that is bound here is borrowed and must outlive the sessions of the graph and the last save, in place: the
-// module, the optimizers, the schedulers, and the optimizers that the schedulers have; the tensors of
-// TorchTrainingOptions::state; what the step function refers to. Nothing can tell when they end. The sessions share all
-// of it: one session at a time. One thread runs train_op; any thread may read and save. A module, or a part of it, is
-// bound once at a time: for two trainings that share parameters bind a module that has both, with their optimizers.
+// A module owned by a shared pointer (any that is not on the stack or a member) lives as long as the graph. Everything
+// else that is bound is borrowed and must outlive the graph's sessions and the last save, without being moved: the
+// module, the optimizers, the schedulers and their optimizers; the tensors of TorchTrainingOptions::state; everything
+// that the step function refers to. Their end cannot be detected. Sessions share all of it: one session at a time. One
+// thread runs train_op; any thread may read and save. A module, or a part of it, can be bound only once at a time: if
+// two models share parameters, bind a module that contains both, with their optimizers.
 namespace longhaul {
 
-// What a step function is called with.
+// The argument of a step function.
 struct TorchStep {
   int64_t number;                         // the global step before this step: 0, 1, ...
-  const std::vector<at::Tensor>& inputs;  // TorchTrainingOptions::inputs, not to be written into
+  const std::vector<at::Tensor>& inputs;  // TorchTrainingOptions::inputs; read only
 };
 
-// Makes one training step and returns its loss, one element (or nothing, where nobody fetches the loss). It runs inside
-// the gate that snapshots wait at, so it should not wait for long: not for input, which can come from a queue by
-// TorchTrainingOptions::inputs. It may read variables of the session, and must neither write any nor save. What it
-// throws comes out of the run, libtorch's errors as InvalidArgumentError; the step does not count then, and what else
-// the run would have written (an input's position: ops::group(root, {training.train_op, input.advance})) is not
-// written. If it had changed the module by that time, or computed gradients, there is no state to save until a
-// checkpoint is restored. It records for its backward whatever the mode of the thread. A function of no arguments will
-// do as well.
+// Makes one training step and returns its loss, one element (or nothing, if the loss is not fetched). It runs inside
+// the gate, where snapshots wait for it, so it should not wait for long, in particular not for input, which can come
+// from a queue by TorchTrainingOptions::inputs. It may read variables of the session, but must neither write any nor
+// save. Its exceptions are thrown by the run, libtorch's errors as InvalidArgumentError; the step then does not count,
+// and the run's other writes (an input's position: ops::group(root, {training.train_op, input.advance})) are not made.
+// If it had changed the module by then, or computed gradients, nothing can be saved until a checkpoint is restored.
+// Gradient recording is enabled whatever the thread's mode. A function without arguments is accepted too.
 class TorchStepFunction {
  public:
   template <std::invocable<const TorchStep&> Function>
@@ -107,40 +106,39 @@ class TorchStepFunction {
 };
 
 struct TorchTrainingOptions {
-  std::vector<Output> inputs;  // computed before the step and handed to its function: placeholders, a batch of a queue
+  std::vector<Output> inputs;  // computed before the step and passed to it: placeholders, a queue's batch
   std::vector<torch::optim::LRScheduler*> schedulers;  // that the step function steps
-  std::map<std::string, at::Generator> generators;     // of the program's own, beside the default one: "generators/KEY"
-  // Tensors of the program's own that steps hand on to each other: a recurrent network's state, a buffer of
-  // experience. The step function may write into them and replace them; the dtype stays. Their values are saved,
-  // without the history that made them: hand on a detach(). Borrowed. "state/KEY"
+  std::map<std::string, at::Generator> generators;     // the program's own, besides the default: "generators/KEY"
+  // The program's own tensors that steps pass on to each other: a recurrent network's state, a replay buffer. The step
+  // function may write to them and replace them; the dtype must stay the same. Their values are saved without their
+  // autograd history: detach() them. Borrowed. "state/KEY"
   std::map<std::string, at::Tensor*> state;
-  // Saves each parameter's gradient, for step functions that gather gradients over several steps: "gradients/NAME".
+  // Saves each parameter's gradient, for step functions that accumulate gradients over several steps: "gradients/NAME".
   bool gradients = false;
-  // false: a restart goes on with the rates and other options that the program has made its optimizers with.
+  // false: a restart uses the rates and other options with which the program constructs its optimizers.
   bool restore_optimizer_options = true;
-  // The step function, or the loop, sets the learning rates by the step's number: their changes are no sign of a
-  // scheduler that was forgotten.
+  // The step function, or the loop, sets the learning rates from the step's number: their changes do not indicate an
+  // unbound scheduler.
   bool rates_follow_step = false;
-  // The step function updates parameters itself, or what its optimizer keeps is bound in another way
-  // (ops::external_variable): no sign of an optimizer that was forgotten.
+  // The step function updates parameters itself, or its optimizer's state is bound in another way
+  // (ops::external_variable): updates do not indicate an unbound optimizer.
   bool updates_without_optimizer = false;
-  // false: the steps are counted in a variable of their own. For a second training in a graph.
+  // false: the steps are counted in a separate variable. For a second bound program in a graph.
   bool counts_global_step = true;
 };
 
 struct TorchTraining {
-  Operation train_op;    // runs the step function, then adds one to the global step
-  Output loss;           // of the step made in the same run, which it makes if train_op is not fetched: a float scalar
-  Variable global_step;  // or what counts the steps instead
+  Operation train_op;           // runs the step function, then adds one to the global step
+  Output loss;                  // of the run's step (fetching it makes one, too): a float scalar
+  Variable global_step;         // or the variable that counts the steps instead
   std::vector<Variable> model;  // the module's parameters and buffers
 };
 
-// InvalidArgumentError: a tensor that checkpoints have no dtype for; an optimizer of an unknown kind (known are SGD,
-// Adam, AdamW, RMSprop and Adagrad), or with a parameter that is none of the module's. AlreadyExistsError: something in
-// the scope has a name that is needed: give each training a scope of its own; a training of the graph counts the global
-// step already; or a tensor of the module is bound in a graph that is still there. A parameter or buffer that is
-// registered, replaced or removed afterwards is noticed when the model is initialised or saved:
-// FailedPreconditionError.
+// InvalidArgumentError: a tensor whose dtype checkpoints lack; an optimizer of an unknown kind (SGD, Adam, AdamW,
+// RMSprop and Adagrad are known), or with a parameter that is not the module's. AlreadyExistsError: a name is taken in
+// the scope (give each bound program its own scope); another bound program of the graph counts the global step; or a
+// tensor of the module is bound in a graph that still exists. If a parameter or buffer is registered, replaced or
+// removed afterwards, initialising or saving the model throws FailedPreconditionError.
 TorchTraining torch_training(const Scope& scope, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
                              TorchStepFunction step, const TorchTrainingOptions& options = {});
 // With several optimizers, or with none.
@@ -148,7 +146,7 @@ TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
                              const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
                              const TorchTrainingOptions& options = {});
 
-// The parameters and buffers alone, without a training: for a program that evaluates a checkpoint.
+// Binds only the parameters and buffers, without a training step: for a program that evaluates a checkpoint.
 //
 //   const auto model = torch_variables(Scope(graph), *net);
 //   Saver({.var_list = std::vector<SaveEntry>(model.begin(), model.end())}).restore(*session, prefix);

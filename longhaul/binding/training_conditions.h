@@ -18,25 +18,25 @@ class LRScheduler;
 
 namespace longhaul {
 
-// What a program may change while it trains, and a checkpoint does not restore: which parameters require a gradient,
-// which modules are in training mode, dropout rates, a scheduler's own parameters. Checkpoints have a record of them as
-// the last two steps left them, as text; a line for each:
+// Settings that a program may change during training but a checkpoint does not restore: which parameters require a
+// gradient, which modules are in training mode, dropout rates, a scheduler's own parameters. Checkpoints have a record
+// of them after each of the last two steps, as text; a line for each:
 //
 //   LAST BEFORE NAME
 //   0.25 0.5 dropout rate of 1
 //
-// The first step after a restore is compared with it. What changes in each step, by its number, is not the same then: a
-// change that is at most twice as large as that between the two recorded steps is none.
+// The first step after a restore is compared with it. A setting that changes in each step, by its number, differs then,
+// too: so a change at most twice as large as that between the two recorded steps is ignored.
 class TrainingConditions {
  public:
   explicit TrainingConditions(const torch::nn::Module& module);  // borrowed
   void add_scheduler(const std::string& name, const torch::optim::LRScheduler& scheduler);
 
   void end_step();  // that did not throw
-  // Of the first step after a restore, once: what differs, in 20 lines at most; "": nothing.
+  // The differences found by the first step after a restore, returned once, in 20 lines at most; "": none.
   std::string take_changes() { return std::exchange(changes_, ""); }
 
-  at::Tensor record() const;  // as bytes; none, before the first step
+  at::Tensor record() const;  // as bytes; none before the first step
   int64_t record_size() const;
   void restore(const at::Tensor& record);
 
@@ -45,7 +45,7 @@ class TrainingConditions {
     std::string name;
     bool is_switch;
     std::function<double()> read;
-    std::optional<double> last = {}, before = {};  // as the last step left it, and the one before that
+    std::optional<double> last = {}, before = {};  // after the last step, and after the one before it
   };
 
   void add(std::string name, bool is_switch, std::function<double()> read);
@@ -54,7 +54,7 @@ class TrainingConditions {
   std::string text(bool of_now) const;
 
   std::vector<Condition> conditions_;
-  std::vector<std::shared_ptr<const torch::nn::Module>> kept_;  // that conditions read
+  std::vector<std::shared_ptr<const torch::nn::Module>> kept_;  // that conditions read from
   bool is_restored_ = false;                                    // and no step was made since
   std::string changes_;
 };

@@ -6,18 +6,18 @@
 
 namespace longhaul {
 
-// Memory for batches, aligned as that of every tensor. What a batch had goes back when its last handle is dropped, on
-// whatever thread that is, and a later batch gets it: large blocks that come from the system anew each time cost a page
-// fault for every 4 KiB. It keeps at most as many bytes free as were in use at one time, and frees them after its own
-// end and that of the last tensor. A handle: copies share the memory. Any thread.
+// Memory for batches, aligned like that of every tensor. The memory of a batch is returned when its last handle is
+// dropped, on any thread, and is reused for a later batch: large blocks fresh from the system cost a page fault for
+// every 4 KiB. At most as many bytes are kept free as were in use at one time; they are freed once this object and the
+// last tensor are destroyed. A handle: copies share the memory. Any thread.
 class BatchMemory {
  public:
   BatchMemory();
 
-  // A tensor whose bytes are not initialised (strings: empty). Errors as of Tensor's constructor.
+  // A tensor whose bytes are uninitialised (strings: empty). Throws as Tensor's constructor does.
   Tensor make(DType dtype, Shape shape) const;
 
-  // What is kept for the next batches.
+  // The bytes kept for later batches.
   int64_t bytes_free() const;
 
  private:

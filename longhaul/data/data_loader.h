@@ -16,52 +16,53 @@ namespace longhaul {
 struct DataLoaderOptions {
   int64_t batch_size = 1;  // of each replica
   int64_t seed = 0;
-  bool shuffle = true;         // each epoch in an order of its own, drawn from the seed
+  bool shuffle = true;         // each epoch in its own order, drawn from the seed
   int64_t num_epochs = 0;      // 0: no end
   bool drop_remainder = true;  // false: the last batch may be smaller, and a replica may end a step before another
   int64_t num_replicas = 1;    // each takes its part of every step: see BatchOrder
   int64_t replica = 0;
-  int num_threads = 1;  // that prepare batches, each one at a time; 0: the caller's does, when it asks
-  int prefetch = 0;     // batches ready or being made, at most: one for each thread at least; 0: two for each
+  int num_threads = 1;  // that prepare batches, each one at a time; 0: the calling thread does, on request
+  int prefetch = 0;     // most batches ready or being made; at least one for each thread; 0: two for each
   Seconds timeout{0};   // how long to wait for a batch that is not ready; 0: until stop()
 };
 
-// Batches of a dataset in a seeded random order, prepared ahead by threads of its own ("lh-data-0", ...), and all the
-// same a function of the position alone: how many examples were taken since the training began, by all replicas.
-// Whoever keeps the position with the model (ops::load_batch does; a multiple of the global step is as good) sees after
-// any restart the batches that an undisturbed training would have seen.
+// Batches of a dataset in a seeded random order. Its own threads ("lh-data-0", ...) prepare them ahead, and yet they
+// depend only on the position: how many examples all replicas have taken since the training run began. A program that
+// keeps the position with the model (ops::load_batch does; a multiple of the global step works too) gets the same
+// batches after any restart as an uninterrupted run.
 //
 //   DataLoader loader(tensor_dataset({images, labels}), {.batch_size = 64, .seed = 7, .num_threads = 2});
 //   for (int64_t step = restored_step; ...; ++step) train(loader.at(step * loader.stride()));
 //
-// The threads begin with the first call, where that call is; so a position that was restored before it costs nothing.
-// A call for another position than the next one (the variable was assigned) makes them begin again there.
+// The threads start with the first call, at its position; so restoring a position before that costs nothing. A call for
+// a position other than the next one (the variable was assigned) restarts them there.
 //
-// Any thread may call any method; calls for batches are served one after the other. A batch is the caller's; its memory
-// is used again once nobody has it.
+// Any thread may call any method; calls for batches are served one after another. A batch belongs to the caller; its
+// memory is reused once no handle is left.
 class DataLoader {
  public:
-  // InvalidArgumentError: the dataset is null or empty, or an option is out of range; it says which.
+  // InvalidArgumentError: the dataset is null or empty, or an option is out of range; the message says which.
   DataLoader(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options);
-  // Stops; waits for calls of the dataset under way.
+  // Stops, and waits for calls to the dataset that are under way.
   ~DataLoader();
   DataLoader(const DataLoader&) = delete;
   DataLoader& operator=(const DataLoader&) = delete;
 
-  // The batch that begins at `position`; next() goes on behind it. Asked again for the same, it returns the same.
+  // The batch that begins at `position`; next() continues after it. Calling it again for the same position returns the
+  // same batch.
   //
-  // OutOfRangeError, which is a clean stop: the epochs have ended. CancelledError: stop() was called.
-  // DeadlineExceededError: the timeout. What the dataset throws comes here, with the example's number, when its batch
-  // is asked for (kOutOfRange as kInvalidArgument); asking again tries again. InvalidArgumentError: `position` is
-  // negative, or the examples of the batch differ in their components, dtypes or shapes.
+  // OutOfRangeError, a clean stop: the epochs have ended. CancelledError: stop() was called. DeadlineExceededError: the
+  // timeout. An error from the dataset is thrown here, with the example's number, when its batch is requested
+  // (kOutOfRange as kInvalidArgument); requesting it again retries. InvalidArgumentError: `position` is negative, or
+  // the examples of the batch differ in their components, dtypes or shapes.
   Batch at(int64_t position) EXCLUDES(turn_);
 
-  // at(position()), for programs that keep no position elsewhere.
+  // at(position()), for programs that do not keep a position elsewhere.
   Batch next() EXCLUDES(turn_);
 
-  // Where next() goes on; 0 at first. A call that fails leaves it.
+  // Where next() continues; 0 at first. A failed call does not change it.
   int64_t position() const { return position_; }
-  // Also during a call of another thread's, which then does not move it.
+  // Also during another thread's call, which then does not move the position.
   void seek(int64_t position) { position_ = position; }
 
   // How far a batch moves the position: batch_size * num_replicas.
@@ -70,7 +71,7 @@ class DataLoader {
   const Dataset& dataset() const { return *dataset_; }
   const DataLoaderOptions& options() const { return options_; }
 
-  // For good: ends what waits for a batch, and the threads after the example under way.
+  // Permanent: ends waits for a batch, and the threads after their current example.
   void stop();
 
  private:
@@ -84,15 +85,15 @@ class DataLoader {
   Batch make_whole(std::span<const int64_t> examples, int64_t position) const;
 
   const std::shared_ptr<const Dataset> dataset_;
-  const BatchDataset* const batches_;  // the dataset, if it makes whole batches
+  const BatchDataset* const batches_;  // the dataset, if it makes whole batches; else nullptr
   const DataLoaderOptions options_;
   const BatchOrder order_;
   const BatchMemory memory_;
   std::atomic<int64_t> position_ = 0;
   std::atomic<bool> stopped_ = false;
-  Mutex turn_;  // held while a batch is waited for or made: calls follow each other
+  Mutex turn_;  // held while waiting for or making a batch: serialises calls
   std::optional<Last> last_ GUARDED_BY(turn_);
-  std::optional<Prefetcher> prefetcher_;  // ends first
+  std::optional<Prefetcher> prefetcher_;  // destroyed first
 };
 
 }  // namespace longhaul

@@ -4,15 +4,15 @@
 
 namespace longhaul {
 
-// The order in which a training sees its examples: each epoch is a permutation of all of them, drawn from the seed. Any
-// place in it is computed on its own, in constant time and memory, so a training that starts again at step N sees what
-// it would have seen. Any thread.
+// The order in which a training run sees its examples: each epoch is a permutation of all of them, drawn from the seed.
+// Each place in it is computed independently, in constant time and memory, so a run that restarts at step N sees the
+// same examples as without the restart. Any thread.
 class ExampleOrder {
  public:
   // `count` examples: at least one.
   ExampleOrder(int64_t count, uint64_t seed);
 
-  // The example at `position`, counted from the start of the training over all epochs.
+  // The example at `position`, counted over all epochs from the start of the training run.
   int64_t at(int64_t position) const;
 
  private:

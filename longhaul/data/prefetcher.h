@@ -15,20 +15,20 @@
 
 namespace longhaul {
 
-// What a Prefetcher prepares. The functions are called by several threads at once.
+// The work of a Prefetcher. Several threads call the functions at once.
 struct PrefetchWork {
-  // false: no batch there, nor further on. Called under a lock: it only computes.
+  // false: there is no batch there, nor any further on. Called under a lock: it must only compute.
   std::function<bool(int64_t position)> exists;
-  // It may throw, and end early by that once `abandoned` is set.
+  // May throw; once `abandoned` is set, it may end early by throwing.
   std::function<Batch(int64_t position, const std::atomic<bool>& abandoned)> make;
   int64_t stride = 1;  // from one position to the next
 };
 
-// Batches made ahead by threads of its own, from wherever the consumer is:
+// Batches made ahead by its own threads, starting at the consumer's position:
 //
 //   idle --at(p)--> preparing p, p + stride, ... --at(elsewhere)--> preparing from there --stop--> stopped
 //
-// The threads start with the first at(). A position that is not the next one throws away what lies before it, or all.
+// The threads start with the first at(). A position that is not the next one discards the batches before it, or all.
 class Prefetcher {
  public:
   // At most `ahead` batches are ready or being made; both numbers are positive. timeout: 0 for none.
@@ -38,11 +38,11 @@ class Prefetcher {
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // The batch at `position`, which exists. One thread at a time. Throws what `make` threw for it; asking again tries
-  // again. CancelledError: stop() was called. DeadlineExceededError: it took longer than the timeout.
+  // The batch at `position`, which must exist. One thread at a time. Throws what `make` threw for it; calling it again
+  // retries. CancelledError: stop() was called. DeadlineExceededError: it took longer than the timeout.
   Batch at(int64_t position) EXCLUDES(mutex_);
 
-  // Ends at(), and the threads after their next look at `abandoned`. Any thread.
+  // Ends at(), and the threads once they next check `abandoned`. Any thread.
   void stop() EXCLUDES(mutex_);
 
  private:
@@ -51,7 +51,7 @@ class Prefetcher {
 
     const int64_t position;
     std::atomic<bool> abandoned = false;
-    bool ready = false;  // and no longer changed; guarded by the prefetcher's mutex_
+    bool ready = false;  // and no longer changes; guarded by the prefetcher's mutex_
     Batch batch;
     std::exception_ptr error;
   };
@@ -60,7 +60,7 @@ class Prefetcher {
   void prepare();
   std::shared_ptr<Slot> claim() EXCLUDES(mutex_);
   void fill(Slot& slot);
-  bool go_to(int64_t position) EXCLUDES(mutex_);  // whether there is more to do for the threads
+  bool go_to(int64_t position) EXCLUDES(mutex_);  // whether the threads have more to do
   void drop_first() REQUIRES(mutex_);
   std::shared_ptr<Slot> take_first() EXCLUDES(mutex_);
 
@@ -74,9 +74,9 @@ class Prefetcher {
   CondVar space_;    // for the threads: there is something to do
   bool stopped_ GUARDED_BY(mutex_) = false;
   std::deque<std::shared_ptr<Slot>> slots_ GUARDED_BY(mutex_);  // in the order of positions, without gaps
-  std::optional<int64_t> next_ GUARDED_BY(mutex_);              // the position behind the last slot
+  std::optional<int64_t> next_ GUARDED_BY(mutex_);              // the position after the last slot
 
-  std::vector<NamedThread> threads_;  // the consumer's
+  std::vector<NamedThread> threads_;  // used by the consumer only
 };
 
 }  // namespace longhaul

@@ -18,56 +18,56 @@
 namespace longhaul {
 
 struct FileWriterOptions {
-  // At most so many events, and so many bytes, wait for the writer thread, and at most as many again are being written;
-  // then adding blocks. (The original's max_queue is 10: there each event costs a hand-over between two threads. Here
-  // they pass in batches, for which there must be room.)
+  // The most events, and bytes, that wait for the writer thread; at most as many again are being written. Beyond that,
+  // adding blocks. (TensorFlow's max_queue is 10: there, each event is handed over separately between two threads.
+  // Here, they pass in batches, which need room.)
   size_t max_queue = 65536;
   size_t max_queue_bytes = size_t{16} << 20;
 
-  Seconds flush_secs{120};      // an event is in the file after so long at the latest, whether or not others follow
-  std::string filename_suffix;  // at the very end of the file's name; with one, the file is there from the start
-  Seconds retry_secs{10};       // how long after a failed write the next is tried, in a new file
+  Seconds flush_secs{120};      // an event is in the file after this time at the latest, whether or not others follow
+  std::string filename_suffix;  // the end of the file's name; with one, the file exists from the start
+  Seconds retry_secs{10};       // time from a failed write to the next attempt, in a new file
   FileSystem* files = nullptr;  // nullptr: the machine's
   Clock* clock = nullptr;
 };
 
-// Writes records to the event files of one directory, on a thread of its own ("lh-events").
+// Writes records to the event files of one directory, on its own thread ("lh-events").
 //
 //   open --close--> closed --reopen--> open
 //
-// The thread starts a file when the first record comes. When a write fails (a full disk, a deleted file), it logs the
-// error, leaves the file for good, and after retry_secs writes the same records to a new one: some of them may then be
-// in both. Until that succeeds nobody blocks: records beyond the limits are dropped and counted. The log has the first
-// error, the first drop, and that it works again, with both counts: from that thread, not from one that adds. Any
-// thread may call.
+// The thread starts a file when the first record arrives. When a write fails (a full disk, a deleted file), it logs the
+// error, abandons the file, and after retry_secs writes the same records to a new one; some of them may then be in
+// both. Until that succeeds, adding never blocks: records beyond the limits are dropped and counted. The writer thread,
+// never one that adds, logs the first error, the first drop, and when writing works again, with both counts. Any thread
+// may call.
 //
-// The directory is never made here, so that one that was unmounted is not made anew on another disk; and where this
-// process has it locked, or one above it, each write asks check_directory_owner() first.
+// The directory is never created here, so that an unmounted one is not recreated on another disk; and if this process
+// has locked it, or one above it, each write calls check_directory_owner() first.
 class AsyncEventWriter {
  public:
   // The directory must exist.
   AsyncEventWriter(std::string directory, FileWriterOptions options);
   ~AsyncEventWriter();
 
-  // Takes the record; while the queue is full and writing works it blocks, or drops and counts the record. False:
-  // closed, and nothing was taken.
+  // Queues the record. While the queue is full and writing works, it blocks, or drops and counts the record. False:
+  // closed; nothing was queued.
   enum class IfFull { kWait, kDrop };
   bool add(std::string_view record, IfFull if_full = IfFull::kWait);
 
-  // All records added before are in the kernel's hands on return. Throws the error that prevented it; the records are
-  // kept and tried again. False: closed.
+  // On return, the kernel has all records added before. Throws the error that prevented it; the records are kept and
+  // retried. False: closed.
   bool flush();
 
-  // Writes what waits, syncs it to the disk and stops the thread; a second call does nothing. Throws, once closed, if
-  // records were dropped: the message says how many and why. It does not wait for a full disk to become empty.
+  // Writes the waiting records, syncs them to the disk and stops the thread; a second call does nothing. Throws, once
+  // closed, if records were dropped: the message says how many and why. Does not wait for space on a full disk.
   void close();
   void reopen();
 
   bool is_closed() const { return !queue_.is_open(); }
-  std::string last_error() const;  // of writing; empty if none
+  std::string last_error() const;  // when writing; empty if none
   uint64_t dropped_events() const;
 
-  // Grows when writing begins to fail and when it works again: what was added before may be lost.
+  // Grows when writing begins to fail and when it works again: records added before may be lost.
   uint64_t disruptions() const { return disruptions_; }
 
  private:
@@ -77,10 +77,10 @@ class AsyncEventWriter {
     void clear();
   };
   struct Work {
-    uint64_t flush;  // the newest flush asked for
+    uint64_t flush;  // the newest flush requested
     bool is_last;
     bool tells_of_drop;
-    bool is_due;  // something is to be written
+    bool is_due;  // there is something to write
   };
 
   bool wait_for_space(IfFull if_full);
@@ -108,22 +108,22 @@ class AsyncEventWriter {
   EventQueue queue_;
   std::atomic<uint64_t> disruptions_ = 0;
 
-  // The writer thread's alone, while it runs.
+  // Used only by the writer thread while it runs.
   std::unique_ptr<EventWriter> file_;
-  Batch batch_;  // what is being written; it stays here until that has succeeded
+  Batch batch_;  // being written; kept until that has succeeded
   std::optional<Seconds> flush_due_;
   Seconds next_attempt_{0};
-  int failures_ = 0;  // since it worked
+  int failures_ = 0;  // since it last worked
 
   Mutex lifecycle_;  // one close() or reopen() at a time; taken before mutex_
   NamedThread thread_ GUARDED_BY(lifecycle_);
 
   mutable Mutex mutex_;
   CondVar work_;   // for the writer thread
-  CondVar space_;  // for who adds
-  CondVar done_;   // for who flushes
+  CondVar space_;  // for threads that add
+  CondVar done_;   // for threads that flush
   bool failing_ GUARDED_BY(mutex_) = false;
-  bool drop_is_news_ GUARDED_BY(mutex_) = false;  // for the log
+  bool drop_is_news_ GUARDED_BY(mutex_) = false;  // to be logged
   uint64_t flushes_asked_ GUARDED_BY(mutex_) = 0;
   uint64_t flushes_served_ GUARDED_BY(mutex_) = 0;
   std::exception_ptr flush_error_ GUARDED_BY(mutex_);

@@ -8,10 +8,9 @@
 
 namespace longhaul {
 
-// Events as records, encoded by hand: the same bytes as proto::Event gives, without its costs.
-// docs/formats/event_file.md
+// Events as records, encoded by hand: the same bytes as from proto::Event, at less cost. docs/formats/event_file.md
 
-// The fields of proto::Event that hold what happened; all are strings of bytes on the wire.
+// The fields of proto::Event that hold the content; all are byte strings on the wire.
 enum class EventField : uint8_t {
   kFileVersion = 3,
   kGraphDef = 4,
@@ -27,7 +26,7 @@ inline constexpr std::string_view kFileVersion = "brain.Event:2";
 // Appends the record of an event.
 void append_event_record(std::string& out, double wall_time, int64_t step, EventField field, std::string_view content);
 
-// The most bytes that the record of a scalar takes beside its tag.
+// The most bytes that the record of a scalar takes in addition to its tag.
 inline constexpr size_t kScalarRecordOverhead = kRecordHeaderBytes + 9 + 11 + 3 * 11 + 5 + kRecordFooterBytes;
 
 // Writes the record of an event with one scalar to `out`, which has room for kScalarRecordOverhead + tag.size() bytes,

@@ -5,16 +5,15 @@
 
 namespace longhaul {
 
-// A sink that puts messages of `verbosity` and above into the event file, and gives all of them to `also`.
+// A sink that writes messages of level `verbosity` and above to the event file, and passes all messages to `also`.
 //
 //   LogSink before = set_log_sink({});
 //   set_log_sink(event_log_sink(sv.summary_writer(), LogLevel::kWarning, before));
 //   ...
 //   set_log_sink(before);
 //
-// It borrows the writer: set another sink before the writer is destroyed. It never waits: while the writer's queue is
-// full messages are dropped and counted. The writer logs on its own thread that it drops them. FailedPreconditionError:
-// no writer.
+// Borrows the writer: set another sink before the writer is destroyed. Never waits: while the writer's queue is full,
+// messages are dropped and counted. The writer logs the drops on its own thread. FailedPreconditionError: no writer.
 LogSink event_log_sink(FileWriter* writer, LogLevel verbosity = LogLevel::kWarning, LogSink also = {});
 
 }  // namespace longhaul

@@ -11,28 +11,28 @@
 
 namespace longhaul {
 
-// Records on their way from many threads to one. A record that was added before another one, by the same thread or by
-// one that the other's knows of, comes out before it.
+// Records on their way from many threads to one. If adding one record happens before adding another, in the same thread
+// or across threads, it is taken first.
 //
 //   open --close--> closed --open--> open
 //
 // Each thread adds to one of several shards, so that threads that run at the same time do not wait for each other's
-// cache lines. A ticket, drawn from one counter while the shard's lock is held, says where among all shards a record
-// belongs.
+// cache lines. A ticket, drawn from one counter while the shard's lock is held, gives a record's place among all
+// shards.
 class EventQueue {
  public:
-  // It is full once it holds so many records or bytes; each thread may still add one record beyond that.
+  // The queue is full once it holds that many records or bytes; each thread may still add one more record.
   EventQueue(size_t max_events, size_t max_bytes);
 
   enum class Result {
     kAdded,
-    kAddedWake,  // and it is the first, or makes the queue large: whoever takes should know
+    kAddedWake,  // and it is the first, or makes the queue large: notify the consumer
     kFull,
     kClosed,
   };
   Result add(std::string_view record);
 
-  // Takes everything that was added before the call. Appends to `records`, and returns how many there were.
+  // Takes everything that was added before the call: appends the records to `records`, and returns how many there were.
   size_t take(std::string& records);
 
   size_t events() const { return queued() >> kEventShift; }
@@ -40,12 +40,12 @@ class EventQueue {
   bool is_large() const { return is_large(queued()); }
 
   void open() { is_open_ = true; }
-  void close() { is_open_ = false; }  // what add() is about to return kAdded for can still be taken
+  void close() { is_open_ = false; }  // a record for which add() is about to return kAdded can still be taken
   bool is_open() const { return is_open_; }
 
  private:
-  // Both the number of the records and their bytes in one number, so that one atomic addition does: the differences are
-  // right whatever has overflowed.
+  // The number of records and their bytes in one number, so that one atomic addition updates both; differences are
+  // right despite overflow.
   using Ticket = uint64_t;
   static constexpr int kEventShift = 40;
   static constexpr Ticket kOneEvent = Ticket{1} << kEventShift;
@@ -76,9 +76,9 @@ class EventQueue {
   const size_t max_events_, max_bytes_, large_events_, large_bytes_;
   std::atomic<bool> is_open_ = false, is_full_ = false;
   alignas(128) std::atomic<Ticket> issued_ = 0;
-  alignas(128) std::atomic<Ticket> taken_ = 0;  // changes while all shards are locked
+  alignas(128) std::atomic<Ticket> taken_ = 0;  // changes only while all shards are locked
   std::array<Shard, kShards> shards_;
-  std::array<Records, kShards> taking_;  // take()'s alone
+  std::array<Records, kShards> taking_;  // used by take() only
 };
 
 }  // namespace longhaul

@@ -17,11 +17,11 @@ class EventReader {
   // NotFoundError, ...
   explicit EventReader(const std::string& path, FileSystem& files = FileSystem::real());
 
-  // The next event; none at the end of what is whole, also if a part of another event follows. It may be called again
-  // when the file has grown. DataLossError: the file is damaged here, and what follows cannot be found.
+  // The next event; nullopt after the last complete one, even if a part of another event follows. May be called again
+  // when the file has grown. DataLossError: the file is damaged here, and later events cannot be found.
   std::optional<proto::Event> next();
 
-  // Whether bytes that are no whole event were left when next() last gave none.
+  // Whether an incomplete event was left when next() last returned nullopt.
   bool is_truncated() const { return is_truncated_; }
 
  private:
@@ -31,7 +31,7 @@ class EventReader {
   bool is_truncated_ = false;
 };
 
-// The paths of the event files in a directory, in the order in which TensorBoard reads them: by name.
+// The paths of the event files in a directory, in the order in which TensorBoard reads them, by name.
 std::vector<std::string> event_files(const std::string& logdir, FileSystem& files = FileSystem::real());
 
 }  // namespace longhaul

@@ -11,24 +11,25 @@ namespace longhaul {
 
 // One event file, written from its first record on. docs/formats/event_file.md. One thread at a time.
 //
-// A process that crashes leaves the file with all that append() returned from, a machine that crashes what close() did.
+// After a crash of the process, the file has everything for which append() returned; after a crash of the machine,
+// everything for which close() did.
 class EventWriter {
  public:
   // Creates "events.out.tfevents.<seconds>.<host><suffix>" in the directory and writes the version record. The seconds
-  // are the time now, or more where needed, so that the file sorts after every event file that is there: readers take a
-  // directory's files in the order of their names and never turn back.
+  // are the current time, or more if needed for the file to sort after every existing event file: readers take a
+  // directory's files in the order of their names and never go back.
   EventWriter(FileSystem& files, Clock& clock, const std::string& directory, const std::string& suffix);
 
   const std::string& path() const { return path_; }
 
-  // Hands the records to the kernel. NotFoundError: somebody deleted the file, and what it held is lost.
+  // Hands the records to the kernel. NotFoundError: the file was deleted, and its contents are lost.
   void append(std::string_view records);
 
   // Syncs file and directory to the disk, and closes.
   void close();
 
-  // Gives the file up after an error: closes it, and removes it if nothing was appended, so that a disk that stays full
-  // does not fill with files. Throws nothing.
+  // Abandons the file after an error: closes it, and removes it if nothing was appended, so that files do not pile up
+  // on a full disk. Does not throw.
   void abandon();
 
  private:

@@ -18,31 +18,31 @@ namespace proto {
 class GraphDef;
 }
 
-// Writes what TensorBoard shows to event files in a directory.
+// Writes event files, which TensorBoard shows, in a directory.
 //
 //   FileWriter writer("runs/demo");
 //   writer.add_scalar("loss", 0.5f, step);
 //   writer.close();                          // throws if anything was lost
 //
-// Adding takes well under a microsecond and does no I/O; a thread of the writer's own writes. The file comes into being
-// with the first event. What was added is in the file flush_secs later at the latest, sooner after flush(), and safe
-// from a crash of the machine after close(). Events of one thread, and events of which one was added before the other
-// in any other sense, keep their order. A failing disk never stops a training: see AsyncEventWriter. Any thread may
-// call any method.
+// Adding takes well under a microsecond and does no I/O; the writer's own thread writes. The file is created with the
+// first event. An added event is in the file flush_secs later at the latest, sooner after flush(), and survives a crash
+// of the machine after close(). Events from one thread, and events added in a known order by several threads, keep
+// their order. A failing disk never stops training: see AsyncEventWriter. Any thread may call any method.
 //
-// After close() all add methods, and flush(), log a warning and do nothing more, until reopen().
+// After close(), all add methods and flush() only log a warning, until reopen().
 class FileWriter {
  public:
-  // Creates the directory with its parents, now and never again; throws where that fails. "file://" before it is
-  // dropped. A relative one is of the working directory of this moment.
+  // Creates the directory and its parents, now and never again; throws if that fails. A leading "file://" is dropped. A
+  // relative path is resolved now, against the current working directory.
   explicit FileWriter(std::string_view logdir, FileWriterOptions options = {});
-  // The same, and adds the graph, and a meta graph of it alone, at step 0. For a Graph: to_graph_def(graph, true).
+  // The same, and adds the graph, and a meta graph with only that graph, at step 0. For a Graph: to_graph_def(graph,
+  // true).
   FileWriter(std::string_view logdir, const proto::GraphDef& graph, FileWriterOptions options = {});
 
   const std::string& logdir() const { return logdir_; }  // absolute
 
-  // A summary, or one in serialised form (InvalidArgumentError: it is none). The metadata of a value is kept with the
-  // first value of its tag since the last (re)opening, or since a file was lost to an error, and dropped afterwards:
+  // A summary, or a serialised one (InvalidArgumentError: it is not one). The metadata of a value is kept with the
+  // first value of its tag since the last (re)opening, or since a file was lost to an error, and dropped after that:
   // readers remember it.
   void add_summary(const proto::Summary& summary, int64_t global_step = 0);
   void add_summary(std::string_view serialized_summary, int64_t global_step = 0);
@@ -50,37 +50,38 @@ class FileWriter {
   // The same as add_summary(scalar_summary(tag, value), global_step), and much faster.
   void add_scalar(std::string_view tag, float value, int64_t global_step = 0);
 
-  void add_event(const proto::Event& event);  // as it is, with its own wall_time
+  void add_event(const proto::Event& event);  // unchanged, with its own wall_time
 
   // A serialised GraphDef, MetaGraphDef.
   void add_graph(std::string_view graph_def, int64_t global_step = 0);
   void add_meta_graph(std::string_view meta_graph_def, int64_t global_step = 0);
 
-  void add_session_log(const proto::SessionLog& session_log, int64_t global_step = 0);  // 0: none
+  void add_session_log(const proto::SessionLog& session_log, int64_t global_step = 0);  // 0: no step
 
   // InvalidArgumentError: the tag was used before.
   void add_run_metadata(const proto::RunMetadata& run_metadata, const std::string& tag, int64_t global_step = 0);
 
-  // A message, without a step. What the library logs: event_log_sink() in event_log.h. It never waits for room, and
-  // on a closed writer it does nothing at all.
+  // A message, without a step. For the library's own log, see event_log_sink() in event_log.h. Never waits for room,
+  // and does nothing on a closed writer.
   void add_log_message(proto::LogMessage::Level level, std::string_view message);
 
-  // Writes a file that a plugin of TensorBoard's wants beside the events, plugins/<plugin>/<asset> in the directory, on
-  // the caller's thread. Throws what prevented it; InvalidArgumentError: a name that is not that of a file.
+  // Writes a file that a TensorBoard plugin needs next to the events, plugins/<plugin>/<asset> in the directory, on the
+  // caller's thread. Throws the error that prevented it; InvalidArgumentError: a name that is not a file name.
   void add_plugin_asset(const std::string& plugin, const std::string& asset, std::string_view contents);
 
-  // What was added before is in the file, on return. Throws what prevented it; the events are tried again later.
+  // On return, everything added before is in the file. Throws the error that prevented it; the events are retried
+  // later.
   void flush();
 
-  // Writes what is left, syncs it to the disk and ends the thread. Throws if events were lost, closed all the same.
-  // Nothing happens if it is closed already.
+  // Writes the remaining events, syncs them to the disk and ends the thread. Throws if events were lost, but is closed
+  // then too. Does nothing if already closed.
   void close();
 
-  // Goes on in a new file, which sorts after the old one. Nothing happens if it is open.
+  // Continues in a new file, which sorts after the old one. Does nothing if open.
   void reopen();
 
   bool is_closed() const { return writer_.is_closed(); }
-  std::string last_error() const { return writer_.last_error(); }  // of writing; empty if none
+  std::string last_error() const { return writer_.last_error(); }  // when writing; empty if none
   uint64_t dropped_events() const { return writer_.dropped_events(); }
 
  private:

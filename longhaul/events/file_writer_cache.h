@@ -7,17 +7,17 @@
 
 namespace longhaul {
 
-// The writers that are shared by all who write to one directory and were given no writer of their own. (Of two event
-// files that grow in one directory TensorBoard shows only the later one.)
+// Writers shared by all code that writes to one directory without a writer of its own. (Of two event files that grow in
+// one directory, TensorBoard shows only the later one.)
 //
-// A writer lives as long as somebody holds it, and is closed with the last of them. Any thread.
+// A writer lives as long as someone holds it, and is closed when the last holder releases it. Any thread.
 class FileWriterCache {
  public:
-  // The writer of the directory, however it is spelled, also by symbolic links; a new one, with `options`, if nobody
-  // holds one or it was closed.
+  // The writer of the directory, however it is spelled, also through symbolic links; a new one, with `options`, if none
+  // is held or it was closed.
   static std::shared_ptr<FileWriter> get(const std::string& logdir, const FileWriterOptions& options = {});
 
-  // Forgets all writers: the next get() makes new ones.
+  // Forgets all writers; the next get() creates new ones.
   static void clear();
 };
 

@@ -11,7 +11,7 @@
 
 namespace longhaul {
 
-// Counts numbers in TensorFlow's buckets: their limits grow by a tenth from 1e-12 to 1e20, mirrored below zero, and a
+// Counts numbers in TensorFlow's buckets, whose limits grow by a tenth from 1e-12 to 1e20, mirrored below zero, and a
 // number belongs to the first bucket whose limit is greater. docs/formats/event_file.md. One thread at a time.
 class Histogram {
  public:
@@ -19,8 +19,7 @@ class Histogram {
   explicit Histogram(std::string tag = "");
 
   // InvalidArgumentError for the first number that is not finite: "Nan in summary histogram for: <tag>", or "Infinity
-  // in
-  // ..."; the histogram is of no use afterwards.
+  // in ..."; the histogram is unusable after that.
   void add(std::span<const float> values);
   void add(std::span<const double> values);
 
@@ -28,15 +27,15 @@ class Histogram {
   template <typename Number>
   void add(std::span<const Number> values);
 
-  // A run of empty buckets is one bucket with the run's last limit. An empty histogram has min DBL_MAX, max -DBL_MAX
-  // and one empty bucket.
+  // A run of empty buckets becomes one bucket with the run's last limit. An empty histogram has min DBL_MAX, max
+  // -DBL_MAX and one empty bucket.
   proto::HistogramProto to_proto() const;
 
   // The upper limits of the buckets, ascending; the last is DBL_MAX.
   static const std::vector<double>& limits();
 
  private:
-  // `reals` makes floats or doubles of a block of values.
+  // `reals` converts a block of values to floats or doubles.
   template <typename Number, typename Reals>
   void add_blocks(std::span<const Number> values, const Reals& reals);
   template <typename Real>

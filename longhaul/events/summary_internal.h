@@ -8,7 +8,7 @@
 #include "longhaul/base/error.h"
 #include "longhaul/proto/summary.pb.h"
 
-// What the functions that make summaries share.
+// Shared by the functions that make summaries.
 namespace longhaul::summary_internal {
 
 inline proto::Summary::Value* add_value(proto::Summary& summary, std::string_view tag) {

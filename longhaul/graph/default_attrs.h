@@ -4,8 +4,8 @@
 
 namespace longhaul {
 
-// Removes the attrs that have TensorFlow's default for that type of operation. Without them the operation is the same:
-// whoever runs it takes an attr that is missing for one with the default.
+// Removes attrs with TensorFlow's default for that type of operation. The operation stays the same, since a missing
+// attr means the default.
 void strip_default_attrs(proto::NodeDef* node);
 
 }  // namespace longhaul

@@ -7,9 +7,9 @@
 
 namespace longhaul {
 
-// The names of the operations that tell which of the graph's variables are not initialised, as a Supervisor or a
-// Scaffold makes them where the program has none: over the global variables, or these and the local ones. One whose
-// result another operation takes is none.
+// The names of the operations that report the graph's uninitialised variables, as a Supervisor or a Scaffold creates
+// them if the program has none: for the global variables, or for these and the local ones. An operation whose result is
+// used by another one is left out.
 std::set<std::string> default_ready_ops(const Graph& graph);
 
 }  // namespace longhaul

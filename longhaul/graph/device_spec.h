@@ -6,17 +6,17 @@
 
 namespace longhaul {
 
-// A full or partial device name: "/job:worker/replica:0/task:1/device:CPU:0", in short "/cpu:0".
+// A full or partial device name: "/job:worker/replica:0/task:1/device:CPU:0", or short "/cpu:0".
 struct DeviceSpec {
   std::string job;
   std::optional<int> replica, task;
   std::string type;  // "CPU", "GPU"
   std::optional<int> index;
 
-  // InvalidArgumentError: a part that is none of the above.
+  // InvalidArgumentError: a part is none of the above.
   static DeviceSpec parse(std::string_view text);
 
-  // What `inner` leaves open is filled in from this one, as with nested device scopes.
+  // `inner`, with its unspecified parts filled in from this one, as for nested device scopes.
   DeviceSpec merged_with(const DeviceSpec& inner) const;
   std::string to_string() const;
   bool operator==(const DeviceSpec&) const = default;

@@ -36,7 +36,7 @@ inline constexpr char kTrainOp[] = "train_op";
 inline constexpr char kQueueRunners[] = "queue_runners";
 }  // namespace collections
 
-// Which part of a larger, partitioned variable a variable is (SaveSliceInfoDef): a box with one number for each
+// The part of a larger, partitioned variable that a variable holds (SaveSliceInfoDef): a box with one number for each
 // dimension. It is saved as that slice of `full_name`.
 struct SaveSliceInfo {
   std::string full_name;
@@ -44,19 +44,19 @@ struct SaveSliceInfo {
   bool operator==(const SaveSliceInfo&) const = default;
 };
 
-// What a collection remembers of a variable (VariableDef): enough to read, initialise and save it.
+// A collection's description of a variable (VariableDef): enough to read, initialise and save it.
 struct VariableInfo {
-  Output ref;             // "w:0", the variable itself: what Assign and the optimizers take
+  Output ref;             // "w:0", the variable itself, as Assign and the optimizers take it
   Output read;            // "w/read:0", its value
   Operation initializer;  // "w/Assign"
   Output initial_value;
   bool trainable = false;
-  std::optional<SaveSliceInfo> slice;  // absent: it is a variable of its own
+  std::optional<SaveSliceInfo> slice;  // nullopt: not a part of another variable
   const std::string& name() const { return ref.op().name(); }
   bool operator==(const VariableInfo&) const = default;
 };
 
-// A message of any type, which need not be known here (google.protobuf.Any).
+// A message of any type, not necessarily known here (google.protobuf.Any).
 struct AnyMessage {
   std::string type_url;
   std::string value;  // serialized
@@ -66,15 +66,15 @@ struct AnyMessage {
 struct Saveable;  // ops/saveable.h
 
 // An element of a collection. Strings are serialized protos or texts (bytes_list); savers are kept as SaverDef bytes.
-// Saveables mean something to this program alone and are left out of meta graphs.
+// Saveables have no meaning outside this program and are left out of meta graphs.
 using CollectionItem = std::variant<int64_t, float, std::string, Operation, Output, VariableInfo, AnyMessage,
                                     std::shared_ptr<const Saveable>>;
 
-// A program's computation: operations that are added once and never change, and named collections of things in it.
+// A program's computation: operations that are added once and never change, and named collections of its parts.
 //
 //   open --finalize--> finalized (more operations are refused) --unfinalize--> open
 //
-// Any thread may read at any time; adding is for one thread at a time.
+// Any thread may read at any time; only one thread at a time may add.
 class Graph {
  public:
   Graph();
@@ -82,23 +82,24 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // The graph that is used where none is named. Lives for ever.
+  // The graph used when none is given. Never destroyed.
   static Graph& default_graph();
-  // What an option for a graph means: `graph`, or the default graph where it is nullptr. InvalidArgumentError: that one
-  // is empty, and the program has another graph which is not, so the option was forgotten; the message names it.
+  // Resolves an option for a graph: `graph`, or the default graph if it is nullptr. InvalidArgumentError: the default
+  // graph is empty but another graph of the program is not, so the option was forgotten; the message names it.
   static Graph& or_default(Graph* graph, std::string_view option);
 
   // Adds an operation. Its name gets a suffix (_1, _2, ...) if it is taken; its outputs' dtypes and shapes come from
   // the op catalogs. FailedPreconditionError: finalized ("Graph is finalized and cannot be modified."). NotFoundError:
-  // no such type. InvalidArgumentError: a call that the type does not allow, an input from another graph, a malformed
-  // name.
+  // no such type. InvalidArgumentError: inputs or attrs that the type does not allow, an input from another graph, a
+  // malformed name.
   Operation add_operation(OperationSpec spec);
 
-  // Marks a name (of an operation or a scope) as taken and returns it, with a suffix where it was taken already.
+  // Marks a name (of an operation or a scope) as taken and returns it, with a suffix if it was already taken.
   std::string unique_name(std::string_view name);
   bool name_taken(std::string_view name) const;
 
-  // By name ("w", or "w:0" for an output). find_* give nothing where there is none; the others throw NotFoundError.
+  // By name ("w", or "w:0" for an output). If there is none, find_* return an invalid handle; the others throw
+  // NotFoundError.
   Operation find_operation(std::string_view name) const;
   Operation operation(std::string_view name) const;
   Output find_output(std::string_view name) const;
@@ -107,7 +108,8 @@ class Graph {
   int num_operations() const;
 
   void add_to_collection(const std::string& key, CollectionItem item);
-  // All collections remember of the variable `changed.ref` what `changed` says: another initializer, for one.
+  // Replaces the entries for the variable `changed.ref` in all collections by `changed`, for example with another
+  // initializer.
   void replace_variable(const VariableInfo& changed);
   std::vector<CollectionItem> collection(const std::string& key) const;  // empty if there is none
   std::vector<std::string> collection_keys() const;
@@ -121,13 +123,13 @@ class Graph {
     return found;
   }
 
-  // After it nothing may be added, unless somebody who finalized it for a while takes that back.
+  // After finalize(), nothing may be added until unfinalize(), which is for code that finalizes a graph temporarily.
   void finalize();
   void unfinalize();
   bool finalized() const;
 
-  // The seed from which each operation that draws random numbers takes its own stream. 0: not set, streams differ each
-  // time a session is made.
+  // The seed from which each operation that draws random numbers derives its own stream. 0: not set; streams differ in
+  // each session.
   void set_seed(uint64_t seed);
   uint64_t seed() const;
 
@@ -143,7 +145,7 @@ class Graph {
   uint64_t seed_ GUARDED_BY(mutex_) = 0;
 };
 
-// The nodes' representation, for Graph and Operation alone.
+// The representation of a node, for use by Graph and Operation only.
 struct Node {
   Graph* graph;
   int id;

@@ -7,19 +7,19 @@
 
 namespace longhaul {
 
-inline constexpr int kGraphVersion = 134;  // that of TensorFlow 1.15, which readers check against their own
+inline constexpr int kGraphVersion = 134;  // TensorFlow 1.15's, which readers check against their own
 
-// The graph as files have it. With shapes, each node has what is known of its outputs in the attr _output_shapes.
+// The graph as it is in files. With shapes, each node has the known shapes of its outputs in the attr _output_shapes.
 proto::GraphDef to_graph_def(const Graph& graph, bool add_shapes = false);
 
-// The graph with shapes, its collections and, if given, how it is saved: export_meta_graph (meta_graph.h) without
-// further options.
+// The graph with shapes, its collections and, if given, its SaverDef: export_meta_graph (meta_graph.h) without further
+// options.
 proto::MetaGraphDef to_meta_graph_def(const Graph& graph, const proto::SaverDef* saver_def = nullptr);
 
 proto::TensorShapeProto to_proto(const Shape& shape);
 proto::TensorProto to_proto(const Tensor& tensor);
 
-// InvalidArgumentError: a dtype that we do not hold, sizes that do not fit the contents.
+// InvalidArgumentError: a dtype that we cannot hold, or sizes that do not match the contents.
 Shape from_proto(const proto::TensorShapeProto& shape);
 Tensor from_proto(const proto::TensorProto& tensor);
 

@@ -10,16 +10,15 @@
 
 namespace longhaul {
 
-// Graphs in files are protos, binary or as text; readers find out which. Fields of the text form that are not known
-// here, of a newer TensorFlow's, are skipped, and one warning names them. `name` is for messages. DataLossError:
-// neither
-// ("Cannot parse file"), or nested deeper than 100 messages. ResourceExhaustedError: it would take more than 64 MiB and
-// 16 times its bytes of memory (proto/parsed_size.h), found before any is taken.
+// Graphs in files are protos, binary or text; readers detect which. Unknown fields in the text form, from a newer
+// TensorFlow, are skipped, and one warning names them. `name` is for messages. DataLossError: it is neither ("Cannot
+// parse file"), or nested deeper than 100 messages. ResourceExhaustedError: it would take more memory than 64 MiB plus
+// 16 times its size (proto/parsed_size.h), found before any is allocated.
 proto::GraphDef parse_graph_def(std::string_view contents, const std::string& name = "GraphDef");
 proto::MetaGraphDef parse_meta_graph(std::string_view contents, const std::string& name = "MetaGraphDef");
 
 // NotFoundError: there is no such file ("does not exist"); the message names the meta graph if another file of its
-// checkpoint was named. InvalidArgumentError: a directory. Otherwise as above, and what the file system throws.
+// checkpoint was named. InvalidArgumentError: a directory. Otherwise throws as above, and what the file system throws.
 proto::GraphDef read_graph_def(FileSystem& files, const std::string& path);
 proto::MetaGraphDef read_meta_graph(FileSystem& files, const std::string& path);
 
@@ -28,14 +27,14 @@ struct WriteGraphOptions {
   FileSystem* files = &FileSystem::real();
 };
 
-// Replaces the file `name` in `directory`, which is made if need be, with its parents; after a crash it is the old one
-// or the new one, whole. Returns the path.
+// Replaces the file `name` in `directory`, creating that and its parents if needed; a crash leaves the old file or the
+// new one, intact. Returns the path.
 std::string write_graph(const proto::GraphDef& graph_def, const std::string& directory, const std::string& name,
                         const WriteGraphOptions& options = {});
 std::string write_graph(const Graph& graph, const std::string& directory, const std::string& name,
                         const WriteGraphOptions& options = {});
 
-// The same for a meta graph and a whole path.
+// The same for a meta graph, with a full path.
 void write_meta_graph(const proto::MetaGraphDef& meta, const std::string& path,
                       const WriteGraphOptions& options = {.as_text = false});
 

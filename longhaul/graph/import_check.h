@@ -6,7 +6,7 @@
 
 namespace longhaul {
 
-// What import_graph_def finds out before it adds anything (see there for the errors).
+// The checks that import_graph_def makes before it adds anything (for the errors, see there).
 void check_supported(const proto::GraphDef& graph_def);
 void check_version(const proto::GraphDef& graph_def);
 void check_node_count(const proto::GraphDef& graph_def, int64_t most);

@@ -10,20 +10,20 @@
 #include "longhaul/io/file.h"
 #include "longhaul/proto/meta_graph.pb.h"
 
-// A meta graph is a graph with all that is needed to go on training it: collections, and how it is saved. A scope's
-// part of a graph can be a meta graph of its own.
+// A meta graph is a graph with everything needed to continue training it: collections, and how it is saved. The part of
+// a graph in one scope can be a meta graph of its own.
 namespace longhaul {
 
 struct ExportMetaGraphOptions {
   std::optional<proto::SaverDef> saver_def;             // Saver::to_proto()
-  std::optional<std::vector<std::string>> collections;  // absent: all
-  // Only what is in this scope, with the names that it has inside it. What is taken from outside is named
-  // "$unbound_inputs_NAME", and all these names are listed in the collection "unbound_inputs".
+  std::optional<std::vector<std::string>> collections;  // nullopt: all
+  // Exports only this scope, with names relative to it. Inputs from outside are named "$unbound_inputs_NAME", and all
+  // these names are listed in the collection "unbound_inputs".
   std::string export_scope;
   bool clear_devices = false;
-  // Leaves out the operations of all savers but that of saver_def, each of which has its own scope.
+  // Leaves out the operations of all savers except that of saver_def; each saver has its own scope.
   bool clear_extraneous_savers = false;
-  // Leaves out attrs that have TensorFlow's default, for readers that do not know them yet.
+  // Leaves out attrs with TensorFlow's default, for older readers that do not know them.
   bool strip_default_attrs = false;
 };
 
@@ -32,17 +32,17 @@ using VariablesByName = std::map<std::string, VariableInfo>;
 
 struct ExportedMetaGraph {
   proto::MetaGraphDef meta;
-  VariablesByName variables;  // that are in it, as they are in the graph
+  VariablesByName variables;  // the exported ones, as in the graph
 };
 
 // Default ready ops (default_ready_ops.h) are left out, also of collections: TensorFlow does not know them, and they
-// are made again for an imported graph. Collections of mixed types are left out with a warning. InvalidArgumentError: a
-// collection is asked for that there is not, or the graph has nothing in export_scope.
+// are created again for an imported graph. Collections of mixed types are left out with a warning.
+// InvalidArgumentError: a requested collection does not exist, or the graph has nothing in export_scope.
 proto::MetaGraphDef export_meta_graph(const Graph& graph, const ExportMetaGraphOptions& options = {});
 ExportedMetaGraph export_scoped_meta_graph(const Graph& graph, const ExportMetaGraphOptions& options);
 
 struct ImportMetaGraphOptions {
-  std::string import_scope;  // as ImportOptions::scope; also goes before the names in collections
+  std::string import_scope;  // as ImportOptions::scope; also put before the names in collections
   bool clear_devices = false;
   std::map<std::string, Output> input_map;  // as ImportOptions::input_map; "$unbound_inputs_NAME" must be in it
 };
@@ -53,13 +53,12 @@ struct ImportedMetaGraph {
 };
 
 // Adds operations and collections to `graph`. InvalidArgumentError: "unbound inputs" that input_map lacks; a collection
-// names what is not there. Otherwise the errors of import_graph_def.
+// names something that does not exist. Otherwise the errors of import_graph_def.
 ImportedMetaGraph import_scoped_meta_graph(Graph& graph, const proto::MetaGraphDef& meta,
                                            const ImportMetaGraphOptions& options = {});
 
-// Adds what `from` has in a scope to `to` (or the same graph) in another one, and returns the new variables.
-// InvalidArgumentError: it is the same scope of the same graph ("need to be different"), or takes something from
-// outside.
+// Copies a scope of `from` to another scope of `to` (which may be the same graph), and returns the new variables.
+// InvalidArgumentError: it is the same scope of the same graph ("need to be different"), or it has inputs from outside.
 VariablesByName copy_scoped_meta_graph(const Graph& from, const std::string& from_scope, Graph& to,
                                        const std::string& to_scope);
 

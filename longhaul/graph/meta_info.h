@@ -9,10 +9,10 @@
 
 namespace longhaul {
 
-// MetaGraphDef.MetaInfoDef.any_info of the meta graph in a file, without its graph: of the fields before it only the
-// lengths are read, so neither time nor memory grows with the graph. Nothing: there is no such file, it says nothing,
-// is text or damaged, has more than a million fields where one is looked for, or more than 64 KiB to say. Throws what
-// the file system does.
+// MetaGraphDef.MetaInfoDef.any_info of the meta graph in a file, without its graph: only the lengths of the fields
+// before it are read, so neither time nor memory grows with the graph. nullopt: there is no such file, it has no
+// any_info or more than 64 KiB of it, is text or damaged, or has more than a million fields in a message searched.
+// Throws what the file system throws.
 std::optional<google::protobuf::Any> read_any_info(FileSystem& files, const std::string& path);
 
 }  // namespace longhaul

@@ -7,8 +7,8 @@
 
 namespace longhaul {
 
-// What a NotFoundError says of a name that is none of the graph's: that it is none, and which was perhaps meant: the
-// nearest one, or the tensor of the operation that was named ("loss:0" for "loss").
+// The message of a NotFoundError for a name that is not in the graph: it says so, and suggests the name that was
+// perhaps meant: the nearest one, or the tensor of the named operation ("loss:0" for "loss").
 std::string missing_operation_text(const Graph& graph, std::string_view name);
 std::string missing_tensor_text(const Graph& graph, std::string_view name);
 

@@ -8,7 +8,7 @@
 
 namespace longhaul {
 
-// What somebody wants to add to a graph.
+// An operation to be added to a graph.
 struct OperationSpec {
   std::string type;
   std::string name;  // full, with scopes; made unique by a suffix
@@ -18,7 +18,7 @@ struct OperationSpec {
   std::string device;
 };
 
-// What an operation of that spec is and returns.
+// The properties and results of an operation with that spec.
 struct OpInfo {
   struct Result {
     DType dtype;
@@ -29,29 +29,29 @@ struct OpInfo {
   int ref_inputs = 0;
 };
 
-// Which types of operation there are, what they take and return. Catalogs live for ever and may be asked from any
-// thread.
+// The types of operations, with their inputs and results. Catalogs are never destroyed and may be used from any thread.
 class OpCatalog {
  public:
   virtual ~OpCatalog() = default;
 
-  // nullopt: the type is not of this catalog. InvalidArgumentError: it is, but cannot be called so; the message has the
-  // signature and what was given.
+  // nullopt: the type is not in this catalog. InvalidArgumentError: it is, but cannot be called like this; the message
+  // has the signature and the arguments given.
   virtual std::optional<OpInfo> resolve(const OperationSpec& spec) const = 0;
 };
 
-// The operations with TensorFlow's names that need no libtorch to be understood: state, control, summaries, save and
+// The operations with TensorFlow's names, which can be resolved without libtorch: state, control, summaries, save and
 // restore.
 const OpCatalog& builtin_op_catalog();
 
-// Adds a catalog for all graphs of the process; longhaul.h does so with libtorch's operators. Twice the same is once.
+// Adds a catalog for all graphs of the process; longhaul.h does so for libtorch's operators. Installing one twice has
+// no further effect.
 void install_op_catalog(const OpCatalog* catalog);
 
 // Asks the built-in catalog, then the installed ones. NotFoundError: no catalog has the type.
 OpInfo resolve_operation(const OperationSpec& spec);
 
 // For messages about types that no catalog has: "; libtorch's operators come with #include <longhaul/longhaul.h>" while
-// no catalog is installed, and then nothing.
+// no catalog is installed, otherwise empty.
 std::string hint_of_missing_catalogs();
 
 }  // namespace longhaul

@@ -17,7 +17,7 @@ class Operation;
 class Output;
 struct Node;
 
-// A function of the program's own that runs as an operation (ops::host_function); in-process sessions only.
+// A function of the program that runs as an operation (ops::host_function); in-process sessions only.
 using HostFunction = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
 // A constant of an operation, known when the graph is built.
@@ -26,18 +26,18 @@ using Attr =
                  std::vector<std::string>, std::vector<DType>, std::vector<Shape>, std::shared_ptr<HostFunction>>;
 using Attrs = std::map<std::string, Attr>;
 
-// What running an operation may do besides computing its outputs from its inputs. Bits.
+// What running an operation may do besides computing its outputs from its inputs. Bit flags.
 enum OpTraits : uint32_t {
   kPure = 0,
   kTakesInput = 1,      // needs a feed, or takes an element from a queue or reader
   kRandom = 2,          // draws random numbers
   kWritesVariable = 4,  // changes its first input, a variable, and others of its ref_inputs()
-  kSideEffect = 8,      // touches files or calls the program's own code
-  kIsResource = 16,     // a handle on something that lives in the session and is no variable: never run itself
+  kSideEffect = 8,      // accesses files or calls the program's own code
+  kIsResource = 16,     // a handle on something in the session other than a variable; never run itself
   kMayWait = 32,        // may wait for another run
 };
 
-// A node of a graph, as a handle to compare and copy. It lives as long as its Graph.
+// A handle on a node of a graph, which can be compared and copied. Valid as long as its Graph.
 class Operation {
  public:
   Operation() = default;
@@ -51,7 +51,7 @@ class Operation {
   Graph& graph() const;
   int id() const;  // the order of creation: 0, 1, ...
   uint32_t traits() const;
-  // How many leading inputs it takes as variables or resources, to look at or to change, and not as values.
+  // How many leading inputs it takes as variables or resources, to read or change, rather than as values.
   int ref_inputs() const;
 
   const std::vector<Output>& inputs() const;
@@ -60,7 +60,7 @@ class Operation {
   Output output(int index = 0) const;
 
   const Attrs& attrs() const;
-  // nullptr: there is none of that name and type.
+  // nullptr: there is no attr of that name and type.
   template <typename T>
   const T* find_attr(const std::string& name) const {
     const auto it = attrs().find(name);
@@ -92,7 +92,7 @@ class Output {
   int index() const { return index_; }
   std::string name() const;  // "layer1/add:0"
   DType dtype() const;
-  const Shape& shape() const;  // what is known of it
+  const Shape& shape() const;  // as far as known
   Graph& graph() const { return op_.graph(); }
   bool operator==(const Output&) const = default;
 

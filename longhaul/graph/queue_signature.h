@@ -7,13 +7,14 @@
 
 namespace longhaul {
 
-// What the elements of a queue are: tuples of tensors.
+// The form of a queue's elements: tuples of tensors.
 struct QueueSignature {
   std::vector<DType> dtypes;
   std::vector<Shape> shapes;  // one for each component; empty: not declared
 };
 
-// Of a handle (`FIFOQueueV2`, ...). A priority queue has the priority, a scalar int64, as its first component.
+// The signature of a handle's queue (`FIFOQueueV2`, ...). The first component of a priority queue is the priority, a
+// scalar int64.
 QueueSignature queue_signature(const Operation& handle);
 
 // The types of operation that are handles on queues.

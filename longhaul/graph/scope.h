@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// Where operations are added: a graph, a name prefix, a device and control inputs. A small value; each with_*, sub()
-// and variable_scope() gives a changed copy.
+// Where operations are added: a graph, a name prefix, a device and control inputs. A small value; with_*, sub() and
+// variable_scope() return changed copies.
 class Scope {
  public:
   explicit Scope(Graph& graph) : graph_(&graph) {}
@@ -21,11 +21,12 @@ class Scope {
   // A scope inside this one; its name is made unique ("layer1", "layer1_1").
   Scope sub(std::string_view name) const;
 
-  // The same names, without making them unique: to go on in a scope that was entered before.
+  // The same without making the name unique, to continue in a scope that was entered before.
   Scope within(std::string_view name) const;
 
-  // As `with tf.variable_scope(name)`. For operations a scope as of sub(). For variables its name is never made unique;
-  // and it goes before the names of optimizers' slots, moving averages and the step counter, as no other scope does:
+  // Like `with tf.variable_scope(name)`. For operations, a scope as from sub(). For variables, its name is never made
+  // unique; and unlike other scopes, it is also put before the names of optimizer slots, moving averages and the step
+  // counter:
   //
   //   Adam's state of w        in root.sub("train")     in root.variable_scope("train")     there for the second time
   //   the slots                w/Adam, w/Adam_1         train/w/Adam, train/w/Adam_1        train/w/Adam_2, ...
@@ -34,19 +35,19 @@ class Scope {
   // An empty name: this scope itself.
   Scope variable_scope(std::string_view name) const;
 
-  // What the names of variables begin with here: prefix(), unless a variable scope's name was taken.
+  // The prefix of variable names here: prefix(), unless a variable scope's name was taken.
   const std::string& variable_prefix() const { return variable_prefix_; }
-  // The names of the variable scopes that this is in, alone: "train/" or empty.
+  // The names of only the enclosing variable scopes: "train/" or empty.
   const std::string& slot_prefix() const { return slot_prefix_; }
-  // The same device and control inputs, outside of all names: for who has a full name.
+  // The same device and control inputs, but no name prefix: for full names.
   Scope outermost() const;
 
-  // What is added gets this device, where it says nothing else itself. Nested devices are merged.
+  // Operations added get this device, unless they specify their own. Nested devices are merged.
   Scope with_device(std::string_view device) const;
 
-  // What is added runs after these operations.
+  // Operations added run after these operations.
   Scope with_control_dependencies(std::vector<Operation> operations) const;
-  // What is added runs after none of them: a variable's own operations.
+  // Operations added run after none of them; for a variable's own operations.
   Scope without_control_dependencies() const;
 
   // Adds an operation; `name` is relative to this scope.

@@ -5,9 +5,9 @@
 
 namespace longhaul {
 
-// The attrs that TensorFlow's registrations (REGISTER_OP) want beside an operation's inputs, and that follow from them:
-// T of an Assign is its variable's type, N of a StringJoin the number of its inputs. Operations here need none of them;
-// TensorFlow reads no graph without.
+// The attrs that TensorFlow's registrations (REGISTER_OP) require in addition to an operation's inputs, and that follow
+// from these: T of an Assign is its variable's type, N of a StringJoin the number of its inputs. Operations here do not
+// need them; TensorFlow does not read graphs without them.
 void add_type_attrs(const Operation& op, proto::NodeDef* node);
 
 void remove_type_attrs(proto::NodeDef* node);

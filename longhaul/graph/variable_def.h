@@ -5,10 +5,10 @@
 
 namespace longhaul {
 
-// Nothing: the variable, or what is needed to use it, stays out. A missing initial value does not matter.
+// nullopt: the variable, or something needed to use it, is left out. A missing initial value does not matter.
 std::optional<proto::VariableDef> variable_to_proto(const VariableInfo& variable, const NameMap& names);
 
-// InvalidArgumentError: the graph lacks what is named.
+// InvalidArgumentError: the graph lacks a named part of the variable.
 VariableInfo variable_from_proto(const Graph& graph, const proto::VariableDef& def, const std::string& prefix);
 
 }  // namespace longhaul

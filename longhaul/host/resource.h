@@ -10,11 +10,12 @@
 
 namespace longhaul {
 
-// What lives in a session and is no variable: a queue, a table, a reader. Its operations may run on any thread.
+// Something in a session other than a variable: a queue, a table, a reader. Its operations may run on any thread.
 class Resource {
  public:
   virtual ~Resource() = default;
-  // InvalidArgumentError: the handle is on something else than this, which another one of its shared_name has made.
+  // InvalidArgumentError: the handle does not match this resource, which another handle with the same shared_name has
+  // created.
   virtual void check_handle(const Operation&) const {}
 };
 
@@ -22,9 +23,9 @@ class Resource {
 class ResourceMap {
  public:
   using Make = std::function<std::shared_ptr<Resource>()>;
-  // The resource of that name, made at the first call.
+  // The resource of that name, created by the first call.
   std::shared_ptr<Resource> find_or_make(const std::string& name, const Make& make) EXCLUDES(mutex_);
-  // Forgets all; whoever holds one keeps it.
+  // Forgets all; resources that are still held stay alive.
   void clear() EXCLUDES(mutex_);
 
  private:
@@ -33,9 +34,9 @@ class ResourceMap {
 };
 
 // The resource that a handle (`FIFOQueueV2`, `HashTableV2`, ...) stands for: by its shared_name, else by its own name.
-// Handles of different types never share. Of one type and name the first to be used makes it: what the others say about
-// its capacity, its order or its file format counts for nothing, but InvalidArgumentError: elements of a queue are of
-// other dtypes or shapes. (A table's dtypes are checked when it is used.)
+// Handles of different types never share. Among those with the same type and name, the first one used creates it: the
+// others' capacity, order or file format is ignored. InvalidArgumentError: the handle declares other dtypes or shapes
+// for a queue's elements. (A table's dtypes are checked when it is used.)
 std::shared_ptr<Resource> resource_of(const Operation& handle, ResourceMap& resources);
 
 }  // namespace longhaul

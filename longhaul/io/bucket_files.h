@@ -11,15 +11,15 @@ namespace longhaul {
 
 struct BucketFilesOptions {
   bool renames = true;  // false: a rename copies the file and removes the old one, and there are no hard links
-  bool syncs = true;    // false: a sync does nothing; what is closed counts as safe
+  bool syncs = true;    // false: a sync does nothing; closed files count as safe
 };
 
-// The files of a file system that may lack renames or syncs, as mounted buckets of objects do. What it has is passed
-// on; where a rename or a sync is refused that counts as there, the error says which option to switch off. A rename
-// that copies is not atomic: after a crash there may be both names, or a part of the new one. Any thread.
+// The files of a file system that may lack renames or syncs, as mounted object-store buckets do. Supported operations
+// are passed on; when a rename or a sync is refused although its option is on, the error says which option to switch
+// off. A rename that copies is not atomic: a crash may leave both names, or a partial new file. Any thread.
 class BucketFiles : public FileSystem {
  public:
-  // `inner` outlives it, and every file that it has made.
+  // `inner` must outlive this object and every file that it has made.
   BucketFiles(FileSystem& inner, const BucketFilesOptions& options) : inner_(inner), options_(options) {}
 
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists = IfExists::kTruncate) override;

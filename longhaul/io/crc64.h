@@ -5,8 +5,8 @@
 
 namespace longhaul {
 
-// CRC-64/XZ (the polynomial of ECMA-182, reflected), as xz has it: a digest of 64 bits by which two runs are compared.
-// It is no protection against intent.
+// CRC-64/XZ (the polynomial of ECMA-182, reflected), as in xz: a 64-bit digest for comparing two runs. It does not
+// protect against deliberate changes.
 uint64_t crc64(std::string_view data);
 
 // The CRC of a followed by b, from the CRC of a: extend_crc64(crc64(a), b) == crc64(a + b).

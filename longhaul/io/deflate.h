@@ -9,18 +9,18 @@
 
 namespace longhaul {
 
-// A file that holds what is appended as one zlib stream (RFC 1950) or gzip member (RFC 1952). With a RecordWriter over
-// it, it is a TFRecord file as TensorFlow's writer makes with that compression_type:
+// A file that compresses appended bytes into one zlib stream (RFC 1950) or gzip member (RFC 1952). With a RecordWriter
+// on top of it, the result is a TFRecord file like those of TensorFlow's writer with that compression_type:
 //   DeflatedFile file(FileSystem::real().create("a.tfrecord.gz"), InflateStream::Format::kGzip);
 //   RecordWriter records(file);
 //
-// What was appended can be read back after flush(), and is a whole stream after close(). A flush costs some bytes, so
-// that many make the file larger. Memory: two buffers of fixed size. After an error, and after close(), nothing more
-// goes into the file (FailedPreconditionError); to close it once more is fine. The destructor closes and reports
-// nothing. One thread at a time.
+// Appended data can be read back after flush(), and is a complete stream after close(). A flush costs some bytes, so
+// frequent flushes make the file larger. Memory: two buffers of fixed size. After an error, and after close(), nothing
+// more can be written (FailedPreconditionError); closing again is fine. The destructor closes and reports nothing. One
+// thread at a time.
 class DeflatedFile : public WritableFile {
  public:
-  // `level`: 0 (stored) to 9 (smallest), -1: zlib's choice. InvalidArgumentError: another one.
+  // `level`: 0 (stored) to 9 (smallest), -1: zlib's choice. InvalidArgumentError: any other.
   DeflatedFile(std::unique_ptr<WritableFile> file, InflateStream::Format format, int level = -1);
   ~DeflatedFile() override;
   DeflatedFile(const DeflatedFile&) = delete;

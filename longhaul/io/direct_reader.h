@@ -10,23 +10,24 @@
 
 namespace longhaul {
 
-// How the bytes come from the disk, never which: the defaults are for programs, the rest for tests and measurements.
+// How bytes are read from the disk, never which bytes: the defaults are for programs, other values for tests and
+// measurements.
 struct DirectReaderOptions {
-  size_t smallest_batch = size_t{1} << 20;  // what is less is read in turn, through the kernel's cache
+  size_t smallest_batch = size_t{1} << 20;  // smaller batches are read one after another, through the kernel's cache
   size_t in_flight = 16;                    // reads under way at a time
-  bool direct = true;                       // false: through the kernel's cache even where O_DIRECT can be had
-  ReadPlanOptions plan;                     // with O_DIRECT; without it, any alignment will do
+  bool direct = true;                       // false: through the kernel's cache even where O_DIRECT is available
+  ReadPlanOptions plan;                     // with O_DIRECT; without it, any alignment works
   std::function<std::unique_ptr<IoQueue>(size_t depth)> queue = make_io_queue;
 };
 
-// ReadableFile::read_batch() of a large batch: many reads at a time, past the kernel's cache (O_DIRECT) and straight to
-// where the bytes are wanted, where the file system and their places allow it; through the cache where not. `fd` is the
-// descriptor of `file`, open for reading. What such a read did not bring (the file system refused it, a part of the
-// disk cannot be read, the file ended) is asked of file.read(), part by part, and its errors are the ones that are
-// told.
+// ReadableFile::read_batch() of a large batch: many reads at a time, bypassing the kernel's cache (O_DIRECT) and
+// straight into the destination where the file system and the alignment allow it, otherwise through the cache. `fd` is
+// the descriptor of `file`, open for reading. Bytes that such a read does not deliver (the file system refused it, a
+// part of the disk is unreadable, the file ended) are read by file.read(), part by part, and its errors are the ones
+// reported.
 //
-// The windows of a batch that is only shown (a checkpoint that is read back) are kept for the next such one, up to 16,
-// since the page faults of new memory, if it is of small pages, cost the processor as much again as the reading.
+// The buffers of a batch without destinations (a checkpoint that is read back) are kept for the next such batch, up to
+// 16, since page faults in new memory with small pages cost as much CPU time as the reading itself.
 void read_directly(const ReadableFile& file, int fd, std::span<const ReadRequest> requests,
                    const ReadableFile::UsePart& use, const DirectReaderOptions& options = {});
 

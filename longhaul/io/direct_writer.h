@@ -13,36 +13,36 @@
 
 namespace longhaul {
 
-// How the bytes get to the disk, never which: the defaults are for programs, the rest for tests and measurements.
+// How bytes get to the disk, never which bytes: the defaults are for programs, other values for tests and measurements.
 struct DirectWriterOptions {
   uint64_t expected_bytes = 0;  // FileSystem::LargeFileOptions
 
-  size_t block_bytes = size_t{8} << 20;  // of one write: a multiple of 4096, at most 16 MiB
+  size_t block_bytes = size_t{8} << 20;  // per write: a multiple of 4096, at most 16 MiB
   size_t in_flight = 8;                  // blocks under way at a time
-  bool direct = true;                    // false: through the kernel's cache even where O_DIRECT can be had
+  bool direct = true;                    // false: through the kernel's cache even where O_DIRECT is available
   std::function<std::unique_ptr<IoQueue>(size_t depth)> queue = make_io_queue;
 };
 
-// A large file that is written past the kernel's cache (O_DIRECT), several blocks at a time, borrowed bytes straight
-// from where they are.
+// A large file that is written bypassing the kernel's cache (O_DIRECT), several blocks at a time, with borrowed bytes
+// written from where they are.
 //
-//   put together --full--> under way --written--> free        blocks; what lent bytes to one is let go when it is free,
-//                                                             which each append looks for
+//   being filled --full--> under way --written--> free        states of a block; owners of its borrowed bytes are
+//                                                             released once it is free, which each append checks
 //
-// While no block is under way, one of 1 MiB is full: the device gets something to do. So is the last one, once
-// exactly as many bytes are there as were expected.
+// While no block is under way, a block of 1 MiB already counts as full, so that the device is kept busy. So does the
+// last block, once exactly the expected number of bytes has been appended.
 //
-// What is appended is put together to blocks that begin at multiples of 4096. Bytes are borrowed where their place in
-// the file and in memory allows it, and copied into the block's own buffer where not: edges, small pieces, memory that
-// is not aligned as the device wants it. The end of the file that fills no 4096 bytes goes through the kernel's cache.
-// Room is asked for beforehand, since the kernel writes several blocks at once only where the file is not growing; what
-// was too much is cut off by sync() and close().
+// Appended bytes are collected into blocks that begin at multiples of 4096. Bytes are borrowed where their alignment in
+// the file and in memory allows it, and otherwise copied into the block's own buffer: edges, small pieces, memory that
+// is not aligned as the device requires. The end of the file, if shorter than 4096 bytes, goes through the kernel's
+// cache. Space is allocated in advance, since the kernel writes several blocks at once only where the file is not
+// growing; sync() and close() cut off the excess.
 //
 // A file of less than 1 MiB is one ordinary write. Where the file system refuses O_DIRECT, when the file is opened or
 // later, the blocks are ordinary writes too. The same appends give the same bytes on every path.
 //
-// One thread at a time. Errors name the operation and the path, and come out of the call that meets them: an append,
-// flush(), sync() or close(). After any error nothing is under way, and nothing more goes into the file
+// One thread at a time. Errors name the operation and the path, and are thrown by the call that meets them: an append,
+// flush(), sync() or close(). After any error nothing is under way, and nothing more can be written
 // (FailedPreconditionError).
 class DirectWriter : public WritableFile {
  public:
@@ -67,7 +67,7 @@ class DirectWriter : public WritableFile {
     size_t size = 0;
     std::vector<iovec> pieces;
     std::vector<std::shared_ptr<const void>> owners;
-    std::unique_ptr<char[], Free> buffer;  // of block_bytes, aligned, made when something is copied
+    std::unique_ptr<char[], Free> buffer;  // of block_bytes, aligned, allocated when something is copied
     size_t copied = 0;                     // bytes of it in use
     bool under_way = false;
 
@@ -107,13 +107,13 @@ class DirectWriter : public WritableFile {
   const std::string path_;
   const DirectWriterOptions options_;
   std::vector<Block> blocks_;
-  size_t open_ = 0;                 // the block that is put together
-  std::unique_ptr<IoQueue> queue_;  // once there was a block to submit
+  size_t open_ = 0;                 // the block that is being filled
+  std::unique_ptr<IoQueue> queue_;  // created with the first submitted block
   size_t under_way_ = 0;
   uint64_t position_ = 0;          // the bytes appended
   uint64_t flushed_ = 0;           // the position at the last flush()
-  uint64_t room_ = 0;              // the file's length on the disk, as it was asked for
-  uint64_t memory_alignment_ = 0;  // that borrowed bytes must have; 0: not known yet
+  uint64_t room_ = 0;              // the file's length on disk, as allocated
+  uint64_t memory_alignment_ = 0;  // required of borrowed bytes; 0: not known yet
   bool direct_wanted_ = true;      // by the options, and not refused so far
   bool direct_ = false;            // the descriptor's flag
   bool failed_ = false;

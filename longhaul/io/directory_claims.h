@@ -10,23 +10,23 @@
 
 namespace longhaul {
 
-// The directories that this process has locked, now or before, so that whatever writes to one finds its lock without
-// being handed it. However a directory is spelled, it is the same; and one that was locked by way of a link is still
-// found by it when the link leads nowhere, or somewhere else, since. Any thread.
+// The directories that this process has locked, now or before, so that code that writes to one finds its lock without
+// being passed it. All spellings of a directory are equivalent; a directory that was locked through a link is still
+// found by that link even if the link now leads elsewhere or nowhere. Any thread.
 class DirectoryClaims {
  public:
   struct Claim {
-    OwnerRecord owner;  // this process, as it last took the directory
+    OwnerRecord owner;  // this process, as of when it last took the directory
     bool is_held = false;
-    std::optional<DirectoryId> place = std::nullopt;  // which one that is; nullopt: not known
+    std::optional<DirectoryId> place = std::nullopt;  // identifies the directory; nullopt: not known
   };
 
-  static DirectoryClaims& of_this_process();  // lives for ever
+  static DirectoryClaims& of_this_process();  // never destroyed
 
   void take(const std::string& directory, const OwnerRecord& owner, const std::optional<DirectoryId>& place);
-  void give_back(const OwnerRecord& owner);  // nothing is done where a later one has the directory
+  void give_back(const OwnerRecord& owner);  // does nothing if a later owner has the directory
 
-  // What the system throws where it cannot be told which directory this is: it may be one of them.
+  // Throws the system's error if the directory cannot be identified, as it may be one of them.
   std::optional<Claim> find(const std::string& directory) const;
   bool holds(const std::string& directory, const std::string& token) const;
 
@@ -36,7 +36,7 @@ class DirectoryClaims {
 
   mutable Mutex mutex_;
   std::map<std::string, Claim> claims_ GUARDED_BY(mutex_);           // by canonical path
-  std::map<std::string, std::string> spellings_ GUARDED_BY(mutex_);  // those paths, by how they were given
+  std::map<std::string, std::string> spellings_ GUARDED_BY(mutex_);  // those paths, by the spelling given
 };
 
 }  // namespace longhaul

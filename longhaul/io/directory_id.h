@@ -6,16 +6,16 @@
 
 namespace longhaul {
 
-// Which directory it is, of all that the machine has: its name may be that of another one a moment later, after an
-// unmount, a rename, a removal.
+// Identifies a directory of this machine. Its name does not: after an unmount, a rename or a removal it may be that of
+// another directory.
 struct DirectoryId {
   uint64_t device = 0;
   uint64_t inode = 0;
-  int64_t born = 0;  // nanoseconds since 1970, as numbers of inodes are used again; 0: the file system does not tell
+  int64_t born = 0;  // nanoseconds since 1970, as inode numbers are reused; 0: the file system does not report it
   bool operator==(const DirectoryId&) const = default;
 };
 
-// nullopt: there is no directory of that name, or it cannot be asked.
+// nullopt: there is no directory of that name, or it cannot be examined.
 std::optional<DirectoryId> directory_id(const std::string& directory);
 
 // "device 8:1, inode 1234"

@@ -14,39 +14,38 @@
 
 namespace longhaul {
 
-// A file being written from its start. One thread at a time. What was appended is safe against a crash of the process
-// after flush(), and against a crash of the machine after sync(). The destructor closes and reports nothing: call
-// close().
+// A file being written from its start. One thread at a time. Appended bytes survive a crash of the process after
+// flush(), and a crash of the machine after sync(). The destructor closes and reports nothing: call close().
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
   virtual void append(std::string_view data) = 0;
 
-  // As append(), but large pieces may be written straight from where they are: they stay there, unchanged, until sync()
-  // or close() has returned or the file is destroyed. With an owner the file sees to that itself: it keeps it until the
-  // bytes are written, and drops it on the thread that calls.
+  // Like append(), but large pieces may be written without a copy: the bytes must stay in place, unchanged, until
+  // sync() or close() has returned or the file is destroyed. With an owner the file ensures that itself: it keeps the
+  // owner until the bytes are written, and releases it on the calling thread.
   virtual void append_borrowed(std::string_view data, std::shared_ptr<const void> owner = nullptr) {
     static_cast<void>(owner);
     append(data);
   }
 
-  virtual void flush() = 0;  // buffers go to the kernel
+  virtual void flush() = 0;  // hands buffers to the kernel
   virtual void sync() = 0;   // ... and to the disk (fdatasync)
   virtual void close() = 0;
 };
 
-// Some bytes of a file that are wanted: `count` from `offset` on, into `out`. Without an `out` they are only shown, as
-// they pass.
+// A request for bytes of a file: `count` from `offset` on, into `out`. Without an `out`, they are only passed to the
+// callback.
 struct ReadRequest {
   uint64_t offset = 0;
   char* out = nullptr;
   size_t count = 0;
 };
 
-// Bytes of a request that have been read: those from `begin` on. They are in its `out`; where it has none, they are
-// there until the callback returns. With an error, `bytes` is empty: some from `begin` on could not be read.
+// Bytes of a request that have been read, starting at `begin`. They are in its `out`; if it has none, they are valid
+// until the callback returns. With an error, `bytes` is empty: some bytes from `begin` on could not be read.
 struct ReadPart {
-  size_t request = 0;  // its number
+  size_t request = 0;  // its index
   size_t begin = 0;
   std::string_view bytes;
   std::exception_ptr error;
@@ -56,16 +55,16 @@ struct ReadPart {
 class ReadableFile {
  public:
   virtual ~ReadableFile() = default;
-  virtual uint64_t size() const = 0;  // as it is now: the file may grow
+  virtual uint64_t size() const = 0;  // at the moment: the file may grow
 
   // Reads up to `count` bytes at `offset` into `out` and returns how many there were: fewer only at the end of the
   // file.
   virtual size_t read(uint64_t offset, char* out, size_t count) const = 0;
 
-  // Reads all of them, several at a time where that is faster, and calls `use` on this thread for each part that has
-  // come, while others are read: in any order, each byte once. What lies behind the end of the file does not come. What
-  // could not be read is told in the part; what `use` throws ends the reading, and is thrown from here once nothing is
-  // written to any `out` any more.
+  // Reads all requests, several at a time where that is faster, and calls `use` on this thread for each part that has
+  // arrived, while others are read: in any order, each byte once. Bytes beyond the end of the file are omitted. Read
+  // errors are reported in the part. An exception from `use` ends the reading, and is rethrown once nothing is being
+  // written to any `out`.
   using UsePart = std::function<void(const ReadPart&)>;
   virtual void read_batch(std::span<const ReadRequest> requests, const UsePart& use) const;
 };
@@ -79,22 +78,21 @@ class FileSystem {
   enum class IfExists { kTruncate, kFail };  // kFail: AlreadyExistsError (O_EXCL)
   virtual std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists = IfExists::kTruncate) = 0;
 
-  // For a file that may become large: what is known of it beforehand helps to write it at the disk's speed, and changes
-  // none of its bytes.
+  // For a file that may become large: the options help to write it at the disk's speed, and do not change its contents.
   struct LargeFileOptions {
     IfExists if_exists = IfExists::kTruncate;
-    uint64_t expected_bytes = 0;  // that will be appended, as far as is known: room for them is asked for, and
-                                  // once so many are there, none waits for more; 0: unknown
+    uint64_t expected_bytes = 0;  // how many will be appended, if known: space is allocated for them, and once so
+                                  // many are there, none waits for more; 0: unknown
   };
   virtual std::unique_ptr<WritableFile> create_large(const std::string& path, const LargeFileOptions& options) {
     return create(path, options.if_exists);
   }
 
-  // A regular file: a named pipe would be waited for. InvalidArgumentError: something else has the name.
+  // Opens a regular file. InvalidArgumentError: it is something else, such as a named pipe, which could block.
   virtual std::unique_ptr<ReadableFile> open(const std::string& path) = 0;
 
-  // PermissionDeniedError: this user may not know (a directory above it cannot be searched). Other errors: the system
-  // cannot look, as where a file server is away.
+  // PermissionDeniedError: this user may not look (a directory above it cannot be searched). Other errors: the system
+  // cannot look, for example because a file server is down.
   virtual bool exists(const std::string& path) = 0;
   virtual bool is_directory(const std::string& path) = 0;
   virtual double modified_at(const std::string& path) = 0;                  // seconds since 1970
@@ -106,26 +104,26 @@ class FileSystem {
   virtual void sync_directory(const std::string& path) = 0;                 // makes names in it durable
   virtual uint64_t free_bytes(const std::string& path) = 0;                 // for this user, on the disk of `path`
 
-  // Locks the file of that name, which is made for it, if nobody has: without waiting. By default there are no locks.
+  // Locks the file of that name, creating it for that purpose. Does not wait. By default, locks are unsupported.
   virtual FileLock::Attempt try_lock(const std::string& /*path*/) { return {}; }
 
-  // POSIX. Lives for ever.
+  // POSIX. Never destroyed.
   static FileSystem& real();
 };
 
 // The whole file. NotFoundError; ResourceExhaustedError if it is larger than `max_bytes`.
 std::string read_file(FileSystem& files, const std::string& path, uint64_t max_bytes = uint64_t{1} << 31);
 
-// Replaces the file so that after a crash at any moment it has its old or its new contents, whole: written under a
+// Replaces the file so that after a crash at any moment it has its old or its new contents, intact: written under a
 // temporary name in the same directory, synced, renamed, the directory synced. On an error the temporary file is
 // removed.
 void write_file_atomically(FileSystem& files, const std::string& path, std::string_view contents);
 
-// Whether it is such a temporary name, and of this process.
+// Whether it is such a temporary name, made by this process.
 bool is_own_temporary(std::string_view name);
 
-// Paths as text. directory_name("a/b") is "a", of "b" "."; base_name("a/b") is "b"; join_path("a/", "b") is "a/b", and
-// an absolute second part wins. strip_file_scheme("file:///x") is "/x".
+// Paths as text. directory_name("a/b") is "a", directory_name("b") is "."; base_name("a/b") is "b"; join_path("a/",
+// "b") is "a/b", and an absolute second part wins. strip_file_scheme("file:///x") is "/x".
 std::string directory_name(std::string_view path);
 std::string base_name(std::string_view path);
 std::string join_path(std::string_view directory, std::string_view name);

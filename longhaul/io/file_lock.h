@@ -5,13 +5,13 @@
 
 namespace longhaul {
 
-// An advisory lock on a file that exists for it (FileSystem::try_lock()). Its destructor removes the file, then gives
-// the lock back. One thread at a time.
+// An advisory lock on a file that exists only for it (FileSystem::try_lock()). Its destructor removes the file, then
+// releases the lock. One thread at a time.
 class FileLock {
  public:
   enum class Outcome {
     kHeld,
-    kTaken,        // by another, in this process or one that uses the same kernel, or the same server of files
+    kTaken,        // by another lock, in this process or one on the same kernel or file server
     kUnsupported,  // by the file system
   };
   struct Attempt;
@@ -27,13 +27,13 @@ struct FileLock::Attempt {
   std::unique_ptr<FileLock> lock;  // if it is held
 };
 
-// A lock of the kernel's, flock(2). It ends with its process, however that ends; a program that the process starts by
-// exec does not have it, but a child of a bare fork() does. Makes the file if there is none, which does not stay where
-// flock() is not supported. Does not wait. What open(2) throws: the directory is not there, or is not writable.
-// `flock`: for tests, what is called in its place.
+// A kernel lock, flock(2). It ends with its process, however that ends; a program started by exec does not inherit it,
+// but a child of a bare fork() does. Creates the file if there is none, and removes it again where flock() is not
+// supported. Does not wait. Throws open(2)'s error if the directory is missing or not writable. `flock`: called in
+// place of flock(2), for tests.
 FileLock::Attempt try_flock(const std::string& path, int (*flock)(int fd, int operation) = nullptr);
 
-// What a failed flock() with this errno says. Throws what is neither of the two.
+// The outcome of a flock() that failed with this errno: kTaken or kUnsupported. Throws other errors.
 FileLock::Outcome outcome_of_flock(int error_number, const std::string& path);
 
 }  // namespace longhaul

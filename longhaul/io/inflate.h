@@ -8,8 +8,8 @@
 
 namespace longhaul {
 
-// What a compressed file holds, from front to back: a zlib stream (RFC 1950), or gzip members one after another (RFC
-// 1952). It borrows the file. Memory: two buffers of fixed size, whatever the file says. One thread.
+// Decompresses a file from front to back: a zlib stream (RFC 1950), or consecutive gzip members (RFC 1952). Borrows the
+// file. Memory: two buffers of fixed size, whatever the file claims. One thread.
 class InflateStream {
  public:
   enum class Format { kZlib, kGzip };
@@ -19,7 +19,7 @@ class InflateStream {
   InflateStream(const InflateStream&) = delete;
   InflateStream& operator=(const InflateStream&) = delete;
 
-  // Up to `count` bytes into `out`; fewer only at the end. DataLossError: the file is damaged, or ends within the
+  // Reads up to `count` bytes into `out`; fewer only at the end. DataLossError: the file is damaged, or ends within the
   // stream; the next call throws it again.
   size_t read(char* out, size_t count);
 
@@ -35,7 +35,7 @@ class InflateStream {
   const Format format_;
   const std::unique_ptr<State> state_;
   std::string input_;
-  uint64_t offset_ = 0;  // of what is read next into input_
+  uint64_t offset_ = 0;  // of the next read into input_
   bool begun_ = false;   // a stream, or member, is under way
   std::string failure_;
 };

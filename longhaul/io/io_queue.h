@@ -11,7 +11,7 @@
 
 namespace longhaul {
 
-// Reads or writes at an offset of a file: into or from `pieces`, one after another.
+// A read or write at an offset of a file, into or from `pieces` in order.
 struct Transfer {
   enum class Kind { kRead, kWrite };
 
@@ -21,25 +21,25 @@ struct Transfer {
   std::span<const iovec> pieces;
 };
 
-// Reads and writes of files, several of them under way at a time. One thread at a time. Nothing is under way any more
-// when the queue is destroyed: its owner has waited.
+// Reads and writes files, with several transfers under way at a time. One thread at a time. The owner must wait for all
+// transfers before it destroys the queue.
 class IoQueue {
  public:
   struct Finished {
     size_t tag = 0;
-    ssize_t result = 0;  // bytes that were read or written, perhaps not all; or an errno, negative
+    ssize_t result = 0;  // bytes read or written, perhaps not all; or a negative errno
   };
 
   virtual ~IoQueue() = default;
 
-  // Begins it. Its pieces, the bytes and the file stay until wait() has given the tag back. Errors of the read or the
-  // write itself are told by wait(); what is thrown here has begun nothing.
+  // Begins a transfer. Its pieces, the bytes and the file must stay valid until wait() has returned the tag. Errors of
+  // the transfer itself are reported by wait(); if this throws, nothing was begun.
   virtual void submit(const Transfer& transfer, size_t tag) = 0;
 
-  // One of those under way, of which there is at least one, as soon as it is over: in any order.
+  // Waits for one of the transfers under way, of which there must be at least one; in any order.
   virtual Finished wait() = 0;
 
-  // One that is over by now; nullopt: none is.
+  // One that has finished by now; nullopt: none has.
   virtual std::optional<Finished> poll() = 0;
 };
 
@@ -48,13 +48,13 @@ class IoQueue {
 // Through io_uring; nullptr where the kernel or the container refuses it.
 std::unique_ptr<IoQueue> make_uring_queue(size_t depth);
 
-// Through `depth` threads of its own (lh-io-0, ...), which end with the queue.
+// Through its own `depth` threads (lh-io-0, ...), which end with the queue.
 std::unique_ptr<IoQueue> make_threaded_queue(size_t depth);
 
-// submit() reads or writes at once, and lets the kernel begin to move what was written from its cache to the disk.
+// submit() reads or writes at once, and makes the kernel start writing back from its cache to the disk.
 std::unique_ptr<IoQueue> make_plain_queue(size_t depth);
 
-// The first of these that can be had.
+// The first of these that is available.
 std::unique_ptr<IoQueue> make_io_queue(size_t depth);
 
 }  // namespace longhaul

@@ -8,33 +8,33 @@
 
 namespace longhaul {
 
-// Who has a directory: the contents of its file `chief.owner` (docs/formats/owner_record.md). Times are in seconds
+// The owner of a directory: the contents of its file `chief.owner` (docs/formats/owner_record.md). Times are in seconds
 // since 1970, by the owner's clock.
 struct OwnerRecord {
-  std::string token;  // 32 hexadecimal digits, drawn anew by each owner: the record is one's own if this is
+  std::string token;  // 32 hexadecimal digits, drawn at random by each owner: a record is one's own if its token is
   ProcessIdentity process;
-  bool has_flock = false;  // beside the record
-  double limit = 60;       // seconds: others take it for dead when it was silent for longer; positive
+  bool has_flock = false;  // next to the record
+  double limit = 60;       // seconds: others consider it dead after a longer silence; positive
   double since = 0;
   double heartbeat = 0;  // the last one
   bool operator==(const OwnerRecord&) const = default;
 };
 
-// A file `chief.owner` that is none, whatever it is: it was read, and counts for nothing.
+// The file `chief.owner` could be read, but does not hold an owner record; it counts for nothing.
 class DamagedOwnerError : public DataLossError {
  public:
   using DataLossError::DataLossError;
 };
 
-bool is_owner_limit(double seconds);  // whether it may be one: positive, and a number
+bool is_owner_limit(double seconds);  // whether it is valid: positive and finite
 std::string owner_path(const std::string& directory);
 
 std::string format_owner(const OwnerRecord& owner);
-// DamagedOwnerError: it is no such text. `path` is for its message.
+// DamagedOwnerError: the text is not an owner record. `path` is for its message.
 OwnerRecord parse_owner(const std::string& text, const std::string& path);
 
 void write_owner(FileSystem& files, const std::string& directory, const OwnerRecord& owner);
-// nullopt: there is none. DamagedOwnerError: it cannot be parsed, or is too long. Otherwise what the file system
+// nullopt: there is none. DamagedOwnerError: it cannot be parsed, or is too long. Otherwise throws what the file system
 // throws.
 std::optional<OwnerRecord> read_owner(FileSystem& files, const std::string& directory);
 

@@ -4,8 +4,9 @@
 
 namespace longhaul {
 
-// What the kernel has cached of a file is forgotten, as far as it is on the disk: the next read asks the disk. A wish,
-// which some file systems do not grant, and no error of which is told; a path that is no file of the machine's is none.
+// Drops the kernel's cached pages of a file, as far as they are on disk, so that the next read goes to the disk. A
+// hint: some file systems ignore it, and errors are not reported, not even for a path that is not a file of this
+// machine.
 void forget_cached(const std::string& path);
 
 }  // namespace longhaul

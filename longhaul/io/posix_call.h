@@ -14,11 +14,11 @@ auto retried(Call call) {
   return result;
 }
 
-// fsync(2), where the file system has it. 0, or errno.
+// fsync(2), where the file system supports it. Returns 0 or errno.
 int sync_all(int fd);
 
-// fdatasync(2); where the file system has none (EINVAL of some FUSE), fsync(2); where it has neither, nothing, with one
-// warning in the process. 0, or errno.
+// fdatasync(2); if the file system does not support it (EINVAL from some FUSE systems), fsync(2); if neither, nothing,
+// with one warning per process. Returns 0 or errno.
 int sync_data(int fd);
 
 }  // namespace longhaul

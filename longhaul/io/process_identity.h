@@ -5,24 +5,24 @@
 
 namespace longhaul {
 
-// Which process, of all that there ever were. Its number alone does not say: numbers are used again, and each container
-// counts its own. What the system does not tell is empty or 0.
+// Identifies a process among all that ever existed. The pid alone does not: pids are reused, and each container counts
+// its own. Fields that the system does not report are empty or 0.
 struct ProcessIdentity {
-  std::string host;           // its name, for people: several machines may have the same
-  std::string boot_id;        // of the running kernel: all containers of a machine, until it is booted again
-  std::string pid_namespace;  // within which `pid` counts
+  std::string host;           // its name, for people: not necessarily unique
+  std::string boot_id;        // of the running kernel: the same in all containers of a machine, until it reboots
+  std::string pid_namespace;  // in which `pid` is valid
   int64_t pid = 0;            // in that namespace
   uint64_t start_time = 0;    // in clock ticks since the boot
   bool operator==(const ProcessIdentity&) const = default;
 };
 
-// After a fork() the child has its own.
+// After a fork(), the child has its own identity.
 ProcessIdentity this_process();
 
 enum class ProcessState {
   kRunning,
-  kGone,     // ended; or killed, and nobody has asked for its status yet
-  kUnknown,  // of another machine, another container, or hidden from this user
+  kGone,     // ended, perhaps still a zombie
+  kUnknown,  // on another machine, in another container, or hidden from this user
 };
 ProcessState state_of(const ProcessIdentity& process);
 

@@ -6,16 +6,17 @@
 
 namespace longhaul {
 
-// What the machine, a container or a batch system lets this process have: its affinity mask, and the limits of its
-// control groups (cgroup v2, https://docs.kernel.org/admin-guide/cgroup-v2.html, and v1), those around it too.
+// The resources that the machine, a container or a batch system allows this process: its affinity mask, and the limits
+// of its control groups (cgroup v2, https://docs.kernel.org/admin-guide/cgroup-v2.html, and v1), including the
+// enclosing groups.
 //
-// `root`: where /proc and /sys are found; tests have trees of their own.
+// `root`: where /proc and /sys are found; tests use their own trees.
 
-// How many processors it may use at a time: those of the mask of its main thread, whatever a thread that asks is bound
-// to, or what `cpu.max` lets it have if that is fewer, rounded up; at least 1.
+// How many processors the process may use at a time: those in the mask of its main thread, whatever the calling thread
+// is bound to, or the share that `cpu.max` allows if that is fewer, rounded up; at least 1.
 int usable_processors(const std::string& root = "/");
 
-// How much memory it may have, by `memory.max`; nothing: as much as there is.
+// How much memory the process may use, by `memory.max`; nullopt: unlimited.
 std::optional<uint64_t> memory_limit(const std::string& root = "/");
 
 }  // namespace longhaul

@@ -6,14 +6,13 @@
 
 namespace longhaul {
 
-// Lets bytes pass at a steady rate. What was not used while nobody asked is not saved up, so there are no bursts. One
-// thread.
+// Lets bytes pass at a steady rate. Unused capacity is not saved up, so there are no bursts. One thread.
 class RateLimit {
  public:
-  // `bytes_per_second` 0: no limit. InvalidArgumentError: negative, or no number.
+  // `bytes_per_second` 0: no limit. InvalidArgumentError: negative, or not a number.
   RateLimit(double bytes_per_second, Clock& clock);
 
-  // Waits until the bytes before these have had their time.
+  // Waits until the time for all earlier bytes has passed.
   void take(uint64_t bytes);
 
  private:

@@ -12,14 +12,14 @@ namespace longhaul {
 inline constexpr size_t kRecordHeaderBytes = 12;
 inline constexpr size_t kRecordFooterBytes = 4;
 
-// Puts the frame around a payload that already stands at record + kRecordHeaderBytes; the record then takes
+// Puts the frame around a payload that is already at record + kRecordHeaderBytes; the record then takes
 // kRecordHeaderBytes + payload_bytes + kRecordFooterBytes.
 void frame_record(char* record, size_t payload_bytes);
 
 // Appends the payload as a record.
 void append_record(std::string& out, std::string_view payload);
 
-// Writes records to a file that it borrows; flushing and closing are the owner's. One thread at a time.
+// Writes records to a borrowed file; its owner flushes and closes it. One thread at a time.
 class RecordWriter {
  public:
   explicit RecordWriter(WritableFile& file) : file_(file) {}
@@ -30,10 +30,10 @@ class RecordWriter {
   std::string record_;
 };
 
-// Reads the records of a file that it borrows. One thread at a time.
+// Reads the records of a borrowed file. One thread at a time.
 //
-// The file may still be growing: at its end, and before a record that is not all there yet, next() says so and can be
-// called again later. What a length field claims is never believed beyond the size of the file.
+// The file may still be growing: at its end, and before an incomplete record, next() says so and can be called again
+// later. A length field is never trusted beyond the size of the file.
 class RecordReader {
  public:
   enum class Result {
@@ -46,7 +46,7 @@ class RecordReader {
   RecordReader(const ReadableFile& file, std::string name, uint64_t offset = 0);
 
   // On kRecord, `payload` is the record's, valid until the next call. DataLossError "<name>: corrupted record at
-  // <offset>" for a wrong checksum; the reader stays where it is, also after a read that failed.
+  // <offset>" for a wrong checksum; the reader stays where it is, also after a failed read.
   Result next(std::string_view& payload);
 
   // Where the next record begins.

@@ -8,7 +8,7 @@
 
 namespace longhaul::ops {
 
-// One size may be -1: what is left.
+// One size may be -1: it is inferred.
 Output reshape(const Scope& scope, const Output& x, std::vector<int64_t> shape, std::string_view name = "reshape");
 // `shape`: a 1-D int64 tensor, as from ops::shape.
 Output reshape(const Scope& scope, const Output& x, const Output& shape, std::string_view name = "reshape");
@@ -17,7 +17,7 @@ Output flatten(const Scope& scope, const Output& x, int64_t start_dim = 1, int64
                std::string_view name = "flatten");
 Output squeeze(const Scope& scope, const Output& x, int64_t dim, std::string_view name = "squeeze");
 Output unsqueeze(const Scope& scope, const Output& x, int64_t dim, std::string_view name = "unsqueeze");
-// -1: as it is.
+// -1: unchanged.
 Output expand(const Scope& scope, const Output& x, std::vector<int64_t> shape, std::string_view name = "expand");
 
 Output transpose(const Scope& scope, const Output& x, int64_t dim0, int64_t dim1, std::string_view name = "transpose");
@@ -25,21 +25,21 @@ Output permute(const Scope& scope, const Output& x, std::vector<int64_t> dims, s
 
 Output concat(const Scope& scope, const std::vector<Output>& parts, int64_t dim, std::string_view name = "concat");
 Output stack(const Scope& scope, const std::vector<Output>& parts, int64_t dim = 0, std::string_view name = "stack");
-// Parts of these sizes along `dim`; together they must have its size.
+// Parts of these sizes along `dim`; they must add up to its size.
 std::vector<Output> split(const Scope& scope, const Output& x, std::vector<int64_t> sizes, int64_t dim = 0,
                           std::string_view name = "split");
-// The elements start, start + step, ... before `end` along `dim`; negative ones count from the end; without an `end` to
-// the last.
+// The elements start, start + step, ... before `end` along `dim`; negative ones count from the end; without an `end`,
+// up to the last.
 Output slice(const Scope& scope, const Output& x, int64_t dim, int64_t start, std::optional<int64_t> end = {},
              int64_t step = 1, std::string_view name = "slice");
-// The elements that the 1-D int64 `indices` name, along `dim`.
+// The elements at the 1-D int64 `indices`, along `dim`.
 Output index_select(const Scope& scope, const Output& x, int64_t dim, const Output& indices,
                     std::string_view name = "index_select");
-// Along `dim` the element that `indices`, of x's rank, names at each place.
+// For each place in `indices`, of x's rank, the element with that index along `dim`.
 Output gather(const Scope& scope, const Output& x, int64_t dim, const Output& indices,
               std::string_view name = "gather");
 
-// a where the bool condition holds, else b; all three are broadcast.
+// a where the bool condition is true, else b; all three are broadcast.
 Output where(const Scope& scope, const Output& condition, const Output& a, const Output& b,
              std::string_view name = "where");
 

@@ -10,15 +10,15 @@
 
 namespace longhaul::ops {
 
-// What an argument of an ATen operator is given: tensors of the graph, or a constant. An Output may be for a Tensor,
-// for an int[] (a 1-D int64 tensor, as from ops::shape) or for a number.
+// The value of an ATen operator's argument: tensors of the graph, or a constant. An Output may stand for a Tensor, an
+// int[] (a 1-D int64 tensor, as from ops::shape) or a number.
 using Arg = std::variant<Output, std::vector<Output>, int64_t, double, bool, std::string, DType, std::vector<int64_t>>;
 using NamedArgs = std::vector<std::pair<std::string, Arg>>;
 
-// Adds an operation of libtorch's operator `schema`:
+// Adds an operation for libtorch's operator `schema`:
 //   aten(scope, "aten::addmm", "layer", {{"self", b}, {"mat1", x}, {"mat2", w}});
-// Arguments are named as in the schema; those left out have its defaults. InvalidArgumentError: the operator cannot be
-// called so; the message has the signature and what was given. NotFoundError: this libtorch has no such operator.
+// Arguments are named as in the schema; omitted ones have its defaults. InvalidArgumentError: the operator cannot be
+// called like this; the message has the signature and the arguments. NotFoundError: this libtorch has no such operator.
 Operation aten(const Scope& scope, const std::string& schema, std::string_view name, const NamedArgs& arguments);
 
 }  // namespace longhaul::ops

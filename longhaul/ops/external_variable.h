@@ -8,54 +8,54 @@
 
 namespace longhaul {
 
-// A value that lives in the program, and how a graph gets at it. The functions are called on any thread that runs the
-// session, one call at a time for a run but several runs at once, and `read` also at the moment of a snapshot: they
-// must be short, and must not run the session.
+// A value that lives in the program, with the functions by which a graph accesses it. They are called on any thread
+// that runs the session, one call at a time per run but concurrently by several runs, and `read` also during a
+// snapshot: they must be short, and must not run the session.
 struct ExternalValue {
   DType dtype = kFloat;
-  Shape shape;  // what is known of it
-  // Where `shape` leaves it open, the shape that the value is going to have: for the size of checkpoints
-  // (Saver::bytes()), and for nothing else.
+  Shape shape;  // as far as it is known
+  // The future shape of the value, if `shape` leaves it open. Used only for the size of checkpoints (Saver::bytes()).
   std::optional<Shape> expected = {};
 
-  // The value as it is. What is returned must not change afterwards: a copy, where the program goes on writing.
+  // Returns the current value. The returned tensor must not change afterwards: return a copy if the program keeps
+  // writing.
   std::function<Tensor()> read;
-  // Takes a value of the dtype and of a shape that is compatible with `shape`.
+  // Sets the value, to one of the dtype and of a shape compatible with `shape`.
   std::function<void(const Tensor&)> assign;
-  // What the initializer assigns. Left out: what `read` returns, so the value stays as the program has made it.
+  // The value that the initializer assigns. If omitted, that of `read`, so the program's own initial value stays.
   std::function<Tensor()> initial;
 };
 
-// The attribute of the variable that says it.
+// The variable's attribute for `expected`.
 inline constexpr const char* kExpectedShapeAttr = "_expected_shape";
 
 namespace ops {
 
 // A variable whose value the program keeps itself: a counter, a generator's state, a tensor of another library. It is
-// read, saved, restored and initialised as any variable is. It is changed by Assign and by the program alone; an
-// operation that adds to it or trains it is an InvalidArgumentError when it runs.
+// read, saved, restored and initialised like any variable, but changed only by Assign and by the program; an operation
+// that adds to it or trains it fails with InvalidArgumentError when it runs.
 //
 //   int64_t epoch = 0;
 //   ops::external_variable(root, "epoch", {.dtype = kInt64,
 //                                         .read = [&] { return Tensor::scalar(epoch); },
 //                                         .assign = [&](const Tensor& value) { epoch = value.item<int64_t>(); }});
 //
-// All sessions of the graph share the value; each of them has to initialise or to restore the variable before it reads
-// it. A snapshot has the program's values and the variables of one moment where the program changes its values only
-// inside of operations that write variables. AlreadyExistsError: the name is taken in this scope.
+// All sessions of the graph share the value; each of them must initialise or restore the variable before reading it. A
+// snapshot's program values and variables are consistent if the program changes its values only inside operations that
+// write variables. AlreadyExistsError: the name is taken in this scope.
 Variable external_variable(const Scope& scope, std::string_view name, ExternalValue value, bool trainable = false);
 
-// A value of the program that savers save with the variables (those without a var_list), and that a checkpoint may
-// lack: `assign` is then called with a tensor of shape [0]. In checkpoints it is called `key`; left out: by its name in
-// the graph. It is in no collection of variables, and needs no initializer. A restore calls `check` before it changes
-// anything, with what the checkpoint has; it throws if that cannot be restored.
+// A value of the program that savers without a var_list save with the variables, and that a checkpoint may lack:
+// `assign` is then called with a tensor of shape [0]. Its name in checkpoints is `key`, by default its name in the
+// graph. It is in no collection of variables, and needs no initializer. A restore calls `check` with the checkpoint's
+// value before it changes anything; `check` throws if that cannot be restored.
 void optional_program_value(const Scope& scope, std::string_view name, ExternalValue value, std::string key = "",
                             std::function<void(const Tensor&)> check = nullptr);
 
-// A training step that is a function of the program. It is called with the global step before it and with the values of
-// `inputs`, inside the gate that snapshots wait at; the global step is then one more. Nothing of it counts if the
-// function throws: what it has changed of the program's values it must put back, or refuse to read. One thread at a
-// time may run the operation. The function may wait; a snapshot that is due then waits with it, for a minute at most.
+// A training step that is a function of the program. It is called with the global step before the step and the values
+// of `inputs`, inside the gate where snapshots wait; then the global step is incremented. If the function throws, the
+// step does not count: it must undo its changes to the program's values, or refuse to read them. One thread at a time
+// may run the operation. The function may wait; a snapshot that is due then waits, too, for a minute at most.
 using ProgramStep = std::function<void(int64_t step, const std::vector<Tensor>& inputs)>;
 Operation program_step(const Scope& scope, const Variable& global_step, const std::vector<Output>& inputs,
                        ProgramStep function, std::string_view name = "step");

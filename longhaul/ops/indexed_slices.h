@@ -9,12 +9,12 @@
 
 namespace longhaul {
 
-// A gradient of some rows of a table, as TensorFlow's IndexedSlices: values[i] is for row indices[i]. A row may come
-// several times; then its values are to be added.
+// A gradient of some rows of a table, like TensorFlow's IndexedSlices: values[i] is for row indices[i]. If a row occurs
+// several times, its values are to be added.
 //
-// In a graph such a gradient is one tensor as any other, the sum of these rows (`UnsortedSegmentSum`), so that whatever
-// takes a gradient can take it. Who knows a rule for rows looks for them (ops::indexed_slices_of), and then the tensor
-// is never computed: an optimizer updates these rows alone, and clipping clips the values.
+// In a graph such a gradient is an ordinary tensor, the sum of these rows (`UnsortedSegmentSum`), so that it is
+// accepted wherever a gradient is. Code with a rule for rows looks for them (ops::indexed_slices_of), and then the
+// tensor is never computed: an optimizer updates only these rows, and clipping clips the values.
 struct IndexedSlices {
   Output values;    // [n, ...]
   Output indices;   // [n], int64 or int32
@@ -23,13 +23,13 @@ struct IndexedSlices {
 
 namespace ops {
 
-// A gradient for a table of `num_rows` rows; at(i) is the sum of the values whose index is i. When it runs as a tensor,
-// a value of a negative index is dropped, and one at num_rows or above is InvalidArgumentError; an optimizer refuses
-// both.
+// A gradient for a table of `num_rows` rows; at(i) is the sum of the values whose index is i. When it is computed as a
+// tensor, values with a negative index are dropped, and an index of num_rows or above is InvalidArgumentError; an
+// optimizer refuses both.
 Output indexed_slices(const Scope& scope, const Output& values, const Output& indices, int64_t num_rows,
                       std::string_view name = "UnsortedSegmentSum");
 
-// The rows that a gradient consists of; nothing: it is no sum of rows.
+// The rows that a gradient consists of; nullopt: it is not a sum of rows.
 std::optional<IndexedSlices> indexed_slices_of(const Output& gradient);
 
 // The same rows with other values.
@@ -39,7 +39,7 @@ Output with_values(const Scope& scope, const IndexedSlices& slices, const Output
 // The sum as a tensor, for an optimizer without a rule for rows: a negative index is InvalidArgumentError, too.
 Output checked_sum(const Scope& scope, const IndexedSlices& slices);
 
-// The sum of several gradients of one table, as rows; not valid if one of them is no sum of rows.
+// The sum of several gradients of one table, as rows; invalid if one of them is not a sum of rows.
 Output join_slices(const Scope& scope, const std::vector<Output>& gradients);
 
 }  // namespace ops

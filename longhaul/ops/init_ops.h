@@ -6,8 +6,8 @@
 
 namespace longhaul::ops {
 
-// Tensors of a fully defined shape. Random ones draw anew each time they run; each operation draws from a stream of its
-// own, which follows from the graph's seed (Graph::set_seed) and the operation's name.
+// Tensors of a fully defined shape. Random ones draw new numbers each time they run; each operation has its own stream,
+// determined by the graph's seed (Graph::set_seed) and the operation's name.
 
 Output zeros(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::string_view name = "zeros");
 Output ones(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::string_view name = "ones");
@@ -18,14 +18,14 @@ Output randn(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::
 Output rand(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::string_view name = "rand");
 Output uniform(const Scope& scope, const Shape& shape, double low, double high, DType dtype = kFloat,
                std::string_view name = "uniform");
-// Normal with mean 0, without what is more than two deviations away (`stddev` is that of the whole normal).
+// Normal with mean 0, without values more than two deviations away (`stddev` is that of the untruncated distribution).
 Output truncated_normal(const Scope& scope, const Shape& shape, double stddev = 1, DType dtype = kFloat,
                         std::string_view name = "truncated_normal");
 
-// Weights at the start: matrices [inputs, outputs], or filters [outputs, inputs, ...] as conv2d takes them.
+// Initial weights: matrices [inputs, outputs], or filters [outputs, inputs, ...] as for conv2d.
 //
-// With mean 0 and the variance scale / n, where n is how many inputs one output has, or outputs one input, or the mean
-// of both. A truncated normal has that variance once it is truncated.
+// Their mean is 0 and their variance scale / n, where n is the number of inputs per output, or of outputs per input, or
+// the mean of both. A truncated normal has that variance after truncation.
 struct VarianceScaling {
   enum class Mode { kFanIn, kFanOut, kFanAverage };
   enum class Distribution { kTruncatedNormal, kUntruncatedNormal, kUniform };

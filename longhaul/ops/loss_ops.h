@@ -6,7 +6,7 @@
 
 namespace longhaul::ops {
 
-// How a loss comes from those of the elements; the numbers are at::Reduction's.
+// How a loss is computed from those of the elements; the numbers are at::Reduction's.
 enum class Reduction { kNone = 0, kMean = 1, kSum = 2 };
 
 // Negative log likelihood. `log_probabilities` [batch, classes], `target` [batch] int64.
@@ -16,7 +16,7 @@ Output nll_loss(const Scope& scope, const Output& log_probabilities, const Outpu
 Output cross_entropy_loss(const Scope& scope, const Output& logits, const Output& target,
                           Reduction reduction = Reduction::kMean, std::string_view name = "cross_entropy_loss");
 // The losses below take a prediction and a target of the same shape, and broadcast neither. InvalidArgumentError, with
-// both tensors' names: the shapes differ as far as they are known; or, when it runs, they turn out to.
+// both tensors' names: the shapes differ, as far as they are known, or else when the operation runs.
 Output mse_loss(const Scope& scope, const Output& prediction, const Output& target,
                 Reduction reduction = Reduction::kMean, std::string_view name = "mse_loss");
 Output smooth_l1_loss(const Scope& scope, const Output& prediction, const Output& target,

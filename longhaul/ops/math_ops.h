@@ -8,7 +8,7 @@
 namespace longhaul {
 namespace ops {
 
-// Arithmetic of elements; operands are broadcast to each other and promoted as in PyTorch.
+// Element-wise arithmetic; operands are broadcast and promoted as in PyTorch.
 Output add(const Scope& scope, const Output& a, const Output& b, std::string_view name = "add");
 Output sub(const Scope& scope, const Output& a, const Output& b, std::string_view name = "sub");
 Output mul(const Scope& scope, const Output& a, const Output& b, std::string_view name = "mul");
@@ -17,7 +17,7 @@ Output maximum(const Scope& scope, const Output& a, const Output& b, std::string
 Output minimum(const Scope& scope, const Output& a, const Output& b, std::string_view name = "minimum");
 Output pow(const Scope& scope, const Output& a, const Output& exponent, std::string_view name = "pow");
 
-// With a number. A tensor of integers stays one if the number is whole (but for div).
+// With a number. An integer tensor stays one if the number is an integer (except in div).
 Output add(const Scope& scope, const Output& a, double b, std::string_view name = "add");
 Output sub(const Scope& scope, const Output& a, double b, std::string_view name = "sub");
 Output sub(const Scope& scope, double a, const Output& b, std::string_view name = "sub");
@@ -36,13 +36,13 @@ Output square(const Scope& scope, const Output& x, std::string_view name = "squa
 Output sin(const Scope& scope, const Output& x, std::string_view name = "sin");
 Output cos(const Scope& scope, const Output& x, std::string_view name = "cos");
 
-// Matrices [m, k] and [k, n]; batches of any number of dimensions [..., m, k] with the same [..., k, n] or with one
-// [k, n]; all else as in PyTorch's matmul.
+// Matrices [m, k] and [k, n]; batches of any number of dimensions [..., m, k] with the same [..., k, n] or with one [k,
+// n]; otherwise as PyTorch's matmul.
 Output matmul(const Scope& scope, const Output& a, const Output& b, std::string_view name = "matmul");
-// bias + a @ b, of matrices.
+// bias + a @ b, for matrices.
 Output addmm(const Scope& scope, const Output& bias, const Output& a, const Output& b, std::string_view name = "addmm");
 
-// Over the dimensions named, over all if none is; a negative one counts from the end.
+// Over the given dimensions, or over all if none is given; negative ones count from the end.
 Output sum(const Scope& scope, const Output& x, std::vector<int64_t> dims = {}, bool keepdim = false,
            std::string_view name = "sum");
 Output mean(const Scope& scope, const Output& x, std::vector<int64_t> dims = {}, bool keepdim = false,
@@ -53,11 +53,11 @@ Output min(const Scope& scope, const Output& x, std::vector<int64_t> dims = {}, 
            std::string_view name = "min");
 Output logsumexp(const Scope& scope, const Output& x, std::vector<int64_t> dims, bool keepdim = false,
                  std::string_view name = "logsumexp");
-// The index of the largest, int64.
+// The index of the largest element, int64.
 Output argmax(const Scope& scope, const Output& x, int64_t dim = -1, bool keepdim = false,
               std::string_view name = "argmax");
 
-// Comparisons of elements, bool.
+// Element-wise comparisons, bool.
 Output eq(const Scope& scope, const Output& a, const Output& b, std::string_view name = "eq");
 Output ne(const Scope& scope, const Output& a, const Output& b, std::string_view name = "ne");
 Output lt(const Scope& scope, const Output& a, const Output& b, std::string_view name = "lt");
@@ -70,7 +70,7 @@ Output cast(const Scope& scope, const Output& x, DType dtype, std::string_view n
 
 }  // namespace ops
 
-// Arithmetic written as such; the operations are added outside of all scopes of the output's graph.
+// Arithmetic operators; the operations are added to the output's graph, outside all scopes.
 Output operator+(const Output& a, const Output& b);
 Output operator-(const Output& a, const Output& b);
 Output operator*(const Output& a, const Output& b);

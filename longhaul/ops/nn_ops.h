@@ -40,7 +40,7 @@ Output conv2d(const Scope& scope, const Output& x, const Output& weight, const s
               const Conv2dOptions& options = {}, std::string_view name = "conv2d");
 
 struct Pool2dOptions {
-  std::optional<Pair> stride;  // as the kernel's size, if nothing is said
+  std::optional<Pair> stride;  // default: the kernel's size
   Pair padding = 0;
 };
 Output max_pool2d(const Scope& scope, const Output& x, Pair kernel_size, const Pool2dOptions& options = {},
@@ -52,47 +52,47 @@ Output avg_pool2d(const Scope& scope, const Output& x, Pair kernel_size, const P
 Output layer_norm(const Scope& scope, const Output& x, const Output& weight, const Output& bias, double eps = 1e-5,
                   std::string_view name = "layer_norm");
 
-// What a layer calls its variables, and itself if it is given no name: for checkpoints of programs that use
-// TensorFlow's layers. Names are all that it changes. A weight of dense() has tf.layers' shape, one of conv2d_layer()
-// has not.
+// The names of a layer's variables, and of the layer if it is given none: for checkpoints of programs that use
+// TensorFlow's layers. Only names are affected. A weight of dense() has tf.layers' shape; that of conv2d_layer() does
+// not.
 enum class LayerNames {
   kLonghaul,  // dense/{weights,bias}, conv2d/{weights,bias}, batch_norm/{weight,bias,running_mean,running_var}
   kTfLayers,  // dense/{kernel,bias}, conv2d/{kernel,bias}, batch_normalization/{gamma,beta,moving_mean,moving_variance}
   kSlim,      // fully_connected/{weights,biases}, Conv/{weights,biases}, BatchNorm/{gamma,beta,moving_mean,...}
 };
 
-// What batch normalization learns, and the statistics that it keeps for use after training, which are not trainable:
-// variables of the scope `name`, called as `names` says.
+// The trainable variables of batch normalization, and the statistics that it keeps for use after training, which are
+// not trainable: variables in the scope `name`, named according to `names`.
 struct BatchNormVariables {
   Variable weight, bias, running_mean, running_var;
 };
 BatchNormVariables batch_norm_variables(const Scope& scope, int64_t channels, DType dtype = kFloat,
                                         std::string_view name = "", LayerNames names = LayerNames::kLonghaul);
-// Over all dimensions but the second. In training with the batch's own statistics, and running it moves the running
-// ones by `momentum` towards these (the variance as an unbiased estimate), as PyTorch does; else with the running ones.
+// Over all dimensions but the second. In training it uses the batch's own statistics, and moves the running ones by
+// `momentum` towards these (with the unbiased variance), as in PyTorch; otherwise it uses the running ones.
 Output batch_norm(const Scope& scope, const Output& x, const BatchNormVariables& variables, bool training,
                   double momentum = 0.1, double eps = 1e-5, std::string_view name = "batch_norm");
 
 struct EmbeddingOptions {
-  // The gradient of the table is that of the rows that were looked up (IndexedSlices), as TensorFlow's
-  // embedding_lookup() has it: the optimizers then leave the other rows, and their slots, as they are. Without it, it
-  // has all rows, and those that were not looked up are trained with zeros: a momentum goes on moving them.
+  // If true, the gradient of the table has only the rows that were looked up (IndexedSlices), as with TensorFlow's
+  // embedding_lookup(): the optimizers then leave the other rows, and their slots, unchanged. If false, it has all
+  // rows, and those not looked up are trained with zeros: a momentum continues to move them.
   bool sparse_gradient = false;
 };
-// The rows of `weight` [count, width] that the int64 `indices` name. InvalidArgumentError: a sparse gradient is wanted
-// of a weight that is no variable, so that what it is computed from would have a gradient of all rows after all.
+// The rows of `weight` [count, width] at the int64 `indices`. InvalidArgumentError: a sparse gradient is requested for
+// a weight that is not a variable, so that the tensors it is computed from would still get a gradient of all rows.
 Output embedding(const Scope& scope, const Output& weight, const Output& indices, const EmbeddingOptions& options = {},
                  std::string_view name = "embedding");
 
 // Elements set to 0 with probability p, the others divided by 1 - p.
 Output dropout(const Scope& scope, const Output& x, double p = 0.5, std::string_view name = "dropout");
 
-// Layers: their variables are "NAME/weights" and "NAME/bias", or called as `names` says.
-// x [batch, inputs] to [batch, units]; weights [inputs, units] start as glorot_uniform, the bias as 0.
+// Layers: their variables are "NAME/weights" and "NAME/bias", or named according to `names`. x [batch, inputs] to
+// [batch, units]; weights [inputs, units] are initialised by glorot_uniform, the bias with 0.
 Output dense(const Scope& scope, const Output& x, int64_t units, std::string_view name = "",
              LayerNames names = LayerNames::kLonghaul);
-// x [batch, channels, height, width]; weights [filters, channels / groups, height, width] start as he_normal, the bias
-// as 0.
+// x [batch, channels, height, width]; weights [filters, channels / groups, height, width] are initialised by he_normal,
+// the bias with 0.
 Output conv2d_layer(const Scope& scope, const Output& x, int64_t filters, Pair kernel_size,
                     const Conv2dOptions& options = {}, std::string_view name = "",
                     LayerNames names = LayerNames::kLonghaul);

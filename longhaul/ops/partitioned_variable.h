@@ -9,12 +9,12 @@
 
 namespace longhaul {
 
-// A large variable that is held as several, each a slice along one axis. A value to copy. Checkpoints have it under its
-// own name, so it can be restored into any other number of partitions, or into one variable.
+// A large variable stored as several, each a slice along one axis. May be copied. Checkpoints have it under its own
+// name, so it can be restored into any number of partitions, or into one variable.
 class PartitionedVariable {
  public:
   PartitionedVariable() = default;
-  // The parts in order. InvalidArgumentError: there is none, or one is no slice, or they are slices of different
+  // The parts in order. InvalidArgumentError: there are none, one is not a slice, or they are slices of different
   // variables.
   explicit PartitionedVariable(std::vector<Variable> parts);
 
@@ -30,7 +30,7 @@ class PartitionedVariable {
   std::vector<Variable> parts_;
 };
 
-// How a variable is cut: along `axis` into `parts` pieces as even as can be, the longer ones first.
+// How a variable is partitioned: along `axis` into `parts` pieces as equal as possible, the longer ones first.
 struct Partitioning {
   int parts = 1;
   int axis = 0;
@@ -38,7 +38,7 @@ struct Partitioning {
 
 namespace ops {
 
-// What a partition begins with: a tensor of the part's shape.
+// The initial value of a partition: a tensor of the part's shape.
 using PartInitializer = std::function<Output(const Scope& scope, const SaveSliceInfo& part)>;
 
 // The variables <name>/part_0, <name>/part_1, ... InvalidArgumentError: there is no such axis, or it is shorter than
@@ -46,7 +46,7 @@ using PartInitializer = std::function<Output(const Scope& scope, const SaveSlice
 PartitionedVariable partitioned_variable(const Scope& scope, std::string_view name, const Shape& shape,
                                          const Partitioning& partitioning, const PartInitializer& initial_value,
                                          const VariableOptions& options = {});
-// `initial_value` is that of the whole.
+// `initial_value` is that of the complete variable.
 PartitionedVariable partitioned_variable(const Scope& scope, std::string_view name, const Tensor& initial_value,
                                          const Partitioning& partitioning, const VariableOptions& options = {});
 

@@ -7,13 +7,13 @@
 
 namespace longhaul::ops {
 
-// What checkpoints call the state of an operation's random numbers: this, and then the operation's name.
+// In checkpoints, the state of an operation's random numbers is named by this prefix and the operation's name.
 inline constexpr std::string_view kRandomStatePrefix = "longhaul/random/";
 
-// The random numbers of a graph's operations (dropout, randn, random_shuffle, ...) as a saver takes them: for each
-// operation three int64, the key that its numbers follow from, how many training steps have drawn, and how many other
-// runs. Left out are those that only initialise variables. Operations that read the states are added to the graph,
-// once.
+// The random numbers of a graph's operations (dropout, randn, random_shuffle, ...) in the form for a saver: for each
+// operation three int64, the key that determines its numbers, the number of training steps that have drawn, and that of
+// other runs. Operations that only initialise variables are excluded. Operations that read the states are added to the
+// graph, once.
 std::vector<Saveable> random_saveables(Graph& graph);
 
 }  // namespace longhaul::ops

@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// A tensor that lives across runs, is trained, saved and restored. A handle to copy; as an Output it is the variable's
-// value.
+// A tensor that persists across runs, is trained, saved and restored. A handle that may be copied; as an Output it is
+// the variable's value.
 class Variable {
  public:
   Variable() = default;
@@ -24,8 +24,7 @@ class Variable {
   Output initial_value() const { return info_.initial_value; }
   const VariableInfo& info() const { return info_; }
 
-  // The value as it is when the run starts; `w/read` in the graph. After an assignment in the same run use
-  // ops::read_value.
+  // The value at the start of the run; `w/read` in the graph. After an assignment in the same run use ops::read_value.
   operator Output() const { return info_.read; }
 
  private:
@@ -34,16 +33,16 @@ class Variable {
 
 struct VariableOptions {
   bool trainable = true;
-  // Where the variable is listed; a local one is neither saved nor restored.
+  // The variable's collection; a local one is neither saved nor restored.
   std::string collection = collections::kGlobalVariables;
-  std::optional<SaveSliceInfo> slice;  // of which larger variable it is a part (ops::partitioned_variable)
-  // false: the initial value's shape may be unknown, and differ from one initialisation to the next.
+  std::optional<SaveSliceInfo> slice;  // its part of a larger variable (ops::partitioned_variable)
+  // false: the initial value's shape may be unknown, and may differ between initialisations.
   bool validate_shape = true;
 };
 
 namespace ops {
 
-// A tensor that is fed. -1 in the shape: any size.
+// A tensor to be fed. -1 in the shape: any size.
 Output placeholder(const Scope& scope, DType dtype, Shape shape = Shape::unknown_rank(),
                    std::string_view name = "Placeholder");
 Output placeholder_with_default(const Scope& scope, const Output& value, Shape shape,
@@ -57,15 +56,15 @@ Output constant(const Scope& scope, T value, std::string_view name = "Const") {
 }
 
 // A variable with the dtype and shape of its initial value, which is computed when the initializer runs. Its name is
-// scope.variable_prefix() and `name`. The initial value may depend on other variables: of one that is not initialised
-// yet its own initial value is taken (initialized_value), so initializers can run in any order, or in one run.
+// scope.variable_prefix() and `name`. The initial value may depend on other variables: for one that is not initialised
+// yet, its own initial value is used (initialized_value), so initializers can run in any order, or in one run.
 // AlreadyExistsError: the name is taken in this scope. InvalidArgumentError: the shape is not fully defined.
 Variable variable(const Scope& scope, std::string_view name, const Output& initial_value,
                   const VariableOptions& options = {});
 Variable variable(const Scope& scope, std::string_view name, Tensor initial_value, const VariableOptions& options = {});
 Variable local_variable(const Scope& scope, std::string_view name, const Output& initial_value);
 
-// The value at that place of the run: after the scope's control dependencies.
+// The value at that point of the run: after the scope's control dependencies.
 Output read_value(const Scope& scope, const Variable& variable, std::string_view name = "read");
 
 // The variable's value if it has one, else its initial value.
@@ -77,13 +76,13 @@ Output assign_add(const Scope& scope, const Variable& variable, const Output& va
                   std::string_view name = "AssignAdd");
 Output assign_sub(const Scope& scope, const Variable& variable, const Output& value,
                   std::string_view name = "AssignSub");
-// The value before; adds one. OutOfRangeError at the limit.
+// Adds one, and returns the previous value. OutOfRangeError at the limit.
 Output count_up_to(const Scope& scope, const Variable& variable, int64_t limit, std::string_view name = "CountUpTo");
 
 Output identity(const Scope& scope, const Output& value, std::string_view name = "Identity");
 Output shape(const Scope& scope, const Output& value, std::string_view name = "Shape");  // 1-D int64
 Operation no_op(const Scope& scope, std::string_view name = "NoOp");
-// Done when all of `operations` are.
+// Completes when all of `operations` have.
 Operation group(const Scope& scope, const std::vector<Operation>& operations, std::string_view name = "group_deps");
 
 // The program's own code as an operation: called with the inputs' values on the thread that runs the step.
@@ -100,14 +99,14 @@ Operation global_variables_initializer(const Scope& scope);
 Operation local_variables_initializer(const Scope& scope);
 Output is_variable_initialized(const Scope& scope, const Variable& variable,
                                std::string_view name = "IsVariableInitialized");
-// The names of those that are not, a 1-D string tensor.
+// The names of the uninitialised ones, a 1-D string tensor.
 Output report_uninitialized_variables(const Scope& scope, const std::vector<VariableInfo>& variables,
                                       std::string_view name = "report_uninitialized_variables");
 
-// The graph's step counter: a scalar int64 variable named "global_step", not trainable, 0 at the start. Of all scopes
-// only variable scopes go before its name ("model/global_step"); the graph has one, whatever its name.
-// create: AlreadyExistsError "already exists". get: nothing if there is none; InvalidArgumentError "does not have
-// integer type" or "not scalar" if it cannot be one. global_step (get_or_create): the one there is, else a new one.
+// The graph's step counter: a scalar int64 variable named "global_step", not trainable, 0 at the start. Only variable
+// scopes prefix its name ("model/global_step"); a graph has only one, whatever its name. create: AlreadyExistsError
+// "already exists". get: nullopt if there is none; InvalidArgumentError "does not have integer type" or "not scalar" if
+// it is unsuitable. global_step (get_or_create): the existing one, else a new one.
 Variable create_global_step(const Scope& scope);
 std::optional<Variable> get_global_step(const Graph& graph);
 Variable global_step(const Scope& scope);

@@ -11,17 +11,17 @@
 namespace longhaul {
 
 struct SummaryOptions {
-  // Where TensorBoard groups the tag. The operation's name is then "<scopes>/<family>/<name>", the tag that with the
-  // family once more before it.
+  // The group of the tag in TensorBoard. The operation's name is then "<scopes>/<family>/<name>", and the tag is that
+  // name prefixed by the family once more.
   std::string family;
 
-  std::vector<std::string> collections = {collections::kSummaries};  // what merge_all() takes
+  std::vector<std::string> collections = {collections::kSummaries};  // for merge_all()
 };
 
 // Operations that return a serialised Summary (a scalar string). The tag is the operation's name with its scopes, with
-// "_1", ... where another has it already. Characters that a tag cannot have, and slashes at the beginning, are replaced
-// or dropped, which is logged. What cannot be shown fails the run, and where it can be seen before, the call:
-// InvalidArgumentError. What each kind takes and writes: events/summary.h.
+// "_1", ... if that is taken. Characters that a tag cannot have, and leading slashes, are replaced or dropped, and this
+// is logged. Values that cannot be shown fail the run, or already the call if that is known: InvalidArgumentError. For
+// the inputs and output of each kind see events/summary.h.
 namespace summary {
 
 // One number of any real dtype, or a bool.
@@ -31,7 +31,7 @@ Output scalar(const Scope& scope, std::string_view name, const Output& value, co
 Output histogram(const Scope& scope, std::string_view name, const Output& values, const SummaryOptions& options = {});
 
 // Images [images, height, width, channels] of uint8, float, half or double; tags "<tag>/image/0", ..., or "<tag>/image"
-// where max_outputs is 1.
+// if max_outputs is 1.
 Output image(const Scope& scope, std::string_view name, const Output& images, int64_t max_outputs = 3,
              const SummaryOptions& options = {});
 
@@ -49,9 +49,9 @@ Output text(const Scope& scope, std::string_view name, const Output& texts, cons
 Output tensor(const Scope& scope, std::string_view name, const Output& tensor, const proto::SummaryMetadata& metadata,
               const SummaryOptions& options = {});
 
-// All in one. Fails if two carry one tag.
+// Merges all into one. Fails if two have the same tag.
 Output merge(const Scope& scope, const std::vector<Output>& summaries, std::string_view name = "Merge");
-// What the collection has; nothing if that is nothing.
+// Merges the summaries in the collection; nullopt if it is empty.
 std::optional<Output> merge_all(const Scope& scope, const std::string& collection = collections::kSummaries);
 
 }  // namespace summary

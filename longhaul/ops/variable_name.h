@@ -7,7 +7,7 @@
 
 namespace longhaul::ops {
 
-// The whole name of a variable that a scope gets. AlreadyExistsError: something has that name.
+// The full name of a new variable in a scope. AlreadyExistsError: the name is taken.
 std::string new_variable_name(const Scope& scope, std::string_view name);
 
 }  // namespace longhaul::ops

@@ -19,21 +19,21 @@
 
 namespace longhaul {
 
-// A session in this process: plans are compiled once for each set of fetches and feeds. Variables live here, or where
-// several sessions share them, in a ServerState.
+// A session in this process: plans are compiled once for each set of fetches and feeds. Variables live here, or in a
+// ServerState if several sessions share them.
 class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeeping {
  public:
-  // The graph must outlive the session. InvalidArgumentError: options that this machine cannot have.
+  // The graph must outlive the session. InvalidArgumentError: options that this machine does not support.
   DirectSession(Graph& graph, const SessionOptions& options);
-  // One of several that share a server's variables and resources: close() ends its own runs and leaves these alone. So
-  // a step of it that waits for a snapshot's memory, whose limit is the server's, is waited for.
+  // One of several sessions that share a server's variables and resources: close() ends its own runs and leaves these
+  // alone. So it waits for a step that is waiting for snapshot memory, whose limit is the server's.
   DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<ServerState> server);
   ~DirectSession() override;
 
   SessionCapabilities capabilities() override;  // all
   void close() override;
 
-  // For tests: what the variables did.
+  // For tests: counters of the variables.
   SessionResources& resources() { return *state_->resources; }
 
  protected:
@@ -50,20 +50,20 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
   void stop_watching() override;
   std::shared_ptr<Snapshots> snapshots() override;
 
-  // What runs under way need; callables keep it alive when the session is gone.
+  // The state that runs under way need; callables keep it alive after the session's end.
   struct State {
     std::unique_ptr<SessionResources> resources;
     bool owns_server = false;  // and clears it at the end
     Seconds default_timeout{0};
     std::atomic<bool> closed{false};
-    // Runs under way, each callable's in one of these: threads that run different ones do not share a cache line.
+    // Runs under way, counted per callable: threads that run different ones do not share a cache line.
     struct alignas(64) RunCount {
       std::atomic<int> running{0};
     };
     std::array<RunCount, 16> run_counts;
     std::atomic<size_t> next_count{0};
     Mutex idle_mutex;
-    CondVar idle;  // a run ended, and the session is closed
+    CondVar idle;  // a run of a closed session ended
 
     std::atomic<bool> step_fetch_due{false};
     std::mutex mutex;

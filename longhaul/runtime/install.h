@@ -2,8 +2,8 @@
 
 namespace longhaul {
 
-// Makes libtorch's operators known to all graphs, and sessions in this process the default kind. Twice is once. Returns
-// true.
+// Registers libtorch's operators for all graphs, and sessions in this process as the default kind. May be called
+// repeatedly. Returns true.
 bool install_runtime();
 
 namespace internal {

@@ -4,40 +4,40 @@
 
 namespace longhaul {
 
-// How many threads one operation uses: libtorch's own and OpenBLAS's, which does not follow libtorch's setting. For the
-// whole process; at its best set once, before the first session.
+// Sets the number of threads for one operation: libtorch's own and OpenBLAS's, which does not follow libtorch's
+// setting. Applies to the whole process; best set once, before the first session.
 //
-// `threads` of 0: the library chooses, once, at the first session of the process, and the log says what:
-//   - one thread, where OpenBLAS keeps threads of its own (Debian's default): beside libtorch's they make most
-//     trainings slower;
-//   - else as many as libtorch uses by default, one for each core, but no more than the process may use processors
-//     (usable_processors). Where libtorch counts a single core, as in some virtual machines, each processor is one.
-// It leaves alone what the program has set (at::set_num_threads with another number than libtorch's default), or the
-// environment (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS), and warns where that gives several threads to
-// both libtorch and such an OpenBLAS. The choice is the same at each start on a machine, and part of the record that
-// goes with a checkpoint. A number that is not the one before is logged.
+// With `threads` 0 the library chooses once, at the first session of the process, and logs the choice:
+//   - one thread, if OpenBLAS has its own threads (Debian's default): together with libtorch's they make most training
+//     slower;
+//   - else libtorch's default, one per core, but no more than the processors available to the process
+//     (usable_processors). If libtorch counts a single core, as in some virtual machines, each processor counts as one.
+// Settings by the program (at::set_num_threads with a number other than libtorch's default) or by the environment
+// (OMP_NUM_THREADS, OPENBLAS_NUM_THREADS, MKL_NUM_THREADS) are left alone, with a warning if they give several threads
+// to both libtorch and such an OpenBLAS. The choice is the same at each start on a machine, and part of the environment
+// recorded with a checkpoint. A change of the number is logged.
 //
-// libtorch's setting is OpenMP's: a parallel loop of the program's own that does not say how many threads it wants has
-// as many as an operation, in the thread that made the first session and in each in which libtorch has computed. A
-// loop's num_threads(n) clause holds for that loop alone; omp_set_num_threads(n) after the first session holds for
-// libtorch's operations in that thread, too, which no record shows.
+// libtorch's setting is OpenMP's: the program's own parallel loops without a thread count use as many threads as an
+// operation, in the thread that made the first session and in each in which libtorch has computed. A loop's
+// num_threads(n) clause affects only that loop; omp_set_num_threads(n) after the first session also affects libtorch's
+// operations in that thread, and this is not recorded.
 //
-// InvalidArgumentError: more than 1024, and more than the process may use processors.
+// InvalidArgumentError: more than 1024, and more than the processors available to the process.
 void set_intra_op_threads(int threads);
 
-// What a choice follows from, so that tests need no other machine.
+// The facts that a choice depends on, so that tests need no other machine.
 struct ThreadFacts {
   int libtorch = 1;                   // that libtorch uses now
-  int by_default = 1;                 // that it uses where nobody says anything
+  int by_default = 1;                 // that it uses by default
   int usable = 1;                     // processors
   bool blas_has_own_threads = false;  // OpenBLAS with POSIX threads,
   int blas = 1;                       // and how many
-  std::string said_by;                // a variable of the environment; empty: none
+  std::string said_by;                // the environment variable that sets it; empty: none
 };
 struct ThreadChoice {
-  int threads = 0;      // 0: nothing is changed
+  int threads = 0;      // 0: no change
   std::string why;      // for the log
-  std::string warning;  // the same; empty: none
+  std::string warning;  // for the log; empty: none
 };
 ThreadChoice choose_threads(const ThreadFacts& facts);
 

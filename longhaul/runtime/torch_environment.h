@@ -4,7 +4,7 @@
 
 namespace longhaul {
 
-// The versions of libtorch and of the BLAS, the kind of processor, and how many threads each uses.
+// The versions of libtorch and the BLAS, the number of threads of each, and the kind of processor.
 Environment torch_environment();
 
 }  // namespace longhaul

@@ -10,20 +10,20 @@ class SnapshotKeeping;
 class StepFetching;
 class StepWatching;
 
-// What a session can do besides its runs: an interface for each capability, null where the session lacks it. A session
-// of this process has them all; one whose graph runs elsewhere has those that the processes there offer. They live as
-// long as the session, and any thread may call them. A session that hands its runs on to another one returns the other
-// one's capabilities, with itself in place of those that it provides.
+// The capabilities of a session beyond its runs: an interface for each, null if the session lacks it. A session in this
+// process has them all; one whose graph runs elsewhere has those that the remote processes offer. They live as long as
+// the session, and any thread may call them. A session that forwards its runs to another one returns that one's
+// capabilities, replacing those that it provides itself.
 //
 //   if (StepFetching* fetching = session.capabilities().step_fetching) fetching->request_step_fetch(...);
 struct SessionCapabilities {
   StepFetching* step_fetching = nullptr;        // session/step_fetch.h
   StepWatching* step_watching = nullptr;        // session/step_watch.h
-  SnapshotKeeping* snapshot_keeping = nullptr;  // session/snapshots.h; snapshots_of() does without
+  SnapshotKeeping* snapshot_keeping = nullptr;  // session/snapshots.h; snapshots_of() works without it
 };
 
-// The capability, for callers that cannot do without it. UnimplementedError with the text `lacking`: it is null. The
-// text names what asks for the capability, what the session lacks, and what to do instead.
+// The capability, for callers that require it. UnimplementedError with the text `lacking`: it is null. The text names
+// the feature that asks for the capability, the capability, and an alternative.
 template <typename Capability>
 Capability& required_capability(Capability* capability, const std::string& lacking) {
   if (capability == nullptr) throw UnimplementedError(lacking);

@@ -16,19 +16,19 @@ constexpr bool is_made_of_tensors() {
   }(std::make_index_sequence<kCount>());
 }
 
-// A struct of Tensors, nested ones too, with exactly a member for each of so many fetches.
+// A struct of Tensors, possibly nested, with exactly one member for each fetch.
 template <typename Struct, size_t kFetches>
 concept HoldsFetches = std::is_aggregate_v<Struct> && is_made_of_tensors<Struct, kFetches>() &&
                        !is_made_of_tensors<Struct, kFetches + 1>();
 
-// A Callable whose results are the members of a struct, in their order.
+// A Callable whose results are the members of a struct, in order.
 template <typename Struct, size_t kFetches>
   requires HoldsFetches<Struct, kFetches>
 class CallableInto {
  public:
   explicit CallableInto(Callable callable) : callable_(std::move(callable)) {}
 
-  // One argument for each feed that was named. Any thread.
+  // Takes one argument for each named feed. Any thread.
   template <typename... Ts>
     requires(std::is_convertible_v<const Ts&, const Tensor&> && ...)
   Struct operator()(const Ts&... feeds) const {
@@ -41,7 +41,7 @@ class CallableInto {
   Callable callable_;
 };
 
-// Session::make_callable() for fetches that have names:
+// Session::make_callable() with named results:
 //   struct Outcome { Tensor loss, accuracy; };
 //   const auto evaluate = make_callable_into<Outcome>(session, {images, labels}, loss, accuracy);
 //   const double loss = evaluate(batch[0], batch[1]).loss.item<float>();

@@ -6,7 +6,8 @@
 
 namespace longhaul {
 
-// What has to run for `targets`, themselves included, when values for `feeds` are given; in no particular order.
+// The operations that must run for `targets`, including these, when values for `feeds` are given; in no particular
+// order.
 std::vector<Operation> needed_operations(const std::vector<Operation>& targets, const std::vector<Output>& feeds = {});
 
 }  // namespace longhaul

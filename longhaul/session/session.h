@@ -19,7 +19,7 @@ namespace proto {
 class RunMetadata;
 }
 
-// What run() can be asked for, or fed: a tensor ("w:0"), an operation ("train"), or the name of either.
+// An item that run() can fetch or feed: a tensor ("w:0"), an operation ("train"), or the name of either.
 class Fetch {
  public:
   Fetch(Operation op) : op_(op) {}
@@ -30,8 +30,8 @@ class Fetch {
     requires(std::is_convertible_v<const T&, Output> && !std::is_same_v<T, Output>)
   Fetch(const T& variable) : Fetch(Output(variable)) {}
 
-  // The operation or output meant. NotFoundError: the graph has no such name. InvalidArgumentError: it is of another
-  // graph.
+  // The operation or output referred to. NotFoundError: the graph has no such name. InvalidArgumentError: it belongs to
+  // another graph.
   struct Target {
     Operation op;
     int index = -1;  // -1: the operation itself
@@ -40,7 +40,7 @@ class Fetch {
   };
   Target resolve(const Graph& graph) const;
 
-  // Whether both say it in the same way: "w:0" and the output of that name do not.
+  // Whether both are specified in the same way: "w:0" and the output of that name are not.
   bool operator==(const Fetch&) const = default;
 
  private:
@@ -51,22 +51,22 @@ class Fetch {
 
 using Feeds = std::vector<std::pair<Fetch, Tensor>>;
 
-// What a run records of itself, with the numbers of TensorFlow's RunOptions.TraceLevel. On a CPU, which has no times of
-// its own beside the program's, all levels but kNoTrace record the same.
+// The amount of tracing in a run, with the numbers of TensorFlow's RunOptions.TraceLevel. On a CPU, which has no
+// timeline apart from the program's, all levels but kNoTrace record the same.
 enum class TraceLevel { kNoTrace = 0, kSoftwareTrace = 1, kHardwareTrace = 2, kFullTrace = 3 };
 
 struct RunOptions {
-  // The run fails with DeadlineExceededError when an operation of it has waited that long. 0: the session's
+  // The run fails with DeadlineExceededError when one of its operations has waited this long. 0: the session's
   // operation_timeout.
   Seconds timeout{0};
 
-  // All variables are read at one moment between two steps, so that what is fetched belongs together. The run must not
-  // write variables. FailedPreconditionError: an earlier step failed halfway, so there is no such moment until the
-  // variables are assigned anew.
+  // All variables are read as they are between two steps, so that the fetched values are consistent. The run must not
+  // write variables. FailedPreconditionError: an earlier step failed halfway, so the variables are inconsistent until
+  // they are assigned again.
   bool snapshot = false;
 
-  // For runs with a RunMetadata, into which it goes: when each operation ran, and what it returned (step_stats); the
-  // part of the graph that the run needed, with full device names (partition_graphs).
+  // For runs with a RunMetadata, which receives the times and results of each operation (step_stats), and the part of
+  // the graph that the run needed, with full device names (partition_graphs).
   TraceLevel trace_level = TraceLevel::kNoTrace;
   bool output_partition_graphs = false;
 
@@ -74,32 +74,33 @@ struct RunOptions {
 };
 
 struct SessionOptions {
-  std::map<std::string, int>
-      device_count;  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, and the GPUs there are
-  // For one operation; 0: set_intra_op_threads() chooses, once. It is a setting of the process.
+  std::map<std::string, int> device_count;  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, all GPUs
+  // For one operation; 0: chosen once by set_intra_op_threads(). Applies to the whole process.
   int intra_op_parallelism_threads = 0;
   Seconds operation_timeout{0};  // for every run; 0: none
 
-  // How many bytes snapshots may hold beyond the variables themselves. A step that would need more waits, before its
-  // first write, until a saver has written enough. Absent: no limit; one snapshot takes at most the variables' own.
+  // How many bytes snapshots may hold in addition to the variables themselves. A step that would need more waits,
+  // before its first write, until a saver has written enough. Absent: no limit; one snapshot takes at most the size of
+  // the variables.
   std::optional<uint64_t> snapshot_memory;
 };
 
-// A run that was prepared once and is called many times.
+// A run that is prepared once and called many times.
 class CompiledRun {
  public:
   virtual ~CompiledRun() = default;
-  // As many feeds as were named. Appends a tensor for each fetch (of an operation: an undefined one). Any thread.
+  // Takes one feed for each named one. Appends a tensor for each fetch (for an operation: an undefined one). Any
+  // thread.
   virtual void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) = 0;
 };
 
-// What make_callable returns; a value to copy. Any thread.
+// The result of make_callable; may be copied. Any thread.
 class Callable {
  public:
   Callable() = default;
   explicit Callable(std::shared_ptr<CompiledRun> run) : run_(std::move(run)) {}
 
-  // One argument for each feed that was named, one result for each fetch.
+  // Takes one argument for each named feed, returns one result for each fetch.
   template <typename... Ts>
     requires(std::is_convertible_v<const Ts&, const Tensor&> && ...)
   std::vector<Tensor> operator()(const Ts&... feeds) const {
@@ -116,8 +117,8 @@ class Callable {
   std::shared_ptr<CompiledRun> run_;
 };
 
-// Runs parts of a graph. Variables keep their values between runs, for as long as the session lives (in process) or the
-// server does. Any thread may call any method at any time.
+// Runs parts of a graph. Variables keep their values between runs, as long as the session (in process) or the server
+// lives. Any thread may call any method at any time.
 //
 // Errors of run() and of callables: those of the operations, with the operation's name; NotFoundError,
 // InvalidArgumentError for fetches and feeds that do not fit the graph; FailedPreconditionError "Attempting to use
@@ -131,11 +132,11 @@ class Session {
 
   Graph& graph() const { return graph_; }
 
-  // The value of a tensor; of an operation: it is run, and the result is an undefined Tensor. `metadata` becomes what
-  // the options ask to be recorded; when the run fails it is left as it was.
+  // Returns the value of a tensor; an operation is run, and the result is an undefined Tensor. `metadata` receives the
+  // records that the options ask for; it is unchanged if the run fails.
   Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
              proto::RunMetadata* metadata = nullptr);
-  // All in one run; a result for each fetch.
+  // All in one run; one result for each fetch.
   std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                           proto::RunMetadata* metadata = nullptr);
 
@@ -143,12 +144,12 @@ class Session {
   Callable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});
   Callable make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds = {});
 
-  // What the session can do besides: compute more along with a step, tell of steps, keep memory for snapshots. Nothing,
-  // unless a session says otherwise.
+  // The session's additional features: computing more in a step, watching steps, keeping memory for snapshots. None by
+  // default.
   virtual SessionCapabilities capabilities() { return {}; }
 
-  // Ends what runs under way wait for (CancelledError "Session::Close"), waits for these runs, and frees the variables
-  // and resources. Not to be called from within a run. Twice is fine.
+  // Cancels the waits of runs under way (CancelledError "Session::Close"), waits for these runs, and frees the
+  // variables and resources. Must not be called from within a run. May be called twice.
   virtual void close() = 0;
 
   struct Request {
@@ -171,15 +172,15 @@ class Session {
   Graph& graph_;
 };
 
-// Whether the outputs can be computed by a run of their own without harm: they need no feed, take no element from a
+// Whether the outputs can be computed in a separate run without side effects: they need no feed, take no element from a
 // queue, draw no random numbers and change no variable.
 bool is_side_effect_free(const std::vector<Output>& outputs);
 
-// Makes sessions: `target` is "" for this process, "grpc://host:port" for a server. longhaul.h installs the default.
+// Creates sessions: `target` is "" for this process, "grpc://host:port" for a server. longhaul.h installs the default.
 using SessionFactory =
     std::function<std::unique_ptr<Session>(const std::string& target, Graph& graph, const SessionOptions& options)>;
 void install_session_factory(SessionFactory factory);
-// FailedPreconditionError: none was installed.
+// FailedPreconditionError: no factory was installed.
 std::unique_ptr<Session> new_session(const std::string& target, Graph& graph, const SessionOptions& options = {});
 
 }  // namespace longhaul

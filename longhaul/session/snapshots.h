@@ -9,57 +9,57 @@
 
 namespace longhaul {
 
-// The snapshots of a session's variables, as savers take them, and the memory that they need. A snapshot is no copy: it
-// holds the variables' own buffers. The first update of a variable that is held writes into another buffer, and the old
-// one is free when the snapshot lets go of it:
+// The snapshots of a session's variables, as savers take them, and their memory. A snapshot is not a copy: it holds the
+// variables' own buffers. The first update of a held variable writes to another buffer, and the old one becomes free
+// when the snapshot releases it:
 //
-//   the variable's --take--> held too --an update--> held alone --let go--> free --an update during the next
+//   the variable's --take--> held too --an update--> held alone --release--> free --an update during the next
 //   snapshot--> the variable's
 //
-// While anybody has this object, free buffers are kept, so that after the first one a save costs no page faults; with
-// the last holder they go back to the system. SessionOptions::snapshot_memory bounds what is held alone or free. Any
-// thread.
+// While this object is referenced, free buffers are kept, so that saves after the first cost no page faults; with the
+// last reference they return to the system. SessionOptions::snapshot_memory limits the buffers that are held alone or
+// free. Any thread.
 //
 //   const std::shared_ptr<Snapshots> snapshots = snapshots_of(session);  // kept from save to save
 //   std::vector<Tensor> values = snapshots->take(session, fetches);
 //   for (Tensor& value : values) {
 //     write(value);
-//     value = Tensor();   // lets go
+//     value = Tensor();   // releases it
 //   }
 class Snapshots {
  public:
   virtual ~Snapshots() = default;
 
-  // session.run(fetches) at one moment between two steps (RunOptions::snapshot), with its errors. Whoever lets go of
-  // the values must not need a training step for it: if updates would take more than snapshot_memory, the steps wait.
+  // session.run(fetches) between two steps (RunOptions::snapshot), with its errors. Releasing the values must not
+  // depend on a training step: if updates would take more than snapshot_memory, the steps wait.
   virtual std::vector<Tensor> take(Session& session, const std::vector<Fetch>& fetches) = 0;
 
-  // For how long this thread's last take() waited for the steps under way to end, and held no step up: those of a bound
-  // module compute meanwhile.
+  // How long this thread's last take() waited for the steps under way without stalling any: those of a bound program
+  // compute meanwhile.
   virtual Seconds last_wait() const { return Seconds{0}; }
 
-  // Gets as many free buffers as the updates during a snapshot can take, and touches them: then even the first save
-  // costs no page faults. Training goes on meanwhile. It takes a second or two for a GiB, and gives up when `stop` says
-  // so.
+  // Allocates as many free buffers as the updates during a snapshot can take, and touches them, so that even the first
+  // save costs no page faults. Training continues meanwhile. Takes a second or two per GiB; stops early when `stop`
+  // returns true.
   virtual void prepare(const std::function<bool()>& stop) = 0;
 
-  // Of the buffers that are free.
+  // The size of the free buffers.
   virtual uint64_t bytes_free() const = 0;
 };
 
-// Sessions that keep memory for their snapshots (SessionCapabilities::snapshot_keeping). Any thread.
+// Implemented by sessions that keep memory for their snapshots (SessionCapabilities::snapshot_keeping). Any thread.
 class SnapshotKeeping {
  public:
   virtual ~SnapshotKeeping() = default;
 
-  // The same object for all who have it at a time. It may outlive the session.
+  // Returns the same object as long as it is referenced anywhere. It may outlive the session.
   virtual std::shared_ptr<Snapshots> snapshots() = 0;
 };
 
-// How savers read the variables of any session: what it keeps, or else plain_snapshots().
+// For savers, to read the variables of any session: its own snapshots, or else plain_snapshots().
 std::shared_ptr<Snapshots> snapshots_of(Session& session);
 
-// For sessions that keep no buffers: take() is the run alone.
+// For sessions that keep no buffers: take() is just the run.
 std::shared_ptr<Snapshots> plain_snapshots();
 
 }  // namespace longhaul

@@ -8,10 +8,10 @@
 
 namespace longhaul {
 
-// What one operation did in a traced run. Times count from the run's beginning.
+// One operation's part in a traced run. Times count from the start of the run.
 struct TracedOperation {
   struct Result {
-    int slot;  // which output
+    int slot;  // index of the output
     DType dtype;
     Shape shape;
   };
@@ -20,13 +20,13 @@ struct TracedOperation {
   std::vector<Result> results;
 };
 
-// What a run on one thread did, in order.
+// The operations of a run on one thread, in order.
 struct StepTrace {
-  double wall_time = 0;  // of its beginning: seconds since 1970
+  double wall_time = 0;  // of its start: seconds since 1970
   std::vector<TracedOperation> operations;
 };
 
-// What a session tells of a run after it, on the thread that it ran on: as much as the request's options ask for.
+// A session's metadata of a finished run, made on the run's thread: as much as the request's options ask for.
 proto::RunMetadata describe_run(const Graph& graph, const Session::Request& request, const StepTrace& trace);
 
 }  // namespace longhaul

@@ -7,24 +7,24 @@
 
 namespace longhaul {
 
-// Who wants to know how far a training has come, at the moment when it has.
+// A request to be notified when training reaches certain steps.
 struct StepWatch {
-  Output step;  // the global step, an int64 variable or the reading of one
+  Output step;  // the global step: an int64 variable or a read of one
   int64_t every = 1;
   // Called on the thread that made the step, before its run returns, each time the step reaches or passes another
-  // multiple of `every`. It may run the session, but must make no step. What it throws is logged.
+  // multiple of `every`. It may run the session, but must not make a step. Its exceptions are logged.
   std::function<void()> passed;
 };
 
-// Sessions whose steps can be watched (SessionCapabilities::step_watching). Any thread.
+// Implemented by sessions whose steps can be watched (SessionCapabilities::step_watching). Any thread.
 class StepWatching {
  public:
   virtual ~StepWatching() = default;
 
-  // From now on, instead of who watched before. Costs each step a look at the variable. InvalidArgumentError: `step` is
-  // no variable, or `every` is not above 0.
+  // Starts `watch`, which replaces the previous one. Costs each step a read of the variable. InvalidArgumentError:
+  // `step` is not a variable, or `every` is not above 0.
   virtual void watch_steps(StepWatch watch) = 0;
-  // A call under way may still be at work when this returns.
+  // A call of `passed` may still be running when this returns.
   virtual void stop_watching() = 0;
 };
 

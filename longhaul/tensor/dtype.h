@@ -9,7 +9,7 @@
 
 namespace longhaul {
 
-// Element types, with TensorFlow's numbers (types.proto) so that they go into files as they are.
+// Element types, with TensorFlow's numbers (types.proto), so that files store them unchanged.
 enum DType : int {
   kInvalid = 0,
   kFloat = 1,
@@ -26,7 +26,7 @@ enum DType : int {
   kUInt16 = 17,
   kComplex128 = 18,
   kHalf = 19,
-  kResource = 20,  // a handle on a queue, a table, ...: of outputs only, no tensor has it
+  kResource = 20,  // a handle on a queue, a table, ...: for outputs only, never a tensor's dtype
   kUInt32 = 22,
   kUInt64 = 23,
 };
@@ -50,9 +50,9 @@ struct BFloat16 {
 // Bytes of one element; 0 for strings and for kInvalid.
 size_t dtype_size(DType dtype);
 bool is_floating(DType dtype);  // half, bfloat16, float, double
-bool is_integer(DType dtype);   // all widths, signed or not; not bool
+bool is_integer(DType dtype);   // all widths, signed or unsigned; not bool
 
-// True for the numbers listed above but kInvalid: what a file may say and we can hold.
+// True for the numbers listed above except kInvalid: those that a file may contain and we can hold.
 bool is_known_dtype(int number);
 
 // "float", "int64", "string", ... (TensorFlow's short names) and back.

@@ -5,13 +5,13 @@
 
 #include "longhaul/tensor/tensor.h"
 
-// Elements of any dtype in memory, strings as well.
+// Elements of any dtype in memory, including strings.
 namespace longhaul {
 
-// Of an element in memory; a string is an object.
+// The size of an element in memory; for strings, of the std::string object.
 size_t element_bytes(DType dtype);
 
-// Copies elements that follow each other.
+// Copies consecutive elements.
 void copy_elements(DType dtype, const void* from, void* to, size_t count);
 
 // Copies `count` elements between tensors of one dtype.

@@ -7,7 +7,7 @@
 
 namespace longhaul {
 
-// The sizes of a tensor's dimensions. While a graph is built a size may be unknown (-1), and even the number of
+// The sizes of a tensor's dimensions. While a graph is built, a size may be unknown (-1), or even the number of
 // dimensions.
 class Shape {
  public:
@@ -22,10 +22,10 @@ class Shape {
   int64_t dim(int i) const { return dims_[static_cast<size_t>(i)]; }
   bool fully_defined() const;
 
-  // The product of the sizes, -1 where one is unknown or the product does not fit.
+  // The product of the sizes; -1 if one is unknown or the product does not fit.
   int64_t num_elements() const;
 
-  // Whether one tensor could have both shapes: equal where both are known.
+  // Whether one tensor could have both shapes: they are equal where both are known.
   bool compatible_with(const Shape& other) const;
 
   std::string to_string() const;  // "[2,?]", "[]", "<unknown>"

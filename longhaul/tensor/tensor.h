@@ -15,20 +15,20 @@
 namespace longhaul {
 
 // A dense row-major array of a dtype and a fully defined shape. A Tensor is a handle: copies share the bytes, which
-// live as long as the last handle. It has no math; that is libtorch's (longhaul/torch.h converts, sharing the bytes).
+// live as long as the last handle. Math on tensors is left to libtorch (longhaul/torch.h converts, sharing the bytes).
 //
-// Handles may be copied and read from any thread. Bytes are written by whoever made the tensor, before it is handed on.
+// Handles may be copied and read from any thread. Only the creator of a tensor writes its bytes, before passing it on.
 class Tensor {
  public:
   Tensor() = default;                   // no tensor: kInvalid dtype
-  static Tensor none(std::string why);  // neither, and who reads or feeds it is told why
+  static Tensor none(std::string why);  // no tensor either; errors from reading or feeding it say why
 
-  // New bytes, not initialised (strings: empty), aligned to 64.
+  // New bytes, uninitialised (strings: empty), aligned to 64.
   // InvalidArgumentError: the shape is not fully defined, or its size does not fit in memory.
   Tensor(DType dtype, Shape shape);
 
   // Bytes that `owner` keeps alive; for kString an array of std::string. `owner_kind` is the address of a tag by which
-  // a layer above recognises what the owner is (libtorch's tensors come back as themselves that way).
+  // a higher layer recognises the kind of owner (so that libtorch's tensors convert back to themselves).
   static Tensor wrap(DType dtype, Shape shape, const void* data, std::shared_ptr<const void> owner,
                      const void* owner_kind = nullptr);
 
@@ -46,7 +46,7 @@ class Tensor {
     const Shape shape{static_cast<int64_t>(values.size())};
     return of<T>(shape, values);
   }
-  // InvalidArgumentError: the number of values is not the shape's.
+  // InvalidArgumentError: the number of values does not match the shape.
   template <typename T>
   static Tensor of(Shape shape, const std::vector<T>& values) {
     Tensor tensor(kDTypeOf<T>, std::move(shape));
@@ -67,7 +67,7 @@ class Tensor {
   const std::shared_ptr<const void>& owner() const { return owner_; }
   const void* owner_kind() const { return owner_kind_; }
 
-  // The elements in row-major order. InvalidArgumentError: the tensor's dtype is another.
+  // The elements in row-major order. InvalidArgumentError: the tensor has another dtype.
   template <typename T>
   std::span<const T> flat() const {
     check_dtype(kDTypeOf<T>);
@@ -96,7 +96,7 @@ class Tensor {
   // Same bytes, another shape. InvalidArgumentError: another number of elements.
   Tensor reshaped(Shape shape) const;
 
-  std::string why_undefined() const;  // a clause for messages, of one that is not defined()
+  std::string why_undefined() const;  // a clause for messages, if it is not defined()
 
   std::string to_string(int64_t max_elements = 10) const;  // "float[2,3] {1, 2, ...}": for messages
 

@@ -4,13 +4,13 @@
 
 namespace longhaul::testing {
 
-// A clock that a test moves. Nothing that waits on it ever sleeps for long: wait_for() returns after a moment of real
-// time, as waits may, and whoever waits looks at now() again. Any thread.
+// A clock that a test moves. Code that waits on it never sleeps for long: wait_for() returns after a moment of real
+// time, as waits may, and the caller checks now() again. Any thread.
 class FakeClock : public Clock {
  public:
   enum class Waits {
-    kStandStill,  // time moves by advance() alone
-    kPassTime,    // each wait moves the time on by its timeout, as if it had lasted that long
+    kStandStill,  // only advance() moves time
+    kPassTime,    // each wait moves time by its timeout, as if it had lasted that long
   };
 
   explicit FakeClock(Waits waits = Waits::kStandStill) : waits_(waits) {}

@@ -9,15 +9,15 @@
 
 namespace longhaul::testing {
 
-// Something that goes wrong with a program's files, and when.
+// A fault in a program's file operations, and when it happens.
 struct PlannedFault {
   enum class Kind {
     kKill,     // the process is killed (SIGKILL) before the operation
     kTorn,     // half of a write reaches the file, then the process is killed
-    kNoSpace,  // ENOSPC; of a write half reaches the file
-    kIoError,  // EIO, without an effect
-    kSlow,     // it takes longer
-    kFlip,     // one bit of what is written, or of what was read, is another, and nobody is told
+    kNoSpace,  // ENOSPC; half of a write reaches the file
+    kIoError,  // EIO, without effect
+    kSlow,     // the operation takes longer
+    kFlip,     // one bit written or read is flipped, without an error
   };
   enum class Operation { kAny, kCreate, kWrite, kSync, kRename, kLink, kRemove, kSyncDirectory, kOpen, kRead };
 
@@ -30,20 +30,20 @@ struct PlannedFault {
   bool operator==(const PlannedFault&) const = default;
 };
 
-// All that goes wrong, as a text of faults with commas between them:
+// Parses a plan, a comma-separated list of faults:
 //
 //   fault := kind "@" operation ("(" name_part ")")? ":" first ("-" last | "+")? ("=" milliseconds)?
 //   kind := "kill" | "torn" | "enospc" | "eio" | "slow" | "flip"
-//   operation := "any" | "create" | "write" | "sync" | "rename" | "link" | "remove" | "sync_directory" | "open" |
-//   "read"
+//   operation := "any" | "create" | "write" | "sync" | "rename" | "link" | "remove" | "sync_directory" |
+//                "open" | "read"
 //
 //   kill@write:17            torn@write(.data-):3        enospc@write:40+
 //   eio@sync:2-5             slow@any:1+=20              flip@write(.index):1
 //
-// Each fault counts its own operations. Only writes are torn, only writes and reads have bits flipped.
-// InvalidArgumentError: the text is no plan; it says where.
+// Each fault counts its own operations. Only writes can be torn, and only writes and reads can have bits flipped.
+// InvalidArgumentError: the text is not a plan; the message says where.
 std::vector<PlannedFault> parse_fault_plan(std::string_view text);
 
-std::string to_string(const PlannedFault& fault);  // as parse_fault_plan() takes it
+std::string to_string(const PlannedFault& fault);  // in the notation of parse_fault_plan()
 
 }  // namespace longhaul::testing

@@ -16,13 +16,13 @@ namespace longhaul::testing {
 class FaultyFileSystem : public FileSystem {
  public:
   enum class Fault {
-    kOnce,     // that operation alone fails
-    kForGood,  // and all after it: the machine stopped there, and what is on the disk is what a restart finds
+    kOnce,     // only that operation fails
+    kForGood,  // it and all later ones: the machine stopped there, and a restart finds the disk in that state
   };
 
   explicit FaultyFileSystem(FileSystem& inner = FileSystem::real()) : inner_(inner) {}
 
-  // The n-th operation from now (0 is the next) throws UnavailableError and has no effect; a failing append leaves half
+  // The n-th operation from now (0 is the next) throws UnavailableError and has no effect; a failing append writes half
   // of its bytes.
   void fail_operation(int n, Fault fault = Fault::kOnce);
 
@@ -30,7 +30,7 @@ class FaultyFileSystem : public FileSystem {
   // ResourceExhaustedError, until heal().
   void fail_writes_after(uint64_t bytes);
 
-  // No more faults.
+  // Ends all faults.
   void heal();
 
   std::vector<std::string> operations() const;

@@ -9,13 +9,13 @@
 
 namespace longhaul::testing {
 
-// One run of a ScriptedSession: each operation is evaluated once, when it is first asked for. Variables are read as
-// they were when the run began, except by operations with control inputs. Several runs may be under way at once.
+// One run of a ScriptedSession: each operation is evaluated once, when first needed. Variables are read as of the
+// beginning of the run, except by operations with control inputs. Several runs may be under way at once.
 class Interpreter {
  public:
   using Values = std::map<std::string, Tensor>;
 
-  // Notes in `trace` what was evaluated.
+  // Records the evaluated operations in `trace`.
   Interpreter(const std::map<std::string, ScriptedSession::Handler>& handlers, ScriptedSession::Variables& variables,
               const WaitLimits& limits, StepTrace& trace);
 

@@ -14,27 +14,27 @@
 
 namespace longhaul::testing {
 
-// What a power cut leaves of that which nobody had synced. What was synced always stays.
+// Which unsynced changes survive a power cut. Synced ones always do.
 struct PowerCut {
   enum class Leaves {
-    kNothing,    // the files as they were at their last sync, under the names that their directories had at theirs
-    kAll,        // the disk was just done
-    kNames,      // what became of names, while contents are those of the last sync: empty, for a new file
-    kContents,   // the other way round
-    kAdditions,  // new names, in place of old ones too, but no removals
+    kNothing,    // files as of their last sync, under names as of their directories' last sync
+    kAll,        // everything had just reached the disk
+    kNames,      // changes of names, but contents as of the last sync: empty for a new file
+    kContents,   // contents, but no changes of names
+    kAdditions,  // new names, also replacing old ones, but no removals
     kRemovals,   // removals of names, but no new ones
-    kFirst,      // the changes of names in their order, up to one of them, as a file system with a journal does it
-    kSome,       // of each change of a name this or that; of each file's contents a torn part
+    kFirst,      // changes of names in order, up to one of them, as with a journaling file system
+    kSome,       // a random subset of the changes of names; a torn part of each file's contents
   };
   Leaves leaves = Leaves::kNothing;
   uint64_t seed = 0;  // for kFirst and kSome
 
-  // Each of the first six, then `samples` of kFirst and as many of kSome.
+  // One of each of the first six, then `samples` of kFirst and as many of kSome.
   static std::vector<PowerCut> all(int samples);
 };
 
-// A disk in memory on which the power can be cut. Of each file it knows what was there at its last sync(), of each
-// directory which files were made, linked, renamed and removed since its last sync_directory().
+// A disk in memory on which the power can be cut. It tracks the contents of each file at its last sync(), and the files
+// created, linked, renamed and removed in each directory since its last sync_directory().
 //
 //   PowerCutFileSystem disk;
 //   FaultyFileSystem machine(disk);                          // which stops at its n-th operation
@@ -42,16 +42,16 @@ struct PowerCut {
 //   ... a program writes to `machine` ...
 //   auto after = disk.after({.leaves = PowerCut::Leaves::kNothing});   // what a restart finds
 //
-// Stricter than a disk has to be: a file's sync() does not make its name durable, not even a new one. Directories that
-// are made are durable at once: the real file system syncs their parents. A rename happens or does not, whole. What
-// was appended is with the kernel at once. Times go on by a millisecond with each change, and by two minutes until the
-// power is back. There are no locks.
+// Stricter than real disks: a file's sync() does not make its name durable, not even for a new file. New directories
+// are durable at once: the real file system syncs their parents. Renames are atomic. Appended bytes reach the kernel at
+// once. Time advances by a millisecond with each change, and by two minutes until the power is back. There are no
+// locks.
 //
-// Any thread. Files must not be used when the file system is gone.
+// Any thread. Files must not be used after the file system is destroyed.
 class PowerCutFileSystem : public FileSystem {
  public:
-  // The disk as it is found when the power is back. This one goes on as if nothing had happened: each cut that one
-  // moment may end in can be asked for.
+  // The disk as found when the power is back. This object is unchanged, so that all possible outcomes of a cut at one
+  // moment can be requested.
   std::unique_ptr<PowerCutFileSystem> after(const PowerCut& cut) const;
 
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists = IfExists::kTruncate) override;
@@ -74,7 +74,7 @@ class PowerCutFileSystem : public FileSystem {
   };
   using Names = std::map<std::string, std::shared_ptr<Contents>>;
   struct Change {
-    std::string name, removed;  // one that is new, and one that is gone, or none
+    std::string name, removed;  // a new name, and a removed one; or empty
     std::shared_ptr<Contents> contents;
   };
   class Writer;

@@ -13,26 +13,26 @@
 
 namespace longhaul::testing {
 
-// A session for tests of what drives sessions: it interprets the built-in operations on host tensors, and does on
-// request what real ones do at bad moments.
+// A session for testing code that drives sessions: it interprets the built-in operations on host tensors, and on
+// request misbehaves as real sessions do at bad moments.
 //
-// It knows constants, placeholders, variables and their assignments, counters, host functions and all that has a host
-// kernel (queues, readers, tables, summaries); other types of operation take a handler. Several sessions may share
-// their variables, as sessions on one server do.
+// It knows constants, placeholders, variables and their assignments, counters, host functions and all operations with a
+// host kernel (queues, readers, tables, summaries); other types of operations need a handler. Several sessions may
+// share their variables, like sessions on one server.
 //
 // Traces have made-up times: run number n, from 0 on, begins 1.6e9 + n seconds after 1970, and each operation takes
 // 10 us.
 //
-// In a program that says run_on() the sessions of an engine do the work, and the interpreter none. Hooks and counts are
-// the same there; handlers, which an engine does not need, and made-up times are not.
+// In a program that calls run_on(), the sessions of an engine do the work instead of the interpreter. Hooks and counts
+// work the same there; handlers, which an engine does not need, and made-up times do not.
 class ScriptedSession : public Session, StepFetching {
  public:
-  // Another kind of session, those of one server sharing their variables and resources.
+  // Another kind of session; those on one server share their variables and resources.
   struct Engine {
     std::function<std::shared_ptr<void>()> new_server;
     std::function<std::unique_ptr<Session>(Graph& graph, const std::shared_ptr<void>& server)> new_session;
   };
-  // Before there is a session, or Variables.
+  // Call it before the first session or Variables is created.
   static void run_on(Engine engine);
   static bool runs_on_engine();
 
@@ -59,7 +59,7 @@ class ScriptedSession : public Session, StepFetching {
   bool closed() const;
   bool step_fetch_pending() const;
 
-  // Step fetches of its own; on an engine, also what the engine's session has.
+  // Its own step fetches; on an engine, also the capabilities of the engine's session.
   SessionCapabilities capabilities() override;
   void close() override;
 
@@ -75,7 +75,7 @@ class ScriptedSession : public Session, StepFetching {
   void request_step_fetch(StepFetch request) override;
   void withdraw_step_fetch() override;
 
-  int begin_run(const Request& request);  // its number
+  int begin_run(const Request& request);  // returns its number
   std::vector<Tensor> interpret(int number, const Request& request, std::span<const Tensor* const> feed_values,
                                 proto::RunMetadata* metadata);
   StepFetch take_step_fetch(const Request& request);
@@ -90,9 +90,9 @@ class ScriptedSession : public Session, StepFetching {
   int snapshot_runs_ GUARDED_BY(mutex_) = 0;
   bool closed_ GUARDED_BY(mutex_) = false;
   StepFetch step_fetch_ GUARDED_BY(mutex_);
-  int step_fetches_ GUARDED_BY(mutex_) = 0;  // how many were asked for
+  int step_fetches_ GUARDED_BY(mutex_) = 0;  // how many were requested
 
-  const std::unique_ptr<Session> engine_;  // null: the interpreter runs it
+  const std::unique_ptr<Session> engine_;  // null: the interpreter runs everything
 };
 
 }  // namespace longhaul::testing

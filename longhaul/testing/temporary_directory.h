@@ -4,7 +4,7 @@
 
 namespace longhaul::testing {
 
-// A fresh directory that is removed with all that is in it.
+// A new directory, removed with its contents by the destructor.
 class TemporaryDirectory {
  public:
   TemporaryDirectory();

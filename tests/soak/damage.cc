@@ -67,14 +67,14 @@ Damage damage_state_file(const std::string& directory, const Bystanders&, Random
 }
 
 Damage damage_checkpoint(const std::string& directory, const Bystanders&, Random& random) {
-  const Checkpoints whole = whole_checkpoints(directory);
+  const Checkpoints whole = intact_checkpoints(directory);
   if (whole.size() < 2) return {};
   return {.kind = damage_files_of(victim(whole, random), random), .is_checkpoint = true};
 }
 
 // Only of one that the state file names: another one without its index may be what a save has left.
 Damage lose_newest_index(const std::string& directory, const Bystanders&, Random&) {
-  const Checkpoints whole = whole_checkpoints(directory);
+  const Checkpoints whole = intact_checkpoints(directory);
   if (whole.size() < 2) return {};
   const std::string newest = whole.rbegin()->second;
   if (!fs::exists(index_path(newest)) || !is_named_by_state_file(directory, newest)) return {};
@@ -92,7 +92,7 @@ Damage name_bystanders(const std::string& directory, const Bystanders& bystander
 
 }  // namespace
 
-Checkpoints whole_checkpoints(const std::string& directory) {
+Checkpoints intact_checkpoints(const std::string& directory) {
   Checkpoints whole;
   for (const FoundCheckpoint& found : find_checkpoints(FileSystem::real(), directory, "model.ckpt")) {
     try {

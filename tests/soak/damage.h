@@ -12,7 +12,7 @@ namespace longhaul::soak {
 using Checkpoints = std::map<int64_t, std::string>;  // prefixes by step
 
 // The whole checkpoints in a directory, each read and its checksums compared.
-Checkpoints whole_checkpoints(const std::string& directory);
+Checkpoints intact_checkpoints(const std::string& directory);
 
 bool is_named_by_state_file(const std::string& directory, const std::string& prefix);
 

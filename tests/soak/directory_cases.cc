@@ -124,7 +124,7 @@ FaultyRun run_with_directory_away_until_killed(const Training& training, Random&
 
 // Only where the state file names all whole checkpoints: another one without its index may be what a save has left.
 FaultyRun start_without_index_files(const Training& training, Random&) {
-  const Checkpoints whole = whole_checkpoints(training.directory);
+  const Checkpoints whole = intact_checkpoints(training.directory);
   if (whole.empty()) return {};
   for (const auto& [step, prefix] : whole) {
     if (!is_named_by_state_file(training.directory, prefix)) return {};

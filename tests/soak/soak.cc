@@ -79,7 +79,7 @@ class Soak {
     start_ = since();
     check_ended_well(finished(*process, kNoFault, {0}));
     length_ = since();
-    const Checkpoints whole = whole_checkpoints(training_.directory);
+    const Checkpoints whole = intact_checkpoints(training_.directory);
     if (whole.empty() || whole.rbegin()->first != options_.steps) fail("the undisturbed run has no last checkpoint");
     expected_ = tensors_of(whole.rbegin()->second);
     bystanders_.emplace(options_.directory + "/bystanders", whole.rbegin()->second);
@@ -166,7 +166,7 @@ class Soak {
 
   std::set<int64_t> whole_steps() const {
     std::set<int64_t> steps;
-    for (const auto& [step, prefix] : whole_checkpoints(training_.directory)) steps.insert(step);
+    for (const auto& [step, prefix] : intact_checkpoints(training_.directory)) steps.insert(step);
     return steps;
   }
   static int64_t newest(const std::set<int64_t>& steps) { return steps.empty() ? -1 : *steps.rbegin(); }
@@ -216,7 +216,7 @@ class Soak {
 
   // The bytes of every variable, and what lies about.
   void check_end() const {
-    const Checkpoints whole = whole_checkpoints(training_.directory);
+    const Checkpoints whole = intact_checkpoints(training_.directory);
     if (whole.empty() || whole.rbegin()->first != options_.steps) fail("there is no checkpoint of the last step");
     const auto found = tensors_of(whole.rbegin()->second);
     if (found.size() != expected_.size()) fail("the last checkpoint has other variables");

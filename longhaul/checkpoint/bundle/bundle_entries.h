@@ -11,16 +11,16 @@
 
 namespace longhaul {
 
-// The entries of a checkpoint's index, in the order of their keys; the header is read when this is made.
+// The entries of a checkpoint's index, in the order of their keys. The constructor reads the header.
 //
 //   BundleEntries entries(files.open(path), path);
 //   use(entries.header());
 //   while (entries.next()) use(entries.key(), entries.entry());
 //
-// DataLossError: the index is damaged, or claims what no index is worth, seen before memory is taken for it: a shape or
-// a slice of more than 254 dimensions, as many as TensorFlow knows; more slices of tensors than are stored, where the
-// slices come first (a thousand may be missing: their tensors are damaged, the others are whole); entries that take
-// more than 64 MiB of memory and 64 bytes for each byte of the file. One thread.
+// DataLossError: the index is damaged, or makes implausible claims, found before memory is allocated for them: a shape
+// or slice of more than 254 dimensions (TensorFlow's limit); more slices of tensors than are stored, where the slices
+// come first (a thousand may be missing: their tensors are damaged, the others intact); entries that take more memory
+// than 64 MiB plus 64 bytes for each byte of the file. One thread.
 class BundleEntries {
  public:
   static constexpr uint64_t kMostDims = 254;
@@ -34,7 +34,7 @@ class BundleEntries {
 
   const proto::BundleHeaderProto& header() const { return header_; }
 
-  // Goes to the next entry; at first to the first one. False behind the last.
+  // Moves to the next entry; the first call, to the first one. False after the last.
   bool next();
   const std::string& key() const { return cursor_.key(); }
   const proto::BundleEntryProto& entry() const { return entry_; }
@@ -55,7 +55,7 @@ class BundleEntries {
   uint64_t claimed_slices_ = 0;  // of the tensors so far
 };
 
-// A name from an index for messages: a long one is cut.
+// A name from an index, for messages: long ones are cut.
 std::string shown_name(std::string_view name);
 
 }  // namespace longhaul

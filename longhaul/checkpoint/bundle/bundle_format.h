@@ -14,7 +14,7 @@ inline constexpr int kMinProducer = 0;  // the oldest that we read
 inline constexpr uint64_t kLargeTensor = 64 * 1024;
 inline constexpr uint64_t kLargeAlignment = 4096;
 
-// Tensors are written and read in pieces that still are in the processor's cache when their checksum is computed.
+// Tensors are written and read in pieces that are still in the processor's cache when their checksums are computed.
 inline constexpr size_t kChunk = 256 * 1024;
 
 }  // namespace longhaul::bundle_format

@@ -19,15 +19,15 @@ class BundleEntryProto;
 class BundleHeaderProto;
 }  // namespace proto
 
-// What a checkpoint says of a tensor.
+// A checkpoint's description of a tensor.
 struct BundleEntry {
-  int dtype = kInvalid;  // TensorFlow's number: perhaps of a type that we cannot read (is_known_dtype)
+  int dtype = kInvalid;  // TensorFlow's number; we may not be able to read that type (is_known_dtype)
   Shape shape;
   std::vector<TensorSlice> slices;  // how the tensor is stored; empty: in one piece
   uint64_t bytes = 0;               // in the data files, all slices together
 };
 
-// Bytes in a data file: a tensor, or a slice of one. Nothing of it is checked yet.
+// Bytes in a data file: a tensor, or a slice of one. Not checked yet.
 struct StoredPiece {
   BundleEntry entry;
   int shard = 0;
@@ -36,8 +36,8 @@ struct StoredPiece {
   uint32_t crc = 0;  // not masked
 };
 
-// The index of a checkpoint, read when it is made: which tensors there are, and where their bytes are said to be.
-// Errors as of BundleReader, which is what programs use. Any thread.
+// The index of a checkpoint, read by the constructor: the tensors, and where it claims their bytes are. Errors as in
+// BundleReader, which programs use instead. Any thread.
 class BundleIndex {
  public:
   using Pieces = std::map<std::string, StoredPiece, std::less<>>;
@@ -54,7 +54,7 @@ class BundleIndex {
   int num_shards() const { return num_shards_; }
   bool big_endian() const { return big_endian_; }
 
-  // For messages: "PREFIX: tensor NAME"; of a piece with its data file's name for the prefix.
+  // For messages: "PREFIX: tensor NAME"; for a piece, with its data file's name instead of the prefix.
   std::string where(std::string_view name) const;
   std::string where(std::string_view name, const StoredPiece& piece) const;
 

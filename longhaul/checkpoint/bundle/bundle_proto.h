@@ -11,11 +11,11 @@ namespace longhaul {
 void set_shape(proto::TensorShapeProto& out, const Shape& shape);
 void set_slice(proto::TensorSliceProto& out, const TensorSlice& slice);
 
-// As the message says, which may be nonsense: sizes below zero, an unknown rank.
+// As the message says, unchecked: it may have negative sizes or an unknown rank.
 Shape shape_from(const proto::TensorShapeProto& message);
 TensorSlice slice_from(const proto::TensorSliceProto& message);
 
-// TensorFlow's name of a dtype, for messages: "DT_QINT16"; of a number that it has not, "dtype 1234".
+// TensorFlow's name of a dtype, for messages: "DT_QINT16"; for a number that it does not have, "dtype 1234".
 std::string stored_dtype_name(int number);
 
 }  // namespace longhaul

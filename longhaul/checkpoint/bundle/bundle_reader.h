@@ -17,7 +17,7 @@
 namespace longhaul {
 
 // Reads a checkpoint of the V2 format (docs/formats/tensor_bundle.md), written by TensorFlow or by BundleWriter: any
-// number of data files, either byte order, strings, tensors stored in slices. Every checksum of what is read is
+// number of data files, either byte order, strings, tensors stored in slices. The checksums of everything read are
 // verified.
 //
 //   BundleReader reader(FileSystem::real(), "runs/demo/model.ckpt-100");
@@ -26,15 +26,15 @@ namespace longhaul {
 //   const std::vector<Tensor> model = reader.read_many(wanted);  // at the disk's speed
 //
 // The errors say what a caller can do. NotFoundError: no such checkpoint, or no such tensor. DataLossError: the
-// checkpoint is damaged, try the one before it. InvalidArgumentError and UnimplementedError: it is whole, but not for
-// us. No size that a file claims is believed before it was compared with the size of the data file and with the dtype
-// and shape.
+// checkpoint is damaged, try the previous one. InvalidArgumentError and UnimplementedError: it is intact, but not
+// supported. A size that a file claims is not trusted until it was checked against the size of the data file and
+// against the dtype and shape.
 //
 // Any thread may call any method; tensors can be read in parallel.
 class BundleReader {
  public:
-  // Reads the index; the data files are opened when needed. A checkpoint that is being replaced is found where it was
-  // set aside. UnimplementedError: `prefix` is a V1 checkpoint.
+  // Reads the index; data files are opened when needed. A checkpoint that is being replaced is found where it was set
+  // aside. UnimplementedError: `prefix` is a V1 checkpoint.
   BundleReader(FileSystem& files, const std::string& prefix);
 
   using Entry = BundleEntry;
@@ -42,31 +42,30 @@ class BundleReader {
   // The names of the tensors, sorted.
   std::vector<std::string> keys() const;
   bool has(std::string_view name) const { return find(name) != nullptr; }
-  const Entry* find(std::string_view name) const;  // nullptr: no such tensor. Lives as long as the reader.
+  const Entry* find(std::string_view name) const;  // nullptr: no such tensor. Valid as long as the reader.
   const Entry& entry(std::string_view name) const;
 
   Tensor read(std::string_view name) const;
 
-  // A part of the tensor, whichever way it is stored.
+  // A part of the tensor, however it is stored.
   Tensor read_slice(std::string_view name, const TensorSlice& slice) const;
 
   struct Wanted {
     std::string name;
-    std::optional<TensorSlice> slice;  // none: all of the tensor
+    std::optional<TensorSlice> slice;  // nullopt: the whole tensor
   };
-  // Makes the memory for what is read, once the size is known to be that of bytes in the file. Memory that begins at a
-  // page is read into straight.
+  // Allocates the memory for a tensor, once its size is known to match bytes in the file. Page-aligned memory is read
+  // into directly.
   using MakeTensor = std::function<Tensor(DType dtype, const Shape& shape)>;
 
-  // Many tensors in the order of `wanted`: what is large is read in parallel, past the kernel's cache, straight to the
-  // memory that is made for it (Tensor's own without a function), and its checksums are computed meanwhile. The
-  // error of the first that cannot be read.
+  // Many tensors in the order of `wanted`: large ones are read in parallel, bypassing the kernel's cache, directly into
+  // the memory made for them (without a function, Tensor's own), while their checksums are computed. Throws the error
+  // of the first tensor that cannot be read.
   std::vector<Tensor> read_many(std::span<const Wanted> wanted, const MakeTensor& make = {}) const;
 
-  // Reads everything, in the same way and through a bounded amount of memory, and throws nothing away but the bytes:
-  // the message of each tensor that is damaged. Empty: the checkpoint is whole. Dtypes that we cannot hold are verified
-  // like others. ResourceExhaustedError, UnavailableError, PermissionDeniedError: it could not be read at this moment,
-  // by this process.
+  // Reads and checks everything in the same way, with bounded memory. Returns a message for each damaged tensor; empty:
+  // the checkpoint is intact. Dtypes that we cannot hold are verified like others. ResourceExhaustedError,
+  // UnavailableError, PermissionDeniedError: this process cannot read it at the moment.
   std::vector<std::string> verify() const;
 
   uint64_t total_bytes() const;  // of all tensors in the data files

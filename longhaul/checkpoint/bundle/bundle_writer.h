@@ -23,11 +23,11 @@ class BundleEntryProto;
 
 struct BundleWriterOptions {
   int num_shards = 1;
-  std::vector<uint64_t> expected_bytes;  // of each shard, as far as they are known; see add_expected()
-  double max_bytes_per_second = 0;       // of tensors, in all shards together; 0: as fast as the disk
+  std::vector<uint64_t> expected_bytes;  // of each shard, as far as known; see add_expected()
+  double max_bytes_per_second = 0;       // of tensors, in all shards together; 0: unlimited
   Clock* clock = &Clock::real();
 
-  // That a tensor will go to that shard.
+  // Announces that a tensor will go to that shard.
   void add_expected(int shard, const Tensor& tensor);
 };
 
@@ -42,55 +42,54 @@ struct BundleWriterOptions {
 //   writer.add_file("runs/demo/model.ckpt-100.meta", graph);
 //   writer.finish();
 //
-// What is on the disk, step by step; a crash between any two leaves the old checkpoint of that name, or the new one,
-// whole:
+// The steps on disk; a crash between any two leaves the old checkpoint of that name, or the new one, intact:
 //   1. The tensors go to temporary data files as they are added. The old one is untouched.
-//   2. While the last of them are on their way to the disk, add_file() and finish_data() write the files beside them
-//      and the index under temporary names, sync and close each, and sync the directory: from now on the index says,
-//      whatever happens, that files of this name may be there which are not committed (crash_leftovers.h).
-//   3. The data files are synced and closed. No file gets its name before the bytes of all are durable.
-//   4. Is the name taken by a committed checkpoint, that one is set aside by hard links, durably; then its index is
-//      removed. From here on readers find the old one aside (checkpoint_files.h).
-//   5. The data files get their names, and those that add_file() was given.
-//   6. commit(): the directory is synced, so that no index is ever without its data.
-//   7. The index gets its name: this is the commit. The directory is synced.
-//   8. What was set aside is removed, and data files of other shard counts.
-// Destroyed before 7, the writer removes what it wrote and puts back what it had set aside, the temporary index last.
-// Temporary files of a dead process are removed by the next writer with the same basename, whatever its step.
+//   2. While the last of them are on their way to the disk, add_file() and finish_data() write the accompanying files
+//      and the index under temporary names, sync and close each, and sync the directory: from now on, whatever happens,
+//      the temporary index says that uncommitted files of this name may exist (crash_leftovers.h).
+//   3. The data files are synced and closed. No file gets its final name before the bytes of all are durable.
+//   4. If a committed checkpoint has the name, it is set aside by hard links, durably; then its index is removed. From
+//      here on, readers find the old one aside (checkpoint_files.h).
+//   5. The data files and those from add_file() get their final names.
+//   6. commit(): the directory is synced, so that there is never an index without its data.
+//   7. The index gets its final name: this is the commit. The directory is synced.
+//   8. Files set aside are removed, and data files with other shard counts.
+// If destroyed before 7, the writer removes what it wrote and puts back what it set aside; the temporary index goes
+// last. Temporary files of a dead process are removed by the next writer with the same basename, whatever its step.
 //
-// Where this process has locked the directory (io/directory_lock.h), it asks before the first byte, before each rename
-// and before anything is removed whether the directory is still its own: DirectoryLostError. Of a directory that it
-// has lost, it removes its temporary files and no more, and from step 4 on not the index.
+// If this process has locked the directory (io/directory_lock.h), the writer checks before the first byte, each rename
+// and each removal that this process still owns it: DirectoryLostError. In a lost directory it removes only its
+// temporary files, and from step 4 on not the index.
 //
 // The same calls give the same bytes, however the file system writes them. Tensors are written in the order of the
-// calls and, where they are aligned, from where they are, without a copy: a large one may be on its way to the disk
-// when add() returns. Until it is written the writer keeps a handle of it, whose bytes must not change, and
-// computes the checksums of the ones after it.
+// calls and, if aligned, without a copy: a large one may still be on its way to the disk when add() returns. Until it
+// is written, the writer keeps a handle to it, and its bytes must not change; meanwhile the checksums of later tensors
+// are computed.
 //
-// One thread at a time; one process at a time for the checkpoints of one basename. I/O errors are the file system's;
-// after any error the checkpoint cannot be committed, and further calls throw FailedPreconditionError.
+// One thread at a time; one process at a time for checkpoints with one basename. I/O errors are the file system's;
+// after any error, the checkpoint cannot be committed, and further calls throw FailedPreconditionError.
 class BundleWriter {
  public:
-  // Makes the prefix's directory. Tensors go to the first of the shards until use_shard() names another.
+  // Creates the prefix's directory. Tensors go to the first shard until use_shard() selects another.
   BundleWriter(FileSystem& files, const std::string& prefix, const BundleWriterOptions& options);
   BundleWriter(FileSystem& files, const std::string& prefix, int num_shards = 1);
   ~BundleWriter();
   BundleWriter(const BundleWriter&) = delete;
   BundleWriter& operator=(const BundleWriter&) = delete;
 
-  // What is added next goes to this data file. InvalidArgumentError: there are not so many.
+  // Tensors added from now on go to this data file. InvalidArgumentError: there is no such shard.
   void use_shard(int shard);
 
-  // InvalidArgumentError: the name is empty or taken ("duplicate key"), or there is no tensor.
+  // InvalidArgumentError: the name is empty or taken ("duplicate key"), or the tensor is undefined.
   void add(const std::string& name, const Tensor& tensor);
 
-  // A part of the tensor `name`, whose whole shape is `full_shape`. Readers put the parts together; TensorFlow's refuse
-  // those of half, uint16, uint32 and uint64, which is said once in the log.
-  // InvalidArgumentError: the tensor has not the slice's shape, the slice reaches outside, overlaps another, or the
-  // parts disagree about the whole.
+  // A part of the tensor `name`, whose full shape is `full_shape`. Readers join the parts; TensorFlow's reader refuses
+  // parts of half, uint16, uint32 and uint64, which is logged once.
+  // InvalidArgumentError: the tensor does not have the slice's shape, the slice reaches outside or overlaps another, or
+  // the parts disagree about the full shape.
   void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, const Tensor& tensor);
 
-  // A file that belongs to the checkpoint and is no tensor, as the meta graph: `path` is what it is called beside the
+  // A file of the checkpoint other than its tensors, such as the meta graph; `path` is its final path, next to the
   // index. Best added after the tensors.
   void add_file(const std::string& path, std::string_view contents);
 
@@ -115,7 +114,7 @@ class BundleWriter {
   };
   enum class State { kAdding, kDataFinished, kCommitted, kFailed };
 
-  // Runs `work`, which leads from one state to another, or to kFailed.
+  // Runs `work`, which moves from one state to another, or to kFailed.
   void advance(State from, State to, const std::function<void()>& work);
   void check_new_key(const std::string& name, const std::string& key) const;
   void write_tensor(const std::string& key, const Tensor& tensor);
@@ -139,13 +138,13 @@ class BundleWriter {
   const std::string directory_;
   const std::string index_temporary_;
   State state_ = State::kAdding;
-  bool prefix_touched_ = false;  // step 4 was begun
+  bool prefix_touched_ = false;  // step 4 has begun
   bool index_in_place_ = false;
   RateLimit limit_;
   std::vector<Shard> shards_;
   std::vector<OtherFile> others_;                           // add_file()
-  size_t shard_ = 0;                                        // that tensors go to
-  std::map<std::string, proto::BundleEntryProto> entries_;  // by key, as the index wants them
+  size_t shard_ = 0;                                        // where tensors go
+  std::map<std::string, proto::BundleEntryProto> entries_;  // by key, as in the index
   std::map<std::string, std::vector<TensorSlice>> slices_;  // by name, with all their lengths
 };
 

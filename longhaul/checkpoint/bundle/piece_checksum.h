@@ -9,12 +9,12 @@
 
 namespace longhaul {
 
-// The checksum of bytes that come in parts, in any order. One thread.
+// The checksum of bytes that arrive in parts, in any order. One thread.
 class PieceChecksum {
  public:
   void add(uint64_t begin, std::string_view bytes);
 
-  // DataLossError, with `where` at its beginning: the parts are not all there, or are not what was stored.
+  // DataLossError, which begins with `where`: parts are missing, or are not what was stored.
   void check(const StoredBytes& stored, const std::string& where);
 
  private:
@@ -24,7 +24,7 @@ class PieceChecksum {
     uint32_t crc = 0;
   };
 
-  std::vector<Part> parts_;  // those that came one after another are one
+  std::vector<Part> parts_;  // consecutive ones are joined
 };
 
 }  // namespace longhaul

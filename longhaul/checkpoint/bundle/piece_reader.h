@@ -18,25 +18,25 @@ struct WantedPiece {
   const StoredPiece* piece = nullptr;
   std::string where;         // for messages
   Tensor out;                // filled, of the piece's dtype and shape; none: the bytes are only verified
-  std::exception_ptr error;  // out: why it could not be read; null: it was, and its checksum is right
+  std::exception_ptr error;  // out: why it could not be read; null: it was read, and its checksum is right
 };
 
-// Reads the data files of a checkpoint, which it opens when they are needed. Believes of the index what the data files
-// bear out. Errors as of BundleReader, with `where` at their beginning. Any thread.
+// Reads the data files of a checkpoint, opening them when needed. Trusts the index only as far as the data files
+// confirm it. Errors as in BundleReader, beginning with `where`. Any thread.
 class PieceReader {
  public:
-  // The file system and the index outlive this.
+  // The file system and the index must outlive this object.
   PieceReader(FileSystem& files, const BundleIndex& index) : files_(files), index_(index) {}
 
-  // Throws unless the dtype, the shape and the size fit each other, and the data file has as many bytes: whatever
-  // memory the piece takes, the file can fill.
+  // Throws unless the dtype, the shape and the size match, and the data file has that many bytes: so the file can fill
+  // all memory that the piece takes.
   void check(const StoredPiece& piece, const std::string& where) const;
 
   // The first half of that: also for a tensor that is stored in slices.
   static void check_shape(const BundleEntry& entry, int64_t size, const std::string& where);
 
-  // Reads all of them, those of one data file in one batch; a piece that cannot be read does not keep the others.
-  // Pieces with an `out` have passed check(). Of a dtype that we cannot hold, the bytes can be verified.
+  // Reads all pieces, those of one data file in one batch; a piece that cannot be read does not affect the others.
+  // Pieces with an `out` must have passed check(). For a dtype that we cannot hold, the bytes can still be verified.
   void read(std::span<WantedPiece> wanted) const;
 
  private:

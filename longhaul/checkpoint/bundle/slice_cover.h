@@ -6,22 +6,23 @@
 
 namespace longhaul {
 
-// Whether slices of a tensor cover a part of it, each element once, in time that grows with their number: no slice is
-// compared with another.
+// Whether slices of a tensor cover a part of it, each element once, in time linear in their number: no two slices are
+// compared.
 //
-// Each coordinate of each dimension is given a random number, and a box the product over the dimensions of the
-// difference between its end's and its beginning's, modulo a prime. That is a measure: boxes that cover the part once
-// have in sum what the part has. Boxes that do not have the same sum with a probability of 2^-53 at most: by the sign
-// that each corner counts with, the difference of the sums is a polynomial in the random numbers that is not zero.
+// Each coordinate of each dimension gets a random number, and a box gets the product over the dimensions of the
+// difference between the numbers of its end and its beginning, modulo a prime. That is a measure: the measures of boxes
+// that cover the part once add up to that of the part. Boxes that do not cover it once have the same sum with a
+// probability of at most 2^-53: because of the sign with which each corner counts, the difference of the sums is a
+// non-zero polynomial in the random numbers.
 class SliceCover {
  public:
-  // `wanted` and all slices have all their lengths, and lie in one tensor.
+  // `wanted` and all slices must have explicit lengths, and lie in one tensor.
   explicit SliceCover(const TensorSlice& wanted);
 
-  // False: it has nothing in common with what is wanted.
+  // False: it does not intersect `wanted`.
   bool add(const TensorSlice& slice);
 
-  int64_t found() const { return found_; }  // elements; INT64_MAX: too many to be counted
+  int64_t found() const { return found_; }  // elements; INT64_MAX: too many to count
   bool is_whole() const { return found_ == elements_ && sum_ == wanted_measure_; }
   bool overlaps() const { return found_ > elements_ || (found_ == elements_ && sum_ != wanted_measure_); }
 

@@ -10,7 +10,7 @@
 
 namespace longhaul {
 
-// How a tensor of strings lies in a data file: the length of each element as a varint, the masked CRC of the lengths,
+// The layout of a string tensor in a data file: the length of each element as a varint, the masked CRC of the lengths,
 // and the bytes of all elements (docs/formats/tensor_bundle.md).
 
 struct StoredBytes {
@@ -18,15 +18,15 @@ struct StoredBytes {
   uint32_t crc = 0;  // not masked
 };
 
-// Hands the bytes to `append`, piece by piece, and says what goes into the tensor's entry.
+// Passes the bytes to `append`, piece by piece, and returns the values for the tensor's entry.
 StoredBytes write_strings(std::span<const std::string> strings, const std::function<void(std::string_view)>& append);
 
-// Fills `strings` from the `stored.size` bytes at `offset`, which the file has. With `big_endian` the checksums were
-// made on a machine of that byte order. DataLossError ("<where>: The length checksum does not match ...").
+// Fills `strings` from the `stored.size` bytes at `offset`, which the file must have. With `big_endian`, the checksums
+// were computed on a big-endian machine. DataLossError ("<where>: The length checksum does not match ...").
 void read_strings(const ReadableFile& file, uint64_t offset, const StoredBytes& stored, bool big_endian,
                   const std::string& where, std::span<std::string> strings);
 
-// The same checks of `count` elements, without keeping them: takes no memory that grows.
+// The same checks on `count` elements, without keeping them: constant memory.
 void verify_strings(const ReadableFile& file, uint64_t offset, const StoredBytes& stored, bool big_endian,
                     const std::string& where, uint64_t count);
 

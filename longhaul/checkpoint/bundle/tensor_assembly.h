@@ -10,17 +10,17 @@
 
 namespace longhaul {
 
-// What `wanted` of a tensor can be put together from: the stored slices that lie in it, each of its elements in exactly
-// one of them, each checked as PieceReader::check() does. DataLossError: there is no such set of slices.
+// The stored slices from which the part `wanted` of a tensor can be assembled: each of its elements is in exactly one
+// of them. Each slice is checked as by PieceReader::check(). DataLossError: there is no such set of slices.
 struct SlicePart {
-  TensorSlice box;  // with all its lengths
+  TensorSlice box;  // with explicit lengths
   const StoredPiece* piece = nullptr;
 };
 std::vector<SlicePart> slice_parts(const BundleIndex& index, const PieceReader& pieces, std::string_view name,
                                    const BundleEntry& whole, const TensorSlice& wanted);
 
-// Tensors that are read together: pieces that are tensors as they are go straight to them, others through memory that
-// is given back after the copy, at most kMostTemporary bytes of it at a time (but one piece at least).
+// Tensors that are read together. Pieces that are whole tensors are read directly into them; others go through
+// temporary memory that is freed after the copy, at most kMostTemporary bytes at a time (but at least one piece).
 //
 //   add()... -> finish()
 class TensorAssembly {
@@ -30,16 +30,16 @@ class TensorAssembly {
   TensorAssembly(const BundleIndex& index, const PieceReader& pieces, const BundleReader::MakeTensor& make)
       : index_(index), pieces_(pieces), make_(make) {}
 
-  // The tensor, or a part of it: its bytes are there once finish() has returned.
+  // The tensor, or a part of it; its bytes are valid once finish() has returned.
   Tensor add(std::string_view name, const std::optional<TensorSlice>& slice);
 
-  // Throws the error of the first tensor that has one.
+  // Throws the error of the first tensor that failed.
   void finish();
 
  private:
-  // A part of a piece that is copied once it was read.
+  // A part of a piece that is copied after it is read.
   struct Copy {
-    size_t piece = 0;  // its number among the wanted ones
+    size_t piece = 0;  // its index in wanted_
     TensorSlice from_box;
     Tensor to;
     TensorSlice to_box;

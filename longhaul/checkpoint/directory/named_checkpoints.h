@@ -8,18 +8,17 @@
 
 namespace longhaul {
 
-// What the state file and the retention file of a directory say of the checkpoints in it, by base names. A copied
-// directory has a state file that names the original's: these are taken for the copies.
+// What the state file and the retention file of a directory say about the checkpoints in it, by base names. The state
+// file of a copied directory names the original's checkpoints; these names are taken to mean the copies.
 struct NamedCheckpoints {
   std::set<std::string> kept;                 // committed once, and not to be deleted
   std::set<std::string> marked_for_deletion;  // their deletion was announced before it began
-  std::set<std::string> elsewhere;  // canonical prefixes in other directories, of those in `kept` that were named so
+  std::set<std::string> elsewhere;  // for those in `kept` named with another directory: their canonical prefixes there
 };
 NamedCheckpoints named_checkpoints(FileSystem& files, const std::string& directory);
 
-// The prefixes that are named as kept, and of which data files are there, but no index, nor one aside: somebody has
-// lost it, or not yet copied it. A checkpoint that is just being written or deleted, by this process or another, is
-// none.
+// The prefixes named as kept that have data files but no index, not even aside: it was lost, or not copied yet.
+// Checkpoints being written or deleted at the moment, by this process or another, are left out.
 std::vector<std::string> checkpoints_without_index(FileSystem& files, const std::string& directory);
 
 }  // namespace longhaul

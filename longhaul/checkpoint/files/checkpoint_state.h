@@ -7,30 +7,31 @@
 
 namespace longhaul {
 
-// The file `checkpoint` in a directory of checkpoints: which of them is the latest, and which there are
+// The file `checkpoint` in a directory of checkpoints: which there are, and which is the latest
 // (docs/formats/checkpoint_state.md).
 struct CheckpointState {
   std::string model_checkpoint_path;                    // the latest
-  std::vector<std::string> all_model_checkpoint_paths;  // oldest first; the last one is the latest
+  std::vector<std::string> all_model_checkpoint_paths;  // oldest first; the last is the latest
   std::vector<double> all_model_checkpoint_timestamps;  // empty, or one for each path: seconds since 1970
   double last_preserved_timestamp = 0;                  // 0: none
-  std::vector<std::string> paths_marked_for_deletion;   // being deleted: what a crash leaves of them is nobody's
+  std::vector<std::string> paths_marked_for_deletion;   // being deleted: a crash may leave remains of them
   bool operator==(const CheckpointState&) const = default;
 };
 
 inline constexpr const char* kDefaultStateFile = "checkpoint";
 
-// The state as the file has it: paths are relative to `directory` where that is relative itself, and the latest path is
-// appended to the others if it is not their last. InvalidArgumentError: another number of timestamps than of paths.
+// The state as written to the file: paths are relative to `directory` if that is relative itself, and the latest path
+// is appended to the others if it is not their last. InvalidArgumentError: the numbers of timestamps and paths differ.
 CheckpointState make_checkpoint_state(const std::string& directory, CheckpointState state);
 
-// Replaces the state file: after a crash at any moment there is the old state or the new one. With `relative_paths` the
-// absolute paths are written relative to the directory too, so that it can be moved. InvalidArgumentError: as above;
-// the latest checkpoint has the state file's own name ("conflicts with"). Others: check_state_file()'s.
+// Replaces the state file; a crash at any moment leaves the old state or the new one. With `relative_paths`, absolute
+// paths are also written relative to the directory, so that it can be moved. InvalidArgumentError: as above, or the
+// latest checkpoint has the state file's own name ("conflicts with"). Others as in check_state_file().
 void write_checkpoint_state(FileSystem& files, const std::string& directory, const CheckpointState& state,
                             bool relative_paths = false, const std::string& latest_filename = kDefaultStateFile);
 
-// Before a checkpoint is written that the state file could not name. FailedPreconditionError: it is a directory.
+// Call it before writing a checkpoint. FailedPreconditionError: the state file is a directory, so it could not name the
+// checkpoint.
 void check_state_file(FileSystem& files, const std::string& directory,
                       const std::string& latest_filename = kDefaultStateFile);
 
@@ -42,7 +43,7 @@ struct ReadCheckpointState {
                 // checkpoints yourself
   };
   Status status = Status::kMissing;
-  CheckpointState state;  // relative paths are completed with the directory
+  CheckpointState state;  // relative paths are joined to the directory
   std::string why;        // kUnusable: for a message
 };
 

@@ -7,35 +7,35 @@
 
 namespace longhaul {
 
-// What becomes of a checkpoint that is damaged: each of its files is renamed, "model.ckpt-200.index" to
-// "model.ckpt-200.index.corrupt" and so on. No reader and no search takes such a name for a checkpoint's, here or in
-// TensorFlow, so it is never tried again, and still there to be looked at: the last few of a directory are.
+// A damaged checkpoint is renamed file by file: "model.ckpt-200.index" to "model.ckpt-200.index.corrupt" and so on. No
+// reader or search, here or in TensorFlow, takes such a name for a checkpoint's, so it is never tried again. The last
+// few in a directory are kept for inspection.
 //
-// All renames and removals ask check_directory_owner() first.
+// All renames and removals call check_directory_owner() first.
 
 constexpr size_t kCorruptSetsKept = 2;
 
-// Renames the files of the checkpoint that lies under `prefix` (perhaps aside: set_aside.h), the index first, so that
-// from then on it counts no more; durably. What was renamed of an earlier checkpoint of that name goes before. Returns
-// the new path of the index. NotFoundError: there is no such checkpoint. After another error, from the index on,
-// complete_corrupt_sets() does the rest.
+// Renames the files of the checkpoint under `prefix` (perhaps aside: set_aside.h), durably, the index first, so that
+// from then on it no longer counts. Renamed files of an earlier checkpoint of that name are removed first. Returns the
+// new path of the index. NotFoundError: there is no such checkpoint. If another error occurs after the index was
+// renamed, complete_corrupt_sets() does the rest.
 //
-// One that has lost its index is renamed too, and gives the new path of a data file. It may be made whole again by its
-// index, so it counts as none of the sets below: nothing removes it.
+// A checkpoint that has lost its index is renamed too; then the new path of a data file is returned. Its index might
+// still repair it, so it does not count as one of the sets below: nothing removes it.
 std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std::string& meta_suffix = "meta");
 
-// Renames what a crash kept mark_corrupt() from renaming, and replaces nothing that it has renamed. No checkpoint is
-// being written in the directory.
+// Finishes what a crash kept mark_corrupt() from renaming, without replacing files that it has renamed. No checkpoint
+// may be being written in the directory.
 void complete_corrupt_sets(FileSystem& files, const std::string& directory);
 
-// Whether mark_corrupt() of `base` is not at its end: the index has its new name, and not all data. `names`: of the
-// directory, sorted.
+// Whether mark_corrupt() of `base` is unfinished: the index has its new name, but not all data files. `names`: those in
+// the directory, sorted.
 bool is_half_corrupt(const std::vector<std::string>& names, const std::string& base);
 
-// The prefixes of those in `directory`, by the time when they were committed, the oldest first.
+// The prefixes of the corrupt sets in `directory`, by commit time, oldest first.
 std::vector<std::string> corrupt_sets(FileSystem& files, const std::string& directory);
 
-// Removes the oldest, so that `keep` of them stay.
+// Removes the oldest, keeping `keep` of them.
 void remove_corrupt_sets(FileSystem& files, const std::string& directory, size_t keep);
 
 }  // namespace longhaul

@@ -9,7 +9,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
-#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
+#include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/genuine_test.h"
 #include "longhaul/testing/faulty_file_system.h"
@@ -225,7 +225,7 @@ TEST_F(LatestCheckpoint, IsWholeOrPassedOver) {  // unlike SA-50
   damage("m-5");
   files_.remove(data_path(path("m-4"), 0, 1));
   write_file_atomically(files_, index_path(path("m-3")), "no index");
-  const WholeCheckpoint whole = newest_whole_checkpoint(files_, directory_.path(), "m");
+  const IntactCheckpoint whole = newest_intact_checkpoint(files_, directory_.path(), "m");
   EXPECT_EQ(whole.prefix, path("m-2"));
   ASSERT_EQ(whole.skipped.size(), 2u);  // the one without data is no candidate at all
   EXPECT_EQ(whole.skipped[0].prefix, path("m-5"));
@@ -236,7 +236,7 @@ TEST_F(LatestCheckpoint, IsWholeOrPassedOver) {  // unlike SA-50
 TEST_F(LatestCheckpoint, NoneIsWhole) {
   save("m-1");
   damage("m-1");
-  const WholeCheckpoint whole = newest_whole_checkpoint(files_, directory_.path(), "m");
+  const IntactCheckpoint whole = newest_intact_checkpoint(files_, directory_.path(), "m");
   EXPECT_EQ(whole.prefix, std::nullopt);
   EXPECT_EQ(whole.skipped.size(), 1u);
 }

@@ -4,8 +4,8 @@
 
 namespace longhaul {
 
-// A checkpoint that this process is writing, for as long as this lives: its files are nobody's leftovers
-// (crash_leftovers.h), whatever they look like. Any thread; there may be several of one prefix.
+// Marks a checkpoint as being written by this process while this object exists: its files are not leftovers
+// (crash_leftovers.h), whatever they look like. Any thread; there may be several for one prefix.
 class WriteUnderWay {
  public:
   explicit WriteUnderWay(const std::string& prefix);

@@ -10,27 +10,27 @@
 
 namespace longhaul {
 
-// Deletes old checkpoints before their turn where the disk is full, and not in vain: what gave no room for what was to
-// be written is at most as much as one save takes, until a save comes through again. A disk that is short of something
-// else than bytes (inodes, a quota that it does not tell of), or that another program fills, would cost all of them.
+// Deletes old checkpoints before their turn when the disk is full, but not pointlessly: until a save succeeds again, at
+// most as much as one save takes is deleted without effect. Otherwise, a disk that is short of something other than
+// bytes (inodes, a quota that it does not report), or that another program fills, would cost all of them.
 //
-// Any thread; it waits for others.
+// Any thread; may wait for other threads.
 class EarlyDeletions {
  public:
-  // What the room is for.
+  // The purpose of the room.
   enum class For { kCheckpoint, kList };
 
   EarlyDeletions(FileSystem& files, ManagedCheckpoints& managed) : files_(files), managed_(managed) {}
 
-  // disk_room.h's, before the first byte of a checkpoint.
+  // As in disk_room.h, before the first byte of a checkpoint.
   void make_room(const std::string& prefix, uint64_t data_bytes, const ManagedCheckpoints::RecordOptions& options);
 
-  // After a write for `prefix` failed with `error`: deletes what has fallen out already, or else the oldest, if the
-  // disk is full. False: nothing was deleted, and the write is not to be tried again.
+  // Call it after a write for `prefix` failed with `error`: if the disk is full, deletes checkpoints that have already
+  // fallen out, or else the oldest. False: nothing was deleted; do not retry the write.
   bool make_room_after(const Error& error, For need, const std::string& prefix, uint64_t data_bytes,
                        const ManagedCheckpoints::RecordOptions& options);
 
-  void was_enough(For need);  // what was to be written, is
+  void was_enough(For need);  // the write succeeded
 
  private:
   bool is_in_vain(For need, uint64_t data_bytes) const;

@@ -153,9 +153,9 @@ std::vector<std::string> ManagedCheckpoints::removable_before(const std::string&
     droppable = list_.droppable();
   }
   if (droppable.empty()) return {};
-  const auto newest_whole =
+  const auto newest_intact =
       std::find_if(listed.rbegin(), listed.rend(), [&](const std::string& one) { return is_whole(files_, one); });
-  const std::set<std::string> older(newest_whole == listed.rend() ? listed.rend() : newest_whole + 1, listed.rend());
+  const std::set<std::string> older(newest_intact == listed.rend() ? listed.rend() : newest_intact + 1, listed.rend());
   const std::string replaced = canonical_prefix(prefix);
   std::erase_if(droppable, [&](const std::string& key) {
     return !older.contains(key) || key == replaced || directory_name(key) != directory_name(replaced);

@@ -14,9 +14,9 @@
 
 namespace longhaul {
 
-// The checkpoints that a Saver manages, in memory and on the disk: the state file, the file of pins and metrics, the
-// deletion of old ones. However a prefix is spelled (relative, absolute, with a "./"), it is the same checkpoint; given
-// back it has the spelling in which its directory was named last. Any thread.
+// The checkpoints that a Saver manages, in memory and on disk: the state file, the file of pins and metrics, the
+// deletion of old ones. All spellings of a prefix (relative, absolute, with "./") mean the same checkpoint; returned
+// prefixes use the spelling in which their directory was last named. Any thread.
 class ManagedCheckpoints {
  public:
   ManagedCheckpoints(const Retention& retention, FileSystem& files, Clock& clock)
@@ -27,34 +27,35 @@ class ManagedCheckpoints {
     std::string meta_graph_suffix = "meta";
     bool relative_paths = false;
     std::optional<double> metric;
-    std::string held;  // stays listed although this one is of a later step: CheckpointList::add(); empty: none
-    std::function<void()> before_deletion;  // called if something is to be deleted; what it throws, record() throws
+    std::string held;  // stays listed even if this one is of a later step: CheckpointList::add(); empty: none
+    std::function<void()> before_deletion;  // called if there is something to delete; record() throws its exceptions
   };
-  // `prefix` was committed: lists it, replaces the files beside it, and then deletes what fell out. A deletion that
-  // fails is reported in the log, written down, and tried again by the next call, also after a restart. Pins and
-  // metrics that other savers and processes have written meanwhile are taken over.
+  // Call it after `prefix` was committed: lists it, replaces the state and retention files, and then deletes the
+  // checkpoints that fell out. A failed deletion is logged, recorded in a file, and retried by the next call, even
+  // after a restart. Takes over pins and metrics that other savers and processes have written meanwhile.
   void record(const std::string& prefix, const RecordOptions& options);
 
-  // For want of room: tries the deletions that failed, here and in earlier processes, once more, unless the newest
-  // checkpoint that is listed does not exist. `prefix` is the checkpoint that is to be written. Whether one was made.
+  // When space is short: retries deletions that failed, here or in earlier processes, unless the newest listed
+  // checkpoint does not exist. `prefix` is the checkpoint to be written. Returns whether anything was deleted.
   bool remove_what_fell_out(const std::string& prefix, const RecordOptions& options);
 
-  // For want of room, too: deletes listed checkpoints before their turn, the oldest first, one after another until
-  // `fits()`. Only those that newer ones would push out to be deleted (CheckpointList::droppable()), that lie beside
-  // `prefix`, and that are older than the newest one that is whole: it is read for that. None, if all of them together
-  // have less than `missing` bytes. How many bytes of data were deleted; nullopt: no checkpoint was.
+  // Also when space is short: deletes listed checkpoints before their turn, oldest first, until `fits()`. Only those
+  // that newer ones would push out to be deleted (CheckpointList::droppable()), that are in the directory of `prefix`,
+  // and that are older than the newest intact one, which is read to find out. None, if all of them together have less
+  // than `missing` bytes. Returns how many bytes of data were deleted; nullopt: no checkpoint was.
   std::optional<uint64_t> remove_oldest(const std::string& prefix, const RecordOptions& options, uint64_t missing,
                                         const std::function<bool()>& fits);
 
-  // From now on the state file of that directory names what lies in it by relative paths, whatever RecordOptions say.
+  // From now on, the state file of that directory uses relative paths for checkpoints in it, whatever RecordOptions
+  // say.
   void name_relatively_in(const std::string& directory);
 
   std::vector<std::string> prefixes() const;
   void reset(const std::vector<std::string>& prefixes);
-  // Those of the state that exist, with the pins and metrics that stand beside the state file.
+  // Lists those of the state that exist, with the pins and metrics from the file next to the state file.
   void recover(const CheckpointState& state);
 
-  // Those of them that are listed are not deleted until a checkpoint of a later step than their own is recorded.
+  // The listed ones among them are not deleted until a checkpoint of a later step than theirs is recorded.
   void hold(const std::vector<std::string>& prefixes);
 
   // NotFoundError: there is no such checkpoint to pin.
@@ -65,7 +66,7 @@ class ManagedCheckpoints {
 
  private:
   std::vector<double> commit_times(const std::vector<std::string>& prefixes) const;
-  // The retention file is that of the directory that `prefix` lies in.
+  // The retention file is the one in the directory of `prefix`.
   void adopt_retention(const std::string& prefix, const std::string& latest_filename);
   void store_retention(const std::string& prefix, const std::string& latest_filename);
   void replace_retention(const std::string& prefix, const std::string& latest_filename);
@@ -89,8 +90,8 @@ class ManagedCheckpoints {
 
   mutable Mutex mutex_;
   CheckpointList list_ GUARDED_BY(mutex_);                             // of canonical prefixes
-  std::map<std::string, KeptCheckpoints> adopted_ GUARDED_BY(mutex_);  // retention files, as they were seen last
-  std::map<std::string, std::string> spelling_ GUARDED_BY(mutex_);     // of directories, as they stand in prefixes
+  std::map<std::string, KeptCheckpoints> adopted_ GUARDED_BY(mutex_);  // retention files, as last seen
+  std::map<std::string, std::string> spelling_ GUARDED_BY(mutex_);     // of directories, as in prefixes
   std::set<std::string> relative_in_ GUARDED_BY(mutex_);               // directories: name_relatively_in()
 };
 

@@ -10,7 +10,7 @@
 #include "longhaul/checkpoint/safetensors/safetensors.h"
 #include "longhaul/tensor/dtype.h"
 
-// What export and import of safetensors have in common.
+// Shared by the export and import of safetensors.
 namespace longhaul {
 
 // A tensor that is copied.
@@ -27,15 +27,15 @@ struct SafetensorsCopy {
 // Chooses the tensors that are copied, and their names.
 class SafetensorsChoice {
  public:
-  // `source` begins the messages. Both outlive this.
+  // `source` begins the messages. Both must outlive this object.
   SafetensorsChoice(const SafetensorsOptions& options, const std::string& source)
       : options_(options), source_(source) {}
 
   // The new name. nullopt: it is left out. `is_known`: both sides have the dtype; `dtype` is its name, for messages.
-  // InvalidArgumentError, UnimplementedError: as of the copying functions.
+  // InvalidArgumentError, UnimplementedError: as in the export and import functions.
   std::optional<std::string> name_for(const std::string& name, bool is_known, const std::string& dtype);
 
-  // What was chosen.
+  // The choice made.
   SafetensorsReport report(const std::map<std::string, std::string>& metadata) const;
 
  private:
@@ -47,7 +47,7 @@ class SafetensorsChoice {
   std::vector<std::string> skipped_;
 };
 
-// Calls `copy` with one stretch of `tensors` after the other, of 64 MiB at most or a single tensor.
+// Calls `copy` with consecutive stretches of `tensors`, each of at most 64 MiB or a single tensor.
 void for_each_batch(std::span<const SafetensorsCopy> tensors,
                     const std::function<void(std::span<const SafetensorsCopy>)>& copy);
 

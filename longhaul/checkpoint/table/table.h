@@ -9,13 +9,13 @@
 
 namespace longhaul {
 
-// The entries of one block, in order. Errors as Table's.
+// The entries of one block, in order. Errors as in Table.
 class BlockCursor {
  public:
   BlockCursor() = default;
   BlockCursor(std::string contents, std::string where);
 
-  // Goes to the next entry; at first to the first one. False behind the last.
+  // Moves to the next entry; the first call, to the first one. False after the last.
   bool next();
   const std::string& key() const { return key_; }
   std::string_view value() const { return std::string_view(contents_).substr(value_at_, value_size_); }
@@ -32,23 +32,22 @@ class BlockCursor {
   size_t value_size_ = 0;
 };
 
-// A sorted map in a file, read: the table format of LevelDB, in which a checkpoint's index is written
-// (docs/formats/tensor_bundle.md). Blocks may be compressed by Snappy. The checksum of every block that is read is
-// verified.
+// Reads a sorted map in a file: LevelDB's table format, in which a checkpoint's index is written
+// (docs/formats/tensor_bundle.md). Blocks may be compressed with Snappy. The checksum of every block read is verified.
 //
-// DataLossError for a file that is no table or is damaged; it names the file, the block's offset and what does not
-// match. Memory is taken for one block at a time, never for more than the file can fill.
+// DataLossError: the file is not a table or is damaged; the message names the file, the block's offset and the
+// mismatch. Memory is allocated for one block at a time, never for more than the file can fill.
 //
-// Any thread may call the const methods; a Cursor belongs to one thread and lives shorter than its table.
+// Any thread may call the const methods; a Cursor is for one thread and must not outlive its table.
 class Table {
  public:
   // Reads the footer and the index block. `name` is for messages.
   Table(std::unique_ptr<const ReadableFile> file, std::string name);
 
-  // Whether the file ends as a table does.
+  // Whether the file ends like a table.
   static bool is_table(const ReadableFile& file);
 
-  // Goes over the entries in the order of their keys:
+  // Iterates over the entries in the order of their keys:
   //   for (auto cursor = table.seek(""); cursor.valid(); cursor.next()) use(cursor.key(), cursor.value());
   class Cursor {
    public:
@@ -69,7 +68,7 @@ class Table {
     bool valid_ = false;
   };
 
-  // At the first entry whose key is not less than `key`.
+  // A cursor at the first entry whose key is not less than `key`.
   Cursor seek(std::string_view key) const;
 
   uint64_t file_size() const { return size_; }

@@ -8,15 +8,16 @@
 
 namespace longhaul {
 
-// Writes what Table reads, by LevelDB's own builder: uncompressed blocks of 256 KiB. One thread. The same entries give
-// the same bytes. The file's errors come out of the call that met them; after one the table is lost.
+// Writes the format that Table reads, with LevelDB's own builder: uncompressed blocks of 256 KiB. One thread. The same
+// entries give the same bytes. Errors of the file are thrown by the call that meets them; after one, the table is
+// unusable.
 class TableWriter {
  public:
-  // `file` outlives the writer, which neither syncs nor closes it.
+  // `file` must outlive the writer, which neither syncs nor closes it.
   explicit TableWriter(WritableFile& file);
   ~TableWriter();
 
-  // Each key is greater than the one before, byte by byte; InternalError otherwise.
+  // Keys must be strictly ascending, byte by byte; otherwise InternalError.
   void add(std::string_view key, std::string_view value);
   void finish();
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
-// Numbers of fixed width, as the checkpoint files have them (base/varint.h has the others). The machine is little
-// endian.
+// Fixed-width numbers, as in checkpoint files (for variable-width ones, see base/varint.h). The machine is
+// little-endian.
 namespace longhaul::wire {
 
 template <typename T>

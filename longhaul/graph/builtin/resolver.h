@@ -7,15 +7,15 @@
 
 #include "longhaul/graph/op_catalog.h"
 
-// What the resolvers of the built-in types share. A resolver checks a call and says what it returns; each file in this
-// folder has those of one family, and the host and runtime layers have their kernels.
+// Shared by the resolvers of the built-in types. A resolver checks a call and determines its results; each file in this
+// folder has the resolvers of one family. Their kernels are in the host and runtime layers.
 namespace longhaul::builtin {
 
 using Result = OpInfo::Result;
 using Resolve = OpInfo (*)(const OperationSpec&);
 using ResolverTable = std::vector<std::pair<std::string, Resolve>>;
 
-// InvalidArgumentError that names the operation and its type.
+// Throws an InvalidArgumentError that names the operation and its type.
 [[noreturn]] void refuse(const OperationSpec& spec, const std::string& why);
 
 template <typename T>
@@ -37,11 +37,12 @@ const T& need_attr(const OperationSpec& spec, const std::string& name) {
 void need_inputs(const OperationSpec& spec, size_t count);
 void need_dtype(const OperationSpec& spec, size_t input, DType dtype);
 void need_index(const OperationSpec& spec, size_t input);  // int32 or int64
-// The first `count` inputs are variables.
+// Requires that the first `count` inputs are variables.
 void need_variables(const OperationSpec& spec, size_t count);
-// ... and different ones: an operation locks all that it changes.
+// ... and distinct ones: an operation locks all that it changes.
 void need_distinct(const OperationSpec& spec, size_t count);
-// The input is a resource of one of these types ("FIFOQueueV2", ...); `what` is for the message ("a queue").
+// Requires that the input is a resource of one of these types ("FIFOQueueV2", ...); `what` is for the message ("a
+// queue").
 void need_resource(const OperationSpec& spec, size_t input, const std::vector<std::string>& types,
                    const std::string& what);
 void need_same(const OperationSpec& spec, const Output& variable, const Output& value);
@@ -50,7 +51,7 @@ inline Result like(const Output& output) {
   return {output.dtype(), output.shape()};
 }
 
-// The results of an operation that is a handle on a resource; it is never run itself.
+// The results of an operation that is a handle on a resource; the operation itself is never run.
 inline OpInfo resource_handle() {
   return {{{kResource, {}}}, kIsResource};
 }

@@ -14,19 +14,18 @@
 
 namespace longhaul {
 
-// One execution of an operation that works on host tensors alone.
+// One execution of an operation that works only on host tensors.
 struct HostCall {
   const Operation& op;
-  std::span<Tensor> inputs;  // by the operation's own numbering, to be kept or moved from; undefined where it takes a
-                             // resource
+  std::span<Tensor> inputs;  // numbered as in the operation; may be kept or moved from; undefined for resources
   std::span<const std::shared_ptr<Resource>> resources;  // one for each of Operation::ref_inputs()
-  const WaitLimits& limits;                              // for what waits
+  const WaitLimits& limits;                              // for kernels that wait
   FileSystem& files;
-  ResourceMap& own;             // of the session: for what a kernel keeps from run to run, under its operation's name
-  std::vector<Tensor> results;  // empty; to be given a tensor for each output of the operation
-  std::optional<uint64_t> random_seed = std::nullopt;  // of this run's random numbers, where the runner has drawn it
+  ResourceMap& own;             // of the session: state that kernels keep between runs, by operation name
+  std::vector<Tensor> results;  // empty at first; the kernel adds a tensor for each output of the operation
+  std::optional<uint64_t> random_seed = std::nullopt;  // for this run's random numbers, if the runner has drawn it
 
-  // The resource that input `i` stands for. InternalError: it is none of that class.
+  // The resource that input `i` stands for. InternalError: it is not of that class.
   template <typename T>
   T& resource(size_t i = 0) const {
     auto* found = dynamic_cast<T*>(resources[i].get());
@@ -35,9 +34,9 @@ struct HostCall {
   }
 };
 
-// How an operation runs without libtorch. Kernels have no state; errors that they throw name the operation.
+// Runs an operation without libtorch. Kernels have no state; their errors name the operation.
 using HostKernel = void (*)(HostCall&);
-// How the resource is made that an operation with the trait kResource stands for.
+// Creates the resource that an operation with the trait kIsResource stands for.
 using ResourceMaker = std::shared_ptr<Resource> (*)(const Operation& handle);
 
 // nullptr: no such type.

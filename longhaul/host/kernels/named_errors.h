@@ -5,7 +5,7 @@
 
 namespace longhaul {
 
-// The kernel whose errors are the body's with the operation's name before them.
+// A kernel that runs `body` and prefixes its errors with the operation's name.
 template <HostKernel body>
 void named_errors(HostCall& call) {
   try {

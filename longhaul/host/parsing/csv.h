@@ -12,20 +12,20 @@ namespace longhaul {
 
 struct CsvFormat {
   char delimiter = ',';
-  bool quotes = true;            // fields may stand in double quotes, as in RFC 4180: "a ""word"", another"
-  std::string na_value;          // besides an empty field, what stands for a missing value
-  std::vector<int64_t> columns;  // wanted, counted from 0, increasing; empty: all
+  bool quotes = true;            // fields may be in double quotes, as in RFC 4180: "a ""word"", another"
+  std::string na_value;          // means a missing value, as an empty field does
+  std::vector<int64_t> columns;  // to return, counted from 0, increasing; empty: all
 };
 
-// Takes records apart. One thread at a time; it keeps its memory from call to call.
+// Splits records into fields. One thread at a time; reuses its memory between calls.
 class CsvSplitter {
  public:
   explicit CsvSplitter(const CsvFormat& format) : delimiter_(format.delimiter), quotes_(format.quotes) {}
 
-  // The fields of one record, one more than there are delimiters outside quotes. They are parts of the record, or of
-  // this object, and valid until the next call. An end of line behind the record does not count.
-  // InvalidArgumentError "column 2: ...": a quote where none may be, one that is never closed, an end of line outside
-  // quotes; more than a million fields (2^20).
+  // The fields of one record, one more than there are delimiters outside quotes. They point into the record, or into
+  // this object, and are valid until the next call. A line end after the record is ignored.
+  // InvalidArgumentError "column 2: ...": a misplaced quote, an unclosed quote, a line end outside quotes; more than a
+  // million fields (2^20).
   std::span<const std::string_view> split(std::string_view record);
 
  private:
@@ -40,12 +40,12 @@ class CsvSplitter {
   std::string unquoted_;
 };
 
-// The fields of records, a string tensor of any shape: a tensor of that shape for each of `defaults`, with its dtype
-// (float, double, int32, int64, string). A default of one element is for missing values; an empty one says that there
-// must be none. `keys` are the records' names for messages, or undefined.
+// The fields of `records`, a string tensor of any shape: returns a tensor of that shape for each of `defaults`, with
+// its dtype (float, double, int32, int64, string). A default of one element replaces missing values; an empty one means
+// that none may be missing. `keys` are the records' names for messages, or undefined.
 //
-// InvalidArgumentError "KEY, column 2: ..." (or "record 3, column 2: ...", both from 1): as split(), and for a field
-// that is no such number, or missing; "KEY, the record has 3 fields, want 4".
+// InvalidArgumentError "KEY, column 2: ..." (or "record 3, column 2: ...", both from 1): as from split(), and for a
+// field that is missing or not a number of that dtype; "KEY, the record has 3 fields, want 4".
 std::vector<Tensor> decode_csv(const Tensor& records, const Tensor& keys, std::span<const Tensor> defaults,
                                const CsvFormat& format);
 

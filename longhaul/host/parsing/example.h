@@ -8,15 +8,15 @@
 
 namespace longhaul {
 
-// What is wanted of tf.Example messages. All dtypes are float, int64 or string.
+// The features to extract from tf.Example messages. All dtypes are float, int64 or string.
 struct ExampleSpec {
   struct Sparse {
     std::string key;
     DType dtype;
   };
-  // Of that shape in each example. Its first size may be -1: any number of elements of the rest, filled up behind to
-  // the batch's largest with the default, one value (or none: 0, ""). Else a missing feature has the default, one value
-  // for all elements or one for each; it is an error where there is none.
+  // A feature of that shape in each example. The first size may be -1: any number of elements of the remaining shape,
+  // padded at the end to the batch's largest with the default, a single value (or none: 0, ""). Otherwise a missing
+  // feature gets the default, one value for all elements or one for each; without a default, it is an error.
   struct Dense {
     std::string key;
     DType dtype;
@@ -34,11 +34,12 @@ struct ParsedExamples {
 };
 
 // A batch of serialized messages (a string vector). `names`: a string for each of them, for messages; or undefined, or
-// empty. InvalidArgumentError, with the example and the key: bytes that are no such message; a feature that is missing,
-// of another kind or number of values than wanted. Memory is taken for what is there, never for what a length claims.
+// empty. InvalidArgumentError, with the example and the key: bytes that are not such a message; a feature that is
+// missing, or has the wrong kind or number of values. Memory is allocated for actual contents, never for what a length
+// claims.
 ParsedExamples parse_examples(const Tensor& serialized, const Tensor& names, const ExampleSpec& spec);
 
-// One of them; the results have no batch dimension.
+// The same for one message; the results have no batch dimension.
 ParsedExamples parse_single_example(const std::string& serialized, const ExampleSpec& spec);
 
 }  // namespace longhaul

@@ -9,20 +9,20 @@
 
 namespace longhaul {
 
-// What one feature has in the examples of a batch, one after another.
+// The values of one feature in the examples of a batch, collected one example at a time.
 class FeatureColumn {
  public:
-  // InvalidArgumentError: a dtype, shape or default that cannot be.
+  // InvalidArgumentError: an invalid dtype, shape or default.
   explicit FeatureColumn(const ExampleSpec::Sparse& wanted);
   explicit FeatureColumn(const ExampleSpec::Dense& wanted);
 
   const std::string& key() const { return key_; }
 
-  // The next example's: a serialized Feature, or no bytes where it is missing. InvalidArgumentError: it is not as
-  // wanted; the message says why, without key and example.
+  // Adds the next example's: a serialized Feature, or no bytes if it is missing. InvalidArgumentError: it does not
+  // match the spec; the message says why, without key and example.
   void add(std::string_view feature);
 
-  // What add() was given. `single`: of one example alone, without a batch dimension.
+  // The values added. `single`: of a single example, without a batch dimension.
   SparseTensor take_sparse(bool single);
   Tensor take_dense(bool single);
 
@@ -46,7 +46,7 @@ class FeatureColumn {
   const DType dtype_;
   bool sparse_ = false;
   Shape shape_;
-  size_t elements_ = 1;  // of the shape; of a sequence: of one of its elements
+  size_t elements_ = 1;  // of the shape; for a sequence: of one of its elements
   Tensor default_;
   std::variant<Floats, Integers, Strings> values_;
   std::vector<size_t> counts_;  // for each example

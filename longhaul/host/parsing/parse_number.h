@@ -16,8 +16,8 @@ inline std::string_view without_spaces(std::string_view text) {
   return text;
 }
 
-// The number that the whole text says in decimal, spaces around it aside; "+1", "inf" and "nan" as well. Nothing: it is
-// none, or an integer that does not fit. Floating numbers that are too large or small are infinite or 0.
+// Parses the whole text, apart from surrounding spaces, as a decimal number; also "+1", "inf" and "nan". nullopt: not a
+// number, or an integer that does not fit. Floating-point numbers that are too large or small become infinite or 0.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
   text = without_spaces(text);

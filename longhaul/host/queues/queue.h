@@ -23,20 +23,20 @@ struct QueueSpec {
   std::string name;
   QueueSignature signature;
   int64_t capacity = -1;         // -1: no bound
-  size_t min_after_dequeue = 0;  // elements that stay until the queue is closed
+  size_t min_after_dequeue = 0;  // elements that stay in the queue until it is closed
 };
 
 // A bounded queue of tuples of tensors.
 //
-//   open --close--> closed: what waits to put goes on (or is cancelled), and what is in it can be taken
+//   open --close--> closed: pending enqueues continue (or are cancelled), and remaining elements can be taken
 //
-// Any thread may call any method. Whoever waits is served in the order in which they came, by the thread that makes it
-// possible. All waits end with `limits`: CancelledError with its cancellation's reason, DeadlineExceededError. A call
-// that fails leaves the queue as it was, but for the elements that an enqueue_many had put before.
+// Any thread may call any method. Waiting calls are served in order of arrival, by the thread that makes it possible.
+// All waits end with `limits`: CancelledError with its cancellation's reason, DeadlineExceededError. A failed call
+// leaves the queue unchanged, except for the elements that an enqueue_many had already added.
 //
-// Errors of values: InvalidArgumentError "Wrong number of components in tuple", "Type mismatch in tuple component",
-// "Shape mismatch in tuple component". Tensors share their bytes with the caller's. Memory that runs out while a call
-// is in line ends that call alone, whichever thread serves it.
+// Invalid values: InvalidArgumentError "Wrong number of components in tuple", "Type mismatch in tuple component",
+// "Shape mismatch in tuple component". Tensors share their bytes with the caller's. If memory runs out for a waiting
+// call, only that call fails, whichever thread serves it.
 class Queue final : public Resource {
  public:
   Queue(QueueSpec spec, std::unique_ptr<ElementStore> store);
@@ -47,14 +47,15 @@ class Queue final : public Resource {
   // InvalidArgumentError: the handle declares elements of other dtypes or shapes.
   void check_handle(const Operation& handle) const override;
 
-  // CancelledError: the queue is closed ("... is closed."), or was closed with a cancel ("Enqueue operation was
+  // CancelledError: the queue is closed ("... is closed."), or was closed with cancellation ("Enqueue operation was
   // cancelled").
   void enqueue(QueueElement element, const WaitLimits& limits = {}) EXCLUDES(mutex_);
-  // An element for each row of the components. Rows that go through the queue together come out without a copy where a
-  // batch is what was put.
+  // Adds an element for each row of the components. Rows that pass through the queue together are dequeued without a
+  // copy if they are exactly a batch that was enqueued.
   void enqueue_many(std::span<const Tensor> components, const WaitLimits& limits = {}) EXCLUDES(mutex_);
 
-  // At once, or not at all: nobody is in line, and there is space, an element. On false nothing has changed.
+  // Succeed at once or not at all: only if no call is waiting, and there is space or an element. False: nothing has
+  // changed.
   bool try_enqueue(QueueElement& element) EXCLUDES(mutex_);
   bool try_dequeue(QueueElement* element) EXCLUDES(mutex_);
 
@@ -62,16 +63,16 @@ class Queue final : public Resource {
   QueueElement dequeue(const WaitLimits& limits = {}) EXCLUDES(mutex_);
   // Stacked: a tensor for each component. InvalidArgumentError: the shapes are not declared, or n < 0.
   std::vector<Tensor> dequeue_many(int64_t n, const WaitLimits& limits = {}) EXCLUDES(mutex_);
-  // The same with fewer, but at least one, where the queue is closed.
+  // The same, but if the queue is closed, fewer will do (at least one).
   std::vector<Tensor> dequeue_up_to(int64_t n, const WaitLimits& limits = {}) EXCLUDES(mutex_);
 
-  void close(bool cancel_pending_enqueues) EXCLUDES(mutex_);  // twice is fine
+  void close(bool cancel_pending_enqueues) EXCLUDES(mutex_);  // may be called again
   bool is_closed() const EXCLUDES(mutex_);
-  size_t size() const EXCLUDES(mutex_);     // without what waits
-  size_t waiting() const EXCLUDES(mutex_);  // calls
+  size_t size() const EXCLUDES(mutex_);     // without pending enqueues
+  size_t waiting() const EXCLUDES(mutex_);  // waiting calls
 
  private:
-  // A call that waits, on its thread's stack. Guarded by the queue's mutex.
+  // A waiting call, on its thread's stack. Guarded by the queue's mutex.
   struct Pending {
     CondVar changed;
     bool done = false;
@@ -120,7 +121,7 @@ class Queue final : public Resource {
   const std::vector<Shape> shapes_;            // those that are checked; empty: none
   mutable Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;
-  std::deque<PendingEnqueue*> enqueues_ GUARDED_BY(mutex_);  // in the order in which they came
+  std::deque<PendingEnqueue*> enqueues_ GUARDED_BY(mutex_);  // in order of arrival
   std::deque<PendingDequeue*> dequeues_ GUARDED_BY(mutex_);
 };
 

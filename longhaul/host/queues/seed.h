@@ -5,12 +5,12 @@
 
 namespace longhaul {
 
-// Seeds of generators of random numbers.
+// Seeds for random number generators.
 
-// Of an operation's name, the same on every machine (FNV-1a).
+// From an operation's name, the same on every machine (FNV-1a).
 uint64_t seed_of_name(std::string_view name);
 
-// Another one each time.
+// A different one each time.
 uint64_t fresh_seed();
 
 }  // namespace longhaul

@@ -8,8 +8,8 @@
 
 namespace longhaul {
 
-// A tuple of tensors in a queue: tensors of its own, or a row of tensors that it came in with others, along their first
-// dimension. Bytes are shared, and live as long as an element that is in them.
+// A tuple of tensors in a queue: its own tensors, or a row, along the first dimension, of tensors that it shares with
+// the elements enqueued together with it. Bytes are shared, and live as long as an element that uses them.
 class StoredElement {
  public:
   using Batch = std::shared_ptr<const std::vector<Tensor>>;
@@ -19,11 +19,11 @@ class StoredElement {
 
   std::vector<Tensor> components() &&;
   Tensor component(size_t i) const;
-  // Of one component: where its bytes are, and its sizes.
+  // The bytes and the sizes of one component.
   const void* data(size_t i) const;
   std::span<const int64_t> dims(size_t i) const;
 
-  const Batch& batch() const { return batch_; }  // nullptr: its tensors are its own
+  const Batch& batch() const { return batch_; }  // nullptr: it has its own tensors
   int64_t row() const { return row_; }
 
  private:
@@ -32,9 +32,10 @@ class StoredElement {
   int64_t row_ = 0;
 };
 
-// Component `i` of all elements as the rows of one tensor: a tensor that they came in, where they are all of it in its
-// order; else a new one. Where `declared` has -1, elements may differ: each size is the largest among them, and what is
-// missing is zero, an empty string or false. The elements fit `declared`, which has a known rank.
+// Component `i` of all elements as the rows of one tensor: the tensor that they were enqueued in, if they are all its
+// rows in order; otherwise a new one. Where `declared` has -1, elements may differ: each size is the largest among
+// them, and the padding is zero, an empty string or false. The elements must match `declared`, whose rank must be
+// known.
 Tensor stack_component(std::span<const StoredElement> elements, size_t i, DType dtype, const Shape& declared);
 
 }  // namespace longhaul

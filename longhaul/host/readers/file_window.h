@@ -15,13 +15,13 @@ class FileWindow {
  public:
   explicit FileWindow(std::unique_ptr<ReadableFile> file) : file_(std::move(file)) {}
 
-  // The `count` bytes at `offset`, fewer only at the end of the file. Valid until the next call. Memory is taken for
-  // `count`, so it is checked before.
+  // The `count` bytes at `offset`, fewer only at the end of the file. Valid until the next call. Allocates `count`
+  // bytes, so callers must check it first.
   std::string_view at(uint64_t offset, size_t count) {
     if (offset < begin_ || offset + count > begin_ + filled_) load(offset, count);
     return held().substr(offset - begin_, count);
   }
-  // What there is at `offset`: empty only at the end of the file.
+  // Some bytes at `offset`: empty only at the end of the file.
   std::string_view some(uint64_t offset) {
     if (offset < begin_ || offset >= begin_ + filled_) load(offset, 1);
     return held().substr(offset - begin_);
@@ -32,7 +32,7 @@ class FileWindow {
   static constexpr size_t kReadBytes = 256 * 1024;
 
   std::string_view held() const { return std::string_view(buffer_).substr(0, filled_); }
-  // Nothing is held after a read that failed.
+  // Nothing is held after a failed read.
   void load(uint64_t offset, size_t count) {
     filled_ = 0;
     buffer_.resize(std::max(count, kReadBytes));
@@ -42,7 +42,7 @@ class FileWindow {
 
   const std::unique_ptr<ReadableFile> file_;
   std::string buffer_;
-  size_t filled_ = 0;  // bytes of the buffer that are the file's, from begin_ on
+  size_t filled_ = 0;  // valid bytes in the buffer: the file's from begin_ on
   uint64_t begin_ = 0;
 };
 

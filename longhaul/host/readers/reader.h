@@ -15,9 +15,8 @@
 
 namespace longhaul {
 
-// Reads the records of one file after another. Any thread; calls that move it have their turn one after another, and
-// each record goes to one of them. A call that waits for its turn ends with `limits`: CancelledError,
-// DeadlineExceededError.
+// Reads the records of one file after another. Any thread; calls that advance it take turns, and each record goes to
+// one of them. Waiting for a turn ends with `limits`: CancelledError, DeadlineExceededError.
 class Reader final : public Resource {
  public:
   struct Records {
@@ -25,32 +24,32 @@ class Reader final : public Resource {
   };
   static constexpr uint64_t kMostBytesAtOnce = kMostRecordBytes;
   enum class Keys { kWanted, kLeftOut };  // left out: Records::keys is empty
-  // Gives the name of the next file, waiting for it. OutOfRangeError: there are no more.
+  // Returns the name of the next file, waiting for it. OutOfRangeError: there are no more.
   using NextFile = std::function<std::string()>;
 
   // `name` is for messages.
   Reader(std::string name, OpenRecords open) : name_(std::move(name)), open_(std::move(open)) {}
 
-  // Up to `limit` records of one file, at least one; files without any are skipped. Fewer where the file ends, as
-  // in TensorFlow, and once they have kMostBytesAtOnce, which a small compressed file can hold. An error that comes
-  // after some records is left to the next call. A file that cannot be opened is an error, and is skipped by the
-  // call after that.
+  // Up to `limit` records of one file, at least one; files without any are skipped. Fewer if the file ends, as in
+  // TensorFlow, or once they reach kMostBytesAtOnce, which even a small compressed file can contain. An error after
+  // some records is thrown by the next call. A file that cannot be opened is an error, and is skipped by the following
+  // call.
   Records read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits = {},
                Keys keys = Keys::kWanted) EXCLUDES(mutex_);
 
-  // Since it was made, reset or restored.
+  // Since it was created, reset or restored.
   int64_t num_records_produced() const EXCLUDES(mutex_);
   int64_t num_work_units_completed() const EXCLUDES(mutex_);
 
-  // Where it stands, as bytes (ReaderBaseState), and back. The file is opened when it is read.
+  // Converts its position to bytes (ReaderBaseState), and back. After a restore, the file is opened when read.
   // InvalidArgumentError "Could not parse state for NAME".
   std::string serialize_state(const WaitLimits& limits = {}) EXCLUDES(mutex_);
   void restore_state(const std::string& bytes, const WaitLimits& limits = {}) EXCLUDES(mutex_);
-  // As new.
+  // Back to the initial state.
   void reset(const WaitLimits& limits = {}) EXCLUDES(mutex_);
 
  private:
-  // The file under way. `source` is null until it is read on, after a restore.
+  // The current file. After a restore, `source` is null until reading continues.
   struct Work {
     std::string path;
     RecordPlace place;
@@ -66,13 +65,13 @@ class Reader final : public Resource {
 
   const std::string name_;
   const OpenRecords open_;
-  // Of whoever has the turn.
+  // For the call that has the turn.
   std::unique_ptr<Work> work_;    // null: between files
   std::exception_ptr left_over_;  // an error that came after some records
 
   mutable Mutex mutex_;
   CondVar turn_ended_;
-  bool taken_ GUARDED_BY(mutex_) = false;  // somebody has the turn
+  bool taken_ GUARDED_BY(mutex_) = false;  // a call has the turn
   int64_t produced_ GUARDED_BY(mutex_) = 0;
   int64_t completed_ GUARDED_BY(mutex_) = 0;
 };

@@ -7,14 +7,14 @@
 
 namespace longhaul::ops {
 
-// One operation on the way back: what its derivative may ask for, and where it puts what it finds.
+// One operation in the backward pass: the inputs of its derivative, and the place for its results.
 //
-// Arguments are named as in the operator's schema. A derivative is only called for operations whose every input is for
-// an argument that its table entry lists, so all others are constants.
+// Arguments are named as in the operator's schema. A derivative is called only for operations all of whose inputs
+// belong to arguments that its table entry lists, so all other arguments are constants.
 class Backward {
  public:
-  // `grads`: of the operation's outputs, not valid where there is none; at least one is. `needed`: for each input,
-  // whether somebody wants its gradient.
+  // `grads`: of the operation's outputs, invalid if there is none; at least one is valid. `needed`: for each input,
+  // whether its gradient is needed.
   Backward(const Scope& scope, Operation op, std::vector<Output> grads, std::vector<bool> needed);
 
   const Operation& op() const { return op_; }
@@ -24,11 +24,11 @@ class Backward {
   bool has(const std::string& argument) const { return find_edge(argument) >= 0; }
   bool needs(const std::string& argument) const;
   bool needs_element(size_t input) const { return needed_[input]; }
-  Output input(const std::string& argument) const;  // not valid: not given
+  Output input(const std::string& argument) const;  // invalid: not given
 
-  // What the operation was given for an argument, to hand on; `otherwise` if it was left out.
+  // The operation's value for an argument, to pass on; `otherwise` if it was omitted.
   Arg argument(const std::string& name, Arg otherwise = int64_t{0}) const;
-  // A constant argument; `otherwise` if it was left out.
+  // A constant argument; `otherwise` if it was omitted.
   template <typename T>
   T constant(const std::string& name, T otherwise) const {
     const T* found = op_.find_attr<T>(name);
@@ -39,11 +39,11 @@ class Backward {
 
   // Sets an input's gradient; an argument of several tensors has them in order.
   void give(const std::string& argument, Output gradient, int element = 0);
-  // Sets an input's gradient, summed over what was broadcast and cast to the input's dtype.
+  // Sets an input's gradient, summed over broadcast dimensions and cast to the input's dtype.
   void give_like(const std::string& argument, const Output& gradient);
   const std::vector<Output>& given() const { return given_; }
 
-  // Adds an operator; the first of its outputs, or the operation.
+  // Adds an operator; returns its first output, or the operation.
   Output aten(const std::string& type, const NamedArgs& arguments) const;
   Operation aten_op(const std::string& type, const NamedArgs& arguments) const;
 
@@ -52,9 +52,9 @@ class Backward {
   Output negative(const Output& a) const;
   Output transposed(const Output& matrix) const;
 
-  // A tensor's sizes, for an int[]: a constant where they are known, else a Shape operation.
+  // A tensor's sizes, for an int[]: a constant if they are known, else a Shape operation.
   Arg sizes(const Output& of) const;
-  // The same for a reshape, where one size may be left to be found out.
+  // The same for a reshape, where one size may be inferred.
   Arg reshape_sizes(const Output& of) const;
   Output reshaped_like(const Output& value, const Output& like) const;
   Output summed_like(const Output& gradient, const Output& input) const;

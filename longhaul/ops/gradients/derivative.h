@@ -10,15 +10,15 @@ namespace longhaul::ops {
 
 // How gradients pass through a type of operation.
 struct Derivative {
-  // Adds the operations and gives the gradients of the needed inputs; false: this call is beyond it, use the tape.
-  // nullptr: no gradient passes, the result does not depend smoothly on the inputs.
+  // Adds the operations and sets the gradients of the needed inputs; false: this call is not supported, use the tape.
+  // nullptr: no gradient passes, as the result does not depend smoothly on the inputs.
   bool (*function)(Backward&) = nullptr;
-  // The arguments that may be tensors. A call where another one is goes to the tape.
+  // The arguments that may be tensors. A call with a tensor for another argument uses the tape.
   std::vector<std::string> edges;
 };
 using DerivativeTable = std::map<std::string, Derivative>;
 
-// By family; derivatives() is all of them.
+// By family; derivatives() has all of them.
 DerivativeTable arithmetic_derivatives();
 DerivativeTable reduction_derivatives();
 DerivativeTable array_derivatives();

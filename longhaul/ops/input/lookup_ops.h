@@ -8,7 +8,7 @@
 
 namespace longhaul {
 
-// What a HashTable is filled with: 1-D keys and values of one size.
+// The contents of a HashTable: 1-D keys and values of the same size ...
 struct KeyValueTensorInitializer {
   Output keys, values;
 };
@@ -22,7 +22,7 @@ struct TextFileInitializer {
   int64_t key_index = kWholeLine;
   DType value_dtype = kInt64;
   int64_t value_index = kLineNumber;
-  int64_t vocab_size = -1;  // how many lines are read; -1: all
+  int64_t vocab_size = -1;  // number of lines to read; -1: all
   std::string delimiter = "\t";
 };
 
@@ -30,11 +30,11 @@ using TableInitializer = std::variant<KeyValueTensorInitializer, TextFileInitial
 
 struct TableOptions {
   std::string name;         // empty: "hash_table", "MutableHashTable"
-  std::string shared_name;  // tables of one name are one table in a session; empty: the operation's own name
+  std::string shared_name;  // tables with the same name are one table in a session; empty: the operation's name
 };
 
 // A map from keys (int64 or string) to values (float, double, int32, int64, bool or string) that lives in a session. A
-// handle to copy.
+// handle that may be copied.
 class Table {
  public:
   Table() = default;
@@ -45,23 +45,23 @@ class Table {
   DType key_dtype() const { return handle_.op().attr<DType>("key_dtype"); }
   DType value_dtype() const { return handle_.op().attr<DType>("value_dtype"); }
 
-  // The values of the keys, in their shape; the default value for what is not there.
+  // The values of the keys, in the same shape; the default value for missing keys.
   Output lookup(const Scope& scope, const Output& keys, std::string_view name = "lookup") const;
   Output size(const Scope& scope, std::string_view name = "size") const;  // an int64
-  // All that it holds, 1-D, by ascending key: outputs 0 (keys) and 1 (values).
+  // All entries, 1-D, by ascending key: outputs 0 (keys) and 1 (values).
   Operation export_all(const Scope& scope, std::string_view name = "export_values") const;
 
  private:
   Output handle_, default_value_;
 };
 
-// Filled once in each session, by its initializer, and then only read. Before that, lookups fail:
+// Filled once in each session, by its initializer, and read-only afterwards. Before that, lookups fail:
 // FailedPreconditionError "Table not initialized.".
 class HashTable : public Table {
  public:
   HashTable() = default;
   HashTable(Table table, Operation initializer) : Table(std::move(table)), initializer_(initializer) {}
-  // Errors of it: what is not in the file (FILE:LINE), a key with two values (InvalidArgumentError), other contents
+  // Its errors: something missing in the file (FILE:LINE), a key with two values (InvalidArgumentError), contents other
   // than before (FailedPreconditionError).
   Operation initializer() const { return initializer_; }
 
@@ -75,30 +75,31 @@ class MutableHashTable : public Table {
   MutableHashTable() = default;
   explicit MutableHashTable(Table table) : Table(std::move(table)) {}
   Operation insert(const Scope& scope, const Output& keys, const Output& values,
-                   std::string_view name = "insert") const;  // replaces what is there
+                   std::string_view name = "insert") const;  // replaces existing values
   Operation remove(const Scope& scope, const Output& keys, std::string_view name = "remove") const;
-  // It holds these and nothing else from then on.
+  // Replaces all its contents by these.
   Operation import_all(const Scope& scope, const Output& keys, const Output& values,
                        std::string_view name = "import_values") const;
 };
 
 namespace ops {
 
-// The initializer is put into collections::kTableInitializers, which a Supervisor runs in every session
-// (local_init_op). InvalidArgumentError: dtypes and indexes that do not fit.
+// The initializer is added to collections::kTableInitializers, which a Supervisor runs in every session
+// (local_init_op). InvalidArgumentError: unsuitable dtypes or indexes.
 HashTable hash_table(const Scope& scope, const TableInitializer& initializer, Tensor default_value,
                      const TableOptions& options = {});
 MutableHashTable mutable_hash_table(const Scope& scope, DType key_dtype, DType value_dtype, Tensor default_value,
                                     const TableOptions& options = {});
 
-// The table from each line of a file to its number, and back. -1, "UNK" for what is not there, unless `default_value`
-// is given.
+// The table from each line of a file to its number, and the reverse. The defaults for missing keys are -1 and "UNK",
+// unless `default_value` is given.
 HashTable index_table_from_file(const Scope& scope, const std::string& vocabulary_file, int64_t vocab_size = -1,
                                 int64_t default_value = -1, const TableOptions& options = {});
 HashTable index_to_string_table_from_file(const Scope& scope, const std::string& vocabulary_file,
                                           int64_t vocab_size = -1, const std::string& default_value = "UNK",
                                           const TableOptions& options = {});
-// The same from a 1-D tensor, whose elements' numbers are taken. InvalidArgumentError: no such tensor is known now.
+// The same for the elements of a 1-D tensor and their indices. InvalidArgumentError: it is not 1-D, or its dtype is
+// unsuitable.
 HashTable index_table_from_tensor(const Scope& scope, const Tensor& vocabulary, int64_t default_value = -1,
                                   const TableOptions& options = {});
 

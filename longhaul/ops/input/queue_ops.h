@@ -12,27 +12,26 @@
 namespace longhaul {
 
 struct QueueOptions {
-  // One for each component; empty: not declared, elements may differ, and there is no dequeue_many.
+  // One for each component; empty: not declared, so elements may differ in shape, and there is no dequeue_many.
   std::vector<Shape> shapes;
   std::vector<std::string> names;  // of the components, for ordered() and named()
-  std::string shared_name;         // under which other graphs' operations in one server find it; empty: its own name
+  std::string shared_name;         // by which other graphs on the same server find it; empty: its own name
   std::string name;                // of the handle; empty: "fifo_queue", ...
 };
 
-// A queue of elements that are tuples of tensors, in a session. A handle to copy; the elements live in the session.
+// A queue of tensor tuples in a session. A handle that may be copied; the elements live in the session.
 //
 //   FIFOQueue queue(scope, 100, {kFloat, kInt64}, {.shapes = {{784}, {}}});
 //   const Operation put = queue.enqueue(scope, {image, label});
 //   const std::vector<Output> batch = queue.dequeue_many(scope, 32);   // float[32,784], int64[32]
 //
-// What is enqueued waits while the queue is full, what is dequeued while it holds too little, in the order in which
-// they came. The wait ends with a close of the queue, a close of the session (CancelledError "Session::Close") or the
-// run's timeout (DeadlineExceededError). Functions that add operations throw InvalidArgumentError where the components
-// do not fit.
+// Enqueues wait while the queue is full, dequeues while it holds too few elements, both in order of arrival. A wait
+// ends when the queue is closed, when the session is closed (CancelledError "Session::Close") or at the run's timeout
+// (DeadlineExceededError). Functions that add operations throw InvalidArgumentError if the components do not fit.
 class QueueBase {
  public:
   QueueBase() = default;
-  // Of a handle that is in the graph already. InvalidArgumentError: it is no queue.
+  // For a handle that is in the graph already. InvalidArgumentError: it is not a queue.
   explicit QueueBase(Operation handle, std::vector<std::string> names = {});
 
   const std::string& name() const { return handle_.name(); }  // with scopes
@@ -44,7 +43,7 @@ class QueueBase {
 
   // One element. CancelledError when run: the queue is closed, or was closed with cancel_pending_enqueues meanwhile.
   Operation enqueue(const Scope& scope, const std::vector<Output>& components, std::string_view name = "") const;
-  // As many as the components' first dimension has. Of a run that fails, some may be in the queue.
+  // Enqueues as many elements as the components' first dimension has. A run that fails may have enqueued some.
   Operation enqueue_many(const Scope& scope, const std::vector<Output>& components, std::string_view name = "") const;
 
   // One element: an output for each component. OutOfRangeError when run: the queue is closed and empty.
@@ -53,16 +52,16 @@ class QueueBase {
   // InvalidArgumentError: the shapes are not declared.
   std::vector<Output> dequeue_many(const Scope& scope, int32_t n, std::string_view name = "") const;
   std::vector<Output> dequeue_many(const Scope& scope, const Output& n, std::string_view name = "") const;
-  // The same, and fewer, but at least one, where the queue is closed and holds no more.
+  // The same, but fewer, at least one, if the queue is closed and holds no more.
   std::vector<Output> dequeue_up_to(const Scope& scope, int32_t n, std::string_view name = "") const;
   std::vector<Output> dequeue_up_to(const Scope& scope, const Output& n, std::string_view name = "") const;
 
-  // Nothing more can be enqueued by runs that come later; those that wait go on, unless cancelled.
+  // Later runs cannot enqueue any more; enqueues that are waiting continue, unless cancelled.
   Operation close(const Scope& scope, bool cancel_pending_enqueues = false, std::string_view name = "") const;
   Output is_closed(const Scope& scope, std::string_view name = "") const;
   Output size(const Scope& scope, std::string_view name = "") const;  // int32
 
-  // For queues whose components have names: in the queue's order, by name. InvalidArgumentError: other names.
+  // For queues with named components: in the queue's order, and by name. InvalidArgumentError: other names.
   std::vector<Output> ordered(const std::map<std::string, Output>& components) const;
   std::map<std::string, Output> named(const std::vector<Output>& components) const;
 
@@ -82,30 +81,30 @@ class QueueBase {
   std::vector<std::string> names_;
 };
 
-// First in, first out. `capacity` -1: no bound. Shapes are fully defined.
+// First in, first out. `capacity` -1: unlimited. Shapes must be fully defined.
 class FIFOQueue : public QueueBase {
  public:
   FIFOQueue(const Scope& scope, int32_t capacity, const std::vector<DType>& dtypes, const QueueOptions& options = {});
 };
 
-// The same for elements that differ in size: shapes may have -1, and dequeue_many fills up with zeros (empty strings)
-// to the largest of the batch.
+// The same for elements that differ in size: shapes may have -1, and dequeue_many pads with zeros (empty strings) to
+// the largest in the batch.
 class PaddingFIFOQueue : public QueueBase {
  public:
   PaddingFIFOQueue(const Scope& scope, int32_t capacity, const std::vector<DType>& dtypes,
-                   const QueueOptions& options);  // shapes are needed
+                   const QueueOptions& options);  // shapes are required
 };
 
-// Gives any of its elements, and keeps `min_after_dequeue` to choose from until it is closed. The order is the same in
-// each session where `seed` or the graph's seed is set.
+// Returns a random element, and keeps `min_after_dequeue` to choose from until it is closed. The order is the same in
+// each session if `seed` or the graph's seed is set.
 class RandomShuffleQueue : public QueueBase {
  public:
   RandomShuffleQueue(const Scope& scope, int32_t capacity, int32_t min_after_dequeue, const std::vector<DType>& dtypes,
                      const QueueOptions& options = {}, std::optional<int64_t> seed = std::nullopt);
 };
 
-// The element of the lowest priority first, of equal ones the oldest. Components: the priority, a scalar int64, then
-// those of `dtypes`.
+// The element with the lowest priority value first, among equal ones the oldest. Components: the priority, a scalar
+// int64, then those of `dtypes`.
 class PriorityQueue : public QueueBase {
  public:
   PriorityQueue(const Scope& scope, int32_t capacity, const std::vector<DType>& dtypes,

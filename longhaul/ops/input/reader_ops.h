@@ -9,9 +9,9 @@
 
 namespace longhaul {
 
-// `shared_name`: readers of one type with the same one are one reader, also in different graphs of a session.
-// What one record may take at most is bounded where a small or endless file could claim any: ResourceExhaustedError.
-// 0: 256 MiB, and the graph is one that TensorFlow takes.
+// `shared_name`: readers of one type with the same one are one reader, also in different graphs of a session. The size
+// of a record is limited where a small or endless file could claim any size: ResourceExhaustedError. 0: 256 MiB, and
+// TensorFlow can read the graph.
 struct TextLineReaderOptions {
   int64_t skip_header_lines = 0;  // of each file
   std::string shared_name;
@@ -23,7 +23,7 @@ struct TFRecordReaderOptions {
   int64_t most_record_bytes = 0;  // of a record in a compressed file
 };
 struct FixedLengthRecordReaderOptions {
-  int64_t header_bytes = 0;  // not read at the start and at the end of each file
+  int64_t header_bytes = 0;  // skipped at the start and at the end of each file
   int64_t footer_bytes = 0;
   int64_t hop_bytes = 0;  // from the start of one record to the next; 0: record_bytes
   std::string shared_name;
@@ -31,17 +31,17 @@ struct FixedLengthRecordReaderOptions {
 
 namespace ops {
 
-// Readers: they take file names from a queue (each element one string), and deliver the files' records. All return a
-// handle for the operations below. Readers live in the session; where they stand is in no checkpoint. Several runs may
-// read at once, each record goes to one of them.
+// Readers take file names from a queue (one string per element), and return the files' records. These functions return
+// a handle for the operations below. Readers live in the session; their position is not checkpointed. Several runs may
+// read concurrently; each record goes to one of them.
 
-// Lines, without their ends (\n or \r\n). Keys: "file:line", lines counted from 1.
+// Lines, without line breaks (\n or \r\n). Keys: "file:line", lines counted from 1.
 Output text_line_reader(const Scope& scope, const TextLineReaderOptions& options = {},
                         std::string_view name = "TextLineReader");
 // TFRecord files. Keys: "file:offset". DataLossError with the file and the offset: a damaged or truncated record.
 Output tf_record_reader(const Scope& scope, const TFRecordReaderOptions& options = {},
                         std::string_view name = "TFRecordReader");
-// Records of `record_bytes`. Keys: "file:number", counted from 0. DataLossError: the last one is not whole.
+// Records of `record_bytes`. Keys: "file:number", counted from 0. DataLossError: the last one is incomplete.
 Output fixed_length_record_reader(const Scope& scope, int64_t record_bytes,
                                   const FixedLengthRecordReaderOptions& options = {},
                                   std::string_view name = "FixedLengthRecordReader");
@@ -56,35 +56,36 @@ struct KeyValue {
   Output key, value;
 };
 
-// The next record; both are scalars. OutOfRangeError: all is read, and the queue closed.
+// The next record; both are scalars. OutOfRangeError: everything was read, and the queue is closed.
 KeyValue read(const Scope& scope, const Output& reader, const QueueBase& queue, std::string_view name = "ReaderRead");
-// Up to `num_records` (at least 1) of one file; both are vectors. Fewer where the file ends, as in TensorFlow (files of
-// 5 records, 4 at a time: 4, 1, 4, 1, ...), before an error, which the next call throws, and where they have 256 MiB
-// together. A queue with enqueue_many, as batch() makes it, has them follow one another again.
+// Up to `num_records` (at least 1) of one file; both are vectors. Fewer at the end of a file, as in TensorFlow (files
+// of 5 records, 4 at a time: 4, 1, 4, 1, ...), before an error, which the next call throws, and when they exceed 256
+// MiB in total. A queue with enqueue_many, as made by batch(), evens this out.
 KeyValue read_up_to(const Scope& scope, const Output& reader, const QueueBase& queue, int64_t num_records,
                     std::string_view name = "ReaderReadUpTo");
-// The values alone, which costs less.
+// Only the values, which is cheaper.
 Output read_values_up_to(const Scope& scope, const Output& reader, const QueueBase& queue, int64_t num_records,
                          std::string_view name = "ReaderReadUpTo");
 
-// Scalar int64: since the reader was made, reset or restored. A work unit is a file that was read to its end.
+// Scalar int64: since the reader was created, reset or restored. A work unit is a file that was read to its end.
 Output num_records_produced(const Scope& scope, const Output& reader,
                             std::string_view name = "ReaderNumRecordsProduced");
 Output num_work_units_completed(const Scope& scope, const Output& reader,
                                 std::string_view name = "ReaderNumWorkUnitsCompleted");
 
-// Where the reader stands, as a string, and back there; the queue is not part of it. InvalidArgumentError "Could not
-// parse state for NAME": it is none.
+// Saves the reader's position as a string, and restores it; the queue is not included. InvalidArgumentError "Could not
+// parse state for NAME": not such a string.
 Output serialize_state(const Scope& scope, const Output& reader, std::string_view name = "ReaderSerializeState");
 Operation restore_state(const Scope& scope, const Output& reader, const Output& state,
                         std::string_view name = "ReaderRestoreState");
-// As it was new: the rest of the file is dropped, the counts are 0.
+// Back to the initial state: the rest of the file is dropped, the counts are 0.
 Operation reset(const Scope& scope, const Output& reader, std::string_view name = "ReaderReset");
 
 // The file's contents. `filename`: a scalar string.
 Output read_file(const Scope& scope, const Output& filename, std::string_view name = "ReadFile");
-// The files that match the pattern, or one of several, as a sorted vector; none may. `*` and `?` stand for any
-// characters but `/`, `[a-z]` and `[^a-z]` for one, in the last part of a path; a plain name is itself if it is there.
+// The files that match the pattern, or one of several, as a sorted vector, possibly empty. In the last part of a path,
+// `*` and `?` stand for any characters but `/`, and `[a-z]` and `[^a-z]` for one; a plain name matches itself if the
+// file exists.
 Output matching_files(const Scope& scope, const Output& pattern, std::string_view name = "MatchingFiles");
 
 }  // namespace ops

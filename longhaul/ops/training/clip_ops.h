@@ -9,22 +9,21 @@
 
 namespace longhaul::ops {
 
-// Tensors made smaller where they are too large; the formulas are TensorFlow's (tf.clip_by_*). A norm is the root of
-// the sum of squares, of 16-bit tensors summed up in float. What is within its limit comes out as it went in, to the
-// bit. Gradients pass through all of it. A limit is a number or a scalar tensor.
-// InvalidArgumentError: a clip_norm that is a number and not above 0.
+// Clips tensors; the formulas are TensorFlow's (tf.clip_by_*). A norm is the root of the sum of squares, which is
+// summed in float for 16-bit tensors. Values within the limit stay the same, to the bit. Gradients pass through all of
+// these. A limit is a number or a scalar tensor. InvalidArgumentError: a clip_norm that is a number but not above 0.
 //
-// Of a gradient of some rows (ops/indexed_slices.h) the values are measured and clipped as they are, before those of
-// one row are added, and the result is such a gradient again; not so with clip_by_average_norm, and with limits of x's
-// shape: there it is the tensor. That, too, is TensorFlow's.
+// For a gradient of some rows (ops/indexed_slices.h) the values are measured and clipped before those of the same row
+// are added, and the result is again such a gradient; with clip_by_average_norm, and with limits of x's shape, it is a
+// dense tensor. This is as in TensorFlow, too.
 
-// max(min(x, high), low), element by element; a tensor may also have x's shape. NaN stays. InvalidArgumentError: both
-// are numbers, and low > high.
+// max(min(x, high), low), element by element; a tensor may also have x's shape. NaN stays NaN. InvalidArgumentError:
+// both are numbers, and low > high.
 Output clip_by_value(const Scope& scope, const Output& x, const Hyperparameter& low, const Hyperparameter& high,
                      std::string_view name = "clip_by_value");
 
-// x * clip_norm / max(norm(x), clip_norm). With `axes` each part that lies along them has a norm of its own; a negative
-// one counts from the end.
+// x * clip_norm / max(norm(x), clip_norm). With `axes` each part along them has its own norm; negative ones count from
+// the end.
 Output clip_by_norm(const Scope& scope, const Output& x, const Hyperparameter& clip_norm,
                     const std::vector<int64_t>& axes = {}, std::string_view name = "clip_by_norm");
 
@@ -32,13 +31,12 @@ Output clip_by_norm(const Scope& scope, const Output& x, const Hyperparameter& c
 Output clip_by_average_norm(const Scope& scope, const Output& x, const Hyperparameter& clip_norm,
                             std::string_view name = "clip_by_average_norm");
 
-// The norm of all tensors as if they were one: Pascanu et al., arXiv 1211.5063. Those that are not valid are left out.
+// The norm of all tensors as if they were one: Pascanu et al., arXiv 1211.5063. Invalid ones are skipped.
 // InvalidArgumentError: none is valid.
 Output global_norm(const Scope& scope, const std::vector<Output>& tensors, std::string_view name = "global_norm");
 
-// Each tensor times clip_norm / max(norm, clip_norm), with the norm that they have together, and that norm. Where the
-// norm is not finite all of them become NaN. `use_norm` is the norm, where it is known already. Tensors that are not
-// valid stay so.
+// Each tensor times clip_norm / max(norm, clip_norm), with their global norm, and that norm. If the norm is not finite,
+// all of them become NaN. `use_norm` is the norm, if it is known already. Invalid tensors stay invalid.
 std::pair<std::vector<Output>, Output> clip_by_global_norm(const Scope& scope, const std::vector<Output>& tensors,
                                                            const Hyperparameter& clip_norm, const Output& use_norm = {},
                                                            std::string_view name = "clip_by_global_norm");

@@ -4,17 +4,16 @@
 
 namespace longhaul {
 
-// The formulas are TensorFlow's; docs/ops.md compares them with PyTorch's. A `name` is that of the operations and of
-// the slots: with "AdamG" a variable's first slot is "w/AdamG"; given Scope::variable_scope("train") it is
-// "train/w/AdamG".
+// The formulas are TensorFlow's; docs/ops.md compares them with PyTorch's. `name` names the operations and the slots:
+// with "AdamG" a variable's first slot is "w/AdamG"; in Scope::variable_scope("train") it is "train/w/AdamG".
 //
-// A gradient of some rows (ops/indexed_slices.h): values of one row are added first; then the formula is that of these
-// rows, and the others stay as they are with their slots. Adam alone moves all rows, as if the gradient of the others
-// were zero. An index that the variable has no row for is InvalidArgumentError, and nothing is changed.
+// For a gradient of some rows (ops/indexed_slices.h), values of the same row are added first; then the formula is
+// applied to these rows, and the others and their slots stay unchanged. Only Adam moves all rows, as if the gradient of
+// the others were zero. An index without a row in the variable is an InvalidArgumentError, and nothing is changed.
 //
-// InvalidArgumentError: a number that is no finite float (1e-50, which a float takes for 0, among them), a decay that
-// is not below 1 as a float (RMSProp and Adadelta take 1 itself), an epsilon below 0, an accumulator's start or another
-// number out of the range that is given; a rate that is no scalar of numbers; an empty name.
+// InvalidArgumentError: a number that is not a finite float (including 1e-50, which becomes 0 as a float), a decay that
+// is not below 1 as a float (RMSProp and Adadelta accept 1 itself), an epsilon below 0, an accumulator's initial value
+// or another number out of its range; a rate that is not a numeric scalar; an empty name.
 
 // w -= rate * gradient
 class GradientDescentOptimizer : public Optimizer {
@@ -28,12 +27,12 @@ class GradientDescentOptimizer : public Optimizer {
   const Hyperparameter learning_rate_;
 };
 
-// What those are whose rule is an operation of two kinds: ApplyNAME takes a gradient, SparseApplyNAME the values and
-// the indices of some rows in its place.
+// Base of optimizers whose rule is an operation in two variants: ApplyNAME takes a gradient, SparseApplyNAME the values
+// and indices of some rows instead.
 class RowOptimizer : public Optimizer {
  protected:
   using Optimizer::Optimizer;
-  // `kind`: what the type begins with. `gradient`: the inputs that stand for it.
+  // `kind`: the beginning of the type. `gradient`: the inputs that represent it.
   virtual Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
                         const Variable& variable) = 0;
 
@@ -57,10 +56,9 @@ class MomentumOptimizer : public RowOptimizer {
   const bool use_nesterov_;
 };
 
-// m and v: moving averages, with beta1 and beta2, of the gradient and its square;
-// w -= rate * sqrt(1 - beta2^t) / (1 - beta1^t) * m / (sqrt(v) + epsilon).
-// Slots: "m" (w/Adam), "v" (w/Adam_1); and the variables beta1_power, beta2_power, which are float for
-// variables of any type, and in the scope that minimize() is given.
+// m and v: moving averages, with beta1 and beta2, of the gradient and its square; w -= rate * sqrt(1 - beta2^t) / (1 -
+// beta1^t) * m / (sqrt(v) + epsilon). Slots: "m" (w/Adam), "v" (w/Adam_1); and the variables beta1_power, beta2_power,
+// which are float for variables of any type, in the scope given to minimize().
 class AdamOptimizer : public Optimizer {
  public:
   explicit AdamOptimizer(Hyperparameter learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999,
@@ -75,7 +73,7 @@ class AdamOptimizer : public Optimizer {
   std::optional<Variable> beta1_power_, beta2_power_;
 };
 
-// a += gradient^2;  w -= rate * gradient / sqrt(a).  Slot: "accumulator" (w/Adagrad). It starts above 0.
+// a += gradient^2; w -= rate * gradient / sqrt(a). Slot: "accumulator" (w/Adagrad). Its initial value is above 0.
 class AdagradOptimizer : public RowOptimizer {
  public:
   explicit AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value = 0.1,
@@ -126,7 +124,7 @@ struct FtrlOptions {
   double learning_rate_power = -0.5;  // not above 0; 0: a fixed rate. The others: not below 0
   double initial_accumulator_value = 0.1;
   double l1_regularization_strength = 0;
-  double l2_regularization_strength = 0;            // of the weights as they are stabilised
+  double l2_regularization_strength = 0;            // of the stabilised weights
   double l2_shrinkage_regularization_strength = 0;  // of their size: added to the loss
 };
 
@@ -135,9 +133,9 @@ struct FtrlOptions {
 //   n' = n + gradient^2
 //   z += gradient + 2 * l2_shrinkage * w - (n'^-power - n^-power) / rate * w
 //   w = |z| > l1 ? (sign(z) * l1 - z) / (n'^-power / rate + 2 * l2) : 0
-// The rate must be above 0 in each step, or that is InvalidArgumentError and changes nothing: linear_warmup() needs a
-// start_factor above 0 here, a decay an end above 0. Where z is NaN, w is.
-// Slots: "accum" (w/Ftrl), "linear" (w/Ftrl_1). McMahan et al., "Ad Click Prediction", KDD 2013, algorithm 1.
+// The rate must be above 0 in each step; otherwise InvalidArgumentError, and nothing changes: here linear_warmup()
+// needs a start_factor above 0, and a decay an end above 0. If z is NaN, so is w. Slots: "accum" (w/Ftrl), "linear"
+// (w/Ftrl_1). McMahan et al., "Ad Click Prediction", KDD 2013, algorithm 1.
 class FtrlOptimizer : public RowOptimizer {
  public:
   explicit FtrlOptimizer(Hyperparameter learning_rate, const FtrlOptions& options = {}, std::string name = "Ftrl");

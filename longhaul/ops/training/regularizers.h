@@ -16,7 +16,7 @@ inline constexpr char kRegularizationLosses[] = "regularization_losses";
 
 namespace ops {
 
-// What weights cost: adds the operations and returns the cost, a scalar. One that is not valid: they cost nothing.
+// The cost of weights: adds the operations and returns the cost, a scalar; an invalid one means no cost.
 using Regularizer = std::function<Output(const Scope& scope, const Output& weights)>;
 
 // The formulas are those of TensorFlow's tf.contrib.layers. A scale of 0 switches its part off.
@@ -26,21 +26,21 @@ Regularizer l2_regularizer(double scale);                                 // sca
 Regularizer l1_l2_regularizer(double scale_l1 = 1, double scale_l2 = 1);  // the sum of both
 Regularizer sum_regularizer(std::vector<Regularizer> regularizers);
 
-// What all `weights` (variables, as a rule) cost together; 0 if nothing costs anything. It is added to the collection
-// kRegularizationLosses, and so is part of get_total_loss. InvalidArgumentError: a cost is no scalar (its name);
-// there are no weights.
+// The total cost of `weights` (usually variables); 0 if none has a cost. It is added to the collection
+// kRegularizationLosses, and so is part of get_total_loss. InvalidArgumentError: a cost is not a scalar (with its
+// name); there are no weights.
 Output apply_regularization(const Scope& scope, const Regularizer& regularizer, const std::vector<Output>& weights,
                             std::string_view name = "get_regularization_penalty");
 
 std::vector<Output> get_regularization_losses(const Graph& graph);
-// Their sum, 0 if there is none.
+// Their sum; 0 if there are none.
 Output get_regularization_loss(const Scope& scope, std::string_view name = "total_regularization_loss");
 
-// Lists a loss, a scalar, in the collection kLosses, and gives it back. InvalidArgumentError: it is no scalar.
+// Adds a loss, a scalar, to the collection kLosses, and returns it. InvalidArgumentError: it is not a scalar.
 Output add_loss(const Output& loss);
 std::vector<Output> get_losses(const Graph& graph);
-// The sum of the losses, as a rule with the regularization losses: what is minimized. InvalidArgumentError: there is
-// none.
+// The sum of the losses, by default including the regularization losses, to be minimized. InvalidArgumentError: there
+// are none.
 Output get_total_loss(const Scope& scope, bool add_regularization_losses = true, std::string_view name = "total_loss");
 
 }  // namespace ops

@@ -8,9 +8,9 @@
 namespace longhaul {
 
 // How an operation of type "aten::NAME.OVERLOAD" fills the arguments of its schema. The attr "edges" names the argument
-// that each input is for (a name stands once for each element of a Tensor[]); an argument that is not named there comes
-// from the attr with its name, else it has the schema's default. Without "edges" the Tensor arguments take one input
-// each, in order.
+// that each input is for (a name is repeated for each element of a Tensor[]); an argument not named there comes from
+// the attr with its name, or else has the schema's default. Without "edges" the Tensor arguments take one input each,
+// in order.
 struct AtenArgument {
   enum class Source {
     kConstant,    // `constant`
@@ -35,11 +35,11 @@ struct AtenCall {
 };
 
 // nullopt: not an ATen type, or libtorch has no such operator. InvalidArgumentError: the operator cannot be called with
-// these attrs and that many inputs; the message has the schema.
+// these attrs and this number of inputs; the message has the schema.
 std::optional<AtenCall> bind_aten_call(const OperationSpec& spec);
 
-// The shape that an int[] argument has if `output` is its source: what is known when the graph is built, -1 for what is
-// not.
+// The value of an int[] argument with `output` as its source, as far as it is known when the graph is built; unknown
+// sizes are -1.
 std::optional<std::vector<int64_t>> static_ints(const Output& output);
 
 // A c10::Error without the stack trace, as "NAME (TYPE): text".

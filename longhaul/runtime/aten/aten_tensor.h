@@ -6,14 +6,15 @@
 
 namespace longhaul {
 
-// Between Tensor and at::Tensor, sharing the bytes. A Tensor made of an at::Tensor gives back that very one.
+// Conversions between Tensor and at::Tensor, sharing the bytes. A Tensor made from an at::Tensor converts back to the
+// same one.
 
 // nullopt: ATen 1.13 lacks the dtype (string, uint16, uint32, uint64).
 std::optional<at::ScalarType> find_scalar_type(DType dtype);
 // InvalidArgumentError: a dtype that a Tensor lacks (quantized ones).
 DType dtype_of(at::ScalarType type);
 
-// A tensor that is not contiguous, or not in the processor's memory, is copied.
+// A tensor that is not contiguous, or not in host memory, is copied.
 Tensor to_tensor(const at::Tensor& tensor);
 // InvalidArgumentError: a dtype that ATen lacks.
 at::Tensor to_aten(const Tensor& tensor);

@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// Makes `generator` one of the CPU's that begins a draw: what it gives follows from `seed` alone. An undefined one is
-// made. Not while it is in use.
+// Prepares `generator`, of the CPU, for a draw: its numbers depend only on `seed`. An undefined one is created. Must
+// not be called while it is in use.
 void seed_for_draw(uint64_t seed, at::Generator& generator);
 
 }  // namespace longhaul

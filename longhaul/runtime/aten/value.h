@@ -8,17 +8,17 @@
 
 namespace longhaul {
 
-// Where a value is: in a host tensor, or in libtorch's memory of this process.
+// Where a value is: in a host tensor, or in libtorch's memory.
 enum class ValuePlace : uint8_t { kHost, kLibtorch };
 
-// What flows along an edge of a plan: an at::Tensor, or a Tensor where ATen lacks the dtype (strings above all).
+// A value on an edge of a plan: an at::Tensor, or a Tensor if ATen lacks the dtype (mostly strings).
 struct Value {
   at::Tensor tensor;
   Tensor host;
 
   Value() = default;
   Value(at::Tensor t) : tensor(std::move(t)) {}
-  // An at::Tensor where ATen has the dtype.
+  // An at::Tensor if ATen has the dtype.
   explicit Value(const Tensor& t) {
     if (find_scalar_type(t.dtype())) {
       tensor = to_aten(t);
@@ -27,7 +27,7 @@ struct Value {
     }
   }
 
-  // `place` is kHost for what only operations without libtorch look at.
+  // `place` is kHost for values used only by operations without libtorch.
   static Value placed(ValuePlace place, const Tensor& t) {
     if (place == ValuePlace::kLibtorch) return Value(t);
     Value value;

@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// One execution of a built-in operation: its inputs' values, its variables, and where its outputs go. Inputs that are
-// variables (Operation::ref_inputs) come first and have no value here.
+// One execution of a built-in operation: its inputs' values, its variables, and the places of its outputs. Inputs that
+// are variables (Operation::ref_inputs) come first and have no value here.
 class KernelContext {
  public:
   KernelContext(const Operation& op, const std::vector<int>& inputs, const std::vector<int>& last_uses,
@@ -27,20 +27,20 @@ class KernelContext {
   const Operation& op() const { return op_; }
   const std::string& name() const { return op_.name(); }
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
-  // By the operation's own numbering, so that the first value of an operation on one variable is input 1.
+  // Numbered as in the operation, so that the first value of an operation on one variable is input 1.
   const Value& input(int i) const { return slots_[static_cast<size_t>(inputs_[static_cast<size_t>(i)])]; }
   const at::Tensor& tensor(int i) const { return input(i).tensor; }
-  // The value itself where nobody needs it afterwards, else another handle on it.
+  // The value itself if it is not needed afterwards, else another handle to it.
   Value take_input(int i);
   const std::vector<VariableSlot*>& variables() const { return variables_; }
   VariableSlot& variable(int i) const { return *variables_[static_cast<size_t>(i)]; }
   SessionResources& resources() const { return resources_; }
 
-  // Whether anybody reads it.
+  // Whether the output is used.
   bool output_needed(int i) const;
   void set_output(int i, Value value) { slots_[static_cast<size_t>(first_output_ + i)] = std::move(value); }
 
-  // InvalidArgumentError that names the operation.
+  // Throws an InvalidArgumentError that names the operation.
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:
@@ -53,8 +53,8 @@ class KernelContext {
   SessionResources& resources_;
 };
 
-// How a built-in type runs. A kernel that writes variables has `check`, which finds everything that could be wrong with
-// the call; in a step, all checks come before the first write.
+// How a built-in type runs. A kernel that writes variables has `check`, which detects every possible error of the call;
+// in a step, all checks precede the first write.
 struct Kernel {
   void (*run)(KernelContext&);
   void (*check)(const KernelContext&) = nullptr;
@@ -63,7 +63,7 @@ struct Kernel {
 // nullptr: no such kernel.
 const Kernel* find_kernel(const std::string& type);
 
-// The tables that find_kernel puts together, one for each file in kernels/.
+// The tables that find_kernel combines, one for each file in kernels/.
 using KernelTable = std::vector<std::pair<std::string, Kernel>>;
 KernelTable state_kernels();
 KernelTable optimizer_kernels();

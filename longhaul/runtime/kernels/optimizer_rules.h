@@ -1,7 +1,7 @@
 #pragma once
 
-// The optimizers' formulas, each once: for operations on whole variables (ApplyMomentum) and on rows of them
-// (SparseApplyMomentum). They are those of TensorFlow's training_ops.cc, where the two kinds have the same ones.
+// The optimizers' formulas, each written once for operations on entire variables (ApplyMomentum) and on rows of them
+// (SparseApplyMomentum). They are those of TensorFlow's training_ops.cc, which are the same for both kinds.
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -159,10 +159,9 @@ struct Adadelta {
   const double rate, rho, epsilon;
 };
 
-// Ftrl, and FtrlV2, which has the shrinkage before the power. Where |z| is within l1 the weight is 0, and
-// where the divisor is 0: the squares of all gradients were 0, or too small to be told from it. TensorFlow divides
-// there, and has NaN or infinity. Where z is NaN, so is the weight: with TensorFlow's 0 the loss stays finite, and
-// nobody would be told.
+// Ftrl, and FtrlV2, which has the shrinkage before the power. The weight is 0 if |z| is within l1, or if the divisor is
+// 0, because the squares of all gradients were 0 or negligible; TensorFlow divides there, and gets NaN or infinity. If
+// z is NaN, so is the weight: with TensorFlow's 0 the loss would stay finite, and the error would go unnoticed.
 struct Ftrl {
   static constexpr size_t kVariables = 3;
   explicit Ftrl(const Numbers& numbers)

@@ -1,7 +1,7 @@
 #pragma once
 
-// How an optimizer's rule gets at its operation's inputs, and is run on variables: on all of them, or on rows that were
-// taken out of them.
+// Gives an optimizer's rule access to its operation's inputs, and runs it on variables: on entire ones, or on rows
+// gathered from them.
 
 #include <fmt/format.h>
 
@@ -15,8 +15,8 @@
 
 namespace longhaul::optimizer_update {
 
-// The numbers that an operation is given, in order: its inputs but the variables, which come first, and `count` inputs
-// from `gradient` on.
+// The numbers given to an operation, in order: its inputs except for the variables, which come first, and `count`
+// inputs from `gradient` on.
 class Numbers {
  public:
   Numbers(const KernelContext& context, int gradient, int count)
@@ -48,7 +48,7 @@ class Numbers {
   const int gradient_, count_;
 };
 
-// A rule may have a check of its own: what is wrong with the numbers, or nothing.
+// A rule may have its own check, which returns the error in the numbers, if any.
 template <typename Rule>
 void check_numbers(const KernelContext& context, const Numbers& numbers) {
   numbers.check();
@@ -75,8 +75,9 @@ struct Pair {
   }
 };
 
-// A rule (optimizer_rules.h) is made of the Numbers of an operation on Rule::kVariables variables. rule.plain(pairs,
-// gradient) is its formula in libtorch's operators; some have rule.fused(pairs, count, gradient), a loop.
+// A rule (optimizer_rules.h) is constructed from the Numbers of an operation on Rule::kVariables variables.
+// rule.plain(pairs, gradient) is its formula in libtorch's operators; some have rule.fused(pairs, count, gradient), a
+// loop.
 template <typename Rule>
 using Pairs = std::array<Pair, Rule::kVariables>;
 
@@ -98,7 +99,7 @@ at::Tensor update_nested(KernelContext& context, std::array<Pair, kCount>& pairs
   });
 }
 
-// Locks the operation's variables in an order that is the same for all threads, and calls write with their pairs.
+// Locks the operation's variables in the same order in all threads, and calls write with their pairs.
 template <size_t kCount, typename Write>
 void update_together(KernelContext& context, const Write& write) {
   std::array<std::mutex*, kCount> mutexes;
@@ -111,7 +112,7 @@ void update_together(KernelContext& context, const Write& write) {
   if (context.output_needed(0)) context.set_output(0, Value(updated));
 }
 
-// The fused loops are for contiguous float and double on the processor.
+// The fused loops are for contiguous float and double on the CPU.
 template <size_t kCount>
 bool can_fuse(const std::array<Pair, kCount>& pairs, const at::Tensor& gradient) {
   const auto fits = [&](const at::Tensor& tensor) {
@@ -121,8 +122,8 @@ bool can_fuse(const std::array<Pair, kCount>& pairs, const at::Tensor& gradient)
          std::all_of(pairs.begin(), pairs.end(), [&](const Pair& pair) { return fits(*pair.in) && fits(*pair.out); });
 }
 
-// Calls with the sources and the gradient as float if the variable is of 16 bits: libtorch lacks operators for these,
-// and the formulas need the digits.
+// Makes the call with the sources and the gradient as float if the variable has 16 bits: libtorch lacks operators for
+// these, and the formulas need the precision.
 template <size_t kCount, typename Plain>
 void call_widened(std::array<Pair, kCount> pairs, const at::Tensor& gradient, const Plain& plain) {
   const at::ScalarType type = pairs[0].in->scalar_type();

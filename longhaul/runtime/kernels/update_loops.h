@@ -18,15 +18,14 @@ struct State {  // of a variable or a slot
 template <typename T>
 void gradient_descent(int64_t count, State<T> variable, const T* gradient, T rate);
 
-// accumulator = momentum * accumulator + gradient; variable -= rate * accumulator, or with Nesterov's look ahead
+// accumulator = momentum * accumulator + gradient; variable -= rate * accumulator, or with Nesterov's look-ahead
 // variable -= rate * (gradient + momentum * accumulator)
 template <typename T>
 void momentum(int64_t count, State<T> variable, State<T> accumulator, const T* gradient, T rate, T momentum,
               bool nesterov);
 
 // m += (1 - beta1) (gradient - m); v += (1 - beta2) (gradient^2 - v); variable -= rate * m / (sqrt(v) + epsilon), where
-// the caller has put the bias correction into `rate`. Kingma & Ba, https://arxiv.org/abs/1412.6980, the form before
-// section 2.1.
+// `rate` includes the bias correction. Kingma & Ba, https://arxiv.org/abs/1412.6980, the form before section 2.1.
 template <typename T>
 void adam(int64_t count, State<T> variable, State<T> m, State<T> v, const T* gradient, T rate, T beta1, T beta2,
           T epsilon);

@@ -5,9 +5,9 @@
 
 namespace longhaul {
 
-// Memory of the system's, in whole pages, until the end of this object; in huge pages as far as the system has them,
-// its own or shared with others (SharedPages). A direct read or write of 1 GiB then names 512 pages to the device
-// instead of 262,144, and the first use of so much costs 512 page faults. Empty if there was no memory.
+// System memory, in entire pages, for the lifetime of this object; in huge pages if the system has them, either its own
+// or shared with others (SharedPages). A direct read or write of 1 GiB then passes 512 pages to the device instead of
+// 262,144, and its first use costs 512 page faults. Empty if there was no memory.
 class MemoryRegion {
  public:
   explicit MemoryRegion(size_t bytes);  // a multiple of kPage
@@ -18,8 +18,8 @@ class MemoryRegion {
   void* data() const { return data_; }
   size_t bytes() const { return bytes_; }
 
-  // Has each of its pages used for the first time, one by one, so that nobody waits long for the process's memory map.
-  // `stop` is asked now and then; false: it said so before the end.
+  // Touches each of its pages, one by one, so that no thread waits long for the process's memory map. `stop` is called
+  // now and then; false: it returned true before the end.
   bool touch(const std::function<bool()>& stop) const;
 
  private:

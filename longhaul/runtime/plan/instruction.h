@@ -16,31 +16,31 @@
 
 namespace longhaul {
 
-// What one execution of a plan works on. It is kept for the next one, with its buffers.
+// The memory of one execution of a plan. It is kept for the next one, with its buffers.
 struct Frame {
   std::vector<Value> slots;         // a value for each edge; empty between executions, constants excepted
-  std::vector<at::Tensor> buffers;  // outputs of the execution before, to be written again where nobody else holds them
+  std::vector<at::Tensor> buffers;  // the previous execution's outputs, reused unless held elsewhere
   std::vector<c10::IValue> stack;
-  std::vector<int64_t> feed_sizes;                // of the execution before
+  std::vector<int64_t> feed_sizes;                // of the previous execution
   std::vector<Tensor> host_inputs, host_outputs;  // of one instruction; empty between them
   std::vector<RandomStream::Draw> draws;          // of this execution, one for each instruction that is random
-  at::Generator generator;                        // for libtorch's operators: of one instruction
+  at::Generator generator;                        // of one instruction, for libtorch's operators
   WaitLimits limits;                              // of this execution
 };
 
 class HostInstruction;
 
-// A step of a plan: it reads and fills slots of the frame. Shared by all executions, so it has no state of its own.
+// A step of a plan: reads and fills slots of the frame. Shared by all executions, so it is stateless.
 class Instruction {
  public:
-  // Its outputs go to consecutive slots from `first_output` on.
+  // Its outputs go to consecutive slots starting at `first_output`.
   Instruction(Operation op, int first_output) : op_(op), first_output_(first_output) {}
   virtual ~Instruction() = default;
   virtual void run(Frame& frame, SessionResources& resources) const = 0;
   virtual void check(Frame&, SessionResources&) const {}
   // This is the slot's last use: its value may be moved from.
   virtual void allow_move(int) {}
-  // Whether a trace tells of it: it does what its operation does.
+  // Whether it appears in traces: it does the work of its operation.
   virtual bool is_traced() const { return true; }
   // The variables that it changes.
   virtual std::span<VariableSlot* const> written() const { return {}; }
@@ -56,7 +56,7 @@ class Instruction {
  private:
   const Operation op_;
   const int first_output_;
-  std::vector<int> releases_;  // slots that nobody needs afterwards
+  std::vector<int> releases_;  // slots not needed afterwards
 };
 
 // Reads a variable into a slot.
@@ -71,7 +71,7 @@ class ReadInstruction : public Instruction {
   VariableSlot& variable_;
 };
 
-// Reads how far an operation's random numbers are into a slot (graph/builtin/random_ops.cc).
+// Reads the position in an operation's random numbers into a slot (graph/builtin/random_ops.cc).
 class ReadRandomState : public Instruction {
  public:
   ReadRandomState(Operation op, std::shared_ptr<RandomStream> stream, int output)
@@ -104,7 +104,7 @@ class KernelInstruction : public Instruction {
 class HostInstruction : public Instruction {
  public:
   using Resources = std::vector<std::shared_ptr<Resource>>;
-  // `places`: where each output goes. `draw`: which of the frame's is its own.
+  // `places`: where each output goes. `draw`: its index in the frame's draws.
   HostInstruction(Operation op, HostKernel kernel, std::vector<int> inputs, Resources resources,
                   std::vector<ValuePlace> places, int first_output, std::optional<size_t> draw)
       : Instruction(op, first_output),
@@ -118,7 +118,7 @@ class HostInstruction : public Instruction {
   void allow_move(int slot) override;
   const HostInstruction* as_host() const override { return this; }
 
-  // The same without a frame. `inputs` by the operation's numbering, to be moved from; returns its outputs.
+  // The same without a frame. `inputs` are in the operation's order, to be moved from; returns its outputs.
   std::vector<Tensor> call(std::span<Tensor> inputs, const WaitLimits& limits, SessionResources& resources,
                            std::vector<Tensor> outputs = {}, std::optional<uint64_t> random_seed = {}) const;
   // The slots of the inputs; -1: a resource.
@@ -135,12 +135,12 @@ class HostInstruction : public Instruction {
   std::vector<bool> movable_;
 };
 
-// Calls an ATen operator, boxed, with the argument stack reused; into buffers of the frame where the operator has an
-// out overload that costs no more (out_overloads.h).
+// Calls an ATen operator, boxed, reusing the argument stack; writes to buffers of the frame if the operator has an out
+// overload that costs no more (out_overloads.h).
 class AtenInstruction : public Instruction {
  public:
-  // `first_buffer`: where its outputs' buffers are in the frame, if uses_buffers(). `draw`: which of the frame's draws
-  // is its own, if it takes a generator.
+  // `first_buffer`: the index of its outputs' buffers in the frame, if uses_buffers(). `draw`: its index in the frame's
+  // draws, if it takes a generator.
   AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output, int first_buffer,
                   std::optional<size_t> draw);
   void run(Frame& frame, SessionResources& resources) const override;

@@ -13,20 +13,20 @@ namespace longhaul {
 struct StepTrace;
 
 // The part of a graph that some fetches need, as a flat list of instructions in an order that respects all dependencies
-// (PlanBuilder makes it).
+// (made by PlanBuilder).
 //
 //   read the variables --> compute --> [enter the gate, check all writes, write, leave] --> compute what needs the new
 //   values
 //
-// Writes come as late and as close together as the dependencies allow. Reading a variable that nothing earlier in the
-// run has written happens at the very start; a snapshot run does all of that at one moment inside the gate. Any thread
-// may run a plan, and several may at once: each has a Frame of its own.
+// Writes come as late and as close together as the dependencies allow. Variables that nothing earlier in the run has
+// written are read at the very start; a snapshot run does all these reads at one moment inside the gate. Any thread may
+// run a plan, and several may do so concurrently: each has its own Frame.
 class Plan {
  public:
-  // Of parts that were built with these resources, which outlive the plan.
+  // From parts that were built with these resources, which outlive the plan.
   Plan(PlanParts parts, SessionResources& resources) : parts_(std::move(parts)), resources_(resources) {}
 
-  // Appends a tensor for each fetch. `deadline`: of the monotonic clock; none if 0. `trace` may be null.
+  // Appends a tensor for each fetch. `deadline`: on the monotonic clock; none if 0. `trace` may be null.
   void run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace);
 
   bool writes_variables() const { return parts_.writes_variables(); }

@@ -15,12 +15,12 @@ namespace longhaul {
 //   Plan plan(PlanBuilder(request, resources).build(), resources);
 class PlanBuilder {
  public:
-  // Both outlive the builder, and the resources what it builds.
+  // Both outlive the builder, and the resources also outlive its result.
   PlanBuilder(const Session::Request& request, SessionResources& resources)
       : request_(request), resources_(resources) {}
 
-  // Once. InvalidArgumentError: the fetches cannot be computed from the feeds, an operation that this process cannot
-  // run, or a snapshot that writes variables.
+  // Call once. InvalidArgumentError: the fetches cannot be computed from the feeds, this process cannot run an
+  // operation, or a snapshot writes variables.
   PlanParts build() &&;
 
  private:
@@ -66,9 +66,9 @@ class PlanBuilder {
   PlanParts parts_;
   int num_slots_ = 0;
   std::unordered_set<Output, OutputHash> fed_;
-  std::vector<Operation> needed_;  // in order of creation, which is an order of dependencies too
+  std::vector<Operation> needed_;  // in order of creation, which respects dependencies
   OperationSet after_write_;
-  std::unordered_set<Output, OutputHash> for_libtorch_;  // values that an operation of libtorch takes
+  std::unordered_set<Output, OutputHash> for_libtorch_;  // values taken by libtorch operations
   std::unordered_map<Output, int, OutputHash> slots_;
   std::unordered_map<Output, int, OutputHash> early_reads_;
   OperationSet checked_losses_;

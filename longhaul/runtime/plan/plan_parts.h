@@ -10,10 +10,10 @@
 
 namespace longhaul {
 
-// A compiled request, as a PlanBuilder makes it and a Plan runs it. Nothing of it changes once it is made.
+// A compiled request, made by a PlanBuilder and run by a Plan. Immutable once it is made.
 //
-// Values lie in numbered slots, of which each execution has its own (Frame). A value's ValuePlace is chosen here, for
-// what comes into the plan (feeds) and for what its instructions hand on.
+// Values are in numbered slots; each execution has its own (Frame). A value's ValuePlace is chosen here, both for feeds
+// and for values passed between instructions.
 struct PlanParts {
   struct Feed {
     Output target;
@@ -22,14 +22,14 @@ struct PlanParts {
   };
   struct Fetched {
     int slot;       // -1: an operation, which has no value
-    bool may_move;  // nobody else looks at the slot afterwards
+    bool may_move;  // the slot is not used afterwards
   };
-  // A plan that is one operation without libtorch, from the feeds to the fetches: a queue's enqueue or dequeue above
-  // all. It needs no frame.
+  // A plan that consists of one operation without libtorch, from feeds to fetches: mostly a queue's enqueue or dequeue.
+  // It needs no frame.
   struct SingleCall {
     const HostInstruction* instruction;
-    std::vector<int> feeds;     // for each input: which feed; -1: it is a resource
-    std::vector<int> outputs;   // for each fetch: which output; -1: it is the operation
+    std::vector<int> feeds;     // for each input: the feed; -1: a resource
+    std::vector<int> outputs;   // for each fetch: the output; -1: the operation
     bool all_in_order = false;  // the fetches are the outputs
   };
 
@@ -41,7 +41,7 @@ struct PlanParts {
   size_t end_of_reads = 0;                                 // of variables, at the start
   size_t first_write = 0, end_of_writes = 0;
   std::vector<VariableSlot*> written;  // by the writes; each once
-  std::vector<size_t> checks_first;    // writes whose check needs nothing that an earlier write of the plan changes
+  std::vector<size_t> checks_first;    // writes whose check does not depend on an earlier write of the plan
   std::vector<std::shared_ptr<RandomStream>> random_streams;  // one for each of Frame::draws
   std::vector<std::pair<int, Value>> constants;               // and their slots
   std::vector<bool> is_constant;                              // of each slot

@@ -6,14 +6,14 @@
 
 namespace longhaul {
 
-// How a plan runs its instructions: as they are, at no cost,
+// How a plan runs its instructions: directly, at no cost,
 struct Untraced {
   void run(const Instruction& instruction, Frame& frame, SessionResources& resources) const {
     instruction.run(frame, resources);
   }
 };
 
-// or with a note of each one's times and results in `trace`. One that throws is not noted.
+// or with a record of each one's times and results in `trace`. One that throws is not recorded.
 class Tracer {
  public:
   explicit Tracer(StepTrace& trace) : trace_(trace) { trace_.wall_time = Clock::real().wall_time(); }

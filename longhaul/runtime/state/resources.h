@@ -11,7 +11,7 @@
 
 namespace longhaul {
 
-// What outlives a session where several of them run on one server, and is alike for all. Any thread.
+// The state that sessions on the same server share, and that outlives each of them. Any thread.
 struct ServerState {
   explicit ServerState(std::optional<uint64_t> snapshot_memory = std::nullopt) : variables(snapshot_memory) {}
 
@@ -20,7 +20,7 @@ struct ServerState {
   ResourceMap host_resources;  // queues, tables, readers, random streams
 };
 
-// What the operations of one session use. Any thread.
+// The resources that the operations of one session use. Any thread.
 class SessionResources {
  public:
   explicit SessionResources(int cpu_devices = 1, FileSystem& files = FileSystem::real(),

@@ -18,11 +18,12 @@ namespace longhaul {
 class StepGate;
 class VariableSlot;
 
-// Keeps to SessionOptions::snapshot_memory. A step whose updates would leave more old buffers to the snapshots than
-// that waits, outside the gate, where it holds no lock and no variable, until they have let go of enough. If nothing is
-// let go for `longest_wait`, the step goes on and exceeds the limit, and the log says so.
+// Enforces SessionOptions::snapshot_memory. A step whose updates would leave more old buffers than that to snapshots
+// waits, outside the gate and without holding a lock or a variable, until enough are released. If none is released for
+// `longest_wait`, the step continues and exceeds the limit, and the log says so.
 //
-// Without a limit, or while nobody has a snapshot, a step looks at one flag. Any thread. It lives in a shared_ptr.
+// Without a limit, or while there is no snapshot, a step checks only one flag. Any thread. Must be owned by a
+// shared_ptr.
 class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
  public:
   static constexpr Seconds kLongestWait{600};
@@ -31,14 +32,14 @@ class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
       : memory_(std::move(memory)), limit_(limit), longest_wait_(longest_wait) {}
 
   // One snapshot. It begins before the variables are read, and ends when this object and the values given to hold() are
-  // gone; if training has waited for it, the log then says how long.
+  // destroyed; if training waited for it, the log then says how long.
   class Snapshot {
    public:
     explicit Snapshot(std::shared_ptr<SnapshotLimit> limit);
     ~Snapshot();
     Snapshot(const Snapshot&) = delete;
 
-    // Says which values the snapshot holds: `snapshot` lets go of one when the tensor that takes its place is dropped.
+    // Sets the values that the snapshot holds: `snapshot` releases one when the tensor that replaces it is destroyed.
     static void hold(std::shared_ptr<Snapshot> snapshot, std::vector<Tensor>* values);
 
    private:
@@ -48,11 +49,11 @@ class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
     bool taken_ = false;
   };
 
-  // nullptr: there is no limit that copies of all variables would exceed.
+  // nullptr: no limit, or one that copies of all variables would not exceed.
   std::shared_ptr<Snapshot> begin();
 
-  // A step's stay inside the gate, with room for updates of these variables.
-  // DeadlineExceededError: it had to wait for longer than until `deadline`, of the real clock (0: none).
+  // A step's stay inside the gate, with room for updates of these variables. DeadlineExceededError: it had to wait
+  // beyond `deadline`, on the real clock (0: none).
   class Entry {
    public:
     Entry(StepGate& gate, SnapshotLimit& limit, std::span<VariableSlot* const> variables, Seconds deadline);
@@ -67,11 +68,10 @@ class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
     uint64_t reserved_ = 0;
   };
 
-  // Tensors have let go of buffers, whoever had them: a step that waits looks again. The caller may hold a variable's
-  // lock.
+  // Buffers were released, whoever held them: waiting steps check again. The caller may hold a variable's lock.
   void memory_released();
 
-  // The session ends: nobody waits any more.
+  // The session ends: all waits end.
   void close();
 
  private:
@@ -80,7 +80,7 @@ class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
   bool reserve(uint64_t bytes);  // false: there is no room
   void wait_for_change(uint64_t seen, Seconds deadline);
   void note_wait(Seconds duration);
-  bool changes_in_time(uint64_t seen, Seconds deadline);  // false: nothing did for `longest_wait`
+  bool changes_in_time(uint64_t seen, Seconds deadline);  // false: no change for `longest_wait`
   std::string report_of_waits() REQUIRES(mutex_);         // empty: there were none
   void changed() REQUIRES(mutex_);
 
@@ -92,13 +92,13 @@ class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
   Mutex mutex_;
   CondVar changed_;
   int snapshots_ GUARDED_BY(mutex_) = 0;
-  int being_taken_ GUARDED_BY(mutex_) = 0;  // those that have not said yet which values they hold: any may be theirs
-  std::unordered_map<const void*, int> held_ GUARDED_BY(mutex_);  // how many snapshots hold the buffer at that place
+  int being_taken_ GUARDED_BY(mutex_) = 0;                        // snapshots before hold(): they may hold any value
+  std::unordered_map<const void*, int> held_ GUARDED_BY(mutex_);  // how many snapshots hold the buffer there
   uint64_t reserved_ GUARDED_BY(mutex_) = 0;                      // bytes
   uint64_t changes_ GUARDED_BY(mutex_) = 0;                       // of all these
-  bool overdue_ GUARDED_BY(mutex_) = false;                       // waited for in vain
+  bool overdue_ GUARDED_BY(mutex_) = false;                       // a wait was in vain
   bool closed_ GUARDED_BY(mutex_) = false;
-  int waits_ GUARDED_BY(mutex_) = 0;  // of steps, since there were no snapshots; and how long they took in all
+  int waits_ GUARDED_BY(mutex_) = 0;  // of steps, since there were no snapshots, and their total time
   Seconds waited_ GUARDED_BY(mutex_){0};
 };
 

@@ -20,9 +20,9 @@ namespace longhaul {
 
 class Snapshots;
 
-// One variable of a session: a slot that holds a tensor. Reading hands out the tensor itself. An update writes in place
-// while nobody else holds that storage, and else writes its result into another buffer, so what was handed out never
-// changes. Tensors of some size are in the memory for variables, whichever way they came. Any thread.
+// One variable of a session: a slot that holds a tensor. Reading returns the tensor itself. An update writes in place
+// if the storage is not held elsewhere, and otherwise to another buffer, so a returned tensor never changes. All but
+// small tensors are in the memory for variables, wherever they came from. Any thread.
 class VariableSlot {
  public:
   VariableSlot(std::string name, VariableMemory memory) : name_(std::move(name)), memory_(std::move(memory)) {}
@@ -30,27 +30,29 @@ class VariableSlot {
   VariableSlot(const VariableSlot&) = delete;
   const std::string& name() const { return name_; }
 
-  // From now on the value is the program's (ops/external_variable.h): read() calls the function with nothing, assign()
-  // with the new value, and update() is refused. Only the first call counts. `initialized`: it can be read at once.
+  // From now on the value is the program's (ops/external_variable.h): read() calls the function without arguments,
+  // assign() with the new value, and update() is refused. Only the first call counts. `initialized`: it can be read
+  // immediately.
   void set_program_value(const std::shared_ptr<HostFunction>& access, bool initialized);
 
   bool initialized() const;
   // FailedPreconditionError: "Attempting to use uninitialized value NAME".
   Value read() const;
 
-  // Takes `value` as it is if nobody else holds its bytes and they come from the memory for variables (or from
-  // libtorch, where they are few), a copy of it otherwise. Returns what the variable then holds.
+  // Takes `value` itself if its bytes are not held elsewhere and come from the memory for variables (or from libtorch,
+  // if small), otherwise a copy. Returns the variable's new value.
   Value assign(Value value);
 
-  // Calls write(source, destination): both are the variable's tensor when it may be changed in place; else destination
-  // is a buffer of the same shape to be filled. Returns the new value. The slot stays locked meanwhile.
+  // Calls write(source, destination): both are the variable's tensor if it may be changed in place; else destination is
+  // a buffer of the same shape to be filled. Returns the new value. The slot is locked during the call.
   template <typename Write>
   at::Tensor update(const Write& write) {
     std::lock_guard<std::mutex> lock(mutex_);
     return update_locked(write);
   }
 
-  // For operations that change several variables together: lock all (by address), then update_locked each.
+  // For operations that change several variables together: lock all (in order of address), then call update_locked on
+  // each.
   std::mutex& mutex() const { return mutex_; }
   template <typename Write>
   at::Tensor update_locked(const Write& write) {
@@ -67,11 +69,11 @@ class VariableSlot {
     return value_.tensor;
   }
 
-  // The buffer that the next update cannot write to, because somebody else holds it: where, and how many bytes; none:
-  // nullptr. Of a small one, too, it says none.
+  // The address and size of the buffer that the next update cannot write to because it is held elsewhere; nullptr:
+  // none, or a small one.
   std::pair<const void*, size_t> held_buffer() const;
 
-  // How many updates had to leave the old buffer to somebody who held it.
+  // The number of updates that had to use a new buffer because the old one was held elsewhere.
   int64_t copies() const { return copies_.load(std::memory_order_relaxed); }
 
   static bool exclusive(const at::Tensor& tensor) {
@@ -106,11 +108,11 @@ class VariableStore {
   SnapshotLimit& snapshot_limit() { return *snapshot_limit_; }
   std::shared_ptr<Snapshots> snapshots();
 
-  // The slot of that name, made at the first call; lives as long as the store.
+  // The slot of that name, created by the first call; lives as long as the store.
   VariableSlot& slot(const std::string& name);
   void clear();
 
-  // Variables whose step failed halfway. While there is one, no snapshot is given.
+  // Marks a variable whose step failed halfway. While there is one, no snapshot can be taken.
   void mark_inconsistent(const std::string& name, const std::string& why);
   void mark_whole(const std::string& name);
   // FailedPreconditionError: a variable is inconsistent.

@@ -6,7 +6,7 @@
 
 namespace longhaul {
 
-// A StepWatch at work. Any thread.
+// Runs a StepWatch. Any thread.
 class WatchedStep {
  public:
   // InvalidArgumentError: as StepWatching::watch_steps().
@@ -19,7 +19,7 @@ class WatchedStep {
   struct Steps {
     int64_t before = 0, now = 0;
   };
-  Steps advance() EXCLUDES(mutex_);  // the last step that was seen, and this one, which takes its place
+  Steps advance() EXCLUDES(mutex_);  // the last step seen, and the current one, which replaces it
   int64_t now() const;               // 0: it has no value
 
   const StepWatch watch_;

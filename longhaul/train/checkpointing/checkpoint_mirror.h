@@ -14,51 +14,50 @@ namespace longhaul {
 
 struct MirrorOptions {
   std::string directory;  // on another disk, or a mounted bucket; empty: there is no mirror
-  // What is kept there, whatever the directory of the training keeps.
+  // The retention there, independent of the logdir's.
   int max_to_keep = 5;                           // 0: all
-  double keep_checkpoint_every_n_hours = 10000;  // of those that fall out, one in so many hours stays; 0: none
-  double max_bytes_per_second = 0;               // of a copy; 0: all that it can
-  Seconds end_timeout{60};    // for how long the end of a training waits for the last one to be there
-  Seconds start_timeout{60};  // for how long a start waits to be told which checkpoints there are
+  double keep_checkpoint_every_n_hours = 10000;  // of those dropped, one every so many hours stays; 0: none
+  double max_bytes_per_second = 0;               // of a copy; 0: unlimited
+  Seconds end_timeout{60};                       // how long the end of a run waits for the last copy
+  Seconds start_timeout{60};                     // how long a start waits for the list of checkpoints
   // For mounted buckets (io/bucket_files.h). Without renames a copy is written under its final names, the index last.
   bool renames = true;
   bool syncs = true;
-  // Whether the mirror is locked too (io/directory_lock.h), against a chief whose own directory is another.
+  // Whether the mirror is locked too (io/directory_lock.h), against a chief of another directory.
   LockOptions lock;
-  // When copies that failed are tried again, and how it goes: attempts->status(). nullptr: those of
-  // default_mirror_attempts(). Failures never end a training.
+  // When failed copies are retried, and their status: attempts->status(). nullptr: default_mirror_attempts(). Failures
+  // never end training.
   std::shared_ptr<SaveAttempts> attempts;
 };
 
-// InvalidArgumentError: the mirror of `directory` is to be that directory itself.
+// InvalidArgumentError: the mirror of `directory` is that directory itself.
 void check_mirror(const MirrorOptions& options, const std::string& directory);
 
-// After 5 s, after each further failure twice as long, after 5 minutes at most.
+// Retries after 5 s, then twice as long after each further failure, up to 5 minutes.
 std::shared_ptr<SaveAttempts> default_mirror_attempts(Clock& clock);
 
-// Copies the checkpoints of a training to a second place, on a thread of its own, lh-mirror: always the one that was
-// committed last, whatever its name. Those that are overtaken while it copies are left out; they do not queue up.
+// Copies the checkpoints of a training run to a second place, on its own thread, lh-mirror: always the one committed
+// last, whatever its name. Those superseded while it copies are skipped; they do not queue up.
 //
 //   idle --add--> copying --committed there--> idle
 //                         --failed--> waiting (back-off) --> copying the newest
 //                         --gone or damaged--> idle
 //
-// A copy is committed as copy_checkpoint() does it (checkpoint/directory/checkpoint_copy.h), read back before it
-// counts; then the mirror's own state file is replaced, and what its own rule drops is deleted. A checkpoint that is
-// deleted before the copy has begun is left out; one that is found to be damaged is not copied.
+// A copy is committed by copy_checkpoint() (checkpoint/directory/checkpoint_copy.h), and read back before it counts;
+// then the mirror's own state file is replaced, and the checkpoints that its own rule drops are deleted. A checkpoint
+// that is deleted before the copy begins is skipped, and so is a damaged one.
 //
-// A mirror that fails (full, gone, read-only, another's) is logged once until it works again, is in status(), and is
-// tried again with back-off. One that hangs holds the thread alone. Nothing of it disturbs who trains.
+// A failing mirror (full, missing, read-only, locked by another chief) is logged once until it works again, shows in
+// status(), and is retried with back-off. One that hangs blocks only this thread. Training is never affected.
 //
-// Two chiefs write to one mirror only one after the other: while it copies, the mirror is locked, and before each
-// rename and removal both the mirror's lock and that of the directory are checked (check_directory_owner()). A chief
-// that has lost its directory mirrors nothing any more. Where the lock is switched off, nobody else may have the same
-// mirror.
+// Two chiefs never write to one mirror at the same time: it is locked during a copy, and before each rename and removal
+// both the mirror's lock and the directory's are checked (check_directory_owner()). A chief that has lost its directory
+// no longer mirrors. If the lock is switched off, no other chief may use the same mirror.
 //
-// Any thread may call, close() but one.
+// Any thread may call; close() only one.
 class CheckpointMirror {
  public:
-  // Of the checkpoints in `directory`. The file system and the clock outlive the thread, also one that is left behind.
+  // For the checkpoints in `directory`. The file system and the clock outlive the thread, even one that is left behind.
   // InvalidArgumentError: the mirror is the directory itself.
   CheckpointMirror(const std::string& directory, MirrorOptions options, FileSystem& files = FileSystem::real(),
                    Clock& clock = Clock::real());
@@ -66,16 +65,15 @@ class CheckpointMirror {
   CheckpointMirror(const CheckpointMirror&) = delete;
   CheckpointMirror& operator=(const CheckpointMirror&) = delete;
 
-  // There is a new checkpoint, or one that may not be there yet. Costs no file operation. One of another directory is
-  // left out, as of the mirror itself.
+  // Announces a new checkpoint, or one whose copy may be missing. Costs no file operation. A checkpoint of another
+  // directory, such as the mirror itself, is ignored.
   void add(const std::string& prefix);
 
-  // How it goes: of copies, what SaveStatus says of saves. last_prefix is the one in the mirror.
+  // The status of copies, as SaveStatus has it for saves. last_prefix is that in the mirror.
   SaveStatus status() const;
 
-  // Waits until the newest is there, trying again what fails, for end_timeout at most, or for `time_left` where
-  // that is less; then gives up, and logs what is missing. A thread that hangs is left to itself. What is added after
-  // it, is not copied.
+  // Waits until the newest one is copied, retrying failures, for end_timeout or `time_left`, whichever is shorter; then
+  // gives up and logs what is missing. A thread that hangs is left behind. Checkpoints added afterwards are not copied.
   void close(std::optional<Seconds> time_left = std::nullopt);
 
  private:

@@ -5,12 +5,12 @@
 
 namespace longhaul {
 
-// The checkpoint at the end of a training, as save_last() takes it. Where a preemption limits the time, there is none
-// if it does not fit what is left of the grace period, as long as the saver's last one took; not known how long that
-// is, it is tried. The log says then which steps are lost. A save that is under way on another thread is waited for
-// before that is asked. Attempts that fail are repeated no longer than the period lasts.
+// Takes the checkpoint at the end of training with save_last(). If a preemption limits the time, it is skipped when the
+// rest of the grace period is shorter than the saver's last save took, and the log says which steps are lost; if that
+// time is not known, the save is attempted. A save under way on another thread is waited for before the decision.
+// Failed attempts are repeated only until the end of the grace period.
 //
-// Whether the last step is saved. Throws as save_last() does.
+// Returns whether the last step is saved. Throws as save_last() does.
 bool save_final_checkpoint(const SaveTarget& target, Session& session, const StopBudget& budget);
 
 }  // namespace longhaul

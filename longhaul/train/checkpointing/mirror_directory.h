@@ -14,28 +14,28 @@
 
 namespace longhaul {
 
-// The directory of a mirror, as the one who copies has it: its lock, the list of what is there, and the room on its
-// disk. Before each change it is checked that both directories are still this chief's. One thread at a time.
+// The directory of a mirror, for the thread that copies to it: its lock, the list of its checkpoints, and the room on
+// its disk. Before each change it checks that both directories are still this chief's. One thread at a time.
 class MirrorDirectory {
  public:
-  // Of the checkpoints in `mirrored`. The mirror's directory is absolute. The files and the clock outlive it.
+  // For the checkpoints in `mirrored`. The mirror's directory is absolute. The files and the clock outlive it.
   MirrorDirectory(std::string mirrored, const MirrorOptions& options, FileSystem& files, Clock& clock);
 
   std::string path_of(const std::string& prefix) const;  // of its copy
 
-  // Makes the directory, once, locks it, and takes over its list. DirectoryLockedError: it has another owner;
-  // DirectoryLostError: one of the two is another's by now; DirectoryAwayError: one of the two is not there.
+  // Creates the directory, once, locks it, and takes over its list. DirectoryLockedError: it has another owner;
+  // DirectoryLostError: one of the two directories was taken over; DirectoryAwayError: one of the two is missing.
   void take();
   void give_back() { lock_.reset(); }
 
-  // Copies a checkpoint, for which it makes room. Returns how many bytes it wrote; nullopt: it was there.
-  // `before_piece` may throw, which ends it.
+  // Makes room for a checkpoint and copies it. Returns the number of bytes written; nullopt: the copy exists already.
+  // An exception from `before_piece` ends the copy.
   std::optional<uint64_t> copy(const std::string& from, const std::function<void()>& before_piece);
-  // Has the list name the copy, and deletes what the rule drops.
+  // Adds the copy to the list, and deletes the checkpoints that the rule drops.
   void record(const std::string& from);
 
-  bool has_lost_mirrored() const;  // the directory that is mirrored is another's by now
-  bool is_mirrored_away() const;   // it cannot be said to be there, and ours
+  bool has_lost_mirrored() const;  // the mirrored directory was taken over
+  bool is_mirrored_away() const;   // it is not known to exist and to be ours
 
  private:
   void make();

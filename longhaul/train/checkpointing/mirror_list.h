@@ -6,9 +6,9 @@
 
 namespace longhaul {
 
-// What a mirror keeps: what its state file lists, and what else is there is left alone. Where a crash has left a part
-// of that file, which can be without renames, it is the newest that have a step: none that the rule drops at once, as
-// an older one may be there for good. Throws what the files do.
+// The checkpoints that a mirror manages: those in its state file; others there are left alone. If a crash left only
+// part of that file, which can happen without renames, they are the newest ones with a step, only as many as the rule
+// keeps, since an older one may be kept for good. Throws what the file system throws.
 CheckpointState read_mirror_list(FileSystem& mirror_files, const MirrorOptions& options);
 
 }  // namespace longhaul

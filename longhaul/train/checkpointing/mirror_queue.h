@@ -8,24 +8,24 @@
 
 namespace longhaul {
 
-// The newest checkpoint that a mirror lacks: what is overtaken is left out, nothing queues up. One thread takes from
-// it, any may add.
+// The newest checkpoint that a mirror lacks: it replaces older ones, so nothing queues up. One thread takes from it,
+// any may add.
 class MirrorQueue {
  public:
-  // The attempts say when what has failed is tried again. Both outlive it.
+  // The attempts decide when a failed copy is retried. Both outlive the queue.
   MirrorQueue(const SaveAttempts& attempts, Clock& clock) : attempts_(attempts), clock_(clock) {}
 
   void add(const std::string& prefix);
 
-  // Waits for one, or until it is to be tried again. Empty: there is nothing to do any more.
+  // Waits for a checkpoint, or until one is due for a retry. Empty: there is nothing left to do.
   std::string next();
-  // It needs no copy any more, unless one has been added since next() gave it.
+  // The checkpoint no longer needs a copy, unless it was added again since next() returned it.
   void drop(const std::string& prefix);
-  void check_wanted() const;  // CancelledError: it is abandoned
+  void check_wanted() const;  // CancelledError: it was abandoned
 
-  // Waits until there is none left, and abandons it then; returns what is left.
+  // Waits until none is left, then abandons the queue; returns what is left.
   std::string finish(Seconds timeout);
-  void abandon();  // next() gives nothing more
+  void abandon();  // next() returns nothing more
 
  private:
   const SaveAttempts& attempts_;
@@ -33,8 +33,8 @@ class MirrorQueue {
 
   mutable Mutex mutex_;
   CondVar changed_;
-  std::string wanted_ GUARDED_BY(mutex_);        // the newest that is not there yet
-  bool is_replaced_ GUARDED_BY(mutex_) = false;  // since it was last looked at: by another one of its name, perhaps
+  std::string wanted_ GUARDED_BY(mutex_);        // the newest one not copied yet
+  bool is_replaced_ GUARDED_BY(mutex_) = false;  // since next(): perhaps by another one of its name
   bool is_finishing_ GUARDED_BY(mutex_) = false;
   bool is_abandoned_ GUARDED_BY(mutex_) = false;
 };

@@ -14,25 +14,25 @@
 namespace longhaul {
 
 struct SaveAttemptsOptions {
-  int max_failed_saves = 0;       // so many in a row, those tried again included, end the training; 0: none do
-  Seconds first_wait{1};          // after a failure, until it is tried again; after each further one twice as long,
-  Seconds longest_wait{60};       // but no longer than this
-  Seconds last_save_timeout{30};  // for how long the save at the end of a training is tried again
+  int max_failed_saves = 0;       // this many in a row, retries included, end training; 0: no number does
+  Seconds first_wait{1};          // after a failure, until the retry; doubled after each further one,
+  Seconds longest_wait{60};       // up to this
+  Seconds last_save_timeout{30};  // how long the save at the end is retried
   Clock* clock = &Clock::real();
 };
 
-// How the saves of a training went so far. Times are seconds since 1970.
+// How the saves of a run have gone so far. Times are seconds since 1970.
 struct SaveStatus {
-  int consecutive_failures = 0;  // since the last that worked
-  std::string last_error;        // of the last that failed; empty: none has
+  int consecutive_failures = 0;  // since the last success
+  std::string last_error;        // of the last failure; empty: none
   double last_failure_time = 0;
-  std::string last_prefix;  // of the last that worked; empty: none has
+  std::string last_prefix;  // of the last success; empty: none
   double last_success_time = 0;
 };
 
-// What becomes of saves that fail: they are counted, put off, and tried again, and the training goes on, unless so many
-// fail in a row that it is told to end. Who takes checkpoints (save_once.h) reports here; who wants to know how it goes
-// asks status(). One for all saves of a training; where several hooks save to different places, they count in one row.
+// The handling of failed saves: they are counted, postponed, and retried while training continues, until too many fail
+// in a row. Code that takes checkpoints (save_once.h) reports here; status() tells how saves are going. One object
+// serves all saves of a run; if several hooks save to different places, their failures are counted together.
 //
 //   auto saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = 20});
 //   monitored_training_session({.graph = &graph, .checkpoint_dir = "runs/demo", .saves = saves}, train);
@@ -46,31 +46,31 @@ class SaveAttempts {
   // Returns how many had failed in a row before.
   int succeeded(const std::string& prefix);
 
-  // Before failed(): whether the log is to tell of this failure. It is told of each, but of a directory that stays away
-  // only the first, second, fourth, eighth, ... time.
+  // Call before failed(): whether to log this failure. Every failure is logged, except that a directory that stays away
+  // is logged only the first, second, fourth, eighth, ... time.
   bool is_to_be_logged(const std::exception_ptr& error);
 
-  // Returns how many failed in a row by now, and sets when to try again.
+  // Returns how many have failed in a row, and sets the time of the retry.
   int failed(const std::exception_ptr& error);
 
-  // The error that ends the training, if max_failed_saves have failed: what the last one said. Its class is the last
-  // one's, UnknownError where that would be taken for a clean end or for a session that is lost.
+  // Throws the error that ends training, if max_failed_saves have failed, with the message and the class of the last
+  // one; UnknownError if that class would mean a clean end or a lost session.
   void raise_if_too_many() const;
 
   SaveStatus status() const;
 
   Seconds last_save_timeout() const { return options_.last_save_timeout; }
 
-  // Since the last one failed, the time to try again has come. Without a failure it costs no system call.
+  // Whether the last one failed and the time of the retry has come. Without a failure it costs no system call.
   bool is_retry_due() const {
     const double due = retry_at_.load(std::memory_order_relaxed);
     return due != kNever && Seconds(due) <= options_.clock->now();
   }
   Seconds time_to_retry() const;  // 0: now, or nothing has failed
 
-  // The last save of a training: calls `attempt`, which returns whether it worked, until it does, or until waiting
-  // again would be longer than `timeout` in all (absent: last_save_timeout). Then throws as raise_if_too_many() does.
-  // What `attempt` throws ends it.
+  // For the last save of a run: calls `attempt`, which returns whether it worked, until it does, or until another wait
+  // would exceed `timeout` in total (absent: last_save_timeout). Then throws as raise_if_too_many() does. An exception
+  // from `attempt` ends it.
   void insist(const std::function<bool()>& attempt, std::optional<Seconds> timeout = std::nullopt) const;
 
  private:

@@ -12,7 +12,7 @@
 
 namespace longhaul {
 
-// Which errors mean that the work has ended as it should, and are therefore not reported.
+// The errors that mean a normal end of the work, and are therefore not reported.
 using CleanStop = std::function<bool(const std::exception_ptr&)>;
 
 // clean_stop_types<OutOfRangeError, MyEndOfData>()
@@ -25,14 +25,14 @@ struct CoordinatorOptions {
 };
 
 struct JoinOptions {
-  Seconds stop_grace{120};  // how long threads may take to end once a stop is requested; negative: no time at all
-  bool ignore_live_threads = false;  // whether threads that are still running then are no error
-  // Asked at least twice a second while there is a stop: true ends the wait. Threads that are still running are no
-  // error then, and the next join() waits for them again.
+  Seconds stop_grace{120};           // how long threads may take to end after a stop request; negative: no time
+  bool ignore_live_threads = false;  // true: threads still running then are not an error
+  // Called at least twice a second once a stop is requested; true ends the wait. Threads that are still running are
+  // then not an error, and the next join() waits for them again.
   std::function<bool()> give_up;
 };
 
-// One thread as its coordinator sees it. Any thread.
+// A coordinator's record of one thread. Any thread may call.
 class CoordinatedThread {
  public:
   ~CoordinatedThread();
@@ -41,7 +41,7 @@ class CoordinatedThread {
 
   const std::string& name() const { return name_; }
   bool finished() const;
-  // For a thread that was registered and not started by the coordinator: its last act. Twice is fine.
+  // For a registered thread, which the coordinator did not start: its last call. May be called twice.
   void finish();
 
  private:
@@ -62,47 +62,46 @@ class CoordinatedThread {
 //
 //   running --request_stop--> stopping --join--> joined --clear_stop--> running
 //
-// A Coordinator is a handle: copies speak of the same stop, so a thread that outlives a join keeps what it asks alive.
-// Any thread may call any method at any time, except that a registered thread must not call join().
+// A Coordinator is a handle: copies share the same state, so a thread that outlives a join keeps it alive. Any thread
+// may call any method at any time, except that a registered thread must not call join().
 //
 //   Coordinator coord;
 //   coord.start_thread("reader", [coord] { while (!coord.should_stop()) read_more(); });
 //   coord.stop_on_exception([&] { train(); });
 //   coord.request_stop();
-//   coord.join();  // throws what the reader or train() threw first
+//   coord.join();  // throws the first error of the reader or train()
 class Coordinator {
  public:
   explicit Coordinator(CoordinatorOptions options = {});
 
-  // A coordinator of its own that a stop of this one stops too: its threads and its waits end. It shares neither
-  // errors nor threads, and clear_stop() of one leaves the other's stop.
+  // A separate coordinator that also stops when this one does: its threads and its waits end. The two share neither
+  // errors nor threads, and clear_stop() of one does not affect the other's stop.
   Coordinator child(CoordinatorOptions options = {}) const;
 
   bool should_stop() const;
 
-  // Asks all threads to stop. The first error is kept, also when a stop without one came before, and join() throws it.
-  // An error of a clean-stop type counts as none, and so does a CancelledError once there is a stop: the stop has
-  // cancelled what waited. After a join there is nobody left to report to: the error is thrown
-  // at once.
+  // Asks all threads to stop. The first error is kept, even after an earlier stop without one, and join() throws it. An
+  // error of a clean-stop type does not count, nor does a CancelledError once a stop was requested: the stop itself
+  // cancels waits. After a join, when nothing would report it, the error is thrown immediately.
   void request_stop(std::exception_ptr error = nullptr) const;
 
-  // Waits at most `timeout` for a stop; whether there is one.
+  // Waits for a stop, `timeout` at most. Returns whether there is one.
   bool wait_for_stop(Seconds timeout) const;
 
-  // Runs `body`; what it throws goes to request_stop(). Whether it ended without throwing.
+  // Runs `body`; an exception goes to request_stop(). Returns whether it ended without throwing.
   bool stop_on_exception(const std::function<void()>& body) const;
 
-  // Starts a thread that join() waits for. What `body` throws goes to request_stop(). ResourceExhaustedError: the
-  // system has no more threads to give; join() waits for none then.
+  // Starts a thread that join() waits for. An exception from `body` goes to request_stop(). ResourceExhaustedError: the
+  // system has no more threads; join() then does not wait for this one.
   std::shared_ptr<CoordinatedThread> start_thread(std::string name, std::function<void()> body) const;
 
-  // Has join() wait for a thread of the caller's own, until it calls finish(). Register before the thread starts.
+  // Makes join() wait for the caller's own thread until that calls finish(). Register before the thread starts.
   std::shared_ptr<CoordinatedThread> register_thread(std::string name) const;
 
   // Waits for the registered threads and those in `also` to end: without limit until a stop is requested, then for
-  // options.stop_grace. Then throws the error that was reported, if one was. DeadlineExceededError "Coordinator stopped
-  // with threads still running: NAMES" otherwise, if some still run: no thread is ever killed. The registered threads
-  // are forgotten. FailedPreconditionError: called from one of them.
+  // options.stop_grace. Then throws the reported error, if any. Otherwise, if threads still run, DeadlineExceededError
+  // "Coordinator stopped with threads still running: NAMES": no thread is ever killed. The registered threads are
+  // forgotten. FailedPreconditionError: called from one of them.
   void join(const JoinOptions& options = {}, const std::vector<std::shared_ptr<CoordinatedThread>>& also = {}) const;
   bool joined() const;
   std::vector<std::string> running() const;  // the names of the registered threads that have not ended
@@ -110,9 +109,9 @@ class Coordinator {
   // Back to running; the error is forgotten.
   void clear_stop() const;
 
-  // Throws the error that was reported, if one was.
+  // Throws the reported error, if any.
   void raise_requested_exception() const;
-  std::exception_ptr reported_error() const;  // or gives it; null: none was
+  std::exception_ptr reported_error() const;  // or returns it; null: none
 
   Clock& clock() const;
 

@@ -10,12 +10,11 @@
 
 namespace longhaul {
 
-// A thread of a coordinator that does one thing again and again until a stop is requested; an error of it requests the
-// stop.
+// A coordinator's thread that repeats one action until a stop is requested; an exception from it requests the stop.
 //
-// With an interval the first call comes at once and the n-th is due n intervals later (late calls are caught up with);
-// without one, calls follow each other. To keep state or to do something at the start and the end, derive and override;
-// objects live in shared_ptrs, because the thread holds its own.
+// With an interval the first call comes immediately and the n-th is due n intervals later (late calls are caught up);
+// without one, calls follow each other without pause. To keep state, or to act at the start and the end, derive and
+// override. Objects must live in shared_ptrs, because the thread holds one to itself.
 //
 //   LooperThread::loop(coord, Seconds{60}, [] { report(); });
 class LooperThread : public std::enable_shared_from_this<LooperThread> {
@@ -39,7 +38,8 @@ class LooperThread : public std::enable_shared_from_this<LooperThread> {
   virtual void start_loop() {}
   virtual void run_loop();
   virtual void stop_loop() {}
-  // From a call to the one after it, asked after each; the constructor's unless overridden. Not called without one.
+  // The time from one call to the next, asked after each call; the constructor's interval unless overridden. Not called
+  // without one.
   virtual Seconds next_interval() { return interval_.value(); }
 
  private:

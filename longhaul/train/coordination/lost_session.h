@@ -7,9 +7,10 @@
 
 namespace longhaul {
 
-// Whether an error means that a session is lost and the work is not: AbortedError, UnavailableError. A new session,
-// which recovers from the last checkpoint, goes on. All that restarts trainings goes by this. A DirectoryAwayError is
-// none: what fails is a save of the program's own, and a new session would lose the steps since the last checkpoint.
+// Whether an error means that the session is lost but training can continue: AbortedError, UnavailableError. A new
+// session, which recovers from the last checkpoint, continues. All restarts of sessions are decided by this. A
+// DirectoryAwayError does not count: there a save of the program's own fails, and a new session would lose the steps
+// since the last checkpoint.
 inline bool is_lost_session(Code code) {
   return code == Code::kAborted || code == Code::kUnavailable;
 }
@@ -18,7 +19,7 @@ inline bool is_lost_session(const Error& error) {
 }
 bool is_lost_session(const std::exception_ptr& error);
 
-// Where a session is being made, its directory is waited for as a server is.
+// While a session is being made, a missing directory is waited for, like a server.
 inline bool may_be_made_later(const Error& error) {
   return is_lost_session(error.code());
 }

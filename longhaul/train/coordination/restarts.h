@@ -7,20 +7,20 @@
 
 namespace longhaul {
 
-// When a lost session (is_lost_session()) is replaced. Restarts are counted in a row: a session that lasted
-// `healthy_after` once it was ready ends the row.
+// When a lost session (is_lost_session()) is replaced. Consecutive restarts are counted; a session that lasts
+// `healthy_after` after it was ready resets the count.
 struct RestartOptions {
-  std::optional<int> max_restarts = 10;  // in a row; nullopt: any number
-  Seconds backoff{1};                    // before the first restart of a row; each further one waits twice as long
+  std::optional<int> max_restarts = 10;  // consecutive; nullopt: any number
+  Seconds backoff{1};                    // before the first restart; doubled for each further consecutive one
   Seconds max_backoff{120};
   Seconds healthy_after{600};
 };
 
-// Counts the restarts of one training, and waits before each.
+// Counts the restarts of one process's training, and waits before each.
 //
 //   none --session_begins--> session --session_lost: true--> none, wait --wait_for_next: true--> none
 //
-// A session that was lost before it was ready never began.
+// A session that was lost before it was ready does not count as begun.
 //
 // One thread at a time.
 class Restarts {
@@ -30,10 +30,10 @@ class Restarts {
 
   void session_begins() { begin_ = coord_.clock().now(); }  // it is ready
 
-  // Whether there may be another session. Logs the reason, or that this was the last one.
+  // Returns whether there may be another session. Logs the reason, or that this was the last one.
   bool session_lost(std::string_view why);
 
-  // Until it is time for the next session; false: a stop was requested meanwhile.
+  // Waits until it is time for the next session; false: a stop was requested meanwhile.
   bool wait_for_next();
 
  private:
@@ -41,7 +41,7 @@ class Restarts {
 
   const RestartOptions options_;
   const Coordinator coord_;
-  std::optional<Seconds> begin_;  // of the session; nullopt: there is none
+  std::optional<Seconds> begin_;  // of the session; nullopt: no session
   int in_a_row_ = 0;
 };
 

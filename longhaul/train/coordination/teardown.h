@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// The end of a training, in steps that each let go of something: every step is run, whatever the ones before it threw.
-// The first error is kept, later ones are logged.
+// The end of a training run, in steps that each release something: every step runs, even if earlier ones threw. The
+// first error is kept, later ones are logged.
 //
 //   Teardown end;
 //   end.step("the event file", [&] { writer.close(); });
@@ -21,8 +21,7 @@ class Teardown {
 
   void step(const std::string& what, const std::function<void()>& body);
 
-  // What has been behind it all, as somebody knows by now: this is the error instead of what was kept so far, which is
-  // logged. Null: nothing was.
+  // Sets the underlying cause, once it is known: it replaces the error kept so far, which is logged. Null: no effect.
   void outrank(const std::exception_ptr& cause);
 
   const std::exception_ptr& error() const { return error_; }  // the first; null: none so far

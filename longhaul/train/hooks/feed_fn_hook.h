@@ -6,7 +6,7 @@
 
 namespace longhaul {
 
-// Feeds each run what a function returns.
+// Feeds each run with the result of a function.
 class FeedFnHook : public SessionRunHook {
  public:
   explicit FeedFnHook(std::function<Feeds()> feed_fn) : feed_fn_(std::move(feed_fn)) {}

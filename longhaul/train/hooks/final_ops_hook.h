@@ -6,13 +6,13 @@
 
 namespace longhaul {
 
-// Runs something when the training has ended well, and keeps what it gave.
+// Runs operations once training has ended well, and keeps their values.
 class FinalOpsHook : public SessionRunHook {
  public:
   explicit FinalOpsHook(std::vector<Fetch> final_ops, Feeds final_ops_feed_dict = {})
       : final_ops_(std::move(final_ops)), feeds_(std::move(final_ops_feed_dict)) {}
 
-  // A value for each of final_ops; empty before the end.
+  // One value for each of final_ops; empty before the end.
   const std::vector<Tensor>& final_ops_values() const { return values_; }
 
   void end(Session& session) override;

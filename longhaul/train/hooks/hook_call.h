@@ -6,9 +6,9 @@
 
 namespace longhaul {
 
-// Throws the exception that is being handled, which this call of a hook ended with, so that it tells of both and keeps
-// its type: an error of one of the library's own classes says it in its message, any other is logged and thrown as it
-// is.
+// Rethrows the current exception, which this call of a hook threw, so that the hook and the call are known. The type
+// stays: an error of one of the library's own classes names them in its message, any other is logged and rethrown
+// unchanged.
 [[noreturn]] void rethrow_naming(const SessionRunHook& hook, const char* call);
 
 // Makes a call of a hook: call_hook(*hook, "begin", [&] { hook->begin(graph); }).

@@ -13,14 +13,14 @@ namespace longhaul {
 
 struct JournalHookOptions {
   std::shared_ptr<ChiefTenure> tenure;  // whose journal it is
-  std::string output_dir;               // whose events get the goodput, every two minutes; empty: none do
-  Coordinator coordinator{};            // whose stop is noted; its clock measures all times
+  std::string output_dir;               // whose events get the goodput, every two minutes; empty: none
+  Coordinator coordinator{};            // whose stop is recorded; its clock measures all times
   FileSystem* files = &FileSystem::real();
 };
 
-// For monitored sessions what JournalService is for a Supervisor's, on the thread that runs the session: tells the
-// journal how far the training has come (RunProgress), and that it is to stop. The tenure opens the journal, and closes
-// it when all has ended: only then is it known how. It comes after the hook that saves.
+// The counterpart of JournalService for monitored sessions, on the thread that runs the session: records in the journal
+// how far training has come (RunProgress), and a stop request. The tenure opens the journal, and closes it after
+// everything has ended, when the outcome is known. Place this hook after the one that saves.
 class JournalHook : public SessionRunHook {
  public:
   explicit JournalHook(JournalHookOptions options) : options_(std::move(options)) {}

@@ -13,7 +13,7 @@
 
 namespace longhaul {
 
-// A tensor under the name that it is logged with, which is its own unless another is given.
+// A tensor and the name to log it under, by default its own.
 struct LoggedTensor {
   LoggedTensor(std::string tag, Fetch tensor) : tag(std::move(tag)), tensor(std::move(tensor)) {}
   LoggedTensor(const Output& tensor) : tag(tensor.name()), tensor(tensor) {}
@@ -29,15 +29,14 @@ struct LoggingTensorHookOptions {
   std::vector<LoggedTensor> tensors;
   std::optional<int64_t> every_n_iter;  // exactly one of the two, or none with at_end
   std::optional<Seconds> every_n_secs;
-  bool at_end = false;  // also when the training has ended well
-  // Makes the line of the values by their tags. Empty: "loss = 0.25, rate = 0.1 (1.234 sec)", with the time since the
-  // line before.
+  bool at_end = false;  // also when training has ended well
+  // Formats the line from the values by tag. Empty: "loss = 0.25, rate = 0.1 (1.234 sec)", with the time since the
+  // previous line.
   std::function<std::string(const std::map<std::string, Tensor>&)> formatter;
   Clock* clock = &Clock::real();
 };
 
-// Logs the values of tensors (log_info): of the first run, then of a run every so often. Where nothing is due, the
-// tensors are not asked for.
+// Logs the values of tensors (log_info): in the first run, then at the given interval. Other runs do not fetch them.
 class LoggingTensorHook : public SessionRunHook {
  public:
   // InvalidArgumentError: no tensors; neither or both of every_n_iter and every_n_secs; "invalid every_n_iter", if it
@@ -53,7 +52,7 @@ class LoggingTensorHook : public SessionRunHook {
   void log(std::span<const Tensor> values);
 
   const LoggingTensorHookOptions options_;
-  std::optional<SecondOrStepTimer> timer_;  // absent: logs at the end alone
+  std::optional<SecondOrStepTimer> timer_;  // absent: logs only at the end
   SessionRunArgs args_;                     // the tensors
   int64_t runs_ = 0;
   bool due_ = false;

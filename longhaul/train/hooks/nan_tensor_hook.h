@@ -9,19 +9,19 @@
 
 namespace longhaul {
 
-// What NanTensorHook ends a training with. It is no lost session: a restart from the last checkpoint would come to the
-// same loss.
+// The error with which NanTensorHook ends training. It does not mean a lost session: a restart from the last checkpoint
+// would arrive at the same loss.
 class NanLossDuringTrainingError : public FailedPreconditionError {
  public:
   using FailedPreconditionError::FailedPreconditionError;
 };
 
 struct NanTensorHookOptions {
-  bool fail_on_nan_loss = true;    // false: the training is stopped as if it had ended well
-  bool let_infinity_pass = false;  // as in TensorFlow, for losses that come back from it
+  bool fail_on_nan_loss = true;    // false: training stops as if it had ended well
+  bool let_infinity_pass = false;  // as in TensorFlow, for losses that recover from it
 };
 
-// Looks at the loss of each run, one element of any real dtype, and ends the training when it is NaN or infinite.
+// Checks the loss of each run, one element of any real dtype, and ends training when it is NaN or infinite.
 class NanTensorHook : public SessionRunHook {
  public:
   explicit NanTensorHook(Fetch loss, NanTensorHookOptions options = {});

@@ -16,20 +16,20 @@ struct ProfilerHookOptions {
   std::optional<int64_t> save_steps;  // exactly one of the two
   std::optional<Seconds> save_secs;
   std::string output_dir;                      // empty: the working directory
-  std::shared_ptr<FileWriter> summary_writer;  // which gets the run metadata; nullptr: the one of output_dir
+  std::shared_ptr<FileWriter> summary_writer;  // gets the run metadata; nullptr: output_dir's
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
-// Traces a run every so often, never the first: how long each operation took goes to output_dir/timeline-<step>.json,
-// which chrome://tracing and https://ui.perfetto.dev open, and to the event file, as "step_<step>". A step that is made
-// again, after a lost session, replaces its file, and is "step_<step>_2" among the events. A trace that cannot be
-// written is logged, and the training goes on.
+// Traces a run at the given interval, never the first. The time that each operation took goes to
+// output_dir/timeline-<step>.json, which chrome://tracing and https://ui.perfetto.dev open, and to the event file, as
+// "step_<step>". A step that is repeated after a lost session replaces its file, and is "step_<step>_2" in the events.
+// A failure to write a trace is logged, and training continues.
 class ProfilerHook : public SessionRunHook {
  public:
   explicit ProfilerHook(ProfilerHookOptions options);  // InvalidArgumentError: not exactly one of the two
 
-  // FailedPreconditionError: the graph has no global step. What the file system throws: output_dir cannot be made.
+  // FailedPreconditionError: the graph has no global step. Errors of the file system: output_dir cannot be made.
   void begin(Graph& graph) override;
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
@@ -45,8 +45,8 @@ class ProfilerHook : public SessionRunHook {
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
   HookStep step_;
-  SessionRunArgs traced_;                // the global step, in a run that is traced
-  std::optional<int64_t> next_step_;     // that the next run probably makes; nothing: no run was made yet
+  SessionRunArgs traced_;                // the global step, with tracing options
+  std::optional<int64_t> next_step_;     // that the next run probably makes; nullopt: no run yet
   std::map<int64_t, int> times_traced_;  // by step
   bool due_ = false;
 };

@@ -8,20 +8,20 @@
 
 namespace longhaul {
 
-// How often something is due: after so much time, or after so many steps.
+// The interval between two triggers: in time or in steps.
 struct TimerInterval {
   std::optional<Seconds> every_secs;
   std::optional<int64_t> every_steps;
 };
 
-// Says at which steps something is due that is done every so often, the first time at once.
+// Decides at which steps a periodic action is due. It is due immediately the first time.
 //
 //   if (timer.should_trigger_for_step(step)) {
 //     const auto since = timer.update_last_triggered_step(step);
 //     ...
 //   }
 //
-// For one thread.
+// One thread at a time.
 class SecondOrStepTimer {
  public:
   struct Elapsed {
@@ -29,22 +29,23 @@ class SecondOrStepTimer {
     int64_t steps;
   };
 
-  // InvalidArgumentError, with the name of who asks in it: not "exactly one of" the two is there, or it is negative.
-  // The clock outlives the timer.
+  // InvalidArgumentError, whose message names `owner`: not "exactly one of" the two is given, or it is negative. The
+  // clock outlives the timer.
   explicit SecondOrStepTimer(TimerInterval interval, Clock* clock = &Clock::real(),
                              std::string_view owner = "SecondOrStepTimer");
 
-  // True as long as nothing was triggered; never twice for one step.
+  // True until the first trigger; never true twice for one step.
   bool should_trigger_for_step(int64_t step) const;
 
-  // It was done at this step. Returns what passed since it was done before; nothing the first time.
+  // Records that the action was done at this step. Returns the time and steps since the previous one; nullopt the first
+  // time.
   std::optional<Elapsed> update_last_triggered_step(int64_t step);
 
   std::optional<int64_t> last_triggered_step() const;
 
   void reset() { last_.reset(); }
 
-  // For a timer by seconds: from now on so many.
+  // For a timer in seconds: sets its interval from now on.
   std::optional<Seconds> every_secs() const { return interval_.every_secs; }
   void set_every_secs(Seconds seconds) { interval_.every_secs = seconds; }
 

@@ -14,25 +14,25 @@ namespace longhaul {
 struct StepCounterHookOptions {
   std::optional<int64_t> every_n_steps = 100;  // exactly one of the two
   std::optional<Seconds> every_n_secs;
-  std::string output_dir;                      // whose event files get the speed
-  std::shared_ptr<FileWriter> summary_writer;  // nullptr: the one of output_dir; without that it is logged only
+  std::string output_dir;                      // whose event files get the rate
+  std::shared_ptr<FileWriter> summary_writer;  // nullptr: output_dir's; if there is none, only logged
   int64_t steps_per_run = 1;                   // how far one run moves the global step
-  // Whether this hook tells the event file where a run starts (SessionLog START). For trainings without a
+  // Whether this hook writes the start of a run to the event file (SessionLog START). For sessions without a
   // SummarySaverHook, which always does.
   bool write_start = false;
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
-// Writes and logs how many steps are made in a second, as "global_step/sec".
+// Writes and logs the number of steps per second, as "global_step/sec".
 //
-// A global step that runs do not increase is warned of, five times at most.
+// Warns if runs do not increase the global step, five times at most.
 class StepCounterHook : public SessionRunHook {
  public:
   // InvalidArgumentError: not exactly one of every_n_steps and every_n_secs.
   explicit StepCounterHook(StepCounterHookOptions options = {});
 
-  // FailedPreconditionError: the graph has no global step. What the file system throws: output_dir cannot be made.
+  // FailedPreconditionError: the graph has no global step. Errors of the file system: output_dir cannot be made.
   void begin(Graph& graph) override;
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
@@ -48,7 +48,7 @@ class StepCounterHook : public SessionRunHook {
   std::shared_ptr<FileWriter> writer_;
   std::string tag_;
   HookStep step_;
-  std::optional<int64_t> last_step_;  // that the last run began with
+  std::optional<int64_t> last_step_;  // at which the last run began
   int warnings_ = 0;
 };
 

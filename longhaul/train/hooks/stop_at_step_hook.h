@@ -9,11 +9,11 @@
 namespace longhaul {
 
 struct StopAtStepHookOptions {
-  std::optional<int64_t> num_steps;  // exactly one of the two: how many more steps than the first session began with
-  std::optional<int64_t> last_step;  // or which is the last
+  std::optional<int64_t> num_steps;  // exactly one of the two: steps to make after the first session's start
+  std::optional<int64_t> last_step;  // or the number of the last one
 };
 
-// Stops the training when the global step has come to the last one.
+// Stops training once the global step reaches the last one.
 class StopAtStepHook : public SessionRunHook {
  public:
   explicit StopAtStepHook(StopAtStepHookOptions options);  // InvalidArgumentError: not exactly one of the two

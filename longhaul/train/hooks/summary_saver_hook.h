@@ -19,24 +19,24 @@ struct SummarySaverHookOptions {
   std::optional<int64_t> save_steps;  // exactly one of the two
   std::optional<Seconds> save_secs;
   std::string output_dir;                      // whose event files get the summaries
-  std::shared_ptr<FileWriter> summary_writer;  // nullptr: the one of output_dir
-  std::vector<Output> summary_op;              // exactly one of the two; each output is written as an event of its own
-  std::shared_ptr<const Scaffold> scaffold;    // whose summary_op is written, if it has one
-  bool write_start = true;  // false: another hook of the session, which writes to the same directory, does it
+  std::shared_ptr<FileWriter> summary_writer;  // nullptr: output_dir's
+  std::vector<Output> summary_op;              // exactly one of the two; each output becomes its own event
+  std::shared_ptr<const Scaffold> scaffold;    // whose summary_op is written, if any
+  bool write_start = true;  // false: another hook of the session that writes to the same directory does it
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
-// Writes summaries, which are computed along with the run in which they are due: the first of each session, then every
-// so often. The first run also writes where it starts (SessionLog START), so that readers drop what was written of
-// later steps before the model was recovered. Of several hooks that write to one directory only one should do so, the
-// first: a START makes readers drop what the others wrote of that step.
+// Writes summaries, computed in the run in which they are due: the first of each session, then at the given interval.
+// The first run also writes the starting step (SessionLog START), so that readers drop events of later steps, written
+// before the model was restored. Of several hooks that write to one directory only the first should do so: a START
+// makes readers drop what the others wrote for that step.
 class SummarySaverHook : public SessionRunHook {
  public:
   // InvalidArgumentError: not exactly one of save_steps and save_secs, or of summary_op and scaffold; nowhere to write.
   explicit SummarySaverHook(SummarySaverHookOptions options);
 
-  // FailedPreconditionError: the graph has no global step. What the file system throws: output_dir cannot be made.
+  // FailedPreconditionError: the graph has no global step. Errors of the file system: output_dir cannot be made.
   void begin(Graph& graph) override;
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
@@ -52,7 +52,7 @@ class SummarySaverHook : public SessionRunHook {
   std::shared_ptr<FileWriter> writer_;
   HookStep step_;
   SessionRunArgs step_and_summaries_;  // empty until the first is due
-  std::optional<int64_t> next_step_;   // that the next run probably makes; nothing: no run was made yet
+  std::optional<int64_t> next_step_;   // that the next run probably makes; nullopt: no run yet
   bool due_ = false;
 };
 

@@ -13,7 +13,7 @@
 
 namespace longhaul {
 
-// A component of an example: a tensor or a sparse one. A tensor goes wherever an Output is taken.
+// A component of an example: a dense or a sparse tensor. A dense one converts to Output.
 class InputTensor {
  public:
   template <std::convertible_to<Output> T>
@@ -29,7 +29,7 @@ class InputTensor {
   std::variant<Output, SparseOutput> value_;
 };
 using InputTensors = std::vector<InputTensor>;
-// By key; they go through the queue in the keys' order.
+// By key; the queue has them in the order of the keys.
 class NamedInputTensors : public std::map<std::string, InputTensor> {
  public:
   NamedInputTensors() = default;
@@ -38,20 +38,20 @@ class NamedInputTensors : public std::map<std::string, InputTensor> {
 
 struct BatchOptions {
   int32_t batch_size = 0;
-  int num_threads = 1;        // that enqueue; more than one mix the examples' order
+  int num_threads = 1;        // that enqueue; more than one mix the order of examples
   int32_t capacity = 32;      // of the queue, in examples
   bool enqueue_many = false;  // whether the tensors hold many examples each, along their first dimension
   std::vector<Shape> shapes;  // of the examples' components; empty: the tensors'
-  bool dynamic_pad = false;   // components may differ in size: filled up behind with zeros or empty strings
+  bool dynamic_pad = false;   // components may differ in size: padded at the end with zeros or empty strings
   bool allow_smaller_final_batch = false;  // else a remainder at the end is dropped
   std::string shared_name;                 // of the queue
-  std::string name;                        // of the scope; empty: the function's
+  std::string name;                        // of the scope; empty: the function's name
 };
 
 struct ShuffleBatchOptions {
   int32_t batch_size = 0;
   int32_t capacity = 0;           // more than min_after_dequeue
-  int32_t min_after_dequeue = 0;  // how many examples stay to be chosen from
+  int32_t min_after_dequeue = 0;  // the number of examples left to choose from
   int num_threads = 1;
   std::optional<int64_t> seed;
   bool enqueue_many = false;
@@ -61,9 +61,9 @@ struct ShuffleBatchOptions {
   std::string name;
 };
 
-// Batches of examples: a queue that a QueueRunner, added to the graph's collection, fills with `tensors`, which are
-// computed again for each example (with enqueue_many: for many). Returned is what is dequeued, [batch_size, ...] each;
-// OutOfRangeError at the end of the input. The batches of a sparse component are sparse.
+// Batches of examples: a QueueRunner, added to the graph's collection, fills a queue with `tensors`, which are computed
+// for each example (with enqueue_many: for many at once). Returns the dequeued tensors, [batch_size, ...] each; they
+// fail with OutOfRangeError at the end of the input. Batches of a sparse component are sparse.
 //
 //   auto [image, label] = ...;                       // one example, from a reader
 //   auto batch = longhaul::batch(root, {image, label}, {.batch_size = 32});

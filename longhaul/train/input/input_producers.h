@@ -10,24 +10,24 @@
 namespace longhaul {
 
 struct InputProducerOptions {
-  std::optional<int64_t> num_epochs;   // absent: for ever
+  std::optional<int64_t> num_epochs;   // absent: forever
   bool shuffle = true;                 // within each epoch
-  int64_t seed = 0;                    // of the order, with the graph's; both 0: another in each session
+  int64_t seed = 0;                    // of the order, with the graph's; both 0: differs per session
   int32_t capacity = 32;               // of the queue
-  std::optional<Shape> element_shape;  // of a row, where the input's is not known
+  std::optional<Shape> element_shape;  // of a row, if the input's is not known
   std::string shared_name;             // of the queue
-  std::string name;                    // of the scope; empty: the function's
-  std::string summary_name;            // of a scalar summary, how full the queue is; empty: "fraction_of_32_full"
+  std::string name;                    // of the scope; empty: the function's name
+  std::string summary_name;            // of the fill summary; empty: "fraction_of_32_full"
 };
 
 // A queue of the rows of `input`, epoch after epoch, filled by a QueueRunner that is added to the graph's collection.
-// With num_epochs the queue is closed after the last one; the epochs are counted in a local variable, so a training
-// that starts again starts them again (ops::data_position goes on instead). InvalidArgumentError: num_epochs is not
-// positive; the rows' shape is not known ("fully defined shape").
+// With num_epochs the queue is closed after the last one. The epochs are counted in a local variable, so a restart
+// counts them from 0 again (ops::data_position continues instead). InvalidArgumentError: num_epochs is not positive;
+// the rows' shape is not known ("fully defined shape").
 FIFOQueue input_producer(const Scope& scope, const Output& input, const InputProducerOptions& options = {});
 
-// The same for strings, file names above all. InvalidArgumentError: there are none; of an empty tensor that is found
-// when the runner runs.
+// The same for strings, mostly file names. InvalidArgumentError: there are none; an empty tensor is detected only when
+// the runner runs.
 FIFOQueue string_input_producer(const Scope& scope, const std::vector<std::string>& strings,
                                 const InputProducerOptions& options = {});
 FIFOQueue string_input_producer(const Scope& scope, const Output& strings, const InputProducerOptions& options = {});
@@ -35,16 +35,16 @@ FIFOQueue string_input_producer(const Scope& scope, const Output& strings, const
 // 0 to limit - 1, int32.
 FIFOQueue range_input_producer(const Scope& scope, int32_t limit, const InputProducerOptions& options = {});
 
-// A row of each tensor, the same one. The number of rows must be known, and the same.
+// The same row of each tensor. The number of rows must be known, and equal.
 std::vector<Output> slice_input_producer(const Scope& scope, const std::vector<Output>& tensors,
                                          const InputProducerOptions& options = {});
 
-// `tensor`, num_epochs times; then OutOfRangeError. Absent: for ever. The count is a local variable, which
-// local_init_op initialises.
+// `tensor`, num_epochs times; then OutOfRangeError. Absent: forever. The count is a local variable, which local_init_op
+// initialises.
 Output limit_epochs(const Scope& scope, const Output& tensor, std::optional<int64_t> num_epochs,
                     std::string_view name = "limit_epochs");
 
-// The names of the files that match a pattern now, when the local variables are initialised: kept in one of them. A 1-D
+// The names of the files that match a pattern when the local variables are initialised, kept in one of them. A 1-D
 // string tensor.
 Output match_filenames_once(const Scope& scope, const std::vector<std::string>& patterns,
                             std::string_view name = "matching_filenames");

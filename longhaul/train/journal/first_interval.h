@@ -9,20 +9,20 @@ namespace longhaul {
 
 class RunJournal;
 
-// What a program says of when checkpoints are due.
+// A program's setting for when checkpoints are due.
 struct SaveOption {
   std::string text;                // "save_model_secs is 600"
-  std::optional<Seconds> seconds;  // nullopt: it says it in steps
+  std::optional<Seconds> seconds;  // nullopt: the setting is in steps
 };
 
-// After how much time the first checkpoint of a run is due that was restored or initialised now, if the runs before it
-// all ended before they had saved (ShortRuns): when the shortest of them had made half of its steps. It warns of them.
-// nullopt: when the option says, as also where that is as soon. `journal` may be null.
+// The time after which the first checkpoint is due in a run that was restored or initialised now, if the runs before it
+// all ended before they had saved (ShortRuns): the time by which the shortest of them had made half of its steps. Logs
+// a warning about them. nullopt: the option's interval applies, also if it is not longer. `journal` may be null.
 std::optional<Seconds> interval_after_short_runs(const RunJournal* journal, const SaveOption& option);
 
-// After the checkpoint that was due after `interval`: twice as long, so that any run keeps about half of its work,
-// until that is as long as the option says, `usual`; then nullopt. `usual` is nullopt where it says it in steps: then
-// an hour is the end of it.
+// The interval after the checkpoint that was due after `interval`: twice as long, so that any run keeps about half of
+// its work, until it reaches the option's interval, `usual`; then nullopt. `usual` is nullopt for an option in steps:
+// then it grows up to an hour.
 std::optional<Seconds> next_interval_after_short_runs(Seconds interval, std::optional<Seconds> usual);
 
 }  // namespace longhaul

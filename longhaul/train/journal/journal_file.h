@@ -11,19 +11,19 @@
 
 namespace longhaul {
 
-// The file of a RunJournal. It is replaced by one with the sums of all that happened, and what happens from then on is
-// appended. What the file system throws is logged, once until it works again; a DirectoryLostError alone is thrown. One
-// thread at a time.
+// The file of a RunJournal. It is replaced by one with the sums of all earlier events, and later events are appended.
+// Errors of the file system are logged, once until it works again; only a DirectoryLostError is thrown. One thread at a
+// time.
 class JournalFile {
  public:
   JournalFile(std::string path, FileSystem& files) : path_(std::move(path)), files_(files) {}
 
-  // Nothing can be appended: it was not written yet, or failed, or is too long by now.
+  // Whether nothing can be appended: the file was not written yet, has failed, or is too long.
   bool is_to_be_replaced() const;
   void replace(const std::string& sums);
   void append(const std::string& lines, bool to_disk);
 
-  std::unique_ptr<WritableFile> release() { return std::move(file_); }  // for who closes it without a lock
+  std::unique_ptr<WritableFile> release() { return std::move(file_); }  // for closing it without a lock
 
  private:
   template <typename Write>
@@ -37,35 +37,35 @@ class JournalFile {
   bool is_failing_ = false;
 };
 
-// Who of several threads writes what they note: one at a time, for all that have noted something meanwhile. They wait
-// for it, but not for longer than a timeout: on a file system that hangs, what they noted is written when it goes on.
-// All under the mutex of whom it is for, which the writing itself is not.
+// Decides which of several threads writes their notes: one at a time, for all that have added notes meanwhile. The
+// others wait for it, up to a timeout: if the file system hangs, their notes are written when it recovers. All calls
+// are made under the owner's mutex; the writing itself is not.
 class NoteTurns {
  public:
   struct Work {
     std::string lines;
-    bool begins = false;   // there are no lines: everything is to be written anew
+    bool begins = false;   // there are no lines: the whole file is to be rewritten
     bool to_disk = false;  // and synced
   };
 
   explicit NoteTurns(Clock& clock) : clock_(clock) {}
 
-  void begin();  // what is in nobody's work yet is forgotten, as everything is to be written anew
+  void begin();  // drops pending notes, as the whole file is to be rewritten
   void note(const std::string& line, bool to_disk);
 
-  // True: the caller is to write, until next() has nothing more; false: what it noted is written, or will be.
+  // True: the caller must write until next() returns nothing more; false: its note is written, or will be.
   bool take(Mutex& mutex, Seconds timeout) REQUIRES(mutex);
-  std::optional<Work> next();  // nullopt: there is none, and the turn is over
-  void give_up();              // the turn is over, by an error
+  std::optional<Work> next();  // nullopt: none, and the turn is over
+  void give_up();              // ends the turn after an error
 
   bool is_taken() const { return is_writing_; }
-  bool is_hanging() const { return is_hanging_; }  // somebody writes for longer than anybody waits
+  bool is_hanging() const { return is_hanging_; }  // the writer takes longer than the others wait
 
  private:
   Clock& clock_;
   CondVar written_one_;
-  Work pending_;                                  // in nobody's work yet
-  uint64_t noted_ = 0, taken_ = 0, written_ = 0;  // how many
+  Work pending_;                                  // not handed out yet
+  uint64_t noted_ = 0, taken_ = 0, written_ = 0;  // numbers of notes
   bool is_writing_ = false, is_hanging_ = false;
 };
 

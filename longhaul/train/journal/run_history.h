@@ -10,34 +10,34 @@
 
 namespace longhaul {
 
-// What happened to a run: what a line of its journal says (docs/formats/run_journal.md).
+// An event in a run: one line of its journal (docs/formats/run_journal.md).
 struct RunEvent {
   enum class Kind {
-    kBegan,          // text: which process
+    kBegan,          // text: the process
     kRestoring,      // text: the checkpoint's name in the directory, here and below
     kRestored,       // step: its own
-    kInitialised,    // step: what it begins with
+    kInitialised,    // step: the initial one
     kTraining,       // the first step is made
-    kMark,           // so far it has come
+    kMark,           // the run has come this far
     kSaved,          // with the costs; text: the checkpoint
     kStopRequested,  // by a signal or the program; text: why
-    kEnded,          // as it should
-    kFailed,         // by an error of its own; text: which
-    kDisturbed,      // by an error that another start may not meet: a full disk, a machine that does not answer
-    kDied,           // by a fatal signal of its own (CrashRecord); text: which. The next run knows it
+    kEnded,          // normally
+    kFailed,         // by its own error; text: the error
+    kDisturbed,      // by an error that a restart may not meet: a full disk, an unreachable machine
+    kDied,           // by its own fatal signal (CrashRecord); text: which. Recorded by the next run
   };
 
   Kind kind = Kind::kMark;
   double time = 0;  // seconds since 1970
   std::optional<int64_t> step;
-  Seconds stalled{0};  // how long the save held the training up,
-  Seconds lasted{0};   // how long it took in all,
+  Seconds stalled{0};  // how long the save stalled training,
+  Seconds lasted{0};   // how long it took in total,
   Seconds cost{0};     // and the training time it cost: the stall, and the steps not made while it was written
   std::string text;
   bool operator==(const RunEvent&) const = default;
 };
 
-// What is remembered of all runs in a directory: the sum of their events.
+// The sum of the events of all runs in a directory.
 //
 //   stopped --began--> starting <--> restoring --training--> training --stop requested--> stopping
 //      ^------------------ ended, failed, disturbed, died; or the next one begins ---------------'
@@ -48,7 +48,7 @@ class RunHistory {
   enum class Phase { kStopped, kStarting, kRestoring, kTraining, kStopping };
   struct Crashes {
     std::string checkpoint;
-    int64_t count = 0;  // of the runs that died of it
+    int64_t count = 0;  // of the runs that died after restoring it
     bool operator==(const Crashes&) const = default;
   };
   struct Sums {
@@ -56,13 +56,13 @@ class RunHistory {
     double until = 0;  // the time of the last event
     std::optional<int64_t> step, highest_step;
     int64_t runs = 0;
-    int64_t interruptions = 0;         // runs that did not end as they should, and sessions lost
-    std::optional<Seconds> save_cost;  // of the last ones, the newer the more
+    int64_t interruptions = 0;         // runs that did not end normally, and lost sessions
+    std::optional<Seconds> save_cost;  // of recent saves, newer ones weighted more
     TimeBreakdown breakdown;
     // Of the run that began last:
     std::string restored;  // the checkpoint; empty: none
     std::optional<int64_t> restored_step;
-    bool has_saved = false;  // a step that was not there yet
+    bool has_saved = false;  // saved a step that no checkpoint had yet
     bool stop_requested = false;
     std::vector<Crashes> crashes;
     ShortRuns short_runs;
@@ -74,17 +74,16 @@ class RunHistory {
 
   void apply(const RunEvent& event);
 
-  // Replaces what is known of this checkpoint. Of many, the ones that came first are forgotten.
+  // Replaces the count for this checkpoint. If there are many, the oldest are forgotten.
   void remember_crashes(Crashes crashes);
 
   const Sums& sums() const { return sums_; }
   const TimeBreakdown& breakdown() const { return sums_.breakdown; }
 
-  // How many runs were restored from this checkpoint and died of it, before they had saved a new one: by an error of
-  // the program, once it was restored, or by a fatal signal of the process itself. A kill from outside says nothing of
-  // the checkpoint, and a run that has no end was killed from outside. A run that was asked to stop, or was disturbed,
-  // does not count; and one that saves or ends as it should takes the others off, and so does a checkpoint that is
-  // written anew.
+  // The number of runs that were restored from this checkpoint and died before they had saved a new one: by an error of
+  // the program after the restore, or by the process's own fatal signal. A kill from outside does not count, and a run
+  // without a recorded end was killed from outside. Runs that were asked to stop, or were disturbed, do not count
+  // either. The count is reset by a run that saves or ends normally, and when the checkpoint is rewritten.
   int64_t deaths_after(const std::string& checkpoint) const;
 
   bool operator==(const RunHistory&) const = default;
@@ -105,9 +104,9 @@ class RunHistory {
   Sums sums_;
 };
 
-// How far checkpoints of such a training are apart when they lose the least time (train/journal/save_interval.h).
-// `cost`: what one costs; absent: what the history knows. If nobody does, it is the shortest interval, so that it is
-// soon known.
+// The interval between checkpoints that loses the least time for such a training run (train/journal/save_interval.h).
+// `cost`: of one checkpoint; absent: as the history has it. If that is not known either, the shortest interval, so that
+// it soon will be.
 Seconds best_save_interval(const RunHistory& history, std::optional<Seconds> cost = std::nullopt);
 
 }  // namespace longhaul

@@ -22,7 +22,7 @@ struct RunJournalOptions {
   Clock* clock = &Clock::real();
 };
 
-// Of the events, in percent; how far apart the marks of who drives a journal are.
+// The tag of the goodput, in percent, in the events; the interval between marks.
 inline constexpr char kGoodputTag[] = "longhaul/goodput";
 inline constexpr Seconds kJournalMarkSecs{5};
 
@@ -30,22 +30,22 @@ inline constexpr Seconds kJournalTimeout{5};
 
 std::string journal_path(const std::string& directory);
 
-// Remembers, in a file of the training's directory, what happened to all its runs (docs/formats/run_journal.md). It is
-// for the chief that has the directory locked.
+// Records the history of all runs in a logdir, in a file there (docs/formats/run_journal.md). For the chief that holds
+// the lock.
 //
 //   closed --begin--> open: skip_reason, restored or initialised, training, (mark | saved)*, stop_requested --ended-->
 //   closed
 //
-// Closed, nothing is noted and nothing known. Open, it has a CrashRecord beside it, so that the next run can tell a
-// crash from a kill.
+// While closed, it records nothing and its history is empty. While open, it has a CrashRecord next to it, from which
+// the next run can tell a crash from a kill.
 //
-// What was noted is in the file when the call returns, so a kill of the process loses nothing of it; a crash of the
-// machine may lose what came since the begin of the run, or since its end once that is noted. A journal that is missing
-// or damaged counts as far as it can be read. What the file system throws is logged, once until it works again, and the
-// training goes on: the next note tries again. A DirectoryLostError alone is thrown.
+// An event is in the file when the call returns, so a kill of the process loses none; a crash of the machine may lose
+// events since the beginning of the run, or since its end once that is recorded. A missing or damaged journal is used
+// as far as it can be read. Errors of the file system are logged, once until it works again, and training continues:
+// the next event retries. Only a DirectoryLostError is thrown.
 //
-// Any thread. One at a time writes, for all that noted something meanwhile; they wait for it, but not for longer than
-// kJournalTimeout: on a file system that hangs, what they noted is written when it goes on.
+// Any thread. One at a time writes, for all that recorded events meanwhile; the others wait for it, up to
+// kJournalTimeout: if the file system hangs, their events are written when it recovers.
 class RunJournal {
  public:
   explicit RunJournal(std::string directory, const RunJournalOptions& options = {})
@@ -55,27 +55,27 @@ class RunJournal {
         turns_(*options_.clock),
         file_(path_, *options_.files) {}
 
-  void begin();  // a run does
+  void begin();  // a run begins
 
-  // For SessionManagerOptions::skip_reason: the reason, if two runs died of this checkpoint:
-  // RunHistory::deaths_after(). None for the one that the state file names as the latest, if that was written after all
-  // that the journal knew when the run began: somebody has chosen it by hand. The first one without a reason is noted
+  // For SessionManagerOptions::skip_reason: the reason, if two runs died after restoring this checkpoint
+  // (RunHistory::deaths_after()). None for the latest one in the state file if that was written after the journal's
+  // last event before this run: then the user has chosen it by hand. The first checkpoint without a reason is recorded
   // as being restored.
   std::optional<std::string> skip_reason(const std::string& prefix);
 
   void restored(const std::string& prefix, std::optional<int64_t> step);
   void initialised(std::optional<int64_t> step);
   void training(std::optional<int64_t> step);  // its first step is made
-  void mark(std::optional<int64_t> step);      // so far it has come
+  void mark(std::optional<int64_t> step);      // the run has come this far
   void saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs);
-  void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first one counts
+  void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first counts
 
-  // The run ends, by this error if there is one, and where the time went is logged. Once; nothing may be noted after
-  // it. `is_disturbed`: whatever the error is, it is not the checkpoint's. `unsaved`: the part of this run's steps that
-  // no checkpoint has, which the log does not count as goodput. (The next run makes them again, which is `redone`.)
+  // The run ends, by this error if any; logs where the time went. Call once; nothing may be recorded afterwards.
+  // `is_disturbed`: the error, whatever it is, must not be blamed on the checkpoint. `unsaved`: the share of this run's
+  // steps that no checkpoint has, which the log does not count as goodput. (The next run repeats them, as `redone`.)
   void ended(const std::exception_ptr& error = nullptr, bool is_disturbed = false, double unsaved = 0);
 
-  RunHistory history() const;  // with the time until now
+  RunHistory history() const;  // including the time until now
 
  private:
   bool has_reason_to_skip(const std::string& checkpoint, int64_t deaths) const;
@@ -91,14 +91,14 @@ class RunJournal {
   bool is_open_ GUARDED_BY(mutex_) = false;
   Seconds began_ GUARDED_BY(mutex_){0};
   double began_wall_ GUARDED_BY(mutex_) = 0;
-  std::string chosen_ GUARDED_BY(mutex_);  // the checkpoint, by hand; empty: none
+  std::string chosen_ GUARDED_BY(mutex_);  // the checkpoint chosen by hand; empty: none
   RunHistory history_ GUARDED_BY(mutex_);
   Seconds trained_before_ GUARDED_BY(mutex_){0};  // in earlier runs
   bool is_restoring_ GUARDED_BY(mutex_) = false;
   NoteTurns turns_ GUARDED_BY(mutex_);
-  std::unique_ptr<CrashRecord> crash_record_;  // null: not open, or there can be none
+  std::unique_ptr<CrashRecord> crash_record_;  // null: not open, or not possible
 
-  JournalFile file_;  // of whose turn it is
+  JournalFile file_;  // used by the thread whose turn it is
 };
 
 }  // namespace longhaul

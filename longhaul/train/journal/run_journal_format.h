@@ -9,18 +9,18 @@ namespace longhaul {
 
 // The text of a journal: docs/formats/run_journal.md.
 
-// One line, with its end.
+// One line, including its line break.
 std::string format_run_event(const RunEvent& event);
 
-// A whole file that says what the history knows.
+// A complete file with the contents of the history.
 std::string format_run_history(const RunHistory& history);
 
 struct ParsedJournal {
   RunHistory history;
-  int damaged_lines = 0;  // which were skipped, an unfinished last one not counted
+  int damaged_lines = 0;  // skipped ones, not counting an unfinished last line
 };
 
-// Never fails: what cannot be read is skipped, line by line.
+// Never fails: lines that cannot be read are skipped.
 ParsedJournal parse_run_journal(std::string_view text);
 
 }  // namespace longhaul

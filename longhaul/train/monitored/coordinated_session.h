@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// A session with its hooks and its threads, those of the queue runners in the graph's collection. The threads' errors
-// are kept by a coordinator of its own, to which no error is a clean stop, and which a stop of `parent` stops too.
+// A session with its hooks and the threads of the queue runners in the graph's collection. The threads' errors are kept
+// by its own coordinator, which treats no error as a clean stop, and which also stops when `parent` does.
 //
 //   made --start--> started --stop_threads--> stopped --close--> closed
 //
@@ -19,11 +19,11 @@ class CoordinatedSession {
  public:
   CoordinatedSession(std::shared_ptr<Session> session, const SessionRunHooks& hooks, const Coordinator& parent,
                      Seconds stop_grace, const StopBudget& budget = {});
-  ~CoordinatedSession();  // closes, if nobody has
+  ~CoordinatedSession();  // closes, if not closed already
   CoordinatedSession(const CoordinatedSession&) = delete;
   CoordinatedSession& operator=(const CoordinatedSession&) = delete;
 
-  // Starts the queue runners, then tells the hooks: after_create_session(). Throws what these throw.
+  // Starts the queue runners, then calls the hooks' after_create_session(). Throws what these throw.
   void start();
 
   Session& session() const { return runs_.session(); }
@@ -33,19 +33,19 @@ class CoordinatedSession {
     return runs_.run(args, feed_values, metadata);
   }
 
-  bool stop_requested() const { return runs_.stop_requested(); }     // by a hook
-  bool threads_should_stop() const { return coord_.should_stop(); }  // one of them has requested it, or failed
-  std::exception_ptr reported_error() const { return coord_.reported_error(); }  // null: none of them has failed
+  bool stop_requested() const { return runs_.stop_requested(); }                 // by a hook
+  bool threads_should_stop() const { return coord_.should_stop(); }              // one of them requested it or failed
+  std::exception_ptr reported_error() const { return coord_.reported_error(); }  // null: none has failed
 
-  // What is behind an error of a run: that of a thread, if that says that the session is lost.
+  // The cause of a run's error: a thread's error instead, if that says that the session is lost.
   std::exception_ptr cause_of(std::exception_ptr error) const;
 
-  void end_hooks();  // all of them; throws what the first throws that does
+  void end_hooks();  // all of them; throws the first error
 
-  // Stops the threads and waits for them, for stop_grace, or half of what a preemption leaves. Returns the error that a
-  // thread reported, if one did.
+  // Stops the threads and waits for them, for stop_grace or half of the time that a preemption leaves. Returns the
+  // error that a thread reported, if any.
   std::exception_ptr stop_threads();
-  // Does that if nobody has, and closes the session; an error of closing is logged.
+  // Stops the threads if that was not done yet, and closes the session; an error of closing is logged.
   std::exception_ptr close();
 
  private:

@@ -8,9 +8,9 @@
 
 namespace longhaul {
 
-// Makes the runs of one session with what its hooks want of them: one run for the caller and all hooks. The first run
-// of a kind (the same fetches and feeds wanted, in the same words) is compiled for all that follow; those with run
-// options or metadata of their own go through Session::run(). One thread at a time.
+// Runs one session for a caller and its hooks: each run serves all of them. The first run of a kind (the same fetches
+// and feeds, named the same way) is compiled for all that follow; runs with run options or metadata of their own go
+// through Session::run(). One thread at a time.
 class HookedSession {
  public:
   HookedSession(std::shared_ptr<Session> session, SessionRunHooks hooks);
@@ -49,13 +49,13 @@ class HookedSession {
   const std::shared_ptr<Session> session_;
   const SessionRunHooks hooks_;
   const SessionRunArgs nothing_;
-  std::vector<Compiled> compiled_;  // used last comes first
+  std::vector<Compiled> compiled_;  // most recently used first
   bool stop_requested_ = false;
 
-  // Of the run under way; members so that their memory is used again.
+  // Of the run under way; members so that their memory is reused.
   std::vector<const SessionRunArgs*> parts_;  // the caller's, then each hook's
   std::vector<const Tensor*> feed_values_;
-  std::vector<size_t> first_results_;  // where each part's are; parts that want the same share them
+  std::vector<size_t> first_results_;  // where each part's results start; equal fetches share results
 };
 
 }  // namespace longhaul

@@ -31,78 +31,79 @@ struct MonitoredSessionOptions {
   SessionRunHooks hooks;
   Seconds stop_grace_period_secs{120};  // how long the session's threads may take to stop
   RestartOptions restart;               // when the session is lost
-  // The program's own: a stop of it, from any thread, ends the training after the run under way (StopSignals), and
-  // stops the session's threads and the hooks that wait: a run that waits for a queue which they fill finds it closed.
-  // Its clock measures the waits. Errors that are reported to it are the program's to look at.
+  // The program's own. Stopping it, from any thread, ends training after the run under way (StopSignals) and stops the
+  // session's threads and waiting hooks; a run that waits for a queue which those threads fill finds it closed. Its
+  // clock measures the waits. Errors reported to it are left to the program.
   Coordinator coordinator{};
-  Preemption* preemption = nullptr;  // which stops the coordinator (train/signals/preemption.h); nullptr: without
-  // Begins before the hooks do, and ends when all has ended: so its directory is locked meanwhile, and a second chief
-  // is refused. When it is taken over, the session stops, and the DirectoryLostError comes out. The creator and the
-  // hooks that save have the same one. nullptr: there is no directory to be the chief of.
+  Preemption* preemption = nullptr;  // stops the coordinator (train/signals/preemption.h); nullptr: none
+  // Begins before the hooks and ends after everything else, so its directory is locked in between and a second chief is
+  // refused. If the directory is taken over, the session stops and the DirectoryLostError is thrown. The creator and
+  // the hooks that save share it. nullptr: there is no directory to be the chief of.
   std::shared_ptr<ChiefTenure> tenure = {};
 };
 
-// A session that is made ready by itself, whose runs hooks extend, and which is replaced when it is lost.
+// A session that makes itself ready, whose runs are extended by hooks, and which is replaced when it is lost.
 //
 //   MonitoredSession session({.hooks = {std::make_shared<StopAtStepHook>(1000)}});
 //   session.monitor([&] {
 //     while (!session.should_stop()) session.run(train_op);
 //   });
 //
-// The constructor has the hooks begin, makes a session by the creator, which finalizes the graph, starts the queue
-// runners of the graph's collection, and tells the hooks of the session. When a call fails by a lost session
-// (is_lost_session(), also of an error that one of the session's threads has reported), the session is closed, another
-// one is made, after a pause, and the call is repeated from its beginning: so what the program does between two calls
-// is not undone. Any other error comes out.
+// The constructor calls the hooks' begin(), makes a session through the creator, which finalizes the graph, starts the
+// queue runners of the graph's collection, and passes the session to the hooks. When a call fails because of a lost
+// session (is_lost_session(); this includes errors reported by the session's threads), the session is closed, another
+// one is made after a pause, and the call is repeated from its beginning; anything the program does between two calls
+// is not undone. Any other error is thrown.
 //
-// One thread at a time, and neither from a hook nor from a step function, which have what they need. Threads that work
-// beside it use the session that hooks are given.
+// One thread at a time, and never from a hook or a step function, which are given what they need. Other threads use the
+// session that hooks are given.
 class MonitoredSession {
  public:
-  // InvalidArgumentError: a hook that is none. DirectoryLockedError: the tenure's directory has a chief. Throws what
-  // hooks and the creator throw, and the error of the last session that was lost when no more may be made. A stop while
-  // the first session is waited for is no error: there is none then, and should_stop() is true.
+  // InvalidArgumentError: a null hook. DirectoryLockedError: the tenure's directory has another chief. Throws what
+  // hooks and the creator throw, and the error of the last lost session when no more may be made. A stop while waiting
+  // for the first session is not an error: there is no session then, and should_stop() is true.
   explicit MonitoredSession(MonitoredSessionOptions options = {});
 
-  // Closes without a last word to the hooks: what nobody closed has not ended well.
+  // Closes without calling the hooks' end(): a session that was not closed has not ended well.
   ~MonitoredSession();
   MonitoredSession(const MonitoredSession&) = delete;
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
-  // Calls `body`, then closes. An OutOfRangeError, the end of the input, and a StopIteration end the body well; any
-  // other error of it is thrown in the end, and the hooks' end() is not called. The error of a thread outranks the
-  // body's. FailedPreconditionError: "Session is already closed" by the body.
+  // Calls `body`, then closes. An OutOfRangeError (the end of the input) and a StopIteration end the body well; any
+  // other error from it is thrown at the end, and the hooks' end() is not called. A thread's error takes precedence
+  // over the body's. FailedPreconditionError: "Session is already closed", by the body.
   void monitor(const std::function<void()>& body);
 
-  // Session::run() with the hooks. Throws what the run and the hooks throw; of a hook's error, the message says which
-  // hook and which call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop
-  // requested"); "Same tensor is fed" by a hook and somebody else; closed. StopIteration: there is no session, because
-  // a stop was requested before there was one, or another. DirectoryLostError: the tenure's directory is another's now.
-  // Where the session is lost in a run in which a hook requests a stop, the run is repeated, and is the last.
+  // Session::run() with the hooks. Throws what the run and the hooks throw; the message of a hook's error names the
+  // hook and the call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop
+  // requested"); "Same tensor is fed" by a hook and by another hook or the caller; closed. StopIteration: there is no
+  // session, because a stop was requested before the first one, or its replacement, was made. DirectoryLostError: the
+  // tenure's directory belongs to another chief now. If the session is lost in a run in which a hook requests a stop,
+  // the run is repeated and is the last.
   Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
              proto::RunMetadata* metadata = nullptr);
   std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                           proto::RunMetadata* metadata = nullptr);
 
-  // As Session's: prepares a run for many calls, here with the hooks.
+  // Like Session's: prepares a run for many calls, here including the hooks.
   MonitoredCallable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});
   MonitoredCallable make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds = {});
 
-  // Calls `step_fn` with a StepContext and returns what it returns. When the session is lost within it, all of it is
-  // repeated.
+  // Calls `step_fn` with a StepContext and returns what it returns. If the session is lost during the call, the whole
+  // call is repeated.
   template <typename StepFn>
     requires std::invocable<StepFn&, StepContext&>
   auto run_step_fn(StepFn&& step_fn);
 
   // True: a stop was requested, by a hook, a thread or the options' coordinator; or there is no session, because it is
-  // closed, or lost for good; or the tenure's directory is another's. Where a thread has reported that the session is
-  // lost, it is replaced first; throws what run() does then.
+  // closed or lost for good; or the tenure's directory belongs to another chief. If a thread has reported that the
+  // session is lost, it is replaced first; this throws as run() does.
   bool should_stop();
 
-  // The hooks' end(), each whatever the others threw; then stops the session's threads, closes the session, lets the
-  // graph be changed again, if it could be before, and ends the tenure, in the order of ChiefTenure::end(). Throws what
-  // the hooks throw, and the error that a thread has reported, except that the session is lost, which only
-  // SingularMonitoredSession minds. Twice is fine.
+  // Calls each hook's end(), even if others threw; then stops the session's threads, closes the session, makes the
+  // graph changeable again if it was before, and ends the tenure, in the order of ChiefTenure::end(). Throws what the
+  // hooks throw, and any error that a thread has reported; a lost session is an error only to SingularMonitoredSession.
+  // May be called twice.
   void close();
 
   Graph& graph() const { return options_.session_creator->graph(); }
@@ -133,22 +134,22 @@ class MonitoredSession {
 
   const WriteSignals write_signals_;
   const MonitoredSessionOptions options_;
-  const Coordinator stops_;  // a child of the program's, the parent of each session's; its error: of a lost directory
+  const Coordinator stops_;  // child of the program's, parent of each session's; its error: the directory was lost
   const std::shared_ptr<ChiefTenure> tenure_;
   const bool recovers_;
   const bool graph_was_finalized_;
   Restarts restarts_;
-  std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
+  std::shared_ptr<const Coordinator> preempted_;  // the subscription to a preemption's stops; null: none
   std::unique_ptr<CoordinatedSession> current_;   // null: lost and not replaced, or closed
   bool hook_stop_ = false;                        // requested in a run that failed
   bool closed_ = false;
-  SessionRunArgs args_;  // of the run under way; a member so that its memory is used again
+  SessionRunArgs args_;  // of the run under way; a member so that its memory is reused
 };
 
-// What MonitoredSession::make_callable() returns; a value to copy. It belongs to that session, and to its thread.
+// The result of MonitoredSession::make_callable(); may be copied. It belongs to that session, and to its thread.
 class MonitoredCallable {
  public:
-  // One argument for each feed that was named, one result for each fetch.
+  // Takes one argument for each named feed, returns one result for each fetch.
   template <typename... Ts>
     requires(std::is_convertible_v<const Ts&, const Tensor&> && ...)
   std::vector<Tensor> operator()(const Ts&... feeds) {
@@ -171,14 +172,14 @@ struct SingularMonitoredSessionOptions {
   std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
   std::string master;
   SessionOptions config;
-  std::string checkpoint_dir;                 // where to recover from, or
-  std::string checkpoint_filename_with_path;  // this one
+  std::string checkpoint_dir;                 // the directory to recover from, or
+  std::string checkpoint_filename_with_path;  // this checkpoint
   Seconds stop_grace_period_secs{120};
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // see MonitoredSessionOptions
 };
 
-// A monitored session that is not replaced when it is lost: the error comes out.
+// A monitored session that is not replaced when it is lost: the error is thrown.
 class SingularMonitoredSession : public MonitoredSession {
  public:
   explicit SingularMonitoredSession(SingularMonitoredSessionOptions options = {});

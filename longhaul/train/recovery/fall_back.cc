@@ -183,7 +183,7 @@ class FallingBack {
 
 }  // namespace
 
-FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOptions& options) {
+FallBack restore_newest_intact(Saver& saver, Session& session, const FallBackOptions& options) {
   if (is_held(options.directory)) {
     check_state_file(*options.files, options.directory);
     check_retention_file(*options.files, options.directory);

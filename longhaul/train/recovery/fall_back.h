@@ -13,42 +13,40 @@ namespace longhaul {
 struct FallBackOptions {
   FileSystem* files = &FileSystem::real();
   std::string directory;
-  std::string mirror;          // searched as well (train/checkpointing/checkpoint_mirror.h); empty: there is none
-  Seconds mirror_timeout{60};  // for how long, of real time
-  std::string basename;        // which checkpoints of the directory count; empty: all
-  // Why one is not to be restored though it may be whole; nullopt: it may be. Empty: all may be.
+  std::string mirror;          // searched too (train/checkpointing/checkpoint_mirror.h); empty: none
+  Seconds mirror_timeout{60};  // limit for searching it, in real time
+  std::string basename;        // limits the checkpoints that count; empty: all do
+  // Why a checkpoint is not to be restored even if it is intact; nullopt: it may be. Empty: all may be.
   std::function<std::optional<std::string>(const std::string& prefix)> skip_reason;
-  // false: only what the state file lists counts, and of the mirror what its own lists as well (listed_candidates()).
+  // false: only checkpoints in the state file, or in the mirror's own, count (listed_candidates()).
   bool search_directory = true;
 };
 
 struct FallBack {
   std::optional<std::string> restored;  // nullopt: there is no checkpoint
-  std::vector<std::string> damaged;     // which would have come before, or were seen to be incomplete
-  std::vector<std::string> skipped;     // which would have come before, too; they may have been tried, and have failed
+  std::vector<std::string> damaged;     // newer than the restored one, or seen to be incomplete
+  std::vector<std::string> skipped;     // newer as well; some may have been tried and failed
 };
 
-// Restores the newest checkpoint of a directory, or of its mirror, that is whole:
-//   1. The candidates are in the order of checkpoint_candidates(), which finds them also where the state file is empty,
-//      damaged, missing, or edited by hand; with a mirror in that of mirrored_candidates(). Those that are to be passed
-//      over come last: one of them is better than none.
-//   2. The first that can be read, with all checksums right, is restored. One that is damaged (DataLossError) is logged
-//      with what is wrong with it, and so is one that lacks data files, or its index, though the state file or that of
-//      pins names it (named_checkpoints.h). One that fails for want of memory, or with an exception of a class that is
-//      not ours, is logged and skipped: it may be damaged, or not. Any other error is thrown: it says that no
-//      checkpoint would do (shapes that differ), or that trying again may help; nothing was renamed.
-//   3. Only when one was restored, those that are damaged are renamed (checkpoint/files/corrupt_set.h), so that no
-//   restart
-//      tries them again; before that, a restart would take a directory of damaged checkpoints for an empty one. Only
-//      the process that has the directory locked does so (io/directory_lock.h), and only with what lies in it or in its
-//      mirror. One that cannot be renamed is logged.
-//   4. Of those renamed the last kCorruptSetsKept stay, in each of the two.
-// A mirror that cannot be searched or read, or does not answer in time, is logged and left out. Where nothing else is
-// left, that is an UnavailableError: a training must not begin anew because a disk is not mounted.
-// DataLossError: there are checkpoints, and none is whole. UnimplementedError: they are of version V1. Where the state
-// file names checkpoints of which nothing is there, a warning says so. FailedPreconditionError,
-// PermissionDeniedError: check_state_file()'s and check_retention_file()'s. DataLossError, too: the directory is not to
-// be searched, and its state file cannot be used.
-FallBack restore_newest_whole(Saver& saver, Session& session, const FallBackOptions& options);
+// Restores the newest intact checkpoint of a directory or of its mirror:
+//   1. The candidates are in the order of checkpoint_candidates(), which finds them even if the state file is empty,
+//      damaged, missing, or edited by hand; with a mirror, in that of mirrored_candidates(). Those to be skipped come
+//      last: one of them is better than none.
+//   2. The first one that can be read, with correct checksums, is restored. A damaged one (DataLossError) is logged
+//      with the defect, and so is one without its data files or its index that the state file or the retention file
+//      names (named_checkpoints.h). One that fails for lack of memory, or with an exception of a foreign class, is
+//      logged and skipped, as it may or may not be damaged. Any other error is thrown: either no checkpoint would fit
+//      (shapes differ), or a retry may help; nothing was renamed.
+//   3. Only after one was restored, damaged ones are renamed (checkpoint/files/corrupt_set.h), so that no restart tries
+//      them again; otherwise a restart would take a directory of damaged checkpoints for an empty one. Only the
+//      process that has locked the directory (io/directory_lock.h) does so, and only in it and its mirror. A failure to
+//      rename is logged.
+//   4. Of the renamed ones, the last kCorruptSetsKept are kept in each of the two.
+// A mirror that cannot be searched or read, or does not answer in time, is logged and skipped. If nothing else is left,
+// that is an UnavailableError: training must not start from scratch because a disk is not mounted. DataLossError: there
+// are checkpoints but none is intact. UnimplementedError: they are of version V1. A warning says if the state file
+// names checkpoints of which no file exists. FailedPreconditionError, PermissionDeniedError: check_state_file()'s and
+// check_retention_file()'s. Also DataLossError: the directory is not to be searched, and its state file cannot be used.
+FallBack restore_newest_intact(Saver& saver, Session& session, const FallBackOptions& options);
 
 }  // namespace longhaul

@@ -54,7 +54,7 @@ TEST_F(FallBackTest, OneThatDoesNotFitRenamesNothing) {
   const Variable wide = ops::variable(Scope(other), "v", Tensor::of<float>({1, 2}));
   Saver other_saver({.graph = &other});
   const auto session = make_scripted_session(other);
-  EXPECT_THROW(restore_newest_whole(other_saver, *session, {.directory = directory.path()}), InvalidArgumentError);
+  EXPECT_THROW(restore_newest_intact(other_saver, *session, {.directory = directory.path()}), InvalidArgumentError);
   EXPECT_THAT(corrupt(), IsEmpty()) << "not even the damaged one: nobody knows yet whether there is another";
   EXPECT_TRUE(checkpoint_exists(FileSystem::real(), prefixes[1]));
 }

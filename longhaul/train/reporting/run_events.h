@@ -7,12 +7,12 @@
 
 namespace longhaul {
 
-// What event files are told of a training besides its summaries: the events of type SessionLog.
+// The events of a training run other than summaries: those of type SessionLog.
 
-// Readers drop what they have of this step and later ones, so it comes before the first summary of a session.
+// Readers drop earlier events of this step and later ones, so it must precede the first summary of a session.
 void write_start(FileWriter& writer, int64_t step);
 
-// A checkpoint was taken. `save_path` is its path without the step, which is what tools look for.
+// A checkpoint was taken. `save_path` is its path without the step, as tools expect.
 void write_checkpoint_taken(FileWriter& writer, const std::string& save_path, const std::string& prefix);
 
 // A checkpoint could not be saved, the n-th time in a row: a message, and the scalar checkpoint/failed_saves.
@@ -21,8 +21,7 @@ void write_saves_work_again(FileWriter& writer, int64_t step);  // the scalar: 0
 
 void write_stop(FileWriter& writer, const std::string& last_checkpoint);
 
-// What was written before is in the file. Where it cannot be, the writer has logged that: events are nothing that a
-// training fails for.
+// Flushes everything written so far. The writer logs a failure: training does not fail because of events.
 void flush_or_log(FileWriter& writer);
 
 }  // namespace longhaul

@@ -12,7 +12,7 @@
 
 namespace longhaul {
 
-// The tag of digests in event files, a text like "crc64:995dc9bbdf1939fa".
+// The tag of digests in event files; a digest is a text like "crc64:995dc9bbdf1939fa".
 inline constexpr const char* kWeightDigestTag = "longhaul/weight_digest";
 
 struct NamedTensor {
@@ -21,21 +21,21 @@ struct NamedTensor {
 };
 
 // The CRC-64/XZ (io/crc64.h) of all tensors in the order of their names: for each, its name, a NUL, its dtype's name, a
-// NUL, its shape as "[2,3]", a NUL, and its bytes in row-major order, little-endian; of a string tensor, for each
-// string its size as 8 bytes and the string. Two runs with the same digest at a step have, but for one chance in 10^19,
-// the same bits.
+// NUL, its shape as "[2,3]", a NUL, and its bytes in row-major order, little-endian; for a string tensor, each string's
+// size as 8 bytes, then the string. Two runs with the same digest at a step have the same bits, except with a
+// probability of 1 in 10^19.
 std::string weight_digest(std::vector<NamedTensor> tensors);
 
 inline constexpr Seconds kDigestTimeout{60};
 
-// Writes digests of all global variables of a graph into event files. A call of take() holds them as they are at one
-// moment between two steps, which copies nothing (session/snapshots.h: within SessionOptions::snapshot_memory); a
-// thread of this object reads the bytes, and lets go of each variable when it is read. So the training waits only where
-// it is asked for the next one but one before a digest is done.
+// Writes digests of all global variables of a graph to event files. take() makes a snapshot of them, which copies
+// nothing (session/snapshots.h: within SessionOptions::snapshot_memory); a thread of this object reads the bytes, and
+// releases each variable once it is read. So training waits only if a digest is still unfinished when the next but one
+// is requested.
 //
-// One thread calls. Whoever waits for the thread, in take(), finish() or the destructor, does so for `timeout` at
-// most: event files on a disk that hangs are no reason to stand still. Then a digest is missing, which is logged, or
-// the thread is left to itself, with what it holds.
+// One thread at a time. Waits for the thread, in take(), finish() or the destructor, last `timeout` at most: event
+// files on a hanging disk must not stop training. After that a digest is missing, which is logged, or the thread is
+// left behind, with the values that it holds.
 class WeightDigests {
  public:
   // `global_step` gives each digest its step.
@@ -45,14 +45,14 @@ class WeightDigests {
   WeightDigests(const WeightDigests&) = delete;
   WeightDigests& operator=(const WeightDigests&) = delete;
 
-  // Throws what the run of a snapshot does. FailedPreconditionError: a variable has no value yet.
+  // Throws what a snapshot's run throws. FailedPreconditionError: a variable has no value yet.
   void take(Session& session);
 
-  // Where a training goes on at a step that is due, its digest is written again: the one before may have been under way
-  // when the process was killed.
+  // If training resumes at a step that is due, its digest is written again, as it may have been under way when the
+  // process was killed.
   void take_if_due(Session& session, int64_t every);
 
-  // Waits until all that was taken is written; false: it is not.
+  // Waits until all digests are written; false: some are not.
   bool finish();
 
  private:

@@ -12,33 +12,32 @@
 
 namespace longhaul {
 
-// 16 hexadecimal digits that say whether two graphs compute the same: of the operations' types, names, inputs and
-// attributes and of the graph's seed. Constants that are strings (names of files) and the savers' own operations do not
-// count.
+// 16 hexadecimal digits, equal for graphs that compute the same: a hash of the operations' types, names, inputs and
+// attributes, and of the graph's seed. String constants (file names) and the savers' own operations do not count.
 std::string graph_fingerprint(const Graph& graph);
 
-// What a training of that graph in this process needs to have the same for the same bits.
+// The environment that a training run of that graph in this process must share to produce the same bits.
 Environment environment_of(const std::string& graph_fingerprint);
 
-// A checkpoint's meta graph says what it was made with in MetaInfoDef.any_info: a google.protobuf.StringValue with a
-// line "NAME: VALUE" for each fact, in the order of names. Other readers skip it. nullopt: it says nothing.
+// A checkpoint's meta graph records its environment in MetaInfoDef.any_info: a google.protobuf.StringValue with a line
+// "NAME: VALUE" for each fact, in the order of names. Other readers skip it. nullopt: none is recorded.
 void record_environment(const Environment& environment, proto::MetaGraphDef* meta_graph);
 std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_graph);
 
-// What the meta graph beside a checkpoint says; nullopt: there is none, or it says nothing.
+// The environment recorded in the meta graph next to a checkpoint; nullopt: there is no meta graph, or no record.
 std::optional<Environment> environment_beside(FileSystem& files, const std::string& prefix);
 
-// What is not the same, a sentence for each: "it was made with threads 2, this run has 4".
+// The differences, a sentence for each: "it was made with threads 2, this run has 4".
 std::vector<std::string> differences(const Environment& then, const Environment& now);
 
-// Whether a graph into which these tensors are restored goes on with the training that saved them: it has operations
-// that update global variables in other ways than by an Assign, and all the variables that they update are among
-// `restored`. It has none of them where it evaluates, and not all are restored where another training begins with a
-// part of them.
+// Whether a graph into which these tensors are restored continues the training run that saved them: it has operations
+// other than Assign that update global variables, and all variables that they update are among `restored`. A graph for
+// evaluation has no such operations; a different training run, which starts from a part of the tensors, does not
+// restore them all.
 bool goes_on_training(const Graph& graph, const std::vector<SaverNodes::SavedTensor>& restored);
 
-// Logs one warning if the checkpoint was made with something else, which for a graph names the operations that are not
-// the same. One without a meta graph, or with one that cannot be read or says nothing, is none to warn of.
+// Logs one warning if the checkpoint was made in a different environment; for a different graph it names the operations
+// that differ. There is no warning if the meta graph is missing, cannot be read, or has no record.
 void warn_of_differences(FileSystem& files, const std::string& prefix, Environment now, const Graph& graph);
 
 }  // namespace longhaul

@@ -13,11 +13,11 @@
 
 namespace longhaul {
 
-// Looks at what a saver saves for inputs (ops::load_batch) whose steps take batches and never advance: such a training
-// sees one batch all the time, and so does each restart. Any thread.
+// Checks the saved values for inputs (ops::load_batch) whose steps take batches but never advance: such a training run
+// sees the same batch all the time, and so does each restart. Any thread.
 class InputWatch {
  public:
-  // What is to be saved of this step. Warns once of each input.
+  // Checks the values to be saved at this step. Warns once for each input.
   void look(const Graph& graph, const std::vector<SaverNodes::SavedTensor>& tensors, const std::vector<Tensor>& values,
             int64_t step);
 

@@ -13,28 +13,28 @@
 
 namespace longhaul {
 
-// Looks at what a saver saves for NaN that the checkpoint before had not: such a training is lost, and would replace
-// all good checkpoints by and by. It looks at a few elements of each floating tensor, so it costs nothing, and one that
-// has NaN here and there may be skipped. What has NaN in the first checkpoint already has it by its nature.
+// Checks the saved values for NaN that the previous checkpoint did not have: such a training run is lost, and would
+// replace all good checkpoints sooner or later. It checks a few elements of each floating-point tensor, so it costs
+// almost nothing, and may miss scattered NaN. A tensor with NaN in the first checkpoint is expected to have them.
 //
-// What it knows stands beside each checkpoint (record_environment()), so a restart goes on with it. Any thread.
+// Its state is recorded with each checkpoint (record_environment()), so a restart continues with it. Any thread.
 class NanWatch {
  public:
-  // What is to be written now.
+  // Checks the values about to be written.
   void look(const std::vector<SaverNodes::SavedTensor>& tensors, const std::vector<Tensor>& values);
 
-  // What was looked at last is to replace `prefix`, if that is there. If it is the last one without, `before` is from
-  // now on, which may be empty.
+  // The values checked last are about to replace `prefix`, if that exists. If `prefix` is the last checkpoint without
+  // new NaN, `before`, which may be empty, takes that place.
   void will_replace(const std::string& prefix, const std::string& before);
 
-  // Of what was looked at last: the checkpoint that is to be kept, as it is the last one without; empty: none.
+  // If the values checked last have new NaN: the last checkpoint without, which must be kept; empty: none.
   std::string last_without() const;
   Environment record() const;
 
-  // What was looked at last is committed as `prefix`, and listed. Warns once of NaN that are new.
+  // The values checked last are committed as `prefix`, and listed. Warns once of new NaN.
   void saved(const std::string& prefix);
 
-  // The variables are as in `prefix` now, with which that was recorded. Warns of NaN that were new in it.
+  // The variables were restored from `prefix`, which has this record. Warns of NaN that were new in it.
   void restored(FileSystem& files, const std::string& prefix, const Environment& record);
 
  private:
@@ -43,20 +43,20 @@ class NanWatch {
   bool has_new() const REQUIRES(mutex_) { return !new_.empty(); }
 
   mutable Mutex mutex_;
-  std::set<std::string> seen_ GUARDED_BY(mutex_);                      // names with NaN, when it looked last
-  std::optional<std::set<std::string>> by_nature_ GUARDED_BY(mutex_);  // absent: there was no checkpoint yet
-  std::set<std::string> new_ GUARDED_BY(mutex_);                       // those seen that are not
-  std::string last_without_ GUARDED_BY(mutex_);                        // new ones
-  bool has_warned_ GUARDED_BY(mutex_) = false;                         // since then
+  std::set<std::string> seen_ GUARDED_BY(mutex_);                      // names with NaN in the last check
+  std::optional<std::set<std::string>> by_nature_ GUARDED_BY(mutex_);  // absent: no checkpoint yet
+  std::set<std::string> new_ GUARDED_BY(mutex_);                       // those in seen_ but not in by_nature_
+  std::string last_without_ GUARDED_BY(mutex_);                        // the last checkpoint without new NaN
+  bool has_warned_ GUARDED_BY(mutex_) = false;                         // since last_without_
 };
 
-// Whether one of the elements has it that are looked at: 16 at most, the first and the last among them.
+// Whether one of the checked elements is NaN: 16 at most, including the first and the last.
 bool has_nan_in_sample(const Tensor& tensor);
 
-// What NanWatch has recorded beside a checkpoint as the last one without NaN that are new; "": it has none.
+// The last checkpoint without new NaN, as NanWatch recorded it with this checkpoint; "": none.
 std::string last_without_nan(FileSystem& files, const std::string& prefix);
 
-// Takes the names off that NanWatch records.
+// Removes the entries that NanWatch records.
 void remove_nan_record(Environment& environment);
 
 }  // namespace longhaul

@@ -11,17 +11,17 @@
 
 namespace longhaul {
 
-// tf.train.Checkpoint names tensors by the way that leads to them through a program's objects
+// tf.train.Checkpoint names tensors by their path through a program's objects
 // ("model/layer/kernel/.ATTRIBUTES/VARIABLE_VALUE"), and keeps a table of the objects in the tensor
 // _CHECKPOINTABLE_OBJECT_GRAPH, with the names that the variables had in their graph.
-using ObjectKeys = std::map<std::string, std::string>;  // the name in the graph, the key in the checkpoint
+using ObjectKeys = std::map<std::string, std::string>;  // from the name in the graph to the key in the checkpoint
 
-// nullopt: the checkpoint is an ordinary one, or has all the names. NotFoundError: some are not among its objects
-// ("Could not find some variables"). DataLossError: the table is damaged.
+// nullopt: it is an ordinary checkpoint, or has all the names. NotFoundError: some are not among its objects ("Could
+// not find some variables"). DataLossError: the table is damaged.
 std::optional<ObjectKeys> object_keys_for(const BundleReader& reader,
                                           const std::vector<SaverNodes::SavedTensor>& tensors);
 
-// The tensors, for what RestoreV2 would have read. The checks are those of check_restorable.
+// The tensors to feed instead of reading them with RestoreV2. The checks are those of check_restorable.
 Feeds object_feeds(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors,
                    const ObjectKeys& keys);
 

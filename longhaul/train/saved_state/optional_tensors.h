@@ -8,9 +8,9 @@
 
 namespace longhaul {
 
-// What of `tensors` is to be read from the checkpoint: all but those that may be missing and are. For these an empty
-// tensor is added to `feeds`, and one warning says which they are and what it means; but not for what the library
-// keeps for itself, below "longhaul/", random numbers apart.
+// The tensors to read from the checkpoint: all but optional ones that are missing. For these, an empty tensor is added
+// to `feeds`, and one warning names them and the consequence. There is no warning for the library's own tensors, below
+// "longhaul/", except for random numbers.
 std::vector<SaverNodes::SavedTensor> tensors_to_read(const BundleReader& reader,
                                                      const std::vector<SaverNodes::SavedTensor>& tensors, Feeds* feeds);
 

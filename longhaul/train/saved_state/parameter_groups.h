@@ -7,8 +7,8 @@
 
 namespace longhaul {
 
-// InvalidArgumentError: an optimizer of libtorch's, bound by torch_training(), has another number of parameter groups
-// than in the checkpoint; both numbers. Groups are known by what they are called there: "SGD/group_1/lr".
+// InvalidArgumentError, with both numbers: a libtorch optimizer, bound by torch_training(), has a different number of
+// parameter groups than in the checkpoint. Groups are recognised by names such as "SGD/group_1/lr".
 void check_parameter_groups(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors);
 
 }  // namespace longhaul

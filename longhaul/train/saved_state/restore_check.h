@@ -5,10 +5,10 @@
 
 namespace longhaul {
 
-// Compares what a graph wants restored with what a checkpoint has, before anything is touched. NotFoundError: names are
-// missing there. InvalidArgumentError: dtypes or shapes differ. The message says whether the model or its
-// optimizer is another one, as far as the names tell, and lists what does not fit and, where names are missing, what
-// the checkpoint has instead: a line for each, twenty of either at most.
+// Compares the tensors that a graph restores with those in a checkpoint, before anything is changed. NotFoundError: the
+// checkpoint lacks names. InvalidArgumentError: dtypes or shapes differ. The message says whether the model or its
+// optimizer is a different one, as far as the names tell, and lists the mismatches and, if names are missing, the
+// tensors that the checkpoint has instead: a line for each, up to twenty of either.
 void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors);
 
 }  // namespace longhaul

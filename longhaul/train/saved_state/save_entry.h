@@ -10,8 +10,9 @@
 
 namespace longhaul {
 
-// What a saver is to save (SaverOptions::var_list): a variable, the slices of a partitioned one, or anything else. In
-// checkpoints a variable has its name in the graph, a slice that of the whole, unless another is given here.
+// An item for a saver (SaverOptions::var_list): a variable, the slices of a partitioned one, or another saveable. Its
+// name in checkpoints is the variable's name in the graph, or for a slice that of the complete variable, unless another
+// is given here.
 class SaveEntry {
  public:
   SaveEntry(const Variable& variable) : SaveEntry(variable.info()) {}
@@ -25,11 +26,11 @@ class SaveEntry {
   SaveEntry(std::string name, const std::vector<Variable>& slices);
 
   const std::string& name() const { return name_; }
-  // One of those that have the name together: it stands in a list, by itself, and is a part of a larger variable.
+  // Whether it is one of several entries that share a name: a part of a larger variable, listed on its own.
   bool is_loose_slice() const { return loose_slice_; }
   const std::vector<VariableInfo>& variables() const { return variables_; }
   const std::optional<Saveable>& saveable() const { return saveable_; }
-  Graph& graph() const;  // InvalidArgumentError: there is nothing in it
+  Graph& graph() const;  // InvalidArgumentError: the entry is empty
 
  private:
   std::string name_;
@@ -41,15 +42,15 @@ class SaveEntry {
 // All global variables and all saveable objects of the graph.
 std::vector<SaveEntry> everything_to_save(const Graph& graph);
 
-// Of variables by their names in checkpoints, as ExponentialMovingAverage::variables_to_restore gives them; several of
-// one name are slices of it.
+// Entries for variables by their names in checkpoints, as returned by ExponentialMovingAverage::variables_to_restore;
+// several of one name are its slices.
 std::vector<SaveEntry> save_entries(const std::map<std::string, std::vector<Variable>>& by_name);
 
-// "10 3 0,4:0,3": the whole shape, then start and length in each dimension, as save operations have it.
+// "10 3 0,4:0,3": the full shape, then start and length in each dimension, as in save operations.
 std::string slice_text(const SaveSliceInfo& slice);
 
-// Sorted by name. With `reshape`, variables take tensors of any shape that has as many elements. InvalidArgumentError:
-// two entries of the "same name", something with "two names", a list that is not of slices of one variable.
+// Sorted by name. With `reshape`, variables accept tensors of any shape with as many elements. InvalidArgumentError:
+// two entries of the "same name", an item with "two names", a list that is not of slices of one variable.
 std::vector<Saveable> saveables_of(const std::vector<SaveEntry>& entries, bool reshape);
 
 }  // namespace longhaul

@@ -9,21 +9,21 @@
 
 namespace longhaul {
 
-// The part of a graph that saves and restores it.
+// The operations of a graph that save and restore it.
 struct SaverNodes {
   struct SavedTensor {
     std::string name;   // in checkpoints
     std::string slice;  // empty, or the part of the tensor of that name: "5 10 0,5:2,1"
     Output read;
-    Output restored;         // of a RestoreV2 operation: a value can be fed in its place
+    Output restored;         // of a RestoreV2 operation; a value can be fed instead
     int shard = 0;           // the data file that it goes to
     bool any_shape = false;  // restored from a tensor of any shape with as many elements
-    bool optional = false;   // a checkpoint may lack it: an empty tensor is fed in its place
+    bool optional = false;   // a checkpoint may lack it: an empty tensor is fed instead
   };
   std::vector<SavedTensor> tensors;  // by shard, and by name
   int num_shards = 1;
   bool sharded = false;
-  Output filename;    // what is fed: "save/Const:0"
+  Output filename;    // the fed tensor: "save/Const:0"
   Output save;        // "save/control_dependency:0"
   Operation restore;  // "save/restore_all"
 };
@@ -32,8 +32,8 @@ struct SaverNodes {
 inline constexpr const char* kOptionalAttr = "_optional";
 
 struct SaverGraphOptions {
-  std::string filename = "model";  // of the save operation, where nothing is fed
-  bool sharded = false;            // a data file for each device that reads what is saved; they are sorted by name
+  std::string filename = "model";  // of the save operation, if not fed
+  bool sharded = false;            // a data file for each device that reads saved values, sorted by name
   bool restore_sequentially = false;
 };
 
@@ -42,8 +42,8 @@ struct SaverGraphOptions {
 SaverNodes add_saver_nodes(const Scope& scope, const std::vector<Saveable>& saveables,
                            const SaverGraphOptions& options);
 
-// Finds them again. NotFoundError, InvalidArgumentError: the graph has nothing of the kind. UnimplementedError: it
-// saves V1 checkpoints.
+// Finds them again. NotFoundError, InvalidArgumentError: the graph has no such operations. UnimplementedError: it saves
+// V1 checkpoints.
 SaverNodes find_saver_nodes(const Graph& graph, const proto::SaverDef& saver_def);
 SaverNodes saver_nodes_at(const Output& filename, const Output& save, const Operation& restore, bool sharded);
 

@@ -10,37 +10,36 @@ namespace longhaul {
 
 struct CheckpointManagerOptions {
   std::string directory;
-  std::optional<int> max_to_keep;                       // absent: all are kept, and all are listed
+  std::optional<int> max_to_keep;                       // absent: all are kept and listed
   std::optional<double> keep_checkpoint_every_n_hours;  // absent: never
   std::string checkpoint_name = "ckpt";
-  // What is saved, in which graph, with which files and clock. Its own retention and save_relative_paths are not looked
-  // at.
+  // What to save, in which graph, with which files and clock. Its retention and save_relative_paths are ignored.
   SaverOptions saver;
 };
 
-// Numbers the checkpoints of a directory, keeps the last few of them, and goes on with both after a restart.
+// Numbers the checkpoints of a directory, keeps the last few of them, and continues both after a restart.
 //
 //   CheckpointManager manager({.directory = "runs/demo", .max_to_keep = 3, .saver = {.graph = &graph}});
 //   if (auto latest = manager.latest_checkpoint()) manager.saver().restore(session, *latest);
 //   manager.save(session);                                                            //
 //   runs/demo/ckpt-1.{index,data-...}
 //
-// It adds a variable "save_counter" to the graph, which is saved with the others, so numbers go on where a restored
-// checkpoint left them. It manages what has its checkpoint_name and a time in the state file: others in the directory
-// are neither listed nor deleted. It writes no meta graphs.
+// It adds a variable "save_counter" to the graph, which is saved with the others, so numbering continues where a
+// restored checkpoint left off. It manages the checkpoints that have its checkpoint_name and a time in the state file:
+// others in the directory are neither listed nor deleted. It writes no meta graphs.
 //
-// Make it before the initialisers are put together, so that they know the counter. Any thread may call.
+// Construct it before the init op is built, so that this includes the counter. Any thread may call.
 class CheckpointManager {
  public:
-  // InvalidArgumentError: max_to_keep is not positive, or no directory; what Saver's constructor throws.
+  // InvalidArgumentError: max_to_keep is not positive, or no directory. Also throws what Saver's constructor throws.
   explicit CheckpointManager(CheckpointManagerOptions options);
 
-  // Counts, saves, and deletes what is too much; returns the prefix, <directory>/<name>-<number>. The number is the
-  // counter's, or the one given: a number, or a tensor.
+  // Counts, saves, and deletes surplus checkpoints; returns the prefix, <directory>/<name>-<number>. The number is the
+  // counter's, or the one given as a number or a tensor.
   std::string save(Session& session, const StepSource& checkpoint_number = {});
 
   std::vector<std::string> checkpoints() const { return saver_.last_checkpoints(); }  // those managed, oldest first
-  // The newest in the directory, also one that is not managed. nullopt: none.
+  // The newest in the directory, managed or not. nullopt: none.
   std::optional<std::string> latest_checkpoint() const;
 
   const std::string& directory() const { return options_.directory; }

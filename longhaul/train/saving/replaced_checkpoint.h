@@ -7,11 +7,11 @@
 
 namespace longhaul {
 
-// When the index of the checkpoint was written; 0: it is not known.
+// The time at which the checkpoint's index was written; 0: not known.
 double commit_time(FileSystem& files, const std::string& prefix);
 
-// Says, once for each reason, why the checkpoint that was saved or restored last is written anew under the same name:
-// it is not as it was left on the disk, or else the variables have changed, and the step has not.
+// Warns, once for each reason, that the checkpoint saved or restored last is being replaced under the same name: either
+// its files on the disk have changed, or the variables have and the step has not.
 void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SaveHistory& saves);
 
 }  // namespace longhaul

@@ -16,18 +16,18 @@ struct SaveReport {
   std::string prefix;
   std::optional<int64_t> step;
   uint64_t bytes = 0;   // of its data files
-  Seconds snapshot{0};  // until the variables were read: training may have waited so long, not longer
-  Seconds total{0};     // until all was done, the deletion of old checkpoints too
+  Seconds snapshot{0};  // until the variables were read: training stalled no longer than this
+  Seconds total{0};     // until everything was done, including deletions
 };
 
 using SavedCallback = std::function<void(const std::string& prefix)>;
 
-// What a Saver remembers of its saves, and whom it tells of them. Any thread.
+// A Saver's record of its saves, and the callbacks that it notifies of them. Any thread.
 class SaveHistory {
  public:
   explicit SaveHistory(Clock& clock) : clock_(clock) {}
 
-  // A save, from its call until its return.
+  // Marks a save as under way, from its call until its return.
   class UnderWay {
    public:
     explicit UnderWay(SaveHistory& saves);
@@ -38,27 +38,27 @@ class SaveHistory {
    private:
     SaveHistory& saves_;
   };
-  bool wait_until_idle(Seconds timeout) const;  // whether none is under way
+  bool wait_until_idle(Seconds timeout) const;  // returns whether none is under way
 
-  // `committed_at`: the time of its index.
+  // `committed_at`: the time of the checkpoint's index file.
   void note_restored(const std::string& prefix, double committed_at);
-  void note_saved(SaveReport report, bool is_listed, double committed_at);  // all is done
-  void forget();                                                            // the variables hold something else now
-  void tell(const std::string& prefix) const;                               // whom on_saved() knows
+  void note_saved(SaveReport report, bool is_listed, double committed_at);  // the save is complete
+  void forget();                                                            // the variables have other values now
+  void tell(const std::string& prefix) const;                               // calls the callbacks of on_saved()
   std::shared_ptr<const SavedCallback> on_saved(SavedCallback callback);
 
-  std::string last() const;  // the prefix that was saved or restored last; empty: forgotten
+  std::string last() const;  // the prefix saved or restored last; empty: forgotten
   bool last_is_listed() const;
-  bool is_as_restored() const;  // nothing was saved since it was restored
+  bool is_as_restored() const;  // nothing was saved since the restore
   std::optional<SaveReport> last_report() const;
 
   double committed_at() const;  // of the last
 
-  // Whether to say that a step's checkpoint is replaced by another of the same step: only if since the first that was
-  // restored or saved after forget(), none of another step was, and until has_warned() is told.
+  // Whether to warn that a step's checkpoint is replaced by another one of the same step: only if no checkpoint of
+  // another step was restored or saved since forget(), and until has_warned() is called.
   bool is_first_step(int64_t step) const;
   void has_warned();
-  bool is_first_replacement();  // that is asked for: some file systems change the time of a file later
+  bool is_first_replacement();  // true on the first call: some file systems change a file's time later
 
  private:
   Clock& clock_;

@@ -16,18 +16,18 @@ namespace longhaul {
 
 struct SavedBundleOptions {
   FileSystem* files = &FileSystem::real();
-  double max_bytes_per_second = 0;  // 0: as fast as it goes
+  double max_bytes_per_second = 0;  // 0: unlimited
   Clock* clock = &Clock::real();
 };
 
-// A file beside the checkpoint that is committed with it.
+// A file next to the checkpoint that is committed with it.
 struct FileBeside {
   std::string path;
-  std::function<std::string()> contents;  // asked for while the last tensors are on their way to the disk
+  std::function<std::string()> contents;  // called while the last tensors are being written
 };
 
-// Writes and commits it; each value is given up as soon as it is written. Returns the bytes of the data files. Errors:
-// BundleWriter.
+// Writes and commits a checkpoint; each value is released as soon as it is written. Returns the size of the data files
+// in bytes. Errors: BundleWriter.
 uint64_t write_saved_bundle(const std::string& prefix, const SaverNodes& nodes, std::vector<Tensor> values,
                             const std::optional<FileBeside>& beside, const SavedBundleOptions& options);
 

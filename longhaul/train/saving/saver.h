@@ -29,33 +29,33 @@ class Snapshots;
 struct BundleWriterOptions;
 
 struct SaverOptions {
-  Graph* graph = nullptr;                          // nullptr: that of the first entry, or the default graph
-  std::optional<std::vector<SaveEntry>> var_list;  // absent: all global variables, and the saveable objects
-  bool reshape = false;  // a variable takes a tensor of another shape with as many elements, in row-major order
+  Graph* graph = nullptr;                          // nullptr: the first entry's, or the default graph
+  std::optional<std::vector<SaveEntry>> var_list;  // absent: all global variables and saveable objects
+  bool reshape = false;  // restores tensors of another shape with as many elements, in row-major order
   bool sharded = false;  // a data file for each device that variables are on, sorted by its name
   int max_to_keep = 5;   // 0: all
   double keep_checkpoint_every_n_hours = 10000;  // 0: never
-  int save_top_k = 0;                         // so many more, with the best SaveOptions::metric of all that were saved
-  MetricMode metric_mode = MetricMode::kMin;  // the metric: an accuracy, no loss
-  std::string name = "save";                  // of the scope that the operations are added under
-  bool restore_sequentially = false;  // one after the other: never more than one restored tensor beside the variables
-  // The operations are in the graph already. Of how many are kept, and whether they are sharded, it is the definition
-  // that counts; var_list, name, reshape and restore_sequentially must be left alone.
+  int save_top_k = 0;                            // this many more, with the best SaveOptions::metric of all
+  MetricMode metric_mode = MetricMode::kMin;     // kMax: for an accuracy, say
+  std::string name = "save";                     // the scope of the added operations
+  bool restore_sequentially = false;  // one by one: at most one restored tensor in memory in addition to the variables
+  // For operations that are in the graph already. The definition decides how many checkpoints are kept and whether they
+  // are sharded; var_list, name, reshape and restore_sequentially must not be set.
   std::optional<proto::SaverDef> saver_def;
-  bool defer_build = false;  // the operations are added by build(), not at once
-  bool allow_empty = false;  // nothing to save is no error: save() then returns ""
+  bool defer_build = false;  // the operations are added by build(), not by the constructor
+  bool allow_empty = false;  // nothing to save is not an error: save() then returns ""
   proto::SaverDef::CheckpointFormatVersion write_version = proto::SaverDef::V2;  // V1: UnimplementedError
   bool pad_step_number = false;                                                  // model.ckpt-00000005
-  bool save_relative_paths = false;                     // in the state file, so that the directory can be moved
-  std::string filename = "model";                       // of the graph's own save operation, where nothing is fed
-  Verification verify = Verification::kBeforeDeletion;  // which are read back once they are committed
-  double max_bytes_per_second = 0;  // that a save writes, to leave some of the disk to others; 0: all that it can
+  bool save_relative_paths = false;                     // in the state file, so that the directory can move
+  std::string filename = "model";                       // default in the graph's own save operation, if not fed
+  Verification verify = Verification::kBeforeDeletion;  // which checkpoints are read back after their commit
+  double max_bytes_per_second = 0;                      // limit for writing, to leave bandwidth to others; 0: none
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
-// The step in a checkpoint's name: none, a number, or a tensor (an Output, a Variable, a name), which is then read in
-// the same moment as the variables.
+// The step in a checkpoint's name: none, a number, or a tensor (an Output, a Variable, a name), which is read in the
+// same run as the variables.
 class StepSource {
  public:
   StepSource() = default;
@@ -73,67 +73,66 @@ class StepSource {
 };
 
 struct SaveOptions {
-  std::string latest_filename = kDefaultStateFile;  // of the state file
+  std::string latest_filename = kDefaultStateFile;  // name of the state file
   std::string meta_graph_suffix = "meta";
   bool write_meta_graph = true;
-  bool write_state = true;       // false: neither the state file nor the list of checkpoints learns of this one
-  std::optional<double> metric;  // how good this one is (SaverOptions::save_top_k); NaN: not known
-  // With a step that is read from a tensor: writes nothing if the checkpoint of that name is on the disk and has
-  // exactly what would be written, byte for byte (checkpoint/bundle/same_contents.h), whoever wrote it. If it is the
-  // one that this saver has saved or restored last, listed where it is to be, and without a metric to tell of it, the
-  // save is over then; else what stands beside it is written, as after any save.
+  bool write_state = true;       // false: not added to the state file nor to the list of checkpoints
+  std::optional<double> metric;  // this checkpoint's metric (SaverOptions::save_top_k); NaN: not known
+  // If the step is read from a tensor: writes nothing if the checkpoint of that name is on the disk with exactly the
+  // same contents, byte for byte (checkpoint/bundle/same_contents.h), whoever wrote it. If it is also the one that this
+  // saver saved or restored last, is listed as requested, and has no new metric, the save ends there; otherwise the
+  // files next to it are written, as after any save.
   bool skip_if_saved = false;
-  // Called with the step as soon as the variables are read: what fails after it, are the files.
+  // Called with the step as soon as the variables are read; failures after this call are failures of the files.
   std::function<void(std::optional<int64_t> step)> after_snapshot;
-  // Called, later, if a checkpoint is written.
+  // Called after that, if a checkpoint is written.
   std::function<void(std::optional<int64_t> step)> before_write;
   // Called at the end, unless there was nothing to do.
   std::function<void(const SaveReport&)> after_save;
-  // In the state file, as SaverOptions::save_relative_paths: for who was given a relative path and has made it
-  // absolute.
+  // In the state file, as SaverOptions::save_relative_paths: for callers that made a given relative path absolute.
   bool relative_paths = false;
 };
 
-// Saves the variables of a graph, and what else keeps a state (ops/saveable.h), as checkpoints, keeps the last few of
-// them, and restores.
+// Saves the variables of a graph and its other stateful objects (ops/saveable.h) as checkpoints, keeps the last few of
+// them, and restores them.
 //
 //   Saver saver({.graph = &graph});
 //   saver.save(session, "runs/demo/model.ckpt", global_step);      // runs/demo/model.ckpt-1200.{index,data-...,meta}
 //   saver.restore(session, "runs/demo/model.ckpt-1200");
 //
-// A save, step by step. A crash between any two, and an error, leave the checkpoint before or the new one, whole:
-//   1. All variables and the step are read in one run, as they are at one moment between two steps. Training goes on.
-//   2. What is on the disk already, with the same name and the same bytes, is not written again
-//      (SaveOptions::skip_if_saved). If the step is the same and the bytes are not, the checkpoint is replaced.
-//   3. The disk must have room for all of it (disk_room.h). Where it has not, the oldest checkpoints are deleted before
-//      their turn, as few as will do: none that is pinned, one of the best or to be preserved, and not the newest that
-//      is whole. If that is not enough, nothing is written: ResourceExhaustedError. Is the disk full nevertheless while
-//      4, 5 or 8 write, the same is done, and that is tried anew, at the cost of at most one save's worth of old
-//      checkpoints in vain (early_deletions.h).
-//   4. The data, the meta graph and the index go to temporary names and are synced, all of them before the first
-//      rename (BundleWriter). A committed checkpoint of the same name is then set aside, and is found there until 6.
-//   5. The data and the meta graph get their names, and the directory is synced.
-//   6. The index gets its name: it is the commit record, and from here on the checkpoint counts. The directory is
+// A save, step by step. A crash or an error at any point leaves the previous checkpoint or the new one, intact:
+//   1. All variables and the step are read in one run, as they are between two steps. Training continues.
+//   2. A checkpoint that is on the disk already, with the same name and the same bytes, is not written again
+//      (SaveOptions::skip_if_saved). If the step is the same but the bytes differ, the checkpoint is replaced.
+//   3. The disk must have room for all of it (disk_room.h). If not, the oldest checkpoints are deleted early, as few as
+//      necessary, but never a pinned one, one of the best, one to be preserved, or the newest intact one. If that is
+//      not enough, nothing is written: ResourceExhaustedError. If the disk still fills up while 4, 5 or 8 write, the
+//      same is done and the step retried; at most one save's worth of old checkpoints is deleted in vain
+//      (early_deletions.h).
+//   4. The data, the meta graph and the index go to temporary names and are synced, all of them before the first rename
+//      (BundleWriter). A committed checkpoint of the same name is then set aside, where a restart finds it until 6.
+//   5. The data and the meta graph get their final names, and the directory is synced.
+//   6. The index gets its final name. It is the commit record: from here on the checkpoint counts. The directory is
 //      synced again.
-//   7. The checkpoint is read back and its checksums are compared (SaverOptions::verify). One that is damaged is
-//      renamed, and the save has failed: DataLossError. The state file still names the one before.
-//   8. The list of what is kept, if it has pins or metrics, and the state file are replaced, each at once and whole.
-//   9. Old checkpoints are deleted, each one's index first. A deletion that fails is written down, and tried again
-//      after each later save, also after a restart.
-// After an error in 8, the next save of the same values with skip_if_saved begins there.
+//   7. The checkpoint is read back and its checksums are compared (SaverOptions::verify). If it is damaged, it is
+//      renamed and the save fails: DataLossError. The state file still names the previous one.
+//   8. The list of what is kept, if it has pins or metrics, and the state file are replaced, each atomically.
+//   9. Old checkpoints are deleted, each one's index first. A failed deletion is recorded, and retried after each later
+//      save, also after a restart.
+// After an error in 8, the next save of the same values with skip_if_saved resumes there.
 //
-// Kept are the newest `max_to_keep`; beside them those that were pinned, the `save_top_k` with the best metric, and one
-// in n hours; and, while what is saved has NaN that came during the training, the last one without (nan_watch.h). Pins
-// and metrics survive restarts (docs/formats/checkpoint_retention.md).
+// The newest `max_to_keep` are kept, as well as pinned ones, the `save_top_k` with the best metric, and one every n
+// hours; and, while the saved values have NaN that arose during training, the last one without (nan_watch.h). Pins and
+// metrics survive restarts (docs/formats/checkpoint_retention.md).
 //
-// In a directory that this process has locked (io/directory_lock.h), as a Supervisor does with its logdir, a save first
-// makes sure, before each rename and each deletion, that it is not another's by now: DirectoryLostError.
+// In a directory that this process has locked (io/directory_lock.h), as a Supervisor locks its logdir, a save checks
+// before each rename and each deletion that the lock is still its own: DirectoryLostError otherwise.
 //
-// Any thread may call; saves happen one after the other. The graph outlives the saver.
+// Any thread may call; saves are serialised. The graph outlives the saver.
 class Saver {
  public:
   // InvalidArgumentError: "No variables to save"; var_list together with defer_build; two entries of the "same name";
-  // something that would be restored "with two names". UnimplementedError: version V1.
+  // an entry that would be restored "with two names". UnimplementedError: version V1.
   explicit Saver(SaverOptions options = {});
 
   // The saver that a graph was exported with (SaverOptions::saver_def).
@@ -142,76 +141,76 @@ class Saver {
   Saver(const Saver&) = delete;
   Saver& operator=(const Saver&) = delete;
 
-  void build();  // with defer_build: once
+  void build();  // with defer_build: call once
   void ensure_built() {
     if (!built_) build();
   }
 
   // Returns the prefix, `save_path` or `save_path`-<step>. InvalidArgumentError: the directory cannot be made, or the
   // name collides with the state file's. FailedPreconditionError: not built. ResourceExhaustedError: the disk has no
-  // room, and the training may go on. DataLossError: what was written cannot be read back. Otherwise what the session
-  // and the file system throw. After an error there is the checkpoint before of this name, if there was one; or, where
-  // only the sync of the directory, the state file or the retention file failed, the new one, which a restart finds
-  // without them.
+  // room, and the training may go on. DataLossError: the written files cannot be read back. Otherwise throws what the
+  // session and the file system throw. After an error, the previous checkpoint of this name remains, if there was one;
+  // or, if only the sync of the directory, the state file or the retention file failed, the new one, which a restart
+  // finds without them.
   std::string save(Session& session, const std::string& save_path, const StepSource& global_step = {},
                    const SaveOptions& options = {});
 
   // NotFoundError: no such checkpoint ("not a valid checkpoint"), or names are missing in it. InvalidArgumentError:
-  // shapes or dtypes differ. DataLossError: damaged, another one may do. Until the last, nothing was changed. What
-  // tf.train.Checkpoint wrote ("object-based") is restored by the names that its variables had in their graph.
+  // shapes or dtypes differ. DataLossError: damaged; another checkpoint may work. With any but the last of these
+  // errors, nothing was changed. A checkpoint of tf.train.Checkpoint ("object-based") is restored by the names that its
+  // variables had in their graph.
   void restore(Session& session, const std::string& prefix);
 
   // The checkpoints that are managed, oldest first.
   std::vector<std::string> last_checkpoints() const { return managed_.prefixes(); }
-  std::optional<std::string> last_checkpoint()
-      const;  // the newest of them; nullopt: there is none, as without a logdir
+  std::optional<std::string> last_checkpoint() const;  // the newest of them; nullopt: none
   void set_last_checkpoints(const std::vector<std::string>& prefixes) { managed_.reset(prefixes); }
-  // As set_..., without those that do not exist. The second form also takes from a state file when each was saved, and
-  // when one was last kept for good (SaverOptions::keep_checkpoint_every_n_hours).
+  // As set_last_checkpoints(), without those that do not exist. The second form also takes from a state file when each
+  // was saved, and when one was last kept for good (SaverOptions::keep_checkpoint_every_n_hours).
   void recover_last_checkpoints(const std::vector<std::string>& prefixes);
   void recover_last_checkpoints(const CheckpointState& state) { managed_.recover(state); }
-  // Those of them that are managed are not deleted before a checkpoint of a later step than their own is saved.
+  // Any of these that are managed are not deleted before a checkpoint of a later step is saved.
   void hold_checkpoints(const std::vector<std::string>& prefixes) { managed_.hold(prefixes); }
 
-  // A pinned checkpoint is not deleted, however old. Unpinned, it is deleted by the next save unless something else
-  // keeps it. NotFoundError: there is no such checkpoint. They wait for a save under way.
+  // A pinned checkpoint is not deleted, however old. After unpin(), the next save deletes it unless another rule keeps
+  // it. NotFoundError: no such checkpoint. Both wait for a save under way.
   void pin(const std::string& prefix, const std::string& latest_filename = kDefaultStateFile);
   void unpin(const std::string& prefix, const std::string& latest_filename = kDefaultStateFile);
   std::vector<std::string> pinned_checkpoints() const { return managed_.pinned(); }
-  std::vector<std::string> best_checkpoints() const { return managed_.best(); }  // the best one first
+  std::vector<std::string> best_checkpoints() const { return managed_.best(); }  // best first
 
-  // The prefix of the checkpoint that was saved or restored last, as long as nobody says that the variables now hold
-  // something else.
+  // The prefix of the checkpoint saved or restored last; empty after forget_last_saved(), which says that the variables
+  // have other values now.
   std::string last_saved() const { return saves_.last(); }
-  // It was restored, and nothing was saved since.
+  // Whether it was restored, and nothing was saved since.
   bool is_as_restored() const { return saves_.is_as_restored(); }
   void forget_last_saved() { saves_.forget(); }
 
-  // Saves into that directory are as with SaveOptions::relative_paths from now on.
+  // From now on, saves to that directory act as with SaveOptions::relative_paths.
   void name_relatively_in(const std::string& directory) { managed_.name_relatively_in(directory); }
 
   // The last save of this saver that wrote a checkpoint; nullopt: none so far.
   std::optional<SaveReport> last_report() const { return saves_.last_report(); }
 
-  // For as long as the caller keeps what is returned, `callback` is called whenever a save() has listed its checkpoint
-  // (SaveOptions::write_state), or found it listed already. On the thread of that save, which is still under way: it
-  // throws nothing, and calls no save(), which would wait for itself.
+  // As long as the caller keeps the returned object, `callback` is called whenever a save() has listed its checkpoint
+  // (SaveOptions::write_state) or found it listed already. It runs on the thread of that save, which is still under
+  // way: it must not throw, and must not call save(), which would deadlock.
   [[nodiscard]] std::shared_ptr<const SavedCallback> on_saved(SavedCallback callback) {
     return saves_.on_saved(std::move(callback));
   }
 
-  // Waits until no save() is under way, at most for `timeout`. Whether none is.
+  // Waits until no save() is under way, for `timeout` at most. Returns whether none is.
   bool wait_until_idle(Seconds timeout) const { return saves_.wait_until_idle(timeout); }
 
   proto::SaverDef to_proto() const;
   proto::SaverDef as_saver_def() const { return to_proto(); }
 
-  // The graph with this saver; the second form writes it to a file, too.
+  // The graph with this saver; the second form also writes it to a file.
   proto::MetaGraphDef export_meta_graph() const;
   proto::MetaGraphDef export_meta_graph(const std::string& path) const;
 
   const std::vector<SaverNodes::SavedTensor>& saved_tensors() const { return nodes_.tensors; }
-  // Of all that is saved, as far as the graph knows its size (train/saved_state/saved_size.h): strings and tables are
+  // The size of everything saved, as far as the graph knows it (train/saved_state/saved_size.h): strings and tables are
   // left out.
   uint64_t bytes() const;
   Graph& graph() const { return *graph_; }
@@ -221,7 +220,7 @@ class Saver {
   struct Snapshot {
     std::vector<Tensor> values;
     std::optional<int64_t> step;
-    Seconds waited{0};  // for the step under way
+    Seconds waited{0};  // for the step under way to end
   };
 
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
@@ -244,11 +243,11 @@ class Saver {
   Graph* graph_;
   SaverNodes nodes_;
   bool built_ = false;
-  std::string graph_fingerprint_;  // when it was built
+  std::string graph_fingerprint_;  // at the time of build()
 
   SaveHistory saves_;
-  Mutex saving_;                                              // held through a save, by nothing else
-  std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps buffers for the next
+  Mutex saving_;                                              // held during a save, and by nothing else
+  std::shared_ptr<Snapshots> snapshots_ GUARDED_BY(saving_);  // of the session saved last; keeps its buffers for reuse
   ManagedCheckpoints managed_;
   NanWatch nan_;
   InputWatch inputs_;

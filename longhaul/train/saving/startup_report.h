@@ -6,10 +6,10 @@
 
 namespace longhaul {
 
-// Logs what a checkpoint will take on the disk and in memory, and warns when the disk of `directory` has no room for
-// two: the old one is deleted only after the new one is whole; and when the process may not have the memory of the
-// variables twice (memory_limit): as much is written while a snapshot is held. Throws nothing for a disk that does not
-// tell. `root`: as memory_limit() has it.
+// Logs how much disk and memory a checkpoint will take. Warns if the disk of `directory` has no room for two, as the
+// old one is deleted only after the new one is complete; and if the process may not use twice the variables' memory
+// (memory_limit), as much is needed while a snapshot is held. Throws nothing if the disk's free space is not known.
+// `root`: as for memory_limit().
 void report_checkpoint_costs(const Saver& saver, const std::string& directory, const std::string& root = "/");
 
 // NotFoundError, PermissionDeniedError, ...: files cannot be made in the directory, which is created.

@@ -8,17 +8,17 @@
 
 namespace longhaul {
 
-// The operations by which a SessionManager makes a model ready.
+// The operations with which a SessionManager makes a model ready.
 struct ReadinessOps {
   Output ready_op, ready_for_local_init_op;  // invalid: none
   std::vector<Operation> local_init_op;
 };
 
-// The names of the variables that a training lacks which is restored by this saver: its ready operations look at them,
-// but neither does the saver restore them, nor local_init_op set them in time. Sorted.
+// The names of the variables that would have no value after a restore with this saver: the ready operations check them,
+// but neither the saver restores them nor local_init_op sets them in time. Sorted.
 std::vector<std::string> missing_after_restore(const Graph& graph, const Saver& saver, const ReadinessOps& ops);
 
-// Warns of these, as a training that begins with such a saver could never be restarted.
+// Warns about these, as a training run that begins with such a saver could never be restarted.
 void warn_of_missing_after_restore(const std::vector<std::string>& names);
 
 // Runs the initializers of those global variables that a ready operation names as not initialised, and no others, in

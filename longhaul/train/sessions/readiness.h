@@ -7,22 +7,22 @@
 
 namespace longhaul {
 
-// What a ready operation says.
+// The result of a ready operation.
 struct Readiness {
   bool ready = true;
-  std::string why;                   // it is not
-  std::vector<std::string> missing;  // the names, where the operation gives them
+  std::string why;                   // why it is not ready
+  std::vector<std::string> missing;  // the names, if the operation gives them
 };
 
-// Runs the ready operation. Ready are: an invalid one; a result that is no string tensor, or one without a string that
-// is not empty. Otherwise the result has the names of what is not initialised, or, where it is a scalar, says itself
-// why the model is not ready. An operation that fails because it reads something "uninitialized" says no, too; any
-// other error of it is thrown.
+// Runs the ready operation. The model is ready if the operation is invalid, or its result is not a string tensor or has
+// only empty strings. Otherwise the result lists the names of everything not initialised, or, if it is a scalar, is
+// itself the reason. If the operation fails because it reads something "uninitialized", the model is not ready either;
+// any other error is thrown.
 Readiness check_ready(Session& session, const Output& ready_op);
 
-// Whether the session has found a model that an earlier one left, as it can be on a server, where variables outlive
-// sessions: `ready_op` looks at variables of the model (of collections::kGlobalVariables), and misses nothing but
-// local variables, which every session initialises anew.
+// Whether the session found a model that an earlier one left, as can happen on a server, where variables outlive
+// sessions: `ready_op` checks variables of the model (of collections::kGlobalVariables), and reports only local
+// variables as missing, which every session initialises again.
 bool model_is_there(Session& session, const Output& ready_op);
 
 }  // namespace longhaul

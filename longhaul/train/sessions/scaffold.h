@@ -9,26 +9,26 @@ namespace longhaul {
 
 class Scaffold;
 
-// What is kUseDefault is the element of the graph's collection of that name ("ready_op", "init_op", ...), which may
-// have one only; if the collection is empty, what is described here is made and put there. kNone switches the thing
-// off.
+// An option that is kUseDefault stands for the element of the graph's collection of that name ("ready_op", "init_op",
+// ...), which may have only one; if the collection is empty, the operation described here is created and added to it.
+// kNone switches the feature off.
 struct ScaffoldOptions {
   Defaulted<OpList> init_op;                               // initialises all global variables
   Feeds init_feed_dict;                                    // for init_op
-  std::function<void(const Scaffold&, Session&)> init_fn;  // called after init_op, not when the model is recovered
+  std::function<void(const Scaffold&, Session&)> init_fn;  // called after init_op, not when the model is restored
   Defaulted<Output> ready_op;                              // names of all variables that are not initialised
   Defaulted<Output> ready_for_local_init_op;               // of the global ones
   Defaulted<OpList> local_init_op;                         // initialises local variables and tables
   Defaulted<Output> summary_op;                            // all summaries of the graph, merged
   Defaulted<MaybeOwned<Saver>> saver;                      // of all global variables, sharded
   bool initialize_missing = false;                         // as ChiefOptions::initialize_missing
-  const Scaffold* copy_from = nullptr;                     // has what is left open here, if it has it
-  FileSystem* files = &FileSystem::real();                 // of a saver that is made
+  const Scaffold* copy_from = nullptr;                     // supplies options left open here, if set there
+  FileSystem* files = &FileSystem::real();                 // of a saver made here
   Clock* clock = &Clock::real();
 };
 
-// The operations with which sessions of a graph are made ready, and its saver: what the program passes, and defaults
-// for the rest, which finalize() adds to the graph.
+// The operations that make sessions of a graph ready, and its saver: those that the program passes, and defaults for
+// the rest, which finalize() adds to the graph.
 //
 //   open --finalize--> finalized
 //
@@ -37,12 +37,12 @@ class Scaffold {
  public:
   explicit Scaffold(ScaffoldOptions options = {});
 
-  // Finds or makes what is left open, builds a saver with defer_build that nobody has built, and finalizes the graph;
-  // the second time for the same graph only the latter.
-  // FailedPreconditionError: it was done for another graph; "More than one item" in a collection.
+  // Finds or creates whatever is left open, builds a saver with defer_build if necessary, and finalizes the graph; a
+  // second call for the same graph only finalizes it. FailedPreconditionError: it was called for another graph; "More
+  // than one item" in a collection.
   void finalize(Graph& graph);
 
-  // What was passed; of the rest nothing until it is finalized.
+  // The values that were passed; the rest are empty until it is finalized.
   OpList init_op() const;
   const Feeds& init_feed_dict() const { return options_.init_feed_dict; }
   InitFn init_fn() const;  // the program's, bound to this scaffold, which must outlive it; empty: none

@@ -9,13 +9,13 @@ namespace longhaul {
 
 class ChiefTenure;
 
-// Makes sessions whose model is ready, one after the other.
+// Creates sessions whose model is ready, one after the other.
 class SessionCreator {
  public:
   virtual ~SessionCreator() = default;
 
   virtual Graph& graph() const = 0;
-  // Finalizes the graph. Errors that are may_be_made_later(): it may be tried again.
+  // Finalizes the graph. After an error that is may_be_made_later(), the call may be repeated.
   virtual std::shared_ptr<Session> create_session() = 0;
 };
 
@@ -24,17 +24,17 @@ struct ChiefSessionCreatorOptions {
   std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
   std::string master;                  // "": this process
   SessionOptions config;
-  // Where to recover from: the newest whole checkpoint of a directory, or this one. At most one of the two.
+  // Restores the newest intact checkpoint of a directory, or this one. At most one of the two.
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
-  std::string mirror_dir;           // of checkpoint_dir, searched as well; empty: there is none
-  Seconds mirror_timeout{60};       // for how long it is searched
+  std::string mirror_dir;           // of checkpoint_dir, searched too; empty: none
+  Seconds mirror_timeout{60};       // limit for searching the mirror
   bool search_directory = true;     // ChiefOptions::search_directory
-  bool initialize_missing = false;  // ChiefOptions::initialize_missing, if the scaffold does not say it
-  // Learns what was restored, and may have a checkpoint of the directory skipped; nullptr: none.
+  bool initialize_missing = false;  // ChiefOptions::initialize_missing, unless the scaffold sets it
+  // Notified of the restored checkpoint, and may skip checkpoints of the directory; nullptr: none.
   std::shared_ptr<ChiefTenure> tenure;
   FileSystem* files = &FileSystem::real();
-  Coordinator coordinator{};  // a stop of it ends what waits; its clock measures the waits
+  Coordinator coordinator{};  // stopping it ends waits; its clock measures them
 };
 
 // For the chief: restores the model, or initialises it. Errors: those of SessionManager::prepare_session() and of
@@ -57,8 +57,8 @@ struct WorkerSessionCreatorOptions {
   std::string master;
   SessionOptions config;
   Seconds max_wait_secs{1800};
-  Seconds recovery_wait_secs{30};  // between two looks
-  Coordinator coordinator{};       // a stop of it ends the wait; its clock measures it
+  Seconds recovery_wait_secs{30};  // between two polls
+  Coordinator coordinator{};       // stopping it ends the wait; its clock measures it
 };
 
 // For the others: waits until the chief has made the model ready. Errors: those of SessionManager::wait_for_session()

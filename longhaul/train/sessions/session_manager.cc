@@ -158,7 +158,7 @@ bool SessionManager::restore_newest(Session& session, const PrepareOptions& opti
     warn_of_skipped(options);
     return false;
   }
-  const FallBack fall_back = restore_newest_whole(*options.saver, session, fall_back_options(options));
+  const FallBack fall_back = restore_newest_intact(*options.saver, session, fall_back_options(options));
   if (!fall_back.restored) return false;
   restored_from_ = *fall_back.restored;
   recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, fall_back);

@@ -18,7 +18,7 @@ struct ReadinessOps;
 
 using InitFn = std::function<void(Session&)>;
 
-// Operations that are run together; one of them, or several.
+// One or more operations that are run together.
 class OpList {
  public:
   OpList() = default;
@@ -36,22 +36,22 @@ class OpList {
 
 struct SessionManagerOptions {
   Graph* graph = nullptr;  // nullptr: the default graph
-  OpList local_init_op;    // run in every session, also in recovered ones: local variables, tables
-  // 1-D string tensors with what is not initialised yet: the model is ready when they are empty. Of the second kind, it
-  // is ready for local_init_op. Invalid: always ready.
+  OpList local_init_op;    // run in every session, also in restored ones: local variables, tables
+  // 1-D string tensors of the names not initialised yet. The model is ready when the first is empty, and ready for
+  // local_init_op when the second is. Invalid: always ready.
   Output ready_op;
   Output ready_for_local_init_op;
-  // Whether, after a restore, the initializers are run of those global variables that the ready operations name as not
-  // initialised: for a saver that leaves some out.
+  // Whether, after a restore, the initializers of the global variables that the ready operations name as not
+  // initialised are run: for a saver that omits some.
   bool initialize_missing = false;
-  Seconds recovery_wait_secs{30};  // between two looks, where something is waited for
+  Seconds recovery_wait_secs{30};  // between two polls during a wait
   RunOptions local_init_run_options;
   FileSystem* files = &FileSystem::real();
-  Coordinator coordinator{};  // a stop of it ends what waits; its clock measures the waits
-  // Makes the sessions; empty: new_session().
+  Coordinator coordinator{};  // stopping it ends waits; its clock measures them
+  // Creates the sessions; empty: new_session().
   SessionFactory session_factory;
-  // Why a checkpoint of the directory is not to be restored though it may be whole; nullopt: it may be. One that is
-  // skipped for this is restored after all where no other is left. Empty: none is skipped.
+  // Why a checkpoint of the directory is not to be restored even if it is intact; nullopt: it may be. A skipped one is
+  // still restored if no other is left. Empty: none is skipped.
   std::function<std::optional<std::string>(const std::string& prefix)> skip_reason;
 };
 
@@ -59,15 +59,15 @@ struct PrepareOptions {
   std::string master;
   OpList init_op;
   Saver* saver = nullptr;
-  // Where to recover from: the newest whole checkpoint of a directory, or this one. At most one of the two.
+  // Restores the newest intact checkpoint of a directory, or this one. At most one of the two.
   std::string checkpoint_dir;
   std::string checkpoint_filename_with_path;
-  std::string mirror_dir;                                // of checkpoint_dir, searched as well; empty: there is none
-  Seconds mirror_timeout{60};                            // for how long it is searched
-  std::string checkpoint_basename;                       // which checkpoints of the directory count; empty: all
+  std::string mirror_dir;                                // of checkpoint_dir, searched too; empty: none
+  Seconds mirror_timeout{60};                            // limit for searching the mirror
+  std::string checkpoint_basename;                       // limits the checkpoints that count; empty: all do
   bool search_directory = true;                          // ChiefOptions::search_directory
   bool wait_for_checkpoint = false;                      // if there is none yet
-  std::optional<Seconds> max_wait_secs = Seconds{7200};  // nullopt: for ever
+  std::optional<Seconds> max_wait_secs = Seconds{7200};  // nullopt: forever
   SessionOptions config;
   Feeds init_feed_dict;
   InitFn init_fn;  // called after init_op
@@ -75,16 +75,16 @@ struct PrepareOptions {
 
 struct RecoveredSession {
   std::shared_ptr<Session> session;
-  bool initialized = false;  // recovered, and ready
+  bool initialized = false;  // restored, and ready
 };
 
-// Makes sessions with an initialised model: restored from a checkpoint, initialised, or initialised by another process.
-// The ready operation is run before and after: a model that is ready as the session finds it (on a server that an
-// earlier session of the program has used) is left as it is, neither restored nor initialised (model_is_there()).
+// Creates sessions with an initialised model: restored from a checkpoint, initialised here, or initialised by another
+// process. The ready operation is run before and after: a model that is ready from the start (on a server that an
+// earlier session of the program used) is neither restored nor initialised (model_is_there()).
 //
-// Of a directory the newest checkpoint is restored that is whole; damaged ones are renamed (fall_back.h).
+// From a directory, the newest intact checkpoint is restored; damaged ones are renamed (fall_back.h).
 //
-// A model that is initialised with a saver from whose checkpoints it could not be made ready is warned of
+// It warns when a model is initialised whose saver's checkpoints would not suffice to make it ready again
 // (missing_variables.h).
 //
 // One thread at a time.
@@ -93,15 +93,15 @@ class SessionManager {
   // InvalidArgumentError: ready_for_local_init_op without local_init_op.
   explicit SessionManager(SessionManagerOptions options);
 
-  // For the chief. Restores if there is a checkpoint, else runs init_op and init_fn, if the model is not ready yet;
-  // then local_init_op; then checks. InvalidArgumentError: both ways to name a checkpoint. FailedPreconditionError:
-  // there is nothing to initialise with, or "Init operations did not make model ready". DataLossError: there are
-  // checkpoints and none is whole. CancelledError: stopped while waiting. What Saver::restore() throws for a checkpoint
-  // that does not fit the graph.
+  // For the chief. Unless the model is ready already, restores it if there is a checkpoint, else runs init_op and
+  // init_fn; then local_init_op; then checks. InvalidArgumentError: a checkpoint named in both ways.
+  // FailedPreconditionError: there is nothing to initialise with, or "Init operations did not make model ready".
+  // DataLossError: there are checkpoints but none is intact. CancelledError: stopped while waiting. Throws as
+  // Saver::restore() does for a checkpoint that does not fit the graph.
   std::shared_ptr<Session> prepare_session(const PrepareOptions& options);
 
-  // Makes a session and restores it if there is something to restore; of the options those for initialising play no
-  // part. A model that was restored and is not ready is no error.
+  // Creates a session and restores the model if there is a checkpoint; ignores the options for initialising. A model
+  // that is not ready after the restore is not an error.
   RecoveredSession recover_session(const PrepareOptions& options);
 
   // For the others: waits until the chief has initialised the model. DeadlineExceededError: not within max_wait_secs.
@@ -109,7 +109,7 @@ class SessionManager {
   std::shared_ptr<Session> wait_for_session(const std::string& master, const SessionOptions& config = {},
                                             std::optional<Seconds> max_wait_secs = Seconds{7200});
 
-  // The checkpoint from which the last session was restored; empty: it was not.
+  // The checkpoint from which the last session was restored; empty: none.
   const std::string& restored_from() const { return restored_from_; }
 
  private:

@@ -15,37 +15,38 @@
 
 namespace longhaul {
 
-inline constexpr int kPreemptedStatus = 75;  // EX_TEMPFAIL of sysexits.h: start me again
+inline constexpr int kPreemptedStatus = 75;  // EX_TEMPFAIL of sysexits.h: please restart
 
 struct PreemptionOptions {
-  // The program is to end, and to be started again: SIGTERM, SIGHUP, SIGUSR1.
+  // The program is to end and will be restarted: SIGTERM, SIGHUP, SIGUSR1.
   std::vector<int> stop_signals = signals_for({SignalUse::kTerminate, SignalUse::kHangUp, SignalUse::kWarn});
-  // It is to end: no time presses, and exit_status() is none of theirs. SIGINT.
+  // The program is to end, without a deadline and without the options' exit_status: SIGINT.
   std::vector<int> interrupt_signals = signals_for({SignalUse::kInterrupt});
-  // A checkpoint is to be taken, and the training goes on: SIGUSR2.
+  // A checkpoint is to be taken, and training continues: SIGUSR2.
   std::vector<int> save_signals = signals_for({SignalUse::kSave});
   std::optional<Seconds> grace;  // from a stop signal until the kill; absent: PreemptionGrace
   int exit_status = kPreemptedStatus;
   Clock* clock = &Clock::real();
 };
 
-// What schedulers do to a training: they end it by a signal, kill it some time later, and start it again by its exit
-// status. While this lives,
-//   - a stop signal ends the trainings that it was given to after the step under way, with a checkpoint of that step;
-//   - that checkpoint is left out if it does not fit what is left of the grace period, as long as the last one took: a
-//     checkpoint that was being written is finished then, and the log says which steps are lost (final_checkpoint.h);
-//   - a save signal has the training take a checkpoint; those that come while one is awaited count once;
-//   - another stop signal ends the process at once, by the signal's default action (StopSignals): what is committed is
-//     whole, and what was not is removed by the next start.
-// It is for the chief; a training that takes no checkpoints only stops.
+// Handles preemption by a scheduler, which ends a training run by a signal, kills it some time later, and restarts it
+// depending on its exit status. While this object exists,
+//   - a stop signal ends the training runs that it was given to after the step under way, with a checkpoint of that
+//     step;
+//   - that checkpoint is skipped if the rest of the grace period is shorter than the last save took: a checkpoint being
+//     written is then finished, and the log says which steps are lost (final_checkpoint.h);
+//   - a save signal makes the training run take a checkpoint; further ones before that is taken have no effect;
+//   - another stop signal ends the process at once, by the signal's default action (StopSignals): committed checkpoints
+//     are intact, and uncommitted files are removed by the next start.
+// It is for the chief; a training run without checkpoints just stops.
 //
 //   Preemption preemption;
 //   Supervisor sv({.graph = &graph, .logdir = "runs/demo", .chief = {.preemption = &preemption}});
 //   sv.managed_session(...);                  // or monitored_training_session({..., .chief = ...}, ...)
 //   return preemption.exit_status();          // 75 if a stop signal came, else 0
 //
-// It outlives the trainings that it was given to. One in a process, as StopSignals: FailedPreconditionError otherwise.
-// Any thread.
+// It must outlive the training runs that it was given to. One instance in a process, as with StopSignals:
+// FailedPreconditionError otherwise. Any thread.
 class Preemption {
  public:
   // InvalidArgumentError: see PreemptionGrace.
@@ -53,23 +54,24 @@ class Preemption {
   Preemption(const Preemption&) = delete;
   Preemption& operator=(const Preemption&) = delete;
 
-  // The status for the program to end with: the options' if it is preempted, else `otherwise`.
+  // The status for the program to exit with: the options' if it was preempted, else `otherwise`.
   int exit_status(int otherwise = 0) const { return is_preempted() ? options_.exit_status : otherwise; }
   bool is_preempted() const { return deadline_.load() != kNever; }
 
-  // As if a stop signal had come: for notices that come otherwise, such as a cloud's. Of several periods that are under
-  // way, the one that ends first counts.
+  // Acts as if a stop signal had arrived: for notices that arrive in other ways, such as a cloud's. If several grace
+  // periods are under way, the one that ends first counts.
   void preempt(std::optional<Seconds> grace = std::nullopt);
-  void request_save() { save_wanted_ = true; }  // as if a save signal had
+  void request_save() { save_wanted_ = true; }  // as if a save signal had arrived
 
-  // What is left of the grace period; negative: it is over. nullopt: not preempted.
+  // The rest of the grace period; negative: it is over. nullopt: not preempted.
   std::optional<Seconds> time_left() const;
 
-  // For trainings. Whether a checkpoint was asked for since this was last called; it costs no lock.
+  // For training loops. Whether a checkpoint was requested since the last call; takes no lock.
   bool take_save_request() { return save_wanted_.load(std::memory_order_relaxed) && save_wanted_.exchange(false); }
 
-  // Requests a stop of `coord` whenever one is wanted here, now or later, also again if it is cleared, for as long as
-  // the caller keeps what is returned. A stop that came already is requested before it returns.
+  // As long as the caller keeps the returned object, a preemption, now or later, requests a stop of `coord`, and
+  // repeats that if the stop is cleared. If the preemption has happened already, the stop is requested before this
+  // returns.
   std::shared_ptr<const Coordinator> attach(const Coordinator& coord);
 
  private:
@@ -83,7 +85,7 @@ class Preemption {
 
   const PreemptionOptions options_;
   const PreemptionGrace grace_;
-  std::atomic<double> deadline_{kNever};  // on the clock
+  std::atomic<double> deadline_{kNever};  // on the clock; kNever: not preempted
   std::atomic<bool> save_wanted_{false};
 
   Mutex mutex_;

@@ -18,41 +18,41 @@ namespace longhaul {
 // "SIGTERM"; a real-time signal is "signal 34".
 std::string signal_name(int signal);
 
-// "SIGTERM: " and what follows from it, for the log: who reads it learns what a second one does.
+// "SIGTERM: " and its consequence, for the log; tells the reader what a second signal does.
 std::string signal_notice(int signal, std::string_view consequence);
 
-// What is done about signals. The functions are called on a thread, never two at a time; they must not throw.
+// How signals are handled. The functions are called on a thread, never concurrently, and must not throw.
 struct SignalHandling {
   std::vector<int> stop_signals = stopping_signals();
-  std::vector<int> other_signals;             // are told as often as they come, and end nothing
-  std::function<void(int signal)> on_signal;  // one of them came
+  std::vector<int> other_signals;             // reported each time they arrive; they end nothing
+  std::function<void(int signal)> on_signal;  // a signal of either list arrived
   std::function<void()> meanwhile;            // ten times a second; may be empty
 };
 
-// While it lives, signals request a stop instead of killing the process: the training ends after the step under way.
+// While it exists, signals request a stop instead of killing the process: training ends after the step under way.
 //
 //   StopSignals signals(sv.coord());
 //   sv.managed_session(...);
 //
-// The first stop signal is taken; another one, of whatever kind, has its default action, so that a second Ctrl-C ends a
-// program that does not stop. What comes within a tenth of a second of the first is the same one, sent twice: as
-// timeout(1) does it, to the process and to its group. A closed terminal's SIGHUP asks for the stop and counts as no
-// first one: nobody presses it, a shell and the kernel both send it, and the session's SIGTERM may follow. Where SIGHUP
-// was ignored before, as by nohup(1), it stays so. The stop holds: where preparing a session clears it, because the
+// The first stop signal is handled; another one, of whatever kind, has its default action, so that a second Ctrl-C ends
+// a program that does not stop. A signal within a tenth of a second of the first counts as the same one, sent twice, as
+// timeout(1) sends it to the process and to its group. The SIGHUP of a closed terminal requests the stop but does not
+// count as the first signal: a shell and the kernel both send it, and the session's SIGTERM may follow. If SIGHUP was
+// ignored before, as under nohup(1), it stays ignored. The stop persists: if preparing a session clears it, because the
 // signal came early, it is requested again. The handlers only write a byte to a pipe; a thread ("lh-signals") reads it
-// and calls. One at a time in a process: FailedPreconditionError otherwise. The destructor puts the handlers of before
-// back. What clusters expect of a program beyond a stop: Preemption.
+// and makes the calls. One instance at a time in a process: FailedPreconditionError otherwise. The destructor restores
+// the previous handlers. For the other things that clusters expect, see Preemption.
 class StopSignals {
  public:
   explicit StopSignals(const Coordinator& coord, std::vector<int> signals = stopping_signals());
-  // `on_signal` is called on the thread, once for each signal that came; it must not throw.
+  // `on_signal` is called on the thread, once for each signal; it must not throw.
   explicit StopSignals(std::function<void(int signal)> on_signal, std::vector<int> signals = stopping_signals());
   explicit StopSignals(SignalHandling handling);
   ~StopSignals();
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  // The first stop signal that came; 0: none.
+  // The first stop signal that arrived; 0: none.
   int signal_received() const;
 
  private:
@@ -65,7 +65,7 @@ class StopSignals {
   const WriteSignals write_signals_;
   const SignalHandling handling_;
   std::array<int, 2> pipe_{-1, -1};
-  std::vector<std::pair<int, struct sigaction>> before_;  // the actions of before
+  std::vector<std::pair<int, struct sigaction>> before_;  // the previous actions
   NamedThread watcher_;
 };
 

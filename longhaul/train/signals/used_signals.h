@@ -6,15 +6,15 @@
 
 namespace longhaul {
 
-// What the library does with a signal, and who does it.
+// The library's use of a signal, and the classes that handle it.
 enum class SignalUse {
-  kInterrupt,    // StopSignals, Preemption: somebody at the terminal ends the training; a second one ends the process
+  kInterrupt,    // StopSignals, Preemption: the user ends training at the terminal; a second one ends the process
   kTerminate,    // StopSignals, Preemption: a scheduler ends it
   kHangUp,       // StopSignals, Preemption: the terminal is closed; left alone where it was ignored (nohup)
-  kWarn,         // Preemption: a scheduler tells that it will end it
-  kSave,         // Preemption: a checkpoint is to be taken
+  kWarn,         // Preemption: a scheduler announces the end
+  kSave,         // Preemption: a checkpoint is requested
   kFailedWrite,  // WriteSignals: a write fails with an error instead of ending the process
-  kCrash         // CrashRecord: that the process dies of it is written down; then it goes where it went before
+  kCrash         // CrashRecord: the death of the process is recorded; then the previous action applies
 };
 
 struct UsedSignal {
@@ -22,7 +22,7 @@ struct UsedSignal {
   SignalUse use;
 };
 
-// All signals that the library uses; no other is touched.
+// All signals that the library uses; it touches no others.
 inline constexpr UsedSignal kUsedSignals[] = {
     {SIGINT, SignalUse::kInterrupt},    {SIGTERM, SignalUse::kTerminate}, {SIGHUP, SignalUse::kHangUp},
     {SIGUSR1, SignalUse::kWarn},        {SIGUSR2, SignalUse::kSave},      {SIGPIPE, SignalUse::kFailedWrite},
@@ -40,7 +40,7 @@ inline std::vector<int> signals_for(std::initializer_list<SignalUse> uses) {
   return numbers;
 }
 
-// Those that StopSignals takes, unless it is told others.
+// The default signals of StopSignals.
 inline std::vector<int> stopping_signals() {
   return signals_for({SignalUse::kInterrupt, SignalUse::kTerminate, SignalUse::kHangUp});
 }

@@ -2,12 +2,12 @@
 
 namespace longhaul {
 
-// While one lives, a write to a pipe that nobody reads any more (SIGPIPE: `| head -1`) and one beyond the limit of file
-// sizes (SIGXFSZ: `ulimit -f`) fail, with EPIPE and EFBIG, instead of ending the process without a checkpoint: a save
-// that fails is tried again, what the program prints is lost. Only where the signal had its default action; with the
-// last one of a process that comes back, but for SIGPIPE where nobody reads standard output or error any more: what is
-// printed at the exit is not to make a death of a good end. Programs that this one starts have the default action.
-// StopSignals, Preemption, Supervisor and MonitoredSession have one. Any thread.
+// While an instance exists, writes to a pipe without a reader (SIGPIPE: `| head -1`) and beyond the file size limit
+// (SIGXFSZ: `ulimit -f`) fail with EPIPE and EFBIG, instead of ending the process without a checkpoint: a failed save
+// is retried, and the program's output is lost. This applies only to signals that had their default action. The last
+// instance in a process restores that, except for SIGPIPE if standard output or error has no reader any more: a message
+// at exit must not turn a clean end into a death by signal. Child processes have the default action. StopSignals,
+// Preemption, Supervisor and MonitoredSession each hold one. Any thread.
 class WriteSignals {
  public:
   WriteSignals();

@@ -8,9 +8,9 @@
 
 namespace longhaul {
 
-// A thread, lh-journal, that tells the journal how far the training has come, and its events the goodput, every
-// save_summaries_secs (RunProgress): it looks every five seconds, and more often until the first step is made. A stop
-// that is no error is noted.
+// A thread, lh-journal, that records progress in the journal and writes the goodput to the events every
+// save_summaries_secs (RunProgress). It polls every five seconds, more often until the first step is made. A stop
+// without an error is recorded as well.
 class JournalService : public LooperThread {
  public:
   explicit JournalService(std::shared_ptr<const ServiceContext> context);  // InvalidArgumentError: it has no journal

@@ -11,19 +11,19 @@
 namespace longhaul {
 
 struct StandardServicesOptions {
-  Preemption* preemption = nullptr;  // whose save signals are looked for; outlives the threads
+  Preemption* preemption = nullptr;  // whose save signals are watched for; outlives the threads
   int64_t digest_every_n_steps = 0;  // 0: no digests
 };
 
-// The services that a Supervisor starts for one session: which of them there are, by what their context has, and in
-// which order. Their threads end with a stop of the context's coordinator; the digests end with the object.
+// The services that a Supervisor starts for one session. The context decides which of them run, and the start order is
+// fixed. Their threads end with a stop of the context's coordinator; the digests end with the object.
 class StandardServices {
  public:
   StandardServices(std::shared_ptr<const ServiceContext> context, const StandardServicesOptions& options)
       : context_(std::move(context)), options_(options) {}
 
-  // Once. Writes that the session starts, starts the digests, then the threads; returns those that a program may want
-  // to know. Throws what the session does.
+  // Call once. Writes the start of the session to the events, starts the digests, then the threads; returns the threads
+  // that a program may want to know. Throws what the session throws.
   std::vector<std::shared_ptr<LooperThread>> start(TrainingEvents& events);
 
  private:

@@ -26,7 +26,7 @@ struct ManagedSessionOptions {
   std::string master;  // "": this process
   SessionOptions config;
   bool start_standard_services = true;
-  bool close_summary_writer = true;  // false: events of the next session go into the same file
+  bool close_summary_writer = true;  // false: the next session's events go to the same file
 };
 
 struct PrepareSessionOptions {
@@ -38,14 +38,14 @@ struct PrepareSessionOptions {
 };
 
 struct StopOptions {
-  std::vector<std::shared_ptr<CoordinatedThread>> threads;  // to wait for besides the supervisor's own
+  std::vector<std::shared_ptr<CoordinatedThread>> threads;  // to wait for, in addition to the supervisor's own
   bool close_summary_writer = true;
   bool ignore_live_threads = false;
-  bool save_checkpoint = false;  // whether a last one is taken, as managed_session() does
+  bool save_checkpoint = false;  // whether to take a final one, as managed_session() does
 };
 
-// Looks after a training: initialises the model or recovers it from the newest whole checkpoint, takes checkpoints and
-// writes summaries while it runs, and stops everything together when the work is done or something fails.
+// Supervises a training run: initialises the model or restores it from the newest intact checkpoint, takes checkpoints
+// and writes summaries during training, and stops everything together when the work is done or something fails.
 //
 //   constructed --managed_session--> training --body ends, an error, request_stop()--> stopped --managed_session--> ...
 //
@@ -54,63 +54,65 @@ struct StopOptions {
 //     while (!sv.should_stop()) session.run(train_op);
 //   });
 //
-// A relative logdir, and a relative mirror, are of the working directory that there is at the construction: the program
-// may change it afterwards.
+// A relative logdir or mirror is resolved against the working directory at construction; the program may change
+// directory afterwards.
 //
-// While it trains, from the preparation of a session to the end of managed_session() or stop(), or to its destruction,
-// the chief has its logdir locked (ChiefOptions::lock). A second chief is refused with a
-// DirectoryLockedError that says whose it is. A chief whose logdir was taken over, because it was silent for too long,
-// stops with that error and writes no more checkpoints there. One whose logdir is not there (unmounted, moved, removed)
-// trains on: saves and events fail, are counted and tried again until it is back (DirectoryAwayError), and nothing is
-// made in its place.
+// During training, from the preparation of a session to the end of managed_session() or stop(), or to its destruction,
+// the chief holds a lock on its logdir (ChiefOptions::lock). A second chief is refused with a DirectoryLockedError that
+// names the owner. A chief whose logdir was taken over, because it was silent for too long, stops with that error and
+// writes no more checkpoints there. If the logdir disappears (unmounted, moved, removed), training continues: saves and
+// events fail, are counted, and are retried until it is back (DirectoryAwayError); it is not recreated.
 //
-// The constructor adds to the graph what is missing and finalizes it. prepare_or_wait_for_session() and stop() are the
-// parts of managed_session(), for programs that need them apart; those and managed_session() are for one thread at a
-// time, the rest may be called from any thread. What a kill leaves behind: the newest checkpoint, and all events but
-// the last flush_secs.
+// The constructor adds missing operations to the graph and finalizes it. prepare_or_wait_for_session() and stop() are
+// the parts of managed_session(), for programs that need them separately; only one thread at a time may use these
+// three, any thread everything else. A kill leaves behind the newest checkpoint and all events except those of the last
+// flush_secs.
 class Supervisor {
  public:
-  // InvalidArgumentError: the graph does not allow what is asked. What the file system throws: logdir cannot be written
-  // to.
+  // InvalidArgumentError: the graph does not allow what the options ask for. Errors of the file system: logdir cannot
+  // be written to.
   explicit Supervisor(SupervisorOptions options = {});
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Prepares a session, starts the services, calls `body`, stops, takes the last checkpoint
-  // (ServiceOptions::save_at_end), closes the session. Throws the first error of the body and of the services, after
-  // all that; OutOfRangeError is none: the input has ended. After an error no checkpoint is taken.
+  // Prepares a session, starts the services, calls `body`, stops, takes the final checkpoint
+  // (ServiceOptions::save_at_end), closes the session. After all that, throws the first error of the body or the
+  // services; an OutOfRangeError does not count as one: it is the end of the input. After an error no checkpoint is
+  // taken.
   void managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options = {});
 
-  // A session with an initialised model, services running. Throws what SessionManager does; DirectoryLockedError:
-  // logdir has a chief. DirectoryAwayError: it was locked for an earlier session, and is not there now.
-  // FailedPreconditionError: there is a session whose services run; call stop() first. Where a stop was requested, as
-  // by the error of a lost session, they are waited for instead.
+  // Returns a session with an initialised model and running services. Throws what SessionManager throws.
+  // DirectoryLockedError: logdir has another chief. DirectoryAwayError: logdir was locked for an earlier session and is
+  // missing now. FailedPreconditionError: the services of another session are still running; call stop() first. If a
+  // stop was requested, say by the error of a lost session, it waits for them instead.
   std::shared_ptr<Session> prepare_or_wait_for_session(const PrepareSessionOptions& options = {});
 
-  // What the standard services of a session share, to start some of them, or ones derived from them, by hand:
+  // The state that the standard services of a session share, for starting some of them, or classes derived from them,
+  // by hand:
   //   auto context = std::make_shared<ServiceContext>(sv.service_context(session));
-  //   context->global_step = examples_seen;                   // what is counted
+  //   context->global_step = examples_seen;                   // the steps to count
   //   std::make_shared<StepCounterService>(context)->start();
   // FailedPreconditionError: not the chief. InvalidArgumentError: no session.
   ServiceContext service_context(std::shared_ptr<Session> session) const;
 
   // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief;
-  // DirectoryLostError: logdir has another chief now. Without a logdir there are none, which is logged.
+  // DirectoryLostError: logdir has another chief now. Without a logdir it starts none, and logs that.
   std::vector<std::shared_ptr<LooperThread>> start_standard_services(std::shared_ptr<Session> session);
 
-  // Starts the threads of these queue runners, which stop with the supervisor's; the first form those of the graph's
-  // collection `queue_runners`, which is what prepare_or_wait_for_session() does after the services.
+  // Starts the threads of these queue runners; they stop with the supervisor's own. The first form starts those in the
+  // graph's collection `queue_runners`, as prepare_or_wait_for_session() does after starting the services.
   QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session);
   QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session, const std::vector<QueueRunner>& runners);
 
-  // Calls `target` on a thread, every `interval` or without pause, until the stop.
+  // Calls `target` on a new thread until the stop: every `interval`, or without pause.
   std::shared_ptr<LooperThread> loop(std::optional<Seconds> interval, std::function<void()> target);
 
-  // Stops the threads and waits for them, under a preemption for half of what that leaves; then closes the event file,
-  // the mirror and the journal, and gives logdir back: all of it, whatever fails. Throws the first error reported. The
-  // session stays open. Unless StopOptions say so no checkpoint is taken; a warning names the steps that are in none,
-  // and so it does at the destruction of a Supervisor that was not stopped. Twice is fine.
+  // Stops the threads and waits for them (under a preemption, for half of the remaining time); then closes the event
+  // file, the mirror and the journal, and unlocks logdir. Every one of these is done even if another fails. Throws the
+  // first error reported. The session stays open. No checkpoint is taken unless StopOptions ask for one; a warning
+  // names the steps that no checkpoint has. The same warning is logged when a Supervisor that was not stopped is
+  // destroyed. May be called twice.
   void stop(const StopOptions& options = {});
 
   void request_stop(std::exception_ptr error = nullptr) { coord_.request_stop(std::move(error)); }
@@ -118,7 +120,7 @@ class Supervisor {
   bool stop_on_exception(const std::function<void()>& body) { return coord_.stop_on_exception(body); }
   void wait_for_stop() const;
 
-  // Writes a summary, serialised or as run() returns it, at the session's step unless one is given.
+  // Writes a summary, serialised or as run() returns it, for the session's step unless another is given.
   // FailedPreconditionError: there is no summary writer.
   void summary_computed(Session& session, std::string_view summary, std::optional<int64_t> global_step = std::nullopt);
   void summary_computed(Session& session, const Tensor& summary, std::optional<int64_t> global_step = std::nullopt);
@@ -140,11 +142,11 @@ class Supervisor {
   const SaveInterval& save_model_secs() const { return options_.save_model_secs; }
   // logdir/checkpoint_basename, absolute; empty: no logdir
   const std::string& save_path() const { return place_.save_path; }
-  SaveStatus save_status() const { return saves_->status(); }                            // how its saves went so far
-  SaveStatus mirror_status() const { return options_.chief.mirror.attempts->status(); }  // the same of its mirror
+  SaveStatus save_status() const { return saves_->status(); }                            // how saves have gone so far
+  SaveStatus mirror_status() const { return options_.chief.mirror.attempts->status(); }  // the same for the mirror
   const std::string& restored_from() const { return session_manager_->restored_from(); }
 
-  // TensorFlow's other names of the same.
+  // TensorFlow's other names for these.
   std::shared_ptr<Session> PrepareSession(const PrepareSessionOptions& options = {}) {
     return prepare_or_wait_for_session(options);
   }
@@ -171,10 +173,10 @@ class Supervisor {
   }
 
  private:
-  // Since the last preparation of a session, and until the stop.
+  // From the last preparation of a session until the stop.
   struct Training {
-    std::shared_ptr<Session> session;            // null: it cannot be saved
-    std::optional<int64_t> start_step;           // that it began with
+    std::shared_ptr<Session> session;            // null: cannot be saved
+    std::optional<int64_t> start_step;           // the step at which it began
     std::unique_ptr<StandardServices> services;  // null: not started
   };
 
@@ -193,7 +195,7 @@ class Supervisor {
 
   const WriteSignals write_signals_;
   std::atomic<bool> has_managed_session_{false};
-  const SupervisorOptions options_;  // of those that only the chief uses, a non-chief has none
+  const SupervisorOptions options_;  // in a non-chief, without those that only the chief uses
   const Coordinator coord_;
   const std::shared_ptr<SaveAttempts> saves_;
   const GraphDefaults graph_defaults_;
@@ -201,7 +203,7 @@ class Supervisor {
   ChiefTenure tenure_;
   TrainingEvents events_;
   const std::shared_ptr<SessionManager> session_manager_;
-  std::shared_ptr<const Coordinator> preempted_;  // keeps the stops of a preemption coming; null: without one
+  std::shared_ptr<const Coordinator> preempted_;  // the subscription to a preemption's stops; null: none
   std::optional<Training> training_;
 };
 

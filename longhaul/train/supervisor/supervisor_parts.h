@@ -10,30 +10,31 @@
 #include "longhaul/train/tenure/chief_tenure.h"
 #include "longhaul/train/tenure/training_events.h"
 
-// What a Supervisor makes of its options, in this order.
+// The objects that a Supervisor makes from its options, in this order.
 
 namespace longhaul {
 
-// The options as they count: with a graph, with absolute paths, and for who is not the chief without all that only a
-// chief does. InvalidArgumentError: a mirror without a logdir; a graph that several processes cannot share.
+// The effective options: with a graph and absolute paths, and for a non-chief without everything that only a chief
+// does. InvalidArgumentError: a mirror without a logdir; a graph that several processes cannot share.
 SupervisorOptions effective_options(SupervisorOptions options);
 
 std::shared_ptr<SaveAttempts> save_attempts(const SupervisorOptions& options);
 
-// What the options leave to the graph's collections. Errors: resolve_defaults().
+// The operations that the options leave to the graph's collections. Errors: resolve_defaults().
 GraphDefaults graph_defaults(const SupervisorOptions& options);
 
-// Where the checkpoints go. What the file system throws: the logdir cannot be written to.
+// Where the checkpoints go. Errors of the file system: the logdir cannot be written to.
 struct CheckpointPlace {
   std::string save_path;        // absolute; empty: there is no logdir
-  bool relative_paths = false;  // SaveOptions::relative_paths: the logdir was given as a relative one
+  bool relative_paths = false;  // SaveOptions::relative_paths: the given logdir was relative
 };
 CheckpointPlace checkpoint_place(const std::string& given_logdir, const SupervisorOptions& options);
 
 ChiefTenureOptions tenure_options(const SupervisorOptions& options, std::shared_ptr<SaveAttempts> saves);
 TrainingEvents training_events(const SupervisorOptions& options, const Saver* saver);
 
-// The program's own, or one for these defaults, which skips what the tenure says: that outlives it.
+// The program's own, or one for these defaults that skips the checkpoints that the tenure tells it to. The tenure
+// outlives it.
 std::shared_ptr<SessionManager> session_manager(const SupervisorOptions& options, const GraphDefaults& defaults,
                                                 const Coordinator& coord, ChiefTenure& tenure);
 

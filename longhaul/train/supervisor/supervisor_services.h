@@ -16,8 +16,8 @@ namespace longhaul {
 
 class RunJournal;
 
-// What the services of one session share. Each holds it, so a service that outlives a grace period finds everything in
-// place.
+// The state that the services of one session share. Each service holds a reference, so one that outlives the grace
+// period still finds everything in place.
 struct ServiceContext {
   Coordinator coord;
   std::shared_ptr<Session> session;
@@ -28,31 +28,31 @@ struct ServiceContext {
   std::string save_path;
   bool relative_paths = false;  // SaveOptions::relative_paths
   Seconds save_summaries_secs, save_model_secs;
-  std::shared_ptr<SaveAttempts> saves;  // of the training; not null where there is a saver
-  bool chooses_interval = false;        // kAuto: save_model_secs is only what it begins with
+  std::shared_ptr<SaveAttempts> saves;  // of the training run; not null if there is a saver
+  bool chooses_interval = false;        // kAuto: save_model_secs is only the initial value
   std::shared_ptr<RunJournal> journal;  // may be null
 };
 
 int64_t read_global_step(Session& session, const Output& global_step);
 
-// Takes a checkpoint now, as save_once() does: whether it could be written.
+// Takes a checkpoint now, as save_once() does. Returns whether it could be written.
 bool save_checkpoint(const ServiceContext& context);
 
-// The same, and measures what it costs the training.
+// The same, and measures how much training time it costs.
 bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter);
 
-// What save_once() saves for these services. The context outlives it.
+// The argument of save_once() for these services. The context outlives it.
 SaveTarget save_target(const ServiceContext& context);
 
-// The services may be made, derived from and started by hand: Supervisor::service_context(). The constructors throw
-// InvalidArgumentError where the context lacks what the service works with.
+// Programs may construct, derive from and start these services by hand: Supervisor::service_context(). The constructors
+// throw InvalidArgumentError if the context lacks something that the service needs.
 
-// Writes a summary every save_summaries_secs, the first at once. If the summaries can be computed alone, the thread
-// does it, in a run that sees one moment between two steps. Otherwise it marks them as due, and the next training step,
-// which has the feed, computes them along; what is still due at the stop is dropped.
+// Writes a summary every save_summaries_secs, the first one immediately. If the summaries can be computed alone, the
+// thread computes them, in a run that sees the variables as they are between two steps. Otherwise it marks them as due,
+// and the next training step, which has the feeds, computes them as well; summaries still due at the stop are dropped.
 class SummaryService : public LooperThread {
  public:
-  // UnimplementedError: they cannot be computed alone, and the session has no StepFetching.
+  // UnimplementedError: the summaries cannot be computed alone, and the session has no StepFetching.
   explicit SummaryService(std::shared_ptr<const ServiceContext> context);
 
  protected:
@@ -63,10 +63,10 @@ class SummaryService : public LooperThread {
  private:
   const std::shared_ptr<const ServiceContext> context_;
   const std::vector<Output> fetches_;  // the summary, and the step if there is one
-  StepFetching* const along_;          // with the steps of the session; null: the summaries are computed alone
+  StepFetching* const along_;          // computes them with the session's steps; null: alone
 };
 
-// Writes how many steps are made in a second ("global_step/sec"), every save_summaries_secs.
+// Writes the number of steps per second ("global_step/sec"), every save_summaries_secs.
 class StepCounterService : public LooperThread {
  public:
   explicit StepCounterService(std::shared_ptr<const ServiceContext> context);
@@ -85,9 +85,8 @@ class StepCounterService : public LooperThread {
 };
 
 // Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched, unless the model
-// was restored: a training that dies soon after a restart is to find the checkpoint again that it was restored from.
-// When they are due, CheckpointCadence says. One that fails is tried again, when SaveAttempts says so or with the next
-// interval, whichever is sooner.
+// was restored: a run that dies soon after a restart should find the same checkpoint again. CheckpointCadence decides
+// when one is due. A failed save is retried when SaveAttempts says so or with the next interval, whichever is sooner.
 class TimerCheckpointService : public LooperThread {
  public:
   explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
@@ -104,11 +103,11 @@ class TimerCheckpointService : public LooperThread {
   const std::shared_ptr<const ServiceContext> context_;
   const std::shared_ptr<Snapshots> snapshots_;
   CheckpointCadence cadence_;
-  bool is_saved_;  // the model is as a checkpoint has it, from which it was restored
+  bool is_saved_;  // the model is unchanged since it was restored
 };
 
-// Takes a checkpoint when a save signal asks for one, which it looks for ten times a second. One that fails is tried
-// again when SaveAttempts says so, until the training stops.
+// Takes a checkpoint when a save signal asks for one; it polls ten times a second. A failed save is retried when
+// SaveAttempts says so, until training stops.
 class PreemptionService : public LooperThread {
  public:
   // `preemption` outlives the thread. The context has a saver.

@@ -7,11 +7,11 @@
 
 namespace longhaul {
 
-// Digests of all variables after each `every`-th step of a session, for trainings that call it themselves. Stops with
-// the object, which waits for those under way, for kDigestTimeout at most.
+// Writes a digest of all variables after each `every`-th step, for programs that run the session themselves. It stops
+// on destruction, which waits for digests under way, for kDigestTimeout at most.
 class WeightDigestService {
  public:
-  // UnimplementedError: the session has no StepWatching. What StepWatching::watch_steps() throws.
+  // UnimplementedError: the session has no StepWatching. Also throws what StepWatching::watch_steps() throws.
   WeightDigestService(std::shared_ptr<Session> session, const Output& global_step, std::shared_ptr<FileWriter> writer,
                       int64_t every);
   ~WeightDigestService();
@@ -21,7 +21,7 @@ class WeightDigestService {
  private:
   const std::shared_ptr<Session> session_;
   StepWatching& steps_;
-  const std::shared_ptr<WeightDigests> digests_;  // a call under way shares it
+  const std::shared_ptr<WeightDigests> digests_;  // shared with a call under way
 };
 
 }  // namespace longhaul

@@ -13,15 +13,16 @@ namespace longhaul {
 class RunJournal;
 
 struct CadenceOptions {
-  SaveOption option;                    // what the program has said
-  std::optional<Seconds> interval;      // between two checkpoints; absent: it goes by steps, which somebody else counts
-  bool chooses_interval = false;        // kAuto: that is only what it begins with
-  std::shared_ptr<RunJournal> journal;  // of the runs before; null: they are not known
+  SaveOption option;                    // as the program set it
+  std::optional<Seconds> interval;      // between checkpoints; absent: by steps, counted elsewhere
+  bool chooses_interval = false;        // kAuto: `interval` is only the initial value
+  std::shared_ptr<RunJournal> journal;  // of earlier runs; null: they are not known
 };
 
-// When the checkpoints of a training run are due, by time: an interval apart, sooner at first after runs that were too
-// short to save (first_interval.h), under kAuto as it loses the least time (best_save_interval()), and again when one
-// has failed. It has no thread and no clock: times come in, with what became of each attempt.
+// Decides when the checkpoints of a training run are due, by time: at a fixed interval, sooner at first after runs that
+// were too short to save (first_interval.h), under kAuto at the interval that loses the least time
+// (best_save_interval()), and again after a failure. It has no thread and no clock: the caller passes times and the
+// outcome of each attempt.
 //
 //   made --session_begins--> [attempted]* --session_begins--> ...
 //
@@ -30,23 +31,23 @@ class CheckpointCadence {
  public:
   explicit CheckpointCadence(CadenceOptions options);
 
-  // A session trains from now on, for which a first checkpoint is attempted. Warns of short runs, once.
+  // A session starts training now; its first checkpoint is about to be attempted. Warns of short runs, once.
   void session_begins(Seconds now);
   void attempted(Seconds now, bool worked);
 
-  std::optional<Seconds> interval() const { return interval_; }  // as it is now, without a shorter first one
-  // After short runs, and until it is as the option says: so long after the attempt before. Absent: as usual.
+  std::optional<Seconds> interval() const { return interval_; }  // the current one, ignoring early_interval()
+  // After short runs, until the option's interval is reached: the time since the previous attempt. Absent: as usual.
   std::optional<Seconds> early_interval() const { return early_interval_; }
   bool is_early_due(Seconds now) const { return early_interval_ && now >= early_due_; }
-  // The last attempt has failed, and the time to try again has come. What others report to the same SaveAttempts
-  // changes nothing of the first.
+  // The last attempt failed, and it is time to retry. Only attempts reported here count as the last one, not those that
+  // others report to the same SaveAttempts.
   bool is_retry_due(const SaveAttempts& attempts) const;
 
-  // For who is called when one is due, and waits then: how long, after an attempt. Those that fell due while it lasted
-  // are left out, but for the last, as the log says: they do not queue up.
+  // For callers that sleep until one is due: how long to wait after an attempt. Of the checkpoints that fell due during
+  // the attempt, only the last is taken, and the log says so: they do not queue up.
   Seconds wait_for_next(Seconds now);
 
-  SaveCostMeter& meter() { return meter_; }  // of what the attempts cost, for kAuto
+  SaveCostMeter& meter() { return meter_; }  // the cost of the attempts, for kAuto
 
  private:
   void choose_interval();
@@ -55,11 +56,11 @@ class CheckpointCadence {
   SaveCostMeter meter_;
   std::optional<Seconds> interval_;
   bool has_looked_at_runs_ = false;
-  bool begins_ = false;  // the first attempt of a session is still to come
+  bool begins_ = false;  // a session's first attempt is still to come
   bool last_failed_ = false;
   std::optional<Seconds> early_interval_;
   Seconds early_due_{0};
-  Seconds due_{0};  // when the last one was, or the first will be
+  Seconds due_{0};  // when the last one was due, or the first will be
 };
 
 }  // namespace longhaul

@@ -17,109 +17,110 @@ namespace longhaul {
 class RunJournal;
 class Teardown;
 
-// What a chief does with its directory, whichever the front end.
+// How a chief treats its directory, with either front end.
 struct ChiefOptions {
-  // Locked while it trains, so that a second chief is refused (io/directory_lock.h).
+  // The directory is locked during training, so that a second chief is refused (io/directory_lock.h).
   LockOptions lock;
 
-  // Whether the chief that has the directory locked keeps a journal of its runs there (train/journal/run_journal.h):
-  // for kAuto, for the account of lost time, and for what follows. A checkpoint that two runs died of, as it seems,
-  // before they had saved another is skipped in favour of the one before it, unless that is not wanted
-  // (RunHistory::deaths_after()).
+  // Whether the chief that holds the lock keeps a journal of its runs there (train/journal/run_journal.h): for kAuto,
+  // for the account of lost time, and for the next option. With that one, a checkpoint after whose restore two runs
+  // died before they had saved another is skipped in favour of the one before it (RunHistory::deaths_after()).
   bool keep_journal = true;
   bool skip_crashing_checkpoints = true;
 
-  // Whether checkpoints count that no state file names. false, as in TensorFlow: only what the state file lists is
-  // restored, and of the mirror what its own state file lists as well. To remove that file is to begin anew, with the
-  // mirror left alone, and old checkpoints are replaced by new ones of their names. One that is there and cannot be
-  // used (empty, damaged, a link to nothing) is a DataLossError; so it is where all that it lists are damaged.
+  // Whether checkpoints that no state file names count. false, as in TensorFlow: only checkpoints listed in the state
+  // file, or in the mirror's own, are restored. Removing that file then starts training from the beginning, ignoring
+  // the mirror, and new checkpoints replace old ones of the same names. A state file that cannot be used (empty,
+  // damaged, a dangling link) is a DataLossError, and so is one whose checkpoints are all damaged.
   bool search_directory = true;
-  // For a saver that leaves out global variables: when the model is recovered, the initializers of those that are not
-  // initialised then are run, as ready_op names them.
+  // For a saver that omits global variables: after a restore, the initializers of those that ready_op names as not
+  // initialised are run.
   bool initialize_missing = false;
 
-  // A second place for the checkpoints, with a rule of its own, that is searched as well when a training recovers
-  // (train/checkpointing/checkpoint_mirror.h); without a directory there is none.
+  // A second place for the checkpoints, with its own retention, which a restart searches too
+  // (train/checkpointing/checkpoint_mirror.h); none without a directory.
   MirrorOptions mirror;
 
-  // Ends the training as schedulers do, with a last checkpoint if they leave the time for one, and takes one when asked
-  // to (train/signals/preemption.h); nullptr: without.
+  // Ends training when a scheduler says so, with a final checkpoint if there is time for one, and requests checkpoints
+  // on demand (train/signals/preemption.h); nullptr: none.
   Preemption* preemption = nullptr;
 };
 
 struct ChiefTenureOptions {
-  std::string directory;  // empty: there is none to be the chief of
+  std::string directory;  // empty: none
   ChiefOptions chief;
-  std::shared_ptr<SaveAttempts> saves;  // an error while these fail is not the checkpoint's; nullptr: they never do
+  std::shared_ptr<SaveAttempts> saves;  // while these fail, an error is not blamed on the checkpoint; nullptr: never
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
-// What a front end (Supervisor, MonitoredSession) has to end besides its tenure, in the order in which
-// ChiefTenure::end() calls it. Empty: nothing.
+// The parts that a front end (Supervisor, MonitoredSession) ends in addition to its tenure, in the order in which
+// ChiefTenure::end() calls them. Empty: nothing to do.
 struct TrainingEnd {
-  std::function<void()> hooks;            // have their last word; not after an error
-  std::function<void()> threads;          // are stopped and waited for; called twice where a preemption cut that short
-  std::function<void()> last_checkpoint;  // is taken, if one is wanted; not after an error
-  std::function<std::optional<UnsavedSteps>()> unsaved_steps;  // that no checkpoint has
-  std::function<void()> events;                                // are closed
-  std::function<void()> session;                               // is closed
+  std::function<void()> hooks;            // calls their end(); not after an error
+  std::function<void()> threads;          // stops and joins them; called again if a preemption cut that short
+  std::function<void()> last_checkpoint;  // takes it, if wanted; not after an error
+  std::function<std::optional<UnsavedSteps>()> unsaved_steps;  // steps that no checkpoint has
+  std::function<void()> events;                                // closes the event file
+  std::function<void()> session;                               // closes it
 };
 
-// The time for which this process is the chief of a directory: what it has for as long as that lasts, and the one
-// place that tells in which order a training run ends.
+// The time during which this process is the chief of a directory. Owns what the chief holds for that time, and defines
+// the order in which a training run ends.
 //
 //   over --begin--> held: recovered, mirror_saves_of, raise_if_lost --end--> over
 //
-// Held, the directory is locked, the journal is open, and what a saver saves is mirrored. A front end has a tenure
-// also where it is no chief or has no directory: then there is nothing of the three, and end() ends the rest.
+// While it is held, the directory is locked, the journal is open, and saved checkpoints are mirrored. A front end that
+// is not a chief or has no directory has a tenure too: without lock, journal and mirror, end() ends only the front
+// end's parts.
 //
-// One thread at a time; the journal that it hands out is for any, and may outlive it.
+// One thread at a time; its journal may be used from any thread, and may outlive it.
 class ChiefTenure {
  public:
   // InvalidArgumentError: the mirror is the directory itself.
   explicit ChiefTenure(ChiefTenureOptions options);
 
-  // Ends it, if nobody has, as a run that was aborted.
+  // Ends it, if that was not done, as an aborted run.
   ~ChiefTenure();
   ChiefTenure(const ChiefTenure&) = delete;
   ChiefTenure& operator=(const ChiefTenure&) = delete;
 
-  // Locks the directory, and begins the journal. Nothing where it is held already, or not to be locked. `on_lost` is
-  // called as ChiefLock does. DirectoryLockedError: the directory has a chief. DirectoryAwayError: it was locked for an
-  // earlier tenure, and is not there now.
+  // Locks the directory and begins the journal. Does nothing if it is held already, or is not to be locked. `on_lost`
+  // is called as by ChiefLock. DirectoryLockedError: the directory has another chief. DirectoryAwayError: it was locked
+  // for an earlier tenure and is missing now.
   void begin(std::function<void(const std::exception_ptr&)> on_lost);
 
-  // Another has, or may have, the directory: begin() has failed since the last time that it did not. Nothing is to be
-  // written there.
+  // The last begin() failed: another chief has, or may have, the directory. Nothing may be written there.
   bool is_refused() const { return is_refused_; }
-  void raise_if_lost() const;  // DirectoryLostError: it is another's by now. Costs no system call.
+  void raise_if_lost() const;  // DirectoryLostError: another chief has it. Costs no system call.
 
-  // Why a checkpoint is to be skipped, by the journal; nullopt: it is not. SessionManagerOptions::skip_reason.
+  // Why a checkpoint is to be skipped, according to the journal; nullopt: it is not. For
+  // SessionManagerOptions::skip_reason.
   std::optional<std::string> skip_reason(const std::string& prefix);
-  // A session is ready, whose model was restored from here; empty: it was initialised.
+  // A session is ready, with the model restored from this checkpoint; empty: it was initialised.
   void recovered(const std::string& prefix);
-  // Whatever follows, the run has failed: the journal is told why, and closed.
+  // The run has failed, whatever follows: records the reason in the journal, and closes it.
   void failed(const std::exception_ptr& error);
 
-  // Mirrors what this saver saves from now on, and the checkpoint that it has restored last, whose copy may have been
-  // under way when the run before this one died. Without a mirror: nothing.
+  // Mirrors everything that this saver saves from now on, and the checkpoint that it restored last, since the previous
+  // run may have died while copying it. Does nothing without a mirror.
   void mirror_saves_of(Saver& saver);
 
-  const std::shared_ptr<RunJournal>& journal() const { return journal_; }  // null: there is none, or it is over
+  const std::shared_ptr<RunJournal>& journal() const { return journal_; }  // null: none, or the tenure is over
   StopBudget budget() const { return options_.chief.preemption; }
 
-  // Ends the run, and with it the tenure. Each step is done, whatever the ones before it threw, and `end` keeps the
-  // first error, which may have been there before:
-  //   1. the hooks have their last word, unless there is an error
-  //   2. the threads are stopped and waited for
-  //   3. the last checkpoint is taken, unless there is an error; then a preemption leaves the threads what is left
-  //   4. the events are closed
-  //   5. the mirror gets the last checkpoint, within its timeout, and what a preemption leaves
+  // Ends the run, and with it the tenure. Each step is done even if earlier ones threw, and `end` keeps the first
+  // error, which may date from before the call:
+  //   1. the hooks' end() is called, unless there is an error
+  //   2. the threads are stopped and joined
+  //   3. the final checkpoint is taken, unless there is an error; under a preemption, the threads then get the time
+  //      left
+  //   4. the event file is closed
+  //   5. the mirror gets the last checkpoint, within its timeout and the time that a preemption leaves
   //   6. the session is closed
-  //   7. the journal notes how the run went, and is closed
-  //   8. the directory is given back: until then nobody else writes there
-  // A second time it has nothing of its own to do.
+  //   7. the journal records the outcome, and is closed
+  //   8. the directory is unlocked: until then no other chief writes there
+  // A second call ends only the front end's parts.
   void end(Teardown& end, const TrainingEnd& front_end = {});
 
  private:
@@ -127,12 +128,12 @@ class ChiefTenure {
   void close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
 
   const ChiefTenureOptions options_;
-  bool had_directory_ = false;  // locked it before
+  bool had_directory_ = false;  // it was locked before
   bool is_refused_ = false;
   std::unique_ptr<ChiefLock> lock_;                 // null: over, or without
   std::shared_ptr<RunJournal> journal_;             // null: over, or without
   std::shared_ptr<CheckpointMirror> mirror_;        // null: over, or without
-  std::shared_ptr<const SavedCallback> mirroring_;  // has the mirror learn of what is saved
+  std::shared_ptr<const SavedCallback> mirroring_;  // passes saved checkpoints to the mirror
 };
 
 }  // namespace longhaul

@@ -10,28 +10,28 @@
 
 namespace longhaul {
 
-// Tells the journal of a run how far it has come: its first step, as soon as it is made, then a mark every
-// kJournalMarkSecs, so that the next run knows it after a kill, and a stop that somebody requests. And the goodput, in
-// percent, to its events. It has no thread and no clock: times and steps come in, from who looks at them. Steps are
-// absent where they are not known.
+// Records in a run's journal how far it has come: its first step, as soon as it is made, then a mark every
+// kJournalMarkSecs, from which the next run learns it after a kill, and a requested stop. It also writes the goodput,
+// in percent, to the events. It has no thread and no clock: the caller passes times and steps. An absent step is not
+// known.
 //
 // One thread at a time.
 class RunProgress {
  public:
-  // Without a journal: nothing is noted. Without a writer, or every 0 s: no goodput.
+  // Without a journal, nothing is recorded; without a writer, or with 0 s, no goodput is written.
   explicit RunProgress(std::shared_ptr<RunJournal> journal, std::shared_ptr<FileWriter> writer = nullptr,
                        Seconds goodput_secs = Seconds{0});
 
-  // A session trains from this step on. Where nobody counts steps, its first one counts as made at once.
+  // A session starts training at this step. If steps are not counted, its first one counts as made immediately.
   void session_begins(Seconds now, std::optional<int64_t> step, bool counts_steps = true);
 
-  // How long to wait before the next look: less until the first step is made, which many would miss otherwise.
+  // How long to wait before the next look(): less until the first step is made, so that short runs do not miss it.
   Seconds next_look();
-  // For who sees each step: whether there is something to look for, now.
+  // For callers that see each step: whether look() has something to do now.
   bool is_look_due(Seconds now) const { return !is_training_ || now >= next_mark_; }
   void look(Seconds now, std::optional<int64_t> step);
 
-  void stop_requested(std::optional<int64_t> step);  // the first one counts
+  void stop_requested(std::optional<int64_t> step);  // only the first call counts
 
  private:
   void write_goodput(Seconds now, int64_t step);

@@ -11,21 +11,21 @@
 
 namespace longhaul {
 
-// What the event file of a training run is told besides its summaries: the graph, once, where a session begins, and
-// where the run ends. Without a writer all of it is nothing. One thread at a time; the writer is for any.
+// The events of a training run other than summaries: the graph, once, the start of each session, and the end of the
+// run. Without a writer it does nothing. One thread at a time; the writer may be used from any thread.
 class TrainingEvents {
  public:
-  // The graph as it is now, with what the saver adds to its meta graph. Both may be null.
+  // Records the graph as it is now, with the saver's part of the meta graph. `writer` and `saver` may be null.
   TrainingEvents(std::shared_ptr<FileWriter> writer, const Graph& graph, const Saver* saver);
 
   const std::shared_ptr<FileWriter>& writer() const { return writer_; }
 
-  void begin();                    // another file, if the one before is closed
-  void write_graph();              // once in each
+  void begin();                    // opens another file, if the previous one is closed
+  void write_graph();              // once in each file
   void write_start(int64_t step);  // readers drop what they have of this step and later ones
 
-  // The event that it stops, with the last checkpoint, unless the directory is not ours to write to; then the file is
-  // closed. What is missing in it is logged. A second time: nothing.
+  // Writes the stop event, which names the last checkpoint, unless the directory is not ours to write to; then closes
+  // the file. Logs events that could not be written. A second call does nothing.
   void close(const std::string& last_checkpoint, bool is_refused);
 
  private:

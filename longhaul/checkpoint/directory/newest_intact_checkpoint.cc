@@ -1,13 +1,13 @@
-#include "longhaul/checkpoint/directory/newest_whole_checkpoint.h"
+#include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
 
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 
 namespace longhaul {
 
-WholeCheckpoint newest_whole_checkpoint(FileSystem& files, const std::string& directory, const std::string& basename,
-                                        const std::string& latest_filename) {
-  WholeCheckpoint result;
+IntactCheckpoint newest_intact_checkpoint(FileSystem& files, const std::string& directory, const std::string& basename,
+                                          const std::string& latest_filename) {
+  IntactCheckpoint result;
   for (const std::string& prefix : checkpoint_candidates(files, directory, basename, latest_filename)) {
     try {
       const auto damages = BundleReader(files, prefix).verify();
