@@ -10,12 +10,37 @@
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/io/canonical_directory.h"
+#include "longhaul/io/directory_id.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/checkpointing/mirror_directory.h"
 #include "longhaul/train/checkpointing/mirror_queue.h"
+#include "longhaul/train/coordination/checked_options.h"
 
 namespace longhaul {
 namespace {
+
+void check_numbers(const MirrorOptions& options) {
+  check_not_negative("mirror.max_to_keep", options.max_to_keep);
+  check_not_negative("mirror.keep_checkpoint_every_n_hours", options.keep_checkpoint_every_n_hours);
+  check_not_negative("mirror.max_bytes_per_second", options.max_bytes_per_second);
+  check_not_negative("mirror.end_timeout", options.end_timeout);
+  check_not_negative("mirror.start_timeout", options.start_timeout);
+}
+
+bool has_settings(const MirrorOptions& options) {
+  const MirrorOptions unset;
+  return options.max_to_keep != unset.max_to_keep ||
+         options.keep_checkpoint_every_n_hours != unset.keep_checkpoint_every_n_hours ||
+         options.max_bytes_per_second != unset.max_bytes_per_second || options.renames != unset.renames ||
+         options.syncs != unset.syncs;
+}
+
+// Links and bind mounts give one directory several names.
+bool is_same_directory(const std::string& a, const std::string& b) {
+  if (canonical_prefix(a) == canonical_prefix(b)) return true;
+  const std::optional<DirectoryId> id = directory_id(a);
+  return id && id == directory_id(b);
+}
 
 MirrorOptions completed(MirrorOptions options, const std::string& directory, Clock& clock) {
   check_mirror(options, directory);
@@ -27,8 +52,12 @@ MirrorOptions completed(MirrorOptions options, const std::string& directory, Clo
 }  // namespace
 
 void check_mirror(const MirrorOptions& options, const std::string& directory) {
+  check_numbers(options);
   const std::string mirror = absolute_directory(options.directory), mirrored = absolute_directory(directory);
-  if (mirror.empty() || mirrored.empty() || canonical_prefix(mirror) != canonical_prefix(mirrored)) return;
+  if (mirror.empty() && has_settings(options)) {
+    log_warning("options of a mirror are set, but mirror.directory is empty: nothing is mirrored");
+  }
+  if (mirror.empty() || mirrored.empty() || !is_same_directory(mirror, mirrored)) return;
   throw InvalidArgumentError(
       fmt::format("the mirror of {} is to be {}, which is the same directory: it needs another, on another disk",
                   mirrored, mirror));

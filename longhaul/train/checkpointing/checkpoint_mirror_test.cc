@@ -375,6 +375,10 @@ TEST_F(MirrorTest, OfTheMirrorItselfNothingIsCopied) {
 TEST_F(MirrorTest, ThatIsTheDirectoryItselfIsRefused) {
   options.directory = directory.path() + "/.";
   EXPECT_THAT(error_of([&] { mirror(); }), HasSubstr("same directory"));
+  const testing::TemporaryDirectory other;
+  options.directory = other.file("link");
+  std::filesystem::create_directory_symlink(directory.path(), options.directory);
+  EXPECT_THAT(error_of([&] { mirror(); }), HasSubstr("same directory")) << "it would delete what is mirrored";
 }
 
 TEST_F(MirrorTest, WorksWhereNothingCanBeRenamedOrSynced) {

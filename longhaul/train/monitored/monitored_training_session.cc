@@ -2,6 +2,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/io/canonical_directory.h"
+#include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/journal_hook.h"
 #include "longhaul/train/hooks/step_counter_hook.h"
@@ -168,9 +169,30 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
   return made;
 }
 
+void check_numbers(const MonitoredTrainingSessionOptions& options) {
+  const auto check = [](const char* option, const auto& value) {
+    if (!value.has_value()) return;
+    if constexpr (requires { value.value().is_auto(); }) {
+      if (!value.value().is_auto()) check_not_negative(option, value.value().seconds());
+    } else if constexpr (requires { value.value().count(); }) {
+      check_not_negative(option, value.value());
+    } else {
+      check_not_negative(option, static_cast<double>(value.value()));
+    }
+  };
+  check("save_checkpoint_secs", options.save_checkpoint_secs);
+  check("save_checkpoint_steps", options.save_checkpoint_steps);
+  check("save_summaries_secs", options.save_summaries_secs);
+  check("save_summaries_steps", options.save_summaries_steps);
+  check_not_negative("log_step_count_steps", static_cast<double>(options.log_step_count_steps));
+  if (options.restart.max_restarts) check_not_negative("restart.max_restarts", *options.restart.max_restarts);
+  check_not_negative("restart.backoff", options.restart.backoff);
+}
+
 }  // namespace
 
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
+  check_numbers(options);
   if (options.is_chief && options.checkpoint_dir.empty() && !options.chief.mirror.directory.empty()) {
     throw InvalidArgumentError("a mirror has nothing to mirror without a checkpoint_dir: " +
                                options.chief.mirror.directory);

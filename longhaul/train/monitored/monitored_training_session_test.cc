@@ -77,6 +77,20 @@ TEST_F(MonitoredTrainingSessionTest, WithoutAStateFileItMayBeginAnew) {  // CS-6
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("search_directory is off: training begins anew"));
 }
 
+TEST_F(MonitoredTrainingSessionTest, ANegativeIntervalIsRefused) {
+  const MonitoredTrainingSessionOptions good = training;
+  for (const auto& set : {+[](MonitoredTrainingSessionOptions& all) { all.save_checkpoint_secs = Seconds{-1}; },
+                          +[](MonitoredTrainingSessionOptions& all) { all.save_checkpoint_steps = -5; },
+                          +[](MonitoredTrainingSessionOptions& all) { all.save_summaries_secs = Seconds{-1}; },
+                          +[](MonitoredTrainingSessionOptions& all) { all.save_summaries_steps = -1; },
+                          +[](MonitoredTrainingSessionOptions& all) { all.log_step_count_steps = -1; },
+                          +[](MonitoredTrainingSessionOptions& all) { all.restart.max_restarts = -1; }}) {
+    training = good;
+    set(training);
+    EXPECT_THROW(monitored_session_options(training), InvalidArgumentError);
+  }
+}
+
 TEST_F(MonitoredTrainingSessionTest, CheckpointsAreTakenEverySoManySteps) {  // MT-2
   training.save_checkpoint_steps = 100;
   EXPECT_EQ(train_for(150), 0);

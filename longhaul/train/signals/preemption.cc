@@ -52,7 +52,15 @@ void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
       fmt::format("the training stops after the step under way, and has {:g} s for it and its last checkpoint ({})",
                   period.length.count(), period.source);
   log_warning("{}", signal == 0 ? "preempted: " + consequence : signal_notice(signal, consequence));
+  if (!has_attached()) {
+    log_warning("no training run was given this Preemption (ChiefOptions::preemption), so none stops for it yet");
+  }
   stop();
+}
+
+bool Preemption::has_attached() {
+  MutexLock lock(mutex_);
+  return std::any_of(coordinators_.begin(), coordinators_.end(), [](const auto& each) { return !each.expired(); });
 }
 
 void Preemption::stop() {

@@ -80,6 +80,7 @@ class Preemption {
   SignalHandling handling();
   void handle(int signal);
   void end_in(const PreemptionGrace::Period& period, int signal);  // 0: no signal
+  bool has_attached();
   void stop();
   void stop_all();
 

@@ -246,6 +246,17 @@ TEST_F(PreemptionTest, SaveSignalsAskForASaveAsOftenAsTheyCome) {
   EXPECT_FALSE(coord.should_stop());
 }
 
+TEST_F(PreemptionTest, OneThatNoTrainingRunWasGivenSaysSo) {
+  const LogRecorder log;
+  preemption.preempt(Seconds{10});
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("no training run was given this Preemption"));
+  const Coordinator coord;
+  const auto kept = preemption.attach(coord);
+  const LogRecorder later;
+  preemption.preempt(Seconds{5});
+  EXPECT_THAT(later.text(LogLevel::kWarning), Not(HasSubstr("no training run was given")));
+}
+
 TEST_F(PreemptionTest, WhoLetsGoIsNotStopped) {
   const Coordinator coord;
   preemption.attach(coord).reset();

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "longhaul/io/canonical_directory.h"
+#include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/train/saving/startup_report.h"
 
 namespace longhaul {
@@ -25,15 +26,23 @@ std::shared_ptr<FileWriter> summary_writer(const SupervisorOptions& options) {
                                       FileWriterOptions{.files = options.files, .clock = options.clock});
 }
 
+void check_numbers(const SupervisorOptions& options) {
+  check_not_negative("save_summaries_secs", options.save_summaries_secs);
+  if (!options.save_model_secs.is_auto()) check_not_negative("save_model_secs", options.save_model_secs.seconds());
+  check_not_negative("services.digest_every_n_steps", static_cast<double>(options.services.digest_every_n_steps));
+  check_not_negative("services.saves.max_failed_saves", options.services.saves.max_failed_saves);
+}
+
 }  // namespace
 
 SupervisorOptions effective_options(SupervisorOptions options) {
+  check_numbers(options);
   options.graph = &Graph::or_default(options.graph, "SupervisorOptions::graph");
   if (!options.chief.mirror.attempts) options.chief.mirror.attempts = default_mirror_attempts(*options.clock);
   if (!options.is_chief) {
     check_devices(*options.graph);
     options.logdir.clear();
-    options.chief.mirror.directory.clear();
+    options.chief.mirror = {.attempts = options.chief.mirror.attempts};
     options.save_summaries_secs = Seconds{0};
     options.save_model_secs = Seconds{0};
     return options;

@@ -1,5 +1,7 @@
 #include "longhaul/train/supervisor/supervisor.h"
 
+#include <cmath>
+
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
@@ -30,6 +32,19 @@ TEST_F(SupervisorFixture, AGraphWithoutVariablesRuns) {  // SV-20
   for (int i = 0; i < 10; ++i) session->run(c);
   session->close();
   sv.stop();
+}
+
+TEST_F(SupervisorTest, ANegativeNumberIsRefused) {
+  for (const auto& set : {+[](SupervisorOptions& all) { all.save_model_secs = Seconds{-1}; },
+                          +[](SupervisorOptions& all) { all.save_model_secs = Seconds{std::nan("")}; },
+                          +[](SupervisorOptions& all) { all.save_summaries_secs = Seconds{-1}; },
+                          +[](SupervisorOptions& all) { all.services.digest_every_n_steps = -1; },
+                          +[](SupervisorOptions& all) { all.services.saves.max_failed_saves = -1; }}) {
+    Graph other;
+    SupervisorOptions wrong{.graph = &other};
+    set(wrong);
+    EXPECT_THROW(Supervisor{wrong}, InvalidArgumentError);
+  }
 }
 
 TEST_F(SupervisorTest, AfterTheManagedSessionItIsStopped) {  // SV-21

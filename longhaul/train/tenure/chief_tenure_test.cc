@@ -1,6 +1,7 @@
 #include "longhaul/train/tenure/chief_tenure.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 
 #include "longhaul/train/coordination/teardown.h"
@@ -15,6 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 class ChiefTenureTest : public ::testing::Test {
  protected:
@@ -202,6 +204,32 @@ TEST_F(ChiefTenureTest, WhereThereIsNothingToBeTheChiefOfTheRestEndsAllTheSame) 
   tenure.end(end, steps());
   EXPECT_THAT(called, ElementsAre("hooks", "threads", "checkpoint", "unsaved", "events", "session"));
   EXPECT_THAT(FileSystem::real().list(directory.path()), IsEmpty());
+}
+
+TEST_F(ChiefTenureTest, AMirrorWithANegativeNumberIsRefused) {
+  for (const auto& set : {+[](MirrorOptions& mirror) { mirror.max_to_keep = -1; },
+                          +[](MirrorOptions& mirror) { mirror.keep_checkpoint_every_n_hours = -1; },
+                          +[](MirrorOptions& mirror) { mirror.max_bytes_per_second = std::nan(""); },
+                          +[](MirrorOptions& mirror) { mirror.end_timeout = Seconds{-1}; },
+                          +[](MirrorOptions& mirror) { mirror.start_timeout = Seconds{-1}; }}) {
+    options.chief.mirror = {.directory = directory.file("mirror")};
+    set(options.chief.mirror);
+    EXPECT_THAT(error_of([&] { ChiefTenure tenure(options); }), HasSubstr("must be 0 or more"));
+  }
+}
+
+TEST_F(ChiefTenureTest, AMirrorWithoutADirectoryIsWarnedOfIfItHasOptions) {
+  const LogRecorder log;
+  options.chief.mirror = {};
+  {
+    ChiefTenure tenure(options);
+  }
+  EXPECT_THAT(log.text(), Not(HasSubstr("nothing is mirrored")));
+  options.chief.mirror = {.max_to_keep = 2};
+  {
+    ChiefTenure tenure(options);
+  }
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("mirror.directory is empty: nothing is mirrored"));
 }
 
 TEST_F(ChiefTenureTest, AMirrorInTheDirectoryItselfIsRefused) {
