@@ -322,9 +322,9 @@ DirectoryLock::~DirectoryLock() {
     const auto now = read_patiently(*options_.files, directory_);
     const bool is_ours = now && now->token == owner_.token && !is_copy(directory_, {owner_, true, place_});
     if (is_ours) options_.files->remove(owner_path(directory_));
-  } catch (const Error& error) {
+  } catch (...) {
     log_warning("{} could not be removed; the next chief of this machine does not mind: {}", owner_path(directory_),
-                error.what());
+                message_of(std::current_exception()));
   }
 }
 

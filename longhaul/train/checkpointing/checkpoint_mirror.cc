@@ -126,7 +126,7 @@ void CheckpointMirror::Worker::try_to_copy(const std::string& from) {
   } catch (const DirectoryLostError& error) {
     failed(from);
     if (mirror_.has_lost_mirrored()) queue_.abandon();
-  } catch (const std::exception&) {
+  } catch (...) {  // also of odd types, from a program's file system
     failed(from);
   }
 }

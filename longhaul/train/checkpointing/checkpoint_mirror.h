@@ -30,8 +30,8 @@ struct MirrorOptions {
   std::shared_ptr<SaveAttempts> attempts;
 };
 
-// InvalidArgumentError: the mirror of `directory` is that directory itself, by whatever name; a number is negative. Warns
-// if there are options but no directory.
+// InvalidArgumentError: the mirror of `directory` is that directory itself, by whatever name; a number is negative.
+// Warns if there are options but no directory.
 void check_mirror(const MirrorOptions& options, const std::string& directory);
 
 // Retries after 5 s, then twice as long after each further failure, up to 5 minutes.

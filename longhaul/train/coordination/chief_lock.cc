@@ -65,8 +65,8 @@ ChiefLock::~ChiefLock() {
   try {
     coord_.request_stop();
     coord_.join({.stop_grace = limit_, .ignore_live_threads = true});
-  } catch (const std::exception& error) {
-    log_debug("the heartbeat ended with: {}", error.what());
+  } catch (...) {
+    log_debug("the heartbeat ended with: {}", message_of(std::current_exception()));
   }
 }
 

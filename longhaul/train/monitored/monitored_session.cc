@@ -69,6 +69,7 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
       recovers_(recovery == Recovery::kReplaceLost),
       graph_was_finalized_(graph().finalized()),
       restarts_(options_.restart, stops_) {
+  tenure_->take();
   if (options_.preemption != nullptr) preempted_ = options_.preemption->attach(options_.coordinator);
   try {
     tenure_->begin([stops = stops_](const std::exception_ptr& error) { stops.request_stop(error); });

@@ -77,6 +77,18 @@ TEST_F(MonitoredTrainingSessionTest, WithoutAStateFileItMayBeginAnew) {  // CS-6
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("search_directory is off: training begins anew"));
 }
 
+TEST_F(MonitoredTrainingSessionTest, TwoSessionsOfTheSameOptionsAreNotChiefAtOnce) {
+  const MonitoredSessionOptions options = monitored_session_options(training);
+  {
+    MonitoredSession session(options);
+    EXPECT_THROW(MonitoredSession{options}, DirectoryLockedError);
+    EXPECT_NE(read_owner(FileSystem::real(), directory.path()), std::nullopt) << "the first is chief as before";
+    session.close();
+  }
+  MonitoredSession again(options);
+  again.close();
+}
+
 TEST_F(MonitoredTrainingSessionTest, ANegativeIntervalIsRefused) {
   const MonitoredTrainingSessionOptions good = training;
   for (const auto& set : {+[](MonitoredTrainingSessionOptions& all) { all.save_checkpoint_secs = Seconds{-1}; },

@@ -43,8 +43,8 @@ void write_stop(FileWriter& writer, const std::string& last_checkpoint) {
 void flush_or_log(FileWriter& writer) {
   try {
     writer.flush();
-  } catch (const Error& error) {
-    log_debug("events wait until {} can be written to: {}", writer.logdir(), error.what());
+  } catch (...) {
+    log_debug("events wait until {} can be written to: {}", writer.logdir(), message_of(std::current_exception()));
   }
 }
 

@@ -29,8 +29,16 @@ ChiefTenure::~ChiefTenure() {
   end(aborted);
 }
 
+void ChiefTenure::take() {
+  if (!locks() || !is_taken_.exchange(true)) return;
+  throw DirectoryLockedError(options_.directory +
+                             " already has a chief: a session of this process, made of the same options. Stop that "
+                             "training run first, or give "
+                             "this one another directory.");
+}
+
 void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) {
-  if (lock_ || !options_.chief.lock.lock || options_.directory.empty()) return;
+  if (lock_ || !locks()) return;
   is_refused_ = true;
   if (had_directory_) check_directory_is_there(*options_.files, options_.directory);
   lock_ = std::make_unique<ChiefLock>(options_.directory,
@@ -96,6 +104,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
   step("the session", front_end.session);
   end.step("the journal", [&] { close_journal(end.error(), unsaved); });
   end.step("the lock", [&] { lock_.reset(); });
+  is_taken_ = false;
 }
 
 void ChiefTenure::close_mirror() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -85,6 +86,10 @@ class ChiefTenure {
   ChiefTenure(const ChiefTenure&) = delete;
   ChiefTenure& operator=(const ChiefTenure&) = delete;
 
+  // For a front end that may share this object with another, before begin(): only one may use it at a time, until
+  // end(). DirectoryLockedError: another uses it. Any thread.
+  void take();
+
   // Locks the directory and begins the journal. Does nothing if it is held already, or is not to be locked. `on_lost`
   // is called as by ChiefLock. DirectoryLockedError: the directory has another chief. DirectoryAwayError: it was locked
   // for an earlier tenure and is missing now.
@@ -127,7 +132,10 @@ class ChiefTenure {
   void close_mirror();
   void close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
 
+  bool locks() const { return options_.chief.lock.lock && !options_.directory.empty(); }
+
   const ChiefTenureOptions options_;
+  std::atomic<bool> is_taken_{false};
   bool had_directory_ = false;  // it was locked before
   bool is_refused_ = false;
   std::unique_ptr<ChiefLock> lock_;                 // null: over, or without

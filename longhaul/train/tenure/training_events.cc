@@ -35,12 +35,15 @@ void TrainingEvents::write_start(int64_t step) {
 void TrainingEvents::close(const std::string& last_checkpoint, bool is_refused) {
   graph_is_written_ = false;
   if (!writer_ || writer_->is_closed()) return;
-  if (!is_refused) write_stop(*writer_, last_checkpoint);
-  try {
-    writer_->close();
-  } catch (const Error& error) {
-    log_error("the event file in {} is not complete: {}", writer_->logdir(), error.what());
-  }
+  const auto try_to = [this](const auto& work) {
+    try {
+      work();
+    } catch (...) {
+      log_error("the event file in {} is not complete: {}", writer_->logdir(), message_of(std::current_exception()));
+    }
+  };
+  if (!is_refused) try_to([&] { write_stop(*writer_, last_checkpoint); });
+  try_to([&] { writer_->close(); });
 }
 
 void write_graph_text(const Graph& graph, const std::string& directory, FileSystem& files) {
