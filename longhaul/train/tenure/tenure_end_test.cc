@@ -185,8 +185,8 @@ INSTANTIATE_TEST_SUITE_P(Step, SupervisorsTenureEnd,
                                            Fault{{"checkpoint"}, "the last checkpoint could not be saved"},
                                            Fault{{"events"}, ""},   // an event file that lacks something is logged
                                            Fault{{"session"}, ""},  // so is a session that does not close well
-                                           Fault{{"mirror"}, "the mirror"}, Fault{{"journal"}, "the journal"},
-                                           Fault{{"mirror", "journal"}, "the mirror"},
+                                           Fault{{"mirror"}, ""}, Fault{{"journal"}, "the journal"},
+                                           Fault{{"mirror", "journal"}, "the journal"},
                                            Fault{{"checkpoint", "mirror", "journal"}, "the last checkpoint could not"},
                                            Fault{{"threads", "events", "mirror", "session", "journal"},
                                                  "the threads"}));
@@ -218,9 +218,9 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(Fault{{}, ""}, Fault{{"hooks"}, "the hooks"}, Fault{{"threads"}, "the threads"},
                       Fault{{"checkpoint"}, "the last checkpoint could not be saved"},
                       Fault{{"session"}, ""},  // a session that does not close well is logged
-                      Fault{{"mirror"}, "the mirror"}, Fault{{"journal"}, "the journal"},
+                      Fault{{"mirror"}, ""}, Fault{{"journal"}, "the journal"},
                       Fault{{"checkpoint", "hooks"}, "the last checkpoint could not"},
-                      Fault{{"mirror", "journal"}, "the mirror"}, Fault{{"hooks", "mirror", "journal"}, "the hooks"},
+                      Fault{{"mirror", "journal"}, "the journal"}, Fault{{"hooks", "mirror", "journal"}, "the hooks"},
                       Fault{{"hooks", "threads", "session", "journal"}, "the threads"}));  // which may be the cause
 
 TEST_P(MonitoredTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
