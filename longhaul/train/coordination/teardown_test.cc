@@ -2,6 +2,7 @@
 #include "longhaul/train/coordination/teardown.h"
 
 #include <filesystem>
+#include <future>
 
 #include "longhaul/ops/input/queue_ops.h"
 #include "longhaul/train/bad_disk_fixture.h"
@@ -154,20 +155,17 @@ TEST_F(SupervisorFixture, StopWaitsForItsThreadsNoLongerThanAPreemptionLeaves) {
   const LogRecorder log;
   Supervisor sv(options);
   const auto session = sv.prepare_or_wait_for_session({.start_standard_services = false});
-  std::atomic<bool> may_end{false};
-  sv.coord().start_thread("stuck", [&] {
-    while (!may_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  });
+  std::promise<void> end;
+  sv.coord().start_thread("stuck", [may_end = end.get_future().share()] { may_end.wait(); });
   preemption.preempt(Seconds{4});
   std::thread time([&] {
     eventually([&] {
       clock.advance(Seconds{0.01});
-      return may_end || log.text().find("threads still running: stuck") != std::string::npos;
+      return log.text().find("threads still running: stuck") != std::string::npos;
     });
-    may_end = true;
+    end.set_value();
   });
   sv.stop();
-  may_end = true;
   time.join();
   EXPECT_THAT(log.text(), HasSubstr("threads still running: stuck"));
 }
@@ -268,22 +266,19 @@ TEST_F(MonitoredEnd, WaitsForItsThreadsNoLongerThanAPreemptionLeaves) {
   training.stop_grace_period_secs = Seconds{1e9};  // which the clock does not reach
   training.hooks = {hook};
   const LogRecorder log;
-  std::atomic<bool> may_end{false};
+  std::promise<void> end;
   std::thread time;
   monitored_training_session(training, [&](MonitoredSession&) {
-    hook->coord.start_thread("stuck", [&] {
-      while (!may_end) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    });
+    hook->coord.start_thread("stuck", [may_end = end.get_future().share()] { may_end.wait(); });
     preemption.preempt(Seconds{4});
     time = std::thread([&] {
       eventually([&] {
         clock.advance(Seconds{0.01});
-        return may_end || log.text().find("threads still running: stuck") != std::string::npos;
+        return log.text().find("threads still running: stuck") != std::string::npos;
       });
-      may_end = true;
+      end.set_value();
     });
   });
-  may_end = true;
   time.join();
   EXPECT_THAT(log.text(), HasSubstr("threads still running: stuck"));
 }
