@@ -1,5 +1,6 @@
 #include "longhaul/train/signals/stop_signals.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -68,10 +69,29 @@ void handle(int signal) {
   errno = saved_errno;
 }
 
+// The handler of a signal; nullptr: there is no such signal.
+using Handler = void (*)(int);
+Handler handler_of(int signal) {
+  struct sigaction now{};
+  return sigaction(signal, nullptr, &now) == 0 ? now.sa_handler : nullptr;
+}
+
+// UCX, which some builds of libtorch load, catches SIGHUP as it is loaded (UCX_DEBUG_SIGNO) and so hides that nohup(1)
+// had it ignored. Its own function gives back what was there before.
+void take_back_from_ucx(int signal) {
+  auto* const give_back = reinterpret_cast<void (*)(int)>(dlsym(RTLD_DEFAULT, "ucs_debug_disable_signal"));
+  Dl_info handlers{}, ucx{};
+  if (give_back != nullptr && dladdr(reinterpret_cast<void*>(handler_of(signal)), &handlers) != 0 &&
+      dladdr(reinterpret_cast<void*>(give_back), &ucx) != 0 && handlers.dli_fbase == ucx.dli_fbase) {
+    give_back(signal);
+  }
+}
+
 // As nohup(1) leaves it: the program is to outlive its terminal.
 bool is_left_alone(int signal) {
-  struct sigaction now{};
-  return signal == SIGHUP && sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+  if (signal != SIGHUP) return false;
+  take_back_from_ucx(signal);
+  return handler_of(signal) == SIG_IGN;
 }
 
 // A stop without a coordinator's error, again and again: it may be cleared.
