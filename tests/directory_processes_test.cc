@@ -72,7 +72,7 @@ class LeftOutProcessTest : public PreemptionProcessTest {
 
 TEST_P(LeftOutProcessTest, WithoutARemedyTheNextStartSaysSoAndKeepsTheCheckpoint) {
   const int64_t saved = train_and_kill({"LEAVES_OUT=warned"});
-  EXPECT_THAT(said_, HasSubstr("the saver leaves out 1 of the global variables: left_out"));
+  EXPECT_THAT(said_, HasSubstr("the saver does not save 1 of the global variables: left_out"));
   const auto again = launch({"LEAVES_OUT=warned"});
   EXPECT_EQ(again->wait(), 1) << again->output();
   EXPECT_THAT(again->errors(), AllOf(HasSubstr("did not make model ready"), HasSubstr("left_out")));

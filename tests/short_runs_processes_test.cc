@@ -29,15 +29,15 @@ TEST_P(ShortRunsProcessTest, MakesProgressAfterThreeKills) {
   kill_before_its_first_save();
   const int64_t step = newest_step();  // the first save of all is of about the beginning
   for (int i = 0; i < 2; ++i) {
-    EXPECT_THAT(kill_before_its_first_save(), Not(HasSubstr("this run is taken after")));
+    EXPECT_THAT(kill_before_its_first_save(), Not(HasSubstr("this run is due after")));
     EXPECT_EQ(newest_step(), step);
   }
   const auto training = start();
   EXPECT_GT(wait_for_checkpoint_after(step), step) << "the interval is 600 s";
   training->send(SIGKILL);
   training->wait();
-  EXPECT_THAT(training->errors(),
-              HasSubstr("the last 3 runs began at step " + std::to_string(step) + " and ended before a later"));
+  EXPECT_THAT(training->errors(), HasSubstr("the last 3 runs began at step " + std::to_string(step) +
+                                            " and ended before they saved a later"));
 }
 
 INSTANTIATE_TEST_SUITE_P(, ShortRunsProcessTest, ::testing::Values("supervisor", "monitored"),

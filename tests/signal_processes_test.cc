@@ -77,7 +77,7 @@ TEST_P(SignalProcessTest, TwoCrashesOfItsOwnFallBackToTheCheckpointBeforeWhichKe
   }
   const auto again = start({"STEP_TAKES_MS=50"});
   EXPECT_LT(first_step(*again), newest);
-  EXPECT_THAT(again->errors(), HasSubstr("died of signal 6"));
+  EXPECT_THAT(again->errors(), HasSubstr("crashed with signal 6"));
   EXPECT_THAT(again->errors(), HasSubstr("model.ckpt-" + std::to_string(newest) + " is skipped"));
   again->send(SIGUSR2);
   ASSERT_TRUE(soon([&] { return newest_of_this_run() < newest; })) << again->errors();

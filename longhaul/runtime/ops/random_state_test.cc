@@ -175,7 +175,7 @@ TEST_F(RandomStateTest, ACheckpointWithoutThemStartsThemOverAndIsWarnedOfOnce) {
   const Tensor first = model.values();
   const LogRecorder log;
   model.saver->restore(*model.session, path);
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("no random numbers of 4 operations"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("no random state for 4 operations"));
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("longhaul/random/noise"));
   EXPECT_EQ(model.session->run(model.graph.output("longhaul/random_state/noise:0")).flat<int64_t>()[1], 0);
   model.steps(3);

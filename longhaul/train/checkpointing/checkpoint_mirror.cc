@@ -55,12 +55,11 @@ void check_mirror(const MirrorOptions& options, const std::string& directory) {
   check_numbers(options);
   const std::string mirror = absolute_directory(options.directory), mirrored = absolute_directory(directory);
   if (mirror.empty() && has_settings(options)) {
-    log_warning("options of a mirror are set, but mirror.directory is empty: nothing is mirrored");
+    log_warning("mirror options are set, but mirror.directory is empty, so nothing is mirrored");
   }
   if (mirror.empty() || mirrored.empty() || !is_same_directory(mirror, mirrored)) return;
-  throw InvalidArgumentError(
-      fmt::format("the mirror of {} is to be {}, which is the same directory: it needs another, on another disk",
-                  mirrored, mirror));
+  throw InvalidArgumentError(fmt::format(
+      "the mirror of {} is the same directory ({}): choose another one, on another disk", mirrored, mirror));
 }
 
 std::shared_ptr<SaveAttempts> default_mirror_attempts(Clock& clock) {
@@ -114,7 +113,7 @@ void CheckpointMirror::Worker::finish(Seconds timeout) {
   if (missing.empty()) return;
   const std::string error = status().last_error;
   log_error("checkpoint {} is not in the mirror {}: {}", missing, options_.directory,
-            error.empty() ? "there was no time" : error);
+            error.empty() ? "no time was left" : error);
 }
 
 void CheckpointMirror::Worker::try_to_copy(const std::string& from) {
@@ -122,7 +121,7 @@ void CheckpointMirror::Worker::try_to_copy(const std::string& from) {
     copy(from);
     queue_.drop(from);
   } catch (const CancelledError&) {
-    log_debug("the copy of {} is given up", from);
+    log_debug("the copy of {} was cancelled", from);
   } catch (const DirectoryLostError& error) {
     failed(from);
     if (mirror_.has_lost_mirrored()) queue_.abandon();
@@ -138,11 +137,11 @@ void CheckpointMirror::Worker::copy(const std::string& from) {
   const std::optional<uint64_t> bytes = mirror_.copy(from, [this] { queue_.check_wanted(); });
   mirror_.record(from);
   if (bytes) {
-    log_info("checkpoint {} is mirrored as {}: {} in {:.1f} s", from, to, size_text(*bytes),
+    log_info("checkpoint {} was mirrored as {}: {} in {:.1f} s", from, to, size_text(*bytes),
              (clock_.now() - start).count());
   }
   const int failures = options_.attempts->succeeded(to);
-  if (failures > 0) log_info("the mirror {} works again, after {} failures", options_.directory, failures);
+  if (failures > 0) log_info("the mirror {} works again after {} failures", options_.directory, failures);
 }
 
 bool CheckpointMirror::Worker::is_gone(const std::string& prefix) const {
@@ -172,13 +171,13 @@ void CheckpointMirror::Worker::failed(const std::string& from) {
   }
   const int failures = options_.attempts->failed(error);
   if (code_of(error) == Code::kDataLoss && is_damaged(from)) {
-    log_error("checkpoint {} is damaged, and is not mirrored: {}", from, message_of(error));
+    log_error("checkpoint {} is damaged and is not mirrored: {}", from, message_of(error));
     return queue_.drop(from);
   }
-  if (failures > 1) return log_debug("the mirror {} still fails: {}", options_.directory, message_of(error));
+  if (failures > 1) return log_debug("copies to the mirror {} still fail: {}", options_.directory, message_of(error));
   log_error(
-      "checkpoint {} could not be mirrored to {}, and is tried again while the training goes on; what fails next is "
-      "not logged until it works: {}",
+      "checkpoint {} could not be mirrored to {}; the copy is retried while training continues, and further failures "
+      "are not logged until one succeeds: {}",
       from, options_.directory, message_of(error));
 }
 
@@ -193,7 +192,7 @@ CheckpointMirror::~CheckpointMirror() {
   try {
     close();
   } catch (const std::exception& error) {
-    log_error("the mirror was not closed well: {}", error.what());
+    log_error("the mirror could not be closed: {}", error.what());
   }
 }
 

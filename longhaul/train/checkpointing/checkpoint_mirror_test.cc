@@ -239,7 +239,7 @@ TEST_F(MirrorTest, ADamagedOneIsNotMirroredAndTheNextOneIs) {
   const std::string bad = save(1);
   damage(bad);
   mirror->add(bad);
-  eventually([&] { return log.text(LogLevel::kError).find("is damaged, and is not mirrored") != std::string::npos; });
+  eventually([&] { return log.text(LogLevel::kError).find("is damaged and is not mirrored") != std::string::npos; });
   EXPECT_THAT(steps(), IsEmpty());
   mirror->add(save(2));
   clock.advance(Seconds{10});

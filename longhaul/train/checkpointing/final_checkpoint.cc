@@ -17,18 +17,18 @@ std::optional<int64_t> step_of(const SaveTarget& target, Session& session) {
 
 // What the training did since its newest checkpoint.
 std::string lost_steps(const std::string& newest, std::optional<int64_t> now) {
-  if (newest.empty()) return "there is no checkpoint before it, and all is lost";
+  if (newest.empty()) return "there is no earlier checkpoint, so all steps are lost";
   const std::optional<int64_t> saved = split_step(newest).step;
   const std::string what =
-      now && saved ? fmt::format("steps {} to {} are lost", *saved + 1, *now) : "what came after it is lost";
-  return fmt::format("the newest is {}, and {}", newest, what);
+      now && saved ? fmt::format("steps {} to {} are lost", *saved + 1, *now) : "everything after it is lost";
+  return fmt::format("the newest checkpoint is {}, and {}", newest, what);
 }
 
 // Why a save does not fit; empty: it does, as far as is known.
 std::string too_long(const Saver& saver, Seconds left) {
   const std::optional<SaveReport> last = saver.last_report();
   if (!last || last->total <= left) return "";
-  return fmt::format("the one before took {:.1f} s", last->total.count());
+  return fmt::format("the previous save took {:.1f} s", last->total.count());
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ bool save_final_checkpoint(const SaveTarget& target, Session& session, const Sto
   const bool is_step_saved = step && !newest.empty() && split_step(newest).step == step;
   const std::string why_not = is_idle ? too_long(target.saver, left) : "another save is still under way";
   if (!is_step_saved && !why_not.empty()) {
-    log_warning("preempted, with {:.1f} s left: no last checkpoint is taken, as {}; {}", left.count(), why_not,
+    log_warning("preempted with {:.1f} s left: no last checkpoint is saved, because {}; {}", left.count(), why_not,
                 lost_steps(newest, step));
     if (!is_idle) target.saver.wait_until_idle(target.attempts.last_save_timeout());  // the kill may be late
     return false;
@@ -55,8 +55,8 @@ bool save_final_checkpoint(const SaveTarget& target, Session& session, const Sto
   if (is_idle) {
     save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_timeout()));
   } else {
-    log_warning("preempted, with {:.1f} s left: what was assigned since {}, if anything, is not saved, as {}",
-                left.count(), newest, why_not);
+    log_warning("preempted with {:.1f} s left: changes since {}, if any, are not saved, because {}", left.count(),
+                newest, why_not);
   }
   return true;
 }

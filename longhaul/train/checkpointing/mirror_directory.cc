@@ -56,9 +56,9 @@ void MirrorDirectory::make() {
   const bool is_there = mirror_files_.is_directory(options_.directory) &&
                         (!has_list_ || mirror_files_.exists(join_path(options_.directory, kDefaultStateFile)));
   if (is_there) return;
-  throw DirectoryAwayError(
-      fmt::format("{}: the mirror is not there, unmounted or moved perhaps. Nothing is written there until it is back",
-                  options_.directory));
+  throw DirectoryAwayError(fmt::format(
+      "{}: the mirror is missing; it may have been unmounted or moved. Nothing is written there until it is back",
+      options_.directory));
 }
 
 void MirrorDirectory::leave_if_lost() {

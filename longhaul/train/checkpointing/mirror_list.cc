@@ -13,7 +13,7 @@ CheckpointState read_mirror_list(FileSystem& mirror_files, const MirrorOptions& 
   if (mirror_files.exists(path)) read_file(mirror_files, path);  // what throws is not damage
   ReadCheckpointState read = read_checkpoint_state(mirror_files, options.directory);
   if (options.renames || read.status != ReadCheckpointState::Status::kUnusable) return read.state;
-  log_warning("the list of what is kept in the mirror {} is made anew: {}", options.directory, read.why);
+  log_warning("the list of checkpoints in the mirror {} is rebuilt: {}", options.directory, read.why);
   CheckpointState state;
   std::vector<std::string>& paths = state.all_model_checkpoint_paths;
   for (const FoundCheckpoint& found : find_checkpoints(mirror_files, options.directory, "")) {

@@ -59,7 +59,7 @@ int SaveAttempts::failed(const std::exception_ptr& error) {
 void SaveAttempts::raise_if_too_many() const {
   const int failures = status().consecutive_failures;
   if (options_.max_failed_saves <= 0 || failures < options_.max_failed_saves) return;
-  raise(fmt::format("{} saves in a row have failed (max_failed_saves = {}), the last with", failures,
+  raise(fmt::format("{} saves in a row failed (max_failed_saves = {}), the last one with", failures,
                     options_.max_failed_saves));
 }
 

@@ -35,7 +35,7 @@ void note_in_journal(const SaveTarget& target, const SaveReport& report) {
 }
 
 void log_saved(const SaveReport& report) {
-  log_info("checkpoint {} is saved: {}{} in {:.2f} s", report.prefix,
+  log_info("checkpoint {} was saved: {}{} in {:.2f} s", report.prefix,
            report.step ? fmt::format("step {}, ", *report.step) : "", size_text(report.bytes), report.total.count());
 }
 
@@ -44,7 +44,7 @@ void report_success(const SaveTarget& target, std::optional<int64_t> step, const
                     const std::optional<SaveReport>& report) {
   const int failures = target.attempts.succeeded(prefix);
   if (report) log_saved(*report);
-  if (failures > 0) log_info("checkpoint {} is saved, after {} saves that failed", prefix, failures);
+  if (failures > 0) log_info("checkpoint {} was saved after {} failed saves", prefix, failures);
   if (report) note_in_journal(target, *report);
   if (target.writer == nullptr) return;
   if (failures > 0) write_saves_work_again(*target.writer, step.value_or(0));

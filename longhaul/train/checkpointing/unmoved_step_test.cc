@@ -144,12 +144,13 @@ TEST_F(UnmovedStep, IsNotBlamedWhereTheDisksCopyIsDamagedOrReplaced) {
   flip_a_bit(path + "-0.index");
   const LogRecorder log;
   save();
-  EXPECT_THAT(log.text(), AllOf(HasSubstr(path + "-0 is not the one that was left there"), Not(HasSubstr("still 0"))));
+  EXPECT_THAT(log.text(), AllOf(HasSubstr(path + "-0 was replaced by somebody else after it was saved"),
+                                Not(HasSubstr("still 0"))));
   const auto committed = std::filesystem::last_write_time(path + "-0.index");
   flip_a_bit(path + "-0.index");
   std::filesystem::last_write_time(path + "-0.index", committed);
   save();
-  EXPECT_THAT(log.text(), AllOf(HasSubstr(path + "-0 is damaged on the disk"), Not(HasSubstr("still 0"))));
+  EXPECT_THAT(log.text(), AllOf(HasSubstr(path + "-0 is damaged on disk"), Not(HasSubstr("still 0"))));
   set(a, 5);
   save();
   EXPECT_THAT(log.text(), HasSubstr("the global step is still 0"));

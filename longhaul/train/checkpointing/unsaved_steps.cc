@@ -16,7 +16,7 @@ std::optional<int64_t> step_on_disk(FileSystem& files, const std::string& direct
     const std::optional<std::string> prefix = latest_checkpoint(files, directory);
     return prefix ? split_step(*prefix).step : std::nullopt;
   } catch (const Error& error) {
-    log_debug("which checkpoints {} has is not known: {}", directory, error.what());
+    log_debug("the checkpoints in {} cannot be listed: {}", directory, error.what());
     return std::nullopt;
   }
 }

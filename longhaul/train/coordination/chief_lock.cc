@@ -34,7 +34,7 @@ class ChiefLock::Heart : public LooperThread {
       lose(std::current_exception());
       throw;
     } catch (const Error& error) {
-      if (!std::exchange(is_failing_, true)) log_warning("no heartbeat, for now: {}", error.what());
+      if (!std::exchange(is_failing_, true)) log_warning("the heartbeat failed and is retried: {}", error.what());
     }
   }
 
@@ -66,7 +66,7 @@ ChiefLock::~ChiefLock() {
     coord_.request_stop();
     coord_.join({.stop_grace = limit_, .ignore_live_threads = true});
   } catch (...) {
-    log_debug("the heartbeat ended with: {}", message_of(std::current_exception()));
+    log_debug("the heartbeat thread ended with: {}", message_of(std::current_exception()));
   }
 }
 

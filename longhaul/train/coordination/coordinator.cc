@@ -169,7 +169,7 @@ void Coordinator::refuse_own_threads(const Threads& threads) const {
     MutexLock lock(thread->signal_->mutex);
     if (thread->thread_.is_current()) {
       throw FailedPreconditionError("thread " + thread->name() +
-                                    " cannot wait for its own end: join() from another thread");
+                                    " cannot join itself: call join() from another thread");
     }
   }
 }

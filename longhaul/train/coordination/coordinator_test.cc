@@ -297,7 +297,7 @@ TEST_F(CoordinatorTest, NoThreadsAtAllIsFine) {  // CO-3
 
 TEST_F(CoordinatorTest, AThreadCannotWaitForItself) {
   coord.start_thread("self", [this] { coord.join(); });
-  EXPECT_THAT(join_error(), HasSubstr("thread self cannot wait for its own end"));
+  EXPECT_THAT(join_error(), HasSubstr("thread self cannot join itself"));
 }
 
 }  // namespace

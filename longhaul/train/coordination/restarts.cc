@@ -10,7 +10,7 @@ bool Restarts::session_lost(std::string_view why) {
   if (begin_ && coord_.clock().now() - *begin_ >= options_.healthy_after) in_a_row_ = 0;
   begin_.reset();
   if (options_.max_restarts && in_a_row_ >= *options_.max_restarts) {
-    log_error("the session was lost again after {} restarts in a row, which is the limit", in_a_row_);
+    log_error("the session was lost again after {} restarts in a row, the limit (max_restarts)", in_a_row_);
     return false;
   }
   log_warning("the session was lost: {}", why);
@@ -19,7 +19,7 @@ bool Restarts::session_lost(std::string_view why) {
 
 bool Restarts::wait_for_next() {
   const Seconds wait = next_backoff();
-  log_info("restart {} comes in {:g} s", ++in_a_row_, wait.count());
+  log_info("restart {} begins in {:g} s", ++in_a_row_, wait.count());
   return !coord_.wait_for_stop(wait);
 }
 

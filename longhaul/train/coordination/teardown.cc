@@ -9,7 +9,7 @@ namespace {
 // A sink of the program's may throw, too.
 void log_later_error(const std::string& what, const std::exception_ptr& error) noexcept {
   try {
-    log_error("beside the error that comes out there was another one: {} (the end of {})", message_of(error), what);
+    log_error("only one error is thrown; another one was: {} (from {})", message_of(error), what);
   } catch (...) {
   }
 }

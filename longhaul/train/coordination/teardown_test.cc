@@ -42,7 +42,7 @@ TEST(Teardown, LogsTheLaterErrors) {
   const LogRecorder log;
   Teardown end(std::make_exception_ptr(InternalError("of the body")));
   end.step("the mirror", [] { throw UnavailableError("unmounted"); });
-  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("unmounted (the end of the mirror)"));
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("unmounted (from the mirror)"));
   EXPECT_EQ(message_of(end.error()), "of the body");
 }
 
@@ -102,7 +102,7 @@ class SupervisorsEnd : public SupervisorFixture, public ::testing::WithParamInte
 };
 
 INSTANTIATE_TEST_SUITE_P(Step, SupervisorsEnd,
-                         ::testing::Values("", "is not complete", "is not in the mirror", " goodput"));
+                         ::testing::Values("", "is incomplete", "is not in the mirror", " goodput"));
 
 TEST_P(SupervisorsEnd, OfAManagedSessionLetsGoOfAllWhateverItsLogThrowsAt) {
   const ThrowingSink sink(GetParam());

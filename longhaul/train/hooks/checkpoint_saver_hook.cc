@@ -71,9 +71,9 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
       saves_(options_.saves ? options_.saves
                             : std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = options_.clock})),
       timer_({options_.save_secs, options_.save_steps}, options_.clock, "CheckpointSaverHook") {
-  if (directory_.empty()) throw InvalidArgumentError("CheckpointSaverHook: it needs a checkpoint_dir");
+  if (directory_.empty()) throw InvalidArgumentError("CheckpointSaverHook needs a checkpoint_dir");
   if (options_.saver != nullptr && options_.scaffold != nullptr) {
-    throw InvalidArgumentError("CheckpointSaverHook: give it a saver or a scaffold, not both");
+    throw InvalidArgumentError("CheckpointSaverHook: pass a saver or a scaffold, not both");
   }
 }
 
@@ -112,10 +112,9 @@ Saver& CheckpointSaverHook::saver(Graph& graph) {
   if (saver_ != nullptr) return *saver_;
   saver_ = find_saver_for(graph, options_);
   if (saver_ == nullptr) {
-    throw FailedPreconditionError(
-        options_.scaffold != nullptr
-            ? "CheckpointSaverHook: its scaffold has no saver"
-            : "CheckpointSaverHook: there is no saver in the graph's collection savers; pass one");
+    throw FailedPreconditionError(options_.scaffold != nullptr
+                                      ? "CheckpointSaverHook: the scaffold has no saver"
+                                      : "CheckpointSaverHook: the graph's collection savers is empty; pass a saver");
   }
   return *saver_;
 }
@@ -195,7 +194,7 @@ void CheckpointSaverHook::save(Session& session, int64_t step, const std::functi
     try {
       tell_failed(session, step);
     } catch (const std::exception& another) {
-      log_error("a CheckpointSaverListener failed, too, when the save had: {}", another.what());
+      log_error("a save failed, and then a CheckpointSaverListener failed too: {}", another.what());
     }
     std::rethrow_exception(error);
   }
@@ -211,7 +210,7 @@ void CheckpointSaverHook::tell_failed(Session& session, int64_t step) {
 void CheckpointSaverHook::tell_after(Session& session, int64_t step) {
   for (const auto& listener : options_.listeners) {
     if (!listener->after_save(session, step)) continue;
-    log_info("A CheckpointSaverListener asks for a stop of the training.");
+    log_info("A CheckpointSaverListener requested that training be stopped.");
     stop_wanted_ = true;
   }
 }

@@ -36,7 +36,7 @@ TEST_F(CheckpointSaverTest, WithoutThemItTakesTheOneSaverOfTheCollection) {  // 
   auto neither = every(1);
   neither.saver = nullptr;
   CheckpointSaverHook none(neither);
-  EXPECT_THAT(error_of([&] { start(none); }), HasSubstr("there is no saver in the graph's collection savers"));
+  EXPECT_THAT(error_of([&] { start(none); }), HasSubstr("the graph's collection savers is empty"));
   const std::string description = saver->to_proto().SerializeAsString();
   graph.add_to_collection(collections::kSavers, description);
   CheckpointSaverHook one(neither);

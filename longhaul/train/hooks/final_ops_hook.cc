@@ -9,8 +9,8 @@ void FinalOpsHook::end(Session& session) {
     values_ = session.run(final_ops_, feeds_);
   } catch (const OutOfRangeError&) {
     log_warning(
-        "FinalOpsHook: the input ended in what is run at the end, so it has a dependency back to some input source. It "
-        "should only read variables, such as the totals of a metric that the steps have updated.");
+        "FinalOpsHook: the input ended while the final operations ran, so they depend on an input source. They should "
+        "only read variables, such as the totals of a metric that the steps have updated.");
     throw;
   }
 }

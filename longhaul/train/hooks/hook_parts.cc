@@ -11,7 +11,7 @@ void HookStep::find(const Graph& graph, const char* hook) {
   const auto step = ops::get_global_step(graph);
   if (!step) {
     throw FailedPreconditionError(
-        fmt::format("Global step should be created to use {}: call ops::global_step() where the graph is made", hook));
+        fmt::format("Global step should be created to use {}: call ops::global_step() while building the graph", hook));
   }
   tensor_ = *step;
   args_ = {.fetches = {tensor_}};
@@ -24,7 +24,7 @@ int64_t HookStep::now(Session& session) const {
 Output hook_tensor(const Graph& graph, const Fetch& fetch, const char* hook) {
   const Fetch::Target target = fetch.resolve(graph);
   if (!target.is_operation()) return target.output();
-  throw InvalidArgumentError(fmt::format("{}: {} is an operation, which has no value; name its output, as in \"{}:0\"",
+  throw InvalidArgumentError(fmt::format("{}: {} is an operation and has no value; name its output, as in \"{}:0\"",
                                          hook, target.op.name(), target.op.name()));
 }
 

@@ -29,10 +29,10 @@ void NanTensorHook::after_run(SessionRunContext& context, const SessionRunValues
   const std::string what = describe(values);
   if (options_.fail_on_nan_loss) {
     log_error("{}", what);
-    throw NanLossDuringTrainingError(fmt::format(
-        "NaN loss during training. {} NanTensorHook was told to fail then (fail_on_nan_loss = true).", what));
+    throw NanLossDuringTrainingError(
+        fmt::format("NaN loss during training. {} NanTensorHook fails because fail_on_nan_loss = true.", what));
   }
-  log_warning("{} NanTensorHook stops the training, as it was told to (fail_on_nan_loss = false).", what);
+  log_warning("{} NanTensorHook stops training because fail_on_nan_loss = false.", what);
   context.request_stop();
 }
 

@@ -60,7 +60,7 @@ void ProfilerHook::write(const proto::RunMetadata& metadata, int64_t step) {
     write_file_atomically(*options_.files, path, generate_chrome_trace_format(metadata.step_stats()));
     writer_->add_run_metadata(metadata, new_tag(step), step);
   } catch (const Error& error) {
-    log_error("the trace of step {} is not complete: {}", step, error.what());
+    log_error("the trace of step {} is incomplete: {}", step, error.what());
   }
 }
 

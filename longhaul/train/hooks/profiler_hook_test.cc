@@ -89,7 +89,7 @@ TEST_F(ProfilerTest, AFullDiskCostsTheTraceAlone) {
   files_.fail_writes_after(0);
   const LogRecorder log;
   train(hook);
-  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("the trace of step 2 is not complete"));
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("the trace of step 2 is incomplete"));
   EXPECT_THAT(timelines(), IsEmpty());
 }
 

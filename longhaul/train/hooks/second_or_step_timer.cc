@@ -10,9 +10,8 @@ namespace {
 TimerInterval checked(const TimerInterval& interval, std::string_view owner) {
   const auto& [seconds, steps] = interval;
   if (seconds.has_value() == steps.has_value()) {
-    throw InvalidArgumentError(
-        fmt::format("{}: exactly one of a number of seconds and a number of steps must be given, not {}", owner,
-                    seconds ? "both" : "none"));
+    throw InvalidArgumentError(fmt::format("{}: exactly one of seconds and steps must be given, but {}", owner,
+                                           seconds ? "both are" : "neither is"));
   }
   if (seconds.value_or(Seconds{0}) < Seconds{0} || steps.value_or(0) < 0) {
     throw InvalidArgumentError(fmt::format("{}: the interval is negative: {:g}", owner,

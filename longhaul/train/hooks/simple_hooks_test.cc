@@ -76,7 +76,7 @@ TEST_F(HookTest, FinalOpsThatReadInputAreWarnedOf) {  // HO-2
   FinalOpsHook hook({ops::count_up_to(root, step, 0)});
   const LogRecorder log;
   EXPECT_THROW(hook.end(*session), OutOfRangeError);
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("dependency back to some input source"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("depend on an input source"));
 }
 
 TEST_F(HookTest, AFunctionFeedsEachRun) {  // HO-3

@@ -13,7 +13,7 @@ SummarySaverHook::SummarySaverHook(SummarySaverHookOptions options)
     throw InvalidArgumentError("SummarySaverHook: exactly one of scaffold and summary_op must be given");
   }
   if (options_.summary_writer == nullptr && options_.output_dir.empty()) {
-    throw InvalidArgumentError("SummarySaverHook: it has nowhere to write; give it an output_dir or a summary_writer");
+    throw InvalidArgumentError("SummarySaverHook has nowhere to write: pass an output_dir or a summary_writer");
   }
 }
 

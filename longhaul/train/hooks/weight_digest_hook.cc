@@ -10,10 +10,10 @@ namespace longhaul {
 WeightDigestHook::WeightDigestHook(WeightDigestHookOptions options) : options_(std::move(options)) {
   if (options_.every_n_steps <= 0) {
     throw InvalidArgumentError(
-        fmt::format("WeightDigestHook: every_n_steps must be above 0, not {}", options_.every_n_steps));
+        fmt::format("WeightDigestHook: every_n_steps must be positive, not {}", options_.every_n_steps));
   }
   if (options_.summary_writer == nullptr && options_.output_dir.empty()) {
-    throw InvalidArgumentError("WeightDigestHook: it has nowhere to write; give it an output_dir or a summary_writer");
+    throw InvalidArgumentError("WeightDigestHook has nowhere to write: pass an output_dir or a summary_writer");
   }
 }
 

@@ -38,7 +38,7 @@ void check_sources(const std::vector<InputTensors>& sources, const BatchOptions&
     }
     for (size_t i = 0; i < source.size(); ++i) {
       if (source[i].is_sparse() != sources[0][i].is_sparse()) {
-        throw InvalidArgumentError(fmt::format("component {} is sparse in one source and not in another", i));
+        throw InvalidArgumentError(fmt::format("component {} is sparse in one source and dense in another", i));
       }
     }
   }
@@ -81,7 +81,7 @@ Shape example_shape(const Output& tensor, bool enqueue_many) {
 Shape merged(const Shape& a, const Shape& b, bool dynamic_pad, const std::string& name) {
   if (a.rank() != b.rank() || (!dynamic_pad && !a.compatible_with(b))) {
     throw InvalidArgumentError(
-        fmt::format("{} has the shape {}, and another source's {}", name, b.to_string(), a.to_string()));
+        fmt::format("{} has shape {} in one source and {} in another", name, b.to_string(), a.to_string()));
   }
   std::vector<int64_t> dims = a.dims();
   for (size_t i = 0; i < dims.size(); ++i) {
@@ -116,8 +116,7 @@ Output kept(const Scope& scope, const Output& tensor, const Output& keep, const 
   if (!options.enqueue_many) return rows;
   if (!example.fully_defined()) {
     throw InvalidArgumentError(
-        fmt::format("{}: with enqueue_many and a scalar `keep_input` an example's shape must be "
-                    "known, not {}",
+        fmt::format("{}: with enqueue_many and a scalar `keep_input`, the shape of an example must be known, not {}",
                     tensor.name(), example.to_string()));
   }
   std::vector<int64_t> dims = example.dims();
@@ -251,7 +250,9 @@ const NamedInputTensors& first_of(const std::vector<NamedInputTensors>& sources)
 }  // namespace
 
 InputTensor::operator Output() const {
-  if (is_sparse()) throw InvalidArgumentError("a sparse tensor is no tensor: use its indices, values and dense_shape");
+  if (is_sparse())
+    throw InvalidArgumentError(
+        "a sparse tensor cannot be used as a dense one: use its indices, values and dense_shape");
   return std::get<Output>(value_);
 }
 

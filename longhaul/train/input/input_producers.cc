@@ -28,12 +28,12 @@ Shape row_shape(const Output& input, const InputProducerOptions& options) {
     known = Shape(std::vector<int64_t>(dims.begin() + 1, dims.end()));
   }
   if (options.element_shape && !options.element_shape->compatible_with(known)) {
-    throw InvalidArgumentError(fmt::format("{}: rows are {}, element_shape is {}", input.name(), known.to_string(),
-                                           options.element_shape->to_string()));
+    throw InvalidArgumentError(fmt::format("{}: rows have shape {}, but element_shape is {}", input.name(),
+                                           known.to_string(), options.element_shape->to_string()));
   }
   const Shape& shape = options.element_shape ? *options.element_shape : known;
   if (!shape.fully_defined()) {
-    throw InvalidArgumentError(fmt::format("{}: the rows must have a fully defined shape, not {}; give element_shape",
+    throw InvalidArgumentError(fmt::format("{}: the rows must have a fully defined shape, not {}; pass element_shape",
                                            input.name(), shape.to_string()));
   }
   return shape;
@@ -47,8 +47,7 @@ int64_t rows_of(const std::vector<Output>& tensors) {
     const int64_t own = shape.has_rank() && shape.rank() > 0 ? shape.dims()[0] : -1;
     if (own < 0 || (rows >= 0 && own != rows)) {
       throw InvalidArgumentError(
-          fmt::format("{} is {}: slice_input_producer needs a known number of rows, the same in "
-                      "all tensors",
+          fmt::format("{} has shape {}: slice_input_producer needs a known number of rows, the same for all tensors",
                       tensor.name(), shape.to_string()));
     }
     rows = own;
@@ -100,7 +99,7 @@ std::vector<Output> slice_input_producer(const Scope& scope, const std::vector<O
   const int64_t rows = rows_of(tensors);
   if (rows > std::numeric_limits<int32_t>::max()) {
     throw InvalidArgumentError(
-        fmt::format("{} has {} rows: slice_input_producer numbers them by int32", tensors[0].name(), rows));
+        fmt::format("{} has {} rows: slice_input_producer numbers rows with int32", tensors[0].name(), rows));
   }
   const Scope inner = scope.sub(options.name.empty() ? "input_producer" : options.name);
   InputProducerOptions producer = options;

@@ -37,8 +37,8 @@ class BusyQueues {
 
 void check_in_graph(const Graph& graph, const std::string& name) {
   if (graph.find_output(name).valid() || graph.find_operation(name)) return;
-  throw NotFoundError(
-      fmt::format("a queue runner's '{}': Operation not in the graph. {}", name, missing_operation_text(graph, name)));
+  throw NotFoundError(fmt::format("a queue runner needs '{}': Operation not in the graph. {}", name,
+                                  missing_operation_text(graph, name)));
 }
 
 // What is run to end a queue may fail, above all because the session is closed.
@@ -64,7 +64,7 @@ QueueRunnerThread::QueueRunnerThread(std::string name, std::optional<Coordinator
 
 void QueueRunnerThread::start() {
   MutexLock lock(mutex_);
-  if (thread_) throw FailedPreconditionError("thread " + name_ + " was started already");
+  if (thread_) throw FailedPreconditionError("thread " + name_ + " has already been started");
   thread_ = (coord_ ? *coord_ : own_).start_thread(name_, std::exchange(body_, nullptr));
 }
 
@@ -202,7 +202,7 @@ void QueueRunner::start_all(const QueueRunnerThreads& threads, Session& session,
 
 QueueRunnerThreads QueueRunner::create_threads(std::shared_ptr<Session> session, std::optional<Coordinator> coord,
                                                bool start) const {
-  if (!session) throw InvalidArgumentError("the threads of a queue runner need a session");
+  if (!session) throw InvalidArgumentError("create_threads() of a queue runner needs a session");
   if (!BusyQueues::instance().take(session.get(), def_.SerializeAsString())) return {};
   const auto run = std::make_shared<Run>(*this, session, coord);
   {
@@ -232,7 +232,7 @@ std::vector<QueueRunner> queue_runners(const Graph& graph, const std::string& sc
     const auto* bytes = std::get_if<std::string>(&item);
     proto::QueueRunnerDef def;
     if (bytes == nullptr || !proto::parse_within_limits(*bytes, &def)) {
-      throw DataLossError(fmt::format("collection {} holds something that is no QueueRunnerDef", collection));
+      throw DataLossError(fmt::format("collection {} has an item that is not a QueueRunnerDef", collection));
     }
     if (def.queue_name().starts_with(scope)) runners.emplace_back(std::move(def));
   }
@@ -243,7 +243,7 @@ QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session, std::op
                                        const std::string& collection) {
   if (!session) {
     throw InvalidArgumentError(
-        "Cannot start queue runners: no session was passed (what the original calls a tf.Session)");
+        "Cannot start queue runners: pass a session, not a null pointer (`tf.Session` in TensorFlow)");
   }
   const std::vector<QueueRunner> runners = queue_runners(session->graph(), "", collection);
   if (runners.empty()) {
@@ -258,11 +258,12 @@ QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session, std::op
 }
 
 QueueRunner enqueue_from(const Scope& scope, const QueueBase& queue, ElementSource source, int threads) {
-  if (threads < 1) throw InvalidArgumentError(fmt::format("{}: a source with {} threads", queue.name(), threads));
+  if (threads < 1)
+    throw InvalidArgumentError(fmt::format("{}: the source needs at least 1 thread, not {}", queue.name(), threads));
   const std::string own_name = queue.name().substr(queue.name().rfind('/') + 1);
   const auto next = [source = std::move(source), name = queue.name()](const std::vector<Tensor>&) {
     std::optional<std::vector<Tensor>> element = source();
-    if (!element) throw OutOfRangeError(name + ": its source has ended");
+    if (!element) throw OutOfRangeError(name + ": the source has ended");
     return *std::move(element);
   };
   const Operation call = ops::host_function(scope, {}, queue.dtypes(), next, own_name + "_source");

@@ -81,8 +81,7 @@ CrashRecord::CrashRecord(std::string path, int64_t run)
       place_(add_crash_descriptor(fd_)) {
   if (place_ != nullptr) return;
   ::close(fd_);
-  throw ResourceExhaustedError("there are too many trainings in this process to note of each that it crashed: " +
-                               path_);
+  throw ResourceExhaustedError("this process has too many training runs to keep a crash record for each: " + path_);
 }
 
 CrashRecord::~CrashRecord() {

@@ -15,11 +15,11 @@ std::string what_runs_did(const ShortRuns& runs, const std::string& option) {
   if (runs.count() == 0) {
     const std::string shortest = fmt::format("{:.0f} s", runs.shortest().count());
     const std::string longest = fmt::format("{:.0f} s", runs.longest().count());
-    return fmt::format("the runs before this one lasted {}, and {}",
+    return fmt::format("the previous runs lasted {}, and {}",
                        shortest == longest ? "about " + longest : shortest + " to " + longest, option);
   }
   return fmt::format(
-      "the last {} runs began {} and ended before a later checkpoint was saved, so all their work was lost: {}, and "
+      "the last {} runs began {} and ended before they saved a later checkpoint, so all their work was lost: {}, and "
       "the longest of them lasted {:.0f} s",
       runs.count(), runs.step() ? fmt::format("at step {}", *runs.step()) : "at the same checkpoint", option,
       runs.longest().count());
@@ -40,11 +40,10 @@ std::optional<Seconds> interval_after_short_runs(const RunJournal* journal, cons
   const Seconds first = option.seconds ? std::min(early, *option.seconds) : early;
   const bool is_as_usual = first == option.seconds;
   if (is_as_usual && runs.count() == 0) return std::nullopt;
-  log_warning("{}. The first checkpoint of this run is taken after {:.0f} s. {}", what_runs_did(runs, option.text),
-              first.count(),
-              had_time_to_save(runs, option)
-                  ? "If their interval was that short, look in their logs for saves that failed"
-                  : "Choose an interval that is much shorter than what a run lasts, or find out what ends the runs");
+  log_warning(
+      "{}. The first checkpoint of this run is due after {:.0f} s. {}", what_runs_did(runs, option.text), first.count(),
+      had_time_to_save(runs, option) ? "If their interval was that short, look for failed saves in their logs"
+                                     : "Choose an interval much shorter than a run, or find out what ends the runs");
   return first;
 }
 

@@ -54,7 +54,7 @@ class SupervisedShortRuns : public SupervisorFixture {
     Supervisor sv(options);
     sv.managed_session([&](Session& session) {
       const auto has_saved = [&] { return history_in(directory).sums().has_saved; };
-      eventually([&] { return log.text(LogLevel::kWarning).find("of this run is taken after") != std::string::npos; });
+      eventually([&] { return log.text(LogLevel::kWarning).find("of this run is due after") != std::string::npos; });
       make_steps_for(earliest, session);
       EXPECT_FALSE(has_saved());
       clock.advance(latest - earliest);
@@ -67,9 +67,9 @@ class SupervisedShortRuns : public SupervisorFixture {
 TEST_F(SupervisedShortRuns, AreNamedAndTheFirstIntervalIsShortened) {
   for (const double seconds : {60, 40, 80}) run_for(Seconds{seconds});
   EXPECT_THAT(expect_save_between(Seconds{18}, Seconds{30}),
-              AllOf(HasSubstr("the last 3 runs began at step 0 and ended before a later checkpoint was saved"),
+              AllOf(HasSubstr("the last 3 runs began at step 0 and ended before they saved a later checkpoint"),
                     HasSubstr("save_model_secs is 600, and the longest of them lasted 8"),
-                    HasSubstr("The first checkpoint of this run is taken after 2"), HasSubstr("Choose an interval")));
+                    HasSubstr("The first checkpoint of this run is due after 2"), HasSubstr("Choose an interval")));
 }
 
 TEST_F(SupervisedShortRuns, TwoAreNone) {
@@ -77,7 +77,7 @@ TEST_F(SupervisedShortRuns, TwoAreNone) {
   const LogRecorder log;
   restart();
   Supervisor(options).managed_session([](Session&) {});
-  EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("this run is taken after")));
+  EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("this run is due after")));
 }
 
 TEST(FirstInterval, IsDoubledUntilItIsAsUsual) {
@@ -129,7 +129,7 @@ TEST(FirstInterval, IsNeverLongerThanTheOptionNorVeryShort) {
   EXPECT_EQ(runs_of(Seconds{4}), std::nullopt) << "they are too short for any save";
   const LogRecorder log;
   EXPECT_EQ(runs_of(Seconds{100}), Seconds{30});
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("look in their logs for saves that failed"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("look for failed saves in their logs"));
   EXPECT_EQ(runs_of(Seconds{6}), Seconds{5});
   EXPECT_EQ(interval_after_short_runs(nullptr, {"", Seconds{30}}), std::nullopt);
 }
@@ -181,7 +181,7 @@ TEST_F(MonitoredShortRuns, GoOnFromWhereTheShortIntervalsBringThem) {
   for (int i = 0; i < 3; ++i) EXPECT_EQ(run_for(60), 0);
   const LogRecorder log;
   for (int i = 0; i < 3; ++i) EXPECT_GT(run_for(60), 0) << "each run makes progress";
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("the runs before this one lasted about 60 s, and save"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("the previous runs lasted about 60 s, and save"));
 }
 
 TEST_F(MonitoredShortRuns, IntervalsInStepsAreShortenedToo) {

@@ -46,7 +46,7 @@ void JournalFile::write_or_log(const Write& write) {
   } catch (const Error& error) {
     file_.reset();
     if (std::exchange(is_failing_, true)) return;
-    log_warning("the journal {} cannot be written, which is tried again; the training goes on: {}", path_,
+    log_warning("the journal {} cannot be written; training continues, and the write is retried: {}", path_,
                 error.what());
   }
 }

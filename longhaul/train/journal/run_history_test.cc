@@ -291,7 +291,7 @@ TEST(TimeBreakdown, WhatNoCheckpointHasIsNoGoodput) {
 }
 
 TEST(TimeBreakdown, OfSecondsThereIsNoAccount) {
-  EXPECT_EQ(describe({.initialising = Seconds{2.9}}, 2), "2.9 s in 2 runs, too short to tell its goodput");
+  EXPECT_EQ(describe({.initialising = Seconds{2.9}}, 2), "2.9 s in 2 runs, too short to measure goodput");
 }
 
 }  // namespace

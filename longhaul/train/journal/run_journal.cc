@@ -59,8 +59,8 @@ void warn_of_directory(FileSystem& files, const std::string& directory) {
   for (const std::string& path : {journal_path(directory), crash_path(directory)}) {
     if (!files.is_directory(path)) continue;
     log_error(
-        "{} is a directory, but must be a file of the journal: move it away. Until then nobody notes what happens to "
-        "this training, and no checkpoint that crashes it is skipped",
+        "{} is a directory, but the journal needs a file of this name: move it away. Until then the history of this "
+        "training run is not recorded, and no checkpoint that crashes it is skipped",
         path);
   }
 }
@@ -72,7 +72,7 @@ RunHistory read(FileSystem& files, const std::string& path) {
     return parsed.history;
   } catch (const NotFoundError&) {
   } catch (const Error& error) {
-    log_warning("what happened in earlier runs is not known, a new journal begins: {}", error.what());
+    log_warning("the history of earlier runs is unknown, and a new journal begins: {}", error.what());
   }
   return {};
 }
@@ -83,7 +83,7 @@ void look_for_crash(FileSystem& files, const std::string& directory, RunHistory&
   const std::optional<int> signal = read_crash_record(files, crash_path(directory), sums.runs);
   if (!signal) return;
   const std::string what = fmt::format("signal {} ({})", *signal, strsignal(*signal));
-  log_warning("{}: the run before this one died of {}, of its own{}", directory, what,
+  log_warning("{}: the previous run crashed with {}{}", directory, what,
               sums.restored.empty() ? "" : fmt::format("; it had been restored from {}", sums.restored));
   before.apply({.kind = Kind::kDied, .time = sums.until, .text = what});
 }
@@ -96,7 +96,7 @@ std::string chosen_by_hand(FileSystem& files, const std::string& directory) {
     if (files.modified_at(join_path(directory, kDefaultStateFile)) <= noted_at) return "";
     return base_name(read_checkpoint_state(files, directory).state.model_checkpoint_path);
   } catch (const Error& error) {
-    log_debug("{} has no state file that is younger than its journal: {}", directory, error.what());
+    log_debug("{} has no state file newer than its journal: {}", directory, error.what());
     return "";
   }
 }
@@ -107,7 +107,7 @@ std::unique_ptr<CrashRecord> open_crash_record(const std::string& directory, int
   try {
     return std::make_unique<CrashRecord>(crash_path(directory), run);
   } catch (const Error& error) {
-    log_warning("{}: if this run dies of a signal, the next one will take it for a kill from outside: {}", directory,
+    log_warning("{}: if this run crashes, the next one will mistake that for a kill from outside: {}", directory,
                 error.what());
     return nullptr;
   }
@@ -152,9 +152,9 @@ std::optional<std::string> RunJournal::skip_reason(const std::string& prefix) {
   const int64_t deaths = history().deaths_after(base_name(prefix));
   if (has_reason_to_skip(base_name(prefix), deaths)) {
     return fmt::format(
-        "{} runs that were restored from it died of it, by an error or a fatal signal of their own, before they had "
-        "saved another one, as {} tells; it is kept until a checkpoint of a later step is saved; "
-        "to try it again, name it in the file {}, or set skip_crashing_checkpoints to false",
+        "{} runs restored from it failed with an error or a crash of their own before they saved another one, "
+        "according to {}; it is kept until a checkpoint of a later step is saved; to try it again, name it in the file "
+        "{}, or set skip_crashing_checkpoints to false",
         deaths, path_, kDefaultStateFile);
   }
   bool is_first;
@@ -171,7 +171,7 @@ void RunJournal::restored(const std::string& prefix, std::optional<int64_t> step
   const int64_t deaths = history().deaths_after(base_name(prefix));
   if (!options_.skip_crashing_checkpoints || deaths < kMostDeaths) return;
   log_warning(
-      "checkpoint {} is tried again, as {}: {} runs died of it", prefix,
+      "checkpoint {} is tried again, because {}: {} runs restored from it failed", prefix,
       has_reason_to_skip(base_name(prefix), deaths) ? "no other is left" : "the state file was edited to name it",
       deaths);
 }
@@ -211,7 +211,7 @@ void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed, doubl
   try {
     note(event);
   } catch (const Error& taken) {
-    log_error("the end of a run is not in its journal: {}", taken.what());
+    log_error("the end of this run could not be written to the journal: {}", taken.what());
   }
   RunHistory all;
   Seconds trained{0};  // in this run
@@ -264,10 +264,8 @@ void RunJournal::write_noted() {
     hangs = turns_.is_hanging() && !hung;
   }
   if (hangs)
-    log_warning(
-        "the journal {} has not been written to for {:g} s, as it seems its file system hangs; the "
-        "training goes on",
-        path_, kJournalTimeout.count());
+    log_warning("the journal {} has not been written for {:g} s, and its file system seems to hang; training continues",
+                path_, kJournalTimeout.count());
   if (!has_turn) return;
   try {
     while (write_next()) {

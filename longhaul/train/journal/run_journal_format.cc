@@ -47,7 +47,7 @@ std::string_view name_of(const Names& names, Value value) {
   for (const auto& [of, name] : names) {
     if (of == value) return name;
   }
-  throw InternalError("a value without a name");
+  throw InternalError("an enum value has no name");
 }
 
 // On one line, and not longer than a line may be.

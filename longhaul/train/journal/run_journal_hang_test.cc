@@ -73,7 +73,7 @@ TEST(RunJournalHang, HoldsUpNobodyForLongButWhoWrites) {
   hanging.hang(false);
   marking.join();
   ending.wait();
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("it seems its file system hangs"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("its file system seems to hang"));
   const std::string text = read_file(FileSystem::real(), journal_path(directory.path()));
   const RunHistory on_disk = parse_run_journal(text).history;
   EXPECT_EQ(on_disk.sums().step, 8);

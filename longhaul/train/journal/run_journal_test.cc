@@ -185,8 +185,7 @@ TEST_F(RunJournalTest, ACheckpointAfterWhichTwoRunsDiedIsPassedOver) {
   EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1);
   die_after(prefix());
   const std::string why = begin()->skip_reason(prefix()).value_or("");
-  EXPECT_THAT(why,
-              HasSubstr("2 runs that were restored from it died of it, by an error or a fatal signal of their own"));
+  EXPECT_THAT(why, HasSubstr("2 runs restored from it failed with an error or a crash of their own"));
   EXPECT_THAT(why, HasSubstr("name it in the file checkpoint, or set skip_crashing_checkpoints to false"));
   EXPECT_EQ(begin()->skip_reason(directory.file("model.ckpt-50")), std::nullopt);
 }
@@ -206,7 +205,7 @@ TEST_F(RunJournalTest, OneThatWasNamedInTheStateFileSinceIsNotPassedOver) {
   EXPECT_EQ(journal->skip_reason(prefix()), std::nullopt);
   const LogRecorder log;
   journal->restored(prefix(), 100);
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is tried again, as the state file was edited to name it"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is tried again, because the state file was edited to name it"));
 }
 
 TEST_F(RunJournalTest, KillsFromOutsidePassNothingOver) {
@@ -220,7 +219,7 @@ TEST_F(RunJournalTest, SignalsOfTheProcessItselfDo) {
   crash_after(prefix());
   EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1);
   EXPECT_THAT(log.text(LogLevel::kWarning),
-              HasSubstr("the run before this one died of signal 6 (Aborted), of its own; it had been restored from "
+              HasSubstr("the previous run crashed with signal 6 (Aborted); it had been restored from "
                         "model.ckpt-100"));
   be_killed_after(prefix());
   EXPECT_EQ(begin()->history().deaths_after("model.ckpt-100"), 1) << "a crash is counted once";
@@ -269,7 +268,7 @@ TEST_F(RunJournalTest, TheLastOneLeftIsTriedAgainWithAWarning) {
   die_after(prefix());
   const LogRecorder log;
   begin()->restored(prefix(), 100);
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-100 is tried again, as no other is left"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-100 is tried again, because no other is left"));
 }
 
 TEST_F(RunJournalTest, AnErrorOfTheSurroundingsIsNotHeldAgainstTheCheckpoint) {
@@ -327,7 +326,7 @@ TEST_F(RunJournalTest, AFullDiskIsLoggedOnceAndCostsNothingButLines) {
   journal->training(1);
   for (int i = 0; i < 10; ++i) journal->mark(i);
   const std::string lines = log.text(LogLevel::kWarning);
-  EXPECT_THAT(lines, HasSubstr("cannot be written, which is tried again; the training goes on"));
+  EXPECT_THAT(lines, HasSubstr("cannot be written; training continues, and the write is retried"));
   EXPECT_EQ(lines.find("cannot be written"), lines.rfind("cannot be written"));
   files.heal();
   journal->mark(20);

@@ -31,7 +31,7 @@ double TimeBreakdown::goodput() const {
 std::string describe(const TimeBreakdown& breakdown, int64_t runs, Seconds unsaved) {
   const auto share = [&](Seconds part) { return percent(part, breakdown.total()); };
   const std::string all = fmt::format("{} in {} run{}", duration_text(breakdown.total()), runs, runs == 1 ? "" : "s");
-  if (breakdown.total() < kShortestAccount) return all + ", too short to tell its goodput";
+  if (breakdown.total() < kShortestAccount) return all + ", too short to measure goodput";
   const std::string lost =
       unsaved > Seconds{0} ? fmt::format("{:.1f} % in no checkpoint, ", share(unsaved)) : std::string();
   return fmt::format(

@@ -28,7 +28,7 @@ CoordinatedSession::CoordinatedSession(std::shared_ptr<Session> session, const S
 
 CoordinatedSession::~CoordinatedSession() {
   if (const std::exception_ptr error = close()) {
-    log_error("a thread of a session that was given up had an error: {}", message_of(error));
+    log_error("a thread of an abandoned session failed: {}", message_of(error));
   }
 }
 

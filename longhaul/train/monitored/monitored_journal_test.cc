@@ -96,7 +96,7 @@ TEST_F(MonitoredJournalTest, AStopWhileARestartWaitsEndsTheRun) {
   training.restart.backoff = Seconds{1};  // of a clock that stands still
   const LogRecorder log;
   std::thread stopper([&] {
-    eventually([&] { return log.text().find("restart 1 comes in 1 s") != std::string::npos; });
+    eventually([&] { return log.text().find("restart 1 begins in 1 s") != std::string::npos; });
     coordinator.request_stop();
   });
   monitored_training_session(training, [&](MonitoredSession& session) {

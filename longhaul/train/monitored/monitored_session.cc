@@ -48,9 +48,9 @@ std::exception_ptr error_of(const Body& body) {
   try {
     body();
   } catch (const OutOfRangeError& end) {
-    log_info("the training has come to the end of its input: {}", end.what());
+    log_info("training reached the end of its input: {}", end.what());
   } catch (const StopIteration& stop) {
-    log_info("the training stops: {}", stop.what());
+    log_info("training stops: {}", stop.what());
   } catch (...) {
     return std::current_exception();
   }
@@ -85,12 +85,12 @@ MonitoredSession::~MonitoredSession() {
   const auto not_closed = std::make_exception_ptr(AbortedError("a monitored session was not closed"));
   const std::exception_ptr error = shut_down(not_closed);
   if (error == not_closed) return;
-  log_error("a monitored session that was not closed had an error: {}", message_of(error));
+  log_error("a monitored session that was not closed ended with an error: {}", message_of(error));
 }
 
 void MonitoredSession::begin_hooks() {
   for (const auto& hook : options_.hooks) {
-    if (!hook) throw InvalidArgumentError("a null pointer is among the hooks");
+    if (!hook) throw InvalidArgumentError("the list of hooks has a null pointer");
     call_hook(*hook, "begin", [&] { hook->begin(graph()); });
   }
 }
@@ -105,7 +105,7 @@ std::exception_ptr MonitoredSession::try_to_create() {
     restarts_.session_begins();
   } catch (const CancelledError& error) {
     if (!stops_.should_stop()) return std::current_exception();
-    log_info("the training stops before it has a session: {}", error.what());
+    log_info("training stops before it has a session: {}", error.what());
   } catch (...) {
     return std::current_exception();
   }
@@ -254,7 +254,8 @@ std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) 
 void MonitoredSession::stop_threads(Teardown& end, CoordinatedSession* last) const {
   const std::exception_ptr of_thread = last != nullptr ? last->stop_threads() : nullptr;
   if (may_replace(of_thread)) {
-    log_warning("a thread has reported that the session was lost, which is closed now: {}", message_of(of_thread));
+    log_warning("a thread reported that the session was lost, but it is being closed anyway: {}",
+                message_of(of_thread));
   } else {
     end.outrank(of_thread);
   }
@@ -275,7 +276,7 @@ MonitoredCallable::MonitoredCallable(MonitoredSession& session, const std::vecto
 std::vector<Tensor> MonitoredCallable::call(std::span<const Tensor* const> feeds) {
   if (feeds.size() != args_.feeds.size()) {
     throw InvalidArgumentError(
-        fmt::format("this callable takes {} feeds, and was given {}", args_.feeds.size(), feeds.size()));
+        fmt::format("this callable takes {} feeds, but was given {}", args_.feeds.size(), feeds.size()));
   }
   return session_->run_args(args_, feeds, nullptr);
 }

@@ -225,7 +225,7 @@ TEST_F(RecoveryTest, RestartsInARowAreLimited) {  // unlike MR-1
   const LogRecorder log;
   EXPECT_THAT(error_of([&] { session.run(loses); }), HasSubstr("preempted"));
   EXPECT_EQ(sessions, 4);
-  EXPECT_THAT(log.text(), HasSubstr("after 3 restarts in a row, which is the limit"));
+  EXPECT_THAT(log.text(), HasSubstr("after 3 restarts in a row, the limit"));
   EXPECT_TRUE(session.should_stop());
 }
 
@@ -251,7 +251,7 @@ TEST_F(RecoveryTest, AStopDuringTheWaitEndsItWell) {
   MonitoredSession session(options);
   const LogRecorder log;
   std::thread stopper([&] {
-    eventually([&] { return log.text().find("restart 1 comes in 1 s") != std::string::npos; });
+    eventually([&] { return log.text().find("restart 1 begins in 1 s") != std::string::npos; });
     coordinator.request_stop();
   });
   session.monitor([&] { session.run(loses); });

@@ -194,13 +194,13 @@ void check_numbers(const MonitoredTrainingSessionOptions& options) {
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options) {
   check_numbers(options);
   if (options.is_chief && options.checkpoint_dir.empty() && !options.chief.mirror.directory.empty()) {
-    throw InvalidArgumentError("a mirror has nothing to mirror without a checkpoint_dir: " +
-                               options.chief.mirror.directory);
+    throw InvalidArgumentError("the mirror " + options.chief.mirror.directory +
+                               " has nothing to mirror: set checkpoint_dir");
   }
   if (options.is_chief && options.checkpoint_dir.empty() && is_on(checkpoint_interval(options))) {
     log_warning(
-        "a monitored training without a checkpoint_dir takes no checkpoints, and a restart begins anew. Pass "
-        ".checkpoint_dir = \"runs/NAME\", or where that is meant .save_checkpoint_secs = kNone");
+        "MonitoredTrainingSessionOptions::checkpoint_dir is empty: no checkpoints are saved, and a restart starts from "
+        "scratch. Pass .checkpoint_dir = \"runs/NAME\", or .save_checkpoint_secs = kNone if that is intended");
   }
   MonitoredTrainingSessionOptions used = options;
   if (!used.saves) {

@@ -74,7 +74,7 @@ TEST_F(MonitoredTrainingSessionTest, WithoutAStateFileItMayBeginAnew) {  // CS-6
   FileSystem::real().remove(directory.file(kDefaultStateFile));
   const LogRecorder log;
   EXPECT_EQ(train_for(0), 0);
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("search_directory is off: training begins anew"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("search_directory is off: training starts from scratch"));
 }
 
 TEST_F(MonitoredTrainingSessionTest, TwoSessionsOfTheSameOptionsAreNotChiefAtOnce) {

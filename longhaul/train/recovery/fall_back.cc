@@ -25,7 +25,7 @@ bool is_damage(const Error& error) {
 bool is_skipped(const FallBackOptions& options, const std::string& prefix) {
   if (!options.skip_reason) return false;
   const std::optional<std::string> why = options.skip_reason(prefix);
-  if (why) log_warning("checkpoint {} is skipped in favour of the one before it: {}", prefix, *why);
+  if (why) log_warning("checkpoint {} is skipped in favour of an older one: {}", prefix, *why);
   return why.has_value();
 }
 
@@ -59,27 +59,26 @@ void tidy(const std::string& what, const std::function<void()>& work) {
 // The directory and its mirror are this process's, no other is, whatever a state file names there.
 void mark_in(const FallBackOptions& options, const std::string& directory, const std::string& prefix) {
   const std::string here = join_path(directory, base_name(prefix));
-  log_warning("{} is not tried again: it is now {}", prefix, mark_corrupt(*options.files, here));
+  log_warning("{} is renamed to {} and is not tried again", prefix, mark_corrupt(*options.files, here));
   remove_corrupt_sets(*options.files, directory, kCorruptSetsKept);
 }
 
 // Those of the mirror belong to who has the directory. A mirror that fails, or is another's, is no obstacle.
 void mark_damaged(const FallBackOptions& options, const std::string& prefix) {
   if (!is_held(options.directory)) {
-    log_info("{} stays as it is: this process has not locked {}", prefix, options.directory);
+    log_info("{} is not renamed: this process has not locked {}", prefix, options.directory);
     return;
   }
   const bool is_here = lies_in(prefix, options.directory);
   if (!is_here && !is_mirrored(options, prefix)) {
-    log_warning("{} stays as it is: it does not lie in {}, which is all that this process has locked", prefix,
-                options.directory);
+    log_warning("{} is not renamed: this process has locked only {}", prefix, options.directory);
     return;
   }
   try {
     tidy(prefix, [&] { mark_in(options, is_here ? options.directory : options.mirror, prefix); });
   } catch (const DirectoryLostError& error) {
     if (!is_mirrored(options, prefix)) throw;
-    log_warning("{} stays as it is: {}", prefix, error.what());
+    log_warning("{} is not renamed: {}", prefix, error.what());
   }
 }
 
@@ -108,7 +107,7 @@ class FallingBack {
       log_error("checkpoint {} is damaged: data files are missing", prefix);
     }
     for (const std::string& prefix : found.without_index) {
-      log_error("checkpoint {} cannot be restored: its data files are there, but its index {} is missing", prefix,
+      log_error("checkpoint {} cannot be restored: its data files exist, but its index {} is missing", prefix,
                 index_path(prefix));
     }
   }
@@ -137,7 +136,7 @@ class FallingBack {
         log_error("checkpoint {} is damaged and skipped: {}", prefix, error.what());
         result_.damaged.push_back(prefix);
       } else if (is_mirrored(options_, prefix) && is_out_of_reach(error)) {
-        log_error("checkpoint {} cannot be read and is left out: {}", prefix, error.what());
+        log_error("checkpoint {} cannot be read and is skipped: {}", prefix, error.what());
         out_of_reach_ = error.what();
       } else if (error.code() == Code::kResourceExhausted) {
         fail(prefix, error.code(), error.what());
@@ -153,7 +152,7 @@ class FallingBack {
 
   // What may be damage, and may be none.
   void fail(const std::string& prefix, Code code, const std::string& why) {
-    log_error("checkpoint {} could not be restored, and is skipped in favour of the one before it: {}", prefix, why);
+    log_error("checkpoint {} could not be restored and is skipped in favour of an older one: {}", prefix, why);
     failed_.push_back(prefix);
     if (failure_.empty()) failure_ = fmt::format("checkpoint {} could not be restored: {}", prefix, why);
     if (failed_.size() == 1) failure_code_ = code;
@@ -162,10 +161,10 @@ class FallingBack {
   void raise_if_there_is_something(const std::vector<std::string>& without_index) const {
     if (!failure_.empty()) throw_error(failure_code_, failure_);
     if (!out_of_reach_.empty()) {
-      throw UnavailableError(fmt::format(
-          "there is no whole checkpoint in {}, and it is not known whether there is one in its mirror {}: {}. Make the "
-          "mirror reachable, or train without one to start afresh",
-          options_.directory, options_.mirror, out_of_reach_));
+      throw UnavailableError(
+          fmt::format("{} has no intact checkpoint, and its mirror {} cannot be searched: {}. Make the mirror "
+                      "reachable, or train without one to start afresh",
+                      options_.directory, options_.mirror, out_of_reach_));
     }
     explain_nothing_restored(options_, result_.damaged, without_index, unknown_);
   }

@@ -142,7 +142,7 @@ TEST_F(FallBackTest, AStateFileWhoseCheckpointsAreAllGoneIsWarnedOf) {
   const LogRecorder log;
   EXPECT_EQ(restored(), 2) << "the initial value";
   EXPECT_THAT(log.text(LogLevel::kWarning),
-              AllOf(HasSubstr(directory.file("checkpoint") + " names 3 checkpoints, and none of them is there"),
+              AllOf(HasSubstr(directory.file("checkpoint") + " names 3 checkpoints, but none of them exists"),
                     HasSubstr("model-3"), HasSubstr("bring them back")));
 }
 
@@ -158,8 +158,8 @@ TEST_F(FallBackTest, StepsThatTheJournalKnowsAndNoCheckpointHasAreWarnedOf) {
   journal.ended();
   const LogRecorder log;
   EXPECT_EQ(restored(), 2) << "the initial value";
-  EXPECT_THAT(log.text(LogLevel::kWarning), AllOf(HasSubstr("run.journal knows of steps up to 9"),
-                                                  HasSubstr("has no checkpoint: the training begins")));
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              AllOf(HasSubstr("run.journal records steps up to 9"), HasSubstr("has no checkpoint: training starts")));
 }
 
 TEST_F(FallBackTest, AFreshDirectoryIsNotWarnedOf) {
@@ -203,7 +203,7 @@ TEST_F(FallBackTest, WhatIsDamagedElsewhereStaysAsItIs) {
                 "/model-8\"\n# being deleted: " + place + "/model-8\n");
     const LogRecorder log;
     EXPECT_EQ(restored(), 3);
-    EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("stays as it is: it does not lie in"));
+    EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is not renamed: this process has locked only"));
     EXPECT_EQ(FileSystem::real().list(elsewhere.path()), before);
     restart();
   }

@@ -21,8 +21,9 @@ TEST_F(LostIndexTest, WhereAllAreLostTheStartIsAnErrorThatNamesThemAndNothingIsR
   for (const bool is_locked : {false, true}) {
     if (is_locked) lock();
     const auto before = names();
-    EXPECT_THAT(error_of([&] { restored(); }), AllOf(HasSubstr(index_path(prefixes[0])),
-                                                     HasSubstr(index_path(prefixes[2])), HasSubstr("Bring these")));
+    EXPECT_THAT(error_of([&] { restored(); }),
+                AllOf(HasSubstr(index_path(prefixes[0])), HasSubstr(index_path(prefixes[2])),
+                      HasSubstr("Bring the index files")));
     EXPECT_THROW(manager().prepare_session(prepare), DataLossError);
     EXPECT_EQ(names(), before);
   }
@@ -35,7 +36,7 @@ TEST_F(LostIndexTest, WhereTheNewestIsLostTheOneBeforeIsRestoredAndTheDataKeptAs
   EXPECT_EQ(restored(), 2);
   EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("its index " + index_path(prefixes[2]) + " is missing"));
   const std::string aside = data_path(prefixes[2], 0, 1) + ".corrupt";
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("it is now " + aside));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is renamed to " + aside));
   restart();
   EXPECT_EQ(restored(), 2);
   remove_corrupt_sets(FileSystem::real(), directory.path(), 0);
@@ -72,7 +73,7 @@ TEST_F(LostIndexTest, WhereTheStateFileIsLostAsWellTrainingDoesNotStartAfresh) {
   for (const bool is_locked : {false, true}) {
     if (is_locked) lock();
     EXPECT_THAT(error_of([&] { restored(); }),
-                AllOf(HasSubstr("without their index files"), HasSubstr("model-3.data-00000-of-00001")));
+                AllOf(HasSubstr("whose index files are missing"), HasSubstr("model-3.data-00000-of-00001")));
     EXPECT_THROW(manager().prepare_session(prepare), DataLossError);
     EXPECT_TRUE(std::filesystem::exists(data_path(prefixes[0], 0, 1)));
   }

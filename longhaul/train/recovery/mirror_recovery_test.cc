@@ -178,7 +178,7 @@ TEST_F(MirrorRecovery, AMirrorThatCannotBeSearchedIsLeftOut) {
   files.fails = true;
   const LogRecorder log;
   EXPECT_EQ(restored(), 3);
-  EXPECT_THAT(log.text(LogLevel::kError), AllOf(HasSubstr("is left out"), HasSubstr("Stale file handle")));
+  EXPECT_THAT(log.text(LogLevel::kError), AllOf(HasSubstr("is not searched"), HasSubstr("Stale file handle")));
 }
 
 TEST_F(MirrorRecovery, WithoutAnythingElseItIsNoReasonToStartAfresh) {

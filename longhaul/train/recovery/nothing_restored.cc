@@ -33,16 +33,16 @@ std::string listed(const Names& names) {
                     directory, listed(damaged)));
   }
   throw DataLossError(fmt::format(
-      "the checkpoints in {} have lost their index files: {} are missing, though their data files are there{}. Bring "
-      "these files back (finish the copy, or take them from where they were left out); to start afresh, move all files "
-      "of these checkpoints away or use another directory",
+      "the checkpoints in {} have no index files: {} are missing, but their data files exist{}. Bring the index files "
+      "back (finish the copy, or copy them from the original directory); to start afresh, move all files of these "
+      "checkpoints away or use another directory",
       directory, listed(missing), damaged.empty() ? "" : fmt::format("; others are damaged ({})", listed(damaged))));
 }
 
 [[noreturn]] void throw_unknown(const std::string& directory, const std::vector<std::string>& unknown) {
   throw DataLossError(fmt::format(
-      "{} has no checkpoint, but data files of checkpoints without their index files: {}. No save has left them, and "
-      "a training that began afresh could write over them. Bring the index files back; to start afresh, move these "
+      "{} has no checkpoint, but data files whose index files are missing: {}. No interrupted save has left them, and "
+      "a training run that starts afresh could overwrite them. Bring the index files back; to start afresh, move these "
       "files away or use another directory",
       directory, listed(unknown)));
 }
@@ -63,8 +63,8 @@ void warn_of_gone(const FallBackOptions& options, const NamedCheckpoints& named)
   if (named.kept.empty()) return;
   const std::string state = join_path(options.directory, kDefaultStateFile);
   log_warning(
-      "{} names {} checkpoints, and none of them is there, so nothing is restored: {}. Should they be there (a copy "
-      "that is not complete, a disk that is not mounted), stop this run and bring them back, before it writes its own; "
+      "{} names {} checkpoints, but none of them exists, so nothing is restored: {}. If they should exist (an "
+      "incomplete copy, an unmounted disk), stop this run and bring them back before it writes its own; "
       "to start afresh without this warning, remove {} and {}.retention",
       state, named.kept.size(), listed(named.kept), state, state);
 }
@@ -76,7 +76,7 @@ int64_t steps_of_journal(const FallBackOptions& options) {
     const std::string text = read_file(*options.files, journal_path(options.directory), kMostBytes);
     return parse_run_journal(text).history.sums().highest_step.value_or(0);
   } catch (const Error& error) {
-    log_debug("{} has no journal: {}", options.directory, error.what());
+    log_debug("{} has no readable journal: {}", options.directory, error.what());
     return 0;
   }
 }
@@ -85,9 +85,8 @@ void warn_of_steps_made(const FallBackOptions& options) {
   const int64_t steps = steps_of_journal(options);
   if (steps <= 0) return;
   log_warning(
-      "{} knows of steps up to {}, but {} has no checkpoint: the training begins anew. Should there be some (a disk "
-      "that "
-      "is not mounted, files that were removed), stop this run and bring them back; to start afresh without this "
+      "{} records steps up to {}, but {} has no checkpoint: training starts from scratch. If there should be "
+      "checkpoints (an unmounted disk, removed files), stop this run and bring them back; to start afresh without this "
       "warning, remove the journal",
       journal_path(options.directory), steps, options.directory);
 }

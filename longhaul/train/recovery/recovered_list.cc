@@ -80,9 +80,9 @@ void tell_of_nobodys(FileSystem& files, const std::string& directory, const std:
   const std::vector<std::string> names = nobodys(files, directory, restored, state);
   if (names.empty()) return;
   log_info(
-      "{} has {} checkpoint{} that no save deletes: the list of those that max_to_keep counts has {} not, as of a run "
-      "that kept all, or one before it began anew, or kept for good: {}",
-      directory, names.size(), names.size() == 1 ? "" : "s", names.size() == 1 ? "it" : "them",
+      "{} has {} checkpoint{} that no save deletes, because {} not in the list that max_to_keep counts (saved by a run "
+      "that kept all, saved before a run that started afresh, or kept for good): {}",
+      directory, names.size(), names.size() == 1 ? "" : "s", names.size() == 1 ? "it is" : "they are",
       first_names(names, kMostNamed));
 }
 

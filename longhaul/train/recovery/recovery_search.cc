@@ -118,7 +118,7 @@ RecoverySearch search_for_recovery(const FallBackOptions& options) {
   } catch (const std::exception& error) {
     RecoverySearch found = search_directory(options);
     found.mirror_failure = error.what();
-    log_error("the mirror {} is left out: {}", options.mirror, found.mirror_failure);
+    log_error("the mirror {} is not searched: {}", options.mirror, found.mirror_failure);
     return found;
   }
 }

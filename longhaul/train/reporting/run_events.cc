@@ -44,7 +44,7 @@ void flush_or_log(FileWriter& writer) {
   try {
     writer.flush();
   } catch (...) {
-    log_debug("events wait until {} can be written to: {}", writer.logdir(), message_of(std::current_exception()));
+    log_debug("events are buffered until {} can be written: {}", writer.logdir(), message_of(std::current_exception()));
   }
 }
 

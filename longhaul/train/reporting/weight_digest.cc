@@ -114,7 +114,7 @@ class WeightDigests::Worker {
     try {
       writer_->add_summary(text_summary(kWeightDigestTag, weight_digest(std::move(taken.tensors))), taken.step);
     } catch (const std::exception& error) {
-      log_error("the digest of the weights at step {} could not be written: {}", taken.step, error.what());
+      log_error("the weight digest of step {} could not be written: {}", taken.step, error.what());
     }
   }
 
@@ -141,8 +141,10 @@ WeightDigests::~WeightDigests() {
     thread_.join();
     return;
   }
-  log_error("digests of the weights are not written after {:g} s, and are given up: do the event files hang?",
-            timeout_.count());
+  log_error(
+      "weight digests could not be written within {:g} s and are dropped: does the file system of the event files "
+      "hang?",
+      timeout_.count());
   thread_.detach();
 }
 
@@ -152,7 +154,7 @@ void WeightDigests::take(Session& session) {
   const auto step = taken->step = values.back().item<int64_t>();
   for (size_t i = 0; i < names_.size(); ++i) taken->tensors.push_back({names_[i], std::move(values[i])});
   if (worker_->hand_over(std::move(taken), timeout_)) return;
-  log_error("there is no digest of the weights at step {}: the ones before are not written after {:g} s", step,
+  log_error("the weight digest of step {} is skipped: earlier ones could not be written within {:g} s", step,
             timeout_.count());
 }
 

@@ -111,7 +111,7 @@ std::optional<proto::GraphDef> read_small_graph(FileSystem& files, const std::st
 // What is not the same in two graphs whose fingerprints differ.
 std::string graph_difference(FileSystem& files, const std::string& path, const Graph& graph) {
   const auto then = read_small_graph(files, path);
-  if (!then) return "it was made with another graph";
+  if (!then) return "it was saved with another graph";
   const std::map<std::string, std::string> before = nodes_of(*then),
                                            after = nodes_of(to_meta_graph_def(graph).graph_def());
   std::vector<std::string> gone, fresh, changed;
@@ -124,10 +124,10 @@ std::string graph_difference(FileSystem& files, const std::string& path, const G
     if (!before.contains(name)) fresh.push_back(name);
   }
   if (gone.empty() && fresh.empty() && changed.empty()) {
-    return "it was made with another seed of the graph, or with the same operations in another order";
+    return "it was saved with another graph seed, or with the same operations in another order";
   }
-  return "it was made with another graph" + some_of("operations that are gone", gone) +
-         some_of("operations that are new", fresh) + some_of("operations with other values, types or inputs", changed);
+  return "it was saved with another graph" + some_of("removed operations", gone) + some_of("new operations", fresh) +
+         some_of("operations with changed values, types or inputs", changed);
 }
 
 // The operation of the variable that a saver reads.
@@ -137,7 +137,7 @@ Operation variable_of(const Output& read) {
 }
 
 constexpr const char* kOtherExamples =
-    "its position in that input means other examples now: of this epoch some come again, and others do not come";
+    "its position in that input now means other examples: some of this epoch are repeated, and others are omitted";
 
 // Earlier versions recorded no inputs and no compiler, and threads that no result depends on.
 bool other_versions_lack(const std::string& fact) {
@@ -209,7 +209,7 @@ std::optional<Environment> environment_beside(FileSystem& files, const std::stri
     const auto any_info = read_any_info(files, path);
     return any_info ? environment_from(*any_info) : std::nullopt;
   } catch (const Error& error) {
-    log_debug("what {} was made with is not known: {}", path, error.what());
+    log_debug("the environment of {} is unknown: {}", path, error.what());
     return std::nullopt;
   }
 }
@@ -221,7 +221,7 @@ std::vector<std::string> differences(const Environment& then, const Environment&
   for (const auto& [name, value] : all) {
     const auto before = then.find(name), after = now.find(name);
     if (before != then.end() && after != now.end() && before->second == after->second) continue;
-    sentences.push_back(fmt::format("it was made with {} {}, this run has {}", name,
+    sentences.push_back(fmt::format("it was saved with {} {}, this run has {}", name,
                                     before == then.end() ? "unknown" : before->second,
                                     after == now.end() ? "none" : after->second));
   }
@@ -246,11 +246,11 @@ void warn_of_differences(FileSystem& files, const std::string& prefix, Environme
   remove_what_other_versions_lack(*then, now);
   const bool other_graph = std::exchange((*then)[kGraph], "") != std::exchange(now[kGraph], "");
   std::vector<std::string> found = differences(*then, now);
-  if (can_use_its_instructions(*then, now)) found.push_back("ATEN_CPU_CAPABILITY=avx2 gives this run those of then");
+  if (can_use_its_instructions(*then, now)) found.push_back("ATEN_CPU_CAPABILITY=avx2 gives this run the same ones");
   if (has_other_examples(*then, now)) found.push_back(kOtherExamples);
   if (other_graph) found.push_back(graph_difference(files, path, graph));
   if (found.empty()) return;
-  log_warning("{} is restored, but the training will not go on to the bit as it would have: {}", prefix,
+  log_warning("{} is restored, but training will not continue bit for bit as it would have: {}", prefix,
               fmt::join(found, "; "));
 }
 

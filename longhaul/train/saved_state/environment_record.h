@@ -27,7 +27,7 @@ std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_
 // The environment recorded in the meta graph next to a checkpoint; nullopt: there is no meta graph, or no record.
 std::optional<Environment> environment_beside(FileSystem& files, const std::string& prefix);
 
-// The differences, a sentence for each: "it was made with threads 2, this run has 4".
+// The differences, a sentence for each: "it was saved with threads 2, this run has 4".
 std::vector<std::string> differences(const Environment& then, const Environment& now);
 
 // Whether a graph into which these tensors are restored continues the training run that saved them: it has operations

@@ -26,9 +26,9 @@ class Facts {
 TEST(EnvironmentRecord, TellsEachDifferenceByName) {
   const Environment then{{"libtorch", "1.13.0"}, {"threads", "2"}, {"gone", "x"}};
   const Environment now{{"libtorch", "1.13.0"}, {"threads", "4"}, {"new", "y"}};
-  EXPECT_THAT(differences(then, now),
-              ElementsAre("it was made with gone x, this run has none", "it was made with new unknown, this run has y",
-                          "it was made with threads 2, this run has 4"));
+  EXPECT_THAT(differences(then, now), ElementsAre("it was saved with gone x, this run has none",
+                                                  "it was saved with new unknown, this run has y",
+                                                  "it was saved with threads 2, this run has 4"));
   EXPECT_THAT(differences(then, then), IsEmpty());
 }
 
@@ -120,7 +120,7 @@ class EnvironmentOfCheckpoints : public SaverFixture {
 TEST_F(EnvironmentOfCheckpoints, ADifferenceIsWarnedOfOnceAndRestored) {
   const std::string text = warning_of(Environment{{"threads", "2"}}, Environment{{"threads", "4"}});
   EXPECT_THAT(text, HasSubstr(path + " is restored, but"));
-  EXPECT_THAT(text, HasSubstr("it was made with threads 2, this run has 4"));
+  EXPECT_THAT(text, HasSubstr("it was saved with threads 2, this run has 4"));
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
   set(a, 9);
   Saver(options).restore(*session, path);
@@ -149,11 +149,10 @@ TEST_F(EnvironmentOfCheckpoints, AnotherGraphIsNamedByWhatIsNotTheSame) {
   ops::assign_add(scope, other_step, ops::constant(scope, int64_t{1}), "advance");
   Saver reader({.graph = &other, .files = &files});
   const auto fresh = make_scripted_session(other);
-  EXPECT_THAT(
-      warning_of(reader, *fresh, saved),
-      AllOf(HasSubstr("it was made with another graph; operations that are gone: init, train; operations that are new: "
-                      "advance; operations with other values, types or inputs: a/"),
-            HasSubstr("threads 2, this run has 4")));
+  EXPECT_THAT(warning_of(reader, *fresh, saved),
+              AllOf(HasSubstr("it was saved with another graph; removed operations: init, train; new operations: "
+                              "advance; operations with changed values, types or inputs: a/"),
+                    HasSubstr("threads 2, this run has 4")));
 }
 
 TEST_F(EnvironmentOfCheckpoints, AnotherSeedIsCalledThat) {
@@ -161,7 +160,7 @@ TEST_F(EnvironmentOfCheckpoints, AnotherSeedIsCalledThat) {
   const std::string saved = save(saver);
   graph.set_seed(17);
   Saver reseeded({.graph = &graph, .name = "again", .files = &files});
-  EXPECT_THAT(warning_of(reseeded, *session, saved), HasSubstr("it was made with another seed of the graph"));
+  EXPECT_THAT(warning_of(reseeded, *session, saved), HasSubstr("it was saved with another graph seed"));
 }
 
 TEST_F(EnvironmentOfCheckpoints, APartOfATrainingIsNoneToGoOnWith) {

@@ -27,8 +27,8 @@ void InputWatch::look(const Graph& graph, const std::vector<SaverNodes::SavedTen
     const std::optional<int64_t> since = stuck_since(input, position->item<int64_t>(), step);
     if (!since) continue;
     log_warning(
-        "the steps {} to {} all took the same batch of the input {}: nothing advances its position, which is still {}, "
-        "so the training sees no other, and each restart begins with it. Run its `advance` in each step: "
+        "steps {} to {} all took the same batch of input {}: nothing advances its position, which is still {}, so "
+        "training sees no other batch, and each restart begins with it. Run its `advance` in each step: "
         "ops::group(root, {{train_op, input.advance}})",
         *since + 1, step, input.name, input.position);
   }

@@ -57,7 +57,7 @@ class InputWatchTest : public ::testing::Test {
 TEST_F(InputWatchTest, AForgottenAdvanceIsNamedOnce) {
   EXPECT_EQ(warning_after(0, {}), "");
   EXPECT_THAT(warning_after(20, {training.train}),
-              AllOf(HasSubstr("the steps 1 to 20 all took the same batch of the input batches"),
+              AllOf(HasSubstr("steps 1 to 20 all took the same batch of input batches"),
                     HasSubstr("position, which is still 0"), HasSubstr("input.advance")));
   EXPECT_EQ(warning_after(20, {training.train}), "");
 }
@@ -119,8 +119,8 @@ TEST_F(OtherInput, IsNamedByWhatIsNotTheSame) {
   EXPECT_EQ(warning_of(Training(), Training()), "");
   other.seed = 8;
   EXPECT_THAT(warning_of(Training(), Training(6, other)),
-              AllOf(HasSubstr("it was made with input batches seed 7, this run has 8"),
-                    HasSubstr("means other examples now"), Not(HasSubstr("another graph")), Not(HasSubstr("shuffle"))));
+              AllOf(HasSubstr("it was saved with input batches seed 7, this run has 8"),
+                    HasSubstr("now means other examples"), Not(HasSubstr("another graph")), Not(HasSubstr("shuffle"))));
   other = options;
   other.shuffle = false;
   EXPECT_THAT(warning_of(Training(), Training(6, other)), HasSubstr("input batches shuffle true, this run has false"));

@@ -48,16 +48,16 @@ std::set<std::string> from_text(std::string_view text) {
 // `last`: the last one without, and what is to be said of it.
 std::string warning(const std::string& what, const std::set<std::string>& names, const std::string& last) {
   return fmt::format(
-      "{} NaN that the checkpoint before had not, in {}. {} NanTensorHook, or a look at the loss, ends a training in "
-      "time",
+      "{} NaNs that the previous checkpoint did not have, in {}. {} A NanTensorHook, or a check of the loss, stops "
+      "training in time",
       what, first_names({names.begin(), names.end()}, 5), last);
 }
 
 std::string how_to_go_back(const std::string& last_without) {
-  if (last_without.empty()) return "There is none without.";
+  if (last_without.empty()) return "There is no checkpoint without them.";
   return fmt::format(
-      "The last one without is {}, which is kept until one without is saved. To go back to it, stop the training, name "
-      "it in the file {} of the training's directory and start again, with a lower learning rate perhaps.",
+      "The last checkpoint without them is {}, which is kept until another one without them is saved. To go back to "
+      "it, stop training, name it in the file {} of the logdir and start again, perhaps with a lower learning rate.",
       last_without, kDefaultStateFile);
 }
 
@@ -152,8 +152,10 @@ std::string NanWatch::note_restored(FileSystem& files, const std::string& prefix
   last_without_ = beside(prefix, last->second);
   if (last_without_.empty() || checkpoint_exists(files, last_without_))
     return warning(what, names, how_to_go_back(last_without_));
-  return warning(what, names,
-                 fmt::format("The last one without was {}, which is not there: a mirror may have it.", last_without_));
+  return warning(
+      what, names,
+      fmt::format("The last checkpoint without them was {}, which no longer exists here: a mirror may have it.",
+                  last_without_));
 }
 
 std::string last_without_nan(FileSystem& files, const std::string& prefix) {

@@ -93,8 +93,8 @@ TEST_F(NanInCheckpoints, AreNamedOnceAndTheLastOneWithoutIsKept) {
   warning_of(1, 0.5f);
   EXPECT_EQ(warning_of(2, 0.5f), "");
   EXPECT_THAT(warning_of(3, kNan),
-              AllOf(HasSubstr(at(3) + " is saved with NaN that the checkpoint before had not, in a"),
-                    HasSubstr("The last one without is " + at(2)), HasSubstr("in the file checkpoint of")));
+              AllOf(HasSubstr(at(3) + " is saved with NaNs that the previous checkpoint did not have, in a"),
+                    HasSubstr("The last checkpoint without them is " + at(2)), HasSubstr("in the file checkpoint of")));
   for (int n = 4; n < 9; ++n) EXPECT_EQ(warning_of(n, kNan), "");
   EXPECT_THAT(there(), ElementsAre(2, 6, 7, 8));
 }
@@ -104,20 +104,21 @@ TEST_F(NanInCheckpoints, OneWithoutLetsTheOtherGo) {
   for (int n = 3; n < 9; ++n) warning_of(n, kNan);
   EXPECT_EQ(warning_of(9, 0.5f), "");
   EXPECT_THAT(there(), ElementsAre(7, 8, 9));
-  EXPECT_THAT(warning_of(10, kNan), HasSubstr("The last one without is " + at(9))) << "it is news again";
+  EXPECT_THAT(warning_of(10, kNan), HasSubstr("The last checkpoint without them is " + at(9))) << "it is news again";
 }
 
 TEST_F(NanInCheckpoints, WhatIsNanByItsNatureIsNoSign) {
   set(b, kNan);
   for (int n = 1; n < 6; ++n) EXPECT_EQ(warning_of(n, 0.5f), "");
   EXPECT_THAT(there(), ElementsAre(3, 4, 5));
-  EXPECT_THAT(warning_of(6, kNan), AllOf(HasSubstr("had not, in a."), HasSubstr("without is " + at(5))));
+  EXPECT_THAT(warning_of(6, kNan), AllOf(HasSubstr("did not have, in a."), HasSubstr("without them is " + at(5))));
 }
 
 TEST_F(NanInCheckpoints, ARestartFromOneKeepsTheLastOneWithoutAndSaysSo) {
   warning_of(1, 0.5f);
   for (int n = 2; n < 6; ++n) warning_of(n, kNan);
-  EXPECT_THAT(restart_from(5), AllOf(HasSubstr(at(5) + " is restored with NaN"), HasSubstr("without is " + at(1))));
+  EXPECT_THAT(restart_from(5),
+              AllOf(HasSubstr(at(5) + " is restored with NaNs"), HasSubstr("without them is " + at(1))));
   for (int n = 6; n < 12; ++n) EXPECT_EQ(warning_of(n, kNan), "");
   EXPECT_THAT(there(), ElementsAre(1, 9, 10, 11));
   restart_from(11);
@@ -131,7 +132,7 @@ TEST_F(NanInCheckpoints, ARestartFromAGoodOneKnowsWhatWasNanByItsNature) {
   EXPECT_EQ(restart_from(1), "");
   EXPECT_EQ(warning_of(2, 0.5f), "");
   EXPECT_EQ(restart_from(2), "");
-  EXPECT_THAT(warning_of(3, kNan), AllOf(HasSubstr("had not, in a."), HasSubstr("without is " + at(2))))
+  EXPECT_THAT(warning_of(3, kNan), AllOf(HasSubstr("did not have, in a."), HasSubstr("without them is " + at(2))))
       << "the first save of a run is compared with what it was restored from";
 }
 
@@ -145,7 +146,7 @@ TEST_F(NanInCheckpoints, ACheckpointThatSaysNothingOfItIsTheBeginning) {
 TEST_F(NanInCheckpoints, WhatIsSavedElsewhereIsNotTheLastOneWithout) {
   warning_of(1, 0.5f);
   saver->save(*session, directory.file("export"), {}, {.write_state = false});
-  EXPECT_THAT(warning_of(2, kNan), HasSubstr("The last one without is " + at(1)));
+  EXPECT_THAT(warning_of(2, kNan), HasSubstr("The last checkpoint without them is " + at(1)));
   saver->save(*session, directory.file("export"), {}, {.write_state = false});
   for (int n = 3; n < 7; ++n) EXPECT_EQ(warning_of(n, kNan), "");
   EXPECT_THAT(there(), ElementsAre(1, 4, 5, 6));
@@ -153,23 +154,24 @@ TEST_F(NanInCheckpoints, WhatIsSavedElsewhereIsNotTheLastOneWithout) {
 
 TEST_F(NanInCheckpoints, OneThatIsReplacedIsNoLongerTheLastOneWithout) {
   for (int n = 1; n <= 2; ++n) warning_of(n, 0.5f);
-  EXPECT_THAT(warning_of(2, kNan), HasSubstr("The last one without is " + at(1)));
+  EXPECT_THAT(warning_of(2, kNan), HasSubstr("The last checkpoint without them is " + at(1)));
   for (int n = 3; n < 7; ++n) EXPECT_EQ(warning_of(n, kNan), "");
   EXPECT_THAT(there(), ElementsAre(1, 4, 5, 6));
-  EXPECT_THAT(restart_from(6), HasSubstr("The last one without is " + at(1)));
+  EXPECT_THAT(restart_from(6), HasSubstr("The last checkpoint without them is " + at(1)));
 }
 
 TEST_F(NanInCheckpoints, WhereTheOnlyOneIsReplacedThereIsNone) {
   warning_of(1, 0.5f);
-  EXPECT_THAT(warning_of(1, kNan), HasSubstr("There is none without"));
-  EXPECT_THAT(restart_from(1), HasSubstr("There is none without"));
+  EXPECT_THAT(warning_of(1, kNan), HasSubstr("There is no checkpoint without them"));
+  EXPECT_THAT(restart_from(1), HasSubstr("There is no checkpoint without them"));
 }
 
 TEST_F(NanInCheckpoints, ARestartSaysWhereTheLastOneWithoutIsNotThere) {
   warning_of(1, 0.5f);
   warning_of(2, kNan);
   for (const std::string& file : {index_path(at(1)), data_path(at(1), 0, 1)}) files.remove(file);
-  EXPECT_THAT(restart_from(2), HasSubstr("The last one without was " + at(1) + ", which is not there"));
+  EXPECT_THAT(restart_from(2),
+              HasSubstr("The last checkpoint without them was " + at(1) + ", which no longer exists here"));
 }
 
 TEST_F(NanInCheckpoints, OfManyNamesFiveAreSaid) {

@@ -42,15 +42,15 @@ std::optional<ObjectKeys> object_keys_for(const BundleReader& reader,
   }
   if (missing.empty()) {
     log_warning(
-        "Restoring an object-based checkpoint using a name-based saver: {}. This goes by the names that the variables "
-        "had in their graph, and does not notice if they changed",
+        "Restoring an object-based checkpoint using a name-based saver: {}. Variables are matched by the names that "
+        "they had in their graph; a changed name goes unnoticed",
         reader.prefix());
     return keys;
   }
   for (const auto& [name, key] : keys) known.push_back(name);
-  throw NotFoundError(fmt::format(
-      "{} is an object-based checkpoint. Could not find some variables in it: {}. The names that it has are: {}",
-      reader.prefix(), fmt::join(missing, ", "), fmt::join(known, ", ")));
+  throw NotFoundError(
+      fmt::format("{} is an object-based checkpoint. Could not find some variables in it: {}. It has these names: {}",
+                  reader.prefix(), fmt::join(missing, ", "), fmt::join(known, ", ")));
 }
 
 Feeds object_feeds(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors,

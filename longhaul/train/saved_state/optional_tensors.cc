@@ -19,8 +19,8 @@ std::string list_of(std::vector<std::string> names) {
 
 void warn_of_random_numbers(const std::vector<std::string>& missing, const BundleReader& reader) {
   log_warning(
-      "{} has no random numbers of {} operation{} of the graph ({}): they start from their seeds, so the training "
-      "does not go on to the bit as it would have",
+      "{} has no random state for {} operation{} of the graph ({}): they start from their seeds, so training will not "
+      "continue bit for bit as it would have",
       reader.prefix(), missing.size(), missing.size() == 1 ? "" : "s", list_of(missing));
 }
 
@@ -32,8 +32,8 @@ void warn_of(std::vector<std::string> missing, const BundleReader& reader) {
   missing.erase(random, missing.end());
   std::erase_if(missing, [](const std::string& name) { return name.starts_with("longhaul/"); });
   if (missing.empty()) return;
-  log_warning("{} lacks {}, which this program saves: it goes on with what the program has made there", reader.prefix(),
-              list_of(missing));
+  log_warning("{} lacks {}, which this program saves: training continues with the values that the program has set",
+              reader.prefix(), list_of(missing));
 }
 
 }  // namespace

@@ -35,10 +35,10 @@ void check_parameter_groups(const BundleReader& reader, const std::vector<SaverN
   for (const auto& [optimizer, groups] : wanted) {
     const auto found = stored.find(optimizer);
     if (found == stored.end() || found->second.size() == groups.size()) continue;
-    throw InvalidArgumentError(fmt::format(
-        "{} cannot be restored: the optimizer {} has {} parameter group{} here and {} in the checkpoint. Give it the "
-        "groups that it had, or restore without it (SaverOptions::var_list)",
-        reader.prefix(), optimizer, groups.size(), groups.size() == 1 ? "" : "s", found->second.size()));
+    throw InvalidArgumentError(
+        fmt::format("{} cannot be restored: the optimizer {} has {} parameter group{} here and {} in the checkpoint. "
+                    "Give it the groups that it had when it was saved, or restore without it (SaverOptions::var_list)",
+                    reader.prefix(), optimizer, groups.size(), groups.size() == 1 ? "" : "s", found->second.size()));
   }
 }
 

@@ -93,21 +93,18 @@ std::optional<std::set<std::string>> keepers_of(const std::vector<std::string>& 
 
 // What the mismatch comes from, as far as the names tell.
 std::string verdict(const Mismatch& found) {
-  if (found.missing.empty()) return "The names are the same, and the model has other sizes or dtypes.";
+  if (found.missing.empty()) return "The names are the same, but sizes or dtypes differ.";
   if (found.shared.empty()) {
-    return fmt::format("The model is another one: the checkpoint has none of the {} names of the graph.", found.wanted);
+    return fmt::format("The models differ: the checkpoint has none of the graph's {} names.", found.wanted);
   }
   const auto wanted = keepers_of(found.missing, found.shared), stored = keepers_of(found.unused, found.shared);
   if (wanted && stored && found.different.empty()) {
     return fmt::format(
-        "The model is the same, and its optimizer (or what it takes averages with) is another one: the "
-        "graph has {}, the checkpoint {}.",
-        fmt::join(*wanted, ", "),
-        stored->empty() ? "nothing of the kind" : fmt::format("{}", fmt::join(*stored, ", ")));
+        "The model is the same, but its optimizer (or its averaging) differs: the graph has {}, the checkpoint has {}.",
+        fmt::join(*wanted, ", "), stored->empty() ? "none" : fmt::format("{}", fmt::join(*stored, ", ")));
   }
-  return fmt::format(
-      "The model is another one, or has other names: the checkpoint has {} of the {} names of the graph.",
-      found.shared.size(), found.wanted);
+  return fmt::format("The models differ, or their names do: the checkpoint has {} of the graph's {} names.",
+                     found.shared.size(), found.wanted);
 }
 
 // "train/", where the checkpoint has all that is missing under names that begin so; empty: there is no such prefix.
@@ -148,14 +145,13 @@ void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::
   std::string message = fmt::format(
       "{} cannot be restored: there is a mismatch between the current graph and the graph that was saved. {}{}",
       reader.prefix(), verdict(found), lines(sentences(found)));
-  if (!found.missing.empty() && !found.unused.empty())
-    message += "\nThe checkpoint has, and the graph has not:" + lines(found.unused);
+  if (!found.missing.empty() && !found.unused.empty()) message += "\nOnly the checkpoint has:" + lines(found.unused);
   if (const std::string prefix = common_prefix_of_stored(found); !prefix.empty()) {
-    message += fmt::format("\nAll that is missing lacks the prefix {}: is a variable_scope(\"{}\") missing?", prefix,
-                           prefix.substr(0, prefix.size() - 1));
+    message += fmt::format("\nAll missing names would match with the prefix {}: is a variable_scope(\"{}\") missing?",
+                           prefix, prefix.substr(0, prefix.size() - 1));
   }
   message +=
-      "\nRestore it into the graph it was saved from, restore only the variables that are common "
+      "\nRestore it into the graph it was saved from, restore only the variables that both have "
       "(SaverOptions::var_list), or start in another directory.";
   if (!found.missing.empty()) throw NotFoundError(message);
   throw InvalidArgumentError(message);

@@ -36,7 +36,7 @@ std::vector<std::string> strings_in(const Operation& op, size_t input) {
   const Operation constant = op.inputs()[input].op();
   const Tensor* value = constant.find_attr<Tensor>("value");
   if (constant.type() != "Const" || value == nullptr) {
-    throw InvalidArgumentError(fmt::format("{}: its names and slices must be constants", op.name()));
+    throw InvalidArgumentError(fmt::format("{}: names and slices must be constants", op.name()));
   }
   const auto strings = value->flat<std::string>();
   return {strings.begin(), strings.end()};
@@ -92,7 +92,7 @@ SaverNodes saver_nodes_at(const Output& filename, const Output& save, const Oper
     if (op.type() == "SaveV2") add_saved(op, nodes.num_shards++, nodes);
   }
   if (nodes.num_shards == 0) {
-    throw InvalidArgumentError(fmt::format("{} does not come after a SaveV2 operation", save.name()));
+    throw InvalidArgumentError(fmt::format("{} does not depend on a SaveV2 operation", save.name()));
   }
   find_restored(nodes);
   return nodes;
@@ -100,7 +100,7 @@ SaverNodes saver_nodes_at(const Output& filename, const Output& save, const Oper
 
 SaverNodes find_saver_nodes(const Graph& graph, const proto::SaverDef& saver_def) {
   if (saver_def.version() == proto::SaverDef::V1) {
-    throw UnimplementedError("a saver of V1 checkpoints: only version V2 is supported");
+    throw UnimplementedError("the saver writes V1 checkpoints: only version V2 is supported");
   }
   return saver_nodes_at(graph.output(saver_def.filename_tensor_name()), graph.output(saver_def.save_tensor_name()),
                         graph.operation(saver_def.restore_op_name()), saver_def.sharded());

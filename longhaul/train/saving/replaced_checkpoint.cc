@@ -24,18 +24,18 @@ double commit_time(FileSystem& files, const std::string& prefix) {
     const std::vector<double> times = checkpoint_mtimes(files, {prefix});
     return times.empty() ? 0 : times.front();
   } catch (const Error& error) {
-    log_debug("when {} was written is not known: {}", prefix, error.what());
+    log_debug("the time at which {} was saved is unknown: {}", prefix, error.what());
     return 0;
   }
 }
 
 void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SaveHistory& saves) {
   if (commit_time(files, prefix) != saves.committed_at() && saves.is_first_replacement()) {
-    log_warning("{} is not the one that was left there, somebody has replaced it: it is written anew", prefix);
+    log_warning("{} was replaced by somebody else after it was saved: it is saved again", prefix);
     return;
   }
   if (const std::string damage = damage_of(files, prefix); !damage.empty()) {
-    log_warning("{} is damaged on the disk, and is written anew: {}", prefix, damage);
+    log_warning("{} is damaged on disk and is saved again: {}", prefix, damage);
     return;
   }
   saves.has_warned();

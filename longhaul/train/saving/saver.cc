@@ -33,7 +33,8 @@ SaverOptions with_definition(SaverOptions options) {
   if (!options.saver_def) return options;
   const proto::SaverDef& def = *options.saver_def;
   if (options.var_list || options.reshape || options.restore_sequentially) {
-    throw InvalidArgumentError("a saver with a saver_def saves what the definition says: leave the other options out");
+    throw InvalidArgumentError(
+        "a saver with a saver_def saves what the definition says: omit var_list, reshape and restore_sequentially");
   }
   options.max_to_keep = def.max_to_keep();
   options.keep_checkpoint_every_n_hours = static_cast<double>(def.keep_checkpoint_every_n_hours());
@@ -56,15 +57,15 @@ Retention retention_of(const SaverOptions& options) {
 
 void check_options(const SaverOptions& options) {
   if (options.write_version != proto::SaverDef::V2) {
-    throw UnimplementedError("checkpoints of version V1 are not written: leave write_version at V2");
+    throw UnimplementedError("V1 checkpoints cannot be written: leave write_version at V2");
   }
   if (options.defer_build && options.var_list) {
-    throw InvalidArgumentError(
-        "a saver with defer_build saves what the graph has when it is built: leave var_list out");
+    throw InvalidArgumentError("a saver with defer_build saves what the graph has when it is built: omit var_list");
   }
   if (!(options.max_bytes_per_second >= 0)) {
-    throw InvalidArgumentError(fmt::format("max_bytes_per_second of a saver is {}: it is positive, or 0 for no limit",
-                                           options.max_bytes_per_second));
+    throw InvalidArgumentError(
+        fmt::format("SaverOptions::max_bytes_per_second is {}: it must be positive, or 0 for no limit",
+                    options.max_bytes_per_second));
   }
 }
 
@@ -133,7 +134,7 @@ Saver::Saver(Graph& graph, const proto::SaverDef& saver_def, SaverOptions option
     : Saver(with_definition(std::move(options), graph, saver_def)) {}
 
 void Saver::build() {
-  if (built_) throw FailedPreconditionError("this saver is built already");
+  if (built_) throw FailedPreconditionError("this saver has already been built");
   graph_fingerprint_ = graph_fingerprint(*graph_);
   if (options_.saver_def) {
     nodes_ = find_saver_nodes(*graph_, *options_.saver_def);
@@ -153,7 +154,8 @@ void Saver::build() {
 }
 
 void Saver::check_built() const {
-  if (!built_) throw FailedPreconditionError("call build() on a saver with defer_build before it saves or restores");
+  if (!built_)
+    throw FailedPreconditionError("this saver was made with defer_build: call build() before it saves or restores");
 }
 
 void Saver::check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const {
@@ -162,7 +164,7 @@ void Saver::check_arguments(const std::string& path, const StepSource& step, con
     throw InvalidArgumentError("'latest_filename' must not contain path components: " + options.latest_filename);
   }
   if (options.metric && !options.write_state) {
-    throw InvalidArgumentError("a checkpoint with a metric is one that is managed: leave write_state on");
+    throw InvalidArgumentError("only a managed checkpoint can have a metric: leave write_state on");
   }
   if (step.is_none() && !nodes_.sharded && base_name(path) == options.latest_filename) {
     throw InvalidArgumentError(fmt::format("{}: the checkpoint's name collides with the state file's", path));

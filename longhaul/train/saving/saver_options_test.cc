@@ -37,7 +37,7 @@ TEST_F(SaverOptionsTest, ALimitOfBytesPerSecondIsKept) {
   Saver({.graph = &large, .max_bytes_per_second = 1 << 20, .clock = &clock}).save(*large_session, path);
   EXPECT_NEAR((clock.now() - start).count(), 4, 0.3);  // 4 MiB; the last piece is not waited for
   EXPECT_THAT(error_of([&] { Saver({.graph = &large, .name = "other", .max_bytes_per_second = -1}); }),
-              HasSubstr("max_bytes_per_second of a saver is -1"));
+              HasSubstr("SaverOptions::max_bytes_per_second is -1"));
 }
 
 TEST_F(SaverOptionsTest, ReshapeTakesAnyShapeWithAsManyElements) {  // SA-42

@@ -14,10 +14,11 @@ void warn_of_little_room(FileSystem& files, const std::string& directory, uint64
     const uint64_t room = files.free_bytes(directory);
     if (room >= needed) return;
     log_warning(
-        "The disk of {} has {} free, and two checkpoints need {}: make room, or set save_model_secs to 0 to go without",
+        "The disk of {} has {} free, but two checkpoints need {}: make room, or set save_model_secs to 0 to train "
+        "without checkpoints",
         directory, size_text(room), size_text(needed));
   } catch (const Error& error) {
-    log_debug("how much room there is for checkpoints is not known: {}", error.what());
+    log_debug("the free disk space for checkpoints is unknown: {}", error.what());
   }
 }
 
@@ -25,8 +26,9 @@ void warn_of_little_memory(const std::string& root, uint64_t needed) {
   const std::optional<uint64_t> limit = memory_limit(root);
   if (!limit || *limit >= needed) return;
   log_warning(
-      "The process may have {} of memory (memory.max of its control group), and its variables with a snapshot of them "
-      "need {}: give it more, or bound SessionOptions::snapshot_memory; steps then wait while a checkpoint is written",
+      "The process may use {} of memory (memory.max of its control group), but its variables and a snapshot of them "
+      "need {}: raise the limit, or bound SessionOptions::snapshot_memory; steps then wait while a checkpoint is "
+      "written",
       size_text(*limit), size_text(needed));
 }
 
@@ -35,7 +37,7 @@ void warn_of_little_memory(const std::string& root, uint64_t needed) {
 void report_checkpoint_costs(const Saver& saver, const std::string& directory, const std::string& root) {
   const SavedSize size = saved_size(saver.saved_tensors());
   log_info(
-      "A checkpoint of {} variables takes {}{} in {}, and up to as much memory again, which is kept from save to save "
+      "A checkpoint of {} variables takes {}{} in {}, and up to the same amount of memory, which is kept between saves "
       "(SessionOptions::snapshot_memory bounds it)",
       saver.saved_tensors().size(), size.is_all ? "" : "at least ", size_text(size.bytes), directory);
   warn_of_little_room(saver.files(), directory, 2 * size.bytes);

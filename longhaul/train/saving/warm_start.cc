@@ -117,7 +117,7 @@ void check_unused(const Graph& graph, const std::vector<Assignment>& assignments
     for (const Operation& before : op.control_inputs()) {
       if (!initializers.contains(before)) continue;
       throw FailedPreconditionError(fmt::format(
-          "{} runs {} already: call init_from_checkpoint before the init op is made (a Supervisor makes one)",
+          "{} already runs {}: call init_from_checkpoint before the init op is made (a Supervisor makes one)",
           op.name(), before.name()));
     }
   }

@@ -16,9 +16,8 @@ std::optional<CollectionItem> item_of(const Graph& graph, const std::string& key
   const std::vector<CollectionItem> items = graph.collection(key);
   if (items.empty()) return std::nullopt;
   if (items.size() > 1 && several == Several::kRefuse) {
-    throw FailedPreconditionError(
-        fmt::format("More than one item in the graph's collection \"{}\": say which of the {} is meant by passing it",
-                    key, items.size()));
+    throw FailedPreconditionError(fmt::format(
+        "More than one item in the graph's collection \"{}\", which has {}: pass the one to use", key, items.size()));
   }
   if (items.size() > 1) log_info("Found {} {} operations. Returning the first one.", items.size(), key);
   return items.front();
@@ -30,9 +29,9 @@ Output as_output(const CollectionItem& item, const std::string& key) {
   if (const auto* op = std::get_if<Operation>(&item); op != nullptr && op->num_outputs() > 0) return op->output();
   const auto* op = std::get_if<Operation>(&item);
   throw InvalidArgumentError(fmt::format(
-      "collection {} must begin with a tensor, and begins with {}: add what it is to be as the first, or pass it", key,
-      op != nullptr ? fmt::format("operation {} ({}), which returns none", op->name(), op->type())
-                    : "what is neither a tensor nor an operation"));
+      "collection {} must begin with a tensor, but begins with {}: put the tensor first, or pass it as an option", key,
+      op != nullptr ? fmt::format("operation {} ({}), which has no output", op->name(), op->type())
+                    : "an item that is neither a tensor nor an operation"));
 }
 
 OpList as_ops(const CollectionItem& item, const std::string& key) {
@@ -137,7 +136,7 @@ std::shared_ptr<Saver> find_saver(Graph& graph, Several several, const SaverOpti
   proto::SaverDef def;
   const auto* bytes = std::get_if<std::string>(&*item);
   if (bytes == nullptr || !def.ParseFromString(*bytes)) {
-    throw InvalidArgumentError("collection savers must hold serialised SaverDefs");
+    throw InvalidArgumentError("the items of collection savers must be serialised SaverDefs");
   }
   return std::make_shared<Saver>(graph, def, options);
 }

@@ -60,9 +60,9 @@ std::vector<std::string> missing_after_restore(const Graph& graph, const Saver& 
 void warn_of_missing_after_restore(const std::vector<std::string>& names) {
   if (names.empty()) return;
   log_warning(
-      "the saver leaves out {} of the global variables: {}. A training that goes on from its checkpoints has no values "
-      "for them, and will not start. Have the saver save them as well, make them local variables, have a local_init_op "
-      "set them, or set initialize_missing: then their initializers are run after each restore",
+      "the saver does not save {} of the global variables: {}. A run restored from its checkpoints has no values for "
+      "them and will not start. Save them too, make them local variables, set them in a local_init_op, or set "
+      "initialize_missing: then their initializers run after each restore",
       names.size(), first_names(names));
 }
 

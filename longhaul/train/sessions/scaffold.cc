@@ -41,7 +41,7 @@ Scaffold::Scaffold(ScaffoldOptions options) : options_(std::move(options)) {
 
 void Scaffold::finalize(Graph& graph) {
   if (graph_ != nullptr && graph_ != &graph) {
-    throw FailedPreconditionError("this scaffold is finalized for another graph: make one for each");
+    throw FailedPreconditionError("this scaffold is finalized for another graph: make one scaffold for each graph");
   }
   if (graph_ == nullptr) fill_in(graph);
   graph.finalize();

@@ -27,12 +27,12 @@ void close_quietly(Session& session) {
   try {
     session.close();
   } catch (const Error& error) {
-    log_warning("a session that is given up could not be closed: {}", error.what());
+    log_warning("an abandoned session could not be closed: {}", error.what());
   }
 }
 
 constexpr const char* kNotInCheckpoint =
-    ". They are not in {}: have the saver save them, or set initialize_missing to have their initializers run";
+    ". {} does not have them: save them, or set initialize_missing to run their initializers";
 
 std::string init_text(const PrepareOptions& options, const OpList& local_init_op) {
   return fmt::format("init_op: {}, init_fn: {}, local_init_op: {}", options.init_op.names(),
@@ -106,7 +106,7 @@ bool SessionManager::take_or_restore(Session& session, const PrepareOptions& opt
   restored_from_.clear();
   if (options.saver != nullptr) options.saver->forget_last_saved();
   if (model_is_there(session, options_.ready_op)) {
-    log_info("The model is ready as it was found: nothing is restored.");
+    log_info("The model is already initialised: nothing is restored.");
     manage_checkpoints_of_directory(options);
     return true;
   }
@@ -142,8 +142,8 @@ void SessionManager::warn_of_skipped(const PrepareOptions& options) const {
       checkpoint_candidates(*options_.files, options.checkpoint_dir, options.checkpoint_basename);
   if (there.empty()) return;
   log_warning(
-      "There is no {}, and search_directory is off: training begins anew, though {} is there. Its files are replaced "
-      "as new checkpoints get their names",
+      "There is no {}, and search_directory is off: training starts from scratch, although {} exists. Its files are "
+      "replaced when a new checkpoint gets the same name",
       join_path(strip_file_scheme(options.checkpoint_dir), kDefaultStateFile), there.front());
 }
 
@@ -214,7 +214,8 @@ void SessionManager::initialize(Session& session, const PrepareOptions& options)
 void SessionManager::initialize_missing(Session& session, const Feeds& feeds) const {
   if (!options_.initialize_missing || restored_from_.empty()) return;
   const std::vector<std::string> names = longhaul::initialize_missing(session, readiness_ops(), feeds);
-  if (!names.empty()) log_info("{} does not have, and initialised are: {}", restored_from_, first_names(names));
+  if (!names.empty())
+    log_info("{} does not have these variables, so their initializers ran: {}", restored_from_, first_names(names));
 }
 
 void SessionManager::warn_of_missing(const PrepareOptions& options) const {

@@ -167,7 +167,7 @@ TEST_F(ReadyTest, AModelThatIsReadyIsNotRestoredOver) {  // unlike SM-11
   EXPECT_EQ(value(*session, w), 5);  // the local variable was initialised all the same
   EXPECT_EQ(chief.restored_from(), "");
   EXPECT_THAT(saver.last_checkpoints(), ElementsAre(prefix));
-  EXPECT_THAT(log.text(), HasSubstr("The model is ready as it was found"));
+  EXPECT_THAT(log.text(), HasSubstr("The model is already initialised"));
   EXPECT_TRUE(chief.recover_session(prepare).initialized);
 }
 

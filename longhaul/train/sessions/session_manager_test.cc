@@ -100,8 +100,9 @@ TEST_F(SessionManagerTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
   const LogRecorder log;
   const auto session = manager().prepare_session(prepare);
   EXPECT_NE(value(*session, v), 1);
-  EXPECT_THAT(log.text(LogLevel::kWarning),
-              AllOf(HasSubstr("search_directory is off: training begins anew, though"), HasSubstr("-7 is there")));
+  EXPECT_THAT(
+      log.text(LogLevel::kWarning),
+      AllOf(HasSubstr("search_directory is off: training starts from scratch, although"), HasSubstr("-7 exists")));
 }
 
 TEST_F(SessionManagerTest, WhatNoSaveDeletesIsTold) {  // SA-72

@@ -28,11 +28,11 @@ SignalHandling Preemption::handling() {
 
 void Preemption::handle(int signal) {
   if (contains(options_.save_signals, signal)) {
-    log_info("{}: a checkpoint is taken after the step under way, and the training goes on", signal_name(signal));
+    log_info("{}: a checkpoint is saved after the current step, and training continues", signal_name(signal));
     return request_save();
   }
   if (contains(options_.interrupt_signals, signal)) {
-    log_info("{}", signal_notice(signal, "the training stops after the step under way and its last checkpoint"));
+    log_info("{}", signal_notice(signal, "training stops after the current step and a last checkpoint"));
     return stop();
   }
   end_in(grace_.after(signal, options_.clock->wall_time()), signal);
@@ -49,11 +49,11 @@ void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
   while (deadline < before && !deadline_.compare_exchange_weak(before, deadline)) {
   }
   const std::string consequence =
-      fmt::format("the training stops after the step under way, and has {:g} s for it and its last checkpoint ({})",
+      fmt::format("training stops after the current step, with {:g} s for the step and a last checkpoint ({})",
                   period.length.count(), period.source);
   log_warning("{}", signal == 0 ? "preempted: " + consequence : signal_notice(signal, consequence));
   if (!has_attached()) {
-    log_warning("no training run was given this Preemption (ChiefOptions::preemption), so none stops for it yet");
+    log_warning("no training run uses this Preemption yet (ChiefOptions::preemption), so none stops");
   }
   stop();
 }

@@ -32,14 +32,15 @@ PreemptionGrace::PreemptionGrace(std::optional<Seconds> told, const VariableRead
   if (const char* end = variables(kJobEnd)) job_end_ = parse_seconds(end);
   if (told) {
     if (!(*told >= Seconds{0})) {
-      throw InvalidArgumentError(fmt::format("the grace of a preemption is {} s: it is 0 or more", told->count()));
+      throw InvalidArgumentError(
+          fmt::format("the grace period of a preemption is {} s: it must be 0 or more", told->count()));
     }
-    fixed_ = Period{*told, "as the program says"};
+    fixed_ = Period{*told, "set by the program"};
   } else if (const char* text = variables(kVariable)) {
     const std::optional<double> seconds = parse_seconds(text);
     if (!seconds) {
       throw InvalidArgumentError(
-          fmt::format("{} is \"{}\": give it a number of seconds, such as 120", kVariable, text));
+          fmt::format("{} is \"{}\": set it to a number of seconds, such as 120", kVariable, text));
     }
     fixed_ = Period{Seconds{*seconds}, kVariable};
   }
@@ -49,8 +50,8 @@ PreemptionGrace::Period PreemptionGrace::after(int signal, double wall_time) con
   if (fixed_) return *fixed_;
   const bool is_warning = signal != 0 && signal != SIGTERM && signal != SIGHUP;
   if (is_warning && job_end_ && *job_end_ > wall_time) return {Seconds{*job_end_ - wall_time}, kJobEnd};
-  return {kDefault, is_in_pod_ ? fmt::format("as Kubernetes gives unless told otherwise; {} tells", kVariable)
-                               : fmt::format("unless {} tells otherwise", kVariable)};
+  return {kDefault, is_in_pod_ ? fmt::format("Kubernetes's default; set {} if it differs", kVariable)
+                               : fmt::format("the default; {} overrides it", kVariable)};
 }
 
 }  // namespace longhaul

@@ -249,12 +249,12 @@ TEST_F(PreemptionTest, SaveSignalsAskForASaveAsOftenAsTheyCome) {
 TEST_F(PreemptionTest, OneThatNoTrainingRunWasGivenSaysSo) {
   const LogRecorder log;
   preemption.preempt(Seconds{10});
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("no training run was given this Preemption"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("no training run uses this Preemption"));
   const Coordinator coord;
   const auto kept = preemption.attach(coord);
   const LogRecorder later;
   preemption.preempt(Seconds{5});
-  EXPECT_THAT(later.text(LogLevel::kWarning), Not(HasSubstr("no training run was given")));
+  EXPECT_THAT(later.text(LogLevel::kWarning), Not(HasSubstr("no training run uses")));
 }
 
 TEST_F(PreemptionTest, WhoLetsGoIsNotStopped) {

@@ -102,7 +102,7 @@ SignalHandling stop_of(const Coordinator& coord, std::vector<int> signals) {
   return {.stop_signals = std::move(signals),
           .on_signal =
               [stop_if_signalled](int signal) {
-                log_info("{}", signal_notice(signal, "the training stops after the step under way"));
+                log_info("{}", signal_notice(signal, "training stops after the current step"));
                 stop_if_signalled();
               },
           .meanwhile = stop_if_signalled};
@@ -128,7 +128,7 @@ StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::vector<
     : StopSignals(SignalHandling{.stop_signals = std::move(signals), .on_signal = std::move(on_signal)}) {}
 
 StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling)) {
-  if (in_use.exchange(true)) throw FailedPreconditionError("there is a StopSignals in this process already");
+  if (in_use.exchange(true)) throw FailedPreconditionError("this process already has a StopSignals");
   try {
     open_pipe();
   } catch (...) {
@@ -198,7 +198,7 @@ void StopSignals::watch() const {
     const ssize_t count = read(pipe_[0], &byte, 1);
     if (count < 0 && errno == EINTR) continue;
     if (count != 1 || byte == kEnd) return;
-    log_debug("signal {} came", static_cast<int>(byte));
+    log_debug("signal {} arrived", static_cast<int>(byte));
     if (handling_.on_signal) handling_.on_signal(byte);
   }
 }

@@ -53,7 +53,7 @@ class TrainLoop {
       coord_.raise_requested_exception();
       stop_was_wanted_ = true;
     } catch (const std::exception& error) {
-      log_debug("the training stops because of: {}", error.what());
+      log_debug("training stops because of: {}", error.what());
     }
   }
 

@@ -115,7 +115,7 @@ TEST_F(BasicTrainLoopTest, RestartsInARowAreLimited) {  // unlike BL-3
             }),
             "again");
   EXPECT_EQ(sessions, 4);
-  EXPECT_THAT(log.text(), HasSubstr("after 3 restarts in a row, which is the limit"));
+  EXPECT_THAT(log.text(), HasSubstr("after 3 restarts in a row, the limit"));
 }
 
 TEST_F(BasicTrainLoopTest, EachRestartWaitsTwiceAsLong) {  // unlike BL-3
@@ -162,7 +162,7 @@ TEST_F(BasicTrainLoopTest, AStopEndsTheWait) {
   options.clock = &clock;  // stands still: only the stop can end the wait
   Supervisor sv(options);
   std::thread stopper([&] {
-    eventually([&] { return log.text().find("restart 1 comes in 1 s") != std::string::npos; });
+    eventually([&] { return log.text().find("restart 1 begins in 1 s") != std::string::npos; });
     sv.request_stop();
   });
   int calls = 0;

@@ -11,7 +11,7 @@ JournalService::JournalService(std::shared_ptr<const ServiceContext> context)
       context_(std::move(context)),
       progress_(context_->journal, context_->writer, context_->save_summaries_secs) {
   if (!context_->journal || !context_->session) {
-    throw InvalidArgumentError("JournalService: its ServiceContext needs a session, and a journal");
+    throw InvalidArgumentError("JournalService: its ServiceContext needs a session and a journal");
   }
 }
 
@@ -39,7 +39,7 @@ std::optional<int64_t> JournalService::read_step() const {
   try {
     return read_global_step(*context_->session, context_->global_step);
   } catch (const Error& error) {
-    log_debug("the journal does not know the step: {}", error.what());
+    log_debug("the step is unknown to the journal: {}", error.what());
     return std::nullopt;
   }
 }

@@ -30,7 +30,7 @@ std::optional<int64_t> step_now(Session& session, const Output& global_step, con
   try {
     if (global_step.valid()) return read_global_step(session, global_step);
   } catch (const std::exception& error) {
-    log_debug("the step is not known: {}", error.what());
+    log_debug("the step is unknown: {}", error.what());
   }
   return journal != nullptr ? journal->history().sums().step : std::nullopt;
 }
@@ -39,7 +39,7 @@ void close_or_log(const std::shared_ptr<Session>& session) {
   try {
     if (session) session->close();
   } catch (const std::exception& error) {
-    log_debug("closing the session: {}", error.what());
+    log_debug("the session could not be closed: {}", error.what());
   }
 }
 
@@ -49,10 +49,9 @@ class ManagedSessionTurn {
   explicit ManagedSessionTurn(std::atomic<bool>& is_taken) : is_taken_(is_taken) {
     if (!is_taken_.exchange(true)) return;
     throw FailedPreconditionError(
-        "managed_session() of this Supervisor runs already, in another thread or around this call: it has one "
-        "session at a time. Threads that train with it share the body's session (coord().start_thread()); another "
-        "training has a "
-        "Supervisor, and a logdir, of its own");
+        "managed_session() of this Supervisor is already running, in another thread or around this call: a Supervisor "
+        "has one session at a time. Threads that train with it share the body's session (coord().start_thread()); "
+        "another training run needs a Supervisor and a logdir of its own");
   }
   ~ManagedSessionTurn() { is_taken_ = false; }
   ManagedSessionTurn(const ManagedSessionTurn&) = delete;
@@ -82,19 +81,19 @@ Supervisor::~Supervisor() {
   if (coord_.joined()) return;
   Teardown end;
   if (std::uncaught_exceptions() > 0) {
-    end = Teardown(std::make_exception_ptr(AbortedError("an exception ended it before it was stopped")));
+    end = Teardown(std::make_exception_ptr(AbortedError("an exception ended the run before it was stopped")));
   }
   const std::exception_ptr before = end.error();
-  tenure_.end(end,
-              {.threads = [&] { join({.ignore_live_threads = true}); },
-               .unsaved_steps = [&] { return warn_of_unsaved_steps("the end of a Supervisor that was not stopped"); }});
+  tenure_.end(end, {.threads = [&] { join({.ignore_live_threads = true}); },
+                    .unsaved_steps = [&] { return warn_of_unsaved_steps("a Supervisor destroyed without stop()"); }});
   if (end.error() == before) return;
-  log_error("a supervisor that was not stopped had an error: {}", message_of(end.error()));
+  log_error("a Supervisor destroyed without stop() ended with an error: {}", message_of(end.error()));
 }
 
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {
   if (has_managed_session_) {
-    throw FailedPreconditionError("managed_session() of this Supervisor runs: its body is given the session");
+    throw FailedPreconditionError(
+        "managed_session() of this Supervisor is running: use the session passed to its body");
   }
   end_session_before();
   return prepare_again(options);
@@ -107,18 +106,17 @@ void Supervisor::end_session_before() {
     try {
       join({.ignore_live_threads = true});
     } catch (const std::exception& error) {
-      log_info("the session before this one ended with an error: {}", error.what());
+      log_info("the previous session ended with an error: {}", error.what());
     }
   }
   const std::vector<std::string> threads = coord_.running();
   if (threads.empty()) return;
-  throw FailedPreconditionError(
-      fmt::format("this Supervisor has a session already: call stop() first. Threads that work with it: {}",
-                  fmt::join(threads, ", ")));
+  throw FailedPreconditionError(fmt::format(
+      "this Supervisor already has a session: call stop() first. Threads that use it: {}", fmt::join(threads, ", ")));
 }
 
 std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& options) {
-  Teardown before(std::make_exception_ptr(AbortedError("another session is prepared")));
+  Teardown before(std::make_exception_ptr(AbortedError("another session was prepared")));
   tenure_.end(before);
   training_.reset();
   coord_.clear_stop();
@@ -193,7 +191,7 @@ void Supervisor::check_is_chief() const {
 
 ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) const {
   check_is_chief();
-  if (!session) throw InvalidArgumentError("services need a session, and this is a null pointer");
+  if (!session) throw InvalidArgumentError("services need a session, not a null pointer");
   return {.coord = coord_,
           .session = std::move(session),
           .writer = events_.writer(),
@@ -213,9 +211,9 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   check_is_chief();
   if (options_.logdir.empty()) {
     log_warning(
-        "Standard services need a 'logdir', and SupervisorOptions::logdir is empty: no checkpoints, summaries and step "
-        "counts are written, and a restart begins anew. Pass .logdir = \"runs/NAME\", or where that is meant "
-        ".start_standard_services = false");
+        "Standard services need a 'logdir', but SupervisorOptions::logdir is empty: no checkpoints, summaries or step "
+        "counts are written, and a restart starts from scratch. Pass .logdir = \"runs/NAME\", or "
+        ".start_standard_services = false if that is intended");
     return {};
   }
   begin_tenure();
@@ -269,7 +267,7 @@ std::optional<UnsavedSteps> Supervisor::warn_of_unsaved_steps(const std::string&
   const std::optional<UnsavedSteps> unsaved = unsaved_steps(*saver(), place_.save_path, training_->start_step, now);
   if (!unsaved) return std::nullopt;
   log_warning(
-      "{} saves no checkpoint: {} in none. Call saver()->save() before stop(), or stop({{.save_checkpoint = true}}), "
+      "{} saves no checkpoint: {} not saved. Call saver()->save() before stop(), or stop({{.save_checkpoint = true}}), "
       "or use managed_session()",
       who, describe(*unsaved));
   return unsaved;

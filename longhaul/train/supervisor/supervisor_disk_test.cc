@@ -61,7 +61,7 @@ TEST_F(SupervisorsFullDisk, EndsTheTrainingThatIsToldSo) {
       sv.wait_for_stop();
     });
   });
-  EXPECT_THAT(error, HasSubstr("2 saves in a row have failed (max_failed_saves = 2), the last with: "));
+  EXPECT_THAT(error, HasSubstr("2 saves in a row failed (max_failed_saves = 2), the last one with: "));
   EXPECT_TRUE(exists(sv.save_path() + "-0"));
 }
 
@@ -97,7 +97,7 @@ TEST_F(SupervisorsDisk, ThatDoesNotTellItsRoomIsNoError) {
   const LogRecorder log;
   Supervisor sv(options);
   EXPECT_NO_THROW(sv.managed_session([](Session&) {}));
-  EXPECT_THAT(log.text(), HasSubstr("how much room there is for checkpoints is not known: statvfs"));
+  EXPECT_THAT(log.text(), HasSubstr("the free disk space for checkpoints is unknown: statvfs"));
 }
 
 TEST_F(SupervisorsDisk, IsComparedWithWhatACheckpointTakes) {

@@ -116,7 +116,7 @@ TEST_F(SupervisorJournalTest, PassesOverACheckpointAfterWhichItDiedTwice) {
   const LogRecorder log;
   EXPECT_EQ(die(), "model.ckpt-3");
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-5 is skipped"));
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("2 runs that were restored from it died of it"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("2 runs restored from it failed"));
   EXPECT_TRUE(exists(directory.file("model.ckpt-5"))) << "nothing is deleted";
 }
 
@@ -152,7 +152,7 @@ TEST_F(SupervisorJournalTest, WhereAllWereCrashedAfterTheNewestIsTriedAgain) {
   die();
   const LogRecorder log;
   EXPECT_EQ(die(), "model.ckpt-3");
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is tried again, as no other is left"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is tried again, because no other is left"));
 }
 
 TEST_F(SupervisorJournalTest, TriesACheckpointAgainIfThatIsWanted) {
@@ -248,8 +248,8 @@ TEST_F(SupervisorJournalTest, AJournalThatCannotBeWrittenDoesNotHurtTheTraining)
   EXPECT_TRUE(exists(directory.file("model.ckpt-3")));
   EXPECT_FALSE(has_journal());
   const std::string warnings = log.text(LogLevel::kWarning);
-  EXPECT_THAT(warnings, HasSubstr("cannot be written, which is tried again; the training goes on"));
-  EXPECT_EQ(warnings.find("which is tried again"), warnings.rfind("which is tried again")) << "it is said once";
+  EXPECT_THAT(warnings, HasSubstr("cannot be written; training continues, and the write is retried"));
+  EXPECT_EQ(warnings.find("the write is retried"), warnings.rfind("the write is retried")) << "it is said once";
 }
 
 TEST_F(SupervisorJournalTest, AutoBeginsWithAShortIntervalAndThenChooses) {

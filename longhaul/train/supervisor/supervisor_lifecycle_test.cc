@@ -337,7 +337,7 @@ TEST_F(LifecycleTest, ASecondSessionBesideTheServicesOfTheFirstIsRefused) {  // 
   Supervisor sv(options);
   const auto session = sv.prepare_or_wait_for_session();
   const auto refusal =
-      AllOf(HasSubstr("this Supervisor has a session already: call stop() first"), HasSubstr("lh-checkpoints"));
+      AllOf(HasSubstr("this Supervisor already has a session: call stop() first"), HasSubstr("lh-checkpoints"));
   EXPECT_THAT(error_of([&] { sv.prepare_or_wait_for_session(); }), refusal);
   EXPECT_THAT(error_of([&] { sv.managed_session([](Session&) { FAIL(); }); }), refusal);
   EXPECT_THROW(sv.prepare_or_wait_for_session({.start_standard_services = false}), FailedPreconditionError);
@@ -352,7 +352,8 @@ TEST_F(LifecycleTest, ASessionMadeByHandInTheBodyOfAManagedOneIsRefused) {
   Supervisor sv(options);
   sv.managed_session(
       [&](Session&) {
-        EXPECT_THAT(error_of([&] { sv.prepare_or_wait_for_session(); }), HasSubstr("its body is given the session"));
+        EXPECT_THAT(error_of([&] { sv.prepare_or_wait_for_session(); }),
+                    HasSubstr("use the session passed to its body"));
       },
       {.start_standard_services = false});
 }
@@ -377,7 +378,7 @@ TEST_F(LifecycleTest, AStopSaysWhichStepsNoCheckpointHas) {  // unlike SV-64
   sv.saver()->save(*session, sv.save_path(), step);
   for (int i = 0; i < 2; ++i) session->run(train);
   sv.stop();
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("stop() saves no checkpoint: steps 4 to 5 are in none. Call "));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("stop() saves no checkpoint: steps 4 to 5 are not saved. Call "));
 }
 
 TEST_F(LifecycleTest, SoDoesTheEndOfASupervisorThatWasNotStopped) {
@@ -389,7 +390,7 @@ TEST_F(LifecycleTest, SoDoesTheEndOfASupervisorThatWasNotStopped) {
     session->run(train);
     EXPECT_EQ(log.text(LogLevel::kWarning), "");
   }
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("saves no checkpoint: step 8 is in none"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("saves no checkpoint: step 8 is not saved"));
 }
 
 TEST_F(LifecycleTest, AStopIsQuietWhereNothingIsLost) {
@@ -445,8 +446,8 @@ TEST_F(LifecycleTest, ASecondManagedSessionBesideTheFirstIsRefusedAndLeavesItAlo
   sv.managed_session([&](Session& session) {
     std::string from_another_thread;
     std::thread([&] { from_another_thread = message(); }).join();
-    EXPECT_THAT(from_another_thread, HasSubstr("managed_session() of this Supervisor runs already"));
-    EXPECT_THAT(message(), HasSubstr("has a Supervisor, and a logdir, of its own"));
+    EXPECT_THAT(from_another_thread, HasSubstr("managed_session() of this Supervisor is already running"));
+    EXPECT_THAT(message(), HasSubstr("needs a Supervisor and a logdir of its own"));
     EXPECT_FALSE(sv.should_stop());
     EXPECT_NO_THROW(session.run(v));
   });

@@ -111,7 +111,7 @@ TEST_F(MirroredTraining, AMirrorThatFailsDisturbsNothing) {
 
 TEST_F(MirroredTraining, AMirrorWithoutALogdirIsRefused) {
   options.logdir.clear();
-  EXPECT_THAT(error_of([&] { Supervisor sv(options); }), HasSubstr("without a logdir"));
+  EXPECT_THAT(error_of([&] { Supervisor sv(options); }), HasSubstr("has nothing to mirror: set logdir"));
 }
 
 TEST_F(MirroredTraining, AMonitoredTrainingMirrorsAndGoesOnFromThere) {
@@ -137,7 +137,7 @@ TEST_F(MirroredTraining, TheMirrorIsKeptByItsOwnRule) {
 
 TEST_F(MirroredTraining, AMonitoredTrainingWithoutADirectoryIsRefusedAMirror) {
   EXPECT_THAT([&] { monitored_session_options({.graph = &graph, .chief = {.mirror = options.chief.mirror}}); },
-              ::testing::ThrowsMessage<InvalidArgumentError>(HasSubstr("without a checkpoint_dir")));
+              ::testing::ThrowsMessage<InvalidArgumentError>(HasSubstr("has nothing to mirror: set checkpoint_dir")));
 }
 
 }  // namespace

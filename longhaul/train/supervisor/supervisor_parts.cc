@@ -50,7 +50,7 @@ SupervisorOptions effective_options(SupervisorOptions options) {
   options.logdir = absolute_directory(options.logdir);
   options.chief.mirror.directory = absolute_directory(options.chief.mirror.directory);
   if (options.logdir.empty() && !options.chief.mirror.directory.empty()) {
-    throw InvalidArgumentError("a mirror has nothing to mirror without a logdir: " + options.chief.mirror.directory);
+    throw InvalidArgumentError("the mirror " + options.chief.mirror.directory + " has nothing to mirror: set logdir");
   }
   return options;
 }

@@ -26,7 +26,7 @@ bool lies_beside(const std::string& prefix, const std::string& save_path) {
 std::shared_ptr<const ServiceContext> complete(std::shared_ptr<const ServiceContext> context, const char* service,
                                                bool is_complete, const char* what) {
   if (context->session == nullptr || !is_complete) {
-    throw InvalidArgumentError(fmt::format("{}: its ServiceContext needs a session, {}", service, what));
+    throw InvalidArgumentError(fmt::format("{}: its ServiceContext needs {}", service, what));
   }
   return context;
 }
@@ -47,8 +47,8 @@ void write_summary(FileWriter& writer, const std::vector<Tensor>& values) {
 
 StepFetching& step_fetching(Session& session) {
   return required_capability(session.capabilities().step_fetching,
-                             "summary_op: this kind of session computes nothing along with its steps (it has no "
-                             "StepFetching), and these summaries need a feed, a queue or random numbers: set "
+                             "summary_op: these summaries need a feed, a queue or random numbers, but this kind of "
+                             "session cannot compute them with its steps (it has no StepFetching): set "
                              "summary_op = kNone, fetch the summaries with a step, and call summary_computed()");
 }
 
@@ -91,7 +91,7 @@ bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter) {
 SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-summaries"),
       context_(complete(context, "SummaryService", context->writer != nullptr && context->summary_op.valid(),
-                        "a writer and a summary_op")),
+                        "a session, a writer and a summary_op")),
       fetches_(summary_fetches(*context_)),
       along_(is_side_effect_free(fetches_) ? nullptr : &step_fetching(*context_->session)) {}
 
@@ -115,7 +115,7 @@ void SummaryService::stop_loop() {
 StepCounterService::StepCounterService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-steps"),
       context_(complete(context, "StepCounterService", context->writer != nullptr && context->global_step.valid(),
-                        "a writer and a global_step")),
+                        "a session, a writer and a global_step")),
       tag_(rate_tag(context_->global_step)) {}
 
 void StepCounterService::start_loop() {
@@ -136,7 +136,7 @@ void StepCounterService::run_loop() {
 
 TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)
     : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"),
-      context_(complete(context, "TimerCheckpointService", context->saver != nullptr, "a saver")),
+      context_(complete(context, "TimerCheckpointService", context->saver != nullptr, "a session and a saver")),
       snapshots_(snapshots_of(*context_->session)),
       cadence_(cadence_options(*context_)),
       is_saved_(context_->saver->is_as_restored() && lies_beside(context_->saver->last_saved(), context_->save_path)) {}

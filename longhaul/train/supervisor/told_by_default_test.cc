@@ -34,7 +34,7 @@ class ToldByDefault : public SupervisorFixture {
 TEST_F(ToldByDefault, ACheckpointItsStepSizeAndTime) {
   train_for(3);
   EXPECT_THAT(told(), ContainsRegex("checkpoint " + directory.file("model.ckpt-3") +
-                                    " is saved: step 3, [0-9.]+ [a-zA-Z]+ in [0-9]+\\.[0-9][0-9] s\n"));
+                                    " was saved: step 3, [0-9.]+ [a-zA-Z]+ in [0-9]+\\.[0-9][0-9] s\n"));
 }
 
 TEST_F(ToldByDefault, FromWhichCheckpointItGoesOn) {
@@ -45,7 +45,7 @@ TEST_F(ToldByDefault, FromWhichCheckpointItGoesOn) {
 
 TEST_F(ToldByDefault, WhereTheTimeWent) {
   train_for(3);
-  EXPECT_THAT(told(), ContainsRegex(directory.path() + ": [0-9.]+ s in 1 run, too short to tell its goodput\n"));
+  EXPECT_THAT(told(), ContainsRegex(directory.path() + ": [0-9.]+ s in 1 run, too short to measure goodput\n"));
 }
 
 TEST_F(ToldByDefault, ASignalAndWhatFollowsFromIt) {
@@ -53,7 +53,7 @@ TEST_F(ToldByDefault, ASignalAndWhatFollowsFromIt) {
   const StopSignals signals(coord);
   raise(SIGTERM);
   eventually([&] { return coord.should_stop(); });
-  EXPECT_THAT(told(), HasSubstr("SIGTERM: the training stops after the step under way; another signal ends the process "
+  EXPECT_THAT(told(), HasSubstr("SIGTERM: training stops after the current step; another signal ends the process "
                                 "at once\n"));
 }
 
@@ -64,16 +64,17 @@ TEST_F(ToldByDefault, SignalsOfASchedulerAndWhatFollowsFromThem) {
   raise(SIGINT);
   eventually([&] { return told().find("SIGINT") != std::string::npos; });
   EXPECT_THAT(told(),
-              AllOf(HasSubstr("SIGUSR1: a checkpoint is taken after the step under way, and the training goes on\n"),
-                    HasSubstr("SIGINT: the training stops after the step under way and its last checkpoint; another "
+              AllOf(HasSubstr("SIGUSR1: a checkpoint is saved after the current step, and training continues\n"),
+                    HasSubstr("SIGINT: training stops after the current step and a last checkpoint; another "
                               "signal ends the process at once\n")));
 }
 
 TEST_F(ToldByDefault, APreemptionAndTheTimeThatIsLeft) {
   Preemption preemption({.clock = &clock});
   preemption.preempt(Seconds{9});
-  EXPECT_THAT(told(), HasSubstr("preempted: the training stops after the step under way, and has 9 s for it and its "
-                                "last checkpoint"));
+  EXPECT_THAT(
+      told(),
+      HasSubstr("preempted: training stops after the current step, with 9 s for the step and a last checkpoint"));
 }
 
 }  // namespace

@@ -4,9 +4,10 @@ namespace longhaul {
 namespace {
 
 StepWatching& watching(Session& session) {
-  return required_capability(session.capabilities().step_watching,
-                             "digest_every_n_steps: the steps of this kind of session cannot be watched (it has no "
-                             "StepWatching): leave the option at 0, or use a WeightDigestHook in a MonitoredSession");
+  return required_capability(
+      session.capabilities().step_watching,
+      "digest_every_n_steps: this kind of session does not support watching its steps (it has no StepWatching): leave "
+      "the option at 0, or use a WeightDigestHook in a MonitoredSession");
 }
 
 }  // namespace

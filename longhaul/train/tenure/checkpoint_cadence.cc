@@ -47,7 +47,7 @@ Seconds CheckpointCadence::wait_for_next(Seconds now) {
   const double missed = std::max(0.0, std::floor(since_due / *interval_) - 1);
   if (missed > 0) {
     log_warning(
-        "checkpoints that were due meanwhile are left out: {:.0f}. The last one took {:.0f} s, one is due every {:.0f} "
+        "skipped checkpoints that were due meanwhile: {:.0f}. The last one took {:.0f} s, but one is due every {:.0f} "
         "s",
         missed, since_due.count(), interval_->count());
   }

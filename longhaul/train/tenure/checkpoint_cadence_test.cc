@@ -54,14 +54,15 @@ TEST_F(CheckpointCadenceTest, WhatIsDueMeanwhileIsLeftOutButForTheLast) {
   EXPECT_EQ(log.text(LogLevel::kWarning), "");
   advance(350);  // 400 after it was due
   EXPECT_EQ(cadence.wait_for_next(now()), Seconds{400});
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("are left out: 3. The last one took 400 s"));
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              HasSubstr("skipped checkpoints that were due meanwhile: 3. The last one took 400 s"));
 }
 
 TEST_F(CheckpointCadenceTest, AfterShortRunsIntervalsGrowFromTheirs) {
   const LogRecorder log;
   CheckpointCadence cadence(every(Seconds{100}, journal_of_short_runs()));
   cadence.session_begins(now());
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("The first checkpoint of this run is taken after 20 s"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("The first checkpoint of this run is due after 20 s"));
   EXPECT_EQ(cadence.interval(), Seconds{100});
   cadence.attempted(now(), true);
   EXPECT_EQ(cadence.wait_for_next(now()), Seconds{20});
@@ -105,7 +106,7 @@ TEST_F(CheckpointCadenceTest, AnotherSessionOfTheRunBeginsWhereTheIntervalHasCom
   advance(39);
   EXPECT_FALSE(cadence.is_early_due(now()));
   const std::string text = log.text(LogLevel::kWarning);
-  EXPECT_EQ(text.find("this run is taken"), text.rfind("this run is taken")) << "it is said once";
+  EXPECT_EQ(text.find("this run is due"), text.rfind("this run is due")) << "it is said once";
 }
 
 TEST_F(CheckpointCadenceTest, ShortRunsCountWhereItGoesBySteps) {

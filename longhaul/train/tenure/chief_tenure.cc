@@ -25,16 +25,15 @@ ChiefTenure::ChiefTenure(ChiefTenureOptions options) : options_(with_absolute_pa
 }
 
 ChiefTenure::~ChiefTenure() {
-  Teardown aborted(std::make_exception_ptr(AbortedError("nobody has ended the run")));
+  Teardown aborted(std::make_exception_ptr(AbortedError("the run was not ended")));
   end(aborted);
 }
 
 void ChiefTenure::take() {
   if (!locks() || !is_taken_.exchange(true)) return;
   throw DirectoryLockedError(options_.directory +
-                             " already has a chief: a session of this process, made of the same options. Stop that "
-                             "training run first, or give "
-                             "this one another directory.");
+                             " already has a chief: a session of this process that was made with the same options. "
+                             "Stop that training run first, or give this one another directory.");
 }
 
 void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) {
@@ -96,7 +95,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
     step("the last checkpoint", front_end.last_checkpoint);
     if (!end.error() && budget().is_limited()) step("the threads", front_end.threads);
   }
-  end.step("the account of steps", [&] {
+  end.step("the count of unsaved steps", [&] {
     if (front_end.unsaved_steps) unsaved = front_end.unsaved_steps();
   });
   step("the event file", front_end.events);

@@ -86,7 +86,7 @@ TEST_F(ChiefTenureTest, TheJournalLearnsWhereTheModelIsFromAndWhySomethingIsSkip
   ChiefTenure tenure(options);
   EXPECT_EQ(tenure.skip_reason("model.ckpt-7"), std::nullopt) << "it is not held";
   tenure.begin({});
-  EXPECT_THAT(tenure.skip_reason("model.ckpt-7").value_or(""), HasSubstr("died of it"));
+  EXPECT_THAT(tenure.skip_reason("model.ckpt-7").value_or(""), HasSubstr("restored from it failed"));
 }
 
 TEST_F(ChiefTenureTest, EndsInOneOrderWhateverFails) {
@@ -229,7 +229,7 @@ TEST_F(ChiefTenureTest, AMirrorWithoutADirectoryIsWarnedOfIfItHasOptions) {
   {
     ChiefTenure tenure(options);
   }
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("mirror.directory is empty: nothing is mirrored"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("mirror.directory is empty, so nothing is mirrored"));
 }
 
 TEST_F(ChiefTenureTest, AMirrorInTheDirectoryItselfIsRefused) {

@@ -39,7 +39,7 @@ void TrainingEvents::close(const std::string& last_checkpoint, bool is_refused) 
     try {
       work();
     } catch (...) {
-      log_error("the event file in {} is not complete: {}", writer_->logdir(), message_of(std::current_exception()));
+      log_error("the event file in {} is incomplete: {}", writer_->logdir(), message_of(std::current_exception()));
     }
   };
   if (!is_refused) try_to([&] { write_stop(*writer_, last_checkpoint); });

@@ -61,7 +61,7 @@ TEST_F(TrainingEventsTest, AFileThatLacksSomethingIsNoError) {
   files.fail_writes_after(0);
   const LogRecorder log;
   EXPECT_NO_THROW(events.close("", false));
-  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("is not complete"));
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("is incomplete"));
 }
 
 TEST(TrainingEvents, WithoutAWriterThereAreNone) {
