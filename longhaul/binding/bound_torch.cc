@@ -2,7 +2,6 @@
 
 #include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
-#include <torch/nn/module.h>
 
 #include <utility>
 
@@ -20,8 +19,7 @@ std::string first_line_of(const std::exception_ptr& error) {
 
 }  // namespace
 
-BoundTorch::BoundTorch(const torch::nn::Module& module)
-    : module_(&module), owner_(module.weak_from_this().lock()), form_(module), conditions_(module) {}
+BoundTorch::BoundTorch(const torch::nn::Module& module) : form_(module), conditions_(module) {}
 
 namespace {
 
@@ -71,35 +69,34 @@ void BoundTorch::add_optional(const Scope& scope, TorchValue value) {
 
 void BoundTorch::set_step(TorchStepFunction function, const TorchTrainingOptions& options) {
   function_.emplace(std::move(function));
-  restores_options_ = options.restore_optimizer_options;
+  optimizers_.restores_options(options.restore_optimizer_options);
   watch_.declare({.gradients = options.gradients,
                   .rates_follow_step = options.rates_follow_step,
                   .updates_without_optimizer = options.updates_without_optimizer});
 }
 
 void BoundTorch::add_optimizer(const Scope& scope, torch::optim::Optimizer& optimizer) {
-  std::vector<TorchValue> values = optimizer_values(optimizer, *module_);
-  for (const TorchValue& value : values) {
-    if (value.name.starts_with("group_")) program_options_.push_back({value, value.read().clone()});
-  }
+  const std::string name = name_of(scope);
+  std::vector<TorchValue> values = optimizer_values(optimizer, form_.module());
+  BoundOptimizers::Bound& bound = optimizers_.add(name, optimizer, form_.module(), values);
   add_variables(scope, std::move(values));
-  watch_.add_optimizer(name_of(scope), optimizer);
-  const OptimizerRecord made(optimizer, *module_);
-  add_record(scope, optimizers_.emplace_back(BoundOptimizer{.name = name_of(scope),
-                                                            .optimizer = &optimizer,
-                                                            .group_sizes = group_sizes(optimizer),
-                                                            .made = made,
-                                                            .recorded = made}));
+  watch_.add_optimizer(name, optimizer);
+  add_record(scope, bound);
 }
 
-void BoundTorch::add_record(const Scope& scope, BoundOptimizer& optimizer) {
+void BoundTorch::add_record(const Scope& scope, BoundOptimizers::Bound& optimizer) {
   const auto self = shared_from_this();
   const auto read = [self, &optimizer] {
     const Turn turn(self->turn_);
     return to_tensor(optimizer.recorded.to_text());
   };
   const auto assign = [self, &optimizer](const Tensor& value) {
-    const std::string changes = self->take_record(optimizer, OptimizerRecord(to_aten(value)));
+    const OptimizerRecord stored(to_aten(value));
+    std::string changes;
+    {
+      const Turn turn(self->turn_);
+      changes = self->optimizers_.restored(optimizer, stored);
+    }
     if (!changes.empty()) log_warning("{}: {}", optimizer.name, changes);
   };
   const auto check = [&optimizer, self](const Tensor& value) {
@@ -113,19 +110,6 @@ void BoundTorch::add_record(const Scope& scope, BoundOptimizer& optimizer) {
                                .read = read,
                                .assign = assign},
                               "longhaul/optimizer/" + optimizer.name, check);
-}
-
-// What is to be said of the options.
-std::string BoundTorch::take_record(BoundOptimizer& optimizer, const OptimizerRecord& stored) {
-  const Turn turn(turn_);
-  options_are_restored_ = true;
-  if (stored.empty()) return "";
-  const std::string changes = optimizer.made.changes_since(stored);
-  optimizer.recorded = restores_options_ ? stored : optimizer.made;
-  if (changes.empty() || !restores_options_) return "";
-  return changes +
-         ". The checkpoint's options count, and what schedulers made of them: to go on with this program's, "
-         "set TorchTrainingOptions::restore_optimizer_options to false";
 }
 
 void BoundTorch::add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler) {
@@ -205,13 +189,7 @@ void BoundTorch::assign(Bound& bound, const Tensor& value) {
 
 void BoundTorch::check_callable() const {
   if (stepping_) throw FailedPreconditionError("a step function must not run the operation that it is called by");
-  for (const BoundOptimizer& bound : optimizers_) {
-    if (has_groups(*bound.optimizer, bound.group_sizes)) continue;
-    throw FailedPreconditionError(fmt::format(
-        "the optimizer ({}) was given parameters after it was bound, and they would not be saved: bind it in "
-        "its final form",
-        optimizer_kind(*bound.optimizer)));
-  }
+  optimizers_.check_groups();
 }
 
 void BoundTorch::mark_inconsistent(std::string by) {
@@ -220,17 +198,12 @@ void BoundTorch::mark_inconsistent(std::string by) {
   for (Bound& bound : values_) bound.inconsistent = true;
 }
 
-void BoundTorch::take_program_options() {
-  if (!std::exchange(options_are_restored_, false) || restores_options_) return;
-  for (const ProgramOption& option : program_options_) option.value.assign(option.made);
-}
-
 void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
   {
     const Turn turn(turn_);
     check_callable();
-    take_program_options();
-    is_asked_ = false;
+    optimizers_.reinstate_options();
+    loss_.begin_step();
     run_step(number, inputs);
   }
   say_findings();
@@ -245,7 +218,7 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
   at::Tensor loss;
   try {
     loss = (*function_)({number, tensors});
-    loss_ = loss.defined() ? loss.variable_data() : loss;  // without what made it
+    loss_.end_step(loss);
   } catch (...) {
     stepping_ = false;
     if (watch_.changed() || state_.changed()) {
@@ -277,21 +250,17 @@ void BoundTorch::say_findings() {
 
 void BoundTorch::ask() {
   const Turn turn(turn_);
-  is_asked_ = was_asked_ = true;
+  loss_.ask();
 }
 
 Tensor BoundTorch::loss() {
   {
     const Turn turn(turn_);
-    was_not_asked_ |= !is_asked_;
-    if (was_asked_ && was_not_asked_) watch_.fetched_loss_alone();
+    if (loss_.fetched()) watch_.fetched_loss_alone();
   }
   say_findings();
   const Turn turn(turn_);
-  if (loss_.defined() && loss_.numel() == 1) return to_tensor(loss_.to(at::kFloat).reshape({}));
-  throw InvalidArgumentError(
-      fmt::format("the loss was fetched, and the step function returned {}, not one element",
-                  loss_.defined() ? "a tensor of shape " + shape_of(loss_).to_string() : "an undefined tensor"));
+  return loss_.value();
 }
 
 }  // namespace longhaul

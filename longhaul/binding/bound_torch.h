@@ -7,9 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/binding/bound_optimizers.h"
 #include "longhaul/binding/bound_tensors.h"
 #include "longhaul/binding/carried_state.h"
-#include "longhaul/binding/optimizer_record.h"
+#include "longhaul/binding/fetched_loss.h"
 #include "longhaul/binding/resume_watch.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/binding/torch_values.h"
@@ -50,35 +51,20 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
     std::shared_ptr<GeneratorWatch> generator;  // for a generator's state
     bool inconsistent = false;                  // after a step that failed halfway
   };
-  struct BoundOptimizer {
-    std::string name;
-    const torch::optim::Optimizer* optimizer;
-    std::vector<size_t> group_sizes;
-    OptimizerRecord made;      // by the program
-    OptimizerRecord recorded;  // in checkpoints: the source of its current options
-  };
-  struct ProgramOption {
-    TorchValue value;
-    at::Tensor made;  // by the program
-  };
 
   Bound& add(TorchValue value);
   ExternalValue access_to(Bound& bound);
-  void add_record(const Scope& scope, BoundOptimizer& optimizer);
-  std::string take_record(BoundOptimizer& optimizer, const OptimizerRecord& stored);
+  void add_record(const Scope& scope, BoundOptimizers::Bound& optimizer);
   Tensor read(Bound& bound);
   Tensor read_initial(Bound& bound);
   void assign(Bound& bound, const Tensor& value);
   void check_callable() const;
   void run_step(int64_t number, const std::vector<Tensor>& inputs);
-  void take_program_options();
   void mark_inconsistent(std::string by);
   void take_findings_of_step(const at::Tensor& loss);
   void say_findings();
 
   std::recursive_mutex turn_;
-  const torch::nn::Module* const module_;
-  const std::shared_ptr<const torch::nn::Module> owner_;  // of the module; null if no shared pointer owns it
   const ModuleForm form_;
   std::deque<Bound> values_;
   BoundTensors tensors_;  // the module's parameters and buffers
@@ -86,14 +72,9 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   TrainingConditions conditions_;
   ResumeWatch watch_{
       [this](const c10::TensorImpl* tensor) { return tensors_.contains(tensor) || state_.contains(tensor); }};
-  std::deque<BoundOptimizer> optimizers_;
-  std::vector<ProgramOption> program_options_;
+  BoundOptimizers optimizers_;
   std::optional<TorchStepFunction> function_;
-  at::Tensor loss_;
-  bool is_asked_ = false;                           // the run under way fetches the step
-  bool was_asked_ = false, was_not_asked_ = false;  // in some step
-  bool restores_options_ = true;
-  bool options_are_restored_ = false;  // and the program's are to be reinstated
+  FetchedLoss loss_;
   bool stepping_ = false;
   std::string failed_step_;   // the last step that failed halfway, and its error
   bool has_stepped_ = false;  // the module is no longer as the program made it

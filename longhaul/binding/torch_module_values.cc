@@ -62,7 +62,8 @@ void check_can_be_kept(const std::string& name, const at::Tensor& tensor) {
   }
 }
 
-ModuleForm::ModuleForm(const torch::nn::Module& module) : module_(&module), tensors_(tensors_of(module)) {}
+ModuleForm::ModuleForm(const torch::nn::Module& module)
+    : module_(&module), owner_(module.weak_from_this().lock()), tensors_(tensors_of(module)) {}
 
 void ModuleForm::check() const {
   const NamedTensors now = tensors_of(*module_);

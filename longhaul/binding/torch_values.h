@@ -43,13 +43,17 @@ std::vector<TorchValue> module_values(torch::nn::Module& module);
 // The tensors of a module at the time of construction.
 class ModuleForm {
  public:
-  explicit ModuleForm(const torch::nn::Module& module);  // borrowed
+  // The module is kept if a shared pointer owns it, and borrowed if none does.
+  explicit ModuleForm(const torch::nn::Module& module);
+
+  const torch::nn::Module& module() const { return *module_; }
   // FailedPreconditionError: since then one was registered, replaced by another tensor, or removed; the message has its
   // name.
   void check() const;
 
  private:
   const torch::nn::Module* const module_;
+  const std::shared_ptr<const torch::nn::Module> owner_;  // null: no shared pointer owns it
   const std::vector<std::pair<std::string, at::Tensor>> tensors_;
 };
 

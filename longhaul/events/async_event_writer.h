@@ -1,17 +1,15 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/base/thread.h"
-#include "longhaul/events/event_queue.h"
+#include "longhaul/events/event_handover.h"
 #include "longhaul/events/event_writer.h"
 #include "longhaul/io/file.h"
 
@@ -51,24 +49,24 @@ class AsyncEventWriter {
 
   // Queues the record. While the queue is full and writing works, it blocks, or drops and counts the record. False:
   // closed; nothing was queued.
-  enum class IfFull { kWait, kDrop };
-  bool add(std::string_view record, IfFull if_full = IfFull::kWait);
+  using IfFull = EventHandover::IfFull;
+  bool add(std::string_view record, IfFull if_full = IfFull::kWait) { return handover_.add(record, if_full); }
 
   // On return, the kernel has all records added before. Throws the error that prevented it; the records are kept and
   // retried. False: closed.
-  bool flush();
+  bool flush() { return handover_.flush(); }
 
   // Writes the waiting records, syncs them to the disk and stops the thread; a second call does nothing. Throws, once
   // closed, if records were dropped: the message says how many and why. Does not wait for space on a full disk.
   void close();
   void reopen();
 
-  bool is_closed() const { return !queue_.is_open(); }
-  std::string last_error() const;  // when writing; empty if none
-  uint64_t dropped_events() const;
+  bool is_closed() const { return !handover_.is_open(); }
+  std::string last_error() const { return handover_.last_error(); }  // when writing; empty if none
+  uint64_t dropped_events() const { return handover_.dropped_events(); }
 
   // Grows when writing begins to fail and when it works again: records added before may be lost.
-  uint64_t disruptions() const { return disruptions_; }
+  uint64_t disruptions() const { return handover_.disruptions(); }
 
  private:
   struct Batch {
@@ -76,21 +74,9 @@ class AsyncEventWriter {
     size_t events = 0;
     void clear();
   };
-  struct Work {
-    uint64_t flush;  // the newest flush requested
-    bool is_last;
-    bool tells_of_drop;
-    bool is_due;  // there is something to write
-  };
-
-  bool wait_for_space(IfFull if_full);
-  void wake_writer();
 
   // The writer thread.
   void run();
-  Work wait_for_work();
-  bool is_ready(Seconds now) const REQUIRES(mutex_);
-  Seconds time_to_wait(Seconds now) const REQUIRES(mutex_);
   std::exception_ptr write_all();
   void write_batch();
   void take_queue();
@@ -99,38 +85,20 @@ class AsyncEventWriter {
   void note_success();
   void log_drop() const;
   std::exception_ptr finish(std::exception_ptr error);
-  void report(const Work& work, const std::exception_ptr& error);
 
   const std::string directory_;
   const FileWriterOptions options_;
   FileSystem& files_;
   Clock& clock_;
-  EventQueue queue_;
-  std::atomic<uint64_t> disruptions_ = 0;
+  EventHandover handover_;
 
   // Used only by the writer thread while it runs.
   std::unique_ptr<EventWriter> file_;
-  Batch batch_;  // being written; kept until that has succeeded
-  std::optional<Seconds> flush_due_;
-  Seconds next_attempt_{0};
+  Batch batch_;       // being written; kept until that has succeeded
   int failures_ = 0;  // since it last worked
 
-  Mutex lifecycle_;  // one close() or reopen() at a time; taken before mutex_
+  Mutex lifecycle_;  // one close() or reopen() at a time; taken before the handover's
   NamedThread thread_ GUARDED_BY(lifecycle_);
-
-  mutable Mutex mutex_;
-  CondVar work_;   // for the writer thread
-  CondVar space_;  // for threads that add
-  CondVar done_;   // for threads that flush
-  bool failing_ GUARDED_BY(mutex_) = false;
-  bool drop_is_news_ GUARDED_BY(mutex_) = false;  // to be logged
-  uint64_t flushes_asked_ GUARDED_BY(mutex_) = 0;
-  uint64_t flushes_served_ GUARDED_BY(mutex_) = 0;
-  std::exception_ptr flush_error_ GUARDED_BY(mutex_);
-  uint64_t dropped_ GUARDED_BY(mutex_) = 0;
-  uint64_t dropped_before_ GUARDED_BY(mutex_) = 0;  // the count at reopen()
-  uint64_t dropped_while_failing_ GUARDED_BY(mutex_) = 0;
-  std::string last_error_ GUARDED_BY(mutex_);
 };
 
 }  // namespace longhaul

@@ -6,10 +6,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "longhaul/io/direct_file.h"
 #include "longhaul/io/file.h"
 #include "longhaul/io/io_queue.h"
+#include "longhaul/io/write_blocks.h"
 
 namespace longhaul {
 
@@ -24,10 +25,8 @@ struct DirectWriterOptions {
 };
 
 // A large file that is written bypassing the kernel's cache (O_DIRECT), several blocks at a time, with borrowed bytes
-// written from where they are.
-//
-//   being filled --full--> under way --written--> free        states of a block; owners of its borrowed bytes are
-//                                                             released once it is free, which each append checks
+// written from where they are. Each append checks which blocks are written (WriteBlocks), and releases what they
+// borrowed.
 //
 // While no block is under way, a block of 1 MiB already counts as full, so that the device is kept busy. So does the
 // last block, once exactly the expected number of bytes has been appended.
@@ -59,63 +58,23 @@ class DirectWriter : public WritableFile {
   void close() override;
 
  private:
-  struct Free {
-    void operator()(char* memory) const;
-  };
-  struct Block {
-    uint64_t offset = 0;
-    size_t size = 0;
-    std::vector<iovec> pieces;
-    std::vector<std::shared_ptr<const void>> owners;
-    std::unique_ptr<char[], Free> buffer;  // of block_bytes, aligned, allocated when something is copied
-    size_t copied = 0;                     // bytes of it in use
-    bool under_way = false;
-
-    void add(char* data, size_t count);
-    void restart(uint64_t at);
-  };
-
   void check_usable(const char* operation) const;
   template <typename Work>
   void guarded(const char* operation, Work work);
-  [[noreturn]] void throw_failed(const char* operation, int error) const;
 
   void copy_or_borrow(std::string_view data, const std::shared_ptr<const void>& owner);
   void copy(std::string_view data);
   void borrow(std::string_view data, const std::shared_ptr<const void>& owner);
-  bool can_borrow(const char* data);
   void grow(size_t bytes);
-  static bool is_worth_a_write(const Block& block);
-  void submit();
-  void start();
-  bool set_direct(bool on);
-  void make_room(uint64_t end);
-  void take_free_block(uint64_t offset);
-  void reap();
-  void reap_what_is_written();
-  void settle(const IoQueue::Finished& finished);
-  static bool is_refusal(int error);
-  void finish_plainly(const Block& block, size_t done);
-  void write_plainly(std::string_view data, uint64_t offset);
   void submit_what_is_left();
   void flush_blocks();
   std::string take_tail();
-  void cut();
-  void drain() noexcept;
 
-  int fd_;
-  const std::string path_;
   const DirectWriterOptions options_;
-  std::vector<Block> blocks_;
-  size_t open_ = 0;                 // the block that is being filled
-  std::unique_ptr<IoQueue> queue_;  // created with the first submitted block
-  size_t under_way_ = 0;
-  uint64_t position_ = 0;          // the bytes appended
-  uint64_t flushed_ = 0;           // the position at the last flush()
-  uint64_t room_ = 0;              // the file's length on disk, as allocated
-  uint64_t memory_alignment_ = 0;  // required of borrowed bytes; 0: not known yet
-  bool direct_wanted_ = true;      // by the options, and not refused so far
-  bool direct_ = false;            // the descriptor's flag
+  DirectFile file_;
+  WriteBlocks blocks_;
+  uint64_t position_ = 0;  // the bytes appended
+  uint64_t flushed_ = 0;   // the position at the last flush()
   bool failed_ = false;
 };
 

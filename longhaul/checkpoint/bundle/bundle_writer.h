@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,16 +9,14 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/checkpoint/bundle/slice.h"
-#include "longhaul/checkpoint/files/writes_under_way.h"
 #include "longhaul/io/file.h"
 #include "longhaul/io/rate_limit.h"
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {
 
-namespace proto {
-class BundleEntryProto;
-}
+class UncommittedFiles;
+class WrittenEntries;
 
 struct BundleWriterOptions {
   int num_shards = 1;
@@ -104,48 +101,23 @@ class BundleWriter {
 
  private:
   struct Shard {
-    std::string path, temporary;
-    std::unique_ptr<WritableFile> file;
+    WritableFile* file;
     uint64_t offset = 0;
-  };
-  struct OtherFile {
-    std::string path, temporary;
-    std::unique_ptr<WritableFile> file;
   };
   enum class State { kAdding, kDataFinished, kCommitted, kFailed };
 
   // Runs `work`, which moves from one state to another, or to kFailed.
   void advance(State from, State to, const std::function<void()>& work);
-  void check_new_key(const std::string& name, const std::string& key) const;
   void write_tensor(const std::string& key, const Tensor& tensor);
   void append(std::string_view bytes, const std::shared_ptr<const void>& owner = nullptr);
   void pad(uint64_t offset);
-  proto::BundleEntryProto& whole_entry(const std::string& name, const Shape& full_shape, DType dtype);
-  void keep_lost_data();
-  void give_names();
-  void rename_as_owner(const std::string& from, const std::string& to);
-  std::unique_ptr<WritableFile> write_index();
-  void remove_leftovers();
-  void remove_temporaries();
-  void remove_temporary_files();
-  bool is_aside(const std::string& path) const;
-  void undo();
-  void take_names_back();
 
-  FileSystem& files_;
-  const std::string prefix_;
-  const WriteUnderWay under_way_;
-  const std::string directory_;
-  const std::string index_temporary_;
   State state_ = State::kAdding;
-  bool prefix_touched_ = false;  // step 4 has begun
-  bool index_in_place_ = false;
   RateLimit limit_;
+  const std::unique_ptr<UncommittedFiles> files_;
+  const std::unique_ptr<WrittenEntries> entries_;
   std::vector<Shard> shards_;
-  std::vector<OtherFile> others_;                           // add_file()
-  size_t shard_ = 0;                                        // where tensors go
-  std::map<std::string, proto::BundleEntryProto> entries_;  // by key, as in the index
-  std::map<std::string, std::vector<TensorSlice>> slices_;  // by name, with all their lengths
+  size_t shard_ = 0;  // where tensors go
 };
 
 }  // namespace longhaul

@@ -1,6 +1,6 @@
 #include "longhaul/host/queues/queue.h"
 
-#include <fmt/ranges.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <optional>
@@ -10,83 +10,18 @@
 namespace longhaul {
 namespace {
 
-// A priority is a scalar also where no shapes are declared.
-std::vector<Shape> shapes_to_check(const QueueSignature& signature, const ElementStore& store) {
-  if (!signature.shapes.empty() || !store.by_priority()) return signature.shapes;
-  std::vector<Shape> shapes(signature.dtypes.size(), Shape::unknown_rank());
-  if (!shapes.empty()) shapes[0] = Shape{};
-  return shapes;
-}
-
-std::string described(const QueueSignature& signature) {
-  std::vector<std::string_view> dtypes;
-  for (const DType dtype : signature.dtypes) dtypes.push_back(dtype_name(dtype));
-  std::vector<std::string> shapes;
-  for (const Shape& shape : signature.shapes) shapes.push_back(shape.to_string());
-  return fmt::format("[{}] of shapes {}", fmt::join(dtypes, ", "),
-                     shapes.empty() ? "that are not declared" : fmt::format("[{}]", fmt::join(shapes, ", ")));
-}
-
-// [3] for [?, 3].
-Shape shape_of_row(const Shape& rows) {
-  return Shape(std::vector<int64_t>(rows.dims().begin() + 1, rows.dims().end()));
+std::vector<Tensor> stack(std::span<const StoredElement> elements, const QueueSignature& signature) {
+  std::vector<Tensor> stacked;
+  for (size_t i = 0; i < signature.dtypes.size(); ++i) {
+    stacked.push_back(stack_component(elements, i, signature.dtypes[i], signature.shapes[i]));
+  }
+  return stacked;
 }
 
 }  // namespace
 
 Queue::Queue(QueueSpec spec, std::unique_ptr<ElementStore> store)
-    : spec_(std::move(spec)), store_(std::move(store)), shapes_(shapes_to_check(spec_.signature, *store_)) {}
-
-void Queue::check_handle(const Operation& handle) const {
-  const QueueSignature wanted = queue_signature(handle);
-  const auto& [dtypes, shapes] = spec_.signature;
-  if (wanted.dtypes == dtypes && wanted.shapes == shapes) return;
-  throw InvalidArgumentError(
-      fmt::format("{}: Shared queue '{}' has elements of {}, and this operation declares {}: give the one that differs "
-                  "another shared_name",
-                  handle.name(), name(), described(spec_.signature), described(wanted)));
-}
-
-void Queue::check(std::span<const Tensor> element) const {
-  check_count(element.size());
-  for (size_t i = 0; i < element.size(); ++i) check_component(i, element[i].dtype(), element[i].shape());
-}
-
-void Queue::check_count(size_t components) const {
-  const size_t expected = spec_.signature.dtypes.size();
-  if (components == expected) return;
-  throw InvalidArgumentError(fmt::format("{} '{}': Wrong number of components in tuple. Expected {}, got {}",
-                                         spec_.kind, name(), expected, components));
-}
-
-void Queue::check_component(size_t i, DType dtype, const Shape& shape) const {
-  const DType expected = spec_.signature.dtypes[i];
-  if (dtype != expected) {
-    throw InvalidArgumentError(fmt::format("{} '{}': Type mismatch in tuple component {}. Expected {}, got {}",
-                                           spec_.kind, name(), i, dtype_name(expected), dtype_name(dtype)));
-  }
-  if (!shapes_.empty() && !shape.compatible_with(shapes_[i])) {
-    throw InvalidArgumentError(fmt::format("{} '{}': Shape mismatch in tuple component {}. Expected {}, got {}",
-                                           spec_.kind, name(), i, shapes_[i].to_string(), shape.to_string()));
-  }
-}
-
-void Queue::check_rows(std::span<const Tensor> components) const {
-  check_count(components.size());
-  for (size_t i = 0; i < components.size(); ++i) {
-    if (components[i].shape().rank() == 0) {
-      throw InvalidArgumentError(
-          fmt::format("{} '{}': component {} is a scalar; it must have a row for each element", spec_.kind, name(), i));
-    }
-    if (components[i].shape().dim(0) != components[0].shape().dim(0)) {
-      throw InvalidArgumentError(fmt::format(
-          "{} '{}': All input tensors must have the same size in the 0th dimension. Component {} has {}, and should "
-          "have {}",
-          spec_.kind, name(), i, components[i].shape().dim(0), components[0].shape().dim(0)));
-    }
-    check_component(i, components[i].dtype(), shape_of_row(components[i].shape()));
-  }
-}
+    : spec_(std::move(spec)), store_(std::move(store)), check_(spec_, store_->by_priority()) {}
 
 bool Queue::has_space() const {
   return spec_.capacity < 0 || store_->size() < static_cast<size_t>(spec_.capacity);
@@ -97,7 +32,7 @@ bool Queue::has_element() const {
 }
 
 bool Queue::try_enqueue(QueueElement& element) {
-  check(element);
+  check_.check(element);
   MutexLock lock(mutex_);
   if (closed_ || !enqueues_.empty() || !has_space()) return false;
   store_->put(StoredElement(std::move(element)));
@@ -121,7 +56,7 @@ void Queue::enqueue(QueueElement element, const WaitLimits& limits) {
 }
 
 void Queue::enqueue_many(std::span<const Tensor> components, const WaitLimits& limits) {
-  check_rows(components);
+  check_.check_rows(components);
   PendingEnqueue pending;
   pending.batch = std::make_shared<const std::vector<Tensor>>(components.begin(), components.end());
   pending.count = components.empty() ? 0 : static_cast<size_t>(components[0].shape().dim(0));
@@ -150,7 +85,7 @@ std::vector<Tensor> Queue::dequeue_stacked(int64_t n, bool fewer_will_do, const 
   }
   std::vector<StoredElement> elements = n == 0 ? std::vector<StoredElement>() : take(n, fewer_will_do, limits);
   try {
-    return stack(elements);
+    return stack(elements, spec_.signature);
   } catch (...) {
     MutexLock lock(mutex_);
     store_->put_back(std::move(elements));
@@ -165,14 +100,6 @@ std::vector<StoredElement> Queue::take(int64_t n, bool fewer_will_do, const Wait
   pending.fewer_will_do = fewer_will_do;
   wait(pending, limits);
   return std::move(pending.taken);
-}
-
-std::vector<Tensor> Queue::stack(std::span<const StoredElement> elements) const {
-  std::vector<Tensor> stacked;
-  for (size_t i = 0; i < spec_.signature.dtypes.size(); ++i) {
-    stacked.push_back(stack_component(elements, i, spec_.signature.dtypes[i], spec_.signature.shapes[i]));
-  }
-  return stacked;
 }
 
 // The queue's mutex is not held while the watch is made or destroyed: a cancellation takes them the other way round.

@@ -9,22 +9,14 @@
 
 #include "longhaul/base/cancellation.h"
 #include "longhaul/base/mutex.h"
-#include "longhaul/graph/queue_signature.h"
 #include "longhaul/host/queues/element_store.h"
+#include "longhaul/host/queues/queue_spec.h"
 #include "longhaul/host/resource.h"
 
 namespace longhaul {
 
 // A tensor for each component.
 using QueueElement = std::vector<Tensor>;
-
-struct QueueSpec {
-  std::string kind;  // "FIFOQueue", for messages
-  std::string name;
-  QueueSignature signature;
-  int64_t capacity = -1;         // -1: no bound
-  size_t min_after_dequeue = 0;  // elements that stay in the queue until it is closed
-};
 
 // A bounded queue of tuples of tensors.
 //
@@ -45,7 +37,7 @@ class Queue final : public Resource {
   const std::string& name() const { return spec_.name; }
   const QueueSignature& signature() const { return spec_.signature; }
   // InvalidArgumentError: the handle declares elements of other dtypes or shapes.
-  void check_handle(const Operation& handle) const override;
+  void check_handle(const Operation& handle) const override { check_.check_handle(handle); }
 
   // CancelledError: the queue is closed ("... is closed."), or was closed with cancellation ("Enqueue operation was
   // cancelled").
@@ -93,13 +85,8 @@ class Queue final : public Resource {
     std::vector<StoredElement> taken;
   };
 
-  void check(std::span<const Tensor> element) const;
-  void check_count(size_t components) const;
-  void check_component(size_t i, DType dtype, const Shape& shape) const;
-  void check_rows(std::span<const Tensor> components) const;
   std::vector<Tensor> dequeue_stacked(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
   std::vector<StoredElement> take(int64_t n, bool fewer_will_do, const WaitLimits& limits) EXCLUDES(mutex_);
-  std::vector<Tensor> stack(std::span<const StoredElement> elements) const;
 
   template <typename PendingCall>
   void wait(PendingCall& pending, const WaitLimits& limits) EXCLUDES(mutex_);
@@ -118,7 +105,7 @@ class Queue final : public Resource {
 
   const QueueSpec spec_;
   const std::unique_ptr<ElementStore> store_;  // its elements are guarded by mutex_
-  const std::vector<Shape> shapes_;            // those that are checked; empty: none
+  const ElementCheck check_;
   mutable Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;
   std::deque<PendingEnqueue*> enqueues_ GUARDED_BY(mutex_);  // in order of arrival

@@ -6,10 +6,9 @@
 #include "longhaul/base/log.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/coordination/teardown.h"
-#include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/signals/preemption.h"
-#include "longhaul/train/supervisor/standard_services.h"
+#include "longhaul/train/supervisor/supervised_training.h"
 #include "longhaul/train/supervisor/supervisor_services.h"
 
 namespace longhaul {
@@ -25,22 +24,32 @@ std::shared_ptr<const Coordinator> heed(Preemption* preemption, const Coordinato
   return preemption != nullptr ? preemption->attach(coord) : nullptr;
 }
 
-// A step that cannot be read is not known: whoever makes steps will be told why.
-std::optional<int64_t> step_now(Session& session, const Output& global_step, const RunJournal* journal) {
-  try {
-    if (global_step.valid()) return read_global_step(session, global_step);
-  } catch (const std::exception& error) {
-    log_debug("the step is unknown: {}", error.what());
-  }
-  return journal != nullptr ? journal->history().sums().step : std::nullopt;
-}
-
 void close_or_log(const std::shared_ptr<Session>& session) {
   try {
     if (session) session->close();
   } catch (const std::exception& error) {
     log_debug("the session could not be closed: {}", error.what());
   }
+}
+
+bool can_save(const Saver* saver, const CheckpointPlace& place) {
+  return saver != nullptr && !place.save_path.empty();
+}
+
+void check_is_chief(const SupervisorOptions& options) {
+  if (options.is_chief) return;
+  throw FailedPreconditionError(
+      "Only chief supervisor can start standard services. Because only chief supervisors can write events.");
+}
+
+// A directory that is lost stops the training.
+void begin_tenure(ChiefTenure& tenure, const Coordinator& coord) {
+  tenure.begin([coord](const std::exception_ptr& error) { coord.request_stop(error); });
+}
+
+std::optional<UnsavedSteps> warn_of_unsaved_steps(const SupervisedTraining* training, const ChiefTenure& tenure,
+                                                  const std::string& who) {
+  return training != nullptr ? training->warn_of_unsaved_steps(who, tenure.journal().get()) : std::nullopt;
 }
 
 // A managed session, of which a Supervisor has one at a time.
@@ -84,8 +93,11 @@ Supervisor::~Supervisor() {
     end = Teardown(std::make_exception_ptr(AbortedError("an exception ended the run before it was stopped")));
   }
   const std::exception_ptr before = end.error();
-  tenure_.end(end, {.threads = [&] { join({.ignore_live_threads = true}); },
-                    .unsaved_steps = [&] { return warn_of_unsaved_steps("a Supervisor destroyed without stop()"); }});
+  tenure_.end(
+      end,
+      {.threads = [&] { join({.ignore_live_threads = true}); },
+       .unsaved_steps =
+           [&] { return warn_of_unsaved_steps(training_.get(), tenure_, "a Supervisor destroyed without stop()"); }});
   if (end.error() == before) return;
   log_error("a Supervisor destroyed without stop() ended with an error: {}", message_of(end.error()));
 }
@@ -131,7 +143,7 @@ std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& 
 
 // Without services nobody looks for the first step.
 std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& options) {
-  begin_tenure();
+  begin_tenure(tenure_, coord_);
   events_.begin();
   std::shared_ptr<Session> session =
       is_chief() ? prepare_as_chief(options)
@@ -152,7 +164,7 @@ std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& option
 }
 
 std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOptions& options) {
-  if (can_save()) report_checkpoint_costs(*saver(), options_.logdir);
+  if (can_save(saver(), place_)) report_checkpoint_costs(*saver(), options_.logdir);
   auto session = session_manager_->prepare_session({.master = options.master,
                                                     .init_op = graph_defaults_.init_op,
                                                     .saver = saver(),
@@ -171,26 +183,15 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
   return session;
 }
 
-void Supervisor::begin_tenure() {
-  tenure_.begin([coord = coord_](const std::exception_ptr& error) { coord.request_stop(error); });
-}
-
 void Supervisor::note_session(const std::shared_ptr<Session>& session) {
-  training_.emplace();
-  if (!can_save()) return;
+  training_ = std::make_unique<SupervisedTraining>(graph_defaults_, place_.save_path);
+  if (!can_save(saver(), place_)) return;
   tenure_.mirror_saves_of(*saver());
-  training_->session = session;
-  training_->start_step = step_now(*session, graph_defaults_.global_step, tenure_.journal().get());
-}
-
-void Supervisor::check_is_chief() const {
-  if (options_.is_chief) return;
-  throw FailedPreconditionError(
-      "Only chief supervisor can start standard services. Because only chief supervisors can write events.");
+  training_->begin(session, tenure_.journal().get());
 }
 
 ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) const {
-  check_is_chief();
+  check_is_chief(options_);
   if (!session) throw InvalidArgumentError("services need a session, not a null pointer");
   return {.coord = coord_,
           .session = std::move(session),
@@ -208,7 +209,7 @@ ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) con
 }
 
 std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
-  check_is_chief();
+  check_is_chief(options_);
   if (options_.logdir.empty()) {
     log_warning(
         "Standard services need a 'logdir', but SupervisorOptions::logdir is empty: no checkpoints, summaries or step "
@@ -216,13 +217,12 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
         ".start_standard_services = false if that is intended");
     return {};
   }
-  begin_tenure();
+  begin_tenure(tenure_, coord_);
   if (!training_) note_session(session);
-  training_->services = std::make_unique<StandardServices>(
-      std::make_shared<const ServiceContext>(service_context(std::move(session))),
-      StandardServicesOptions{.preemption = options_.chief.preemption,
-                              .digest_every_n_steps = options_.services.digest_every_n_steps});
-  return training_->services->start(events_);
+  return training_->start_services(
+      service_context(std::move(session)),
+      {.preemption = options_.chief.preemption, .digest_every_n_steps = options_.services.digest_every_n_steps},
+      events_);
 }
 
 QueueRunnerThreads Supervisor::start_queue_runners(std::shared_ptr<Session> session) {
@@ -253,30 +253,17 @@ void Supervisor::join(const StopOptions& options) {
 
 void Supervisor::stop(const StopOptions& options) {
   TrainingEnd steps{.threads = [&] { join(options); },
-                    .unsaved_steps = [&] { return warn_of_unsaved_steps("stop()"); }};
-  if (options.save_checkpoint && training_ && training_->session) {
-    steps.last_checkpoint = [&] { save_last(training_->session); };
+                    .unsaved_steps = [&] { return warn_of_unsaved_steps(training_.get(), tenure_, "stop()"); }};
+  if (options.save_checkpoint && training_ && training_->session()) {
+    steps.last_checkpoint = [&] { save_last(training_->session()); };
   }
   end(std::move(steps), options.close_summary_writer);
-}
-
-std::optional<UnsavedSteps> Supervisor::warn_of_unsaved_steps(const std::string& who) const {
-  if (!training_ || !training_->session) return std::nullopt;
-  const std::optional<int64_t> now =
-      step_now(*training_->session, graph_defaults_.global_step, tenure_.journal().get());
-  const std::optional<UnsavedSteps> unsaved = unsaved_steps(*saver(), place_.save_path, training_->start_step, now);
-  if (!unsaved) return std::nullopt;
-  log_warning(
-      "{} saves no checkpoint: {} not saved. Call saver()->save() before stop(), or stop({{.save_checkpoint = true}}), "
-      "or use managed_session()",
-      who, describe(*unsaved));
-  return unsaved;
 }
 
 // Throws the first error.
 void Supervisor::end(TrainingEnd steps, bool close_summary_writer) {
   steps.events = [&] {
-    if (training_) training_->services.reset();
+    if (training_) training_->end_services();
     if (close_summary_writer) events_.close(saver() != nullptr ? saver()->last_saved() : "", tenure_.is_refused());
   };
   Teardown end;
@@ -286,7 +273,7 @@ void Supervisor::end(TrainingEnd steps, bool close_summary_writer) {
 }
 
 void Supervisor::save_last(const std::shared_ptr<Session>& session) {
-  if (!can_save()) return;
+  if (!can_save(saver(), place_)) return;
   const ServiceContext context = service_context(session);
   save_final_checkpoint(save_target(context), *session, tenure_.budget());
 }

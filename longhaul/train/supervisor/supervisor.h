@@ -7,7 +7,6 @@
 #include <string_view>
 #include <vector>
 
-#include "longhaul/train/checkpointing/unsaved_steps.h"
 #include "longhaul/train/coordination/looper_thread.h"
 #include "longhaul/train/input/queue_runner.h"
 #include "longhaul/train/sessions/graph_defaults.h"
@@ -20,7 +19,7 @@
 
 namespace longhaul {
 
-class StandardServices;
+class SupervisedTraining;
 
 struct ManagedSessionOptions {
   std::string master;  // "": this process
@@ -173,24 +172,13 @@ class Supervisor {
   }
 
  private:
-  // From the last preparation of a session until the stop.
-  struct Training {
-    std::shared_ptr<Session> session;            // null: cannot be saved
-    std::optional<int64_t> start_step;           // the step at which it began
-    std::unique_ptr<StandardServices> services;  // null: not started
-  };
-
-  void check_is_chief() const;
-  bool can_save() const { return saver() != nullptr && !place_.save_path.empty(); }
   void end_session_before();
   std::shared_ptr<Session> prepare_again(const PrepareSessionOptions& options);
   std::shared_ptr<Session> prepare(const PrepareSessionOptions& options);
   std::shared_ptr<Session> prepare_as_chief(const PrepareSessionOptions& options);
-  void begin_tenure();
   void note_session(const std::shared_ptr<Session>& session);
   void join(const StopOptions& options = {});
   void save_last(const std::shared_ptr<Session>& session);
-  std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who) const;
   void end(TrainingEnd steps, bool close_summary_writer);
 
   const WriteSignals write_signals_;
@@ -204,7 +192,7 @@ class Supervisor {
   TrainingEvents events_;
   const std::shared_ptr<SessionManager> session_manager_;
   std::shared_ptr<const Coordinator> preempted_;  // the subscription to a preemption's stops; null: none
-  std::optional<Training> training_;
+  std::unique_ptr<SupervisedTraining> training_;  // null: none
 };
 
 }  // namespace longhaul

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "longhaul/checkpoint/bundle/slice.h"
+#include "longhaul/checkpoint/bundle/string_tensor.h"
+#include "longhaul/io/file.h"
+#include "longhaul/proto/tensor_bundle.pb.h"
+#include "longhaul/tensor/tensor.h"
+
+namespace longhaul {
+
+// The entries of an index that is being written: each tensor once, and slices that belong together. Errors are
+// InvalidArgumentErrors, which name the prefix. One thread.
+class WrittenEntries {
+ public:
+  explicit WrittenEntries(std::string prefix) : prefix_(std::move(prefix)) {}
+
+  // Throws if the name is empty or taken.
+  void check_new(const std::string& name) const;
+
+  // The tensor's bytes are at that offset of that data file.
+  void add(const std::string& key, const Tensor& tensor, size_t shard, uint64_t offset, const StoredBytes& stored);
+
+  // Lists the slice in the entry of the full tensor. Throws if the tensor does not have the slice's shape, or the slice
+  // does not go with those before it.
+  void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, const Tensor& tensor);
+
+  // The index, with its header.
+  void write(WritableFile& file, size_t num_shards) const;
+
+ private:
+  proto::BundleEntryProto& whole_entry(const std::string& name, const Shape& full_shape, DType dtype);
+
+  const std::string prefix_;
+  std::map<std::string, proto::BundleEntryProto> entries_;  // by key, as in the index
+  std::map<std::string, std::vector<TensorSlice>> slices_;  // by name, with all their lengths
+};
+
+}  // namespace longhaul

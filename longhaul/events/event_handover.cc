@@ -1,0 +1,155 @@
+#include "longhaul/events/event_handover.h"
+
+#include <utility>
+
+namespace longhaul {
+namespace {
+
+constexpr Seconds kLongWait{3600};
+
+}  // namespace
+
+EventHandover::EventHandover(size_t max_events, size_t max_bytes, Seconds flush_secs, Clock& clock)
+    : clock_(clock), flush_secs_(flush_secs), queue_(max_events, max_bytes) {}
+
+bool EventHandover::add(std::string_view record, IfFull if_full) {
+  for (;;) {
+    switch (queue_.add(record)) {
+      case EventQueue::Result::kAdded: return true;
+      case EventQueue::Result::kAddedWake: wake_writer(); return true;
+      case EventQueue::Result::kClosed: return false;
+      case EventQueue::Result::kFull:
+        if (!wait_for_space(if_full)) return true;
+    }
+  }
+}
+
+void EventHandover::wake_writer() {
+  MutexLock lock(mutex_);  // the writer thread is not between looking at the queue and waiting
+  work_.notify_one();
+}
+
+// False: there is none, and nobody is to wait for it, so one record was counted as dropped.
+bool EventHandover::wait_for_space(IfFull if_full) {
+  MutexLock lock(mutex_);
+  const bool may_wait = if_full == IfFull::kWait;
+  while (may_wait && queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
+  const bool drop = queue_.is_open() && queue_.is_full();
+  if (!drop) return true;
+  ++dropped_;
+  if (failing_ && ++dropped_while_failing_ == 1) {
+    drop_is_news_ = true;
+    work_.notify_one();
+  }
+  return false;
+}
+
+bool EventHandover::flush() {
+  MutexLock lock(mutex_);
+  if (!queue_.is_open()) return false;
+  const uint64_t mine = ++flushes_asked_;
+  work_.notify_one();
+  while (flushes_served_ < mine) clock_.wait_for(done_, mutex_, kLongWait);
+  if (flush_error_) std::rethrow_exception(flush_error_);
+  return true;
+}
+
+std::string EventHandover::last_error() const {
+  MutexLock lock(mutex_);
+  return last_error_;
+}
+
+uint64_t EventHandover::dropped_events() const {
+  MutexLock lock(mutex_);
+  return dropped_;
+}
+
+void EventHandover::open() {
+  flush_due_.reset();
+  MutexLock lock(mutex_);
+  queue_.open();
+  failing_ = false;
+  dropped_before_ = dropped_;
+  dropped_while_failing_ = 0;
+}
+
+bool EventHandover::close() {
+  {
+    MutexLock lock(mutex_);
+    if (!queue_.is_open()) return false;
+    queue_.close();
+  }
+  work_.notify_one();
+  space_.notify_all();
+  return true;
+}
+
+EventHandover::Result EventHandover::result() const {
+  MutexLock lock(mutex_);
+  return {dropped_ - dropped_before_, flush_error_, last_error_};
+}
+
+// The queue is looked at once: what is added afterwards wakes the thread once it waits.
+EventHandover::Work EventHandover::wait_for_work(bool is_holding, bool has_file) {
+  MutexLock lock(mutex_);
+  for (;;) {
+    const Seconds now = clock_.now();
+    const bool is_queued = queue_.events() > 0;
+    if (is_queued && !flush_due_) flush_due_ = now + flush_secs_;
+    const Seconds time = time_until_due(now, is_holding || is_queued, has_file);
+    const bool is_due = time <= Seconds{0}, tells_of_drop = std::exchange(drop_is_news_, false);
+    if (is_due || tells_of_drop) return {flushes_asked_, !queue_.is_open(), tells_of_drop, is_due};
+    clock_.wait_for(work_, mutex_, time);
+  }
+}
+
+// Not positive: there is work now.
+Seconds EventHandover::time_until_due(Seconds now, bool has_records, bool has_file) const {
+  if (!queue_.is_open() || flushes_asked_ > flushes_served_) return Seconds{0};
+  if (!has_records) return kLongWait;
+  if (failing_) return next_attempt_ - now;
+  if (!has_file || queue_.is_large()) return Seconds{0};
+  return *flush_due_ - now;
+}
+
+size_t EventHandover::take(std::string& records) {
+  flush_due_.reset();
+  const size_t events = queue_.take(records);
+  MutexLock lock(mutex_);
+  space_.notify_all();
+  return events;
+}
+
+bool EventHandover::failed(const std::string& message, Seconds next_attempt) {
+  next_attempt_ = next_attempt;
+  bool is_news;
+  {
+    MutexLock lock(mutex_);
+    is_news = !std::exchange(failing_, true);
+    last_error_ = message;
+  }
+  ++disruptions_;
+  space_.notify_all();
+  return is_news;
+}
+
+std::optional<uint64_t> EventHandover::succeeded() {
+  MutexLock lock(mutex_);
+  if (!std::exchange(failing_, false)) return std::nullopt;
+  ++disruptions_;
+  return std::exchange(dropped_while_failing_, 0);
+}
+
+void EventHandover::count_dropped(size_t events) {
+  MutexLock lock(mutex_);
+  dropped_ += events;
+}
+
+void EventHandover::report(const Work& work, const std::exception_ptr& error) {
+  MutexLock lock(mutex_);
+  flushes_served_ = work.is_last ? flushes_asked_ : work.flush;
+  flush_error_ = error;
+  done_.notify_all();
+}
+
+}  // namespace longhaul

@@ -1,0 +1,47 @@
+#include "longhaul/train/supervisor/supervised_training.h"
+
+#include <utility>
+
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+// A step that cannot be read is not known: whoever makes steps will be told why.
+std::optional<int64_t> step_now(Session& session, const Output& global_step, const RunJournal* journal) {
+  try {
+    if (global_step.valid()) return read_global_step(session, global_step);
+  } catch (const std::exception& error) {
+    log_debug("the step is unknown: {}", error.what());
+  }
+  return journal != nullptr ? journal->history().sums().step : std::nullopt;
+}
+
+}  // namespace
+
+void SupervisedTraining::begin(std::shared_ptr<Session> session, const RunJournal* journal) {
+  session_ = std::move(session);
+  start_step_ = step_now(*session_, defaults_.global_step, journal);
+}
+
+std::vector<std::shared_ptr<LooperThread>> SupervisedTraining::start_services(ServiceContext context,
+                                                                              const StandardServicesOptions& options,
+                                                                              TrainingEvents& events) {
+  services_ = std::make_unique<StandardServices>(std::make_shared<const ServiceContext>(std::move(context)), options);
+  return services_->start(events);
+}
+
+std::optional<UnsavedSteps> SupervisedTraining::warn_of_unsaved_steps(const std::string& who,
+                                                                      const RunJournal* journal) const {
+  if (!session_) return std::nullopt;
+  const std::optional<int64_t> now = step_now(*session_, defaults_.global_step, journal);
+  const std::optional<UnsavedSteps> unsaved = unsaved_steps(*defaults_.saver, save_path_, start_step_, now);
+  if (!unsaved) return std::nullopt;
+  log_warning(
+      "{} saves no checkpoint: {} not saved. Call saver()->save() before stop(), or stop({{.save_checkpoint = true}}), "
+      "or use managed_session()",
+      who, describe(*unsaved));
+  return unsaved;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "longhaul/session/session.h"
+#include "longhaul/train/checkpointing/unsaved_steps.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/sessions/graph_defaults.h"
+#include "longhaul/train/supervisor/standard_services.h"
+#include "longhaul/train/tenure/training_events.h"
+
+namespace longhaul {
+
+// A training run of a Supervisor, from the last preparation of a session until the stop: what is to be saved of it,
+// where it began, and its services. One thread at a time.
+class SupervisedTraining {
+ public:
+  // The defaults outlive it. A step that the session cannot tell is the journal's, if there is one (null: none).
+  SupervisedTraining(const GraphDefaults& defaults, std::string save_path)
+      : defaults_(defaults), save_path_(std::move(save_path)) {}
+
+  // This session is trained, and can be saved. Reads its step.
+  void begin(std::shared_ptr<Session> session, const RunJournal* journal);
+  const std::shared_ptr<Session>& session() const { return session_; }  // null: none that can be saved
+
+  // StandardServices::start()
+  std::vector<std::shared_ptr<LooperThread>> start_services(ServiceContext context,
+                                                            const StandardServicesOptions& options,
+                                                            TrainingEvents& events);
+  void end_services() { services_.reset(); }
+
+  // The steps that no checkpoint has, if any, which it logs as a warning that `who` ends the training without saving.
+  std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who, const RunJournal* journal) const;
+
+ private:
+  const GraphDefaults& defaults_;
+  const std::string save_path_;
+  std::shared_ptr<Session> session_;
+  std::optional<int64_t> start_step_;
+  std::unique_ptr<StandardServices> services_;  // null: not started
+};
+
+}  // namespace longhaul
