@@ -20,6 +20,10 @@ class Clock {
   // `mutex`.
   virtual void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) REQUIRES(mutex) = 0;
 
+  // The same, until `deadline` at the latest. For waits for other threads: a clock of tests that passes time passes
+  // little of it in one such wait, as those threads need real time.
+  virtual void wait_until(CondVar& cond, Mutex& mutex, Seconds deadline) REQUIRES(mutex);
+
   // The machine's clocks. Never destroyed.
   static Clock& real();
 };

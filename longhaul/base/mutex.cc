@@ -4,11 +4,17 @@
 
 namespace longhaul {
 
+void CondVar::wait(Mutex& mutex) NO_THREAD_SAFETY_ANALYSIS {
+  std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
+  cond_.wait(lock);  // wait: CondVar::wait() itself
+  lock.release();
+}
+
 void CondVar::wait_for(Mutex& mutex, Seconds timeout) NO_THREAD_SAFETY_ANALYSIS {
   constexpr Seconds kLongest{3600};
   const auto bounded = std::chrono::duration_cast<std::chrono::nanoseconds>(std::clamp(timeout, Seconds{0}, kLongest));
   std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
-  cond_.wait_for(lock, bounded);
+  cond_.wait_for(lock, bounded);  // wait: CondVar::wait_for() itself
   lock.release();
 }
 

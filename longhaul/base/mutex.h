@@ -47,9 +47,13 @@ class LONGHAUL_THREAD_ANNOTATION(scoped_lockable) MutexLock {
 };
 
 // A condition variable for Mutex. Waits may end spuriously, so every caller waits in a loop that checks its condition.
-// Every wait has a timeout: a waiting thread always wakes up to check.
+// Each wait has a comment that says what its time is for, or who ends it (tests/waits_lint.sh).
 class CondVar {
  public:
+  // Until a notification. Whatever changes the condition must notify, and the waiting thread must have an owner that
+  // ends the wait. Where several threads wait at once, prefer notify_all(): older versions of glibc may lose a
+  // notify_one() (its bug 25847).
+  void wait(Mutex& mutex) REQUIRES(mutex);
   // Real time; waits of over an hour end after an hour. Code whose tests must not sleep waits through a Clock instead.
   void wait_for(Mutex& mutex, Seconds timeout) REQUIRES(mutex);
   void notify_all() { cond_.notify_all(); }

@@ -8,11 +8,6 @@
 #include "longhaul/base/error.h"
 
 namespace longhaul {
-namespace {
-
-constexpr Seconds kLookAround{1};
-
-}  // namespace
 
 Prefetcher::Prefetcher(PrefetchWork work, int num_threads, int ahead, Seconds timeout)
     : work_(std::move(work)), num_threads_(num_threads), ahead_(static_cast<size_t>(ahead)), timeout_(timeout) {}
@@ -37,12 +32,13 @@ Batch Prefetcher::at(int64_t position) {
   return std::move(slot->batch);
 }
 
-// A position that was restored or assigned is another than the one behind the last batch taken.
+// A position that was restored or assigned is another than the one behind the last batch taken. Where nobody makes
+// anything yet, all threads are told again.
 bool Prefetcher::go_to(int64_t position) {
   const MutexLock lock(mutex_);
   bool moved = false;
   for (; !slots_.empty() && slots_.front()->position != position; moved = true) drop_first();
-  if (!slots_.empty() || next_ == position) return moved;
+  if (!slots_.empty()) return moved;
   next_ = position;
   return true;
 }
@@ -57,12 +53,16 @@ std::shared_ptr<Prefetcher::Slot> Prefetcher::take_first() {
   const MutexLock lock(mutex_);
   while (slots_.empty() || !slots_.front()->ready) {
     if (stopped_) throw CancelledError("data loader: it was stopped");
-    const Seconds left = timeout_.count() > 0 ? deadline - Clock::real().now() : kLookAround;
+    if (timeout_.count() <= 0) {
+      changed_.wait(mutex_);  // wait: prepare() and stop() end it
+      continue;
+    }
+    const Seconds left = deadline - Clock::real().now();
     if (left.count() <= 0) {
       throw DeadlineExceededError(
           fmt::format("data loader: the batch was not ready after {} s, its timeout", timeout_.count()));
     }
-    changed_.wait_for(mutex_, left);
+    changed_.wait_for(mutex_, left);  // wait: the loader's timeout
   }
   std::shared_ptr<Slot> slot = std::move(slots_.front());
   slots_.pop_front();
@@ -88,7 +88,7 @@ std::shared_ptr<Prefetcher::Slot> Prefetcher::claim() {
       *next_ += work_.stride;
       return slots_.back();
     }
-    space_.wait_for(mutex_, kLookAround);
+    space_.wait(mutex_);  // wait: at() and stop() end it
   }
   return nullptr;
 }

@@ -60,7 +60,7 @@ class Prefetcher {
   void prepare();
   std::shared_ptr<Slot> claim() EXCLUDES(mutex_);
   void fill(Slot& slot);
-  bool go_to(int64_t position) EXCLUDES(mutex_);  // whether the threads have more to do
+  bool go_to(int64_t position) EXCLUDES(mutex_);  // whether all threads are to look
   void drop_first() REQUIRES(mutex_);
   std::shared_ptr<Slot> take_first() EXCLUDES(mutex_);
 

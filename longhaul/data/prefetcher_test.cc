@@ -6,6 +6,7 @@
 #include <atomic>
 #include <future>
 #include <set>
+#include <thread>
 
 #include "longhaul/base/error.h"
 
@@ -159,6 +160,19 @@ TEST_F(PrefetcherTest, AStopEndsTheWaitAndTheThreadsAtWork) {
   ahead->stop();
   EXPECT_THROW(waiting.get(), CancelledError);
   EXPECT_THROW(take(*ahead, 0), CancelledError);
+}
+
+TEST_F(PrefetcherTest, WithoutATimeoutABatchAndAStopEndTheWait) {
+  const auto ahead = prefetcher(2, 4, Seconds{0});
+  hold({0});
+  auto first = std::async(std::launch::async, [&] { return take(*ahead, 0); });
+  ASSERT_TRUE(await_begun(1));
+  hold({100});
+  EXPECT_EQ(first.get(), 0);
+  auto never = std::async(std::launch::async, [&] { take(*ahead, 100); });
+  while (std::ranges::count(begun(), 100) == 0) std::this_thread::yield();
+  ahead->stop();
+  EXPECT_THROW(never.get(), CancelledError);
 }
 
 TEST_F(PrefetcherTest, EndsWhileItsThreadsAreBusy) {

@@ -33,6 +33,7 @@ void EventHandover::wake_writer() {
 bool EventHandover::wait_for_space(IfFull if_full) {
   MutexLock lock(mutex_);
   const bool may_wait = if_full == IfFull::kWait;
+  // wait: take(), failed() and close() end it; an hour is the longest wait of a clock
   while (may_wait && queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
   const bool drop = queue_.is_open() && queue_.is_full();
   if (!drop) return true;
@@ -49,6 +50,7 @@ bool EventHandover::flush() {
   if (!queue_.is_open()) return false;
   const uint64_t mine = ++flushes_asked_;
   work_.notify_one();
+  // wait: report() ends it; an hour is the longest wait of a clock
   while (flushes_served_ < mine) clock_.wait_for(done_, mutex_, kLongWait);
   if (flush_error_) std::rethrow_exception(flush_error_);
   return true;
@@ -99,6 +101,7 @@ EventHandover::Work EventHandover::wait_for_work(bool is_holding, bool has_file)
     const Seconds time = time_until_due(now, is_holding || is_queued, has_file);
     const bool is_due = time <= Seconds{0}, tells_of_drop = std::exchange(drop_is_news_, false);
     if (is_due || tells_of_drop) return {flushes_asked_, !queue_.is_open(), tells_of_drop, is_due};
+    // wait: until the next flush or attempt is due; events, flush() and close() end it
     clock_.wait_for(work_, mutex_, time);
   }
 }

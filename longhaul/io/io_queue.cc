@@ -54,7 +54,7 @@ class ThreadedQueue : public IoQueue {
 
   Finished wait() override {
     MutexLock lock(mutex_);
-    while (finished_.empty()) changed_.wait_for(mutex_, kLookAround);
+    while (finished_.empty()) changed_.wait(mutex_);  // wait: work() ends it, of a transfer that is under way
     return take_first(finished_);
   }
 
@@ -64,12 +64,10 @@ class ThreadedQueue : public IoQueue {
   }
 
  private:
-  static constexpr Seconds kLookAround{1};
-
   void work() {
     MutexLock lock(mutex_);
     while (true) {
-      while (waiting_.empty() && !stopped_) changed_.wait_for(mutex_, kLookAround);
+      while (waiting_.empty() && !stopped_) changed_.wait(mutex_);  // wait: submit() and stop() end it
       if (waiting_.empty()) return;
       const Waiting next = waiting_.front();
       waiting_.pop_front();

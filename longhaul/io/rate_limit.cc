@@ -20,6 +20,7 @@ void RateLimit::take(uint64_t bytes) {
   CondVar nobody_notifies;
   MutexLock lock(mutex);
   Seconds now = clock_.now();
+  // wait: it is the limit
   for (; now < free_at_; now = clock_.now()) clock_.wait_for(nobody_notifies, mutex, free_at_ - now);
   free_at_ = now + Seconds(static_cast<double>(bytes) / bytes_per_second_);
 }

@@ -91,6 +91,48 @@ TEST_F(RefusedCalls, ARingThatIsRefusedLaterLeavesTheWritesToOrdinaryCalls) {
   EXPECT_EQ(read_file(FileSystem::real(), path), bytes);
 }
 
+// A read from a pipe, which ends when there is something in it.
+class RefusedUringWaits : public RefusedCalls {
+ protected:
+  void SetUp() override {
+    RefusedCalls::SetUp();
+    queue_ = make_uring_queue(1);
+    LONGHAUL_NEEDS("system_calls", queue_ != nullptr, "io_uring is refused here");
+    ASSERT_EQ(::pipe2(ends_, O_CLOEXEC), 0);
+    queue_->submit({.kind = Transfer::Kind::kRead, .fd = ends_[0], .pieces = {&piece_, 1}}, 7);
+  }
+  void TearDown() override {
+    for (const int end : ends_) ::close(end);
+  }
+
+  // While `body` runs or before.
+  void write_during(const std::function<void()>& body) {
+    std::thread writer([this] { EXPECT_EQ(::write(ends_[1], "x", 1), 1); });
+    body();
+    writer.join();
+    EXPECT_EQ(byte_, 'x');
+  }
+
+  int ends_[2] = {-1, -1};
+  char byte_ = 0;
+  const iovec piece_{&byte_, 1};
+  std::unique_ptr<IoQueue> queue_;
+};
+
+TEST_F(RefusedUringWaits, AreWaitsForItsDescriptor) {
+  where_they_are_refused({{__NR_io_uring_enter, EAGAIN}}, [&] {
+    write_during([&] {
+      const IoQueue::Finished finished = queue_->wait();
+      EXPECT_EQ(finished.tag, 7u);
+      EXPECT_EQ(finished.result, 1);
+    });
+  });
+}
+
+TEST_F(RefusedUringWaits, AreWaitsForItsDescriptorWhenTheQueueEnds) {
+  where_they_are_refused({{__NR_io_uring_enter, EPERM}}, [&] { write_during([&] { queue_.reset(); }); });
+}
+
 TEST_F(RefusedCalls, WhatCannotBeLookedAtIsNotTakenForGone) {
   const testing::TemporaryDirectory directory;
   for (const unsigned error : {EIO, ESTALE, ENOTCONN, ETIMEDOUT, EACCES}) {

@@ -1,4 +1,5 @@
 #include <liburing.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -77,24 +78,37 @@ class UringQueue : public IoQueue {
  private:
   static constexpr size_t kNothing = SIZE_MAX;  // a tag of ours
 
+  // May return early.
   void wait_for_ring() {
     io_uring_cqe* cqe = nullptr;
-    int error;
-    do {
-      error = io_uring_wait_cqe(&ring_, &cqe);
-    } while (error == -EINTR || error == -EAGAIN);
-    if (error < 0) throw_errno(-error, "io_uring_enter");
+    const int error = io_uring_wait_cqe(&ring_, &cqe);  // wait: the kernel ends it, and a signal
+    if (error == -EAGAIN || error == -EBUSY) {
+      wait_for_descriptor();
+    } else if (error < 0 && error != -EINTR) {
+      throw_errno(-error, "io_uring_enter");
+    }
+  }
+
+  // Where io_uring_enter() does not wait: the ring's descriptor can be read from as soon as something has finished. May
+  // return early.
+  void wait_for_descriptor() noexcept {
+    struct pollfd ring{.fd = ring_.ring_fd, .events = POLLIN, .revents = 0};
+    const int ready = ::poll(&ring, 1, -1);  // wait: the kernel ends it, and a signal
+    const bool cannot_wait = ready < 0 ? errno != EINTR : (ring.revents & POLLIN) == 0;
+    // wait: what is finished is seen in memory, and nothing notifies where both calls are refused or the program has
+    // closed the descriptor
+    if (cannot_wait) ::usleep(1000);
   }
 
   // The kernel reads from and writes to memory of ours as long as anything is under way, also after the ring is closed.
   void wait_for_all() noexcept {
     while (in_kernel_ > 0) {
       io_uring_cqe* cqe = nullptr;
-      if (io_uring_wait_cqe(&ring_, &cqe) == 0) {
+      if (io_uring_wait_cqe(&ring_, &cqe) == 0) {  // wait: the kernel ends it, and a signal
         io_uring_cqe_seen(&ring_, cqe);
         --in_kernel_;
       } else {
-        ::usleep(1000);
+        wait_for_descriptor();
       }
     }
   }
@@ -109,6 +123,7 @@ bool works(io_uring& ring) {
   io_uring_sqe* sqe = io_uring_get_sqe(&ring);
   if (sqe == nullptr) return false;
   io_uring_prep_nop(sqe);
+  // wait: the kernel ends it: nothing is to be done
   if (retried_enter([&] { return io_uring_submit_and_wait(&ring, 1); }) != 1) return false;
   io_uring_cqe* cqe = nullptr;
   if (io_uring_peek_cqe(&ring, &cqe) != 0) return false;

@@ -234,7 +234,7 @@ bool DirectSession::wait_for_runs() {
                 kLongestStep.count());
       return false;
     }
-    state_->idle.wait_for(state_->idle_mutex, left);
+    state_->idle.wait_for(state_->idle_mutex, left);  // wait: for the end of the last run, for kLongestStep
   }
   return true;
 }

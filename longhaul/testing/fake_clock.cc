@@ -20,4 +20,9 @@ void FakeClock::wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) {
   cond.wait_for(mutex, kMoment);
 }
 
+void FakeClock::wait_until(CondVar& cond, Mutex& mutex, Seconds deadline) {
+  constexpr Seconds kMostAtOnce{0.5};
+  wait_for(cond, mutex, std::min(deadline - now(), kMostAtOnce));
+}
+
 }  // namespace longhaul::testing

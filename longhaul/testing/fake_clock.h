@@ -10,7 +10,7 @@ class FakeClock : public Clock {
  public:
   enum class Waits {
     kStandStill,  // only advance() moves time
-    kPassTime,    // each wait moves time by its timeout, as if it had lasted that long
+    kPassTime,    // each wait moves time by its timeout, as if it had lasted that long; wait_until() by at most 0.5 s
   };
 
   explicit FakeClock(Waits waits = Waits::kStandStill) : waits_(waits) {}
@@ -20,6 +20,7 @@ class FakeClock : public Clock {
   Seconds now() const override EXCLUDES(mutex_);
   double wall_time() const override { return 1.6e9 + now().count(); }
   void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex);
+  void wait_until(CondVar& cond, Mutex& mutex, Seconds deadline) override REQUIRES(mutex);
 
  private:
   const Waits waits_;

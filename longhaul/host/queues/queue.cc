@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "longhaul/base/clock.h"
@@ -105,7 +104,6 @@ std::vector<StoredElement> Queue::take(int64_t n, bool fewer_will_do, const Wait
 // The queue's mutex is not held while the watch is made or destroyed: a cancellation takes them the other way round.
 template <typename PendingCall>
 void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
-  constexpr Seconds kLook{1};
   std::optional<Cancellation::Watch> watch;
   if (limits.cancellation != nullptr) {
     watch.emplace(*limits.cancellation, [this, &pending] {
@@ -124,11 +122,7 @@ void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
         throw;
       }
     }
-    while (!pending.done && !pending.cancelled) {
-      const Seconds left = limits.deadline.count() > 0 ? limits.deadline - Clock::real().now() : kLook;
-      if (left <= Seconds{0}) break;
-      pending.changed.wait_for(mutex_, std::min(left, kLook));
-    }
+    await(pending, limits.deadline);
     if (!pending.done) withdraw(pending);
   }
   watch.reset();
@@ -136,6 +130,18 @@ void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
   if (pending.done) return;
   if (pending.cancelled) limits.cancellation->check();
   throw DeadlineExceededError(fmt::format("{} '{}': the run's time was over while it waited", spec_.kind, name()));
+}
+
+void Queue::await(Pending& pending, Seconds deadline) {
+  while (!pending.done && !pending.cancelled) {
+    if (deadline.count() <= 0) {
+      pending.changed.wait(mutex_);  // wait: other calls, a close and a cancellation end it
+      continue;
+    }
+    const Seconds left = deadline - Clock::real().now();
+    if (left <= Seconds{0}) return;
+    pending.changed.wait_for(mutex_, left);  // wait: the run's time
+  }
 }
 
 void Queue::begin(PendingEnqueue& pending) {

@@ -39,16 +39,19 @@ class Reader::Turn {
 
   // false: the work was cancelled, or its time is over.
   bool take(Seconds deadline) {
-    constexpr Seconds kLookAround{1};
     MutexLock lock(reader_.mutex_);
     while (!cancelled_) {
-      const Seconds left = deadline.count() > 0 ? deadline - Clock::real().now() : kLookAround;
-      if (left < Seconds{0}) return false;
+      const Seconds left = deadline - Clock::real().now();
+      if (deadline.count() > 0 && left < Seconds{0}) return false;
       if (!reader_.taken_) {
         reader_.taken_ = true;
         return true;
       }
-      reader_.turn_ended_.wait_for(reader_.mutex_, std::min(left, kLookAround));
+      if (deadline.count() > 0) {
+        reader_.turn_ended_.wait_for(reader_.mutex_, left);  // wait: the run's time
+      } else {
+        reader_.turn_ended_.wait(reader_.mutex_);  // wait: the end of the other's turn and a cancellation end it
+      }
     }
     return false;
   }

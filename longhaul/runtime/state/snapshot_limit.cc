@@ -161,7 +161,7 @@ bool SnapshotLimit::changes_in_time(uint64_t seen, Seconds deadline) {
       return false;
     }
     const Seconds until = deadline.count() > 0 ? std::min(deadline, start + longest_wait_) : start + longest_wait_;
-    changed_.wait_for(mutex_, until - now);
+    changed_.wait_for(mutex_, until - now);  // wait: for room, for longest_wait_ or the run's time
   }
   return true;
 }

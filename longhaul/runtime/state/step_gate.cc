@@ -23,7 +23,13 @@ void StepGate::enter(Seconds deadline) {
     if (deadline.count() > 0 && clock_.now() > deadline) {
       throw DeadlineExceededError("a step waited too long for a snapshot to be taken");
     }
-    clock_.wait_for(changed_, mutex_, deadline.count() > 0 ? deadline - clock_.now() : Seconds{1});
+    ++outside_;
+    if (deadline.count() > 0) {
+      clock_.wait_for(changed_, mutex_, deadline - clock_.now());  // wait: the run's time
+    } else {
+      changed_.wait(mutex_);  // wait: the snapshot ends it, when it is taken or given up
+    }
+    --outside_;
   }
   ++inside_;
 }
@@ -60,6 +66,7 @@ bool StepGate::take_or_ask(Waiting* waiting) {
   const MutexLock lock(mutex_);
   if (inside_ > 0) {
     waiting_.push_back(waiting);
+    if (outside_ > 0) hold_up();
     return false;
   }
   (*waiting->take)();
@@ -71,7 +78,7 @@ bool StepGate::is_taken_by(Waiting* waiting, Seconds until) {
   while (!waiting->taken) {
     const Seconds left = until - clock_.now();
     if (left <= Seconds{0}) return false;
-    clock_.wait_for(changed_, mutex_, left);
+    clock_.wait_for(changed_, mutex_, left);  // wait: until the next warning, or the snapshot's timeout
   }
   return true;
 }

@@ -56,6 +56,7 @@ class StepGate {
   Mutex mutex_;
   CondVar changed_;
   int inside_ GUARDED_BY(mutex_) = 0;
+  int outside_ GUARDED_BY(mutex_) = 0;  // steps that wait for the door
   std::vector<Waiting*> waiting_ GUARDED_BY(mutex_);
 };
 

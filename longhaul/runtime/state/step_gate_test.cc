@@ -34,6 +34,33 @@ TEST_F(StepGateWaits, ASnapshotTellsHowLongItWaitedForAStep) {
   EXPECT_EQ(StepGate::last_wait(), Seconds{0}) << "nobody was inside";
 }
 
+TEST_F(StepGateWaits, ASnapshotThatIsTakenLetsTheStepsOutsideIn) {
+  gate.enter();
+  std::thread snapshot([this] { gate.snapshot([] {}); });
+  await_shut();
+  std::thread step([this] {
+    gate.enter();
+    gate.leave();
+  });
+  gate.leave();
+  snapshot.join();
+  step.join();
+}
+
+TEST_F(StepGateWaits, ASnapshotThatIsGivenUpLetsTheStepsOutsideIn) {
+  gate.enter();
+  std::thread snapshot([this] { EXPECT_THROW(gate.snapshot([] {}, Seconds{5}), DeadlineExceededError); });
+  await_shut();
+  std::thread step([this] {
+    gate.enter();
+    gate.leave();
+  });
+  clock.advance(Seconds{6});
+  snapshot.join();
+  step.join();
+  gate.leave();
+}
+
 TEST_F(StepGateWaits, WhatHoldsAnotherStepUpIsNoWait) {
   gate.enter();
   std::thread step([this] {

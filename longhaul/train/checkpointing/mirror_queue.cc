@@ -21,7 +21,7 @@ std::string MirrorQueue::next() {
       is_replaced_ = false;
       return wanted_;
     }
-    clock_.wait_for(changed_, mutex_, pause);
+    clock_.wait_for(changed_, mutex_, pause);  // wait: until the next retry; add(), finish() and abandon() end it
   }
   return "";
 }
@@ -32,7 +32,7 @@ std::string MirrorQueue::finish(Seconds timeout) {
   changed_.notify_all();
   const Seconds deadline = clock_.now() + timeout;
   while (!wanted_.empty() && !is_abandoned_ && clock_.now() < deadline) {
-    clock_.wait_for(changed_, mutex_, deadline - clock_.now());
+    clock_.wait_for(changed_, mutex_, deadline - clock_.now());  // wait: for the last copy, for the caller's timeout
   }
   is_abandoned_ = true;
   changed_.notify_all();

@@ -100,7 +100,7 @@ void SaveAttempts::wait(Seconds time) const {
   MutexLock lock(mutex);
   const Seconds until = options_.clock->now() + time;
   for (Seconds now = options_.clock->now(); now < until; now = options_.clock->now()) {
-    options_.clock->wait_for(never_notified, mutex, until - now);
+    options_.clock->wait_for(never_notified, mutex, until - now);  // wait: the pause after a failed save
   }
 }
 

@@ -16,7 +16,7 @@ class ChiefLock::Heart : public LooperThread {
  public:
   Heart(const Coordinator& coord, const std::string& directory, const DirectoryLockOptions& options,
         std::function<void(const std::exception_ptr&)> on_lost)
-      : LooperThread(coord, options.limit / kBeatsInLimit, {}, "lh-chief"),
+      : LooperThread(coord, options.limit / kBeatsInLimit, {}, "lh-chief"),  // wait: a heart beats
         lock_(directory, options),
         on_lost_(std::move(on_lost)) {}
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <set>
 
 #include "longhaul/base/log.h"
 
@@ -32,13 +33,37 @@ bool CoordinatedThread::finished() const {
 }
 
 void CoordinatedThread::finish() {
+  std::vector<std::weak_ptr<Signal>> waiting;
+  {
+    MutexLock lock(signal_->mutex);
+    finished_ = true;
+    waiting.swap(waiting_);
+    signal_->note_change();
+  }
+  for (const auto& weak : waiting) {
+    const std::shared_ptr<Signal> other = weak.lock();
+    if (other == nullptr) continue;
+    MutexLock lock(other->mutex);
+    other->note_change();
+  }
+}
+
+// One that has ended already is found so by whoever looks afterwards.
+void CoordinatedThread::notify_at_end(const std::shared_ptr<Signal>& waiting) {
+  if (waiting == signal_) return;
   MutexLock lock(signal_->mutex);
-  finished_ = true;
-  signal_->changed.notify_all();
+  if (!finished_) waiting_.push_back(waiting);
+}
+
+void CoordinatedThread::Signal::note_change() {
+  ++changes;
+  changed.notify_all();
 }
 
 // Threads hold the coordinator, not the other way round once they have ended: nothing here is a cycle.
 struct Coordinator::State {
+  using Reasons = std::set<std::weak_ptr<const void>, std::owner_less<std::weak_ptr<const void>>>;
+
   CleanStop clean_stop;
   Clock* clock;
   std::shared_ptr<CoordinatedThread::Signal> signal = std::make_shared<CoordinatedThread::Signal>();
@@ -49,8 +74,11 @@ struct Coordinator::State {
   std::exception_ptr error GUARDED_BY(signal->mutex);
   Threads threads GUARDED_BY(signal->mutex);
   std::vector<std::weak_ptr<State>> children GUARDED_BY(signal->mutex);
+  Reasons reasons GUARDED_BY(signal->mutex);  // for a stop that lasts
 
   void wake_children() const;
+  uint64_t changes() const;
+  void wait_for_change(uint64_t seen, std::optional<Seconds> deadline) const;
 };
 
 // Those that look at the stop under their own mutex have either seen it, or wait for this.
@@ -65,9 +93,26 @@ void Coordinator::State::wake_children() const {
     if (child == nullptr) continue;
     {
       MutexLock lock(child->signal->mutex);
-      child->signal->changed.notify_all();
+      child->signal->note_change();
     }
     child->wake_children();
+  }
+}
+
+// Stops, ends of threads and notifications so far. Who asks before it looks at them misses none.
+uint64_t Coordinator::State::changes() const {
+  MutexLock lock(signal->mutex);
+  return signal->changes;
+}
+
+// Since `seen`. May return early.
+void Coordinator::State::wait_for_change(uint64_t seen, std::optional<Seconds> deadline) const {
+  MutexLock lock(signal->mutex);
+  if (signal->changes != seen) return;
+  if (deadline) {
+    clock->wait_until(signal->changed, signal->mutex, *deadline);  // wait: the caller's limit
+  } else {
+    signal->changed.wait(signal->mutex);  // wait: a stop, the end of a thread and notify() end it
   }
 }
 
@@ -104,9 +149,22 @@ void Coordinator::request_stop(std::exception_ptr error) const {
     if (state_->joined && error) std::rethrow_exception(error);
     if (!state_->error) state_->error = error;
     state_->stop.store(true, std::memory_order_release);
-    state_->signal->changed.notify_all();
+    state_->signal->note_change();
   }
   state_->wake_children();
+}
+
+void Coordinator::request_stop_while(const std::weak_ptr<const void>& reason) const {
+  {
+    MutexLock lock(state_->signal->mutex);
+    state_->reasons.insert(reason);
+  }
+  request_stop();
+}
+
+void Coordinator::notify() const {
+  MutexLock lock(state_->signal->mutex);
+  state_->signal->note_change();
 }
 
 void Coordinator::log_reported(const std::exception_ptr& error) const {
@@ -119,9 +177,25 @@ bool Coordinator::wait_for_stop(Seconds timeout) const {
   while (!should_stop()) {
     const Seconds left = deadline - state_->clock->now();
     if (left <= Seconds{0}) return false;
-    state_->clock->wait_for(state_->signal->changed, state_->signal->mutex, left);
+    state_->clock->wait_for(state_->signal->changed, state_->signal->mutex, left);  // wait: the caller's limit
   }
   return true;
+}
+
+void Coordinator::wait_for_stop() const {
+  MutexLock lock(state_->signal->mutex);
+  while (!should_stop()) state_->signal->changed.wait(state_->signal->mutex);  // wait: request_stop() ends it
+}
+
+bool Coordinator::wait_for_stop_or(const std::function<bool()>& is_due, std::optional<Seconds> timeout) const {
+  std::optional<Seconds> deadline;
+  if (timeout) deadline = state_->clock->now() + *timeout;
+  while (true) {
+    const uint64_t seen = state_->changes();
+    if (should_stop()) return true;
+    if (is_due() || (deadline && state_->clock->now() >= *deadline)) return false;
+    state_->wait_for_change(seen, deadline);
+  }
 }
 
 bool Coordinator::stop_on_exception(const std::function<void()>& body) const {
@@ -177,24 +251,23 @@ void Coordinator::refuse_own_threads(const Threads& threads) const {
 // Returns those that still run after the grace period, or when it was given up.
 Coordinator::Threads Coordinator::wait_for_threads(const Threads& threads, const JoinOptions& options,
                                                    bool* gave_up) const {
-  constexpr Seconds kLook{0.5};  // for threads of other coordinators, which wake theirs
+  for (const auto& thread : threads) thread->notify_at_end(state_->signal);
   std::optional<Seconds> deadline;
   while (true) {
+    const uint64_t seen = state_->changes();
     Threads running;
     std::copy_if(threads.begin(), threads.end(), std::back_inserter(running), [](auto& t) { return !t->finished(); });
+    if (running.empty()) return running;
     const Seconds now = state_->clock->now();
     if (should_stop() && !deadline) deadline = now + options.stop_grace;
-    *gave_up = !running.empty() && deadline && options.give_up && options.give_up();
-    if (running.empty() || *gave_up || (deadline && now >= *deadline)) return running;
-    MutexLock lock(state_->signal->mutex);
-    // Of one signal is of one mutex, which is more than the analysis can see.
-    const auto ended = [this](auto& t)
-                           NO_THREAD_SAFETY_ANALYSIS { return t->signal_ == state_->signal && t->finished_; };
-    const bool changed = (should_stop() && !deadline) || std::any_of(running.begin(), running.end(), ended);
-    if (!changed) {
-      state_->clock->wait_for(state_->signal->changed, state_->signal->mutex,
-                              deadline ? std::min(*deadline - now, kLook) : kLook);
+    std::optional<Seconds> until = deadline;
+    if (deadline && options.give_up_at) {
+      const std::optional<Seconds> give_up = options.give_up_at();
+      *gave_up = give_up && now >= *give_up;
+      if (give_up) until = std::min(*deadline, *give_up);
     }
+    if (until && now >= *until) return running;
+    state_->wait_for_change(seen, until);
   }
 }
 
@@ -249,7 +322,8 @@ void Coordinator::clear_stop() const {
   MutexLock lock(state_->signal->mutex);
   state_->joined = false;
   state_->error = nullptr;
-  state_->stop.store(false, std::memory_order_release);
+  std::erase_if(state_->reasons, [](const auto& reason) { return reason.expired(); });
+  state_->stop.store(!state_->reasons.empty(), std::memory_order_release);
 }
 
 void Coordinator::raise_requested_exception() const {

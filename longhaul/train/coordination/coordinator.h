@@ -1,8 +1,10 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,9 +29,10 @@ struct CoordinatorOptions {
 struct JoinOptions {
   Seconds stop_grace{120};           // how long threads may take to end after a stop request; negative: no time
   bool ignore_live_threads = false;  // true: threads still running then are not an error
-  // Called at least twice a second once a stop is requested; true ends the wait. Threads that are still running are
-  // then not an error, and the next join() waits for them again.
-  std::function<bool()> give_up;
+  // The time, on the coordinator's clock, at which the wait ends; nullopt: it is not known yet. Called once a stop is
+  // requested, and again after each further request and each notify(). Threads that are still running at that time are
+  // not an error, and the next join() waits for them again.
+  std::function<std::optional<Seconds>()> give_up_at;
 };
 
 // A coordinator's record of one thread. Any thread may call.
@@ -47,14 +50,19 @@ class CoordinatedThread {
  private:
   friend class Coordinator;
   struct Signal {
+    void note_change() REQUIRES(mutex);
+
     Mutex mutex;
     CondVar changed;
+    uint64_t changes GUARDED_BY(mutex) = 0;  // whoever has looked waits only while there was none since
   };
   CoordinatedThread(std::string name, std::shared_ptr<Signal> signal);
+  void notify_at_end(const std::shared_ptr<Signal>& waiting);
 
   const std::string name_;
   const std::shared_ptr<Signal> signal_;  // its coordinator's
   bool finished_ GUARDED_BY(signal_->mutex) = false;
+  std::vector<std::weak_ptr<Signal>> waiting_ GUARDED_BY(signal_->mutex);  // other coordinators, whose join() waits
   NamedThread thread_ GUARDED_BY(signal_->mutex);
 };
 
@@ -85,8 +93,17 @@ class Coordinator {
   // cancels waits. After a join, when nothing would report it, the error is thrown immediately.
   void request_stop(std::exception_ptr error = nullptr) const;
 
+  // The same without an error, and clear_stop() does not clear this stop as long as `reason` exists.
+  void request_stop_while(const std::weak_ptr<const void>& reason) const;
+
   // Waits for a stop, `timeout` at most. Returns whether there is one.
   bool wait_for_stop(Seconds timeout) const;
+  void wait_for_stop() const;  // however long it takes
+
+  // Waits for a stop or until `is_due` returns true, `timeout` at most (nullopt: no limit). Returns whether there is a
+  // stop. `is_due` is called at the beginning and after each notify().
+  bool wait_for_stop_or(const std::function<bool()>& is_due, std::optional<Seconds> timeout = std::nullopt) const;
+  void notify() const;
 
   // Runs `body`; an exception goes to request_stop(). Returns whether it ended without throwing.
   bool stop_on_exception(const std::function<void()>& body) const;
@@ -106,7 +123,7 @@ class Coordinator {
   bool joined() const;
   std::vector<std::string> running() const;  // the names of the registered threads that have not ended
 
-  // Back to running; the error is forgotten.
+  // Back to running, unless there still is the reason of a request_stop_while(); the error is forgotten.
   void clear_stop() const;
 
   // Throws the reported error, if any.

@@ -57,17 +57,87 @@ TEST(Coordinator, AStopFromAnotherThreadEndsTheWait) {  // CO-2
   coord.join();
 }
 
-// The real one, which knows whether somebody waits.
+// The real one, which knows whether somebody waits, and for how long the last wait was to be.
 class WaitedOnClock : public Clock {
  public:
   Seconds now() const override { return Clock::real().now(); }
   double wall_time() const override { return Clock::real().wall_time(); }
   void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex) {
+    last_timeout = timeout;
     has_waiter = true;
     Clock::real().wait_for(cond, mutex, timeout);
   }
+  void await_waiter() const {
+    while (!has_waiter) std::this_thread::yield();
+  }
   std::atomic<bool> has_waiter{false};
+  std::atomic<Seconds> last_timeout{Seconds{0}};
 };
+
+TEST(Coordinator, AStopEndsAWaitWithoutALimit) {
+  const Coordinator coord;
+  coord.start_thread("stopper", [coord] { coord.request_stop(); });
+  coord.wait_for_stop();
+  coord.join();
+}
+
+TEST(Coordinator, TheEndOfAThreadOfAnotherOneEndsTheJoin) {
+  WaitedOnClock clock;
+  const Coordinator coord({.clock = &clock}), other;
+  const auto foreign = other.start_thread("foreign", [&] { clock.await_waiter(); });
+  coord.request_stop();
+  const Seconds begin = clock.now();
+  coord.join({.stop_grace = Seconds{3600}}, {foreign});
+  EXPECT_GT(clock.last_timeout.load(), Seconds{3000}) << "it does not look again meanwhile";
+  EXPECT_LT(clock.now() - begin, Seconds{60});
+}
+
+TEST(Coordinator, AStopRequestHasAJoinAskWhenToGiveUp) {
+  WaitedOnClock clock;
+  const Coordinator coord({.clock = &clock}), other;
+  std::atomic<bool> is_pressed{false}, is_released{false};
+  coord.start_thread("stuck", [&] {
+    while (!is_released) std::this_thread::yield();
+  });
+  other.start_thread("presses", [&, coord] {
+    clock.await_waiter();
+    is_pressed = true;
+    coord.request_stop();
+  });
+  coord.request_stop();
+  const auto now_if_pressed = [&] { return is_pressed ? std::optional(clock.now()) : std::nullopt; };
+  const Seconds begin = clock.now();
+  EXPECT_NO_THROW(coord.join({.stop_grace = Seconds{3600}, .give_up_at = now_if_pressed}));
+  EXPECT_LT(clock.now() - begin, Seconds{60});
+  EXPECT_THAT(coord.running(), ::testing::ElementsAre("stuck"));
+  is_released = true;
+  coord.join();
+  other.join();
+}
+
+TEST(Coordinator, ANotificationHasAWaitAskAgain) {
+  const Coordinator coord;
+  std::atomic<int> questions{0};
+  std::atomic<bool> is_due{false};
+  coord.start_thread("notifies", [&, coord] {
+    while (questions == 0) std::this_thread::yield();
+    is_due = true;
+    coord.notify();
+  });
+  EXPECT_FALSE(coord.wait_for_stop_or([&] { return ++questions, is_due.load(); }));
+  coord.join();
+}
+
+TEST(Coordinator, AStopEndsAWaitForSomethingElse) {
+  const Coordinator coord, child = coord.child();
+  std::atomic<int> questions{0};
+  coord.start_thread("stops", [&, coord] {
+    while (questions == 0) std::this_thread::yield();
+    coord.request_stop();
+  });
+  EXPECT_TRUE(child.wait_for_stop_or([&] { return ++questions, false; }));
+  coord.join();
+}
 
 TEST(Coordinator, AStopEndsTheWaitsOfItsChildrenAndTheirs) {
   WaitedOnClock clock;
@@ -116,6 +186,21 @@ TEST_F(CoordinatorTest, JoinWaitsForItsThreadsAndForThoseItIsGiven) {  // CO-3
   EXPECT_EQ(ended, 3);
   EXPECT_TRUE(coord.joined());
   own_thread.join();
+}
+
+TEST_F(CoordinatorTest, AWaitForSomethingElseHasItsLimitByTheClock) {
+  const Seconds before = clock.now();
+  EXPECT_FALSE(coord.wait_for_stop_or([] { return false; }, Seconds{5}));
+  EXPECT_DOUBLE_EQ((clock.now() - before).count(), 5);
+}
+
+TEST_F(CoordinatorTest, AJoinThatIsGivenUpLeavesTheThreadsToTheNext) {
+  start_deaf_thread("slow");
+  coord.request_stop();
+  const Seconds before = clock.now();
+  EXPECT_NO_THROW(coord.join({.give_up_at = [&] { return before + Seconds{3}; }}));
+  EXPECT_DOUBLE_EQ((clock.now() - before).count(), 3);
+  EXPECT_THAT(join_error({.stop_grace = Seconds{1}}), HasSubstr("threads still running: slow"));
 }
 
 TEST_F(CoordinatorTest, AThreadThatOutlivesTheGraceIsNamed) {  // CO-4
@@ -228,6 +313,20 @@ TEST_F(CoordinatorTest, ClearStopForgetsTheErrorToo) {  // CO-8
   EXPECT_FALSE(coord.joined());
   coord.request_stop(failure("Second"));
   EXPECT_EQ(join_error(), "Second");
+}
+
+TEST_F(CoordinatorTest, AStopWithAReasonLastsAsLongAsThat) {
+  auto reason = std::make_shared<int>(0);
+  coord.request_stop_while(reason);
+  coord.request_stop(failure("First"));
+  EXPECT_EQ(join_error(), "First");
+  coord.clear_stop();
+  EXPECT_TRUE(coord.should_stop());
+  EXPECT_EQ(coord.reported_error(), nullptr);
+  reason.reset();
+  EXPECT_TRUE(coord.should_stop()) << "nobody has cleared it";
+  coord.clear_stop();
+  EXPECT_FALSE(coord.should_stop());
 }
 
 TEST_F(CoordinatorTest, AfterAJoinAnErrorComesBackAtOnce) {  // CO-9

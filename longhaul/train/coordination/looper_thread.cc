@@ -28,6 +28,7 @@ void LooperThread::run() {
     while (!coord_.should_stop()) run_loop();
   } else {
     Seconds due = coord_.clock().now();
+    // wait: the interval, whose reason is where the looper is made
     while (!coord_.wait_for_stop(due - coord_.clock().now())) {
       run_loop();
       due += next_interval();

@@ -20,7 +20,7 @@ bool Restarts::session_lost(std::string_view why) {
 bool Restarts::wait_for_next() {
   const Seconds wait = next_backoff();
   log_info("restart {} begins in {:g} s", ++in_a_row_, wait.count());
-  return !coord_.wait_for_stop(wait);
+  return !coord_.wait_for_stop(wait);  // wait: the pause before a restart
 }
 
 Seconds Restarts::next_backoff() const {

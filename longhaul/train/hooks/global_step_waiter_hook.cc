@@ -30,7 +30,7 @@ void GlobalStepWaiterHook::wait(Session& session) const {
     if (step - last_logged <= kStepsBetweenLines) continue;
     log_info("Waiting for global step {} before starting training. It is {} now.", wait_until_step_, step);
     last_logged = step;
-  } while (!coord_.wait_for_stop(kBetweenLooks));
+  } while (!coord_.wait_for_stop(kBetweenLooks));  // wait: other workers make the steps, and notify nobody
 }
 
 }  // namespace longhaul

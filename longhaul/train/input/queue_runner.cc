@@ -51,9 +51,7 @@ void run_quietly(Session& session, const std::string& op) {
 }
 
 void close_on_stop(const std::shared_ptr<Session>& session, const std::string& cancel_op, const Coordinator& coord) {
-  constexpr Seconds kLong{3600};
-  while (!coord.wait_for_stop(kLong)) {
-  }
+  coord.wait_for_stop();
   run_quietly(*session, cancel_op);
 }
 

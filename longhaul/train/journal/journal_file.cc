@@ -91,6 +91,7 @@ bool NoteTurns::take(Mutex& mutex, Seconds timeout) {
   while (is_writing_ && written_ < mine && !is_hanging_) {
     const Seconds left = give_up - clock_.now();
     is_hanging_ = left <= Seconds{0};
+    // wait: for the thread that writes, which may hang on its disk
     if (!is_hanging_) clock_.wait_for(written_one_, mutex, left);
   }
   if (is_writing_ || written_ >= mine) return false;

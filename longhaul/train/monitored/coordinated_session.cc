@@ -58,7 +58,7 @@ std::exception_ptr CoordinatedSession::stop_threads() {
   try {
     coord_.request_stop();
     coord_.join(
-        {.stop_grace = stop_grace_, .ignore_live_threads = true, .give_up = budget_.half_is_used(coord_.clock())});
+        {.stop_grace = stop_grace_, .ignore_live_threads = true, .give_up_at = budget_.half_time(coord_.clock())});
   } catch (...) {
     return std::current_exception();
   }

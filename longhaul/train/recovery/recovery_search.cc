@@ -86,7 +86,7 @@ bool comes_in_time(Answer& answer, Seconds timeout) {
   const Seconds deadline = Clock::real().now() + timeout;
   MutexLock lock(answer.mutex);
   for (Seconds now = Clock::real().now(); !answer.has_come && now < deadline; now = Clock::real().now()) {
-    answer.changed.wait_for(answer.mutex, deadline - now);
+    answer.changed.wait_for(answer.mutex, deadline - now);  // wait: for the thread, which may hang on a mirror
   }
   return answer.has_come;
 }

@@ -14,8 +14,6 @@
 namespace longhaul {
 namespace {
 
-constexpr Seconds kLook{1};  // until a waiting thread looks around again
-
 std::string_view bytes_of(const Tensor& tensor) {
   return {static_cast<const char*>(tensor.data()), tensor.size_bytes()};
 }
@@ -93,7 +91,7 @@ class WeightDigests::Worker {
     while (!condition()) {
       const Seconds left = give_up - Clock::real().now();
       if (left <= Seconds{0}) return false;
-      changed_.wait_for(mutex_, left);
+      changed_.wait_for(mutex_, left);  // wait: for the thread, which may hang on its disk
     }
     return true;
   }
@@ -103,7 +101,7 @@ class WeightDigests::Worker {
     MutexLock lock(mutex_);
     busy_ = false;
     changed_.notify_all();
-    while (!waiting_ && !stop_) changed_.wait_for(mutex_, kLook);
+    while (!waiting_ && !stop_) changed_.wait(mutex_);  // wait: hand_over() and stop() end it
     has_ended_ = !waiting_;
     busy_ = !has_ended_;
     changed_.notify_all();

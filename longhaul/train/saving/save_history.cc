@@ -19,6 +19,7 @@ SaveHistory::UnderWay::~UnderWay() {
 bool SaveHistory::wait_until_idle(Seconds timeout) const {
   MutexLock lock(mutex_);
   const Seconds deadline = clock_.now() + timeout;
+  // wait: for a save that is under way, for the caller's timeout
   while (under_way_ > 0 && clock_.now() < deadline) clock_.wait_for(idle_, mutex_, deadline - clock_.now());
   return under_way_ == 0;
 }

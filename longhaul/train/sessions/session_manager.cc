@@ -197,6 +197,7 @@ Seconds SessionManager::next_wait(std::optional<Seconds> max_wait_secs, Seconds 
 }
 
 void SessionManager::wait(Seconds time, const std::string& for_what) const {
+  // wait: another process makes the model or the checkpoint, and notifies nobody
   if (options_.coordinator.wait_for_stop(time)) throw CancelledError("stopped while waiting for " + for_what);
 }
 

@@ -19,8 +19,7 @@ Preemption::Preemption(PreemptionOptions options)
 SignalHandling Preemption::handling() {
   SignalHandling handling{.stop_signals = options_.stop_signals,
                           .other_signals = options_.save_signals,
-                          .on_signal = [this](int signal) { handle(signal); },
-                          .meanwhile = [this] { stop_all(); }};
+                          .on_signal = [this](int signal) { handle(signal); }};
   handling.stop_signals.insert(handling.stop_signals.end(), options_.interrupt_signals.begin(),
                                options_.interrupt_signals.end());
   return handling;
@@ -58,6 +57,18 @@ void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
   stop();
 }
 
+void Preemption::request_save() {
+  save_wanted_ = true;
+  Coordinators all;
+  {
+    MutexLock lock(mutex_);
+    all = waiting_for_saves_;
+  }
+  for (const auto& weak : all) {
+    if (const auto coord = weak.lock()) coord->notify();
+  }
+}
+
 bool Preemption::has_attached() {
   MutexLock lock(mutex_);
   return std::any_of(coordinators_.begin(), coordinators_.end(), [](const auto& each) { return !each.expired(); });
@@ -72,14 +83,14 @@ void Preemption::stop() {
 }
 
 void Preemption::stop_all() {
-  std::vector<std::weak_ptr<const Coordinator>> all;
+  Coordinators all;
   {
     MutexLock lock(mutex_);
     if (!is_stopping_) return;
     all = coordinators_;
   }
   for (const auto& weak : all) {
-    if (const auto coord = weak.lock()) coord->request_stop();
+    if (const auto coord = weak.lock()) coord->request_stop_while(coord);
   }
 }
 
@@ -89,12 +100,23 @@ std::optional<Seconds> Preemption::time_left() const {
   return Seconds{deadline} - options_.clock->now();
 }
 
-std::shared_ptr<const Coordinator> Preemption::attach(const Coordinator& coord) {
+std::shared_ptr<const Coordinator> Preemption::add(const Coordinator& coord, Coordinators& all) {
   const auto kept = std::make_shared<const Coordinator>(coord);
+  std::erase_if(all, [](const auto& other) { return other.expired(); });
+  all.push_back(kept);
+  return kept;
+}
+
+std::shared_ptr<const Coordinator> Preemption::notify_of_saves(const Coordinator& coord) {
+  MutexLock lock(mutex_);
+  return add(coord, waiting_for_saves_);
+}
+
+std::shared_ptr<const Coordinator> Preemption::attach(const Coordinator& coord) {
+  std::shared_ptr<const Coordinator> kept;
   {
     MutexLock lock(mutex_);
-    std::erase_if(coordinators_, [](const auto& other) { return other.expired(); });
-    coordinators_.push_back(kept);
+    kept = add(coord, coordinators_);
   }
   stop_all();
   return kept;

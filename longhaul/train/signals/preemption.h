@@ -61,7 +61,7 @@ class Preemption {
   // Acts as if a stop signal had arrived: for notices that arrive in other ways, such as a cloud's. If several grace
   // periods are under way, the one that ends first counts.
   void preempt(std::optional<Seconds> grace = std::nullopt);
-  void request_save() { save_wanted_ = true; }  // as if a save signal had arrived
+  void request_save();  // as if a save signal had arrived; like preempt(), not for signal handlers
 
   // The rest of the grace period; negative: it is over. nullopt: not preempted.
   std::optional<Seconds> time_left() const;
@@ -69,18 +69,24 @@ class Preemption {
   // For training loops. Whether a checkpoint was requested since the last call; takes no lock.
   bool take_save_request() { return save_wanted_.load(std::memory_order_relaxed) && save_wanted_.exchange(false); }
 
-  // As long as the caller keeps the returned object, a preemption, now or later, requests a stop of `coord`, and
-  // repeats that if the stop is cleared. If the preemption has happened already, the stop is requested before this
-  // returns.
+  // For threads that wait for one: whether there is a request; and a notification of `coord` (Coordinator::notify()) at
+  // each, as long as the caller keeps the returned object.
+  bool has_save_request() const { return save_wanted_; }
+  std::shared_ptr<const Coordinator> notify_of_saves(const Coordinator& coord);
+
+  // As long as the caller keeps the returned object, a preemption, now or later, requests a stop of `coord`, which
+  // clear_stop() does not clear. If the preemption has happened already, the stop is requested before this returns.
   std::shared_ptr<const Coordinator> attach(const Coordinator& coord);
 
  private:
+  using Coordinators = std::vector<std::weak_ptr<const Coordinator>>;
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   SignalHandling handling();
   void handle(int signal);
   void end_in(const PreemptionGrace::Period& period, int signal);  // 0: no signal
   bool has_attached();
+  std::shared_ptr<const Coordinator> add(const Coordinator& coord, Coordinators& all) REQUIRES(mutex_);
   void stop();
   void stop_all();
 
@@ -91,7 +97,8 @@ class Preemption {
 
   Mutex mutex_;
   bool is_stopping_ GUARDED_BY(mutex_) = false;
-  std::vector<std::weak_ptr<const Coordinator>> coordinators_ GUARDED_BY(mutex_);
+  Coordinators coordinators_ GUARDED_BY(mutex_);
+  Coordinators waiting_for_saves_ GUARDED_BY(mutex_);
 
   const StopSignals signals_;  // the last member: its thread uses the others
 };

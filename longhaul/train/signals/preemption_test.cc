@@ -169,8 +169,7 @@ TEST_F(PreemptionTest, ASaveThatIsAskedForIsTakenAndTheTrainingGoesOn) {
   Supervisor sv(options);
   sv.managed_session([&](Session& session) {
     for (int i = 0; i < 2; ++i) session.run(train);
-    preemption.request_save();
-    clock.advance(Seconds{0.2});
+    preemption.request_save();  // no time passes until it is taken
     eventually([&] { return has_checkpoint(sv, 2); });
     EXPECT_FALSE(sv.should_stop());
     session.run(train);
@@ -185,7 +184,6 @@ TEST_F(PreemptionTest, ASaveThatIsAskedForAndFailsIsTriedAgain) {
   Supervisor sv(options);
   sv.managed_session([&](Session&) {
     preemption.request_save();
-    clock.advance(Seconds{0.2});
     eventually([&] { return sv.save_status().consecutive_failures == 1; });
     before_commit = nullptr;
     clock.advance(Seconds{2});
@@ -255,6 +253,32 @@ TEST_F(PreemptionTest, OneThatNoTrainingRunWasGivenSaysSo) {
   const LogRecorder later;
   preemption.preempt(Seconds{5});
   EXPECT_THAT(later.text(LogLevel::kWarning), Not(HasSubstr("no training run uses")));
+}
+
+TEST_F(PreemptionTest, ItsStopOutlastsAClearing) {
+  const Coordinator coord;
+  auto kept = preemption.attach(coord);
+  preemption.preempt();
+  coord.clear_stop();
+  EXPECT_TRUE(coord.should_stop());
+  kept.reset();
+  coord.clear_stop();
+  EXPECT_FALSE(coord.should_stop());
+}
+
+TEST_F(PreemptionTest, EachRequestForASaveNotifiesWhoWaitsForOne) {
+  const Coordinator coord;
+  const auto kept = preemption.notify_of_saves(coord);
+  for (int i = 0; i < 2; ++i) {
+    std::atomic<bool> is_asked{false};
+    std::thread requests([&] {
+      while (!is_asked) std::this_thread::yield();
+      preemption.request_save();
+    });
+    EXPECT_FALSE(coord.wait_for_stop_or([&] { return is_asked = true, preemption.has_save_request(); }));
+    requests.join();
+    EXPECT_TRUE(preemption.take_save_request());
+  }
 }
 
 TEST_F(PreemptionTest, WhoLetsGoIsNotStopped) {

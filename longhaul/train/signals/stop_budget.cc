@@ -8,13 +8,13 @@ std::optional<Seconds> StopBudget::left() const {
   return preemption_ != nullptr ? preemption_->time_left() : std::nullopt;
 }
 
-std::function<bool()> StopBudget::half_is_used(const Clock& clock) const {
-  return [*this, &clock, since = std::optional<Seconds>()]() mutable {
+std::function<std::optional<Seconds>()> StopBudget::half_time(const Clock& clock) const {
+  return [*this, &clock, since = std::optional<Seconds>()]() mutable -> std::optional<Seconds> {
     const std::optional<Seconds> left = this->left();
-    if (!left) return false;
+    if (!left) return std::nullopt;
     const Seconds now = clock.now();
     if (!since) since = now;
-    return now - *since >= *left;
+    return *since + (now - *since + *left) / 2;
   };
 }
 

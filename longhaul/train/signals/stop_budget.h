@@ -19,10 +19,10 @@ class StopBudget {
   std::optional<Seconds> left() const;
   bool is_limited() const { return left().has_value(); }
 
-  // For JoinOptions::give_up: true once half of the remaining time is used up, which leaves the other half for the
-  // steps after the join. The remaining time is that at the first call under a preemption. For one wait; the clock
-  // outlives it.
-  std::function<bool()> half_is_used(const Clock& clock) const;
+  // For JoinOptions::give_up_at: when half of the remaining time is used up, which leaves the other half for the steps
+  // after the join. The remaining time is that at the first call under a preemption; nullopt without one. For one wait;
+  // the clock outlives it.
+  std::function<std::optional<Seconds>()> half_time(const Clock& clock) const;
 
  private:
   const Preemption* preemption_;

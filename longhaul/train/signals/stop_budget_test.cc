@@ -27,36 +27,32 @@ TEST_F(StopBudgetTest, HasNoLimitUnlessAPreemptionSetsOne) {
 
 TEST_F(StopBudgetTest, ThreadsHaveHalfOfWhatIsLeftWhenTheyAreFirstWaitedFor) {
   const StopBudget budget(&preemption);
-  const auto half_is_used = budget.half_is_used(clock);
-  EXPECT_FALSE(half_is_used());
+  const auto half_time = budget.half_time(clock);
+  EXPECT_EQ(half_time(), std::nullopt);
   clock.advance(Seconds{1000});
-  EXPECT_FALSE(half_is_used()) << "nobody presses";
+  EXPECT_EQ(half_time(), std::nullopt) << "nobody presses";
   preemption.preempt(Seconds{10});
   clock.advance(Seconds{2});
-  EXPECT_FALSE(half_is_used()) << "8 s are left from here on";
-  clock.advance(Seconds{3.9});
-  EXPECT_FALSE(half_is_used());
-  clock.advance(Seconds{0.2});
-  EXPECT_TRUE(half_is_used());
+  const Seconds first = clock.now();
+  EXPECT_EQ(half_time(), first + Seconds{4}) << "8 s are left from here on";
+  clock.advance(Seconds{3});
+  EXPECT_EQ(half_time(), first + Seconds{4}) << "of what was left at first";
+  preemption.preempt(Seconds{1});
+  EXPECT_EQ(half_time(), first + Seconds{2}) << "there are only 4 s now";
 }
 
 TEST_F(StopBudgetTest, EachWaitHasAHalfOfItsOwn) {
   const StopBudget budget(&preemption);
   preemption.preempt(Seconds{8});
-  const auto first = budget.half_is_used(clock);
-  EXPECT_FALSE(first());
+  EXPECT_EQ(budget.half_time(clock)(), clock.now() + Seconds{4});
   clock.advance(Seconds{4});
-  EXPECT_TRUE(first());
-  const auto second = budget.half_is_used(clock);
-  EXPECT_FALSE(second());
-  clock.advance(Seconds{2});
-  EXPECT_TRUE(second());
+  EXPECT_EQ(budget.half_time(clock)(), clock.now() + Seconds{2});
 }
 
 TEST_F(StopBudgetTest, WhereTheTimeIsOverNobodyIsWaitedFor) {
   preemption.preempt(Seconds{1});
   clock.advance(Seconds{1});
-  EXPECT_TRUE(StopBudget(&preemption).half_is_used(clock)());
+  EXPECT_EQ(StopBudget(&preemption).half_time(clock)(), clock.now());
 }
 
 }  // namespace

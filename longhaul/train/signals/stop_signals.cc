@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <ctime>
+#include <memory>
 #include <utility>
 
 #include "longhaul/base/above_stdio.h"
@@ -94,18 +95,12 @@ bool is_left_alone(int signal) {
   return handler_of(signal) == SIG_IGN;
 }
 
-// A stop without a coordinator's error, again and again: it may be cleared.
+// A stop without a coordinator's error, which lasts as long as the function.
 SignalHandling stop_of(const Coordinator& coord, std::vector<int> signals) {
-  const auto stop_if_signalled = [coord] {
-    if (first_signal.load() != 0) coord.request_stop();
-  };
-  return {.stop_signals = std::move(signals),
-          .on_signal =
-              [stop_if_signalled](int signal) {
-                log_info("{}", signal_notice(signal, "training stops after the current step"));
-                stop_if_signalled();
-              },
-          .meanwhile = stop_if_signalled};
+  return {.stop_signals = std::move(signals), .on_signal = [coord, reason = std::make_shared<int>(0)](int signal) {
+            log_info("{}", signal_notice(signal, "training stops after the current step"));
+            coord.request_stop_while(reason);
+          }};
 }
 
 }  // namespace
@@ -144,7 +139,7 @@ StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling
 
 StopSignals::~StopSignals() {
   restore();
-  [[maybe_unused]] const ssize_t written = write(pipe_[1], &kEnd, 1);
+  end_watch();
   watcher_.join();
   close(pipe_[0]);
   close(pipe_[1]);
@@ -182,18 +177,16 @@ void StopSignals::restore() {
   for (; !before_.empty(); before_.pop_back()) sigaction(before_.back().first, &before_.back().second, nullptr);
 }
 
-bool StopSignals::wait_for_byte() const {
-  constexpr int kMilliseconds = 100;
-  struct pollfd reading{pipe_[0], POLLIN, 0};
-  return poll(&reading, 1, kMilliseconds) > 0;
+// After the signals that came. A pipe that is full of them has room when the thread has read some.
+void StopSignals::end_watch() const {
+  struct pollfd writing{pipe_[1], POLLOUT, 0};
+  while (write(pipe_[1], &kEnd, 1) != 1 && (errno == EAGAIN || errno == EINTR)) {
+    poll(&writing, 1, -1);  // wait: watch() ends it
+  }
 }
 
 void StopSignals::watch() const {
   while (true) {
-    if (!wait_for_byte()) {
-      if (handling_.meanwhile) handling_.meanwhile();
-      continue;
-    }
     unsigned char byte = kEnd;
     const ssize_t count = read(pipe_[0], &byte, 1);
     if (count < 0 && errno == EINTR) continue;

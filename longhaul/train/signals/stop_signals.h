@@ -21,12 +21,11 @@ std::string signal_name(int signal);
 // "SIGTERM: " and its consequence, for the log; tells the reader what a second signal does.
 std::string signal_notice(int signal, std::string_view consequence);
 
-// How signals are handled. The functions are called on a thread, never concurrently, and must not throw.
+// How signals are handled. The function is called on a thread, one call at a time, and must not throw.
 struct SignalHandling {
   std::vector<int> stop_signals = stopping_signals();
   std::vector<int> other_signals;             // reported each time they arrive; they end nothing
   std::function<void(int signal)> on_signal;  // a signal of either list arrived
-  std::function<void()> meanwhile;            // ten times a second; may be empty
 };
 
 // While it exists, signals request a stop instead of killing the process: training ends after the step under way.
@@ -38,10 +37,11 @@ struct SignalHandling {
 // a program that does not stop. A signal within a tenth of a second of the first counts as the same one, sent twice, as
 // timeout(1) sends it to the process and to its group. The SIGHUP of a closed terminal requests the stop but does not
 // count as the first signal: a shell and the kernel both send it, and the session's SIGTERM may follow. If SIGHUP was
-// ignored before, as under nohup(1), it stays ignored. The stop persists: if preparing a session clears it, because the
-// signal came early, it is requested again. The handlers only write a byte to a pipe; a thread ("lh-signals") reads it
-// and makes the calls. One instance at a time in a process: FailedPreconditionError otherwise. The destructor restores
-// the previous handlers. For the other things that clusters expect, see Preemption.
+// ignored before, as under nohup(1), it stays ignored. The stop persists while this object exists: if the signal came
+// early, preparing a session does not clear it. The handlers only write a byte to a pipe; a thread ("lh-signals"),
+// which sleeps until there is one, reads it and makes the calls. One instance at a time in a process:
+// FailedPreconditionError otherwise. The destructor restores the previous handlers. For the other things that clusters
+// expect, see Preemption.
 class StopSignals {
  public:
   explicit StopSignals(const Coordinator& coord, std::vector<int> signals = stopping_signals());
@@ -60,7 +60,7 @@ class StopSignals {
   void install();
   void restore();
   void watch() const;
-  bool wait_for_byte() const;
+  void end_watch() const;
 
   const WriteSignals write_signals_;
   const SignalHandling handling_;

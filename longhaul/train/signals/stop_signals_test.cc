@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <memory>
+#include <thread>
 
 #include "longhaul/testing/needs_fixture.h"
 
@@ -28,7 +30,43 @@ TEST(StopSignals, TheStopOutlastsAClearing) {
   raise(SIGTERM);
   EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
   coord.clear_stop();
-  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  EXPECT_TRUE(coord.should_stop());
+}
+
+TEST(StopSignals, TheStopEndsWithThem) {
+  const Coordinator coord;
+  {
+    const StopSignals signals(coord);
+    raise(SIGTERM);
+    EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  }
+  EXPECT_TRUE(coord.should_stop());
+  coord.clear_stop();
+  EXPECT_FALSE(coord.should_stop());
+}
+
+bool is_caught(int signal) {
+  struct sigaction now{};
+  sigaction(signal, nullptr, &now);
+  return now.sa_handler != SIG_DFL;
+}
+
+TEST(StopSignals, MoreSignalsThanThePipeHoldsDoNotKeepItFromItsEnd) {
+  constexpr int kMoreThanItHolds = 70'000;
+  std::atomic<bool> is_released{false};
+  std::atomic<int> calls{0};
+  auto signals = std::make_unique<StopSignals>(SignalHandling{.other_signals = {SIGUSR2}, .on_signal = [&](int) {
+                                                                ++calls;
+                                                                while (!is_released) std::this_thread::yield();
+                                                              }});
+  for (int i = 0; i < kMoreThanItHolds; ++i) raise(SIGUSR2);
+  std::thread releaser([&] {
+    while (is_caught(SIGUSR2)) std::this_thread::yield();  // then the end has begun
+    is_released = true;
+  });
+  signals.reset();
+  releaser.join();
+  EXPECT_GT(calls, 1000);
 }
 
 TEST(StopSignals, TheFirstSignalIsTheOneThatCounts) {

@@ -55,6 +55,7 @@ void flush_standard_output() {
 // What the process prints from then on, or has not got rid of, would end it by SIGPIPE.
 bool has_lost_its_reader(int fd) {
   struct pollfd state{.fd = fd};
+  // wait: none
   if (poll(&state, 1, 0) != 1) return false;
   const bool is_closed = (state.revents & POLLHUP) != 0 && isatty(fd) == 0;  // a socket
   return (state.revents & POLLERR) != 0 || is_closed;

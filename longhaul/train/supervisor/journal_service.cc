@@ -7,6 +7,7 @@
 namespace longhaul {
 
 JournalService::JournalService(std::shared_ptr<const ServiceContext> context)
+    // wait: the journal has a mark after each interval
     : LooperThread(context->coord, kJournalMarkSecs, {}, "lh-journal"),
       context_(std::move(context)),
       progress_(context_->journal, context_->writer, context_->save_summaries_secs) {

@@ -239,7 +239,7 @@ QueueRunnerThreads Supervisor::start_queue_runners(std::shared_ptr<Session> sess
 }
 
 std::shared_ptr<LooperThread> Supervisor::loop(std::optional<Seconds> interval, std::function<void()> target) {
-  return LooperThread::loop(coord_, interval, std::move(target), "lh-loop");
+  return LooperThread::loop(coord_, interval, std::move(target), "lh-loop");  // wait: the program's interval
 }
 
 // Threads that do not end have half of what a preemption leaves.
@@ -247,7 +247,7 @@ void Supervisor::join(const StopOptions& options) {
   request_stop();
   coord_.join({.stop_grace = options_.stop_grace_secs,
                .ignore_live_threads = options.ignore_live_threads,
-               .give_up = tenure_.budget().half_is_used(coord_.clock())},
+               .give_up_at = tenure_.budget().half_time(coord_.clock())},
               options.threads);
 }
 
@@ -299,9 +299,7 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
 }
 
 void Supervisor::wait_for_stop() const {
-  constexpr Seconds kLong{3600};
-  while (!coord_.wait_for_stop(kLong)) {
-  }
+  coord_.wait_for_stop();
 }
 
 void Supervisor::summary_computed(Session& session, std::string_view summary, std::optional<int64_t> global_step) {

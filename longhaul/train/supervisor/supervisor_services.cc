@@ -52,6 +52,13 @@ StepFetching& step_fetching(Session& session) {
                              "summary_op = kNone, fetch the summaries with a step, and call summary_computed()");
 }
 
+// After a success nobody waits any more for the time of a retry.
+bool save_and_notify(const ServiceContext& context, const SaveTarget& target) {
+  const bool worked = save_once(target, *context.session).has_value();
+  if (worked) context.coord.notify();
+  return worked;
+}
+
 }  // namespace
 
 int64_t read_global_step(Session& session, const Output& global_step) {
@@ -70,7 +77,7 @@ SaveTarget save_target(const ServiceContext& context) {
 }
 
 bool save_checkpoint(const ServiceContext& context) {
-  return save_once(save_target(context), *context.session).has_value();
+  return save_and_notify(context, save_target(context));
 }
 
 bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter) {
@@ -85,10 +92,11 @@ bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter) {
     return SaveCosts{report.snapshot, report.total, meter.last()};
   };
   meter.begins(clock.now(), step());
-  return save_once(target, *context.session).has_value();
+  return save_and_notify(context, target);
 }
 
 SummaryService::SummaryService(std::shared_ptr<const ServiceContext> context)
+    // wait: a summary after each interval
     : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-summaries"),
       context_(complete(context, "SummaryService", context->writer != nullptr && context->summary_op.valid(),
                         "a session, a writer and a summary_op")),
@@ -113,7 +121,7 @@ void SummaryService::stop_loop() {
 }
 
 StepCounterService::StepCounterService(std::shared_ptr<const ServiceContext> context)
-    : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-steps"),
+    : LooperThread(context->coord, context->save_summaries_secs, {}, "lh-steps"),  // wait: a rate after each interval
       context_(complete(context, "StepCounterService", context->writer != nullptr && context->global_step.valid(),
                         "a session, a writer and a global_step")),
       tag_(rate_tag(context_->global_step)) {}
@@ -135,6 +143,7 @@ void StepCounterService::run_loop() {
 }
 
 TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceContext> context)
+    // wait: a checkpoint after each interval
     : LooperThread(context->coord, context->save_model_secs, {}, "lh-checkpoints"),
       context_(complete(context, "TimerCheckpointService", context->saver != nullptr, "a session and a saver")),
       snapshots_(snapshots_of(*context_->session)),
@@ -152,7 +161,7 @@ void TimerCheckpointService::run_loop() {
   const Seconds next = clock.now() + cadence_.interval().value();
   while (!save()) {
     const Seconds pause = context_->saves->time_to_retry();
-    if (clock.now() + pause >= next || coord().wait_for_stop(pause)) return;
+    if (clock.now() + pause >= next || coord().wait_for_stop(pause)) return;  // wait: the pause after a failed save
   }
 }
 
@@ -163,9 +172,20 @@ bool TimerCheckpointService::save() {
   return worked;
 }
 
+// A request and a save of another service notify; the time of a retry comes by itself.
 void PreemptionService::run_loop() {
+  const SaveAttempts& saves = *context_->saves;
   is_wanted_ |= preemption_.take_save_request();
-  if (is_wanted_ && context_->saves->time_to_retry() <= Seconds{0}) is_wanted_ = !save_checkpoint(*context_);
+  const Seconds left = saves.time_to_retry();
+  if (!is_wanted_) {
+    // wait: request_save() and a stop end it
+    coord().wait_for_stop_or([this] { return preemption_.has_save_request(); });
+  } else if (left > Seconds{0}) {
+    // wait: the pause after a failed save
+    coord().wait_for_stop_or([&] { return saves.time_to_retry() <= Seconds{0}; }, left);
+  } else {
+    is_wanted_ = !save_checkpoint(*context_);
+  }
 }
 
 }  // namespace longhaul

@@ -106,15 +106,16 @@ class TimerCheckpointService : public LooperThread {
   bool is_saved_;  // the model is unchanged since it was restored
 };
 
-// Takes a checkpoint when a save signal asks for one; it polls ten times a second. A failed save is retried when
-// SaveAttempts says so, until training stops.
+// Takes a checkpoint when a save signal asks for one, which notifies it. A failed save is retried when SaveAttempts
+// says so, until training stops.
 class PreemptionService : public LooperThread {
  public:
   // `preemption` outlives the thread. The context has a saver.
   PreemptionService(std::shared_ptr<const ServiceContext> context, Preemption& preemption)
-      : LooperThread(context->coord, Seconds{0.1}, {}, "lh-preemption"),
+      : LooperThread(context->coord, std::nullopt, {}, "lh-preemption"),  // wait: none but that of run_loop()
         context_(std::move(context)),
-        preemption_(preemption) {}
+        preemption_(preemption),
+        requests_(preemption.notify_of_saves(context_->coord)) {}
 
  protected:
   void run_loop() override;
@@ -122,6 +123,7 @@ class PreemptionService : public LooperThread {
  private:
   const std::shared_ptr<const ServiceContext> context_;
   Preemption& preemption_;
+  const std::shared_ptr<const Coordinator> requests_;  // notified of them
   bool is_wanted_ = false;
 };
 

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# waits_lint_test.sh SOURCE_DIR: shows that waits_lint.sh accepts a good tree and rejects each kind of wait without a reason.
+set -euo pipefail
+lint=$1/tests/waits_lint.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+
+# put PATH LINES: the tree is that one file.
+put() {
+  rm -rf "$tree/longhaul"
+  mkdir -p "$tree/$(dirname "$1")"
+  printf '%b\n' "$2" >"$tree/$1"
+}
+accepts() {
+  put "$1" "$2"
+  bash "$lint" "$tree" || { echo "FAILED: $1 may have $2"; exit 1; }
+}
+rejects() {
+  put "$1" "$2"
+  local said
+  if said=$(bash "$lint" "$tree"); then echo "FAILED: $1 must not have $2"; exit 1; fi
+  [[ $said == "$1:"*": a ${3:-wait without a reason}"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+}
+
+for wait in 'std::this_thread::sleep_for(kLook)' '::usleep(1000)' 'usleep(1000)' 'nanosleep(&time, nullptr)' 'sleep(1)' \
+  'std::this_thread::sleep_until(due)' 'std::this_thread::yield()' 'changed_.wait_for(mutex_, kLook)' 'changed_.wait(mutex_)' \
+  'signal->changed.wait(signal->mutex)' 'cond_.wait(lock)' 'clock->wait_until(changed, mutex, deadline)' \
+  'coord.wait_for_stop(Seconds{0.1})' 'while (!coord().wait_for_stop(kLook)) look()' 'coord.wait_for_stop_or(is_due)' \
+  'poll(&reading, 1, 100)' '::poll(&reading, 1, -1)' 'ppoll(&reading, 1, &time, nullptr)' 'epoll_wait(fd, &event, 1, 100)' \
+  '::select(1, &set, nullptr, nullptr, &time)' 'pselect(1, &set, nullptr, nullptr, &time, nullptr)' 'sigtimedwait(&set, 0, &t)' \
+  'sem_timedwait(&semaphore, &time)' 'pthread_cond_timedwait(&cond, &mutex, &time)' 'mutex.try_lock_for(kLook)' \
+  'semaphore.try_acquire_for(kLook)' 'future.wait_for(kLook)' 'io_uring_wait_cqe(&ring, &cqe)' 'alarm(1)' \
+  'return LooperThread::loop(coord, Seconds{0.1}, look)' 'changed_.wait_for(\n      mutex_, kLook)'; do
+  rejects longhaul/io/file.cc "  $wait;"
+  rejects longhaul/io/file.h "  $wait;"
+  rejects longhaul/io/file.cc "  // What is to come.\n  $wait;"
+  accepts longhaul/io/file.cc "  // wait: for the kernel\n  $wait;"
+  accepts longhaul/io/file.cc "  // wait: for the kernel, which takes\n  // its time\n  $wait;"
+  accepts longhaul/io/file_test.cc "  $wait;"
+  accepts longhaul/io/file_fixture.h "  $wait;"
+  accepts longhaul/testing/clock.cc "  $wait;"
+  accepts longhaul/io/file.cc "  // $wait"
+done
+accepts longhaul/io/file.cc '  changed_.wait_for(mutex_, left);  // wait: the timeout'
+accepts longhaul/io/file.cc '  clock.wait_for(changed_, mutex_,  // wait: the timeout\n                 left);'
+rejects longhaul/io/file.cc '  changed_.wait_for(mutex_, left);  // wait:'
+rejects longhaul/io/file.cc '  changed_.wait_for(mutex_, left);  // the timeout'
+rejects longhaul/io/file.cc '  // wait: the timeout\n  lock();\n  changed_.wait_for(mutex_, left);' 'reason without a wait below it'
+rejects longhaul/io/file.cc '  // wait: the timeout\n\n  lock();' 'reason without a wait below it'
+rejects longhaul/io/file.cc '  lock();  // wait: the timeout' 'reason without a wait'
+rejects longhaul/io/file.cc '    : LooperThread(coord, Seconds{0.1}, {}, "lh-file") {}'
+accepts longhaul/io/file.cc '    : LooperThread(coord, Seconds{60}, {}, "lh-file") {}  // wait: a report each minute'
+
+# What only has such a name.
+accepts longhaul/io/file.h '  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override;'
+accepts longhaul/io/file.h '  void wait_for(Mutex& mutex, Seconds timeout);\n  bool wait_for_stop(Seconds timeout) const;'
+accepts longhaul/io/file.h '  bool wait_for_stop_or(const std::function<bool()>& is_due, Seconds timeout) const;'
+accepts longhaul/io/file.cc '  if (const auto finished = poll()) return *finished;\n  const auto next = queue_->poll();'
+accepts longhaul/io/file.cc '  const Output rows = ops::select(scope, x, 0);\n  bool select(Backward& b) {'
+accepts longhaul/io/file.cc '  wait_for_room(variables, deadline);\n  saver.wait_until_idle(timeout);\n  coord.wait_for_stop();'
+accepts longhaul/io/file.cc '  throw_errno(errno, "poll(a, 1, 0)");\n  log_info("usleep(1) ");'
+echo "the lint accepts and rejects as it should"
