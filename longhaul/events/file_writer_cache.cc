@@ -22,9 +22,10 @@ std::shared_ptr<FileWriter> open_one(const std::weak_ptr<FileWriter>& held) {
   return writer != nullptr && !writer->is_closed() ? writer : nullptr;
 }
 
-std::shared_ptr<FileWriter> find(const std::string& directory) {
+std::shared_ptr<FileWriter> find_held(const std::string& directory) {
   MutexLock lock(writers().mutex);
-  return open_one(writers().by_directory[directory]);
+  const auto held = writers().by_directory.find(directory);
+  return held != writers().by_directory.end() ? open_one(held->second) : nullptr;
 }
 
 // `made`, or the one that another thread made meanwhile.
@@ -40,9 +41,13 @@ std::shared_ptr<FileWriter> keep(const std::string& directory, std::shared_ptr<F
 
 std::shared_ptr<FileWriter> FileWriterCache::get(const std::string& logdir, const FileWriterOptions& options) {
   const std::string directory = canonical_directory(logdir);
-  if (auto writer = find(directory)) return writer;
+  if (auto writer = find_held(directory)) return writer;
   auto made = std::make_shared<FileWriter>(logdir, options);
   return keep(directory, std::move(made));
+}
+
+std::shared_ptr<FileWriter> FileWriterCache::find(const std::string& logdir) {
+  return find_held(canonical_directory(logdir));
 }
 
 void FileWriterCache::clear() {

@@ -17,6 +17,9 @@ class FileWriterCache {
   // is held or it was closed.
   static std::shared_ptr<FileWriter> get(const std::string& logdir, const FileWriterOptions& options = {});
 
+  // The open writer of the directory that somebody holds; nullptr: none.
+  static std::shared_ptr<FileWriter> find(const std::string& logdir);
+
   // Forgets all writers; the next get() creates new ones.
   static void clear();
 };

@@ -31,6 +31,18 @@ TEST_F(FileWriterCacheTest, HowThePathIsSpelledMakesNoDifference) {
   EXPECT_EQ(FileWriterCache::get(directory_.file("link")), writer);
 }
 
+TEST_F(FileWriterCacheTest, OnlyAnOpenOneThatSomebodyHoldsIsFound) {
+  EXPECT_EQ(FileWriterCache::find(directory_.file("a")), nullptr);
+  auto writer = FileWriterCache::get(directory_.file("a"));
+  EXPECT_EQ(FileWriterCache::find(directory_.file("a/")), writer);
+  EXPECT_EQ(FileWriterCache::find(directory_.file("b")), nullptr);
+  writer->close();
+  EXPECT_EQ(FileWriterCache::find(directory_.file("a")), nullptr);
+  writer = FileWriterCache::get(directory_.file("a"));
+  writer.reset();
+  EXPECT_EQ(FileWriterCache::find(directory_.file("a")), nullptr);
+}
+
 TEST_F(FileWriterCacheTest, WhatWasClearedIsForgotten) {  // EV-16
   const auto writer = FileWriterCache::get(directory_.path());
   FileWriterCache::clear();

@@ -65,19 +65,37 @@ std::string advice_to_wait(const std::string& directory, Seconds limit, Seconds 
       limit.count(), std::max((limit - silent).count(), 1.0));
 }
 
-// What was to become a record, or asked for the time, when its process was killed. Younger ones may be in use.
-void sweep(FileSystem& files, const std::string& directory, Seconds limit) {
-  const std::string record = owner_path(directory);
+// A record that was written, and not renamed, by a process that has ended.
+bool is_of_ended_process(FileSystem& files, const std::string& path) {
+  constexpr uint64_t kMostBytes = 4096;
   try {
-    const double now = files.modified_at(record);
-    for (const std::string& name : files.list(directory)) {
-      const std::string path = join_path(directory, name);
-      const bool is_ours = name.starts_with(base_name(record) + ".");
-      if (is_ours && Seconds(now - files.modified_at(path)) > limit) files.remove(path);
-    }
-  } catch (const Error& error) {
-    log_debug("what earlier chiefs have left in {} stays: {}", directory, error.what());
+    return state_of(parse_owner(read_file(files, path, kMostBytes), path).process) == ProcessState::kGone;
+  } catch (const Error&) {
+    return false;  // not known, perhaps not yet written
   }
+}
+
+// What was to become a record, or asked for the time, when its process was killed. Younger ones may be in use: returns
+// whether there are none.
+bool remove_remains(FileSystem& files, const std::string& directory, Seconds limit) {
+  const std::string record = owner_path(directory);
+  const double now = files.modified_at(record);
+  bool are_all_gone = true;
+  for (const std::string& name : files.list(directory)) {
+    if (!name.starts_with(base_name(record) + ".") || is_own_temporary(name)) continue;
+    const std::string path = join_path(directory, name);
+    try {
+      const bool is_old = Seconds(now - files.modified_at(path)) > limit;
+      if (is_old || is_of_ended_process(files, path)) {
+        files.remove(path);
+      } else {
+        are_all_gone = false;
+      }
+    } catch (const Error& error) {  // another process may have removed it meanwhile
+      log_debug("{} stays: {}", path, error.what());
+    }
+  }
+  return are_all_gone;
 }
 
 // A file that another machine replaces may fail to be read once (ESTALE).
@@ -260,13 +278,21 @@ DirectoryLock::DirectoryLock(const std::string& directory, const DirectoryLockOp
   owner_.heartbeat = now;
   place_ = directory_id(directory_);
   claims().take(directory_, owner_, place_);
-  sweep(*options_.files, directory_, options_.limit);
+  sweep();
 }
 
 void DirectoryLock::write_record(double heartbeat) const {
   OwnerRecord beaten = owner_;
   beaten.heartbeat = heartbeat;
   write_owner(*options_.files, directory_, beaten);
+}
+
+void DirectoryLock::sweep() {
+  try {
+    is_swept_ = remove_remains(*options_.files, directory_, options_.limit);
+  } catch (const Error& error) {
+    log_debug("what earlier chiefs have left in {} stays: {}", directory_, error.what());
+  }
 }
 
 Seconds DirectoryLock::limit_of(const OwnerRecord& owner) const {
@@ -349,6 +375,7 @@ void DirectoryLock::beat() {
     log_warning("the record of this chief is damaged, and is written anew: {}", error.what());
   }
   write_record(options_.clock->wall_time());
+  if (!is_swept_) sweep();
 }
 
 void check_directory_owner(FileSystem& files, const std::string& path) {

@@ -71,9 +71,10 @@ struct DirectoryLockOptions {
 // Any thread may call check(), one at a time beat().
 class DirectoryLock {
  public:
-  // The directory must exist. Remains of records that killed processes left there are removed, once they are older than
-  // the limit. DirectoryLockedError: it has an owner. InvalidArgumentError: the limit is not positive, or not a number.
-  // Otherwise throws what the file system throws.
+  // The directory must exist. Remains of records that killed processes left there are removed: at once if the process
+  // is known to have ended, else by the first beat after they are older than the limit. DirectoryLockedError: it has an
+  // owner. InvalidArgumentError: the limit is not positive, or not a number. Otherwise throws what the file system
+  // throws.
   explicit DirectoryLock(const std::string& directory, const DirectoryLockOptions& options = {});
 
   // Releases it: both files are removed, unless another process owns the directory by now.
@@ -95,6 +96,7 @@ class DirectoryLock {
  private:
   void take_flock();
   void write_record(double heartbeat) const;
+  void sweep();
   Seconds limit_of(const OwnerRecord& owner) const;
   bool is_flock_of_a_dead_machine() const;
   void refuse_unless_dead() const;
@@ -105,6 +107,7 @@ class DirectoryLock {
   OwnerRecord owner_;                // this one
   std::optional<DirectoryId> place_;
   std::optional<Seconds> record_gone_since_;  // as seen by the beats; nullopt: it was there at the last one
+  bool is_swept_ = false;                     // of what killed processes left
 };
 
 // Call it before creating, renaming or removing a file in the directory of `path`, and before creating that directory.

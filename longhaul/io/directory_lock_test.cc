@@ -151,6 +151,41 @@ TEST_F(DirectoryLockTest, WhatKilledProcessesLeftOfRecordsIsSweptOnceItIsOld) {
               ElementsAre("chief.lock", "chief.owner", "chief.owner.tmpyoung", "chief.owners"));
 }
 
+TEST_F(DirectoryLockTest, WhatIsYoungWhenItIsTakenIsSweptByALaterBeat) {
+  const std::string left = directory_.file("chief.owner.tmp1234");
+  write_file_atomically(files_, left, "longhaul own");
+  const auto lock = take();
+  lock->beat();
+  EXPECT_TRUE(files_.exists(left)) << "somebody may be writing it";
+  make_older(left, Seconds{61});
+  lock->beat();
+  EXPECT_FALSE(files_.exists(left));
+}
+
+TEST_F(DirectoryLockTest, TheRecordThatAKilledProcessHasNotRenamedIsSweptAtOnceAndAnothersIsNot) {
+  const auto leave_half = [&](const char* name, const ProcessIdentity& process) {
+    OwnerRecord owner = stranger();
+    owner.process = process;
+    write_file_atomically(files_, directory_.file(name), format_owner(owner));
+  };
+  leave_half("chief.owner.tmp1", of_a_dead_process());
+  leave_half("chief.owner.tmp2", this_process());
+  leave_half("chief.owner.tmp3", stranger().process);
+  const auto lock = take();
+  EXPECT_THAT(files_.list(directory_.path()),
+              ElementsAre("chief.lock", "chief.owner", "chief.owner.tmp2", "chief.owner.tmp3"));
+}
+
+TEST_F(DirectoryLockTest, OneThatCannotBeSweptKeepsNoOthers) {
+  files_.make_directories(directory_.file("chief.owner.tmp1"));
+  write_file_atomically(files_, directory_.file("chief.owner.tmp1/file"), "");
+  write_file_atomically(files_, directory_.file("chief.owner.tmp2"), "");
+  for (const char* name : {"chief.owner.tmp1", "chief.owner.tmp2"}) make_older(directory_.file(name), Seconds{61});
+  const auto lock = take();
+  EXPECT_TRUE(files_.exists(directory_.file("chief.owner.tmp1/file")));
+  EXPECT_FALSE(files_.exists(directory_.file("chief.owner.tmp2")));
+}
+
 TEST_F(DirectoryLockTest, TheClocksOfTwoMachinesNeedNotAgree) {
   leave_record(stranger().process, Seconds{61});  // and its own text says 2025: no matter
   clock_.advance(Seconds{-1e6});

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "longhaul/base/log.h"
@@ -80,7 +79,7 @@ class CheckpointMirror::Worker {
 
   void add(const std::string& prefix);
   SaveStatus status() const { return options_.attempts->status(); }
-  void finish(Seconds timeout);
+  void finish(const Deadline* deadline);
   void run();
 
  private:
@@ -108,8 +107,8 @@ void CheckpointMirror::Worker::run() {
   mirror_.give_back();
 }
 
-void CheckpointMirror::Worker::finish(Seconds timeout) {
-  const std::string missing = queue_.finish(timeout);
+void CheckpointMirror::Worker::finish(const Deadline* deadline) {
+  const std::string missing = queue_.finish(options_.end_timeout, deadline);
   if (missing.empty()) return;
   const std::string error = status().last_error;
   log_error("checkpoint {} is not in the mirror {}: {}", missing, options_.directory,
@@ -182,9 +181,7 @@ void CheckpointMirror::Worker::failed(const std::string& from) {
 }
 
 CheckpointMirror::CheckpointMirror(const std::string& directory, MirrorOptions options, FileSystem& files, Clock& clock)
-    : coord_({.clock = &clock}),
-      timeout_(options.end_timeout),
-      worker_(std::make_shared<Worker>(directory, std::move(options), files, clock)) {
+    : coord_({.clock = &clock}), worker_(std::make_shared<Worker>(directory, std::move(options), files, clock)) {
   coord_.start_thread("lh-mirror", [worker = worker_] { worker->run(); });
 }
 
@@ -204,10 +201,10 @@ SaveStatus CheckpointMirror::status() const {
   return worker_->status();
 }
 
-void CheckpointMirror::close(std::optional<Seconds> time_left) {
+void CheckpointMirror::close(const Deadline* deadline) {
   constexpr Seconds kToComeToAnEnd{2};
   if (std::exchange(is_closed_, true)) return;
-  worker_->finish(std::min(timeout_, time_left.value_or(timeout_)));
+  worker_->finish(deadline);
   coord_.request_stop();
   coord_.join({.stop_grace = kToComeToAnEnd, .ignore_live_threads = true});
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <memory>
-#include <optional>
 #include <string>
 
 #include "longhaul/base/clock.h"
@@ -11,6 +10,8 @@
 #include "longhaul/train/coordination/coordinator.h"
 
 namespace longhaul {
+
+class Deadline;
 
 struct MirrorOptions {
   std::string directory;  // on another disk, or a mounted bucket; empty: there is no mirror
@@ -45,8 +46,9 @@ std::shared_ptr<SaveAttempts> default_mirror_attempts(Clock& clock);
 //                         --gone or damaged--> idle
 //
 // A copy is committed by copy_checkpoint() (checkpoint/directory/checkpoint_copy.h), and read back before it counts;
-// then the mirror's own state file is replaced, and the checkpoints that its own rule drops are deleted. A checkpoint
-// that is deleted before the copy begins is skipped, and so is a damaged one.
+// then the mirror's own state file is replaced, and the checkpoints that its own rule drops are deleted. After a kill
+// in between, the next copy lists the one before it (mirror_list.h). A checkpoint that is deleted before the copy
+// begins is skipped, and so is a damaged one.
 //
 // A failing mirror (full, missing, read-only, locked by another chief) is logged once until it works again, shows in
 // status(), and is retried with back-off. One that hangs blocks only this thread. Training is never affected.
@@ -73,15 +75,15 @@ class CheckpointMirror {
   // The status of copies, as SaveStatus has it for saves. last_prefix is that in the mirror.
   SaveStatus status() const;
 
-  // Waits until the newest one is copied, retrying failures, for end_timeout or `time_left`, whichever is shorter; then
-  // gives up and logs what is missing. A thread that hangs is left behind. Checkpoints added afterwards are not copied.
-  void close(std::optional<Seconds> time_left = std::nullopt);
+  // Waits until the newest one is copied, retrying failures, for end_timeout or until the deadline, whichever is
+  // sooner; then gives up and logs what is missing. A thread that hangs is left behind. Checkpoints added afterwards
+  // are not copied.
+  void close(const Deadline* deadline = nullptr);
 
  private:
   class Worker;
 
   const Coordinator coord_;  // the thread's own
-  const Seconds timeout_;
   const std::shared_ptr<Worker> worker_;
   bool is_closed_ = false;
 };

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
 #include "longhaul/checkpoint/directory/checkpoint_copy.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
@@ -12,6 +13,7 @@
 #include "longhaul/io/bucket_files.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/train/coordination/has_thread_fixture.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
@@ -83,6 +85,26 @@ class MirrorTest : public ::testing::Test {
     const auto one = mirror();
     one->add(save(step));
     one->close();
+  }
+  // As if the process were killed at the n-th of its operations.
+  void mirror_until_killed(int step, int n) {
+    MirrorOptions dying = options;
+    dying.end_timeout = Seconds{0};
+    const std::string prefix = save(step);
+    CheckpointMirror one(directory.path(), dying, files, clock);
+    files.fail_operation(n, testing::FaultyFileSystem::Fault::kForGood);
+    one.add(prefix);
+    eventually([&] { return one.status().consecutive_failures > 0 || !one.status().last_prefix.empty(); });
+    one.close();
+    files.heal();
+  }
+  std::vector<std::string> listed() {
+    std::vector<std::string> names;
+    for (const auto& path :
+         read_checkpoint_state(FileSystem::real(), options.directory).state.all_model_checkpoint_paths) {
+      names.push_back(base_name(path));
+    }
+    return names;
   }
   // Another process does, as it takes `owner` for dead.
   void take_over(const std::string& place, OwnerRecord owner) {
@@ -264,6 +286,24 @@ TEST_F(MirrorTest, OneThatHangsHoldsUpTheEndForItsPatienceAlone) {
   EXPECT_THAT(steps(), IsEmpty()) << "what was given up is not committed later";
 }
 
+// By a clock on which whoever waits passes the time.
+TEST_F(MirrorTest, OneThatHangsHoldsUpTheEndNoLongerThanADeadlineLeaves) {
+  testing::FakeClock passing(testing::FakeClock::Waits::kPassTime);
+  Deadline deadline(passing);
+  options.lock.lock = false;  // whose heartbeats would pass it, too
+  options.end_timeout = Seconds{1e9};
+  CheckpointMirror mirror(directory.path(), options, files, passing);
+  files.hold();
+  mirror.add(save(1));
+  eventually([&] { return files.has_waiting(); });
+  deadline.bring_forward(Seconds{10});
+  const Seconds start = passing.now();
+  mirror.close(&deadline);
+  EXPECT_LT(passing.now() - start, Seconds{20});
+  files.let_go();
+  eventually([] { return !has_thread("lh-mirror"); });
+}
+
 TEST_F(MirrorTest, TheEndWaitsForOneThatFailsForAMoment) {
   options.end_timeout = Seconds{30};
   options.attempts = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.first_wait = Seconds{0.01}});
@@ -350,6 +390,85 @@ TEST_F(MirrorTest, WhatACrashLeftBetweenDataAndIndexGoesToo) {
   EXPECT_FALSE(FileSystem::real().exists(incoming));
   EXPECT_FALSE(FileSystem::real().exists(data_path(mirrored(7), 0, 1)));
   EXPECT_TRUE(FileSystem::real().exists(data_path(mirrored(6), 0, 1))) << "nobody has announced it as unfinished";
+}
+
+TEST_F(MirrorTest, WhateverAKillLeftTheNextStartListsWhatIsThere) {
+  options.lock.lock = false;
+  options.max_to_keep = 2;
+  for (int step = 1; step <= 2; ++step) mirror_one(step);
+  const size_t before = files.operations().size();
+  mirror_one(3);
+  const int operations = static_cast<int>(files.operations().size() - before);
+  for (int n = 0; n < operations; ++n) {
+    std::filesystem::remove_all(options.directory);
+    for (int step = 1; step <= 2; ++step) mirror_one(step);
+    mirror_until_killed(3, n);
+    mirror_one(4);
+    EXPECT_EQ(listed(), steps()) << n;
+    EXPECT_EQ(steps().size(), 2u) << n;
+    EXPECT_TRUE(is_there(4)) << n;
+    EXPECT_FALSE(FileSystem::real().exists(options.directory + "/checkpoint.unlisted")) << n;
+  }
+}
+
+TEST_F(MirrorTest, WhateverFailedOnceTheNextCopyListsWhatIsThere) {
+  options.lock.lock = false;
+  options.max_to_keep = 2;
+  const std::string third = save(3), fourth = save(4), fifth = save(5);
+  int operations = 1;
+  for (int n = 0; n < operations; ++n) {
+    std::filesystem::remove_all(options.directory);
+    for (int step = 1; step <= 2; ++step) mirror_one(step);
+    const size_t before = files.operations().size();
+    const auto mirror = this->mirror();
+    files.fail_operation(n);
+    mirror->add(third);
+    eventually([&] { return mirror->status().consecutive_failures > 0 || !mirror->status().last_prefix.empty(); });
+    mirror->add(fourth);
+    eventually([&] {
+      clock.advance(Seconds{10});
+      return mirror->status().last_prefix == mirrored(4);
+    });
+    if (n == 0) operations = static_cast<int>(files.operations().size() - before);
+    files.heal();
+    mirror->add(fifth);  // with which deletions that failed are tried again
+    eventually([&] { return mirror->status().last_prefix == mirrored(5); });
+    EXPECT_EQ(listed(), steps()) << n;
+    EXPECT_TRUE(is_there(5)) << n;
+  }
+}
+
+TEST_F(MirrorTest, ACopyThatAKilledProcessHasNotListedIsListedAndFallsOutInItsTurn) {
+  options.max_to_keep = 2;
+  mirror_one(1);
+  copy_checkpoint(save(2), mirrored(2), {});
+  write_file_atomically(FileSystem::real(), options.directory + "/checkpoint.unlisted", "m-2\n");
+  mirror_one(3);
+  EXPECT_THAT(listed(), ElementsAre("m-2", "m-3"));
+  EXPECT_THAT(steps(), ElementsAre("m-2", "m-3"));
+  mirror_one(4);
+  EXPECT_THAT(steps(), ElementsAre("m-3", "m-4"));
+}
+
+TEST_F(MirrorTest, HalfOfACopyInPlaceIsNotListedAndGoes) {
+  options.renames = options.syncs = false;
+  mirror_one(1);
+  copy_checkpoint(save(2), mirrored(2), {});
+  damage(mirrored(2));
+  write_file_atomically(FileSystem::real(), options.directory + "/checkpoint.unlisted", "m-2\n");
+  mirror_one(3);
+  EXPECT_THAT(listed(), ElementsAre("m-1", "m-3"));
+  EXPECT_THAT(steps(), ElementsAre("m-1", "m-3"));
+}
+
+TEST_F(MirrorTest, WhatSomebodyElsePutThereIsNotListedAndStays) {
+  options.max_to_keep = 1;
+  mirror_one(1);
+  copy_checkpoint(save(7), mirrored(7), {});
+  write_file_atomically(FileSystem::real(), options.directory + "/checkpoint.unlisted", "m-7");  // half of its line
+  for (int step = 8; step <= 9; ++step) mirror_one(step);
+  EXPECT_THAT(listed(), ElementsAre("m-9"));
+  EXPECT_THAT(steps(), ElementsAre("m-7", "m-9"));
 }
 
 TEST_F(MirrorTest, WhatItsStateFileNamesElsewhereIsNotDeleted) {

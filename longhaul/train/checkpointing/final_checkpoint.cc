@@ -15,6 +15,8 @@ std::optional<int64_t> step_of(const SaveTarget& target, Session& session) {
   return session.run(target.global_step).item<int64_t>();
 }
 
+constexpr Seconds kLongestSave{3600};  // the last one itself waits for one that takes longer
+
 // What the training did since its newest checkpoint.
 std::string lost_steps(const std::string& newest, std::optional<int64_t> now) {
   if (newest.empty()) return "there is no earlier checkpoint, so all steps are lost";
@@ -34,13 +36,13 @@ std::string too_long(const Saver& saver, Seconds left) {
 }  // namespace
 
 bool save_final_checkpoint(const SaveTarget& target, Session& session, const StopBudget& budget) {
+  const bool is_idle = budget.deadline() == nullptr || target.saver.wait_until_idle(kLongestSave, budget.deadline());
   const std::optional<Seconds> limit = budget.left();
   if (!limit) {
-    save_last(target, session);
+    save_last(target, session, std::nullopt, budget.deadline());
     return true;
   }
-  const bool is_idle = target.saver.wait_until_idle(*limit);
-  const Seconds left = budget.left().value_or(*limit);
+  const Seconds left = *limit;
   const std::string newest = target.saver.last_saved();
   const std::optional<int64_t> step = step_of(target, session);
   // What was assigned since then is saved if there is time: until it is, the one before stays.
@@ -53,7 +55,7 @@ bool save_final_checkpoint(const SaveTarget& target, Session& session, const Sto
     return false;
   }
   if (is_idle) {
-    save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_timeout()));
+    save_last(target, session, std::clamp(left, Seconds{0}, target.attempts.last_save_timeout()), budget.deadline());
   } else {
     log_warning("preempted with {:.1f} s left: changes since {}, if any, are not saved, because {}", left.count(),
                 newest, why_not);

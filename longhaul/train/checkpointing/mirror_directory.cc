@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/directory/checkpoint_copy.h"
 #include "longhaul/checkpoint/directory/crash_leftovers.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
@@ -16,6 +19,20 @@ namespace {
 
 Retention retention_of(const MirrorOptions& options) {
   return {.max_to_keep = options.max_to_keep, .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours};
+}
+
+bool is_intact_copy(FileSystem& files, const std::string& prefix) {
+  try {
+    return BundleReader(files, prefix).verify().empty();
+  } catch (const DataLossError&) {
+    return false;
+  }
+}
+
+bool lists(const ManagedCheckpoints& managed, const std::string& name) {
+  const std::vector<std::string> listed = managed.prefixes();
+  return std::any_of(listed.begin(), listed.end(),
+                     [&](const std::string& prefix) { return base_name(prefix) == name; });
 }
 
 }  // namespace
@@ -82,8 +99,28 @@ void MirrorDirectory::take_over_list() {
   for (std::string& path : state.paths_marked_for_deletion) path = path_of(path);
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);
   managed->recover(state);
+  list_what_was_copied(*managed);
   managed_ = std::move(managed);
   early_deletions_ = std::make_unique<EarlyDeletions>(mirror_files_, *managed_);
+}
+
+// After a kill between the copy and its list, or a list that could not be written. In place, a copy may be committed
+// and damaged.
+void MirrorDirectory::list_what_was_copied(ManagedCheckpoints& managed) const {
+  const std::string name = read_unlisted(mirror_files_, options_.directory);
+  if (name.empty()) return;
+  const std::string copied = path_of(name);
+  if (!lists(managed, name) && checkpoint_exists(mirror_files_, copied)) {
+    check_owners();
+    if (is_intact_copy(mirror_files_, copied)) {
+      log_info("checkpoint {} was mirrored but not listed, as after a kill: it is listed now", copied);
+      managed.record(copied, record_options(mirror_files_, copied));
+    } else {
+      log_warning("checkpoint {} is half of a copy, as after a kill: it is removed", copied);
+      remove_checkpoint(mirror_files_, copied);
+    }
+  }
+  remove_unlisted(mirror_files_, options_.directory);
 }
 
 // A disk that is full although it had said otherwise has room for the next attempt.
@@ -99,7 +136,10 @@ std::optional<uint64_t> MirrorDirectory::copy(const std::string& from, const std
                                 .clock = &clock_};
   copying.before_first_byte = [&](uint64_t all) {
     bytes = all;
-    early_deletions_->make_room(to, all, record_options(from));
+    early_deletions_->make_room(to, all, record_options(files_, from));
+    check_owners();
+    list_what_was_copied(*managed_);
+    write_unlisted(mirror_files_, options_.directory, base_name(to));
   };
   constexpr auto kCopy = EarlyDeletions::For::kCheckpoint;
   try {
@@ -107,20 +147,21 @@ std::optional<uint64_t> MirrorDirectory::copy(const std::string& from, const std
     early_deletions_->was_enough(kCopy);
     return is_copied ? std::optional(bytes) : std::nullopt;
   } catch (const ResourceExhaustedError& error) {
-    early_deletions_->make_room_after(error, kCopy, to, bytes, record_options(from));
+    early_deletions_->make_room_after(error, kCopy, to, bytes, record_options(files_, from));
     throw;
   }
 }
 
 void MirrorDirectory::record(const std::string& from) {
   check_owners();
-  managed_->record(path_of(from), record_options(from));
+  managed_->record(path_of(from), record_options(files_, from));
+  remove_unlisted(mirror_files_, options_.directory);
   has_list_ = true;
 }
 
-// For a copy of `from`, which says what is to be held.
-ManagedCheckpoints::RecordOptions MirrorDirectory::record_options(const std::string& from) const {
-  const std::string held = last_without_nan(files_, from);
+// For a copy of `prefix`, or the copy itself, which says what is to be held.
+ManagedCheckpoints::RecordOptions MirrorDirectory::record_options(FileSystem& files, const std::string& prefix) const {
+  const std::string held = last_without_nan(files, prefix);
   return {
       .relative_paths = true, .held = held.empty() ? "" : path_of(held), .before_deletion = [this] { check_owners(); }};
 }

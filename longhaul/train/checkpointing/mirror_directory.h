@@ -23,8 +23,9 @@ class MirrorDirectory {
 
   std::string path_of(const std::string& prefix) const;  // of its copy
 
-  // Creates the directory, once, locks it, and takes over its list. DirectoryLockedError: it has another owner;
-  // DirectoryLostError: one of the two directories was taken over; DirectoryAwayError: one of the two is missing.
+  // Creates the directory, once, locks it, and takes over its list, to which it adds a copy that a killed process has
+  // not listed. DirectoryLockedError: it has another owner; DirectoryLostError: one of the two directories was taken
+  // over; DirectoryAwayError: one of the two is missing.
   void take();
   void give_back() { lock_.reset(); }
 
@@ -41,9 +42,10 @@ class MirrorDirectory {
   void make();
   void leave_if_lost();
   void take_over_list();
+  void list_what_was_copied(ManagedCheckpoints& managed) const;
   void check_mirrored() const;
   void check_owners() const;
-  ManagedCheckpoints::RecordOptions record_options(const std::string& from) const;
+  ManagedCheckpoints::RecordOptions record_options(FileSystem& files, const std::string& prefix) const;
 
   const std::string mirrored_;
   const MirrorOptions& options_;

@@ -7,6 +7,13 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 
 namespace longhaul {
+namespace {
+
+std::string unlisted_path(const std::string& directory) {
+  return join_path(directory, "checkpoint.unlisted");
+}
+
+}  // namespace
 
 CheckpointState read_mirror_list(FileSystem& mirror_files, const MirrorOptions& options) {
   const std::string path = join_path(options.directory, kDefaultStateFile);
@@ -22,6 +29,27 @@ CheckpointState read_mirror_list(FileSystem& mirror_files, const MirrorOptions& 
   const auto most = static_cast<size_t>(options.max_to_keep);
   if (most > 0 && paths.size() > most) paths.erase(paths.begin(), paths.end() - options.max_to_keep);
   return state;
+}
+
+// In place: a temporary file could be left behind, and half of a file says that the copy has not begun.
+void write_unlisted(FileSystem& mirror_files, const std::string& directory, const std::string& name) {
+  const auto file = mirror_files.create(unlisted_path(directory));
+  file->append(name + "\n");
+  file->sync();
+  file->close();
+}
+
+void remove_unlisted(FileSystem& mirror_files, const std::string& directory) {
+  remove_if_exists(mirror_files, unlisted_path(directory));
+}
+
+std::string read_unlisted(FileSystem& mirror_files, const std::string& directory) {
+  constexpr size_t kMostBytes = 4096;
+  const std::string path = unlisted_path(directory);
+  if (!mirror_files.exists(path)) return "";
+  std::string text(kMostBytes, '\0');
+  text.resize(mirror_files.open(path)->read(0, text.data(), text.size()));
+  return text.ends_with('\n') ? base_name(text.substr(0, text.size() - 1)) : "";
 }
 
 }  // namespace longhaul

@@ -26,13 +26,15 @@ std::string MirrorQueue::next() {
   return "";
 }
 
-std::string MirrorQueue::finish(Seconds timeout) {
+std::string MirrorQueue::finish(Seconds timeout, const Deadline* deadline) {
+  const Deadline::Wait wait(deadline, mutex_, changed_);
   MutexLock lock(mutex_);
   is_finishing_ = true;
   changed_.notify_all();
-  const Seconds deadline = clock_.now() + timeout;
-  while (!wanted_.empty() && !is_abandoned_ && clock_.now() < deadline) {
-    clock_.wait_for(changed_, mutex_, deadline - clock_.now());  // wait: for the last copy, for the caller's timeout
+  const Seconds end = clock_.now() + timeout;
+  const auto left = [&] { return wait.at_most(end - clock_.now()); };
+  while (!wanted_.empty() && !is_abandoned_ && left() > Seconds{0}) {
+    clock_.wait_for(changed_, mutex_, left());  // wait: for the last copy, for the caller's timeout
   }
   is_abandoned_ = true;
   changed_.notify_all();

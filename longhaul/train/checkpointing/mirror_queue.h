@@ -3,6 +3,7 @@
 #include <string>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
 
@@ -23,8 +24,8 @@ class MirrorQueue {
   void drop(const std::string& prefix);
   void check_wanted() const;  // CancelledError: it was abandoned
 
-  // Waits until none is left, then abandons the queue; returns what is left.
-  std::string finish(Seconds timeout);
+  // Waits until none is left, or until the deadline, then abandons the queue; returns what is left.
+  std::string finish(Seconds timeout, const Deadline* deadline = nullptr);
   void abandon();  // next() returns nothing more
 
  private:

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "longhaul/base/error.h"
-#include "longhaul/testing/fake_clock.h"
+#include "longhaul/train/interrupted_clock_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -47,6 +47,19 @@ TEST_F(MirrorQueueTest, TheEndTellsWhatIsMissingAndNothingIsGivenAfterIt) {
   EXPECT_EQ(queue.finish(Seconds{3}), "model.ckpt-1");
   EXPECT_EQ(queue.next(), "");
   EXPECT_THROW(queue.check_wanted(), CancelledError);
+}
+
+TEST(MirrorQueue, ADeadlineThatIsSetMeanwhileEndsTheWaitForTheLast) {
+  InterruptedClock clock;
+  Deadline deadline(clock);
+  clock.event = [&] { deadline.bring_forward(Seconds{0}); };
+  const SaveAttempts attempts({.clock = &clock});
+  MirrorQueue queue(attempts, clock);
+  queue.add("model.ckpt-1");
+  const Seconds start = clock.now();
+  EXPECT_EQ(queue.finish(Seconds{60}, &deadline), "model.ckpt-1");
+  EXPECT_EQ(clock.now(), start);
+  clock.join();
 }
 
 TEST_F(MirrorQueueTest, OnceItIsAbandonedNobodyWaits) {

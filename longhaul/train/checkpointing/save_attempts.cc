@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/error.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/coordination/lost_session.h"
@@ -84,24 +85,29 @@ Seconds SaveAttempts::wait_after(int failures) const {
   return std::min(wait, options_.longest_wait);
 }
 
-void SaveAttempts::insist(const std::function<bool()>& attempt, std::optional<Seconds> timeout) const {
+void SaveAttempts::insist(const std::function<bool()>& attempt, std::optional<Seconds> timeout,
+                          const Deadline* deadline) const {
   const Seconds give_up = options_.clock->now() + timeout.value_or(options_.last_save_timeout);
   for (int failures = 1; !attempt(); ++failures) {
     raise_if_too_many();
     const Seconds pause = wait_after(failures);
-    if (options_.clock->now() + pause > give_up) raise("the last checkpoint could not be saved");
-    wait(pause);
+    const bool is_too_long = options_.clock->now() + pause > give_up;
+    if (is_too_long || !wait(pause, deadline)) raise("the last checkpoint could not be saved");
   }
 }
 
-void SaveAttempts::wait(Seconds time) const {
+// False: the deadline comes first.
+bool SaveAttempts::wait(Seconds time, const Deadline* deadline) const {
   Mutex mutex;
-  CondVar never_notified;
+  CondVar nobody_elses;
+  const Deadline::Wait wait(deadline, mutex, nobody_elses);
   MutexLock lock(mutex);
   const Seconds until = options_.clock->now() + time;
-  for (Seconds now = options_.clock->now(); now < until; now = options_.clock->now()) {
-    options_.clock->wait_for(never_notified, mutex, until - now);  // wait: the pause after a failed save
+  for (Seconds left = time; left > Seconds{0}; left = until - options_.clock->now()) {
+    if (wait.at_most(left) < left) return false;
+    options_.clock->wait_for(nobody_elses, mutex, left);  // wait: the pause after a failed save
   }
+  return true;
 }
 
 }  // namespace longhaul

@@ -13,6 +13,8 @@
 
 namespace longhaul {
 
+class Deadline;
+
 struct SaveAttemptsOptions {
   int max_failed_saves = 0;       // this many in a row, retries included, end training; 0: no number does
   Seconds first_wait{1};          // after a failure, until the retry; doubled after each further one,
@@ -69,15 +71,16 @@ class SaveAttempts {
   Seconds time_to_retry() const;  // 0: now, or nothing has failed
 
   // For the last save of a run: calls `attempt`, which returns whether it worked, until it does, or until another wait
-  // would exceed `timeout` in total (absent: last_save_timeout). Then throws as raise_if_too_many() does. An exception
-  // from `attempt` ends it.
-  void insist(const std::function<bool()>& attempt, std::optional<Seconds> timeout = std::nullopt) const;
+  // would exceed `timeout` in total (absent: last_save_timeout), or the deadline, also one that is set during the wait.
+  // Then throws as raise_if_too_many() does. An exception from `attempt` ends it.
+  void insist(const std::function<bool()>& attempt, std::optional<Seconds> timeout = std::nullopt,
+              const Deadline* deadline = nullptr) const;
 
  private:
   static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   Seconds wait_after(int failures) const;
-  void wait(Seconds time) const;
+  bool wait(Seconds time, const Deadline* deadline) const;
   [[noreturn]] void raise(const std::string& what) const;
 
   const SaveAttemptsOptions options_;

@@ -2,8 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/error.h"
-#include "longhaul/testing/fake_clock.h"
+#include "longhaul/train/interrupted_clock_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -131,6 +132,28 @@ TEST_F(Insisting, BeginsWithShortWaitsAfterManyFailures) {
 TEST_F(Insisting, WithoutPatienceItTriesOnce) {
   EXPECT_THROW(attempts->insist(failing(1000), Seconds{0}), ResourceExhaustedError);
   EXPECT_EQ(tried, 1);
+}
+
+TEST_F(Insisting, EndsWithADeadlineThatLeavesNoTimeForAnotherAttempt) {
+  Deadline deadline(clock);
+  deadline.bring_forward(Seconds{4});
+  const Seconds start = clock.now();
+  EXPECT_THROW(attempts->insist(failing(1000), std::nullopt, &deadline), ResourceExhaustedError);
+  EXPECT_EQ(tried, 3) << "after waits of 1 and 2 s";
+  EXPECT_EQ(clock.now() - start, Seconds{3});
+}
+
+TEST_F(Insisting, EndsWithADeadlineThatIsSetDuringAWait) {
+  InterruptedClock interrupted;
+  Deadline deadline(interrupted);
+  interrupted.event = [&] { deadline.bring_forward(Seconds{0.5}); };
+  options.clock = &interrupted;
+  attempts = std::make_unique<SaveAttempts>(options);
+  const Seconds start = interrupted.now();
+  EXPECT_THROW(attempts->insist(failing(1000), std::nullopt, &deadline), ResourceExhaustedError);
+  EXPECT_EQ(tried, 1);
+  EXPECT_EQ(interrupted.now(), start);
+  interrupted.join();
 }
 
 TEST_F(Insisting, EndsWithWhatTheAttemptThrows) {

@@ -81,13 +81,14 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
   return prefix;
 }
 
-std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> timeout) {
+std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> timeout,
+                      const Deadline* deadline) {
   std::optional<std::string> prefix;
   const auto attempt = [&] {
     prefix = save_once(target, session);
     return prefix.has_value();
   };
-  target.attempts.insist(attempt, timeout);
+  target.attempts.insist(attempt, timeout, deadline);
   return *prefix;
 }
 

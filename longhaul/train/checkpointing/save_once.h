@@ -37,7 +37,8 @@ struct SaveTarget {
 std::optional<std::string> save_once(const SaveTarget& target, Session& session);
 
 // Takes the checkpoint at the end of training, with retries by SaveAttempts::insist(), whose errors it throws.
-// `timeout` limits the retries; absent: SaveAttemptsOptions::last_save_timeout.
-std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> timeout = std::nullopt);
+// `timeout` and the deadline limit the retries; absent: SaveAttemptsOptions::last_save_timeout.
+std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> timeout = std::nullopt,
+                      const Deadline* deadline = nullptr);
 
 }  // namespace longhaul

@@ -181,14 +181,28 @@ void CheckpointSaverHook::save(Session& session, int64_t step) {
   save(session, step, [&] { return save_once(target(session.graph()), session).has_value(); });
 }
 
-// The listeners are told of each attempt, also where the step is saved already: what one of them swaps in is in the
-// checkpoint, so only with it can be seen whether anything has changed.
+// What a listener throws, too, is an attempt that the cadence has to know of.
 void CheckpointSaverHook::save(Session& session, int64_t step, const std::function<bool()>& attempt) {
   timer_.update_last_triggered_step(step);
-  for (const auto& listener : options_.listeners) listener->before_save(session, step);
   bool worked = false;
+  std::exception_ptr error;
   try {
-    worked = attempt();
+    worked = try_to_save(session, step, attempt);
+    worked ? tell_after(session, step) : tell_failed(session, step);
+  } catch (...) {
+    error = std::current_exception();
+  }
+  cadence_->attempted(options_.clock->now(), worked);
+  if (options_.chooses_interval) timer_.set_every_secs(cadence_->interval().value());
+  if (error) std::rethrow_exception(error);
+}
+
+// The listeners are told of each attempt, also where the step is saved already: what one of them swaps in is in the
+// checkpoint, so only with it can be seen whether anything has changed.
+bool CheckpointSaverHook::try_to_save(Session& session, int64_t step, const std::function<bool()>& attempt) {
+  for (const auto& listener : options_.listeners) listener->before_save(session, step);
+  try {
+    return attempt();
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     try {
@@ -198,9 +212,6 @@ void CheckpointSaverHook::save(Session& session, int64_t step, const std::functi
     }
     std::rethrow_exception(error);
   }
-  worked ? tell_after(session, step) : tell_failed(session, step);
-  cadence_->attempted(options_.clock->now(), worked);
-  if (options_.chooses_interval) timer_.set_every_secs(cadence_->interval().value());
 }
 
 void CheckpointSaverHook::tell_failed(Session& session, int64_t step) {

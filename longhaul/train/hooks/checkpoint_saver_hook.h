@@ -98,6 +98,7 @@ class CheckpointSaverHook : public SessionRunHook {
   bool has_waited_for_steps() const;
   void save(Session& session, int64_t step);
   void save(Session& session, int64_t step, const std::function<bool()>& attempt);
+  bool try_to_save(Session& session, int64_t step, const std::function<bool()>& attempt);
   SaveTarget target(Graph& graph);
   void tell_failed(Session& session, int64_t step);
   void tell_after(Session& session, int64_t step);

@@ -337,6 +337,64 @@ TEST_F(HooksFullDisk, EndsTheTrainingByItsErrorWhateverAListenerThrows) {
   EXPECT_THROW(train(hook), ResourceExhaustedError);
 }
 
+// Whichever call of a listener throws, once.
+class HooksThrowingListener : public HooksFullDisk {
+ protected:
+  class Throwing : public CheckpointSaverListener {
+   public:
+    void before_save(Session&, int64_t) override { throw_if_it_is("before_save"); }
+    bool after_save(Session&, int64_t) override { return throw_if_it_is("after_save"); }
+    void save_failed(Session&, int64_t) override { throw_if_it_is("save_failed"); }
+    std::string call;
+
+   private:
+    bool throw_if_it_is(const std::string& name) {
+      if (call != name) return false;
+      call.clear();
+      throw NotFoundError("what the listener looked for");
+    }
+  };
+
+  // After the first checkpoint, the step before the next one is due.
+  HooksThrowingListener() {
+    auto with = on_the_disk(4);
+    with.listeners = {throwing};
+    hook = std::make_unique<CheckpointSaverHook>(with);
+    start(*hook);
+    for (int i = 0; i < 3; ++i) train(*hook);
+  }
+
+  std::shared_ptr<Throwing> throwing = std::make_shared<Throwing>();
+  std::unique_ptr<CheckpointSaverHook> hook;
+};
+
+TEST_F(HooksThrowingListener, AfterAFailedSaveThatIsTriedAgainAllTheSame) {
+  files.fail_writes_after(0);
+  throwing->call = "save_failed";
+  EXPECT_THROW(train(*hook), NotFoundError);
+  files.heal();
+  clock.advance(Seconds{1});
+  EXPECT_EQ(train_and_look(*hook), 5);
+}
+
+TEST_F(HooksThrowingListener, BeforeASaveThatIsTakenAfterTheNextRun) {
+  throwing->call = "before_save";
+  EXPECT_THROW(train(*hook), NotFoundError);
+  EXPECT_EQ(saved(), 0);
+  EXPECT_EQ(train_and_look(*hook), 5);
+}
+
+TEST_F(HooksThrowingListener, AfterARetryThatWorkedIsNoReasonForAnother) {
+  files.fail_writes_after(0);
+  train(*hook);
+  files.heal();
+  clock.advance(Seconds{1});
+  throwing->call = "after_save";
+  EXPECT_THROW(train(*hook), NotFoundError);
+  EXPECT_EQ(saved(), 5);
+  EXPECT_EQ(train_and_look(*hook), 5);
+}
+
 TEST_F(HooksFullDisk, OfTheLastSaveIsTriedAgainAtTheEnd) {
   CheckpointSaverHook hook(on_the_disk(1));
   start(hook);

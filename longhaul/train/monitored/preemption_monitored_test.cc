@@ -1,6 +1,7 @@
 // A preemption in a monitored training.
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/train/bad_disk_fixture.h"
+#include "longhaul/train/coordination/has_thread_fixture.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/hook_fixture.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
@@ -79,6 +80,23 @@ TEST_F(PreemptedTrainingTest, SavesWhenItIsAskedToAndGoesOn) {
 TEST_F(PreemptedTrainingTest, AStopThatCameBeforeItIsHeeded) {
   preemption.preempt();
   EXPECT_EQ(train_until_stopped([](int64_t) {}), 0);
+}
+
+// Which answers only when it is left out.
+TEST_F(PreemptedTrainingTest, SearchesTheMirrorNoLongerThanThePreemptionLeaves) {
+  const LogRecorder log;
+  const testing::TemporaryDirectory mirror;
+  write_file_atomically(FileSystem::real(), mirror.file("checkpoint"), "model_checkpoint_path: \"model.ckpt-7\"\n");
+  disk.before_open = [&](const std::string& path) {
+    if (!path.starts_with(mirror.path())) return;
+    eventually([&] { return log.text().find("is left out") != std::string::npos; });
+  };
+  MonitoredTrainingSessionOptions options = training();
+  options.chief.mirror = {.directory = mirror.path(), .start_timeout = Seconds{20}};
+  preemption.preempt(Seconds{0});
+  monitored_training_session(options, [](MonitoredSession& session) { EXPECT_TRUE(session.should_stop()); });
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("no answer in the time that a preemption leaves"));
+  eventually([] { return !has_thread("lh-look"); });
 }
 
 // Counts the checkpoints that it is told of.

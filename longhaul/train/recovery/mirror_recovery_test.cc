@@ -3,6 +3,7 @@
 #include <fstream>
 #include <thread>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/checkpoint/directory/checkpoint_copy.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/corrupt_set.h"
@@ -106,6 +107,18 @@ TEST_F(MirrorRecovery, AFreshMachineRecoversFromTheMirror) {
   EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("restored from the mirror"));
 }
 
+// As a kill between the copy and the list leaves it.
+TEST_F(MirrorRecovery, TheNewestIsTakenThoughTheMirrorHasNotListedIt) {
+  lose_all();
+  const std::string state = mirror.file("checkpoint");
+  write_file_atomically(FileSystem::real(), state, "model_checkpoint_path: \"model-2\"\n");
+  std::filesystem::last_write_time(state, std::filesystem::last_write_time(state) - std::chrono::hours(1));
+  write_file_atomically(FileSystem::real(), mirror.file("checkpoint.unlisted"), "model-3\n");
+  SessionManager sessions = manager();
+  EXPECT_EQ(value(*sessions.prepare_session(prepare), v), 3);
+  EXPECT_EQ(sessions.restored_from(), mirrored[2]);
+}
+
 TEST_F(MirrorRecovery, AfterItTheDirectoryManagesItsOwnAlone) {
   lose_all();
   Saver restarted({.graph = &graph, .max_to_keep = 1, .name = "restarted"});
@@ -202,6 +215,29 @@ TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForAsLongAsThePatience) {
   while (has_thread("lh-look") && Clock::real().now() < deadline) std::this_thread::sleep_for(Seconds{0.001});
   EXPECT_FALSE(has_thread("lh-look")) << "which uses the files of this test";
   EXPECT_GT(files.calls_done(), 0);
+}
+
+TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForNoLongerThanAPreemptionLeavesThatComesMeanwhile) {
+  testing::FakeClock standing;
+  Deadline deadline(standing);
+  files.hangs = true;
+  prepare.mirror_timeout = Seconds{20};
+  prepare.deadline = &deadline;
+  const auto wait_for_search = [](bool is_there) {
+    const Seconds end = Clock::real().now() + Seconds{20};
+    while (has_thread("lh-look") != is_there && Clock::real().now() < end) std::this_thread::yield();
+  };
+  std::thread preemption([&] {
+    wait_for_search(true);
+    deadline.bring_forward(Seconds{0});
+  });
+  const LogRecorder log;
+  EXPECT_EQ(restored(), 3);
+  preemption.join();
+  EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("no answer in the time that a preemption leaves"));
+  files.hangs = false;
+  wait_for_search(false);
+  EXPECT_FALSE(has_thread("lh-look")) << "which uses the files of this test";
 }
 
 TEST_F(MirrorRecovery, AMirrorThatIsNotThereYetHasNothing) {

@@ -5,6 +5,7 @@
 #include <memory>
 #include <set>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/base/thread.h"
@@ -82,13 +83,21 @@ void search_into(Answer& answer, const FallBackOptions& options) {
   answer.changed.notify_all();
 }
 
-bool comes_in_time(Answer& answer, Seconds timeout) {
-  const Seconds deadline = Clock::real().now() + timeout;
+bool comes_in_time(Answer& answer, Seconds timeout, const Deadline* deadline) {
+  const Deadline::Wait wait(deadline, answer.mutex, answer.changed);
+  const Seconds end = Clock::real().now() + timeout;
+  const auto left = [&] { return wait.at_most(end - Clock::real().now()); };
   MutexLock lock(answer.mutex);
-  for (Seconds now = Clock::real().now(); !answer.has_come && now < deadline; now = Clock::real().now()) {
-    answer.changed.wait_for(answer.mutex, deadline - now);  // wait: for the thread, which may hang on a mirror
+  while (!answer.has_come && left() > Seconds{0}) {
+    answer.changed.wait_for(answer.mutex, left());  // wait: for the thread, which may hang on a mirror
   }
   return answer.has_come;
+}
+
+std::string no_answer(const FallBackOptions& options) {
+  const std::optional<Seconds> left = options.deadline != nullptr ? options.deadline->left() : std::nullopt;
+  if (left && *left <= Seconds{0}) return "no answer in the time that a preemption leaves";
+  return fmt::format("no answer within {:g} s", options.mirror_timeout.count());
 }
 
 RecoverySearch search_in_time(const FallBackOptions& options) {
@@ -99,9 +108,9 @@ RecoverySearch search_in_time(const FallBackOptions& options) {
                              .basename = options.basename,
                              .search_directory = options.search_directory};
   NamedThread thread("lh-look", [answer, kept] { search_into(*answer, kept); });
-  if (!comes_in_time(*answer, options.mirror_timeout)) {
+  if (!comes_in_time(*answer, options.mirror_timeout, options.deadline)) {
     thread.detach();
-    throw DeadlineExceededError(fmt::format("no answer within {:g} s", options.mirror_timeout.count()));
+    throw DeadlineExceededError(no_answer(options));
   }
   thread.join();
   MutexLock lock(answer->mutex);

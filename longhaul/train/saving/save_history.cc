@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 
 namespace longhaul {
@@ -16,11 +17,13 @@ SaveHistory::UnderWay::~UnderWay() {
   if (--saves_.under_way_ == 0) saves_.idle_.notify_all();
 }
 
-bool SaveHistory::wait_until_idle(Seconds timeout) const {
+bool SaveHistory::wait_until_idle(Seconds timeout, const Deadline* deadline) const {
+  const Deadline::Wait wait(deadline, mutex_, idle_);
   MutexLock lock(mutex_);
-  const Seconds deadline = clock_.now() + timeout;
+  const Seconds end = clock_.now() + timeout;
+  const auto left = [&] { return wait.at_most(end - clock_.now()); };
   // wait: for a save that is under way, for the caller's timeout
-  while (under_way_ > 0 && clock_.now() < deadline) clock_.wait_for(idle_, mutex_, deadline - clock_.now());
+  while (under_way_ > 0 && left() > Seconds{0}) clock_.wait_for(idle_, mutex_, left());
   return under_way_ == 0;
 }
 

@@ -11,6 +11,8 @@
 
 namespace longhaul {
 
+class Deadline;
+
 // A save that wrote something.
 struct SaveReport {
   std::string prefix;
@@ -38,7 +40,8 @@ class SaveHistory {
    private:
     SaveHistory& saves_;
   };
-  bool wait_until_idle(Seconds timeout) const;  // returns whether none is under way
+  // Returns whether none is under way.
+  bool wait_until_idle(Seconds timeout, const Deadline* deadline = nullptr) const;
 
   // `committed_at`: the time of the checkpoint's index file.
   void note_restored(const std::string& prefix, double committed_at);

@@ -199,8 +199,11 @@ class Saver {
     return saves_.on_saved(std::move(callback));
   }
 
-  // Waits until no save() is under way, for `timeout` at most. Returns whether none is.
-  bool wait_until_idle(Seconds timeout) const { return saves_.wait_until_idle(timeout); }
+  // Waits until no save() is under way, for `timeout` at most, and not beyond the deadline, even one that is set during
+  // the wait. Returns whether none is.
+  bool wait_until_idle(Seconds timeout, const Deadline* deadline = nullptr) const {
+    return saves_.wait_until_idle(timeout, deadline);
+  }
 
   proto::SaverDef to_proto() const;
   proto::SaverDef as_saver_def() const { return to_proto(); }

@@ -3,9 +3,11 @@
 #include <atomic>
 #include <thread>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/ops/external_variable.h"
 #include "longhaul/proto/serialize.h"
+#include "longhaul/train/interrupted_clock_fixture.h"
 #include "longhaul/train/saved_state/saved_size.h"
 #include "longhaul/train/saving/saver_fixture.h"
 #include "longhaul/train/saving/startup_report.h"
@@ -84,6 +86,28 @@ TEST_F(SaverTest, ASaveOnAnotherThreadIsWaitedFor) {
   EXPECT_TRUE(saver.wait_until_idle(Seconds{1})) << "time stands still here";
   EXPECT_TRUE(exists(path + "-1"));
   other.join();
+}
+
+TEST_F(SaverTest, ASaveOnAnotherThreadIsNotWaitedForBeyondADeadlineThatIsSetMeanwhile) {
+  InterruptedClock interrupted;
+  Deadline deadline(interrupted);
+  interrupted.event = [&] { deadline.bring_forward(Seconds{0}); };
+  options.clock = &interrupted;
+  Saver saver(options);
+  std::atomic<bool> is_saving{false}, may_end{false};
+  std::thread other([&] {
+    saver.save(*session, path, 1, {.after_snapshot = [&](auto) {
+      is_saving = true;
+      while (!may_end) std::this_thread::yield();
+    }});
+  });
+  while (!is_saving) std::this_thread::yield();
+  const Seconds start = interrupted.now();
+  EXPECT_FALSE(saver.wait_until_idle(Seconds{60}, &deadline));
+  EXPECT_EQ(interrupted.now(), start);
+  may_end = true;
+  other.join();
+  interrupted.join();
 }
 
 TEST_F(SaverTest, ItsNodesHaveTheNamesOfTheOriginal) {  // SA-6, SA-7, SA-9

@@ -52,6 +52,7 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
                                 .checkpoint_filename_with_path = options_.checkpoint_filename_with_path,
                                 .mirror_dir = options_.mirror_dir,
                                 .mirror_timeout = options_.mirror_timeout,
+                                .deadline = options_.tenure ? options_.tenure->budget().deadline() : nullptr,
                                 .search_directory = options_.search_directory,
                                 .config = options_.config,
                                 .init_feed_dict = scaffold_->init_feed_dict(),

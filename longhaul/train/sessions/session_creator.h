@@ -31,7 +31,8 @@ struct ChiefSessionCreatorOptions {
   Seconds mirror_timeout{60};       // limit for searching the mirror
   bool search_directory = true;     // ChiefOptions::search_directory
   bool initialize_missing = false;  // ChiefOptions::initialize_missing, unless the scaffold sets it
-  // Notified of the restored checkpoint, and may skip checkpoints of the directory; nullptr: none.
+  // Notified of the restored checkpoint; may skip checkpoints of the directory, and its preemption ends the search of
+  // the mirror. nullptr: none.
   std::shared_ptr<ChiefTenure> tenure;
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // stopping it ends waits; its clock measures them

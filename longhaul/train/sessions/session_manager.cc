@@ -170,6 +170,7 @@ FallBackOptions SessionManager::fall_back_options(const PrepareOptions& options)
           .directory = options.checkpoint_dir,
           .mirror = strip_file_scheme(options.mirror_dir),
           .mirror_timeout = options.mirror_timeout,
+          .deadline = options.deadline,
           .basename = options.checkpoint_basename,
           .skip_reason = options_.skip_reason,
           .search_directory = options.search_directory};

@@ -12,6 +12,7 @@
 
 namespace longhaul {
 
+class Deadline;
 struct FallBackOptions;
 struct Readiness;
 struct ReadinessOps;
@@ -64,6 +65,7 @@ struct PrepareOptions {
   std::string checkpoint_filename_with_path;
   std::string mirror_dir;                                // of checkpoint_dir, searched too; empty: none
   Seconds mirror_timeout{60};                            // limit for searching the mirror
+  const Deadline* deadline = nullptr;                    // ends that search too; nullptr: none
   std::string checkpoint_basename;                       // limits the checkpoints that count; empty: all do
   bool search_directory = true;                          // ChiefOptions::search_directory
   bool wait_for_checkpoint = false;                      // if there is none yet

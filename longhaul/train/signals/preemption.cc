@@ -43,10 +43,7 @@ void Preemption::preempt(std::optional<Seconds> grace) {
 }
 
 void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
-  const double deadline = (options_.clock->now() + period.length).count();
-  double before = deadline_.load();
-  while (deadline < before && !deadline_.compare_exchange_weak(before, deadline)) {
-  }
+  deadline_.bring_forward(period.length);
   const std::string consequence =
       fmt::format("training stops after the current step, with {:g} s for the step and a last checkpoint ({})",
                   period.length.count(), period.source);
@@ -92,12 +89,6 @@ void Preemption::stop_all() {
   for (const auto& weak : all) {
     if (const auto coord = weak.lock()) coord->request_stop_while(coord);
   }
-}
-
-std::optional<Seconds> Preemption::time_left() const {
-  const double deadline = deadline_;
-  if (deadline == kNever) return std::nullopt;
-  return Seconds{deadline} - options_.clock->now();
 }
 
 std::shared_ptr<const Coordinator> Preemption::add(const Coordinator& coord, Coordinators& all) {

@@ -2,12 +2,12 @@
 
 #include <atomic>
 #include <csignal>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <vector>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/train/coordination/coordinator.h"
 #include "longhaul/train/signals/preemption_grace.h"
@@ -56,7 +56,7 @@ class Preemption {
 
   // The status for the program to exit with: the options' if it was preempted, else `otherwise`.
   int exit_status(int otherwise = 0) const { return is_preempted() ? options_.exit_status : otherwise; }
-  bool is_preempted() const { return deadline_.load() != kNever; }
+  bool is_preempted() const { return deadline_.is_set(); }
 
   // Acts as if a stop signal had arrived: for notices that arrive in other ways, such as a cloud's. If several grace
   // periods are under way, the one that ends first counts.
@@ -64,7 +64,8 @@ class Preemption {
   void request_save();  // as if a save signal had arrived; like preempt(), not for signal handlers
 
   // The rest of the grace period; negative: it is over. nullopt: not preempted.
-  std::optional<Seconds> time_left() const;
+  std::optional<Seconds> time_left() const { return deadline_.left(); }
+  const Deadline& deadline() const { return deadline_; }  // its end, for waits that a preemption cuts short
 
   // For training loops. Whether a checkpoint was requested since the last call; takes no lock.
   bool take_save_request() { return save_wanted_.load(std::memory_order_relaxed) && save_wanted_.exchange(false); }
@@ -80,7 +81,6 @@ class Preemption {
 
  private:
   using Coordinators = std::vector<std::weak_ptr<const Coordinator>>;
-  static constexpr double kNever = std::numeric_limits<double>::infinity();
 
   SignalHandling handling();
   void handle(int signal);
@@ -92,7 +92,7 @@ class Preemption {
 
   const PreemptionOptions options_;
   const PreemptionGrace grace_;
-  std::atomic<double> deadline_{kNever};  // on the clock; kNever: not preempted
+  Deadline deadline_{*options_.clock};  // set: preempted
   std::atomic<bool> save_wanted_{false};
 
   Mutex mutex_;

@@ -2,6 +2,8 @@
 
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
+#include "longhaul/train/coordination/has_thread_fixture.h"
+#include "longhaul/train/interrupted_clock_fixture.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {
@@ -142,6 +144,49 @@ TEST_F(SnapshotUnderWayTest, IsFinishedBeforeASaveThatFits) {
   EXPECT_TRUE(has_checkpoint(sv, 3));
 }
 
+// Which goes on until the last checkpoint is given up.
+TEST_F(PreemptionTest, ThatComesWhileTheLastSaveWaitsForAnotherEndsThatWait) {
+  const LogRecorder log;
+  InterruptedClock waiting;
+  waiting.event = [&] { preemption.preempt(Seconds{0}); };
+  Saver saver({.graph = &graph, .files = &disk, .clock = &waiting});
+  SaveAttempts attempts({.clock = &waiting});
+  const auto session = make_scripted_session(graph, server);
+  session->run(step.initializer());
+  const std::string path = directory.file("model.ckpt");
+  std::atomic<bool> is_saving{false};
+  std::thread other([&] {
+    saver.save(*session, path, 1, {.after_snapshot = [&](auto) {
+      is_saving = true;
+      eventually([&] { return log.text().find("no last checkpoint is taken") != std::string::npos; });
+    }});
+  });
+  eventually([&] { return is_saving.load(); });
+  const Seconds start = waiting.now();
+  EXPECT_FALSE(save_final_checkpoint({saver, attempts, path, step}, *session, &preemption));
+  EXPECT_EQ(waiting.now(), start);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("as another save is still under way"));
+  other.join();
+  waiting.join();
+}
+
+// Which answers only when it is left out.
+TEST_F(PreemptionTest, AStartSearchesTheMirrorNoLongerThanItLeaves) {
+  const LogRecorder log;
+  const testing::TemporaryDirectory mirror;
+  write_file_atomically(FileSystem::real(), mirror.file("checkpoint"), "model_checkpoint_path: \"model.ckpt-7\"\n");
+  disk.before_open = [&](const std::string& path) {
+    if (!path.starts_with(mirror.path())) return;
+    eventually([&] { return log.text().find("is left out") != std::string::npos; });
+  };
+  options.chief.mirror = {.directory = mirror.path(), .start_timeout = Seconds{20}};
+  preemption.preempt(Seconds{0});
+  Supervisor sv(options);
+  EXPECT_THAT(error_of([&] { sv.managed_session([](Session&) {}); }),
+              HasSubstr("no answer in the time that a preemption leaves"));
+  eventually([] { return !has_thread("lh-look"); });
+}
+
 // The time passes until nobody waits for it any more; then it waits for the checkpoint.
 TEST_F(PreemptionTest, AThreadThatDoesNotEndLeavesHalfOfThePeriodToTheLastCheckpoint) {
   const LogRecorder log;
@@ -162,6 +207,36 @@ TEST_F(PreemptionTest, AThreadThatDoesNotEndLeavesHalfOfThePeriodToTheLastCheckp
   EXPECT_LT(Clock::real().now(), deadline);
   EXPECT_THAT(log.text(), HasSubstr("threads still running: stuck"));
   EXPECT_TRUE(has_checkpoint(sv, 1));
+}
+
+// Nobody waits for it any more when half of the period is over; then the last checkpoint is taken.
+TEST_F(PreemptionTest, AThreadThatWasLeftBehindIsWaitedForAgainAfterTheLastCheckpoint) {
+  const LogRecorder log;
+  options.save_model_secs = Seconds{0};
+  Supervisor sv(options);
+  std::atomic<bool> may_end{false};
+  const auto times_left = [&] {
+    const std::string text = log.text(), told = "threads still running: stuck";
+    int times = 0;
+    for (size_t at = text.find(told); at != text.npos; at = text.find(told, at + 1)) ++times;
+    return times;
+  };
+  std::shared_ptr<CoordinatedThread> stuck;
+  sv.managed_session([&](Session& session) {
+    stuck = sv.coord().start_thread("stuck", [&] {
+      while (!may_end) {
+        const bool is_waited_for = times_left() == (has_checkpoint(sv, 1) ? 1 : 0);
+        if (preemption.is_preempted() && is_waited_for) clock.advance(Seconds{0.01});
+        std::this_thread::yield();
+      }
+    });
+    session.run(train);
+    preemption.preempt(Seconds{4});
+  });
+  EXPECT_EQ(times_left(), 2);
+  EXPECT_TRUE(has_checkpoint(sv, 1));
+  may_end = true;
+  eventually([&] { return stuck->finished(); });
 }
 
 TEST_F(PreemptionTest, ASaveThatIsAskedForIsTakenAndTheTrainingGoesOn) {
@@ -291,8 +366,11 @@ TEST_F(PreemptionTest, WhoLetsGoIsNotStopped) {
 // The attempts of a last save that fails are repeated for as long as there is time, and no longer than told.
 class LastSavePatienceTest : public PreemptionTest {
  protected:
-  Seconds time_until_it_is_given_up(std::optional<Seconds> grace) {
-    before_commit = [] { throw ResourceExhaustedError("full"); };
+  Seconds time_until_it_is_given_up(std::optional<Seconds> grace, const std::function<void()>& in_each_attempt = {}) {
+    before_commit = [&] {
+      if (in_each_attempt) in_each_attempt();
+      throw ResourceExhaustedError("full");
+    };
     testing::FakeClock passing(testing::FakeClock::Waits::kPassTime);
     Saver saver({.graph = &graph, .files = &disk, .clock = &passing});
     SaveAttempts attempts({.last_save_timeout = Seconds{60}, .clock = &passing});
@@ -312,6 +390,14 @@ TEST_F(LastSavePatienceTest, EndsWithTheGracePeriod) {
 
 TEST_F(LastSavePatienceTest, IsAsToldWhereThereIsTimeEnough) {
   EXPECT_EQ(time_until_it_is_given_up(Seconds{3600}), Seconds{31});
+}
+
+TEST_F(LastSavePatienceTest, EndsWithTheGracePeriodOfAPreemptionThatComesBetweenTwoAttempts) {
+  int attempts_made = 0;
+  const auto preempt_in_the_second = [&] {
+    if (++attempts_made == 2) preemption.preempt(Seconds{3});
+  };
+  EXPECT_EQ(time_until_it_is_given_up(std::nullopt, preempt_in_the_second), Seconds{3}) << "after waits of 1 and 2 s";
 }
 
 TEST_F(LastSavePatienceTest, IsAsToldWithoutAPreemption) {

@@ -7,6 +7,7 @@
 
 namespace longhaul {
 
+class Deadline;
 class Preemption;
 
 // The time that the end of a training run may take: the rest of a preemption's grace period, or unlimited without a
@@ -18,6 +19,9 @@ class StopBudget {
   // Negative: the time is over. nullopt: no limit.
   std::optional<Seconds> left() const;
   bool is_limited() const { return left().has_value(); }
+
+  // For waits, which a preemption then cuts short even if it comes after they began. nullptr: there is none to come.
+  const Deadline* deadline() const;
 
   // For JoinOptions::give_up_at: when half of the remaining time is used up, which leaves the other half for the steps
   // after the join. The remaining time is that at the first call under a preemption; nullopt without one. For one wait;

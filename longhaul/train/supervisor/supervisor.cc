@@ -97,7 +97,12 @@ Supervisor::~Supervisor() {
       end,
       {.threads = [&] { join({.ignore_live_threads = true}); },
        .unsaved_steps =
-           [&] { return warn_of_unsaved_steps(training_.get(), tenure_, "a Supervisor destroyed without stop()"); }});
+           [&] { return warn_of_unsaved_steps(training_.get(), tenure_, "a Supervisor destroyed without stop()"); },
+       .events =
+           [&] {
+             training_.reset();  // its services hold the writer
+             events_.release();
+           }});
   if (end.error() == before) return;
   log_error("a Supervisor destroyed without stop() ended with an error: {}", message_of(end.error()));
 }
@@ -129,7 +134,9 @@ void Supervisor::end_session_before() {
 
 std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& options) {
   Teardown before(std::make_exception_ptr(AbortedError("another session was prepared")));
-  tenure_.end(before);
+  tenure_.end(before, {.events = [&] {
+                if (training_) events_.flush();
+              }});
   training_.reset();
   coord_.clear_stop();
   preempted_ = heed(options_.chief.preemption, coord_);
@@ -171,6 +178,7 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
                                                     .checkpoint_dir = options_.logdir,
                                                     .mirror_dir = options_.chief.mirror.directory,
                                                     .mirror_timeout = options_.chief.mirror.start_timeout,
+                                                    .deadline = tenure_.budget().deadline(),
                                                     .checkpoint_basename = options_.checkpoint_basename,
                                                     .search_directory = options_.chief.search_directory,
                                                     .wait_for_checkpoint = options.wait_for_checkpoint,
@@ -264,7 +272,10 @@ void Supervisor::stop(const StopOptions& options) {
 void Supervisor::end(TrainingEnd steps, bool close_summary_writer) {
   steps.events = [&] {
     if (training_) training_->end_services();
-    if (close_summary_writer) events_.close(saver() != nullptr ? saver()->last_saved() : "", tenure_.is_refused());
+    if (close_summary_writer) {
+      return events_.close(saver() != nullptr ? saver()->last_saved() : "", tenure_.is_refused());
+    }
+    if (!tenure_.is_refused()) events_.flush();
   };
   Teardown end;
   tenure_.end(end, steps);

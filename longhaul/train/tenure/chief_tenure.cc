@@ -4,10 +4,12 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/events/file_writer_cache.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/reporting/run_events.h"
 
 namespace longhaul {
 namespace {
@@ -16,6 +18,11 @@ ChiefTenureOptions with_absolute_paths(ChiefTenureOptions options) {
   options.directory = absolute_directory(options.directory);
   options.chief.mirror.directory = absolute_directory(options.chief.mirror.directory);
   return options;
+}
+
+// Of hooks, which hold it until after the end.
+void flush_shared_events(const std::string& directory) {
+  if (const auto writer = FileWriterCache::find(directory)) flush_or_log(*writer);
 }
 
 }  // namespace
@@ -99,6 +106,9 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
     if (front_end.unsaved_steps) unsaved = front_end.unsaved_steps();
   });
   step("the event file", front_end.events);
+  end.step("the event file", [&] {
+    if (lock_) flush_shared_events(options_.directory);
+  });
   end.step("the mirror", [&] { close_mirror(); });
   step("the session", front_end.session);
   end.step("the journal", [&] { close_journal(end.error(), unsaved); });
@@ -109,7 +119,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
 void ChiefTenure::close_mirror() {
   mirroring_.reset();
   const auto mirror = std::exchange(mirror_, nullptr);
-  if (mirror) mirror->close(budget().left());
+  if (mirror) mirror->close(budget().deadline());
 }
 
 void ChiefTenure::close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved) {

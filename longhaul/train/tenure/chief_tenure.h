@@ -120,7 +120,7 @@ class ChiefTenure {
   //   2. the threads are stopped and joined
   //   3. the final checkpoint is taken, unless there is an error; under a preemption, the threads then get the time
   //      left
-  //   4. the event file is closed
+  //   4. the event file is closed, and the one that hooks share is flushed
   //   5. the mirror gets the last checkpoint, within its timeout and the time that a preemption leaves
   //   6. the session is closed
   //   7. the journal records the outcome, and is closed

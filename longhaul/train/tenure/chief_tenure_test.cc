@@ -4,6 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
@@ -168,6 +169,65 @@ TEST_F(ChiefTenureTest, ARunThatHasFailedIsNotedAsThatWhateverFollows) {
   Teardown end;
   tenure.end(end);
   EXPECT_EQ(sums().interruptions, 1);
+}
+
+TEST_F(ChiefTenureTest, ALockThatCannotBeGivenBackEndsItAllTheSameWhateverIsThrown) {
+  struct OfAProgramsFiles {};
+  for (const bool is_odd : {false, true}) {
+    const LogRecorder log;
+    BadDisk disk;
+    disk.before_remove = [&](const std::string& path) {
+      if (path != owner_path(directory.path())) return;
+      if (is_odd) throw OfAProgramsFiles();
+      throw UnavailableError("the server does not answer");
+    };
+    options.files = &disk;
+    ChiefTenure tenure(options);
+    tenure.begin({});
+    Teardown end;
+    tenure.end(end, steps());
+    EXPECT_EQ(end.error(), nullptr);
+    EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("chief.owner could not be removed"));
+    EXPECT_TRUE(is_locked()) << "the record is there, of no chief";
+    disk.before_remove = nullptr;
+    EXPECT_NO_THROW(tenure.begin({}));
+  }
+}
+
+TEST_F(ChiefTenureTest, TheJournalLearnsHowMuchOfTheTrainingIsInNoCheckpoint) {
+  const LogRecorder log;
+  ChiefTenure tenure(options);
+  tenure.begin({});
+  tenure.recovered("");
+  tenure.journal()->training(0);
+  clock.advance(Seconds{100});
+  tenure.journal()->mark(10);
+  Teardown end;
+  tenure.end(end, {.unsaved_steps = [] { return UnsavedSteps{.first = 8, .last = 10, .share = 0.25}; }});
+  EXPECT_THAT(log.text(), HasSubstr("75.0 % goodput, 25.0 % in no checkpoint"));
+}
+
+TEST_F(ChiefTenureTest, NothingIsMirroredAfterItsEndAndNothingOfTheMirrorIsKept) {
+  Graph graph;
+  Scope root(graph);
+  ops::variable(root, "v", Tensor::scalar(1.0f));
+  Saver saver({.graph = &graph, .clock = &clock});
+  const auto session = make_scripted_session(graph);
+  session->run(ops::global_variables_initializer(root));
+  const testing::TemporaryDirectory mirror;
+  const auto attempts = default_mirror_attempts(clock);
+  options.chief.mirror = {.directory = mirror.path(), .attempts = attempts};
+  ChiefTenure tenure(options);
+  const long owners = attempts.use_count();
+  tenure.begin({});
+  tenure.mirror_saves_of(saver);
+  EXPECT_GT(attempts.use_count(), owners) << "the mirror's";
+  Teardown end;
+  tenure.end(end);
+  EXPECT_EQ(attempts.use_count(), owners);
+  saver.save(*session, directory.file("model.ckpt"), 1);
+  EXPECT_EQ(attempts.use_count(), owners);
+  EXPECT_THAT(FileSystem::real().list(mirror.path()), IsEmpty());
 }
 
 TEST_F(ChiefTenureTest, ASecondOneIsRefusedUntilTheFirstHasEnded) {

@@ -46,6 +46,15 @@ void TrainingEvents::close(const std::string& last_checkpoint, bool is_refused) 
   try_to([&] { writer_->close(); });
 }
 
+void TrainingEvents::flush() {
+  if (writer_ && !writer_->is_closed()) flush_or_log(*writer_);
+}
+
+void TrainingEvents::release() {
+  flush();
+  writer_.reset();
+}
+
 void write_graph_text(const Graph& graph, const std::string& directory, FileSystem& files) {
   longhaul::write_graph(to_graph_def(graph, /*add_shapes=*/true), directory, "graph.pbtxt", {.files = &files});
 }

@@ -27,9 +27,13 @@ class TrainingEvents {
   // Writes the stop event, which names the last checkpoint, unless the directory is not ours to write to; then closes
   // the file. Logs events that could not be written. A second call does nothing.
   void close(const std::string& last_checkpoint, bool is_refused);
+  void flush();  // logs what could not be written
+
+  // Flushes, and lets go of the writer: the file is closed, without a stop event, unless others hold it.
+  void release();
 
  private:
-  const std::shared_ptr<FileWriter> writer_;
+  std::shared_ptr<FileWriter> writer_;
   std::string graph_, meta_graph_;  // serialised
   bool graph_is_written_ = false;
 };

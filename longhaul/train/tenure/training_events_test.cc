@@ -56,6 +56,29 @@ TEST_F(TrainingEventsTest, WhereTheDirectoryIsAnothersThereIsNoStop) {
   EXPECT_TRUE(writer->is_closed());
 }
 
+TEST_F(TrainingEventsTest, FlushedTheyAreInTheFileWhichStaysOpen) {
+  events.write_start(1);
+  events.flush();  // the first is written at once, with what comes until then
+  events.write_start(7);
+  EXPECT_EQ(count("START 7"), 0);
+  events.flush();
+  EXPECT_EQ(count("START 7"), 1);
+  EXPECT_FALSE(writer->is_closed());
+}
+
+TEST_F(TrainingEventsTest, ReleasedTheyAreInTheFileWhichIsItsOtherHolders) {
+  events.write_start(1);
+  events.flush();
+  events.write_start(7);
+  const std::weak_ptr<FileWriter> held = writer;
+  events.release();
+  EXPECT_EQ(count("START 7"), 1);
+  EXPECT_FALSE(writer->is_closed());
+  EXPECT_EQ(events.writer(), nullptr);
+  writer.reset();
+  EXPECT_TRUE(held.expired());
+}
+
 TEST_F(TrainingEventsTest, AFileThatLacksSomethingIsNoError) {
   events.write_start(7);
   files.fail_writes_after(0);
@@ -69,7 +92,9 @@ TEST(TrainingEvents, WithoutAWriterThereAreNone) {
   events.begin();
   events.write_graph();
   events.write_start(7);
+  events.flush();
   events.close("", false);
+  events.release();
 }
 
 }  // namespace
