@@ -18,7 +18,7 @@ struct Pair {
 // One line of the table: a figure of ours beside a peer's or a limit's, measured in the same run.
 //
 //   rows.push_back({.name = "events/scalars_1_producer",
-//                   .what = "scalar events until on disk, beside buffered protobuf",
+//                   .what = "scalar events until on disk, compared with buffered protobuf",
 //                   .unit = "events/s",
 //                   .goal = 0.4,
 //                   .sample = [] { return Pair{ours(), beside()}; }});

@@ -39,7 +39,7 @@ Pair sample_bound(const MlpShape& shape, int steps) {
       pair.beside += steps_per_second([&] { unbound->step(); }, steps / kTurns) / kTurns;
     }
   });
-  if (!std::isfinite(bound->loss()) || !std::isfinite(unbound->loss())) throw std::runtime_error("a training diverged");
+  if (!std::isfinite(bound->loss()) || !std::isfinite(unbound->loss())) throw std::runtime_error("training diverged");
   return pair;
 }
 
@@ -72,7 +72,7 @@ Pair sample_bound_snapshot() {
 void add_bound_rows(std::vector<Row>& rows) {
   const auto add = [&](const std::string& name, const MlpShape& shape, int steps, double goal) {
     rows.push_back({.name = "bound/" + name,
-                    .what = "steps of a bound libtorch module under a Supervisor, beside the unbound loop",
+                    .what = "steps of a bound libtorch module under a Supervisor, compared with the unbound loop",
                     .unit = "steps/s",
                     .goal = goal,
                     .forgive_noise = true,
@@ -82,7 +82,7 @@ void add_bound_rows(std::vector<Row>& rows) {
   add("mlp_784_256_128_10", {64, {784, 256, 128, 10}}, 1500, 0.99);
   add("mlp_64_32_10", {32, {64, 32, 10}}, 10000, 0.95);
   rows.push_back({.name = "bound/snapshot",
-                  .what = "a snapshot of 30 million bound floats, beside a copy of as many",
+                  .what = "a snapshot of 30 million bound floats, compared with a copy of as many",
                   .unit = "ms",
                   .goal = 1.5,
                   .bound = Bound::kAtMost,

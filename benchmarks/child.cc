@@ -15,7 +15,7 @@ namespace longhaul::bench {
 
 Child::Child(const std::vector<std::string>& command) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+  if (pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("cannot create a pipe");
   std::vector<char*> arguments;
   for (const std::string& word : command) arguments.push_back(const_cast<char*>(word.c_str()));
   arguments.push_back(nullptr);
@@ -45,7 +45,7 @@ const std::string& Child::read_until(const std::string& text) {
   while (text.empty() || seen_.find(text) == std::string::npos) {
     const ssize_t count = ::read(output_, buffer, sizeof buffer);
     if (count <= 0 && text.empty()) return seen_;
-    if (count <= 0) throw std::runtime_error("the program ended early; it said: " + seen_);
+    if (count <= 0) throw std::runtime_error("the program ended early; its output: " + seen_);
     seen_.append(buffer, static_cast<size_t>(count));
   }
   return seen_;

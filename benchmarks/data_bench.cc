@@ -88,14 +88,14 @@ double loop_seconds(const Rows& rows, int64_t steps) {
 
 void add_data_rows(std::vector<Row>& rows) {
   rows.push_back({.name = "data/fashion_mnist",
-                  .what = "reading the training set, beside zlib's gzread",
+                  .what = "reading the training set, compared with zlib's gzread",
                   .unit = "ms",
                   .goal = 1,
                   .bound = Bound::kAtMost,
                   .sample = [] { return Pair{ours_seconds() * 1e3, zlib_seconds() * 1e3}; }});
   rows.push_back(
       {.name = "data/batch",
-       .what = "a batch of 64 as floats, beside memcpy of one",
+       .what = "a batch of 64 as floats, compared with memcpy of one",
        .unit = "us",
        .goal = 20,
        .bound = Bound::kAtMostMore,
@@ -108,7 +108,7 @@ void add_data_rows(std::vector<Row>& rows) {
          return sample_batches(*data, images, copy);
        }});
   rows.push_back({.name = "data/loader",
-                  .what = "examples through a DataLoader, beside a loop that copies the same rows",
+                  .what = "examples through a DataLoader, compared with a loop that copies the same rows",
                   .unit = "examples/s",
                   .goal = 0.9,
                   .sample = [data = std::shared_ptr<Rows>()]() mutable {

@@ -218,7 +218,7 @@ Pair sample_texts() {
 
 Row scalar_row(int producers) {
   return {.name = producers == 1 ? "events/scalars_1_producer" : "events/scalars_4_producers",
-          .what = "scalar events until on disk, beside a loop of protobuf and buffered writes",
+          .what = "scalar events until on disk, compared with a loop of protobuf and buffered writes",
           .unit = "events/s",
           .goal = 0.4,
           .sample = [=] { return Pair{writer_events_per_second(producers), protobuf_events_per_second()}; },
@@ -231,24 +231,24 @@ void add_events_rows(std::vector<Row>& rows) {
   rows.push_back(scalar_row(1));
   rows.push_back(scalar_row(4));
   rows.push_back({.name = "events/histogram_1M_floats",
-                  .what = "a histogram summary, beside one pass for minimum, maximum, sum and sum of squares",
+                  .what = "a histogram summary, compared with one pass for minimum, maximum, sum and sum of squares",
                   .unit = "ms",
                   .goal = 1.5,
                   .bound = Bound::kAtMost,
                   .sample = [values = million_floats()] { return sample_histogram(values); },
                   .goal_ours = 2});
   rows.push_back({.name = "events/images",
-                  .what = "a summary with 224 x 224 RGB floats as PNG, beside libpng with their bytes",
+                  .what = "a summary with 224 x 224 RGB floats as PNG, compared with libpng with their bytes",
                   .unit = "images/s",
                   .goal = 0.9,
                   .sample = sample_images});
   rows.push_back({.name = "events/sounds",
-                  .what = "a summary with 44100 floats as WAV, beside rounding them one by one behind the header",
+                  .what = "a summary with 44100 floats as WAV, compared with rounding them one by one after the header",
                   .unit = "sounds/s",
                   .goal = 0.9,
                   .sample = sample_sounds});
   rows.push_back({.name = "events/texts",
-                  .what = "a summary with 4 KiB of text, beside the same message written with protobuf",
+                  .what = "a summary with 4 KiB of text, compared with the same message written with protobuf",
                   .unit = "texts/s",
                   .goal = 0.7,
                   .sample = sample_texts});

@@ -24,7 +24,7 @@ bool parse(int argc, char** argv, Arguments& arguments) {
     if (argument == "--json") {
       arguments.json = true;
     } else if (argument.starts_with("-") || !arguments.filter.empty()) {
-      fmt::print(stderr, "longhaul_bench: what is {}?\nusage: longhaul_bench [FILTER] [--json]\n", argument);
+      fmt::print(stderr, "longhaul_bench: unknown argument {}\nusage: longhaul_bench [FILTER] [--json]\n", argument);
       return false;
     } else {
       arguments.filter = argument;

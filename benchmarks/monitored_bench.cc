@@ -130,13 +130,13 @@ Row monitored_row(const std::string& name, const std::string& what, double goal,
 
 void add_monitored_rows(std::vector<Row>& rows) {
   constexpr int kSmallSteps = 1000, kExampleSteps = 50;  // in a turn
-  rows.push_back(monitored_row("no_hooks", "small steps of a MonitoredSession, beside the bare session's", 0.98,
+  rows.push_back(monitored_row("no_hooks", "small steps of a MonitoredSession, compared with the bare session", 0.98,
                                [=] { return sample_without_hooks(Size::kSmall, kSmallSteps); }));
   rows.push_back(monitored_row("default_hooks",
-                               "steps with all hooks as they are by default, beside the bare session's", 0.98,
+                               "steps with all hooks at their defaults, compared with the bare session", 0.98,
                                [=] { return sample_with_hooks(Size::kExample, kExampleSteps); }));
   // Every 100 steps, which is every 2 ms here: a summary, the speed, and a line in the log.
-  rows.push_back(monitored_row("default_hooks_small", "small steps with all hooks, beside the bare session's", 0.9,
+  rows.push_back(monitored_row("default_hooks_small", "small steps with all hooks, compared with the bare session", 0.9,
                                [=] { return sample_with_hooks(Size::kSmall, kSmallSteps); }));
 }
 

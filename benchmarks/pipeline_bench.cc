@@ -99,7 +99,7 @@ class PlainFile {
     check_sum({head, 8}, head + 8);
     record_.resize(size);
     if (std::fread(record_.data(), size, 1, file_.get()) != 1 || std::fread(foot, sizeof foot, 1, file_.get()) != 1) {
-      throw std::runtime_error("the benchmark's records are cut off");
+      throw std::runtime_error("the benchmark's records are truncated");
     }
     check_sum(record_, foot);
     return record_;
@@ -122,7 +122,7 @@ template <typename T>
 const char* parse_field(const char* at, const char* end, T* value) {
   const auto [next, error] = std::from_chars(at, end, *value);
   if (error != std::errc() || (next != end && *next != ','))
-    throw std::runtime_error("no number in the benchmark's file");
+    throw std::runtime_error("the benchmark's file has a field that is not a number");
   return next == end ? end : next + 1;
 }
 
@@ -143,10 +143,11 @@ Batch plain_records_batch(PlainFile& file) {
   uint8_t* image = batch.values.mutable_flat<uint8_t>().data();
   proto::Example example;
   for (int64_t& label : batch.labels.mutable_flat<int64_t>()) {
-    if (!example.ParseFromString(file.record())) throw std::runtime_error("no example in the benchmark's file");
+    if (!example.ParseFromString(file.record()))
+      throw std::runtime_error("the benchmark's file has a record that is not an Example");
     const auto& features = example.features().feature();
     const std::string& bytes = features.at("image").bytes_list().value(0);
-    if (bytes.size() != kPixels) throw std::runtime_error("an image of another size");
+    if (bytes.size() != kPixels) throw std::runtime_error("an image has the wrong size");
     std::memcpy(image, bytes.data(), kPixels);
     image += kPixels;
     label = features.at("label").int64_list().value(0);
@@ -246,9 +247,9 @@ Row row(const std::string& name, const std::string& what, const Subject& subject
 }  // namespace
 
 void add_pipeline_rows(std::vector<Row>& rows) {
-  rows.push_back(row("csv", "128 lines of 17 numbers, two threads, beside getline and from_chars in one",
+  rows.push_back(row("csv", "128 lines of 17 numbers, two threads, compared with getline and from_chars in one",
                      {write_csv, plain_csv_batch, csv_columns, kColumns}));
-  rows.push_back(row("tf_records", "128 images, two threads, beside fread, checksums and protobuf in one",
+  rows.push_back(row("tf_records", "128 images, two threads, compared with fread, checksums and protobuf in one",
                      {write_records, plain_records_batch, record_columns, kPixels}));
 }
 

@@ -138,7 +138,7 @@ Row row(const std::string& name, const std::string& what, std::vector<Element> e
 }  // namespace
 
 void add_queue_rows(std::vector<Row>& rows) {
-  rows.push_back(row("queue/image_and_label", "elements from thread to thread, beside a bounded std::deque",
+  rows.push_back(row("queue/image_and_label", "elements from thread to thread, compared with a bounded std::deque",
                      images_with_labels()));
   rows.push_back(row("queue/scalar", "the same for a scalar", scalars()));
 }

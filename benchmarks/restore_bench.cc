@@ -39,7 +39,8 @@ double direct_read_seconds(const std::string& path, const FreshMemory& memory) {
   return time_seconds([&] {
     const Descriptor file(path, O_RDONLY | O_DIRECT);
     io_uring ring;
-    if (io_uring_queue_init(kInFlight, &ring, 0) != 0) throw std::runtime_error("no io_uring to measure the disk with");
+    if (io_uring_queue_init(kInFlight, &ring, 0) != 0)
+      throw std::runtime_error("cannot measure the disk without io_uring");
     size_t next = 0, done = 0;
     for (size_t under_way = 0; next < size || under_way > 0; --under_way) {
       for (; next < size && under_way < kInFlight; ++under_way, next += kBlock) {
@@ -55,7 +56,7 @@ double direct_read_seconds(const std::string& path, const FreshMemory& memory) {
       io_uring_cqe_seen(&ring, cqe);
     }
     io_uring_queue_exit(&ring);
-    if (done != size) throw std::runtime_error(fmt::format("{} of {} bytes were read", done, size));
+    if (done != size) throw std::runtime_error(fmt::format("only {} of {} bytes were read", done, size));
   });
 }
 
@@ -97,7 +98,7 @@ class Saved {
     make_cold(index_path(prefix()));
     const double seconds = time_seconds([&] { saver_->restore(*session, prefix()); });
     if (session->run(variables_.back()).shape() != Shape{sizes_.back()}) {
-      throw std::runtime_error("restored something else");
+      throw std::runtime_error("the restored values are wrong");
     }
     return bytes_ / kGiga / seconds;
   }
@@ -128,7 +129,7 @@ class Saved {
     ::malloc_trim(0);  // new memory, as a process has that was just started, and as restore() gets it
     TorchTensors tensors({});
     const double seconds = time_seconds([&] { tensors.load(torch_path()); });
-    if (tensors.sum() != sum_) throw std::runtime_error("torch::load gave something else");
+    if (tensors.sum() != sum_) throw std::runtime_error("torch::load returned wrong values");
     return bytes_ / kGiga / seconds;
   }
 
@@ -173,24 +174,27 @@ Saved& saved() {
 }  // namespace
 
 void add_restore_rows(std::vector<Row>& rows) {
-  rows.push_back({.name = "restore/1GiB_cold",
-                  .what = "restore of 200 variables, verified, nothing cached, beside O_DIRECT reads of the file",
-                  .unit = "GB/s",
-                  .goal = 0.95,
-                  .sample = in_turns([] { return saved().restore(); }, [] { return saved().read_directly(); }),
-                  .samples = 30});
-  rows.push_back({.name = "restore/1GiB_cold_vs_torch",
-                  .what = "the same, beside torch::load of the same tensors to new memory, which verifies nothing",
-                  .unit = "GB/s",
-                  .goal = 1.1,
-                  .sample = in_turns([] { return saved().restore(); }, [] { return saved().load_with_torch(); }),
-                  .samples = 30});
-  rows.push_back({.name = "restore/1GiB_verify",
-                  .what = "every checksum of a checkpoint, nothing cached, beside O_DIRECT reads into used memory",
-                  .unit = "GB/s",
-                  .goal = 0.95,
-                  .sample = in_turns([] { return saved().verify(); }, [] { return saved().read_directly_again(); }),
-                  .samples = 30});
+  rows.push_back(
+      {.name = "restore/1GiB_cold",
+       .what = "restore of 200 variables, verified, nothing cached, compared with O_DIRECT reads of the file",
+       .unit = "GB/s",
+       .goal = 0.95,
+       .sample = in_turns([] { return saved().restore(); }, [] { return saved().read_directly(); }),
+       .samples = 30});
+  rows.push_back(
+      {.name = "restore/1GiB_cold_vs_torch",
+       .what = "the same, compared with torch::load of the same tensors to new memory, which verifies nothing",
+       .unit = "GB/s",
+       .goal = 1.1,
+       .sample = in_turns([] { return saved().restore(); }, [] { return saved().load_with_torch(); }),
+       .samples = 30});
+  rows.push_back(
+      {.name = "restore/1GiB_verify",
+       .what = "every checksum of a checkpoint, nothing cached, compared with O_DIRECT reads into used memory",
+       .unit = "GB/s",
+       .goal = 0.95,
+       .sample = in_turns([] { return saved().verify(); }, [] { return saved().read_directly_again(); }),
+       .samples = 30});
 }
 
 }  // namespace longhaul::bench

@@ -182,13 +182,13 @@ std::function<double()> milliseconds_of_64KiB(Measurement seconds) {
 void add_save_rows(std::vector<Row>& rows) {
   const auto add = [&](const std::string& size, int64_t bytes, int samples) {
     rows.push_back({.name = fmt::format("save/{}_durable", size),
-                    .what = "a save of 200 variables until durable, beside O_DIRECT writes of the same files",
+                    .what = "a save of 200 variables until durable, compared with O_DIRECT writes of the same files",
                     .unit = "GB/s",
                     .goal = 0.9,
                     .sample = in_turns(speed(bytes, &Model::save_seconds), speed(bytes, &Model::bare_seconds)),
                     .samples = samples});
     rows.push_back({.name = fmt::format("save/{}_durable_vs_torch", size),
-                    .what = "the same, beside torch::save and fsync of the same tensors",
+                    .what = "the same, compared with torch::save and fsync of the same tensors",
                     .unit = "GB/s",
                     .goal = 2.5,
                     .sample = in_turns(speed(bytes, &Model::save_seconds), speed(bytes, &Model::torch_seconds)),
@@ -198,7 +198,7 @@ void add_save_rows(std::vector<Row>& rows) {
   add("1GiB", 1024 * kMiB, 20);
   rows.push_back(
       {.name = "save/64KiB_durable",
-       .what = "a save of 2 variables until durable, beside write, fsync and rename of the same files",
+       .what = "a save of 2 variables until durable, compared with write, fsync and rename of the same files",
        .unit = "ms",
        .goal = 4,
        .bound = Bound::kAtMost,

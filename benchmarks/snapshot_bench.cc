@@ -205,8 +205,10 @@ Pair sample_held_up(int64_t bytes, bool most) {
     of_clock.push_back(result->of_clock);
     by_save.push_back(result->by_save);
   }
-  if (by_save.empty()) throw std::runtime_error("no snapshot met a step: is there a processor to train with?");
-  fmt::print(stderr, "  with waits for a processor: median {:.3f} ms, most {:.3f}, of {} snapshots that met a step\n",
+  if (by_save.empty()) throw std::runtime_error("no snapshot coincided with a step; is a processor free for training?");
+  fmt::print(stderr,
+             "  including waits for a processor: median {:.3f} ms, maximum {:.3f}, of {} snapshots that coincided with "
+             "a step\n",
              median(of_clock), *std::ranges::max_element(of_clock), by_save.size());
   return {most ? *std::ranges::max_element(by_save) : median(by_save), milliseconds_to_copy(model.bytes())};
 }
@@ -269,8 +271,8 @@ Pair training_lost(Model& model) {
   const double normal = (before.seconds + after.seconds) / (2 * kSteps);
   const double lost = during.seconds - during.steps * normal;
   fmt::print(stderr,
-             "  {:.3f} s lost of {:.3f} in which {} steps were made of {:.3f} s; page faults {}, {} of them in steps "
-             "(without a save {}); peak memory {:.2f} GB\n",
+             "  {:.3f} s lost of {:.3f} s, with {} steps that normally take {:.3f} s each; page faults: {}, {} of them "
+             "in steps ({} without a save); peak memory {:.2f} GB\n",
              lost, during.seconds, during.steps, normal, during.faults, during.own_faults, before.own_faults,
              peak_gigabytes());
   return {lost, time_seconds([&] { model.save(); })};
@@ -288,26 +290,29 @@ Pair sample_first_save(int64_t bytes) {
 void add_snapshot_rows(std::vector<Row>& rows) {
   constexpr int64_t kMiB = 1 << 20;
   const auto add = [&](const std::string& size, int64_t bytes, bool most, double goal) {
-    rows.push_back({.name = fmt::format("snapshot/held_up_{}{}", most ? "most_" : "", size),
-                    .what = fmt::format("for how long a save holds a step up, {}, without waits for a processor, "
-                                        "beside a copy of the variables",
-                                        most ? "the longest of 7" : "the median of 7"),
-                    .unit = "ms",
-                    .goal = goal,
-                    .bound = Bound::kAtMost,
-                    .sample = [=] { return sample_held_up(bytes, most); },
-                    .goal_ours = most ? 5.0 : 1.0});
+    rows.push_back(
+        {.name = fmt::format("snapshot/held_up_{}{}", most ? "most_" : "", size),
+         .what = fmt::format(
+             "how long a save delays a step, {}, without waits for a processor, compared with a copy of the variables",
+             most ? "the longest of 7" : "the median of 7"),
+         .unit = "ms",
+         .goal = goal,
+         .bound = Bound::kAtMost,
+         .sample = [=] { return sample_held_up(bytes, most); },
+         .goal_ours = most ? 5.0 : 1.0});
   };
   const auto add_lost = [&](const std::string& which, const std::string& of_what, std::function<Pair()> sample) {
-    rows.push_back({.name = "snapshot/training_lost_" + which,
-                    .what = fmt::format(
-                        "training lost by {} beside it, both cores training, beside one that it waits for", of_what),
-                    .unit = "s",
-                    .goal = 0.5,
-                    .bound = Bound::kAtMost,
-                    .sample = std::move(sample),
-                    .samples = 11,  // a step of the large model takes longer than what is lost
-                    .goal_ours = 0.2});
+    rows.push_back(
+        {.name = "snapshot/training_lost_" + which,
+         .what = fmt::format(
+             "training time lost to {} in the background, on both cores, compared with one that training waits for",
+             of_what),
+         .unit = "s",
+         .goal = 0.5,
+         .bound = Bound::kAtMost,
+         .sample = std::move(sample),
+         .samples = 11,  // a step of the large model takes longer than what is lost
+         .goal_ours = 0.2});
   };
   add("64MiB", 64 * kMiB, false, 0.2);
   add("64MiB", 64 * kMiB, true, 1);

@@ -108,21 +108,21 @@ Pair sample_snapshot() {
 
 void add_supervisor_rows(std::vector<Row>& rows) {
   rows.push_back({.name = "supervisor/default_services",
-                  .what = "steps with all services as they are by default, beside the bare loop",
+                  .what = "steps with all services at their defaults, compared with the bare loop",
                   .unit = "steps/s",
                   .goal = 0.99,
                   .forgive_noise = true,
                   .sample = [] { return sample_services(3, {600, 120}); },
                   .samples = 9});
   rows.push_back({.name = "supervisor/busy_services",
-                  .what = "steps with a checkpoint every 5 s and summaries every second, beside the bare loop",
+                  .what = "steps with a checkpoint every 5 s and summaries every second, compared with the bare loop",
                   .unit = "steps/s",
                   .goal = 0.97,
                   .forgive_noise = true,
                   .sample = [] { return sample_services(11, {5, 1}); },
                   .samples = 5});
   rows.push_back({.name = "supervisor/snapshot",
-                  .what = "a snapshot of the model while eight threads train, beside one while nobody does",
+                  .what = "a snapshot of the model while eight threads train, compared with one while none does",
                   .unit = "us",
                   .goal = 1000,
                   .bound = Bound::kAtMostMore,

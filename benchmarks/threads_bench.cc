@@ -63,14 +63,15 @@ void add_threads_rows(std::vector<Row>& rows) {
   for (const std::string net : {"mlp_64_32_10", "mlp_784_256_128_10", "cnn"}) {
     for (const std::string kind : {"graph", "bound"}) {
       const std::string name = "threads/" + net + "_" + kind;
-      rows.push_back({.name = name,
-                      .what = "steps where nothing is said, beside the better of one thread and all",
-                      .unit = "steps/s",
-                      .goal = 0.95,
-                      .forgive_noise = true,
-                      .sample = [=] { return alone(net, kind); }});
+      rows.push_back(
+          {.name = name,
+           .what = "steps with the default number of threads, compared with the better of one thread and all",
+           .unit = "steps/s",
+           .goal = 0.95,
+           .forgive_noise = true,
+           .sample = [=] { return alone(net, kind); }});
       rows.push_back({.name = name + "_neighbours",
-                      .what = "the same beside two busy processes, beside one thread there",
+                      .what = "the same next to two busy processes, compared with one thread there",
                       .unit = "steps/s",
                       .goal = 0.8,
                       .forgive_noise = true,

@@ -178,7 +178,7 @@ class ManualCnn : public TorchPeer {
 MlpShape mlp_shape(const std::string& name) {
   if (name == "mlp_784_256_128_10") return {64, {784, 256, 128, 10}};
   if (name == "mlp_64_32_10") return {32, {64, 32, 10}};
-  throw std::runtime_error("there is no network " + name);
+  throw std::runtime_error("unknown network " + name);
 }
 
 std::unique_ptr<BindablePeer> module_mlp(const MlpShape& shape) {

@@ -16,7 +16,7 @@ double steps_per_second(Training& training, int steps) {
   const double seconds = time_seconds([&] {
     for (int i = 0; i < steps; ++i) training.step();
   });
-  if (!std::isfinite(training.loss())) throw std::runtime_error("the training diverged");
+  if (!std::isfinite(training.loss())) throw std::runtime_error("training diverged");
   return steps / seconds;
 }
 
@@ -78,19 +78,20 @@ void add_training_rows(std::vector<Row>& rows) {
   const auto our_big = [=] { return GraphTraining::mlp(big); };
   const auto our_cnn = [] { return GraphTraining::cnn(); };
   const auto our_small = [=] { return GraphTraining::mlp(small); };
-  rows.push_back(training_row("mlp_784_256_128_10", "beside libtorch's modules, autograd and optim::SGD, one thread",
-                              1.2, 500, our_big, [=] { return module_mlp(big); }));
-  rows.push_back(training_row("mlp_64_32_10", "beside modules, autograd and optim::SGD", 1.8, 10000, our_small,
+  rows.push_back(training_row("mlp_784_256_128_10",
+                              "compared with libtorch's modules, autograd and optim::SGD, one thread", 1.2, 500,
+                              our_big, [=] { return module_mlp(big); }));
+  rows.push_back(training_row("mlp_64_32_10", "compared with modules, autograd and optim::SGD", 1.8, 10000, our_small,
                               [=] { return module_mlp(small); }));
-  rows.push_back(training_row("cnn", "beside modules, autograd and optim::SGD", 1.0, 30, our_cnn, module_cnn));
-  rows.push_back(training_row("mlp_784_256_128_10_by_hand", "beside a step written by hand without a tape", 0.95, 500,
-                              our_big, [=] { return manual_mlp(big); }));
-  rows.push_back(training_row("mlp_64_32_10_by_hand", "beside a step written by hand without a tape", 0.85, 10000,
-                              our_small, [=] { return manual_mlp(small); }));
-  rows.push_back(
-      training_row("cnn_by_hand", "beside a step written by hand without a tape", 0.97, 30, our_cnn, manual_cnn));
+  rows.push_back(training_row("cnn", "compared with modules, autograd and optim::SGD", 1.0, 30, our_cnn, module_cnn));
+  rows.push_back(training_row("mlp_784_256_128_10_by_hand", "compared with a step written by hand without a tape", 0.95,
+                              500, our_big, [=] { return manual_mlp(big); }));
+  rows.push_back(training_row("mlp_64_32_10_by_hand", "compared with a step written by hand without a tape", 0.85,
+                              10000, our_small, [=] { return manual_mlp(small); }));
+  rows.push_back(training_row("cnn_by_hand", "compared with a step written by hand without a tape", 0.97, 30, our_cnn,
+                              manual_cnn));
   rows.push_back({.name = "training/operation",
-                  .what = "one operation of a plan, beside a direct call of at::add",
+                  .what = "one operation of a plan, compared with a direct call of at::add",
                   .unit = "ns",
                   .goal = 60,
                   .bound = Bound::kAtMostMore,

@@ -1,16 +1,18 @@
 # longhaul_layer(NAME SOURCES ... [DEPENDS layer ...] [LINK library ...] [LINK_PRIVATE library ...] [TESTS ...]
 #                [TEST_DEPENDS layer ...] [TEST_NEEDS need ...] [PCH header ...] [REUSE_FROM target] [COLD | GROUPED])
-# makes the library longhaul::NAME and, for developers, its test program NAME_test (cmake/LonghaulTest.cmake). Its sources have the common precompiled
-# header (longhaul_precompile), or one of PCH, or that of a target below. What is COLD, such as the making of a graph, is
-# GROUPED, and optimised less for developers. What is GROUPED is compiled several files at a time (longhaul_group).
+# makes the library longhaul::NAME and, for developers, its test program NAME_test (cmake/LonghaulTest.cmake). Its
+# sources use the common precompiled header (longhaul_precompile), or one with the headers of PCH, or that of the target
+# REUSE_FROM. GROUPED sources are compiled several files at a time (longhaul_group). COLD sources, such as those that
+# build graphs, are GROUPED too, and less optimised in developers' builds.
 #
-# A layer with many files has rooms, which are layers of their own in folders of it: longhaul_layer(train/saving ...) makes
-# longhaul::train_saving of what is in longhaul/train/saving. Their tests are one program of the layer (longhaul_rooms).
-# Each CMakeLists.txt begins with a sentence on what is there; scripts/draw-house puts it into docs/architecture.md.
+# A layer with many files has rooms: layers of their own in its subfolders. longhaul_layer(train/saving ...) makes
+# longhaul::train_saving from longhaul/train/saving. The tests of all rooms are one program (longhaul_rooms). Each
+# CMakeLists.txt begins with a comment that says what the folder contains; scripts/draw-house copies it into
+# docs/architecture.md.
 #
-# The arrows between the layers. A layer may name in DEPENDS only what stands here; anything else stops the configuration.
-# From the ground up: an arrow leads to a line above its own, so there is no circle. One to a layer that has rooms leads to
-# all of them.
+# The arrows between the layers. DEPENDS of a layer may name only what is listed here; anything else stops the
+# configuration. The list goes from the ground up: an arrow leads to a line above its own, so there is no circle. An
+# arrow to a layer with rooms leads to all of them.
 set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_tensor base)
 set(LONGHAUL_ARROWS_io base)

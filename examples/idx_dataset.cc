@@ -96,7 +96,8 @@ std::vector<int64_t> read_sizes(GzipReader& reader, uint32_t dimensions) {
   const uint32_t magic = read_big_endian(reader);
   const uint32_t wanted = kUnsignedBytes << 8 | dimensions;
   if (magic != wanted) {
-    throw_damaged(reader.path(), fmt::format("starts with {:#010x}, want {:#010x}: no such IDX file", magic, wanted));
+    throw_damaged(reader.path(),
+                  fmt::format("starts with {:#010x}, want {:#010x}: not an IDX file of this kind", magic, wanted));
   }
   std::vector<int64_t> sizes(dimensions);
   for (int64_t& size : sizes) size = read_big_endian(reader);
@@ -114,7 +115,7 @@ void read_pixels(GzipReader reader, const ImageFormat& format, ImageDataset& dat
   data.columns = sizes[2];
   const auto bytes = static_cast<uint64_t>(data.count * data.pixels_per_image());
   if (data.count == 0 || bytes > reader.max_contents_bytes()) {
-    throw_damaged(reader.path(), fmt::format("claims {} images in a file of its size", data.count));
+    throw_damaged(reader.path(), fmt::format("claims {} images, which is impossible for its size", data.count));
   }
   data.pixels = std::make_unique_for_overwrite<uint8_t[]>(bytes);
   reader.read(data.pixels.get(), bytes);

@@ -11,10 +11,10 @@ namespace {
 template <typename Options>
 void add_common_flags(CLI::App& app, Options& options) {
   options.data_dir = kFashionMnistDirectory;
-  app.add_option("--data_dir", options.data_dir, "Where the data set's files are");
-  app.add_option("--logdir", options.logdir, "Where checkpoints and TensorBoard's files go");
+  app.add_option("--data_dir", options.data_dir, "Directory of the dataset");
+  app.add_option("--logdir", options.logdir, "Directory for checkpoints and TensorBoard files");
   app.add_option("--steps", options.steps, "The global step at which to stop")->check(CLI::NonNegativeNumber);
-  app.add_option("--save_model_secs", options.save_model_secs, "Seconds between checkpoints; 0: none but the last")
+  app.add_option("--save_model_secs", options.save_model_secs, "Seconds between checkpoints; 0: only the last")
       ->check(CLI::NonNegativeNumber);
 }
 
@@ -29,24 +29,23 @@ void add_flags(CLI::App& app, TrainingOptions& options) {
       ->check(CLI::IsMember({"sgd", "momentum", "adam"}));
   app.add_option("--learning_rate", options.learning_rate, "0: 0.1 for sgd, 0.02 for momentum, 0.001 for adam")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--batch_size", options.batch_size, "Examples in a step")->check(CLI::Range(1, 60000));
+  app.add_option("--batch_size", options.batch_size, "Examples per step")->check(CLI::Range(1, 60000));
   app.add_option("--save_summaries_secs", options.save_summaries_secs, "Seconds between summaries; 0: none")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--digest_steps", options.digest_steps, "Steps between digests of the weights in the events; 0: none")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--seed", options.seed, "Of the initial weights and the order of the examples")
+  app.add_option("--seed", options.seed, "Seed of the initial weights and the order of the examples")
       ->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "For one operation; 0: what the library chooses")
+  app.add_option("--threads", options.threads, "Threads per operation; 0: chosen by the library")
       ->check(CLI::Range(0, 1024));
 }
 
 template <typename Options>
 Parsed<Options> parse(int argc, char** argv, const char* what) {
   Parsed<Options> parsed;
-  CLI::App app(
-      std::string(what) +
-      " Stop it at any moment and start it again: it goes on.\nExit status: 0 done, also "
-      "after Ctrl-C; 1 an error; 2 wrong usage; 75 stopped by SIGTERM, SIGHUP or SIGUSR1, to be started again.");
+  CLI::App app(std::string(what) +
+               " Stop it at any moment and start it again: it continues.\nExit status: 0 done, also "
+               "after Ctrl-C; 1 an error; 2 wrong usage; 75 stopped by SIGTERM, SIGHUP or SIGUSR1, start it again.");
   app.option_defaults()->always_capture_default();
   add_flags(app, parsed.options);
   try {

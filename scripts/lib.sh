@@ -80,7 +80,7 @@ stage() {
   run_logged "$name" "$@" || status=$?
   if [ "$status" != 0 ]; then
     tail -n 40 "$LOG_DIR/$name.log" >&2
-    fail "$name: failed with status $status; all of it is in $LOG_DIR/$name.log"
+    fail "$name: failed with status $status; the full log is $LOG_DIR/$name.log"
   fi
   echo "$name: $what ($(duration $((SECONDS - start))))"
 }
@@ -105,7 +105,7 @@ install_packages() {
 
 # need_packages PACKAGE...: installs what is missing of them.
 need_packages() {
-  command -v dpkg-query >/dev/null || fail "packages: this is not a Debian system; install what matches: $*"
+  command -v dpkg-query >/dev/null || fail "packages: this is not a Debian system; install the equivalents of: $*"
   local missing
   mapfile -t missing < <(missing_packages "$@")
   [ ${#missing[@]} = 0 ] && return
@@ -113,7 +113,7 @@ need_packages() {
     command -v sudo >/dev/null || fail "packages: run this as root first: apt-get install ${missing[*]}"
     sudo -v
   fi
-  echo "packages: ${#missing[@]} to install"
+  echo "packages: installing ${#missing[@]}"
   stage packages installed install_packages "${missing[@]}"
   rm -f "$BUILD_DIR/.configured"
 }

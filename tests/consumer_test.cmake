@@ -12,7 +12,7 @@ file(GLOB_RECURSE installed RELATIVE ${WORK}/prefix/include ${WORK}/prefix/inclu
 set(internal ${installed})
 list(FILTER internal INCLUDE REGEX "_(internal|test|fixture)\\.h$|^longhaul/runtime/(direct_session|plan/plan)\\.h$")
 if(internal)
-  message(FATAL_ERROR "not for the public, but installed: ${internal}")
+  message(FATAL_ERROR "installed, but not public: ${internal}")
 endif()
 run_step(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR}/consumer/headers -B ${WORK}/headers -G Ninja
          -DCMAKE_PREFIX_PATH=${WORK}/prefix -DLONGHAUL_SOURCE=${CMAKE_CURRENT_LIST_DIR}/..)
@@ -54,7 +54,7 @@ function(expect_refusal component pattern)
     message(FATAL_ERROR "linking longhaul::longhaul with COMPONENTS ${component} says:\n${output}")
   endif()
 endfunction()
-expect_refusal(trainer "there is no component trainer. There are: base tensor .* longhaul")
+expect_refusal(trainer "there is no component trainer. The components are: base tensor .* longhaul")
 expect_refusal(events "longhaul::not_among_the_COMPONENTS_of_find_package_since_it_needs_libtorch")
 
 file(GLOB_RECURSE package ${WORK}/prefix/longhaul.pc)

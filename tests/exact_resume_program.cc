@@ -67,7 +67,7 @@ void print(int64_t step) {
   const std::string line = fmt::format("{}\n", step);
   std::fputs(line.c_str(), stdout);
   std::fflush(stdout);
-  if (another > 0 && ::write(another, line.data(), line.size()) < 0) throw lh::UnknownError("it cannot tell its step");
+  if (another > 0 && ::write(another, line.data(), line.size()) < 0) throw lh::UnknownError("cannot report the step");
 }
 
 void pause() {

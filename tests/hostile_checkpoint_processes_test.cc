@@ -98,7 +98,7 @@ TEST_P(HostileCheckpointTest, MillionsOfDimensions) {
     for (int i = 0; i < kMillions; ++i) entry.mutable_shape()->add_dim();
   };
   expect_the_one_before([&](int64_t newest) { change_entry(newest, "weights", claim_dimensions); },
-                        "dimensions, and there are at most 254");
+                        "dimensions, but at most 254 are possible");
 }
 
 TEST_P(HostileCheckpointTest, AnOffsetThatTheDataFileHasNot) {

@@ -43,7 +43,7 @@ void for_each_skipped(const UnitTest& tests, Visit visit) {
 [[noreturn]] void fail(const UnitTest& tests) {
   for_each_skipped(tests, [](const TestInfo& test, const std::string& reason) {
     std::cout << "FAILED: " << test.test_suite_name() << "." << test.name() << " was skipped (" << reason
-              << ") among tests that need nothing: what it needs is said by LONGHAUL_NEEDS\n";
+              << ") among tests without needs; state what it needs with LONGHAUL_NEEDS\n";
   });
   std::exit(1);
 }

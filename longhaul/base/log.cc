@@ -41,7 +41,7 @@ void set_level(spdlog::logger& logger, std::string_view name) {
   const auto level = levels.find(name);
   logger.set_level(level != levels.end() ? level->second : spdlog::level::info);
   if (level == levels.end() && !name.empty()) {
-    logger.warn("LONGHAUL_LOG_LEVEL is \"{}\": it may be debug, info, warning, error or off; it is info now",
+    logger.warn("LONGHAUL_LOG_LEVEL is \"{}\", but must be debug, info, warning, error or off; using info",
                 excerpt(name));
   }
 }
@@ -102,7 +102,8 @@ void tell_without(const Log& log, SetSink& sink, LogLevel level, const std::stri
   log.to_stderr(level, message);
   if (std::exchange(sink.has_failed, true)) return;
   const std::string why = message_of(std::current_exception());
-  log.to_stderr(LogLevel::kError, "the log sink has thrown, and what it throws at comes here: " + excerpt(why));
+  log.to_stderr(LogLevel::kError,
+                "the log sink threw an exception; messages that it throws on are written here: " + excerpt(why));
 }
 
 }  // namespace

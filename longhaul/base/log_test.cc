@@ -115,8 +115,10 @@ TEST_F(LogOfAProcess, HasOnStderrWhatItsSinkThrowsAt) {
   };
   EXPECT_EXIT(
       throw_at_each(), ExitedWithCode(0),
-      AllOf(HasSubstr("the log sink has thrown, and what it throws at comes here: an exception that is not"),
-            HasSubstr("info: of the training"), HasSubstr("error: of a failure"), Not(HasSubstr("a full pipe"))));
+      AllOf(
+          HasSubstr(
+              "the log sink threw an exception; messages that it throws on are written here: an exception that is not"),
+          HasSubstr("info: of the training"), HasSubstr("error: of a failure"), Not(HasSubstr("a full pipe"))));
 }
 
 TEST(Log, ItsSinkMaySetAnother) {

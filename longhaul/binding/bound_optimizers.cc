@@ -21,10 +21,10 @@ BoundOptimizers::Bound& BoundOptimizers::add(const std::string& name, torch::opt
 void BoundOptimizers::check_groups() const {
   for (const Bound& bound : optimizers_) {
     if (has_groups(*bound.optimizer, bound.group_sizes)) continue;
-    throw FailedPreconditionError(fmt::format(
-        "the optimizer ({}) was given parameters after it was bound, and they would not be saved: bind it in "
-        "its final form",
-        optimizer_kind(*bound.optimizer)));
+    throw FailedPreconditionError(
+        fmt::format("parameters were added to the optimizer ({}) after it was bound, and they would not be saved. Bind "
+                    "the optimizer in its final form",
+                    optimizer_kind(*bound.optimizer)));
   }
 }
 
@@ -35,8 +35,8 @@ std::string BoundOptimizers::restored(Bound& bound, const OptimizerRecord& store
   bound.recorded = restores_options_ ? stored : bound.made;
   if (changes.empty() || !restores_options_) return "";
   return changes +
-         ". The checkpoint's options count, and what schedulers made of them: to go on with this program's, "
-         "set TorchTrainingOptions::restore_optimizer_options to false";
+         ". The checkpoint's options are used, as schedulers have changed them. To use this program's options, set "
+         "TorchTrainingOptions::restore_optimizer_options to false";
 }
 
 void BoundOptimizers::reinstate_options() {

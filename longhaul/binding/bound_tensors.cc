@@ -34,9 +34,10 @@ void BoundTensors::add(const std::string& name, const at::Tensor& tensor) {
   AllBound& all = AllBound::get();
   const std::lock_guard<std::mutex> lock(all.mutex);
   if (!all.tensors.insert(impl).second) {
-    throw AlreadyExistsError(fmt::format(
-        "{} is bound already, and that graph is still there: bind a module once, or let go of the other graph first",
-        name));
+    throw AlreadyExistsError(
+        fmt::format("{} is already bound, and the graph that it is bound to still exists. Bind a module once, or "
+                    "release the other graph first",
+                    name));
   }
   own_.insert(impl);
 }

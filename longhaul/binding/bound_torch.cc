@@ -152,10 +152,10 @@ void BoundTorch::add_conditions(const Scope& scope) {
 Tensor BoundTorch::read(Bound& bound) {
   std::unique_lock<std::recursive_mutex> turn(turn_);
   if (bound.inconsistent) {
-    throw FailedPreconditionError(fmt::format(
-        "{}: a step failed when it had changed some of the module ({}), so there is no state to save; restore a "
-        "checkpoint",
-        bound.value.name, failed_step_));
+    throw FailedPreconditionError(
+        fmt::format("{}: a step failed after it had changed part of the module ({}), so there is no consistent state "
+                    "to save. Restore a checkpoint",
+                    bound.value.name, failed_step_));
   }
   const at::NoGradGuard no_grad;
   if (&bound != &values_.front()) return to_tensor(bound.value.read());
@@ -170,10 +170,10 @@ Tensor BoundTorch::read(Bound& bound) {
 Tensor BoundTorch::read_initial(Bound& bound) {
   const Turn turn(turn_);
   if (has_stepped_) {
-    throw FailedPreconditionError(fmt::format(
-        "{} cannot be initialised: its module has been trained since it was made, and its first value is gone. Restore "
-        "a checkpoint, or start the program again",
-        bound.value.name));
+    throw FailedPreconditionError(
+        fmt::format("{} cannot be initialised: its module has been trained since it was created, and its initial value "
+                    "is lost. Restore a checkpoint, or restart the program",
+                    bound.value.name));
   }
   if (bound.generator) bound.generator->forget();
   return read(bound);
@@ -188,7 +188,7 @@ void BoundTorch::assign(Bound& bound, const Tensor& value) {
 }
 
 void BoundTorch::check_callable() const {
-  if (stepping_) throw FailedPreconditionError("a step function must not run the operation that it is called by");
+  if (stepping_) throw FailedPreconditionError("a step function must not run the operation that calls it");
   optimizers_.check_groups();
 }
 

@@ -20,7 +20,7 @@ bool FetchedLoss::fetched() {
 Tensor FetchedLoss::value() const {
   if (loss_.defined() && loss_.numel() == 1) return to_tensor(loss_.to(at::kFloat).reshape({}));
   throw InvalidArgumentError(
-      fmt::format("the loss was fetched, and the step function returned {}, not one element",
+      fmt::format("the loss was fetched, but the step function returned {} instead of a single element",
                   loss_.defined() ? "a tensor of shape " + shape_of(loss_).to_string() : "an undefined tensor"));
 }
 

@@ -130,7 +130,7 @@ void GeneratorWatch::begin_step(int64_t number) {
   put_back(left_);
   found_ = left_;
   lock.unlock();
-  log_info("a generator was seeded after a restore with the seed that it had: the restored state counts");
+  log_info("a generator was seeded after a restore with the seed that it already had; the restored state is used");
 }
 
 void GeneratorWatch::end_step() {

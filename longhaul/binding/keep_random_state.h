@@ -9,16 +9,16 @@
 
 namespace longhaul {
 
-// Random numbers drawn while this object exists do not affect training: its destructor restores the generator's state.
-// For code that runs between some steps only, and that training does not depend on: an evaluation whose loader draws a
-// sample.
+// Random numbers that are drawn while this object exists do not affect training: its destructor restores the state of
+// the generator. For code that runs only between some steps, and on which training does not depend, such as an
+// evaluation whose loader draws a sample.
 //
 //   if (step % 1000 == 0) {
 //     const lh::KeepRandomState keep;
 //     evaluate(net, *test_loader);
 //   }
 //
-// Meanwhile no other thread may draw from the generator.
+// While the object exists, no other thread may draw from the generator.
 class KeepRandomState {
  public:
   explicit KeepRandomState(at::Generator generator = at::detail::getDefaultCPUGenerator())

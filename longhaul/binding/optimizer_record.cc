@@ -84,10 +84,10 @@ void OptimizerRecord::check_groups(const std::string& optimizer, const Optimizer
     const std::vector<std::string>&here = groups_[i].parameters, &there = stored.groups_[i].parameters;
     const std::string other = first_missing(there, here);
     if (other.empty() && here.size() == there.size()) continue;
-    throw InvalidArgumentError(fmt::format(
-        "the optimizer {} cannot be restored: its group {} has {} parameters here and {} in the checkpoint, {} among "
-        "them in only one of the two",
-        optimizer, i, here.size(), there.size(), other.empty() ? first_missing(here, there) : other));
+    throw InvalidArgumentError(
+        fmt::format("the optimizer {} cannot be restored: its group {} has {} parameters here and {} in the "
+                    "checkpoint, and {} is in only one of the two",
+                    optimizer, i, here.size(), there.size(), other.empty() ? first_missing(here, there) : other));
   }
 }
 
@@ -98,8 +98,8 @@ std::string OptimizerRecord::changes_since(const OptimizerRecord& stored) const 
       const auto now = std::find_if(groups_[i].options.begin(), groups_[i].options.end(),
                                     [&, &wanted = name](const auto& option) { return option.first == wanted; });
       if (now == groups_[i].options.end() || now->second == before) continue;
-      changes.push_back(fmt::format("{} of group {} is {} in this program and was {} in the checkpoint's", name, i,
-                                    now->second, before));
+      changes.push_back(
+          fmt::format("{} of group {} is {} in this program and {} in the checkpoint", name, i, now->second, before));
     }
   }
   return fmt::format("{}", fmt::join(changes, "; "));

@@ -33,8 +33,7 @@ class OptimizerRecord {
 
   // InvalidArgumentError: `stored` has a different number of groups, or a parameter is in a different one.
   void check_groups(const std::string& optimizer, const OptimizerRecord& stored) const;
-  // The options with different values: "lr of group 0 is 0.01 in this program and was 0.1 in the checkpoint's"; "":
-  // none.
+  // The options with different values: "lr of group 0 is 0.01 in this program and 0.1 in the checkpoint"; "": none.
   std::string changes_since(const OptimizerRecord& stored) const;
 
  private:

@@ -55,11 +55,10 @@ void ResumeWatch::end(const at::Tensor& loss) {
   look_at_optimizers();
   look_at_generators();
   if (const auto sizes = leaves_.look_at(loss)) {
-    find(Kind::kLeaf,
-         fmt::format("the step function trains a tensor of shape [{}] that is neither a parameter of the "
-                     "bound module nor in TorchTrainingOptions::state, so it is in no checkpoint. Register "
-                     "the module that has it in the bound one, and bind its optimizer",
-                     fmt::join(*sizes, ",")));
+    find(Kind::kLeaf, fmt::format("the step function trains a tensor of shape [{}] that is neither a parameter of the "
+                                  "bound module nor in TorchTrainingOptions::state, so checkpoints do not include it. "
+                                  "Register the module that has it in the bound module, and bind its optimizer",
+                                  fmt::join(*sizes, ",")));
   }
 }
 
@@ -78,20 +77,17 @@ void ResumeWatch::assigned(const at::Tensor& tensor) {
 }
 
 void ResumeWatch::carries_history(const std::string& name) {
-  find(Kind::kHistory,
-       fmt::format(
-           "{} has the history that made it (it requires a gradient, and was not detached): a checkpoint has its "
-           "value alone, so a restart computes no gradients beyond it, and the history of all steps stays in "
-           "memory. Hand on a detach() of it",
-           name));
+  find(Kind::kHistory, fmt::format("{} carries its autograd history (it requires a gradient and was not detached). A "
+                                   "checkpoint has only its value, so a restart computes no gradients beyond it, and "
+                                   "the history of all steps stays in memory. Carry over a detach() of it instead",
+                                   name));
 }
 
 void ResumeWatch::fetched_loss_alone() {
   find(Kind::kLoss,
-       "the loss was fetched in a run of its own (TorchTraining::loss without train_op), and train_op was run in "
-       "others: "
-       "the loss is that of a step, so such a run makes one more, which counts. Fetch both in one run, or compute the "
-       "loss of a model that is not to be trained from the module itself");
+       "the loss was fetched in a separate run (TorchTraining::loss without train_op), while other runs had train_op. "
+       "The loss is the loss of a step, so each such run trains one more step, and that step counts. Fetch both in one "
+       "run. To compute a loss without training, use the module itself");
 }
 
 void ResumeWatch::forget() {
@@ -112,14 +108,13 @@ std::vector<std::string> ResumeWatch::take_findings() {
 void ResumeWatch::name_written(const std::string& name, int64_t number) {
   if (is_assigned_ && number == 0) return;
   const std::string text =
-      is_assigned_
-          ? "{} was changed after it was restored, before the first step (weights that the body of the session "
-            "loads or initialises): the training goes on from there, not from the checkpoint. Do it before "
-            "the session, or where nothing was restored"
-          : "{} was changed between two steps, outside of the step function (an optimizer that steps after the "
-            "run, averages that are swapped in, a forward pass that writes statistics): a checkpoint may be "
-            "of before or after it, and a restart does not repeat it. Do it in the step function; evaluate "
-            "with a copy of the module, or with eval()";
+      is_assigned_ ? "{} was changed after it was restored, before the first step (such as by code in the body of the "
+                     "session that loads or initialises weights). Training continues from the changed value, not from "
+                     "the checkpoint. Change it before the session, or only if nothing was restored"
+                   : "{} was changed between two steps, outside the step function (such as by an optimizer that steps "
+                     "after the run, by averages that are swapped in, or by a forward pass that writes statistics). A "
+                     "checkpoint may be from before or after the change, and a restart does not repeat it. Make the "
+                     "change in the step function. Evaluate with a copy of the module, or with eval()";
   find(Kind::kBetween, fmt::format(fmt::runtime(text), name));
 }
 
@@ -130,36 +125,35 @@ void ResumeWatch::look_between(int64_t number) {
   is_assigned_ = false;
   if (rates_.scheduler_stepped_between()) {
     find(Kind::kScheduler,
-         "a scheduler stepped between two steps, outside of the step function: a checkpoint may be of before or after "
-         "it, and a restart does not repeat it. Step it in the step function");
+         "a scheduler stepped between two steps, outside the step function. A checkpoint may be from before or after "
+         "that, and a restart does not repeat it. Step the scheduler in the step function");
   }
   if (rates_.rate_changed_between() && !declared_.rates_follow_step) {
     find(Kind::kScheduler,
-         "a learning rate was changed between two steps by nothing that is bound: a scheduler's count is in no "
-         "checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
-         "(TorchTrainingOptions::schedulers) and step it in the step function; keep what a rule of the program's own "
-         "counts (the best loss, the steps since then, of a plateau) in an ops::external_variable; or, where the "
-         "program "
-         "sets the rate itself by the step's number, or by such a variable, say so "
-         "(TorchTrainingOptions::rates_follow_step)");
+         "a learning rate was changed between two steps, but not by a bound scheduler. Checkpoints do not include the "
+         "count of a scheduler that is not bound, so a restart restores the rate but counts from the beginning. Bind "
+         "the scheduler (TorchTrainingOptions::schedulers) and step it in the step function. If the program changes "
+         "the rate by a rule of its own, keep what the rule counts (such as the best loss and the steps since then, "
+         "for a plateau) in an ops::external_variable. If the program sets the rate from the step number, or from such "
+         "a variable, set TorchTrainingOptions::rates_follow_step");
   }
 }
 
 void ResumeWatch::look_at_update(size_t i) {
   if (gradients_.used_lost_gradient(i)) {
-    find(
-        Kind::kGradients,
-        fmt::format("the values were read between two steps, as a checkpoint reads them, while gradients were gathered "
-                    "for a later update, which has now been made ({}): a checkpoint lacks them, so a restart from it "
-                    "makes that update with a part of them. Set TorchTrainingOptions::gradients, and they are saved",
-                    names_[i].name));
+    find(Kind::kGradients,
+         fmt::format(
+             "the values were read between two steps, as for a checkpoint, while gradients were accumulated for a "
+             "later update, which has now been made ({}). Such a checkpoint lacks these gradients, so a restart from "
+             "it makes the update with only part of them. Set TorchTrainingOptions::gradients to save them",
+             names_[i].name));
   }
   if (names_[i].has_optimizer || declared_.updates_without_optimizer || !tensors_.has_gradient(i)) return;
   find(Kind::kOptimizer,
-       fmt::format("{} is trained by the step function, and no optimizer is bound that has it: what an optimizer "
-                   "keeps (its moments, its counts, the learning rate) is in no checkpoint. Pass the optimizer to "
-                   "torch_training(), or, where the program updates it itself, or binds what its optimizer keeps in "
-                   "another way, say so (TorchTrainingOptions::updates_without_optimizer)",
+       fmt::format("{} is trained by the step function, but no bound optimizer has it. Checkpoints do not include the "
+                   "state of an optimizer that is not bound (its moments, its counts, the learning rate). Pass the "
+                   "optimizer to torch_training(). If the program updates the parameter itself, or binds the state of "
+                   "its optimizer in another way, set TorchTrainingOptions::updates_without_optimizer",
                    names_[i].name));
 }
 
@@ -169,11 +163,12 @@ void ResumeWatch::look_at_updates() {
   }
   if (rates_.rate_changed_in_step() && !declared_.rates_follow_step) {
     find(Kind::kScheduler,
-         "the step function changed a learning rate, and no scheduler that is bound has stepped: a scheduler's count "
-         "is in no checkpoint, so a restart takes the rate and counts from the beginning. Bind the scheduler "
-         "(TorchTrainingOptions::schedulers); keep what a rule of the program's own counts (the best loss, the steps "
-         "since then, of a plateau) in an ops::external_variable; or, where the program sets the rate itself by the "
-         "step's number, or by such a variable, say so (TorchTrainingOptions::rates_follow_step)");
+         "the step function changed a learning rate, but no bound scheduler has stepped. Checkpoints do not include "
+         "the count of a scheduler that is not bound, so a restart restores the rate but counts from the beginning. "
+         "Bind the scheduler (TorchTrainingOptions::schedulers). If the program changes the rate by a rule of its own, "
+         "keep what the rule counts (such as the best loss and the steps since then, for a plateau) in an "
+         "ops::external_variable. If the program sets the rate from the step number, or from such a variable, set "
+         "TorchTrainingOptions::rates_follow_step");
   }
 }
 
@@ -185,10 +180,10 @@ void ResumeWatch::look_at_optimizers() {
   });
   if (!found) return;
   find(Kind::kIdle,
-       fmt::format("the optimizer {} has not stepped in {} steps that changed {}, which it has: something else trains "
-                   "that (an optimizer that was made anew after it was bound?), and what that keeps is in no "
-                   "checkpoint. Bind the optimizer that steps, and change its options in place; or, where the program "
-                   "updates it itself, say so (TorchTrainingOptions::updates_without_optimizer)",
+       fmt::format("the optimizer {} has not stepped in {} steps that changed its parameter {}. Something else trains "
+                   "the parameter (was the optimizer recreated after it was bound?), and checkpoints do not include "
+                   "the state of that. Bind the optimizer that steps, and change its options in place. If the program "
+                   "updates the parameter itself, set TorchTrainingOptions::updates_without_optimizer",
                    found->optimizer, OptimizerWatch::kSteps,
                    names_[places_.at(found->parameter.unsafeGetTensorImpl())].name));
 }
@@ -197,20 +192,19 @@ void ResumeWatch::look_at_generators() {
   for (const NamedGenerator& generator : generators_) {
     if (generator.watch->drawn_between_some_steps()) {
       find(Kind::kDrawn,
-           fmt::format("{}: random numbers are drawn between some steps and not between others, outside of the step "
-                       "function (a loader that shuffles, a sampler, randperm in the loop): a restart does not draw "
-                       "the same ones at the same steps, so the training does not go on to the bit. For "
-                       "batches use a longhaul::DataLoader; draw single numbers inside the step function, and what "
-                       "the training does not depend on under a KeepRandomState",
+           fmt::format("{}: random numbers are drawn between some steps but not others, outside the step function "
+                       "(such as by a loader that shuffles, a sampler, or randperm in the loop). A restart does not "
+                       "draw the same numbers at the same steps, so training does not continue bit for bit. Use a "
+                       "longhaul::DataLoader for batches. Draw single numbers inside the step function, and numbers "
+                       "that training does not depend on under a KeepRandomState",
                        generator.name));
     }
     if (generator.watch->seeded_between_some_steps()) {
-      find(
-          Kind::kSeeded,
-          fmt::format("{}: it was seeded between two steps, or after a restore, and not between others: a restart "
-                      "does not go on to the bit with the random numbers that an undisturbed training has. Seed before "
-                      "the session, or before each step by the step's number",
-                      generator.name));
+      find(Kind::kSeeded,
+           fmt::format("{}: the generator was seeded between some steps, or after a restore, but not between others. A "
+                       "restart does not continue bit for bit with the random numbers of an uninterrupted run. Seed "
+                       "before the session, or before each step with the step number",
+                       generator.name));
     }
   }
 }

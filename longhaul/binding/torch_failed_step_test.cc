@@ -57,7 +57,7 @@ TEST_P(EachFailingOptimizerTest, AFailureBehindTheUpdateLeavesNothingToSave) {
     FailingProgram program(GetParam().make);
     for (int i = 0; i < steps_before; ++i) program.train();
     program.fail(At::kAfterUpdate);
-    EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.read(); }), HasSubstr("a step failed when"));
+    EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.read(); }), HasSubstr("a step failed after"));
   }
 }
 
@@ -65,7 +65,7 @@ TEST_P(EachFailingOptimizerTest, AFailureBehindTheUpdateAndTheZeroingLeavesNothi
   FailingProgram program(GetParam().make);
   program.train();
   program.fail(At::kAfterZeroing);
-  EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.read(); }), HasSubstr("a step failed when"));
+  EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.read(); }), HasSubstr("a step failed after"));
 }
 
 TEST_P(EachFailingOptimizerTest, GradientsThatWereOnlySetToZeroAreNoChange) {
@@ -87,7 +87,7 @@ TEST(TorchFailedStep, AModuleThatAFailedStepHasTrainedCannotBeInitialised) {
   program.fail(At::kAfterUpdate);
   const Operation init = ops::global_variables_initializer(Scope(program.graph));
   EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.session.run(init); }),
-              HasSubstr("its module has been trained since it was made"));
+              HasSubstr("its module has been trained since it was created"));
 }
 
 TEST(TorchFailedStep, WhatIsWrittenPastTheVersionCountersIsSeen) {

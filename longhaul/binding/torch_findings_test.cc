@@ -50,7 +50,8 @@ TEST_F(TorchFindingsTest, AnotherSeedAfterARestoreIsNamed) {
     plain_loop(trial, first, last);
   };
   EXPECT_THAT(warnings_of(plain, loop), IsEmpty());
-  EXPECT_THAT(warnings_of(plain, loop, 5), ElementsAre(HasSubstr("generators/cpu: it was seeded between two steps")));
+  EXPECT_THAT(warnings_of(plain, loop, 5),
+              ElementsAre(HasSubstr("generators/cpu: the generator was seeded between some steps")));
 }
 
 TEST_F(TorchFindingsTest, SeedsOfEpochsAreNoMatterWhereStepsDrawNothing) {
@@ -86,7 +87,7 @@ std::unique_ptr<Trial> without_optimizer(const TorchTrainingOptions& options = {
 
 TEST_F(TorchFindingsTest, AnOptimizerThatIsNotBoundIsNamed) {
   EXPECT_THAT(warnings_of([] { return without_optimizer(); }),
-              ElementsAre(AllOf(HasSubstr("0.weight is trained by the step function, and no optimizer is bound"),
+              ElementsAre(AllOf(HasSubstr("0.weight is trained by the step function, but no bound optimizer has it"),
                                 HasSubstr("updates_without_optimizer"))));
   EXPECT_THAT(warnings_of([] { return without_optimizer({.updates_without_optimizer = true}); }), IsEmpty());
 }
@@ -195,9 +196,10 @@ struct Scheduled : Trial {
 };
 
 TEST_F(TorchFindingsTest, ASchedulerThatIsNotBoundIsNamed) {
-  EXPECT_THAT(warnings_of([] { return std::make_unique<Scheduled>(false); }),
-              ElementsAre(AllOf(HasSubstr("the step function changed a learning rate, and no scheduler that is bound"),
-                                HasSubstr("rates_follow_step"))));
+  EXPECT_THAT(
+      warnings_of([] { return std::make_unique<Scheduled>(false); }),
+      ElementsAre(AllOf(HasSubstr("the step function changed a learning rate, but no bound scheduler has stepped"),
+                        HasSubstr("rates_follow_step"))));
   EXPECT_THAT(warnings_of([] { return std::make_unique<Scheduled>(false, /*follows_step=*/true); }), IsEmpty());
 }
 
@@ -225,7 +227,7 @@ TEST_F(TorchFindingsTest, ASchedulerThatStepsInTheLoopIsNamed) {
   EXPECT_THAT(warnings_of([&] { return make(true); }, loop),
               ElementsAre(HasSubstr("a scheduler stepped between two steps")));
   EXPECT_THAT(warnings_of([&] { return make(false); }, loop),
-              ElementsAre(HasSubstr("a learning rate was changed between two steps by nothing that is bound")));
+              ElementsAre(HasSubstr("a learning rate was changed between two steps, but not by a bound scheduler")));
 }
 
 TEST_F(TorchFindingsTest, ACheckpointWithoutASchedulersCountIsRestored) {
@@ -261,7 +263,7 @@ TEST_F(NewRateTest, IsNamedAndTheCheckpointsCounts) {
   for (int restart = 0; restart < 2; ++restart) {
     const Warnings warnings;
     EXPECT_EQ(rate_after(0.01), 0.1);
-    EXPECT_THAT(warnings.seen(), ElementsAre(AllOf(HasSubstr("lr of group 0 is 0.01 in this program and was 0.1"),
+    EXPECT_THAT(warnings.seen(), ElementsAre(AllOf(HasSubstr("lr of group 0 is 0.01 in this program and 0.1"),
                                                    HasSubstr("restore_optimizer_options"))));
   }
 }

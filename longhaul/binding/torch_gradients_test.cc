@@ -70,9 +70,9 @@ TEST_F(TorchGradientsTest, AreNotGatheredWhereAStepSkipsItsUpdate) {
 
 TEST_F(TorchGradientsTest, AreNamedWhereTheNextUpdateUsesThem) {
   EXPECT_THAT(warnings_with_checkpoints(steps(nothing, update_and_zero_at_fours)),
-              ElementsAre(HasSubstr("gradients were gathered")));
+              ElementsAre(HasSubstr("gradients were accumulated")));
   EXPECT_THAT(warnings_with_checkpoints(steps(nothing, update, /*rate=*/0.001)),
-              ElementsAre(HasSubstr("gradients were gathered")))
+              ElementsAre(HasSubstr("gradients were accumulated")))
       << "they are never set to zero";
 }
 
@@ -98,7 +98,7 @@ TEST_F(TorchGradientsTest, AreNamedWhereTheirSumIsPutInTheirPlace) {
     update_and_zero_at_fours(trial, number);
   };
   EXPECT_THAT(warnings_with_checkpoints(steps(nothing, clip_and_update)),
-              ElementsAre(HasSubstr("gradients were gathered")));
+              ElementsAre(HasSubstr("gradients were accumulated")));
 }
 
 TEST_F(TorchGradientsTest, AreNamedWhereTheirSumHasAHistory) {
@@ -112,7 +112,7 @@ TEST_F(TorchGradientsTest, AreNamedWhereTheirSumHasAHistory) {
     };
     return trial;
   };
-  EXPECT_THAT(warnings_with_checkpoints(make), ElementsAre(HasSubstr("gradients were gathered")));
+  EXPECT_THAT(warnings_with_checkpoints(make), ElementsAre(HasSubstr("gradients were accumulated")));
 }
 
 TEST_F(TorchGradientsTest, AreNamedWhereAnUpdateComesWithoutABackward) {
@@ -129,7 +129,7 @@ TEST_F(TorchGradientsTest, AreNamedWhereAnUpdateComesWithoutABackward) {
     };
     return trial;
   };
-  EXPECT_THAT(warnings_with_checkpoints(make), ElementsAre(HasSubstr("gradients were gathered")));
+  EXPECT_THAT(warnings_with_checkpoints(make), ElementsAre(HasSubstr("gradients were accumulated")));
 }
 
 TEST_F(TorchGradientsTest, AreNamedWhereAGroupsRateIsZero) {
@@ -149,7 +149,7 @@ TEST_F(TorchGradientsTest, AreNamedWhereAGroupsRateIsZero) {
     };
     return trial;
   };
-  EXPECT_THAT(warnings_with_checkpoints(make), ElementsAre(HasSubstr("gradients were gathered")));
+  EXPECT_THAT(warnings_with_checkpoints(make), ElementsAre(HasSubstr("gradients were accumulated")));
 }
 
 TEST_F(TorchGradientsTest, AreNotGatheredWhereTheLoopSetsThemToZero) {
@@ -198,13 +198,13 @@ TEST_F(TorchGradientsTest, OfATableAreNotGatheredWhereEachStepUpdates) {
 
 TEST_F(TorchGradientsTest, OfATableAreNamedWhereTheyAreGathered) {
   EXPECT_THAT(warnings_with_checkpoints([] { return std::make_unique<TableTrial>(false, true, true); }),
-              ElementsAre(HasSubstr("gradients were gathered")));
+              ElementsAre(HasSubstr("gradients were accumulated")));
 }
 
 TEST_F(TorchGradientsTest, NameATableWhoseOptimizerIsNotBound) {
   for (const bool sparse : {false, true}) {
     EXPECT_THAT(warnings_of([&] { return std::make_unique<TableTrial>(sparse, false, false); }),
-                ElementsAre(HasSubstr("0.weight is trained by the step function, and no optimizer is bound")))
+                ElementsAre(HasSubstr("0.weight is trained by the step function, but no bound optimizer has it")))
         << sparse;
   }
 }
@@ -296,7 +296,7 @@ TEST_F(TorchGradientsTest, OfOneOptimizerAreNamedThoughAnotherOneSteps) {
                 pair.one->step();
                 pair.one->zero_grad();
               }),
-              ElementsAre(HasSubstr("gradients were gathered")));
+              ElementsAre(HasSubstr("gradients were accumulated")));
 }
 
 TEST_F(TorchGradientsTest, ThatAnotherOptimizersStepLeavesAreNotGathered) {
@@ -314,8 +314,8 @@ TEST_F(TorchGradientsTest, ThatACheckpointDoesNotHaveAreNamed) {
   const auto at_updates = with([this](Trial& trial, int64_t i) {
     if (i % 4 == 3) trial.save(path_);
   });
-  EXPECT_THAT(warnings_with_checkpoints(without),
-              ElementsAre(AllOf(HasSubstr("gradients were gathered"), HasSubstr("TorchTrainingOptions::gradients"))));
+  EXPECT_THAT(warnings_with_checkpoints(without), ElementsAre(AllOf(HasSubstr("gradients were accumulated"),
+                                                                    HasSubstr("TorchTrainingOptions::gradients"))));
   EXPECT_THAT(warnings_of(without, at_updates), IsEmpty());
   EXPECT_THAT(warnings_with_checkpoints([] { return gathering({.gradients = true}); }), IsEmpty());
 }

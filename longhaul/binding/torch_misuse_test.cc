@@ -44,7 +44,8 @@ TEST_P(EachRenewedOptimizerTest, IsNamedOnceIfTheBoundOneKeepsAnything) {
     if (std::string(GetParam().name) == "Sgd") {
       EXPECT_THAT(warnings.seen(), IsEmpty());
     } else {
-      EXPECT_THAT(warnings.seen(), ElementsAre(AllOf(HasSubstr("has not stepped"), HasSubstr("made anew"))));
+      EXPECT_THAT(warnings.seen(),
+                  ElementsAre(AllOf(HasSubstr("has not stepped"), HasSubstr("recreated after it was bound"))));
     }
   }
 }
@@ -185,7 +186,7 @@ TEST_F(TorchMisuseTest, ALossThatIsFetchedInARunOfItsOwnIsNamedAsAStep) {
   EXPECT_THAT(warnings.seen(), IsEmpty());
   for (int i = 0; i < 2; ++i) trial->session.run(trial->training.loss);
   EXPECT_EQ(trial->session.run(trial->training.global_step).item<int64_t>(), 4) << "it is a step like any other";
-  EXPECT_THAT(warnings.seen(), ElementsAre(HasSubstr("loss was fetched in a run of its own")));
+  EXPECT_THAT(warnings.seen(), ElementsAre(HasSubstr("loss was fetched in a separate run")));
 }
 
 TEST_F(TorchMisuseTest, ATrainingThatFetchesNothingButTheLossIsNotNamed) {

@@ -21,7 +21,7 @@ void check_unchanged(const TorchValue& bound) {
   const Shape shape = shape_of(bound.tensor);
   if (dtype == bound.dtype && shape == bound.shape) return;
   throw FailedPreconditionError(
-      fmt::format("{} was {} when it was bound and is {} now: bind a module in its final form", bound.name,
+      fmt::format("{} was {} when it was bound, but is {} now. Bind a module in its final form", bound.name,
                   type_text(bound.dtype, bound.shape), type_text(dtype, shape)));
 }
 
@@ -41,24 +41,24 @@ const at::Tensor* find(const NamedTensors& tensors, const std::string& name) {
 
 [[noreturn]] void throw_changed(const std::string& name, const char* what) {
   throw FailedPreconditionError(
-      fmt::format("{} {} since its module was bound: bind a module in its final form", name, what));
+      fmt::format("{} {} after its module was bound. Bind a module in its final form", name, what));
 }
 
 }  // namespace
 
 void check_can_be_kept(const std::string& name, const at::Tensor& tensor) {
   if (tensor.layout() != at::kStrided) {
-    throw InvalidArgumentError(
-        fmt::format("{} cannot be kept in a checkpoint: its layout is {}. Where it comes from a module with sparse "
-                    "gradients, an optimizer that keeps dense tensors will do (SGD without momentum, Adagrad), or a "
-                    "module without them",
-                    name, c10::str(tensor.layout())));
+    throw InvalidArgumentError(fmt::format(
+        "{} cannot be saved in a checkpoint: its layout is {}. If it comes from a module with sparse gradients, use an "
+        "optimizer with dense state (SGD without momentum, Adagrad), or a module without sparse gradients",
+        name, c10::str(tensor.layout())));
   }
   try {
     dtype_of(tensor.scalar_type());
   } catch (const InvalidArgumentError&) {
-    throw InvalidArgumentError(fmt::format("{} cannot be kept in a checkpoint, which has no dtype for libtorch's {}",
-                                           name, at::toString(tensor.scalar_type())));
+    throw InvalidArgumentError(
+        fmt::format("{} cannot be saved in a checkpoint: the format has no equivalent of libtorch's dtype {}", name,
+                    at::toString(tensor.scalar_type())));
   }
 }
 
@@ -118,7 +118,7 @@ TorchValue generator_value(std::string name, std::shared_ptr<GeneratorWatch> gen
 
 void check_like(const std::string& name, const at::Tensor& value, const at::Tensor& parameter) {
   if (value.sizes() == parameter.sizes()) return;
-  throw InvalidArgumentError(fmt::format("{} is {}, and its parameter {}", name, shape_of(value).to_string(),
+  throw InvalidArgumentError(fmt::format("{} is {}, but its parameter is {}", name, shape_of(value).to_string(),
                                          shape_of(parameter).to_string()));
 }
 
@@ -129,20 +129,22 @@ bool is_absent(const at::Tensor& value, const at::Tensor& like) {
 // Its shape may change from step to step.
 void tell_of_other_shape(const std::string& name, const at::Tensor& state, const at::Tensor& assigned) {
   if (state.sizes() == assigned.sizes()) return;
-  const std::string text = fmt::format("{} is {} in the program and {} in what is restored, which counts", name,
-                                       shape_of(state).to_string(), shape_of(assigned).to_string());
+  const std::string text =
+      fmt::format("{} is {} in the program, but the restored value is {}; the restored value is used", name,
+                  shape_of(state).to_string(), shape_of(assigned).to_string());
   state.dim() == assigned.dim() ? log_info("{}", text) : log_warning("{}", text);
 }
 
 TorchValue state_value(std::string name, at::Tensor* state) {
   if (!state->defined()) {
-    throw InvalidArgumentError(fmt::format("{} is undefined: make it what it is before the first step", name));
+    throw InvalidArgumentError(
+        fmt::format("{} is undefined. Give it the value that it has before the first step", name));
   }
   check_can_be_kept(name, *state);
   TorchValue value{.name = std::move(name), .dtype = dtype_of(state->scalar_type()), .shape = Shape::unknown_rank()};
   value.read = [state, name = value.name, dtype = value.dtype, buffer = CopyBuffer()]() mutable {
     if (!state->defined() || dtype_of(state->scalar_type()) != dtype) {
-      throw FailedPreconditionError(fmt::format("{} was {} when it was bound and is {} now", name, dtype_name(dtype),
+      throw FailedPreconditionError(fmt::format("{} was {} when it was bound, but is {} now", name, dtype_name(dtype),
                                                 state->defined() ? at::toString(state->scalar_type()) : "undefined"));
     }
     return buffer.copy(*state);

@@ -138,8 +138,8 @@ std::string name_of(const at::Tensor& parameter, const NamedParameters& named_pa
     if (named.value().is_same(parameter)) return named.key();
   }
   throw InvalidArgumentError(
-      fmt::format("the optimizer has a parameter of shape {} that is none of the module's: register it there, or in a "
-                  "module that has both",
+      fmt::format("the optimizer has a parameter of shape {} that does not belong to the module. Register it in the "
+                  "module, or in one that contains both",
                   shape_of(parameter).to_string()));
 }
 
@@ -289,9 +289,8 @@ std::string optimizer_kind(const Optimizer& optimizer) {
 std::vector<TorchValue> optimizer_values(Optimizer& optimizer, const torch::nn::Module& module) {
   if (const KnownOptimizer* kind = find_kind(optimizer)) return kind->values(optimizer, module.named_parameters());
   throw InvalidArgumentError(
-      fmt::format("what an optimizer of type {} keeps is not known here: SGD, Adam, AdamW, RMSprop and Adagrad are. "
-                  "Bind the module "
-                  "without it, and what it keeps with ops::external_variable",
+      fmt::format("optimizers of type {} are not supported; SGD, Adam, AdamW, RMSprop and Adagrad are. Bind the module "
+                  "without the optimizer, and the state of the optimizer with ops::external_variable",
                   optimizer_kind(optimizer)));
 }
 

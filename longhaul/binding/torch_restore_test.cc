@@ -162,7 +162,7 @@ TEST_F(TorchRestoreTest, AStateThatDoesNotFitItsParameterIsRefused) {
   ASSERT_EQ(moment.name(), "Adam/0.weight/exp_avg");
   const Operation assign = ops::assign(root, moment, ops::constant(root, Tensor::of<float>({1, 2, 3}))).op();
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { program.session->run(assign); }),
-              HasSubstr("0.weight/exp_avg is [3], and its parameter [8,4]"));
+              HasSubstr("0.weight/exp_avg is [3], but its parameter is [8,4]"));
 }
 
 // It may have grown since it was bound, so that it is not refused.
@@ -191,7 +191,7 @@ TEST_F(TorchRestoreTest, AStateOfAnotherShapeIsToldWithItsNameAndBothShapes) {
       in_program(torch::zeros({2, 2}), [&](Graph&, Saver& saver, Session& session) { saver.restore(session, saved); });
   set_log_sink(before);
   EXPECT_TRUE(at::equal(restored, torch::ones({3})));
-  EXPECT_THAT(told, HasSubstr("hidden is [2,2] in the program and [3] in what is restored"));
+  EXPECT_THAT(told, HasSubstr("hidden is [2,2] in the program, but the restored value is [3]"));
 }
 
 TEST_F(TorchRestoreTest, SeveralOptimizersHaveScopesOfTheirOwn) {

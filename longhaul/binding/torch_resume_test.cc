@@ -177,7 +177,7 @@ TEST_F(TorchResumeTest, AStepThatFailsWhenItHasChangedTheStateLeavesNothingToSav
     throw OutOfRangeError("the input has ended");
   };
   EXPECT_THROW(trial.train(), OutOfRangeError);
-  EXPECT_THAT(message_of<FailedPreconditionError>([&] { trial.save(path_); }), HasSubstr("a step failed when"));
+  EXPECT_THAT(message_of<FailedPreconditionError>([&] { trial.save(path_); }), HasSubstr("a step failed after"));
 }
 
 TEST_F(TorchResumeTest, ASecondTrainingOfAGraphCountsItsOwnSteps) {
@@ -189,7 +189,7 @@ TEST_F(TorchResumeTest, ASecondTrainingOfAGraphCountsItsOwnSteps) {
   };
   one.bind();
   EXPECT_THAT(message_of<AlreadyExistsError>([&] { bind({}); }),
-              HasSubstr("torch_training/step counts the global step already"));
+              HasSubstr("torch_training/step already counts the global step"));
 }
 
 TEST_F(TorchResumeTest, TwoTrainingsOfAGraphGoOnWhereTheyWere) {

@@ -90,7 +90,7 @@ TEST_F(TorchSparseTest, GradientsThatAreGatheredAreNamed) {
     return trial;
   };
   EXPECT_THAT(warnings_with_checkpoints(make),
-              ElementsAre(AllOf(HasSubstr("gradients were gathered"), HasSubstr("0.weight"))));
+              ElementsAre(AllOf(HasSubstr("gradients were accumulated"), HasSubstr("0.weight"))));
 }
 
 // Zeros that somebody multiplied by zero are what zero_grad() leaves.
@@ -119,7 +119,7 @@ TEST_F(TorchSparseTest, ATableWithoutItsOptimizerIsNamedThoughTheFirstRowHasNoGr
     return trial;
   };
   EXPECT_THAT(warnings_of(make),
-              ElementsAre(HasSubstr("0.weight is trained by the step function, and no optimizer is bound")));
+              ElementsAre(HasSubstr("0.weight is trained by the step function, but no bound optimizer has it")));
 }
 
 TEST_F(TorchSparseTest, AMomentumThatIsSparseIsNamedAtTheSave) {
@@ -130,7 +130,7 @@ TEST_F(TorchSparseTest, AMomentumThatIsSparseIsNamedAtTheSave) {
   trial.save(path_);
   trial.train();
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { trial.save(path_); }),
-              AllOf(HasSubstr("0.weight/momentum_buffer cannot be kept in a checkpoint: its layout is Sparse"),
+              AllOf(HasSubstr("0.weight/momentum_buffer cannot be saved in a checkpoint: its layout is Sparse"),
                     HasSubstr("Adagrad")));
 }
 
@@ -139,7 +139,7 @@ TEST_F(TorchSparseTest, GradientsThatAreToBeSavedAreNamedAtTheSave) {
   trial.start();
   trial.train();
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { trial.save(path_); }),
-              HasSubstr("0.weight cannot be kept in a checkpoint: its layout is Sparse"));
+              HasSubstr("0.weight cannot be saved in a checkpoint: its layout is Sparse"));
   trial.optimizer->zero_grad();
   trial.save(path_);
 }

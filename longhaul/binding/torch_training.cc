@@ -42,11 +42,11 @@ Variable counter(const Scope& scope, const Scope& inner, const TorchTrainingOpti
   const Variable step = ops::global_step(scope);
   for (const Operation& op : scope.graph().operations()) {
     if (op.type() != "ProgramStep" || op.inputs()[0] != step.ref()) continue;
-    throw AlreadyExistsError(fmt::format(
-        "{} counts the global step already, and a second training would count each step twice: bind one module that "
-        "has both, with their optimizers, or let this one count steps of its own "
-        "(TorchTrainingOptions::counts_global_step)",
-        op.name()));
+    throw AlreadyExistsError(
+        fmt::format("{} already counts the global step, and a second torch_training() would count each step twice. "
+                    "Bind one module that has both, with their optimizers, or let this one count its own steps "
+                    "(TorchTrainingOptions::counts_global_step)",
+                    op.name()));
   }
   return step;
 }

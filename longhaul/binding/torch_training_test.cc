@@ -53,9 +53,8 @@ TEST(TorchTraining, TheSizeOfItsCheckpointsIsKnownBeforeTheFirstStep) {
 TEST(TorchTraining, InitialisingKeepsWhatTheProgramHasMade) {
   BoundProgram program;
   const at::Tensor before = program.net->parameters()[0].detach().clone();
-  EXPECT_THAT(
-      message_of<FailedPreconditionError>([&] { program.get("0.weight"); }),
-      HasSubstr("Attempting to use uninitialized value 0.weight: run its initializer, or restore a checkpoint"));
+  EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.get("0.weight"); }),
+              HasSubstr("Attempting to use uninitialized value 0.weight; run its initializer or restore a checkpoint"));
   program.initialize();
   EXPECT_TRUE(at::equal(program.net->parameters()[0], before));
   EXPECT_TRUE(at::equal(to_aten(program.get("0.weight")), before));
@@ -65,7 +64,7 @@ TEST(TorchTraining, CannotBeInitialisedOnceItHasTrained) {
   BoundProgram program;
   program.initialize().initialize().train(1);
   EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.initialize(); }),
-              HasSubstr("its module has been trained since it was made"));
+              HasSubstr("its module has been trained since it was created"));
 }
 
 TEST(TorchTraining, TheStepFunctionIsToldWhichStepItMakesAndGetsItsInputs) {
@@ -123,7 +122,8 @@ TEST(TorchTraining, ALossThatIsNoSingleElementMattersWhereItIsFetched) {
     DirectSession session(graph, {});
     session.run(ops::global_variables_initializer(root));
     session.run(training.train_op);
-    EXPECT_THAT(message_of<InvalidArgumentError>([&] { session.run(training.loss); }), HasSubstr("not one element"));
+    EXPECT_THAT(message_of<InvalidArgumentError>([&] { session.run(training.loss); }),
+                HasSubstr("instead of a single element"));
   }
 }
 
@@ -218,7 +218,7 @@ TEST(TorchTraining, AStepThatFailsHalfwayLeavesNothingToSaveUntilACheckpointIsRe
   program.after_step = nullptr;
   EXPECT_THAT(
       message_of<FailedPreconditionError>([&] { program.save(directory.file("model")); }),
-      AllOf(HasSubstr("a step failed when it had changed some of the module"), HasSubstr("(step 2: the power went)")));
+      AllOf(HasSubstr("a step failed after it had changed part of the module"), HasSubstr("(step 2: the power went)")));
   program.restore(saved);
   const std::vector<Tensor> after = program.state();
   for (size_t i = 0; i < before.size(); ++i) EXPECT_TRUE(identical(before[i], after[i])) << i;
@@ -252,7 +252,7 @@ TEST(TorchTraining, OnlyAssignMayWriteItsVariables) {
   const Operation zero = ops::assign(root, bias, ops::constant(root, Tensor::of(std::vector<float>(8, 0)))).op();
   program.initialize();
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { program.session->run(add); }),
-              HasSubstr("0.bias is kept by the program"));
+              HasSubstr("0.bias belongs to the program"));
   program.session->run(zero);
   EXPECT_TRUE(at::equal(program.net->parameters()[1], at::zeros({8})));
   EXPECT_TRUE(at::equal(program.net->parameters()[1], to_aten(program.get("0.bias"))));
@@ -266,10 +266,10 @@ TEST(TorchTraining, WhatCheckpointsCannotHoldIsRefusedByName) {
   Graph graph;
   Odd half_complex(at::zeros({2}, at::kComplexHalf));
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { torch_variables(Scope(graph), half_complex); }),
-              AllOf(HasSubstr("odd cannot be kept"), HasSubstr("ComplexHalf")));
+              AllOf(HasSubstr("odd cannot be saved"), HasSubstr("ComplexHalf")));
   Odd sparse(at::zeros({2}, at::TensorOptions().layout(at::kSparse)));
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { torch_variables(Scope(graph), sparse); }),
-              AllOf(HasSubstr("odd cannot be kept"), HasSubstr("Sparse")));
+              AllOf(HasSubstr("odd cannot be saved"), HasSubstr("Sparse")));
 }
 
 // An optimizer with a state of its own, for all that one knows.
@@ -292,7 +292,7 @@ TEST(TorchTraining, AParameterOfTheOptimizerMustBeTheModules) {
   Graph graph;
   const std::string message =
       message_of<InvalidArgumentError>([&] { torch_training(Scope(graph), *net, sgd, [] { return at::Tensor(); }); });
-  EXPECT_THAT(message, HasSubstr("a parameter of shape [1,7] that is none of the module's"));
+  EXPECT_THAT(message, HasSubstr("a parameter of shape [1,7] that does not belong to the module"));
 }
 
 TEST(TorchTraining, WhatIsAddedToABoundOptimizerIsNoticed) {
@@ -300,7 +300,7 @@ TEST(TorchTraining, WhatIsAddedToABoundOptimizerIsNoticed) {
   program.initialize();
   program.optimizer->add_param_group(torch::optim::OptimizerParamGroup(std::vector<at::Tensor>{at::zeros({2})}));
   EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.train(1); }),
-              HasSubstr("the optimizer (SGD) was given parameters after it was bound"));
+              HasSubstr("parameters were added to the optimizer (SGD) after it was bound"));
 }
 
 TEST(TorchTraining, AModuleThatChangesItsTypeIsNoticed) {
@@ -308,7 +308,7 @@ TEST(TorchTraining, AModuleThatChangesItsTypeIsNoticed) {
   program.initialize();
   program.net->to(at::kDouble);
   EXPECT_THAT(message_of<FailedPreconditionError>([&] { program.state(); }),
-              HasSubstr("0.weight was float [8,4] when it was bound and is double [8,4] now"));
+              HasSubstr("0.weight was float [8,4] when it was bound, but is double [8,4] now"));
 }
 
 struct Growing : torch::nn::Module {
@@ -326,10 +326,10 @@ TEST(TorchTraining, WhatIsRegisteredOrReplacedAfterwardsIsNoticed) {
   session.run(init);
   module.replace();
   EXPECT_THAT(message_of<FailedPreconditionError>([&] { session.run(model[0], {}, {.snapshot = true}); }),
-              HasSubstr("weight was replaced by another tensor since its module was bound"));
+              HasSubstr("weight was replaced by another tensor after its module was bound"));
   module.register_buffer("extra", at::zeros({2}));
   module.replace();
-  EXPECT_THAT(message_of<FailedPreconditionError>([&] { session.run(init); }), HasSubstr("bind a module in its final"));
+  EXPECT_THAT(message_of<FailedPreconditionError>([&] { session.run(init); }), HasSubstr("Bind a module in its final"));
 }
 
 TEST(TorchTraining, WhatIsRegisteredBehindTheOthersIsNoticed) {
@@ -340,7 +340,7 @@ TEST(TorchTraining, WhatIsRegisteredBehindTheOthersIsNoticed) {
   DirectSession session(graph, {});
   EXPECT_THAT(
       message_of<FailedPreconditionError>([&] { session.run(ops::global_variables_initializer(Scope(graph))); }),
-      HasSubstr("extra was registered since its module was bound"));
+      HasSubstr("extra was registered after its module was bound"));
 }
 
 TEST(TorchTraining, AModuleIsBoundOnceAtATime) {
@@ -352,7 +352,7 @@ TEST(TorchTraining, AModuleIsBoundOnceAtATime) {
     Graph first, second;
     torch_variables(Scope(first), outer);
     EXPECT_THAT(message_of<AlreadyExistsError>([&] { torch_variables(Scope(second), *outer.inner); }),
-                HasSubstr("weight is bound already"));
+                HasSubstr("weight is already bound"));
   }
   Graph third;
   EXPECT_NO_THROW(torch_variables(Scope(third), *outer.inner));

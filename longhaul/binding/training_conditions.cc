@@ -82,8 +82,8 @@ std::string list_of(std::vector<std::string> changes) {
     changes.push_back(fmt::format("and {} more", more));
   }
   return fmt::format(
-      "the first step after the restore differs from the last one before it in what no checkpoint restores. Set this "
-      "by the step's number, or before the session:\n  {}",
+      "the first step after the restore differs from the last step before it in settings that no checkpoint restores. "
+      "Set them from the step number, or before the session:\n  {}",
       fmt::join(changes, "\n  "));
 }
 

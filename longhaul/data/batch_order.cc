@@ -11,15 +11,16 @@ namespace longhaul {
 namespace {
 
 const BatchOrderOptions& checked(const BatchOrderOptions& options) {
-  const auto refuse = [](const std::string& why) { throw InvalidArgumentError("the order of batches: " + why); };
+  const auto refuse = [](const std::string& why) { throw InvalidArgumentError("batch order: " + why); };
   if (options.num_examples <= 0) {
-    refuse(fmt::format("a dataset of {} examples; it must have one at least", options.num_examples));
+    refuse(fmt::format("the dataset has {} examples; it must have at least one", options.num_examples));
   }
   if (options.batch_size <= 0) refuse(fmt::format("batch_size is {}; it must be at least 1", options.batch_size));
-  if (options.num_epochs < 0) refuse(fmt::format("num_epochs is {}; 0 is no end", options.num_epochs));
+  if (options.num_epochs < 0)
+    refuse(fmt::format("num_epochs is {}; it must be at least 0 (0: no end)", options.num_epochs));
   if (options.num_replicas <= 0) refuse(fmt::format("num_replicas is {}; it must be at least 1", options.num_replicas));
   if (options.replica < 0 || options.replica >= options.num_replicas) {
-    refuse(fmt::format("replica is {}; of {} replicas it must be 0 to {}", options.replica, options.num_replicas,
+    refuse(fmt::format("replica is {}; with {} replicas it must be 0 to {}", options.replica, options.num_replicas,
                        options.num_replicas - 1));
   }
   return options;
@@ -28,7 +29,7 @@ const BatchOrderOptions& checked(const BatchOrderOptions& options) {
 int64_t product(int64_t a, int64_t b, const char* what) {
   int64_t result;
   if (__builtin_mul_overflow(a, b, &result)) {
-    throw InvalidArgumentError(fmt::format("the order of batches: {} ({} * {}) is too large a number", what, a, b));
+    throw InvalidArgumentError(fmt::format("batch order: {} ({} * {}) is too large", what, a, b));
   }
   return result;
 }

@@ -93,7 +93,7 @@ TEST(BatchOrder, BatchesRunOnAcrossTheEndsOfEpochs) {
 
 TEST(BatchOrder, SaysWhatIsWrong) {
   using ::testing::HasSubstr;
-  EXPECT_THAT(refusal({.num_examples = 0}), HasSubstr("a dataset of 0 examples"));
+  EXPECT_THAT(refusal({.num_examples = 0}), HasSubstr("the dataset has 0 examples"));
   EXPECT_THAT(refusal({.num_examples = 1, .batch_size = 0}), HasSubstr("batch_size is 0"));
   EXPECT_THAT(refusal({.num_examples = 1, .num_epochs = -1}), HasSubstr("num_epochs is -1"));
   EXPECT_THAT(refusal({.num_examples = 1, .num_replicas = 0}), HasSubstr("num_replicas is 0"));

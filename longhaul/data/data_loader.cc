@@ -20,15 +20,18 @@ std::shared_ptr<const Dataset> not_null(std::shared_ptr<const Dataset> dataset) 
 DataLoaderOptions checked(const DataLoaderOptions& options) {
   if (options.num_threads < 0) {
     throw InvalidArgumentError(fmt::format(
-        "data loader: num_threads is {}; 0 is to prepare batches on the caller's thread", options.num_threads));
+        "data loader: num_threads is {}; it must be at least 0 (0: batches are prepared on the caller's thread)",
+        options.num_threads));
   }
   if (options.prefetch < 0 || (options.prefetch > 0 && options.prefetch < options.num_threads)) {
     throw InvalidArgumentError(
-        fmt::format("data loader: prefetch is {} and num_threads {}; each thread prepares a batch (0: two for each)",
+        fmt::format("data loader: prefetch is {} and num_threads {}; prefetch must be at least num_threads, or 0 for "
+                    "two batches per thread",
                     options.prefetch, options.num_threads));
   }
   if (options.timeout.count() < 0) {
-    throw InvalidArgumentError(fmt::format("data loader: timeout is {} s; 0 is none", options.timeout.count()));
+    throw InvalidArgumentError(
+        fmt::format("data loader: timeout is {} s; it must be at least 0 (0: no timeout)", options.timeout.count()));
   }
   return options;
 }
@@ -45,11 +48,12 @@ BatchOrderOptions order_of(const Dataset& dataset, const DataLoaderOptions& opti
 }
 
 void check_rows(const Batch& batch, int64_t count) {
-  if (batch.empty()) throw InvalidArgumentError("the dataset returned no tensors; a batch has at least one");
+  if (batch.empty()) throw InvalidArgumentError("the dataset returned no tensors; a batch must have at least one");
   for (const Tensor& component : batch) {
     if (component.defined() && component.shape().rank() > 0 && component.shape().dim(0) == count) continue;
-    throw InvalidArgumentError(fmt::format(
-        "the dataset returned {} for {} examples; the first dimension must be theirs", component.to_string(0), count));
+    throw InvalidArgumentError(
+        fmt::format("the dataset returned {} for {} examples; the first dimension must be the number of examples",
+                    component.to_string(0), count));
   }
 }
 
@@ -113,7 +117,7 @@ Batch DataLoader::make_whole(std::span<const int64_t> examples, int64_t position
     check_rows(batch, static_cast<int64_t>(examples.size()));
     return batch;
   } catch (...) {
-    rethrow_from(fmt::format("data loader: the batch of {} examples from {} on, at position {}", examples.size(),
+    rethrow_from(fmt::format("data loader: the batch of {} examples starting with {}, at position {}", examples.size(),
                              examples[0], position));
   }
 }

@@ -177,13 +177,13 @@ TEST(DataLoader, RefusesABatchOfAnotherSize) {
     FAIL();
   } catch (const InvalidArgumentError& error) {
     EXPECT_THAT(error.what(),
-                HasSubstr("the batch of 4 examples from 4 on, at position 4: the dataset returned float[3]"));
+                HasSubstr("the batch of 4 examples starting with 4, at position 4: the dataset returned float[3]"));
   }
 }
 
 TEST(DataLoader, SaysWhatIsWrong) {
   EXPECT_THAT(loader_refusal(nullptr, {}), HasSubstr("null pointer"));
-  EXPECT_THAT(loader_refusal(numbers(0), {}), HasSubstr("a dataset of 0 examples"));
+  EXPECT_THAT(loader_refusal(numbers(0), {}), HasSubstr("the dataset has 0 examples"));
   EXPECT_THAT(loader_refusal(numbers(5), {.batch_size = 0}), HasSubstr("batch_size is 0"));
   EXPECT_THAT(loader_refusal(numbers(5), {.num_replicas = 2, .replica = 2}), HasSubstr("replica is 2"));
   EXPECT_THAT(loader_refusal(numbers(5), {.num_threads = -1}), HasSubstr("num_threads is -1"));

@@ -99,14 +99,15 @@ std::shared_ptr<const Dataset> make_dataset(int64_t size,
 }
 
 std::shared_ptr<const Dataset> tensor_dataset(std::vector<Tensor> tensors) {
-  if (tensors.empty()) throw InvalidArgumentError("a dataset of no tensors");
+  if (tensors.empty()) throw InvalidArgumentError("a dataset of tensors needs at least one tensor");
   for (const Tensor& tensor : tensors) {
     if (tensor.shape().rank() == 0) {
-      throw InvalidArgumentError("a dataset of tensors: " + tensor.to_string() + " has no rows to be its examples");
+      throw InvalidArgumentError("a dataset of tensors: " + tensor.to_string() + " has no rows to use as examples");
     }
     if (tensor.shape().dim(0) != tensors[0].shape().dim(0)) {
-      throw InvalidArgumentError(fmt::format("a dataset of tensors of {} and {} rows; they must have as many",
-                                             tensors[0].shape().dim(0), tensor.shape().dim(0)));
+      throw InvalidArgumentError(
+          fmt::format("a dataset of tensors with {} and {} rows; all must have the same number of rows",
+                      tensors[0].shape().dim(0), tensor.shape().dim(0)));
     }
   }
   return std::make_shared<TensorDataset>(std::move(tensors));

@@ -48,7 +48,7 @@ TEST(TensorDataset, ItsBatchesAreRowsInTheOrderAskedFor) {
 }
 
 TEST(TensorDataset, NeedsTensorsOfAsManyRows) {
-  EXPECT_THAT(error_of([] { tensor_dataset({}); }), HasSubstr("no tensors"));
+  EXPECT_THAT(error_of([] { tensor_dataset({}); }), HasSubstr("at least one tensor"));
   EXPECT_THAT(error_of([] { tensor_dataset({Tensor::scalar(1.0f)}); }), HasSubstr("no rows"));
   EXPECT_THAT(error_of([] { tensor_dataset({Tensor::of<float>({1, 2}), Tensor::of<float>({1})}); }),
               HasSubstr("2 and 1 rows"));
@@ -99,10 +99,10 @@ TEST(StackExamples, RefusesExamplesThatAreNotAlike) {
   });
   const auto error = [&](int64_t i) { return error_of([&] { stack(*dataset, {0, i}); }); };
   EXPECT_THAT(error(1), HasSubstr("example 1, at position 101: the dataset returned no tensors"));
-  EXPECT_THAT(error(2), HasSubstr("component 0 is no tensor"));
-  EXPECT_THAT(error(3), HasSubstr("component 0 is float[2], but that of the first of its batch float[]"));
+  EXPECT_THAT(error(2), HasSubstr("component 0 is not a tensor"));
+  EXPECT_THAT(error(3), HasSubstr("component 0 is float[2], but that of the first example of its batch is float[]"));
   EXPECT_THAT(error(4), HasSubstr("component 0 is double[]"));
-  EXPECT_THAT(error(5), HasSubstr("2 components, but the first of its batch 1"));
+  EXPECT_THAT(error(5), HasSubstr("2 components, but the first example of its batch has 1"));
   EXPECT_THAT(error(0), "none");
 }
 

@@ -19,9 +19,9 @@ Batch make_batch_like(const Example& example, int64_t count, const BatchMemory& 
 }
 
 void check_example(const Example& example) {
-  if (example.empty()) throw InvalidArgumentError("the dataset returned no tensors; an example has at least one");
+  if (example.empty()) throw InvalidArgumentError("the dataset returned no tensors; an example must have at least one");
   for (size_t i = 0; i < example.size(); ++i) {
-    if (!example[i].defined()) throw InvalidArgumentError(fmt::format("its component {} is no tensor", i));
+    if (!example[i].defined()) throw InvalidArgumentError(fmt::format("its component {} is not a tensor", i));
   }
 }
 
@@ -29,7 +29,7 @@ void check_example(const Example& example) {
 void check_like(const Example& example, const Batch& batch) {
   if (example.size() != batch.size()) {
     throw InvalidArgumentError(
-        fmt::format("it has {} components, but the first of its batch {}", example.size(), batch.size()));
+        fmt::format("it has {} components, but the first example of its batch has {}", example.size(), batch.size()));
   }
   for (size_t i = 0; i < example.size(); ++i) {
     const Tensor& ours = example[i];
@@ -38,7 +38,8 @@ void check_like(const Example& example, const Batch& batch) {
         std::equal(ours.shape().dims().begin(), ours.shape().dims().end(), dims.begin() + 1, dims.end());
     if (same_shape && ours.dtype() == batch[i].dtype()) continue;
     throw InvalidArgumentError(
-        fmt::format("its component {} is {}{}, but that of the first of its batch {}{}; examples of a batch are alike",
+        fmt::format("its component {} is {}{}, but that of the first example of its batch is {}{}; all examples of a "
+                    "batch must have the same dtypes and shapes",
                     i, dtype_name(ours.dtype()), ours.shape().to_string(), dtype_name(batch[i].dtype()),
                     Shape(std::vector<int64_t>(dims.begin() + 1, dims.end())).to_string()));
   }
@@ -70,7 +71,7 @@ Batch stack_examples(const Dataset& dataset, std::span<const int64_t> examples, 
   Batch batch;
   const auto count = static_cast<int64_t>(examples.size());
   for (int64_t i = 0; i < count; ++i) {
-    if (abandoned) throw CancelledError("the batch is not wanted any more");
+    if (abandoned) throw CancelledError("the batch is no longer needed");
     const int64_t index = examples[static_cast<size_t>(i)];
     try {
       const Example example = dataset.get_at(index, position + i);

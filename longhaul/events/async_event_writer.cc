@@ -100,7 +100,7 @@ void AsyncEventWriter::note_failure(const std::string& message) {
   file_.reset();
   ++failures_;
   if (handover_.failed(message, clock_.now() + options_.retry_secs))
-    log_error("event files in {}: {}; trying a new file every {} s, and what fails next is not logged until it works",
+    log_error("event files in {}: {}; trying a new file every {} s; further failures are not logged until one works",
               directory_, message, options_.retry_secs.count());
 }
 
@@ -108,13 +108,13 @@ void AsyncEventWriter::note_success() {
   const int failures = std::exchange(failures_, 0);
   const std::optional<uint64_t> dropped = handover_.succeeded();
   if (!dropped) return;
-  log_warning("event files in {}: writing again, after {} attempts that failed; {} events were dropped meanwhile",
+  log_warning("event files in {}: writing again after {} failed attempts; {} events were dropped meanwhile",
               directory_, failures, *dropped);
 }
 
 // Whoever adds may be a log sink, which must not log.
 void AsyncEventWriter::log_drop() const {
-  log_error("event files in {}: no more events fit into memory, and new ones are dropped", directory_);
+  log_error("event files in {}: no more events fit into memory; new events are dropped", directory_);
 }
 
 // Gets what is left to the disk, with a second try where the first failed, and returns what stood in the way.

@@ -19,7 +19,7 @@ void check(std::string_view tag, const Tensor& sounds, float sample_rate) {
   }
   constexpr float kMost = 4294967040.0f;  // the largest float below 2^32
   const bool is_rate = sample_rate > 0 && sample_rate <= kMost;
-  if (!is_rate) refuse(tag, fmt::format("sample_rate must be > 0, and below 2^32, not {}", sample_rate));
+  if (!is_rate) refuse(tag, fmt::format("sample_rate must be > 0 and below 2^32, not {}", sample_rate));
 }
 
 std::string encode(std::string_view tag, std::span<const float> samples, float sample_rate, int64_t channels) {

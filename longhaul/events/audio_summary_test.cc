@@ -48,7 +48,7 @@ TEST(AudioSummary, WhatIsNoSoundIsRefusedByItsTag) {
   EXPECT_THAT(audio_refusal(silence({1, 2, 3, 4})), HasSubstr("not [1,2,3,4]"));
   EXPECT_THAT(audio_refusal(Tensor::of<double>(Shape{1, 1}, {1})), HasSubstr("not double"));
   EXPECT_THAT(audio_refusal(silence({1, 4, 0})),
-              HasSubstr("summary the/tag: a WAV file has 1 to 32767 channels, not 0"));
+              HasSubstr("summary the/tag: a WAV file must have 1 to 32767 channels, not 0"));
   EXPECT_THAT(audio_refusal(silence({1, 1, 65536})), HasSubstr("not 65536"));
   EXPECT_THAT(audio_refusal(silence({1, 0})), HasSubstr("at least one frame"));
   EXPECT_THAT(audio_refusal(silence({1, 1}), 8000, 0), HasSubstr("max_outputs"));

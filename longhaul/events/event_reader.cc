@@ -18,7 +18,7 @@ std::optional<proto::Event> EventReader::next() {
   if (result != RecordReader::Result::kRecord) return std::nullopt;
   proto::Event event;
   if (!proto::parse_within_limits(payload, &event))
-    throw DataLossError(fmt::format("{}: the record at {} is no event", path_, offset));
+    throw DataLossError(fmt::format("{}: the record at {} is not an event", path_, offset));
   return event;
 }
 

@@ -114,7 +114,7 @@ TEST_F(Reading, ARecordThatIsNoEventIsNamed) {
     reader.next();
     FAIL() << "no error";
   } catch (const DataLossError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("/f: the record at 160 is no event"));
+    EXPECT_THAT(error.what(), HasSubstr("/f: the record at 160 is not an event"));
   }
 }
 

@@ -9,15 +9,15 @@
 
 namespace longhaul {
 
-// One event file, written from its first record on. docs/formats/event_file.md. One thread at a time.
+// Writes one event file (docs/formats/event_file.md). One thread at a time.
 //
-// After a crash of the process, the file has everything for which append() returned; after a crash of the machine,
-// everything for which close() did.
+// Everything passed to append() survives a crash of the process once append() has returned, and a crash of the machine
+// once close() has returned.
 class EventWriter {
  public:
   // Creates "events.out.tfevents.<seconds>.<host><suffix>" in the directory and writes the version record. The seconds
-  // are the current time, or more if needed for the file to sort after every existing event file: readers take a
-  // directory's files in the order of their names and never go back.
+  // are the current time, or a later one if the file would otherwise sort before an existing event file: readers read
+  // the files of a directory in the order of their names and never go back.
   EventWriter(FileSystem& files, Clock& clock, const std::string& directory, const std::string& suffix);
 
   const std::string& path() const { return path_; }

@@ -38,7 +38,7 @@ std::string made_directory(std::string_view logdir, const FileWriterOptions& opt
 
 void check_file_name(const char* what, const std::string& name) {
   if (!name.empty() && name.find('/') == std::string::npos && name != "." && name != "..") return;
-  throw InvalidArgumentError(fmt::format("\"{}\" cannot be the name of {}: a file of that name is made", name, what));
+  throw InvalidArgumentError(fmt::format("\"{}\" cannot be the name of {}: it must be a valid file name", name, what));
 }
 
 }  // namespace

@@ -169,7 +169,7 @@ TEST_F(FailingWrites, ThatItWorksAgainIsSaidWithWhatFailedMeanwhile) {
     files_.heal();
     EXPECT_NO_THROW(writer.flush());
     EXPECT_THAT(warnings(), SizeIs(full));
-    EXPECT_THAT(warnings().back(), ContainsRegex("writing again, after [2-9] attempts that failed; 3 events were "))
+    EXPECT_THAT(warnings().back(), ContainsRegex("writing again after [2-9] failed attempts; 3 events were "))
         << "two that are asked for, and those of the writer's own";
     EXPECT_THAT(errors(), SizeIs(2 * full)) << "the failure, and that no more fit into memory";
   }

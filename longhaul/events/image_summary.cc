@@ -104,13 +104,13 @@ class Images {
     if (!is_batch) {
       refuse(tag, "images: Tensor must be 4-D with last dim 1, 3, or 4, not " + shape.to_string());
     }
-    if (shape.dim(1) == 0 || shape.dim(2) == 0) refuse(tag, "images without pixels: " + shape.to_string());
+    if (shape.dim(1) == 0 || shape.dim(2) == 0) refuse(tag, "the images have no pixels: " + shape.to_string());
     const DType dtype = batch_.dtype();
     if (dtype != kUInt8 && dtype != kFloat && dtype != kDouble && dtype != kHalf) {
       refuse(tag, fmt::format("images must be uint8, float, half or double, not {}", dtype_name(dtype)));
     }
     if (bad_color_.size() < static_cast<size_t>(shape.dim(3))) {
-      refuse(tag, fmt::format("bad_color has {} values for images of {} channels", bad_color_.size(), shape.dim(3)));
+      refuse(tag, fmt::format("bad_color has {} values for images with {} channels", bad_color_.size(), shape.dim(3)));
     }
   }
 

@@ -103,11 +103,11 @@ TEST(ImageSummary, WhatIsNoImageIsRefusedByItsTag) {
               HasSubstr("summary the/tag: images: Tensor must be 4-D with last dim 1, 3, or 4, not [2,3,1]"));
   EXPECT_THAT(image_refusal(zeros({1, 2, 3, 2})), HasSubstr("not [1,2,3,2]"));
   EXPECT_THAT(image_refusal(zeros({1, 2, 3, 5})), HasSubstr("not [1,2,3,5]"));
-  EXPECT_THAT(image_refusal(zeros({1, 0, 3, 1})), HasSubstr("images without pixels: [1,0,3,1]"));
+  EXPECT_THAT(image_refusal(zeros({1, 0, 3, 1})), HasSubstr("the images have no pixels: [1,0,3,1]"));
   EXPECT_THAT(image_refusal(Tensor::of<int32_t>(Shape{1, 1, 1, 1}, {1})), HasSubstr("not int32"));
   EXPECT_THAT(image_refusal(zeros({1, 1, 1, 1}), 0), HasSubstr("max_outputs must be at least 1, not 0"));
   EXPECT_THAT(image_refusal(zeros({1, 1, 1, 4}), 3, {1, 2, 3}),
-              HasSubstr("bad_color has 3 values for images of 4 channels"));
+              HasSubstr("bad_color has 3 values for images with 4 channels"));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ bool is_number(DType dtype) {
 }
 
 [[noreturn]] void throw_no_summary(size_t bytes) {
-  throw InvalidArgumentError(fmt::format("{} bytes that should be a serialised Summary are none", bytes));
+  throw InvalidArgumentError(fmt::format("the {} bytes are not a serialised Summary", bytes));
 }
 
 // Calls `read` for each Summary.Value of a serialised summary, which is all that it may read then.
@@ -92,7 +92,7 @@ void add_elements(std::string_view tag, const Tensor& values, Histogram& histogr
     case kUInt32: return add_elements<uint32_t>(histogram, values);
     case kUInt64: return add_elements<uint64_t>(histogram, values);
     case kBool: return add_elements<bool>(histogram, values);
-    default: refuse(tag, fmt::format("a histogram is of numbers, not of {} values", dtype_name(values.dtype())));
+    default: refuse(tag, fmt::format("a histogram needs numbers, not {} values", dtype_name(values.dtype())));
   }
 }
 
@@ -106,7 +106,8 @@ proto::Summary scalar_summary(std::string_view tag, float value) {
 
 proto::Summary scalar_summary(std::string_view tag, const Tensor& value) {
   if (value.num_elements() != 1 || !is_number(value.dtype())) {
-    refuse(tag, fmt::format("a scalar is one number, not {}{}", dtype_name(value.dtype()), value.shape().to_string()));
+    refuse(tag,
+           fmt::format("a scalar must be one number, not {}{}", dtype_name(value.dtype()), value.shape().to_string()));
   }
   return scalar_summary(tag, value.item<float>());
 }
@@ -121,7 +122,7 @@ proto::Summary histogram_summary(std::string_view tag, const Tensor& values) {
 
 proto::Summary text_summary(std::string_view tag, const Tensor& texts) {
   if (texts.dtype() != kString)
-    refuse(tag, fmt::format("a text summary is of strings, not of {}", dtype_name(texts.dtype())));
+    refuse(tag, fmt::format("a text summary needs strings, not {}", dtype_name(texts.dtype())));
   proto::TensorProto tensor;
   tensor.set_dtype(proto::DT_STRING);
   for (int64_t dim : texts.shape().dims()) tensor.mutable_tensor_shape()->add_dim()->set_size(dim);

@@ -54,11 +54,11 @@ TEST(Summary, AHistogramOfNoNumbersIsRefused) {
 
 TEST(Summary, WhatIsNoNumberIsRefusedByItsTag) {
   EXPECT_THAT(invalid_argument([] { scalar_summary("s", Tensor::of<float>({1, 2})); }),
-              HasSubstr("summary s: a scalar is one number, not float[2]"));
+              HasSubstr("summary s: a scalar must be one number, not float[2]"));
   EXPECT_THAT(invalid_argument([] { scalar_summary("s", Tensor::scalar("text")); }), HasSubstr("not string[]"));
   EXPECT_THAT(invalid_argument([] { histogram_summary("h", Tensor::scalar("text")); }), HasSubstr("summary h: "));
   EXPECT_THAT(invalid_argument([] { text_summary("t", Tensor::scalar(1.0f)); }),
-              HasSubstr("summary t: a text summary is of strings, not of float"));
+              HasSubstr("summary t: a text summary needs strings, not float"));
 }
 
 TEST(Summary, ATextIsATensorOfStringsForItsPlugin) {

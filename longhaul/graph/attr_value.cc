@@ -56,7 +56,8 @@ double shortest_decimal(float value) {
 DType dtype_from_proto(int number) {
   if (!is_known_dtype(number) && number != kResource) {
     const std::string& name = proto::DataType_Name(static_cast<proto::DataType>(number));
-    throw UnimplementedError(fmt::format("the dtype {}", name.empty() ? std::to_string(number) : name));
+    throw UnimplementedError(
+        fmt::format("the dtype {} is not supported", name.empty() ? std::to_string(number) : name));
   }
   return static_cast<DType>(number);
 }
@@ -81,7 +82,7 @@ Attr list_from_proto(std::string_view name, const proto::AttrValue::ListValue& l
   const int kinds = (list.s_size() > 0) + (list.i_size() > 0) + (list.f_size() > 0) + (list.b_size() > 0) +
                     (list.type_size() > 0) + (list.shape_size() > 0) + (list.tensor_size() > 0) +
                     (list.func_size() > 0);
-  if (kinds > 1) throw InvalidArgumentError("a list of different kinds");
+  if (kinds > 1) throw InvalidArgumentError("the list has values of different kinds");
   if (list.s_size() > 0) return list_of<std::string>(list.s(), [](const std::string& text) { return text; });
   if (list.i_size() > 0) return list_of<int64_t>(list.i(), [](int64_t number) { return number; });
   if (list.f_size() > 0) return list_of<double>(list.f(), shortest_decimal);
@@ -89,9 +90,9 @@ Attr list_from_proto(std::string_view name, const proto::AttrValue::ListValue& l
   if (list.shape_size() > 0) {
     return list_of<Shape>(list.shape(), [](const proto::TensorShapeProto& shape) { return from_proto(shape); });
   }
-  if (list.b_size() > 0) throw UnimplementedError("a list of truth values");
-  if (list.tensor_size() > 0) throw UnimplementedError("a list of tensors");
-  if (list.func_size() > 0) throw UnimplementedError("a list of functions");
+  if (list.b_size() > 0) throw UnimplementedError("lists of bools are not supported");
+  if (list.tensor_size() > 0) throw UnimplementedError("lists of tensors are not supported");
+  if (list.func_size() > 0) throw UnimplementedError("lists of functions are not supported");
   return empty_list(name);
 }
 
@@ -113,11 +114,13 @@ Attr attr_from_proto(std::string_view name, const proto::AttrValue& value) {
     case proto::AttrValue::kShape: return from_proto(value.shape());
     case proto::AttrValue::kTensor: return from_proto(value.tensor());
     case proto::AttrValue::kList: return list_from_proto(name, value.list());
-    case proto::AttrValue::kFunc: throw UnimplementedError("the function " + excerpt(value.func().name()));
-    case proto::AttrValue::kPlaceholder: throw UnimplementedError("a placeholder: " + excerpt(value.placeholder()));
+    case proto::AttrValue::kFunc:
+      throw UnimplementedError("functions are not supported: " + excerpt(value.func().name()));
+    case proto::AttrValue::kPlaceholder:
+      throw UnimplementedError("placeholders are not supported: " + excerpt(value.placeholder()));
     case proto::AttrValue::VALUE_NOT_SET: break;
   }
-  throw InvalidArgumentError("no value");
+  throw InvalidArgumentError("it has no value");
 }
 
 }  // namespace longhaul

@@ -132,7 +132,7 @@ class CollectionImport {
 
   VariableInfo read_variable(const std::string& bytes) const {
     proto::VariableDef def;
-    if (!def.ParseFromString(bytes)) throw InvalidArgumentError("an element is no VariableDef");
+    if (!def.ParseFromString(bytes)) throw InvalidArgumentError("an element is not a VariableDef");
     VariableInfo variable = variable_from_proto(graph_, def, prefix_);
     variable.trainable = variable.trainable || trainable_.contains(def.variable_name());
     return variable;
@@ -189,7 +189,7 @@ std::optional<proto::CollectionDef> collection_to_proto(const std::string& key, 
     std::visit(ItemToProto{key, with_names, &one}, item);
     if (one.kind_case() != proto::CollectionDef::KIND_NOT_SET) kinds.insert(one.kind_case());
     if (kinds.size() > 1) {
-      log_warning("collection {} holds things of different kinds and is left out of the meta graph", key);
+      log_warning("collection {} has items of different kinds and is omitted from the meta graph", key);
       return std::nullopt;
     }
     collection.MergeFrom(one);

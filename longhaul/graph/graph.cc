@@ -60,7 +60,7 @@ struct AllGraphs {
 void check_handles(const OperationSpec& spec, const OpInfo& info) {
   for (size_t i = static_cast<size_t>(info.ref_inputs); i < spec.inputs.size(); ++i) {
     if (spec.inputs[i].dtype() == kResource) {
-      throw InvalidArgumentError(fmt::format("{} ({}): input {} must be a tensor, and {} is a handle on a {}",
+      throw InvalidArgumentError(fmt::format("{} ({}): input {} must be a tensor, but {} is a handle of a {}",
                                              spec.name, spec.type, i, spec.inputs[i].name(),
                                              spec.inputs[i].op().type()));
     }
@@ -106,7 +106,7 @@ const Attrs& Operation::attrs() const {
 Output Operation::output(int index) const {
   if (index < 0 || index >= num_outputs()) {
     throw InvalidArgumentError(
-        fmt::format("operation {} ({}) has {} outputs, no output {}", name(), type(), num_outputs(), index));
+        fmt::format("operation {} ({}) has {} outputs, but no output {}", name(), type(), num_outputs(), index));
   }
   return Output(*this, index);
 }
@@ -143,10 +143,10 @@ Graph& Graph::or_default(Graph* graph, std::string_view option) {
   Graph& chosen = default_graph();
   if (chosen.num_operations() > 0) return chosen;
   if (const int most = AllGraphs::get().most_operations(); most > 0) {
-    throw InvalidArgumentError(
-        fmt::format("{} was left out, so the default graph is meant, which is empty; the program has another graph, of "
-                    "{} operations: pass a pointer to that one, or to Graph::default_graph() where it is to be empty",
-                    option, most));
+    throw InvalidArgumentError(fmt::format(
+        "{} was not set, so it is the default graph, but that is empty, and the program has another graph with {} "
+        "operations. Pass a pointer to that graph, or to Graph::default_graph() if the empty one is intended",
+        option, most));
   }
   return chosen;
 }
@@ -154,8 +154,8 @@ Graph& Graph::or_default(Graph* graph, std::string_view option) {
 Operation Graph::add_operation(OperationSpec spec) {
   if (finalized()) {
     throw FailedPreconditionError(fmt::format(
-        "Graph is finalized and cannot be modified. {} '{}' cannot be added: a Supervisor or a session has begun with "
-        "it. Add operations, summaries, savers and torch_training() before that",
+        "Graph is finalized and cannot be modified. {} '{}' cannot be added because a Supervisor or a session already "
+        "uses the graph. Add operations, summaries, savers and torch_training() before that",
         spec.type, spec.name));
   }
   check_spec(this, spec);

@@ -28,9 +28,9 @@ constexpr uint64_t kMostBytes = (uint64_t{1} << 31) - 1;  // what a proto can be
 void check_size(uint64_t size, uint64_t file_bytes, const std::string& name) {
   const uint64_t most = proto::most_parsed_size(file_bytes);
   if (size <= most) return;
-  throw ResourceExhaustedError(
-      fmt::format("{} has {} bytes, and its graph would take more than {} bytes of memory: no honest one takes so much",
-                  name, file_bytes, most));
+  throw ResourceExhaustedError(fmt::format(
+      "{} has {} bytes, but its graph would take more than {} bytes of memory: no genuine graph takes that much", name,
+      file_bytes, most));
 }
 
 // What a message in memory may be taken for: damaged bytes are not looked at as text, where that would make a puzzling
@@ -49,18 +49,18 @@ std::string damage_of(const Descriptor& type, std::string_view contents) {
     const size_t at = contents.size() - reader.rest().size();
     uint32_t number, wire_type;
     std::string_view inner;
-    if (!reader.take_tag(number, wire_type)) return fmt::format("no field begins at byte {}", at);
+    if (!reader.take_tag(number, wire_type)) return fmt::format("there is no valid field at byte {}", at);
     const auto* field = type.FindFieldByNumber(static_cast<int>(number));
     const std::string name = field == nullptr ? std::to_string(number) : field->name();
     if (wire_type == WireReader::kBytes ? !reader.take_bytes(inner) : !reader.skip(wire_type)) {
-      return fmt::format("its field {}, at byte {}, is not all there", name, at);
+      return fmt::format("its field {}, at byte {}, is truncated", name, at);
     }
     const auto* message = field == nullptr ? nullptr : field->message_type();
     if (message != nullptr && !proto::parsed_size(*message, inner, kDeepest - 1)) {
       return fmt::format("its field {}, at byte {}, is malformed", name, at);
     }
   }
-  return "a text in it is not UTF-8";
+  return "a string in it is not UTF-8";
 }
 
 bool parse_binary(std::string_view contents, const std::string& name, Message* message) {
@@ -89,13 +89,12 @@ bool has_contents(const proto::MetaGraphDef& meta) {
 }
 
 const char* remedy(const proto::GraphDef&) {
-  return "it is a GraphDef, as graph.pbtxt is, and no MetaGraphDef: read_graph_def() and import_graph_def() take it; "
-         "the "
+  return "it is a GraphDef, like graph.pbtxt, not a MetaGraphDef: use read_graph_def() and import_graph_def(); the "
          "meta graph of a checkpoint is its .meta file";
 }
 const char* remedy(const proto::MetaGraphDef&) {
-  return "it is a MetaGraphDef, as a checkpoint's .meta file is, and no GraphDef: read_meta_graph() and "
-         "import_meta_graph() take it";
+  return "it is a MetaGraphDef, like a checkpoint's .meta file, not a GraphDef: use read_meta_graph() and "
+         "import_meta_graph()";
 }
 
 // The name of the first field of a message in text.
@@ -135,11 +134,11 @@ T parse(std::string_view contents, const std::string& name) {
   if (is_binary && has_contents(message)) return message;
   if (const std::string other = other_kind<T, Other>(contents, name); !other.empty()) refuse(other);
   if (!is_binary && !looks_like_text(contents)) {
-    refuse("it is binary, and damaged: " + damage_of(*message.GetDescriptor(), contents));
+    refuse("it is binary and damaged: " + damage_of(*message.GetDescriptor(), contents));
   }
   const std::string why = looks_like_text(contents) ? parse_text(contents, name, &message) : "";
-  if (!why.empty()) refuse("it is not binary, and as text: " + why);
-  if (!has_contents(message)) refuse("there is no graph in it");
+  if (!why.empty()) refuse("it is not binary, and cannot be parsed as text: " + why);
+  if (!has_contents(message)) refuse("it has no graph");
   return message;
 }
 

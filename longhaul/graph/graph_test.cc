@@ -100,15 +100,15 @@ TEST_F(GraphTest, ATensorThatAnOperationHasNotGetsThoseThatItHas) {
 
 TEST(Graph, AnEmptyOneSaysThatItIsWhenItIsSearched) {
   const Graph empty;
-  EXPECT_THAT(error_of<Error>([&] { empty.operation("train"); }), HasSubstr("not in the graph, which is empty"));
+  EXPECT_THAT(error_of<Error>([&] { empty.operation("train"); }), HasSubstr("not in the graph; the graph is empty"));
 }
 
 TEST_F(GraphTest, AGraphThatWasForgottenIsToldWhereTheDefaultOneIsEmpty) {
   EXPECT_EQ(&Graph::or_default(nullptr, "SupervisorOptions::graph"), &Graph::default_graph()) << "there is no other";
   root_.add("NoOp", "train");
   EXPECT_THAT(error_of<Error>([] { Graph::or_default(nullptr, "SupervisorOptions::graph"); }),
-              HasSubstr("SupervisorOptions::graph was left out, so the default graph is meant, which is empty; the "
-                        "program has another graph, of 1 operations"));
+              HasSubstr("SupervisorOptions::graph was not set, so it is the default graph, but that is empty, and the "
+                        "program has another graph with 1 operations"));
   EXPECT_EQ(&Graph::or_default(&graph_, "SupervisorOptions::graph"), &graph_);
   EXPECT_EQ(&Graph::or_default(&Graph::default_graph(), "SupervisorOptions::graph"), &Graph::default_graph());
 }
@@ -219,7 +219,7 @@ TEST_F(GraphTest, ACollectionOfSeveralKindsIsLeftOutWithAWarning) {  // SA-91
   const proto::MetaGraphDef meta = to_meta_graph_def(graph_);
   set_log_sink(before);
   EXPECT_EQ(meta.collection_def().count("mixed"), 0u);
-  EXPECT_THAT(warnings, HasSubstr("collection mixed holds things of different kinds and is left out"));
+  EXPECT_THAT(warnings, HasSubstr("collection mixed has items of different kinds and is omitted"));
 }
 
 TEST(TensorProto, RoundTripsAllDTypes) {
@@ -262,13 +262,13 @@ TEST(TensorProto, StringsAreCountedBeforeTheyAreMade) {
   proto::TensorProto proto;
   proto.set_dtype(proto::DT_STRING);
   proto.mutable_tensor_shape()->add_dim()->set_size(int64_t{1} << 27);
-  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
+  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("its values would take more than"));
   proto.set_tensor_content("x");
-  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
+  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("its values would take more than"));
   proto.clear_tensor_content();
   proto.mutable_tensor_shape()->mutable_dim(0)->set_size(5000);
   proto.add_string_val(std::string(1 << 20, 'x'));
-  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("may stand for at most"));
+  EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("its values would take more than"));
   proto.mutable_tensor_shape()->mutable_dim(0)->set_size(3);
   EXPECT_EQ(from_proto(proto).flat<std::string>()[2].size(), size_t{1} << 20);
 }

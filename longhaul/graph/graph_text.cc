@@ -46,7 +46,7 @@ class Findings : public google::protobuf::io::ErrorCollector {
 
   void warn(const std::string& name) const {
     if (skipped_.empty()) return;
-    log_warning("{}: fields that are not known here, of another version of TensorFlow's, are skipped: {}{}", name,
+    log_warning("{}: unknown fields, written by another version of TensorFlow, are skipped: {}{}", name,
                 fmt::join(skipped_, ", "), more_ ? " and others" : "");
   }
 

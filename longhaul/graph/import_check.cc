@@ -39,15 +39,15 @@ std::string missing_types(const proto::GraphDef& graph_def) {
   }
   if (missing.empty()) return "";
   return fmt::format(
-      "types of operation that are not known here: {}{}{}. What can be taken over is the checkpoint: build the model "
-      "here, its variables with the same names, and restore them",
+      "unknown types of operation: {}{}{}. Its checkpoint can be used: build the model here with the same variable "
+      "names, and restore them",
       first_names(missing), loops ? "; loops (NextIteration) are not supported" : "", hint_of_missing_catalogs());
 }
 
 std::string library_functions(const proto::GraphDef& graph_def) {
   std::vector<std::string> names;
   for (const auto& function : graph_def.library().function()) names.push_back(excerpt(function.signature().name()));
-  return names.empty() ? "" : "functions, which are not supported: " + first_names(names, kMostNamed);
+  return names.empty() ? "" : "functions, but these are not supported: " + first_names(names, kMostNamed);
 }
 
 std::string host_functions(const proto::GraphDef& graph_def) {
@@ -57,9 +57,9 @@ std::string host_functions(const proto::GraphDef& graph_def) {
       if (attr.value_case() == proto::AttrValue::kPlaceholder) names.push_back(excerpt(node.name()));
     }
   }
-  return names.empty()
-             ? ""
-             : "nodes with functions of the program, which no file can hold: " + first_names(names, kMostNamed);
+  return names.empty() ? ""
+                       : "nodes with functions of the program, but these cannot be stored in a file: " +
+                             first_names(names, kMostNamed);
 }
 
 uint64_t constant_bytes(const proto::TensorProto& tensor) {
@@ -94,11 +94,12 @@ void check_supported(const proto::GraphDef& graph_def) {
 void check_version(const proto::GraphDef& graph_def) {
   const proto::VersionDef& versions = graph_def.versions();
   if (versions.min_consumer() > kGraphVersion) {
-    throw InvalidArgumentError(fmt::format("the graph is for readers of version {} and later, this is version {}",
+    throw InvalidArgumentError(fmt::format("the graph needs a reader of version {} or later, but this is version {}",
                                            versions.min_consumer(), kGraphVersion));
   }
   for (int bad : versions.bad_consumers()) {
-    if (bad == kGraphVersion) throw InvalidArgumentError(fmt::format("the graph refuses readers of version {}", bad));
+    if (bad == kGraphVersion)
+      throw InvalidArgumentError(fmt::format("the graph does not allow readers of version {}", bad));
   }
 }
 
@@ -115,8 +116,8 @@ void check_constants(const proto::GraphDef& graph_def, uint64_t most_bytes) {
       if (attr.value_case() != proto::AttrValue::kTensor) continue;
       if (__builtin_add_overflow(total, constant_bytes(attr.tensor()), &total) || total > most_bytes) {
         throw ResourceExhaustedError(
-            fmt::format("the graph's constants are larger than {} bytes (ImportOptions::most_constant_bytes), at the "
-                        "latest with {}",
+            fmt::format("the graph's constants take more than {} bytes (ImportOptions::most_constant_bytes); node {} "
+                        "exceeds the limit",
                         most_bytes, excerpt(node.name())));
       }
     }

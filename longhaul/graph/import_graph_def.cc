@@ -59,7 +59,7 @@ class Importer {
       const auto input = parse_node_input(name);
       if (!input) throw InvalidArgumentError(fmt::format("input_map: '{}' is not the name of a tensor", name));
       if (!output.valid() || &output.graph() != &graph_) {
-        throw InvalidArgumentError(fmt::format("input_map: '{}' goes to what is no tensor of this graph", name));
+        throw InvalidArgumentError(fmt::format("input_map: '{}' is not mapped to a tensor of this graph", name));
       }
       replacements_[input->control ? name : tensor_name(*input)] = {output};
     }
@@ -154,7 +154,7 @@ class Importer {
     if (const Replacement* replacement = find_replacement(input, text)) return replacement->output;
     const Operation op = result_.operations[static_cast<size_t>(numbers_.at(input.node))];
     if (!input.control && input.index >= op.num_outputs()) {
-      refuse(node, fmt::format("the input '{}' is not there: {} ({}) has {} outputs", text, input.node, op.type(),
+      refuse(node, fmt::format("the input '{}' does not exist: {} ({}) has {} outputs", text, input.node, op.type(),
                                op.num_outputs()));
     }
     return Output(op, input.index);

@@ -171,7 +171,8 @@ TEST_F(ImportTest, AllThatIsMissingIsNamedAtOnce) {
       library { function { signature { name: "MyAdd" } } })";
   EXPECT_THAT(refusal<UnimplementedError>(text),
               AllOf(HasSubstr("MatMul (2 nodes)"), HasSubstr("NoSuchType (1 node)"), HasSubstr("loops"),
-                    HasSubstr("functions, which are not supported: MyAdd"), HasSubstr("which no file can hold: f")));
+                    HasSubstr("functions, but these are not supported: MyAdd"),
+                    HasSubstr("but these cannot be stored in a file: f")));
   EXPECT_EQ(graph_.num_operations(), 0);
 }
 
@@ -228,7 +229,7 @@ TEST_F(ImportTest, ALongChainNeedsNoStack) {
 
 TEST_F(ImportTest, MalformedNodesAreRefusedBeforeAnythingIsAdded) {
   const std::pair<const char*, const char*> cases[] = {
-      {R"(node { name: "a" op: "NoOp" } node { name: "a" op: "NoOp" })", "node 1 has the name 'a', as node 0 has"},
+      {R"(node { name: "a" op: "NoOp" } node { name: "a" op: "NoOp" })", "node 1 has the name 'a', like node 0"},
       {R"(node { name: "a" op: "NoOp" input: "^b" })", "the input '^b' is not in the graph"},
       {R"(node { name: "a" op: "Identity" input: "b:x" })", "'b:x' is not the name of an input"},
       {R"(node { name: "a" op: "Identity" input: "b:-1" })", "'b:-1' is not the name of an input"},
@@ -236,8 +237,8 @@ TEST_F(ImportTest, MalformedNodesAreRefusedBeforeAnythingIsAdded) {
       {R"(node { name: "a" op: "Identity" input: "" })", "'' is not the name of an input"},
       {R"(node { name: "b" op: "NoOp" } node { name: "a" op: "NoOp" input: "^b" input: "b" })",
        "after a control input"},
-      {R"(node { name: "a" op: "NoOp" } versions { min_consumer: 1000 })", "readers of version 1000"},
-      {R"(node { name: "a" op: "NoOp" } versions { bad_consumers: 134 })", "refuses readers of version 134"},
+      {R"(node { name: "a" op: "NoOp" } versions { min_consumer: 1000 })", "a reader of version 1000 or later"},
+      {R"(node { name: "a" op: "NoOp" } versions { bad_consumers: 134 })", "does not allow readers of version 134"},
   };
   for (const auto& [text, why] : cases) {
     EXPECT_THAT(refusal<InvalidArgumentError>(text), HasSubstr(why));
@@ -261,12 +262,12 @@ TEST_F(ImportTest, ATakenNameIsRefused) {
 TEST_F(ImportTest, ErrorsNameTheNode) {
   const std::pair<const char*, const char*> cases[] = {
       {R"(node { name: "a" op: "NoOp" } node { name: "b" op: "Identity" input: "a" })", "a (NoOp) has 0 outputs"},
-      {R"(node { name: "b" op: "Identity" })", "b (Identity): takes 1 inputs, 0 given"},
+      {R"(node { name: "b" op: "Identity" })", "b (Identity): takes 1 inputs, but 0 were given"},
       {R"(node { name: "b c" op: "NoOp" })", "'b c' is not a valid operation name"},
       {R"(node { name: "b" op: "NoOp" device: "cpu" })", "device \"cpu\""},
-      {R"(node { name: "b" op: "NoOp" attr { key: "k" value { } } })", "node b (NoOp): attr k: no value"},
+      {R"(node { name: "b" op: "NoOp" attr { key: "k" value { } } })", "node b (NoOp): attr k: it has no value"},
       {R"(node { name: "b" op: "NoOp" attr { key: "k" value { list { i: 1 f: 1 } } } })",
-       "attr k: a list of different"},
+       "attr k: the list has values of different"},
       {R"(node { name: "b" op: "NoOp" attr { key: "k" value { shape { dim { size: -2 } } } } })", "a dimension of -2"},
       {R"(node { name: "b" op: "NoOp" attr { key: "k" value { tensor { dtype: DT_RESOURCE } } } })",
        "attr k: a tensor"},
@@ -283,7 +284,8 @@ TEST_F(ImportTest, ErrorsNameTheNode) {
 TEST_F(ImportTest, ConstantsThatAreTooLargeAreRefusedBeforeMemoryIsTaken) {
   const std::string text = R"(node { name: "c" op: "Const" attr { key: "dtype" value { type: DT_FLOAT } }
       attr { key: "value" value { tensor { dtype: DT_FLOAT tensor_shape { dim { size: 1000 } } float_val: 1 } } } })";
-  EXPECT_THAT(refusal<ResourceExhaustedError>(text, {.most_constant_bytes = 3999}), HasSubstr("at the latest with c"));
+  EXPECT_THAT(refusal<ResourceExhaustedError>(text, {.most_constant_bytes = 3999}),
+              HasSubstr("node c exceeds the limit"));
   import_graph_def(graph_, parsed(text), {.most_constant_bytes = 4000});
   EXPECT_EQ(graph_.output("c:0").shape(), Shape({1000}));
 }

@@ -64,7 +64,7 @@ class Walk {
     for (auto visit = stack_.rbegin(); visit->node != node && shown < kMostShown; ++visit, ++shown) {
       path = fmt::format("{} -> {}", excerpt(graph_def_.node(visit->node).name()), path);
     }
-    throw UnimplementedError(fmt::format("the graph has a loop, which is not supported: {} -> {}{}", first,
+    throw UnimplementedError(fmt::format("the graph has a loop, but loops are not supported: {} -> {}{}", first,
                                          shown == kMostShown ? "... -> " : "", path));
   }
 
@@ -86,7 +86,7 @@ std::unordered_map<std::string_view, int> number_nodes(const proto::GraphDef& gr
     }
     if (!numbers.emplace(name, i).second) {
       throw InvalidArgumentError(
-          fmt::format("node {} has the name '{}', as node {} has", i, excerpt(name), numbers[name]));
+          fmt::format("node {} has the name '{}', like node {}", i, excerpt(name), numbers[name]));
     }
   }
   return numbers;

@@ -158,7 +158,7 @@ TEST_F(MetaGraphTest, ACollectionThatNamesWhatIsNotThereIsRefused) {
   EXPECT_THAT(refusal([](auto* meta) {
                 (*meta->mutable_collection_def())["variables"].mutable_bytes_list()->set_value(0, "\xff");
               }),
-              AllOf(HasSubstr("variables"), HasSubstr("no VariableDef")));
+              AllOf(HasSubstr("variables"), HasSubstr("an element is not a VariableDef")));
   EXPECT_THAT(refusal([](auto* meta) {
                 proto::VariableDef def;
                 std::string* bytes =

@@ -27,14 +27,14 @@ std::string tensors_text(const Operation& op) {
 
 std::string missing_operation_text(const Graph& graph, std::string_view name) {
   std::string text = fmt::format("The name '{}' refers to an operation that is not in the graph", name);
-  if (graph.num_operations() == 0) return text + ", which is empty: is it the graph that the model was built in?";
+  if (graph.num_operations() == 0) return text + "; the graph is empty: was the model built in another graph?";
   const Operation nearest = nearest_operation(graph, name);
   return nearest ? text + fmt::format("; did you mean '{}'?", nearest.name()) : text;
 }
 
 std::string missing_tensor_text(const Graph& graph, std::string_view name) {
   std::string text = fmt::format("The name '{}' refers to a tensor that is not in the graph", name);
-  if (graph.num_operations() == 0) return text + ", which is empty: is it the graph that the model was built in?";
+  if (graph.num_operations() == 0) return text + "; the graph is empty: was the model built in another graph?";
   const std::string_view op_name = operation_name(name);
   if (const Operation op = graph.find_operation(op_name)) {
     return text + fmt::format(": the tensors of operation '{}' ({}) are {}", op_name, op.type(), tensors_text(op));

@@ -35,7 +35,8 @@ OpInfo resolve_operation(const OperationSpec& spec) {
   for (const OpCatalog* catalog : catalogs) {
     if (auto info = catalog->resolve(spec)) return *std::move(info);
   }
-  throw NotFoundError("no operation type '" + spec.type + "' (for " + spec.name + ")" + hint_of_missing_catalogs());
+  throw NotFoundError("unknown operation type '" + spec.type + "' (for " + spec.name + ")" +
+                      hint_of_missing_catalogs());
 }
 
 std::string hint_of_missing_catalogs() {

@@ -43,7 +43,7 @@ template <typename T, typename Values>
 void fill_complex(Tensor& tensor, const Values& values) {
   const std::span<std::complex<T>> out = tensor.mutable_flat<std::complex<T>>();
   if (static_cast<size_t>(values.size()) != 2 * out.size())
-    throw InvalidArgumentError("a complex tensor proto lacks values");
+    throw InvalidArgumentError("a complex tensor proto has the wrong number of values");
   for (size_t i = 0; i < out.size(); ++i) {
     out[i] = {values[static_cast<int>(2 * i)], values[static_cast<int>(2 * i + 1)]};
   }
@@ -70,7 +70,7 @@ void fill_from_fields(const proto::TensorProto& from, Tensor& tensor) {
     case kResource:
     case kInvalid: break;
   }
-  throw InvalidArgumentError("a tensor proto without a dtype");
+  throw InvalidArgumentError("a tensor proto has no dtype");
 }
 
 void check_content(const proto::TensorProto& from, DType dtype, const Shape& shape) {
@@ -93,7 +93,7 @@ void check_expansion(const proto::TensorProto& from, DType dtype, const Shape& s
     fits = !__builtin_mul_overflow(static_cast<uint64_t>(count - given), from.string_val(given - 1).size(), &copies);
   }
   if (!fits || bytes > kMostBytes || copies > kMostBytes) {
-    throw InvalidArgumentError(fmt::format("a tensor proto of {} {}: its values may stand for at most {} bytes",
+    throw InvalidArgumentError(fmt::format("a tensor proto of {} {}: its values would take more than {} bytes",
                                            dtype_name(dtype), shape.to_string(), kMostBytes));
   }
 }
@@ -111,11 +111,11 @@ Shape from_proto(const proto::TensorShapeProto& shape) {
   constexpr int kMostDimensions = 254;  // TensorFlow's limit
   if (shape.unknown_rank()) return Shape::unknown_rank();
   if (shape.dim_size() > kMostDimensions) {
-    throw InvalidArgumentError(fmt::format("a shape with {} dimensions", shape.dim_size()));
+    throw InvalidArgumentError(fmt::format("a shape has {} dimensions, more than TensorFlow allows", shape.dim_size()));
   }
   std::vector<int64_t> dims;
   for (const auto& dim : shape.dim()) {
-    if (dim.size() < -1) throw InvalidArgumentError(fmt::format("a shape with a dimension of {}", dim.size()));
+    if (dim.size() < -1) throw InvalidArgumentError(fmt::format("a shape has a dimension of {}", dim.size()));
     dims.push_back(dim.size());
   }
   return Shape(std::move(dims));
@@ -136,8 +136,9 @@ proto::TensorProto to_proto(const Tensor& tensor) {
 Tensor from_proto(const proto::TensorProto& from) {
   if (!is_known_dtype(from.dtype())) {
     const std::string& name = proto::DataType_Name(from.dtype());
-    throw InvalidArgumentError(fmt::format(
-        "a tensor proto of {}", name.empty() ? fmt::format("dtype {}", static_cast<int>(from.dtype())) : name));
+    throw InvalidArgumentError(
+        fmt::format("a tensor proto has unsupported {}",
+                    name.empty() ? fmt::format("dtype {}", static_cast<int>(from.dtype())) : name));
   }
   const DType dtype = static_cast<DType>(from.dtype());
   const Shape shape = from_proto(from.tensor_shape());

@@ -22,7 +22,7 @@ void ResourceMap::clear() {
 std::shared_ptr<Resource> resource_of(const Operation& handle, ResourceMap& resources) {
   const auto make = find_resource_maker(handle.type());
   if (make == nullptr)
-    throw UnimplementedError(fmt::format("{}: {} cannot be made here", handle.name(), handle.type()));
+    throw UnimplementedError(fmt::format("{}: this session cannot create a {}", handle.name(), handle.type()));
   const std::string* shared_name = handle.find_attr<std::string>("shared_name");
   const std::string& name = shared_name == nullptr || shared_name->empty() ? handle.name() : *shared_name;
   std::shared_ptr<Resource> resource = resources.find_or_make(handle.type() + " " + name, [&] { return make(handle); });

@@ -19,9 +19,10 @@ void with_remedy(const char* lacking, const char* option, const Work& work) {
     work();
   } catch (const Error& error) {
     if (!is_refusal(error.code())) throw;
-    throw_error(error.code(), fmt::format("{}. If this is a mounted bucket, or another place without {}, say so with "
-                                          "the option {} = false",
-                                          error.what(), lacking, option));
+    throw_error(
+        error.code(),
+        fmt::format("{}. If this is a mounted bucket, or another file system without {}, set the option {} = false",
+                    error.what(), lacking, option));
   }
 }
 
@@ -78,7 +79,8 @@ void BucketFiles::rename(const std::string& from, const std::string& to) {
 }
 
 void BucketFiles::link(const std::string& from, const std::string& to) {
-  if (!options_.renames) throw UnimplementedError(fmt::format("link {} {}: this place has no hard links", from, to));
+  if (!options_.renames)
+    throw UnimplementedError(fmt::format("link {} {}: this file system has no hard links", from, to));
   inner_.link(from, to);
 }
 

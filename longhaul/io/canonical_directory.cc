@@ -10,7 +10,7 @@ namespace {
 std::filesystem::path absolute_path(const std::string& directory) {
   std::error_code error;
   std::filesystem::path path = std::filesystem::absolute(strip_file_scheme(directory), error);
-  if (error) throw_errno(error.value(), "find the directory of " + directory);
+  if (error) throw_errno(error.value(), "get the absolute path of " + directory);
   return path;
 }
 
@@ -37,7 +37,7 @@ std::string canonical_directory(const std::string& directory) {
 std::string resolved_directory(const std::string& directory) {
   std::error_code error;
   const std::filesystem::path resolved = std::filesystem::weakly_canonical(absolute_path(directory), error);
-  if (error) throw_errno(error.value(), "follow the links of " + directory);
+  if (error) throw_errno(error.value(), "resolve the links of " + directory);
   return without_last_slash(resolved.string());
 }
 

@@ -25,10 +25,10 @@ struct DeflatedFile::State {
 DeflatedFile::DeflatedFile(std::unique_ptr<WritableFile> file, InflateStream::Format format, int level)
     : file_(std::move(file)), state_(std::make_unique<State>()) {
   if (level < -1 || level > 9)
-    throw InvalidArgumentError("a compression level is -1 to 9, not " + std::to_string(level));
+    throw InvalidArgumentError("the compression level must be -1 to 9, not " + std::to_string(level));
   const int window_bits = MAX_WBITS + (format == InflateStream::Format::kGzip ? kGzipAround : 0);
   if (deflateInit2(&state_->zlib, level, Z_DEFLATED, window_bits, kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw ResourceExhaustedError("no memory to deflate");
+    throw ResourceExhaustedError("out of memory for compression");
 }
 
 DeflatedFile::~DeflatedFile() {
@@ -48,7 +48,7 @@ void DeflatedFile::append(std::string_view data) {
 // What zlib has made of it so far goes to the file; `how` says what it is to keep back.
 void DeflatedFile::deflate_all(std::string_view data, int how) {
   if (!std::exchange(is_usable_, false))
-    throw FailedPreconditionError("a compressed file is written to after close(), or after a write that failed");
+    throw FailedPreconditionError("write to a compressed file after close() or after a failed write");
   z_stream& zlib = state_->zlib;
   zlib.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(data.data()));
   zlib.avail_in = static_cast<uInt>(data.size());

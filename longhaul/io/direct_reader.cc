@@ -111,7 +111,8 @@ class Slot {
     char* const memory =
         is_pooled ? WindowPool::take() : static_cast<char*>(std::aligned_alloc(kBufferAlignment, rounded));
     buffer_ = Buffer(memory, is_pooled ? &WindowPool::give_back : &free_memory);
-    if (buffer_ == nullptr) throw ResourceExhaustedError(fmt::format("a buffer of {} bytes: no memory", rounded));
+    if (buffer_ == nullptr)
+      throw ResourceExhaustedError(fmt::format("out of memory for a buffer of {} bytes", rounded));
     buffer_bytes_ = rounded;
   }
 

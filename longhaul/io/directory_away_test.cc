@@ -58,9 +58,9 @@ TEST_F(DirectoryAwayTest, AnotherOneOfItsNameIsDescribedAndNotWrittenTo) {
   take_away();
   std::filesystem::create_directory(mounted_);
   for (int beat = 0; beat < 3; ++beat) {
-    EXPECT_THAT(refusal(), AllOf(HasSubstr(mounted_ + ": another directory has that name now"),
+    EXPECT_THAT(refusal(), AllOf(HasSubstr(mounted_ + ": another directory has this name now"),
                                  HasSubstr("expected " + describe(*id) + " with the chief.owner of this chief"),
-                                 HasSubstr("there is " + describe(*directory_id(mounted_)) + " without one")));
+                                 HasSubstr("found " + describe(*directory_id(mounted_)) + " without one")));
   }
   EXPECT_THAT(files_.list(mounted_), IsEmpty());
   std::filesystem::remove(mounted_);
@@ -128,7 +128,7 @@ TEST_F(DirectoryAwayTest, OneThatIsRemovedAndMadeAnewIsAnotherOne) {
   std::filesystem::remove_all(mounted_);
   refusal();
   std::filesystem::create_directory(mounted_);
-  for (int beat = 0; beat < 3; ++beat) EXPECT_THAT(refusal(), HasSubstr("another directory has that name now"));
+  for (int beat = 0; beat < 3; ++beat) EXPECT_THAT(refusal(), HasSubstr("another directory has this name now"));
 }
 
 TEST_F(DirectoryAwayTest, OneThatIsBeingRemovedIsNotLostYet) {
@@ -149,7 +149,7 @@ TEST_F(DirectoryAwayTest, OneWhoseRecordCannotBeReadIsAway) {
     check_directory_owner(stale, file());
     FAIL();
   } catch (const DirectoryAwayError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("who has it cannot be told"), HasSubstr("Stale file handle")));
+    EXPECT_THAT(error.what(), AllOf(HasSubstr("cannot tell who its chief is"), HasSubstr("Stale file handle")));
   }
 }
 

@@ -54,14 +54,12 @@ std::string advice_to_wait(const std::string& directory, Seconds limit, Seconds 
   constexpr Seconds kToCome{-1};  // a beat in this very moment is no reason for it
   if (silent < kToCome) {
     return fmt::format(
-        "Stop it there first; if it is dead, remove {} by hand: that file is of a time that is still to come, in "
-        "{:.0f} "
-        "s, as a clock that was wrong leaves it, and waiting may be in vain",
+        "Stop it there first. If it is dead, remove {} by hand: the time of that file is {:.0f} s in the future, "
+        "probably because of a wrong clock, so waiting may not help",
         owner_path(directory), -silent.count());
   }
   return fmt::format(
-      "Stop it there first; if it is dead, wait: the directory is free {:g} s after its last heartbeat, which is in "
-      "{:.0f} s",
+      "Stop it there first. If it is dead, wait: the directory is free {:g} s after the last heartbeat (in {:.0f} s)",
       limit.count(), std::max((limit - silent).count(), 1.0));
 }
 
@@ -115,7 +113,7 @@ std::optional<OwnerRecord> find_owner(FileSystem& files, const std::string& dire
   try {
     return read_patiently(files, directory);
   } catch (const DamagedOwnerError& error) {
-    log_warning("the record of the chief of {} is damaged, and counts for nothing: {}", directory, error.what());
+    log_warning("the owner record in {} is damaged and is ignored: {}", directory, error.what());
     return std::nullopt;
   }
 }
@@ -136,12 +134,12 @@ void wait(Clock& clock, Seconds time) {
 
 [[noreturn]] void refuse_for_flock(FileSystem& files, const std::string& directory) {
   const auto owner = find_owner(files, directory);
-  if (!owner) refuse(directory, "one that has not yet said who it is", "Try again in a moment");
+  if (!owner) refuse(directory, "one that has not written its owner record yet", "Try again in a moment");
   const bool is_this = claims().holds(directory, owner->token);
   const bool is_gone = state_of(owner->process) == ProcessState::kGone;
   refuse(directory, describe(*owner),
-         is_this   ? "It is this process: stop that training first"
-         : is_gone ? fmt::format("That process has ended, but a child of it still has {} open: stop that",
+         is_this   ? "It is this process: stop its training run first"
+         : is_gone ? fmt::format("That process has ended, but a child process of it still has {} open: stop the child",
                                  lock_path(directory))
                    : "Stop that process first");
 }
@@ -151,12 +149,12 @@ void wait(Clock& clock, Seconds time) {
                               const std::optional<OwnerRecord>& now) {
   const std::string who =
       now ? fmt::format("now has another chief: {}", describe(*now))
-          : fmt::format("has lost {}: another chief has come and ended since, or somebody has removed the file",
+          : fmt::format("no longer has {}: another chief took over and ended, or somebody removed the file",
                         owner_path(directory));
-  throw DirectoryLostError(fmt::format(
-      "{} {}. Nothing more is written there by process {} of host {}, which had it{}. To go on, start it anew when the "
-      "directory is free.",
-      directory, who, before.process.pid, before.process.host, now ? ": it was silent for too long" : ""));
+  throw DirectoryLostError(
+      fmt::format("{} {}. The previous chief (process {} on host {}) writes nothing more there{}. To continue, restart "
+                  "it when the directory is free.",
+                  directory, who, before.process.pid, before.process.host, now ? ": it was silent for too long" : ""));
 }
 
 [[noreturn]] void report_away(const std::string& directory, const std::string& what) {
@@ -166,19 +164,19 @@ void wait(Clock& clock, Seconds time) {
 [[noreturn]] void report_another(const std::string& directory, const DirectoryId& expected,
                                  const std::string& its_record) {
   const auto found = directory_id(directory);
-  report_away(directory, fmt::format("another directory has that name now, unmounted or moved as it seems: expected {} "
-                                     "with the {} of this chief, there is {} {}",
-                                     describe(expected), owner_path(""), found ? describe(*found) : "one", its_record));
+  report_away(directory,
+              fmt::format("another directory has this name now (was the expected one unmounted or moved?): expected {} "
+                          "with the {} of this chief, found {} {}",
+                          describe(expected), owner_path(""), found ? describe(*found) : "a directory", its_record));
 }
 
 // In the directory that was locked the record is not there: lost, or about to be removed.
 class RecordGoneError : public DirectoryAwayError {
  public:
   explicit RecordGoneError(const std::string& directory)
-      : DirectoryAwayError(fmt::format(
-            "{} is not there any more: the directory is being removed, or another chief has come and ended. Nothing is "
-            "written there until it is back",
-            owner_path(directory))) {}
+      : DirectoryAwayError(fmt::format("{} no longer exists: the directory is being removed, or another chief took "
+                                       "over and ended. Nothing is written there until the file is back",
+                                       owner_path(directory))) {}
 };
 
 bool has_another_place(const std::string& directory, const DirectoryClaims::Claim& claim) {
@@ -214,7 +212,7 @@ std::optional<OwnerRecord> read_held(FileSystem& files, const std::string& direc
     if (has_another_place(directory, claim)) report_another(directory, *claim.place, "with a damaged one");
     throw;
   } catch (const Error& error) {
-    report_away(directory, fmt::format("who has it cannot be told: {}", error.what()));
+    report_away(directory, fmt::format("cannot tell who its chief is: {}", error.what()));
   }
 }
 
@@ -225,7 +223,7 @@ void check_held(FileSystem& files, const std::string& directory, const Directory
     return;
   }
   if (!now && !files.is_directory(directory))
-    report_away(directory, "the directory is gone, unmounted or moved perhaps");
+    report_away(directory, "the directory is gone; it may have been unmounted or moved");
   if (has_another_place(directory, claim)) {
     report_another(directory, *claim.place, now ? "with that of " + describe(*now) : "without one");
   }
@@ -244,20 +242,20 @@ void check_claim(FileSystem& files, const std::string& directory, const Director
 void warn_once_of_no_flock(const std::string& directory) {
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
-  log_warning("{}: the file system has no flock(); a second chief is kept out by {} and its heartbeat alone", directory,
+  log_warning("{}: the file system has no flock(); only {} and its heartbeat keep a second chief out", directory,
               owner_path(directory));
 }
 
 void check_is_file(FileSystem& files, const std::string& path) {
   if (!files.is_directory(path)) return;
   throw FailedPreconditionError(
-      fmt::format("{} is a directory, but must be the file that says whose directory this is: move it away", path));
+      fmt::format("{} is a directory, but must be the file that names its chief: move it away", path));
 }
 
 const DirectoryLockOptions& checked(const DirectoryLockOptions& options, const std::string& directory) {
   if (is_owner_limit(options.limit.count())) return options;
   throw InvalidArgumentError(
-      fmt::format("{}: the limit of its lock (lease_secs) is {:g} s: it must be a positive number", directory,
+      fmt::format("{}: the time limit of its lock (lease_secs) is {:g} s, but must be a positive number", directory,
                   options.limit.count()));
 }
 
@@ -303,7 +301,7 @@ void DirectoryLock::take_flock() {
   FileLock::Attempt attempt = options_.files->try_lock(lock_path(directory_));
   if (attempt.outcome == FileLock::Outcome::kTaken) {
     if (!is_flock_of_a_dead_machine()) refuse_for_flock(*options_.files, directory_);
-    log_warning("{} is still locked, for a machine that is dead: going on without", lock_path(directory_));
+    log_warning("{} is still locked by a dead machine; continuing without that lock", lock_path(directory_));
   }
   if (attempt.outcome == FileLock::Outcome::kUnsupported) warn_once_of_no_flock(directory_);
   flock_ = std::move(attempt.lock);
@@ -328,7 +326,7 @@ void DirectoryLock::refuse_unless_dead() const {
   if (state == ProcessState::kRunning) {
     if (owner->process != here) refuse(directory_, describe(*owner), "Stop that process first");
     if (!claims().holds(directory_, owner->token)) return;
-    refuse(directory_, describe(*owner), "It is this process: stop that training first");
+    refuse(directory_, describe(*owner), "It is this process: stop its training run first");
   }
   if (state == ProcessState::kGone) return;
   const bool is_of_this_machine = !here.boot_id.empty() && here.boot_id == owner->process.boot_id;
@@ -336,7 +334,7 @@ void DirectoryLock::refuse_unless_dead() const {
   const Seconds limit = limit_of(*owner), silent = silence(*options_.files, directory_);
   if (silent == kEver) return;
   if (silent > limit) {
-    log_warning("{}: its chief is taken for dead, silent for over {:g} s: {}", directory_, limit.count(),
+    log_warning("{}: its chief has been silent for over {:g} s and is considered dead: {}", directory_, limit.count(),
                 describe(*owner));
     return;
   }
@@ -350,8 +348,8 @@ DirectoryLock::~DirectoryLock() {
     const bool is_ours = now && now->token == owner_.token && !is_copy(directory_, {owner_, true, place_});
     if (is_ours) options_.files->remove(owner_path(directory_));
   } catch (...) {
-    log_warning("{} could not be removed; the next chief of this machine does not mind: {}", owner_path(directory_),
-                message_of(std::current_exception()));
+    log_warning("{} could not be removed; it does not hinder the next chief on this machine: {}",
+                owner_path(directory_), message_of(std::current_exception()));
   }
 }
 
@@ -372,7 +370,7 @@ void DirectoryLock::beat() {
     record_gone_since_.reset();
     throw;
   } catch (const DamagedOwnerError& error) {
-    log_warning("the record of this chief is damaged, and is written anew: {}", error.what());
+    log_warning("the owner record of this chief is damaged and is written again: {}", error.what());
   }
   write_record(options_.clock->wall_time());
   if (!is_swept_) sweep();
@@ -393,7 +391,7 @@ void check_directory_is_there(FileSystem& files, const std::string& directory) {
   const std::string path = strip_file_scheme(directory);
   const auto claim = claims().find(path);
   if (!claim) return;
-  if (!files.is_directory(path)) report_away(path, "the directory is gone, unmounted or moved perhaps");
+  if (!files.is_directory(path)) report_away(path, "the directory is gone; it may have been unmounted or moved");
   if (!has_another_place(path, *claim)) return;
   if (is_copy(path, *claim) || !has_record_of(files, path, claim->owner))
     report_another(path, *claim->place, "instead");

@@ -14,9 +14,9 @@ using ::testing::Not;
 
 TEST_F(DirectoryLockTest, AFlockIsRespectedWithoutARecordAndWithThatOfADeadProcess) {
   const FileLock::Attempt other = files_.try_lock(lock_file());
-  EXPECT_THAT(refusal(), HasSubstr("has not yet said who it is"));
+  EXPECT_THAT(refusal(), HasSubstr("has not written its owner record yet"));
   leave_record(of_a_dead_process());
-  EXPECT_THAT(refusal(), HasSubstr("a child of it still has " + lock_file() + " open"));
+  EXPECT_THAT(refusal(), HasSubstr("a child process of it still has " + lock_file() + " open"));
 }
 
 TEST_F(DirectoryLockTest, TheFlockOfAMachineThatDiedIsNoObstacle) {
@@ -27,7 +27,7 @@ TEST_F(DirectoryLockTest, TheFlockOfAMachineThatDiedIsNoObstacle) {
   const auto lock = take();
   EXPECT_FALSE(lock->owner().has_flock);
   EXPECT_NO_THROW(lock->check());
-  EXPECT_THAT(log_, HasSubstr("is still locked, for a machine that is dead"));
+  EXPECT_THAT(log_, HasSubstr("is still locked by a dead machine"));
   EXPECT_THAT(refusal(), HasSubstr("It is this process"));
 }
 

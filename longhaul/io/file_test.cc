@@ -108,7 +108,7 @@ TEST_F(Files, ErrorsNameTheOperationAndThePath) {
 TEST_F(Files, APipeIsRefusedAndNotWaitedFor) {
   ASSERT_EQ(::mkfifo(path("pipe").c_str(), 0600), 0);
   EXPECT_THAT(message_of_error<InvalidArgumentError>([&] { files_.open(path("pipe")); }),
-              HasSubstr("open " + path("pipe") + ": it is no regular file"));
+              HasSubstr("open " + path("pipe") + ": it is not a regular file"));
   EXPECT_THROW(contents("pipe"), InvalidArgumentError);
   EXPECT_THAT(message_of_error<Error>([&] { files_.create(path("pipe")); }), HasSubstr("create " + path("pipe")));
   const int other_end = ::open(path("pipe").c_str(), O_RDWR | O_NONBLOCK);

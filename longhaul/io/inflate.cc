@@ -21,7 +21,8 @@ struct InflateStream::State {
 InflateStream::InflateStream(const ReadableFile& file, std::string name, Format format)
     : file_(file), name_(std::move(name)), format_(format), state_(std::make_unique<State>()) {
   const int window_bits = MAX_WBITS + (format_ == Format::kGzip ? kGzipAlone : 0);
-  if (inflateInit2(&state_->zlib, window_bits) != Z_OK) throw ResourceExhaustedError(name_ + ": no memory to inflate");
+  if (inflateInit2(&state_->zlib, window_bits) != Z_OK)
+    throw ResourceExhaustedError(name_ + ": out of memory for decompression");
 }
 
 InflateStream::~InflateStream() {
@@ -35,7 +36,7 @@ size_t InflateStream::read(char* out, size_t count) {
   size_t got = 0;
   while (got < count) {
     if (zlib.avail_in == 0 && !fill_input()) {
-      if (begun_) fail("ends within its compressed stream");
+      if (begun_) fail("its compressed stream is truncated");
       break;
     }
     if (!begun_) restart();
@@ -46,8 +47,8 @@ size_t InflateStream::read(char* out, size_t count) {
     if (result == Z_STREAM_END) {
       begun_ = false;
     } else if (result != Z_OK && result != Z_BUF_ERROR) {
-      fail(fmt::format("its compressed stream is damaged before {}: {}", offset_ - zlib.avail_in,
-                       zlib.msg == nullptr ? "zlib refuses it" : zlib.msg));
+      fail(fmt::format("its compressed stream is damaged before byte {}: {}", offset_ - zlib.avail_in,
+                       zlib.msg == nullptr ? "zlib rejects it" : zlib.msg));
     }
   }
   return got;
@@ -64,7 +65,7 @@ bool InflateStream::fill_input() {
 
 // Behind a gzip member another may follow; behind a zlib stream nothing may.
 void InflateStream::restart() {
-  if (state_->zlib.total_in > 0 && format_ == Format::kZlib) fail("there is more behind its compressed stream");
+  if (state_->zlib.total_in > 0 && format_ == Format::kZlib) fail("it has data after its compressed stream");
   inflateReset(&state_->zlib);
   begun_ = true;
 }

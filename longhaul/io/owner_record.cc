@@ -22,7 +22,7 @@ class Lines {
 
   std::string_view line() {
     const size_t end = text_.find('\n');
-    if (end == text_.npos) throw DamagedOwnerError(fmt::format("{}: a line is missing, or does not end", path_));
+    if (end == text_.npos) throw DamagedOwnerError(fmt::format("{}: a line is missing or incomplete", path_));
     const std::string_view line = text_.substr(0, end);
     text_.remove_prefix(end + 1);
     return line;
@@ -49,7 +49,7 @@ class Lines {
     if (!text_.empty()) fail(text_);
   }
   [[noreturn]] void fail(std::string_view what) const {
-    throw DamagedOwnerError(fmt::format("{}: \"{}\" is not what stands there in the record of an owner", path_, what));
+    throw DamagedOwnerError(fmt::format("{}: unexpected \"{}\" in an owner record", path_, what));
   }
 
  private:
@@ -124,7 +124,8 @@ std::optional<OwnerRecord> read_owner(FileSystem& files, const std::string& dire
     const auto file = files.open(path);
     std::string text(kMostBytes + 1, '\0');
     text.resize(file->read(0, text.data(), text.size()));
-    if (text.size() > kMostBytes) throw DamagedOwnerError(fmt::format("{}: over {} bytes", path, kMostBytes));
+    if (text.size() > kMostBytes)
+      throw DamagedOwnerError(fmt::format("{}: it has more than {} bytes", path, kMostBytes));
     return parse_owner(text, path);
   } catch (const NotFoundError&) {
     return std::nullopt;

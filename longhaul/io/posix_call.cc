@@ -16,7 +16,7 @@ bool is_unsupported(int error) {
 void warn_once_of_no_sync() {
   static std::atomic<bool> warned{false};
   if (warned.exchange(true)) return;
-  log_warning("a file system has neither fdatasync() nor fsync(): a power cut may take what was written there");
+  log_warning("a file system supports neither fdatasync() nor fsync(): a power cut may lose data written there");
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ constexpr size_t kBufferBytes = 128 * 1024;
 
 [[noreturn]] void throw_no_regular_file(const char* operation, const std::string& path) {
   throw InvalidArgumentError(std::string(operation) + " " + path +
-                             ": it is no regular file, but a pipe, a socket or a device");
+                             ": it is not a regular file, but a pipe, a socket or a device");
 }
 
 int open_or_throw(const char* operation, const std::string& path, int flags, mode_t mode = 0) {

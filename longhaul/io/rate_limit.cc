@@ -11,7 +11,7 @@ namespace longhaul {
 RateLimit::RateLimit(double bytes_per_second, Clock& clock) : bytes_per_second_(bytes_per_second), clock_(clock) {
   if (bytes_per_second >= 0) return;
   throw InvalidArgumentError(
-      fmt::format("a limit of {} bytes per second: it is positive, or 0 for none", bytes_per_second));
+      fmt::format("the limit is {} bytes per second, but must be positive, or 0 for no limit", bytes_per_second));
 }
 
 void RateLimit::take(uint64_t bytes) {

@@ -35,7 +35,7 @@ class UringQueue : public IoQueue {
 
   void submit(const Transfer& transfer, size_t tag) override {
     io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
-    if (sqe == nullptr) throw InternalError("io_uring: more under way than it was made for");
+    if (sqe == nullptr) throw InternalError("io_uring: more requests in flight than the queue was made for");
     const auto pieces = static_cast<unsigned>(transfer.pieces.size());
     if (transfer.kind == Transfer::Kind::kRead) {
       io_uring_prep_readv(sqe, transfer.fd, transfer.pieces.data(), pieces, transfer.offset);

@@ -64,7 +64,8 @@ std::string read_file(FileSystem& files, const std::string& path, uint64_t max_b
   auto file = files.open(path);
   uint64_t size = file->size();
   if (size > max_bytes)
-    throw ResourceExhaustedError(fmt::format("read {}: {} bytes, at most {} are read", path, size, max_bytes));
+    throw ResourceExhaustedError(
+        fmt::format("read {}: the file has {} bytes, but at most {} are allowed", path, size, max_bytes));
   std::string contents(size, '\0');
   contents.resize(file->read(0, contents.data(), contents.size()));
   return contents;

@@ -81,7 +81,7 @@ TEST(HostilePng, LittleStandsBehindTheLastRow) {
   };
   EXPECT_TRUE(identical(decode_png(with_tail(1 << 20)), two_pixels()));
   EXPECT_THAT(coded_error_of([&] { decode_png(with_tail(5 << 20)); }),
-              HasSubstr("DATA_LOSS: the PNG image is damaged: too much stands behind its last row"));
+              HasSubstr("DATA_LOSS: the PNG image is damaged: it has too much data after its last row"));
 }
 
 std::string jpeg_of(int64_t side, bool progressive) {
@@ -118,7 +118,8 @@ std::string claims_17000(bool progressive) {
 
 TEST(HostileJpeg, CoefficientsOfAProgressiveImageCountToo) {
   const std::string refusal = coded_error_of([] { decode_jpeg(claims_17000(true)); });
-  EXPECT_THAT(refusal, HasSubstr("INVALID_ARGUMENT: the JPEG image is 17000 x 17000 in several scans"));
+  EXPECT_THAT(refusal,
+              HasSubstr("INVALID_ARGUMENT: the JPEG image is too large: 17000 x 17000 pixels in several scans"));
   EXPECT_THAT(coded_error_of([] { decode_jpeg(claims_17000(false)); }), HasSubstr("DATA_LOSS")) << "it ends too early";
   const auto growth = testing::memory_growth([] { decode_jpeg(claims_17000(true)); });
   if (!growth) GTEST_SKIP() << "a sanitizer's own memory cannot be told apart";

@@ -138,7 +138,7 @@ void check_size(jpeg_decompress_struct& jpeg, size_t file_bytes) {
   const uint64_t kept = coefficient_bytes(jpeg);
   if (decoded + kept <= static_cast<uint64_t>(kMostImageBytes)) return;
   throw InvalidArgumentError(
-      fmt::format("the JPEG image is {} x {} in several scans, which takes {} bytes to decode: too large",
+      fmt::format("the JPEG image is too large: {} x {} pixels in several scans take {} bytes to decode",
                   jpeg.image_width, jpeg.image_height, decoded + kept));
 }
 
@@ -148,7 +148,8 @@ bool is_cmyk(const jpeg_decompress_struct& jpeg) {
 
 void choose_output(jpeg_decompress_struct& jpeg, int64_t channels, int64_t ratio, bool fancy_upscaling) {
   if (channels == 0) channels = jpeg.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3;
-  if (is_cmyk(jpeg) && channels == 1) throw InvalidArgumentError("a CMYK image cannot be made grey: decode it as RGB");
+  if (is_cmyk(jpeg) && channels == 1)
+    throw InvalidArgumentError("a CMYK image cannot be decoded as greyscale: decode it as RGB");
   jpeg.out_color_space = channels == 1 ? JCS_GRAYSCALE : is_cmyk(jpeg) ? JCS_CMYK : JCS_RGB;
   jpeg.scale_num = 1;
   jpeg.scale_denom = static_cast<unsigned>(ratio);
@@ -190,10 +191,10 @@ bool is_jpeg(std::string_view bytes) {
 Tensor decode_jpeg(std::string_view bytes, int64_t channels, int64_t ratio, bool fancy_upscaling) {
   if (channels != 0 && channels != 1 && channels != 3)
     throw InvalidArgumentError(
-        fmt::format("a JPEG image in {} channels: they are 0 (as in the file), 1 or 3", channels));
+        fmt::format("the channels of a JPEG image must be 0 (as in the file), 1 or 3, not {}", channels));
   if (ratio != 1 && ratio != 2 && ratio != 4 && ratio != 8)
-    throw InvalidArgumentError(fmt::format("a JPEG image made smaller in a ratio of {}: it is 1, 2, 4 or 8", ratio));
-  if (!is_jpeg(bytes)) throw InvalidArgumentError(fmt::format("the {} bytes are no JPEG image", bytes.size()));
+    throw InvalidArgumentError(fmt::format("the ratio that reduces a JPEG image must be 1, 2, 4 or 8, not {}", ratio));
+  if (!is_jpeg(bytes)) throw InvalidArgumentError(fmt::format("the {} bytes are not a JPEG image", bytes.size()));
   JpegReader reader(bytes);
   const auto check = [&](bool done) {
     if (!done) throw DataLossError(fmt::format("the JPEG image is damaged: {}", reader.message()));

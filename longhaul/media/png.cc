@@ -53,7 +53,7 @@ void take_bytes(png_structp png, png_bytep out, size_t count) {
   auto* progress = static_cast<Progress*>(png_get_io_ptr(png));
   if (count > progress->rest.size()) png_error(png, "it ends too early");
   if (progress->rows_read && (progress->behind_rows += count) > kMostBehindRows) {
-    png_error(png, "too much stands behind its last row");
+    png_error(png, "it has too much data after its last row");
   }
   std::memcpy(out, progress->rest.data(), count);
   progress->rest.remove_prefix(count);
@@ -85,7 +85,7 @@ class PngReader {
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     if (info_ == nullptr) {
       png_destroy_read_struct(&png_, nullptr, nullptr);
-      throw ResourceExhaustedError("no memory to decode a PNG image");
+      throw ResourceExhaustedError("out of memory for decoding a PNG image");
     }
     png_set_read_fn(png_, &progress_, take_bytes);
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);  // check_image_size() says what is too large
@@ -175,7 +175,7 @@ class PngWriter {
     if (png_ != nullptr) info_ = png_create_info_struct(png_);
     if (info_ == nullptr) {
       png_destroy_write_struct(&png_, nullptr);
-      throw ResourceExhaustedError("no memory to encode a PNG image");
+      throw ResourceExhaustedError("out of memory for encoding a PNG image");
     }
     png_set_write_fn(png_, &progress_, put_bytes, flush_bytes);
     png_set_user_limits(png_, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
@@ -211,8 +211,7 @@ void check_encodable(const Tensor& image) {
                     shape.dim(1) <= PNG_UINT_31_MAX && shape.dim(2) >= 1 && shape.dim(2) <= 4;
   if (fits && (image.dtype() == kUInt8 || image.dtype() == kUInt16)) return;
   throw InvalidArgumentError(
-      fmt::format("a PNG image cannot be made of {}{}: it is uint8 or uint16, [height, width, "
-                  "1 to 4 channels]",
+      fmt::format("{}{} cannot be written as a PNG image: it must be uint8 or uint16, [height, width, 1 to 4 channels]",
                   dtype_name(image.dtype()), shape.to_string()));
 }
 
@@ -224,7 +223,8 @@ void check_image_size(const char* format, uint64_t width, uint64_t height, uint6
   if (!__builtin_mul_overflow(width, height, &pixels) && !__builtin_mul_overflow(pixels, bytes_per_pixel, &bytes)) {
     if (pixels <= most_pixels && bytes <= static_cast<uint64_t>(kMostImageBytes)) return;
   }
-  throw InvalidArgumentError(fmt::format("the {} image says that it is {} x {}: too large", format, width, height));
+  throw InvalidArgumentError(
+      fmt::format("the {} image is too large: its header says {} x {} pixels", format, width, height));
 }
 
 bool is_png(std::string_view bytes) {
@@ -235,10 +235,10 @@ bool is_png(std::string_view bytes) {
 Tensor decode_png(std::string_view bytes, int64_t channels, DType dtype) {
   if (channels < 0 || channels == 2 || channels > 4)
     throw InvalidArgumentError(
-        fmt::format("a PNG image in {} channels: they are 0 (as in the file), 1, 3 or 4", channels));
+        fmt::format("the channels of a PNG image must be 0 (as in the file), 1, 3 or 4, not {}", channels));
   if (dtype != kUInt8 && dtype != kUInt16)
-    throw InvalidArgumentError(fmt::format("a PNG image as {}: it is read as uint8 or uint16", dtype_name(dtype)));
-  if (!is_png(bytes)) throw InvalidArgumentError(fmt::format("the {} bytes are no PNG image", bytes.size()));
+    throw InvalidArgumentError(fmt::format("a PNG image is decoded as uint8 or uint16, not as {}", dtype_name(dtype)));
+  if (!is_png(bytes)) throw InvalidArgumentError(fmt::format("the {} bytes are not a PNG image", bytes.size()));
   PngReader reader(bytes);
   const auto check = [&](bool done) {
     if (!done) throw DataLossError(fmt::format("the PNG image is damaged: {}", reader.message()));
@@ -249,7 +249,7 @@ Tensor decode_png(std::string_view bytes, int64_t channels, DType dtype) {
   check_size(header, reader.row_bytes(), bytes.size(), samples * dtype_size(dtype));
   check(reader.prepare(header, channels, dtype == kUInt16));
   Tensor image(dtype, {header.height, header.width, reader.channels()});
-  if (reader.row_bytes() != image.size_bytes() / header.height) throw InternalError("a PNG row of another size");
+  if (reader.row_bytes() != image.size_bytes() / header.height) throw InternalError("a PNG row has an unexpected size");
   std::vector<png_bytep> rows = rows_of(image, reader.row_bytes());
   check(reader.read_rows(rows.data()));
   return image;
@@ -259,7 +259,7 @@ std::string encode_png(const Tensor& image, int64_t compression) {
   check_encodable(image);
   if (compression < -1 || compression > 9)
     throw InvalidArgumentError(
-        fmt::format("the compression of a PNG image is -1 (the default) to 9, not {}", compression));
+        fmt::format("the compression of a PNG image must be -1 (the default) to 9, not {}", compression));
   constexpr int kColors[] = {PNG_COLOR_TYPE_GRAY, PNG_COLOR_TYPE_GRAY_ALPHA, PNG_COLOR_TYPE_RGB,
                              PNG_COLOR_TYPE_RGB_ALPHA};
   Header header;

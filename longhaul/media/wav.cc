@@ -33,14 +33,15 @@ int16_t to_pcm(float sample) {
 void check(uint64_t samples, int64_t sample_rate, int64_t channels) {
   const auto refuse = [](const std::string& why) { throw InvalidArgumentError("a WAV file " + why); };
   if (channels < 1 || channels > kMostChannels) {
-    refuse(fmt::format("has 1 to {} channels, not {}", kMostChannels, channels));
+    refuse(fmt::format("must have 1 to {} channels, not {}", kMostChannels, channels));
   }
   const uint64_t frame_bytes = static_cast<uint64_t>(channels) * kSampleBytes;
   if (sample_rate < 1 || static_cast<uint64_t>(sample_rate) > kMost32 / frame_bytes) {
-    refuse(fmt::format("of {} channels cannot have {} frames per second", channels, sample_rate));
+    refuse(fmt::format("with {} channels cannot have {} frames per second", channels, sample_rate));
   }
   if (samples == 0 || samples % static_cast<uint64_t>(channels) != 0) {
-    refuse(fmt::format("has at least one frame, and whole ones; {} samples of {} channels", samples, channels));
+    refuse(fmt::format("must have at least one frame and no incomplete ones, not {} samples of {} channels", samples,
+                       channels));
   }
   if (samples > (kMost32 - kWavHeaderBytes) / kSampleBytes) refuse(fmt::format("cannot hold {} samples", samples));
 }

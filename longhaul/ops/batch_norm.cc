@@ -21,7 +21,7 @@ BatchNormNames batch_norm_names(LayerNames names) {
     case LayerNames::kTfLayers: return {"batch_normalization", "gamma", "beta", "moving_mean", "moving_variance"};
     case LayerNames::kSlim: return {"BatchNorm", "gamma", "beta", "moving_mean", "moving_variance"};
   }
-  throw InternalError("no such LayerNames");
+  throw InternalError("unknown LayerNames");
 }
 
 // Values for each channel: all elements of x over the channels' number, as a number or a tensor.

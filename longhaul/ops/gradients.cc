@@ -195,15 +195,15 @@ class Walk {
 
   static void refuse_what_the_tape_cannot_do(const Operation& op) {
     if (op.type() == "TapeGradient") {
-      throw UnimplementedError(fmt::format(
-          "{}: the gradient of a gradient that comes from the tape (of {}) is not there; only operators with a "
-          "registered derivative can be differentiated twice",
-          op.name(), op.attr<std::string>("forward")));
+      throw UnimplementedError(
+          fmt::format("{}: the gradient of {} comes from libtorch's autograd and has no gradient itself; only "
+                      "operators with a registered derivative can be differentiated twice",
+                      op.name(), op.attr<std::string>("forward")));
     }
     if ((op.traits() & kRandom) == 0 && !draws_secretly(op.type())) return;
     throw UnimplementedError(
-        fmt::format("{} ({}): its gradient is not there: it draws random numbers, which cannot be drawn again; "
-                    "ops::dropout and ops::randn give random tensors that gradients can go around",
+        fmt::format("{} ({}) has no gradient, because it draws random numbers, which cannot be drawn again. Use "
+                    "ops::dropout, or compute with the random tensor of ops::randn",
                     op.name(), op.type()));
   }
 
@@ -223,7 +223,7 @@ void check(const std::vector<Output>& ys, const std::vector<Output>& grad_ys) {
     }
     if (i >= grad_ys.size() || !grad_ys[i].valid()) continue;
     if (grad_ys[i].dtype() != ys[i].dtype() || !grad_ys[i].shape().compatible_with(ys[i].shape())) {
-      throw InvalidArgumentError(fmt::format("gradients: {} is {}{}, its gradient {} is {}{}", ys[i].name(),
+      throw InvalidArgumentError(fmt::format("gradients: {} is {}{}, but its gradient {} is {}{}", ys[i].name(),
                                              dtype_name(ys[i].dtype()), ys[i].shape().to_string(), grad_ys[i].name(),
                                              dtype_name(grad_ys[i].dtype()), grad_ys[i].shape().to_string()));
     }

@@ -15,8 +15,8 @@ constexpr int64_t kIgnoredTarget = -100;  // as PyTorch's default
 void check_same_shape(const Scope& scope, std::string_view name, const Output& prediction, const Output& target) {
   if (prediction.shape().compatible_with(target.shape())) return;
   throw InvalidArgumentError(
-      fmt::format("{}{}: the prediction {} is {} and the target {} is {}: they must have the same shape; ops::reshape, "
-                  "ops::squeeze or ops::unsqueeze gives it to one of them",
+      fmt::format("{}{}: the prediction {} is {} and the target {} is {}, but they must have the same shape. Use "
+                  "ops::reshape, ops::squeeze or ops::unsqueeze to change one of them",
                   scope.prefix(), name, prediction.name(), prediction.shape().to_string(), target.name(),
                   target.shape().to_string()));
 }

@@ -17,7 +17,7 @@ Output activation(const Scope& scope, const char* type, const Output& x, std::st
 int64_t known_size(const Output& x, int dim, const char* what) {
   if (!x.shape().has_rank() || x.shape().rank() <= dim || x.shape().dim(dim) < 0) {
     throw InvalidArgumentError(std::string(what) + ": dimension " + std::to_string(dim) + " of " + x.name() + " " +
-                               x.shape().to_string() + " must be known, because weights are made for it");
+                               x.shape().to_string() + " must be known to create the weights");
   }
   return x.shape().dim(dim);
 }
@@ -32,7 +32,7 @@ WeightedLayerNames names_of(LayerNames names) {
     case LayerNames::kTfLayers: return {"dense", "conv2d", "kernel", "bias"};
     case LayerNames::kSlim: return {"fully_connected", "Conv", "weights", "biases"};
   }
-  throw InternalError("no such LayerNames");
+  throw InternalError("unknown LayerNames");
 }
 
 void check_is_variable(const Output& weight) {
@@ -40,8 +40,8 @@ void check_is_variable(const Output& weight) {
   while (op.type() == "Identity") op = op.inputs()[0].op();
   if (op.type() == "VariableV2") return;
   throw InvalidArgumentError(
-      fmt::format("embedding: a sparse gradient is for a variable, and {} is computed ({}): look the rows up in the "
-                  "variable itself, or leave sparse_gradient out",
+      fmt::format("embedding: a sparse gradient requires a variable, but {} is computed ({}). Look up the rows in the "
+                  "variable itself, or do not set sparse_gradient",
                   weight.name(), op.type()));
 }
 

@@ -12,7 +12,7 @@ std::vector<SaveSliceInfo> cut(const std::string& name, const Shape& shape, cons
   const int64_t parts = partitioning.parts;
   if (!shape.fully_defined() || partitioning.axis < 0 || partitioning.axis >= shape.rank() || parts < 1 ||
       parts > shape.dim(partitioning.axis)) {
-    throw InvalidArgumentError(fmt::format("variable {} of shape {} cannot be cut into {} parts along axis {}", name,
+    throw InvalidArgumentError(fmt::format("variable {} of shape {} cannot be split into {} parts along axis {}", name,
                                            shape.to_string(), parts, partitioning.axis));
   }
   const auto axis = static_cast<size_t>(partitioning.axis);
@@ -58,7 +58,7 @@ Tensor part_of(const Tensor& whole, const SaveSliceInfo& slice, size_t axis) {
 }  // namespace
 
 PartitionedVariable::PartitionedVariable(std::vector<Variable> parts) : parts_(std::move(parts)) {
-  if (parts_.empty()) throw InvalidArgumentError("a partitioned variable without parts");
+  if (parts_.empty()) throw InvalidArgumentError("a partitioned variable must have at least one part");
   for (const Variable& part : parts_) {
     if (!part.info().slice) throw InvalidArgumentError("Slices must all be slices: " + part.name());
     if (part.info().slice->full_name != name()) {
@@ -80,7 +80,7 @@ PartitionedVariable partitioned_variable(const Scope& scope, std::string_view na
     const std::string part = fmt::format("part_{}", i);
     const Output value = initial_value(inner.within(part), slices[i]);
     if (value.shape() != Shape(slices[i].shape)) {
-      throw InvalidArgumentError(fmt::format("{} of {} is {}, its initial value is {}", part, slices[i].full_name,
+      throw InvalidArgumentError(fmt::format("{} of {} is {}, but its initial value is {}", part, slices[i].full_name,
                                              Shape(slices[i].shape).to_string(), value.shape().to_string()));
     }
     VariableOptions part_options = options;

@@ -21,7 +21,7 @@ std::string clean(std::string_view name) {
   for (char& c : clean) {
     if (!is_tag_character(c)) c = '_';
   }
-  if (clean != name) log_info("\"{}\" cannot be the name of a summary; using \"{}\" instead", name, clean);
+  if (clean != name) log_info("\"{}\" is not a valid summary name; using \"{}\" instead", name, clean);
   return clean;
 }
 

@@ -131,7 +131,7 @@ TEST_F(SummaryOps, NamesAreCleanedAndThatIsLogged) {  // SU-2
   LogSink before = set_log_sink([&](LogLevel, const std::string& message) { logged.push_back(message); });
   const Output one = ops::constant(root_, 1.0f);
   EXPECT_THAT(tags(summary::scalar(root_, "/a b:0", one)), ElementsAre("a_b_0"));
-  EXPECT_THAT(logged, Contains(HasSubstr("\"/a b:0\" cannot be the name of a summary; using \"a_b_0\"")));
+  EXPECT_THAT(logged, Contains(HasSubstr("\"/a b:0\" is not a valid summary name; using \"a_b_0\"")));
   logged.clear();
   EXPECT_THAT(tags(summary::scalar(root_, "layer_1/w.x-y", one, {.family = "a b"})),
               ElementsAre("a_b/a_b/layer_1/w.x-y"));
@@ -191,8 +191,9 @@ TEST_F(SummaryOps, WhatIsOnlySeenWhenItRunsNamesTheTag) {
   EXPECT_THAT(error_of_run(summary::image(root_, "i", zeros({1, 0, 5, 1}))), HasSubstr("summary i: images without"));
   const Output name = ops::constant(root_, Tensor::scalar("t")), bad = ops::constant(root_, Tensor::scalar("\x0a\xff"));
   EXPECT_THAT(error_of_run(root_.add("TensorSummaryV2", "t", {name, name, bad}).output()),
-              HasSubstr("summary t: its metadata is no SummaryMetadata"));
-  EXPECT_THAT(error_of_run(summary::scalar(root_, "s", zeros({2}))), HasSubstr("summary s: a scalar is one number"));
+              HasSubstr("summary t: its metadata is not a SummaryMetadata"));
+  EXPECT_THAT(error_of_run(summary::scalar(root_, "s", zeros({2}))),
+              HasSubstr("summary s: a scalar must be one number"));
 }
 
 }  // namespace

@@ -130,7 +130,7 @@ class DirectSession::DirectRun : public CompiledRun {
     try {
       due.done(std::move(values), std::move(error));
     } catch (const std::exception& failure) {
-      log_error("what was fetched along with a step could not be handed over: {}", failure.what());
+      log_error("the callback for values fetched with a step failed: {}", failure.what());
     }
   }
 
@@ -167,7 +167,8 @@ DirectSession::DirectSession(Graph& graph, const SessionOptions& options, std::s
     if (type != "CPU" && count > 0)
       throw InvalidArgumentError(fmt::format("device_count: there are no {} devices", type));
   }
-  if (cpus < 1) throw InvalidArgumentError(fmt::format("device_count: {} CPU devices; at least one is needed", cpus));
+  if (cpus < 1)
+    throw InvalidArgumentError(fmt::format("device_count: at least one CPU device is needed, not {}", cpus));
   set_intra_op_threads(options.intra_op_parallelism_threads);
   keep_freed_memory();
   state_->resources = std::make_unique<SessionResources>(cpus, FileSystem::real(), std::move(server));
@@ -230,7 +231,7 @@ bool DirectSession::wait_for_runs() {
   while (std::any_of(state_->run_counts.begin(), state_->run_counts.end(), busy)) {
     const Seconds left = deadline - Clock::real().now();
     if (left <= Seconds{0}) {
-      log_error("a session was closed while a run of it is still busy after {} s; its memory is kept",
+      log_error("a session was closed, but one of its runs has not ended after {} s; its memory is not freed",
                 kLongestStep.count());
       return false;
     }
@@ -266,7 +267,8 @@ std::shared_ptr<CompiledRun> DirectSession::do_make_callable(const Request& requ
 }
 
 std::unique_ptr<Session> new_direct_session(const std::string& target, Graph& graph, const SessionOptions& options) {
-  if (!target.empty()) throw NotFoundError(fmt::format("no session for the target '{}'; '' is this process", target));
+  if (!target.empty())
+    throw NotFoundError(fmt::format("there is no session for the target '{}'; use '' for this process", target));
   return std::make_unique<DirectSession>(graph, options);
 }
 

@@ -65,8 +65,9 @@ TEST_F(SessionTest, AnOperationThatWasRunForAValueSaysWhatToFetch) {
   EXPECT_THAT(error_of<Error>([&] { sess->run("hidden/weights").item<float>(); }), HasSubstr(remedy));
   EXPECT_THAT(error_of<Error>([&] { sess->run("hidden/weights").flat<float>(); }), HasSubstr(remedy));
   EXPECT_THAT(error_of<Error>([&] { sess->run(add, {{v.ref(), sess->run("hidden/weights")}}); }), HasSubstr(remedy));
-  EXPECT_THAT(error_of<Error>([&] { sess->run(add.op()).item<float>(); }),
-              HasSubstr("an undefined Tensor was read: it was never assigned, or it is what running an operation"));
+  EXPECT_THAT(
+      error_of<Error>([&] { sess->run(add.op()).item<float>(); }),
+      HasSubstr("an undefined Tensor was read: it was never assigned, or it is the result of running an operation"));
 }
 
 TEST_F(SessionTest, FetchesMayBeTheMembersOfAStruct) {
@@ -96,13 +97,13 @@ TEST_F(SessionTest, FeedsThatDoNotFitAreNamed) {
   const Callable call = sess->make_callable(add(x, y), {x, y});
   const Tensor value(kFloat, {2, 4});
   EXPECT_THAT(error_of<Error>([&] { call(value); }),
-              HasSubstr("1 value given for 2 feeds: images:0, labels:0: give one for each, in this order"));
+              HasSubstr("1 value given for 2 feeds: images:0, labels:0. Give one value for each feed, in this order"));
   EXPECT_THAT(error_of<Error>([&] { call(value, Tensor()); }),
               HasSubstr("Cannot feed an undefined Tensor for tensor 'labels:0', which is float[?,4]: it was never"));
   EXPECT_THAT(error_of<Error>([&] { call(value, Tensor(kFloat, {2, 3})); }),
               HasSubstr("Cannot feed value of shape [2,3] for tensor 'labels:0', which has shape [?,4]"));
   EXPECT_THAT(error_of<Error>([&] { sess->make_callable(x, {ops::group(root_, {}, "nothing")}); }),
-              HasSubstr("nothing (NoOp) cannot be fed: it is an operation, and its tensors are none"));
+              HasSubstr("nothing (NoOp) cannot be fed: it is an operation; its tensors are none"));
 }
 
 TEST_F(SessionTest, AFetchThatIsNotThereGetsTheNearestName) {
@@ -113,17 +114,17 @@ TEST_F(SessionTest, AFetchThatIsNotThereGetsTheNearestName) {
   EXPECT_THAT(error_of<Error>([&] { sess->run(Output()); }), HasSubstr("an empty Operation or Output"));
   Graph other;
   const Output elsewhere = ops::constant(Scope(other), 1.f, "elsewhere");
-  EXPECT_THAT(error_of<Error>([&] { sess->run(elsewhere); }),
-              HasSubstr("elsewhere is of another graph than this session (1 operations, and this one's has"));
+  EXPECT_THAT(
+      error_of<Error>([&] { sess->run(elsewhere); }),
+      HasSubstr("elsewhere belongs to another graph than this session (with 1 operations; the session's graph has"));
 }
 
 TEST_F(SessionTest, VariablesLiveInTheirSession) {  // SG-1, SG-3, SG-4
   const Variable v = ops::variable(root_, "v", Tensor::of<float>({1, 2}));
   const Output doubled = ops::assign_add(root_, v, v);
   auto one = session(), other = session();
-  EXPECT_THAT(
-      error_of<Error>([&] { one->run(v); }),
-      HasSubstr("Attempting to use uninitialized value v: run its initializer, or restore a checkpoint, first"));
+  EXPECT_THAT(error_of<Error>([&] { one->run(v); }),
+              HasSubstr("Attempting to use uninitialized value v; run its initializer or restore a checkpoint first"));
   one->run(v.initializer());
   EXPECT_THAT(floats(one->run(doubled)), ElementsAre(2, 4));
   EXPECT_THAT(floats(one->run("v:0")), ElementsAre(2, 4));
@@ -182,7 +183,7 @@ TEST_F(SessionTest, WhoWatchesStepsIsCalledAtEachMultipleUntilItStops) {
 
 TEST_F(SessionTest, ThereIsNoTargetButThisProcess) {  // unlike SG-1
   EXPECT_THAT(error_of<Error>([&] { new_session("grpc://localhost:2222", graph_); }),
-              HasSubstr("no session for the target 'grpc://localhost:2222'; '' is this process"));
+              HasSubstr("there is no session for the target 'grpc://localhost:2222'; use '' for this process"));
 }
 
 TEST_F(SessionTest, AnInitialValueMayDependOnAVariableThatIsNotInitialized) {  // SM-17
@@ -268,7 +269,7 @@ TEST_F(SessionTest, AnUpdateGivesTheNewValue) {
 TEST_F(SessionTest, AnOperatorThatWritesIntoItsArgumentsIsRefused) {
   const Output c = ops::constant(root_, Tensor::of<float>({1, 2}));
   EXPECT_THAT(error_of<Error>([&] { ops::aten(root_, "aten::add_.Tensor", "bad", {{"self", c}, {"other", c}}); }),
-              HasSubstr("it writes into its argument 'self'"));
+              HasSubstr("the operator writes into its argument 'self'"));
 }
 
 TEST_F(SessionTest, AFedPlaceholderMayBeAControlInput) {

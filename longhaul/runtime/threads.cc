@@ -62,19 +62,19 @@ void choose() {
 void log_if_new(int threads) {
   static std::atomic<int> logged{0};
   if (logged.exchange(threads) == threads) return;
-  log_info("an operation uses {} thread{} from now on, as the program has set", threads, threads == 1 ? "" : "s");
+  log_info("each operation uses {} thread{} from now on, as set by the program", threads, threads == 1 ? "" : "s");
 }
 
 // Of two pools that wait actively for each other's processors. Whoever sets one variable rarely means both.
 std::string warning_of_two_pools(const ThreadFacts& facts) {
   if (!facts.blas_has_own_threads || facts.libtorch < 2 || facts.blas < 2) return "";
-  const std::string who = facts.said_by.empty() ? "the program has set it" : facts.said_by + " is set";
+  const std::string who = facts.said_by.empty() ? "as set by the program" : facts.said_by + " is set";
   const char* remedy = "set OPENBLAS_NUM_THREADS=1";
   if (facts.said_by == "OPENBLAS_NUM_THREADS") remedy = "unset it, or set it to 1";
   if (facts.said_by == "OMP_NUM_THREADS") remedy = "unset it, or set OPENBLAS_NUM_THREADS=1";
   return fmt::format(
-      "libtorch has {} threads, and OpenBLAS {} of its own ({}), which compete: steps may take 5 to 50 times as long. "
-      "To have one pool, {}",
+      "libtorch has {} threads and OpenBLAS has {} of its own ({}). They compete, so steps may take 5 to 50 times as "
+      "long. To use a single pool, {}",
       facts.libtorch, facts.blas, who, remedy);
 }
 
@@ -82,18 +82,18 @@ std::string warning_of_two_pools(const ThreadFacts& facts) {
 
 ThreadChoice choose_threads(const ThreadFacts& facts) {
   const auto text = [&](int threads) {
-    return fmt::format("an operation uses {} thread{}, the process may use {} processor{}", threads,
+    return fmt::format("each operation uses {} thread{}; the process may use {} processor{}", threads,
                        threads == 1 ? "" : "s", facts.usable, facts.usable == 1 ? "" : "s");
   };
   const std::string warning = warning_of_two_pools(facts);
   if (!facts.said_by.empty()) return {0, fmt::format("{}: {} is set", text(facts.libtorch), facts.said_by), warning};
-  if (facts.libtorch != facts.by_default) return {0, text(facts.libtorch) + ", as libtorch is set", warning};
+  if (facts.libtorch != facts.by_default) return {0, text(facts.libtorch) + ", as set in libtorch", warning};
   const int all = facts.by_default > 1 ? std::min(facts.by_default, facts.usable) : facts.usable;
   if (!facts.blas_has_own_threads || facts.usable == 1) return {all, text(all), ""};
   return {1,
           text(1) +
-              ": OpenBLAS has threads of its own, and with libtorch's beside them most trainings are slower. "
-              "set_intra_op_threads() sets another number",
+              ". OpenBLAS has threads of its own, and most training runs are slower if libtorch has more than one as "
+              "well. To change this, call set_intra_op_threads()",
           ""};
 }
 
@@ -102,8 +102,8 @@ void set_intra_op_threads(int threads) {
   const int most = std::max(kMostThreads, usable_processors());
   if (threads > most) {
     throw InvalidArgumentError(fmt::format(
-        "set_intra_op_threads() and SessionOptions::intra_op_parallelism_threads take up to {} threads, not {}", most,
-        threads));
+        "set_intra_op_threads() and SessionOptions::intra_op_parallelism_threads accept at most {} threads, not {}",
+        most, threads));
   }
   std::call_once(chosen, [] {});
   set_threads(threads);

@@ -16,7 +16,7 @@ TEST(ChooseThreads, OneWhereOpenBlasHasItsOwn) {
   const ThreadChoice choice =
       choose_threads({.libtorch = 8, .by_default = 8, .usable = 8, .blas_has_own_threads = true});
   EXPECT_EQ(choice.threads, 1);
-  EXPECT_THAT(choice.why, AllOf(HasSubstr("1 thread,"), HasSubstr("8 processors"), HasSubstr("OpenBLAS"),
+  EXPECT_THAT(choice.why, AllOf(HasSubstr("1 thread;"), HasSubstr("8 processors"), HasSubstr("OpenBLAS"),
                                 HasSubstr("set_intra_op_threads()")));
 }
 
@@ -25,14 +25,15 @@ TEST(SetThreads, ManyMoreThanProcessorsAreRefused) {
     set_intra_op_threads(100'000);
     FAIL() << "no error";
   } catch (const InvalidArgumentError& error) {
-    EXPECT_THAT(error.what(), AllOf(HasSubstr("up to 1024 threads, not 100000"), HasSubstr("set_intra_op_threads()")));
+    EXPECT_THAT(error.what(),
+                AllOf(HasSubstr("at most 1024 threads, not 100000"), HasSubstr("set_intra_op_threads()")));
   }
 }
 
 TEST(ChooseThreads, AllProcessorsThatMayBeUsedElse) {
   const ThreadChoice choice = choose_threads({.libtorch = 64, .by_default = 64, .usable = 6});
   EXPECT_EQ(choice.threads, 6);
-  EXPECT_EQ(choice.why, "an operation uses 6 threads, the process may use 6 processors");
+  EXPECT_EQ(choice.why, "each operation uses 6 threads; the process may use 6 processors");
 }
 
 TEST(ChooseThreads, OneForEachCoreWhereEachHasTwoProcessors) {
@@ -68,15 +69,14 @@ TEST(ChooseThreads, WhereTwoPoolsCompeteAWarningHasTheRemedy) {
   ThreadFacts facts{.libtorch = 2, .by_default = 2, .usable = 2, .blas_has_own_threads = true, .blas = 2};
   EXPECT_EQ(choose_threads(facts).warning, "") << "one thread is chosen";
   facts.said_by = "OMP_NUM_THREADS";
-  EXPECT_EQ(
-      choose_threads(facts).warning,
-      "libtorch has 2 threads, and OpenBLAS 2 of its own (OMP_NUM_THREADS is set), which compete: steps may take 5 "
-      "to 50 times as long. To have one pool, unset it, or set OPENBLAS_NUM_THREADS=1");
+  EXPECT_EQ(choose_threads(facts).warning,
+            "libtorch has 2 threads and OpenBLAS has 2 of its own (OMP_NUM_THREADS is set). They compete, so steps may "
+            "take 5 to 50 times as long. To use a single pool, unset it, or set OPENBLAS_NUM_THREADS=1");
   facts.said_by = "OPENBLAS_NUM_THREADS";
   EXPECT_THAT(choose_threads(facts).warning, HasSubstr("unset it, or set it to 1"));
   facts.said_by.clear();
   facts.by_default = 8;
-  EXPECT_THAT(choose_threads(facts).warning, HasSubstr("(the program has set it)"));
+  EXPECT_THAT(choose_threads(facts).warning, HasSubstr("(as set by the program)"));
 }
 
 TEST(ChooseThreads, OnePoolIsNothingToWarnOf) {
@@ -105,13 +105,13 @@ TEST(SetIntraOpThreads, LogsANumberThatIsNewAndNoOther) {
   for (const int threads : {2, 2, 1, 1}) set_intra_op_threads(threads);
   set_log_sink(before);
   EXPECT_EQ(text,
-            "an operation uses 2 threads from now on, as the program has set\n"
-            "an operation uses 1 thread from now on, as the program has set\n");
+            "each operation uses 2 threads from now on, as set by the program\n"
+            "each operation uses 1 thread from now on, as set by the program\n");
 }
 
 TEST(ChooseThreads, OneProcessorIsNoChoice) {
   EXPECT_EQ(choose_threads({.blas_has_own_threads = true}).why,
-            "an operation uses 1 thread, the process may use 1 processor");
+            "each operation uses 1 thread; the process may use 1 processor");
 }
 
 }  // namespace

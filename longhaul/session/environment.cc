@@ -25,7 +25,7 @@ void check_fits_a_line(const std::string& name, const std::string& value) {
     return;
   }
   throw InvalidArgumentError(fmt::format(
-      "the option \"{}\" = \"{}\" cannot be recorded: take line breaks out, and \": \" out of its name", name, value));
+      "the option \"{}\" = \"{}\" cannot be recorded: remove line breaks, and \": \" from its name", name, value));
 }
 
 }  // namespace

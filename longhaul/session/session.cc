@@ -14,12 +14,13 @@ Fetch::Target Fetch::resolve(const Graph& graph) const {
   if (name_.empty()) {
     if (!op_) {
       throw InvalidArgumentError(
-          "a fetch or feed is an empty Operation or Output: it was never assigned, or what gave it found nothing");
+          "a fetch or feed is an empty Operation or Output: it was never assigned, or comes from a lookup that found "
+          "nothing");
     }
     if (&op_.graph() != &graph) {
       throw InvalidArgumentError(
-          fmt::format("{} is of another graph than this session ({} operations, and this one's has {}): make the "
-                      "session, or the Supervisor, with its graph",
+          fmt::format("{} belongs to another graph than this session (with {} operations; the session's graph has {}): "
+                      "create the session, or the Supervisor, with that graph",
                       op_.name(), op_.graph().num_operations(), graph.num_operations()));
     }
     return {op_, index_};
@@ -88,7 +89,7 @@ Session::Request Session::make_request(const std::vector<Fetch>& fetches, const 
     Fetch::Target target = feed.resolve(graph_);
     if (target.is_operation() && target.op.num_outputs() == 1) target.index = 0;
     if (target.is_operation()) {
-      throw InvalidArgumentError(fmt::format("{} ({}) cannot be fed: it is an operation, and its tensors are {}",
+      throw InvalidArgumentError(fmt::format("{} ({}) cannot be fed: it is an operation; its tensors are {}",
                                              target.op.name(), target.op.type(), tensors_text(target.op)));
     }
     if (!seen.insert(target.output()).second) {
@@ -134,7 +135,8 @@ std::unique_ptr<Session> new_session(const std::string& target, Graph& graph, co
     factory = installed().factory;
   }
   if (!factory)
-    throw FailedPreconditionError("no kind of session is installed; #include <longhaul/longhaul.h> installs one");
+    throw FailedPreconditionError(
+        "no session implementation is installed; #include <longhaul/longhaul.h> installs one");
   return factory(target, graph, options);
 }
 

@@ -16,7 +16,7 @@ std::shared_ptr<const void> allocate_bytes(size_t bytes) {
   const size_t alignment = bytes < kLarge ? kAlignment : kAlignmentOfLarge;
   const size_t rounded = (bytes + alignment - 1) / alignment * alignment;
   void* memory = std::aligned_alloc(alignment, rounded == 0 ? alignment : rounded);
-  if (memory == nullptr) throw ResourceExhaustedError(fmt::format("a tensor of {} bytes: no memory", bytes));
+  if (memory == nullptr) throw ResourceExhaustedError(fmt::format("out of memory for a tensor of {} bytes", bytes));
   return {memory, [](const void* p) { std::free(const_cast<void*>(p)); }};
 }
 
@@ -56,7 +56,7 @@ Tensor::Tensor(DType dtype, Shape shape)
     : dtype_(dtype), shape_(std::move(shape)), num_elements_(shape_.num_elements()) {
   if (!is_known_dtype(dtype))
     throw InvalidArgumentError(
-        fmt::format("a tensor of dtype {} ({}): no tensor has it", static_cast<int>(dtype), dtype_name(dtype)));
+        fmt::format("a tensor cannot have dtype {} ({})", static_cast<int>(dtype), dtype_name(dtype)));
   if (num_elements_ < 0) throw InvalidArgumentError("a tensor needs a fully defined shape, not " + shape_.to_string());
   if (dtype == kString) {
     auto strings = std::make_shared<std::vector<std::string>>(static_cast<size_t>(num_elements_));
@@ -106,8 +106,8 @@ Tensor Tensor::none(std::string why) {
 
 std::string Tensor::why_undefined() const {
   if (owner_) return *static_cast<const std::string*>(owner_.get());
-  return "it was never assigned, or it is what running an operation returned, which is no tensor: fetch NAME:0 for a "
-         "value";
+  return "it was never assigned, or it is the result of running an operation, which returns no tensor: fetch NAME:0 "
+         "for a value";
 }
 
 void Tensor::check_defined() const {

@@ -41,14 +41,15 @@ class FaultText {
 
  private:
   void check(const PlannedFault& fault) const {
-    if (!rest_.empty()) fail("nothing more");
-    if (fault.first == 0 || fault.last < fault.first) fail("operations that are counted from 1");
-    if (fault.kind == Kind::kTorn && fault.operation != FaultedCall::kWrite) fail("\"write\", as only writes are torn");
+    if (!rest_.empty()) fail("the end");
+    if (fault.first == 0 || fault.last < fault.first) fail("operation numbers that start at 1");
+    if (fault.kind == Kind::kTorn && fault.operation != FaultedCall::kWrite)
+      fail("\"write\", because only writes can be torn");
     const bool has_bytes = fault.operation == FaultedCall::kWrite || fault.operation == FaultedCall::kRead;
-    if (fault.kind == Kind::kFlip && !has_bytes) fail("\"write\" or \"read\", as others have no bits");
+    if (fault.kind == Kind::kFlip && !has_bytes) fail("\"write\" or \"read\", because other operations have no bits");
     const bool has_delay = fault.delay > Seconds{0} && fault.delay * 1000 <= Seconds(kMostMilliseconds);
     if ((fault.kind == Kind::kSlow) != (fault.delay > Seconds{0}) || (fault.kind == Kind::kSlow && !has_delay)) {
-      fail("a time, \"=MILLISECONDS\" up to a minute, for \"slow\" and for nothing else");
+      fail("a time (\"=MILLISECONDS\", up to a minute) for \"slow\", and for no other fault");
     }
   }
 
@@ -83,7 +84,8 @@ class FaultText {
     return value;
   }
   [[noreturn]] void fail(std::string_view wanted) const {
-    throw InvalidArgumentError(fmt::format("the fault \"{}\": at \"{}\" there must be {}", whole_, rest_, wanted));
+    throw InvalidArgumentError(
+        fmt::format("the fault \"{}\" is malformed at \"{}\": expected {}", whole_, rest_, wanted));
   }
 
   const std::string_view whole_;

@@ -20,7 +20,7 @@ const Tensor& current(const std::string& name, const std::map<std::string, Tenso
   const auto it = variables.find(name);
   if (it == variables.end()) {
     throw FailedPreconditionError("Attempting to use uninitialized value " + name +
-                                  ": run its initializer, or restore a checkpoint, first");
+                                  "; run its initializer or restore a checkpoint first");
   }
   return it->second;
 }

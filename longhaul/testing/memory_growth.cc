@@ -43,16 +43,16 @@ std::optional<uint64_t> memory_growth(const std::function<void()>& work) {
   malloc_trim(0);  // what was freed before would not be counted
   int ends[2];
   const AboveStdio above;
-  if (pipe(ends) != 0) throw InternalError("no pipe for a child process");
+  if (pipe(ends) != 0) throw InternalError("cannot create a pipe for a child process");
   const pid_t child = fork();
-  if (child < 0) throw InternalError("no child process");
+  if (child < 0) throw InternalError("cannot create a child process");
   if (child == 0) measure(work, ends[1]);
   close(ends[1]);
   uint64_t growth = 0;
   const bool told = read(ends[0], &growth, sizeof growth) == sizeof growth;
   close(ends[0]);
   waitpid(child, nullptr, 0);
-  if (!told) throw InternalError("the child process has died");
+  if (!told) throw InternalError("the child process died");
   return growth;
 }
 

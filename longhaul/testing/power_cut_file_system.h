@@ -17,19 +17,19 @@ namespace longhaul::testing {
 // Which unsynced changes survive a power cut. Synced ones always do.
 struct PowerCut {
   enum class Leaves {
-    kNothing,    // files as of their last sync, under names as of their directories' last sync
-    kAll,        // everything had just reached the disk
-    kNames,      // changes of names, but contents as of the last sync: empty for a new file
-    kContents,   // contents, but no changes of names
-    kAdditions,  // new names, also replacing old ones, but no removals
-    kRemovals,   // removals of names, but no new ones
-    kFirst,      // changes of names in order, up to one of them, as with a journaling file system
-    kSome,       // a random subset of the changes of names; a torn part of each file's contents
+    kNothing,    // no change
+    kAll,        // every change
+    kNames,      // all name changes, but no contents: a new file is empty
+    kContents,   // all contents, but no name changes
+    kAdditions,  // new names, including those that replace old ones, but no removals
+    kRemovals,   // removed names, but no new ones
+    kFirst,      // the name changes up to a random one, in order, as on a journaling file system
+    kSome,       // a random subset of the name changes, and a torn part of each file's contents
   };
   Leaves leaves = Leaves::kNothing;
   uint64_t seed = 0;  // for kFirst and kSome
 
-  // One of each of the first six, then `samples` of kFirst and as many of kSome.
+  // One cut for each of the first six, then `samples` cuts for kFirst and as many for kSome.
   static std::vector<PowerCut> all(int samples);
 };
 
@@ -37,21 +37,20 @@ struct PowerCut {
 // created, linked, renamed and removed in each directory since its last sync_directory().
 //
 //   PowerCutFileSystem disk;
-//   FaultyFileSystem machine(disk);                          // which stops at its n-th operation
+//   FaultyFileSystem machine(disk);                          // stops at its n-th operation
 //   machine.fail_operation(n, FaultyFileSystem::Fault::kForGood);
 //   ... a program writes to `machine` ...
 //   auto after = disk.after({.leaves = PowerCut::Leaves::kNothing});   // what a restart finds
 //
 // Stricter than real disks: a file's sync() does not make its name durable, not even for a new file. New directories
 // are durable at once: the real file system syncs their parents. Renames are atomic. Appended bytes reach the kernel at
-// once. Time advances by a millisecond with each change, and by two minutes until the power is back. There are no
-// locks.
+// once. Time advances by a millisecond with each change, and by two minutes during a power cut. Files cannot be locked.
 //
 // Any thread. Files must not be used after the file system is destroyed.
 class PowerCutFileSystem : public FileSystem {
  public:
-  // The disk as found when the power is back. This object is unchanged, so that all possible outcomes of a cut at one
-  // moment can be requested.
+  // The disk as it is found when the power is back. This object does not change, so that all possible outcomes of one
+  // cut can be requested.
   std::unique_ptr<PowerCutFileSystem> after(const PowerCut& cut) const;
 
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists = IfExists::kTruncate) override;

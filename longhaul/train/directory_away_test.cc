@@ -68,7 +68,7 @@ TEST_F(LogdirAwayTest, TheTrainingGoesOnAndSavesWhenItIsBack) {
 }
 
 TEST_F(LogdirAwayTest, AnotherOneInItsPlaceIsNamedAndNotWrittenTo) {
-  train_while_away([&] { files.make_directories(logdir); }, logdir + ": another directory has that name now");
+  train_while_away([&] { files.make_directories(logdir); }, logdir + ": another directory has this name now");
 }
 
 TEST_F(LogdirAwayTest, OneThatIsRemovedIsNotMadeAnewAndTheLastSaveSaysSo) {

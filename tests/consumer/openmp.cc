@@ -19,7 +19,7 @@ bool all_hold = true;
 
 void expect(bool holds, const std::string& what) {
   if (holds) return;
-  std::cout << "not so: " << what << "\n";
+  std::cout << "failed: " << what << "\n";
   all_hold = false;
 }
 
@@ -75,7 +75,7 @@ int main() {
   for (size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 7);
   omp_set_dynamic(0);
   const auto before = square(a, "before the first session");
-  std::cout << "loops that say nothing have " << threads_without_clause() << " threads, ";
+  std::cout << "loops without a clause have " << threads_without_clause() << " threads, ";
   train(a);
   std::cout << "after the first session " << threads_without_clause() << "\n";
   expect(before == square(a, "after the training"), "the products before and after are the same");

@@ -21,7 +21,7 @@ bool all_hold = true;
 
 void expect(bool holds, const std::string& what) {
   if (holds) return;
-  std::cout << "not so: " << what << "\n";
+  std::cout << "failed: " << what << "\n";
   all_hold = false;
 }
 
@@ -53,7 +53,7 @@ void train(const std::string& logdir, int64_t last_step) {
 std::string logged_line(const std::string& logdir) {
   std::vector<std::string> lines;
   lh::set_log_sink([&](lh::LogLevel level, const std::string& message) {
-    if (level >= lh::LogLevel::kInfo && message.find("an operation uses") != std::string::npos)
+    if (level >= lh::LogLevel::kInfo && message.find("each operation uses") != std::string::npos)
       lines.push_back(message);
   });
   train(logdir, 2);
@@ -64,13 +64,13 @@ std::string logged_line(const std::string& logdir) {
 }
 
 void expect_recorded(const std::string& prefix) {
-  const auto record = lh::environment_beside(lh::FileSystem::real(), prefix);
+  const auto record = lh::recorded_environment(lh::FileSystem::real(), prefix);
   if (!record) return expect(false, "there is a record beside " + prefix);
   const auto entry = [&](const std::string& name) { return record->contains(name) ? record->at(name) : "none"; };
   const auto blas = openblas_threads();
-  expect(entry("threads") == std::to_string(at::get_num_threads()), "recorded are threads: " + entry("threads"));
+  expect(entry("threads") == std::to_string(at::get_num_threads()), "threads recorded: " + entry("threads"));
   expect(entry("BLAS threads") == (blas ? std::to_string(*blas) : "none"),
-         "recorded are BLAS threads: " + entry("BLAS threads"));
+         "BLAS threads recorded: " + entry("BLAS threads"));
 }
 
 void expect_choice(const std::string& line, bool openblas_has_threads) {
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
   const std::string line = logged_line(logdir);
   std::cout << line << "\n";
   std::smatch number;
-  const bool found = std::regex_search(line, number, std::regex("an operation uses (\\d+) thread"));
+  const bool found = std::regex_search(line, number, std::regex("each operation uses (\\d+) thread"));
   expect(found && number[1] == std::to_string(at::get_num_threads()),
          "libtorch uses as many as the line says: " + std::to_string(at::get_num_threads()));
   expect_recorded(logdir + "/model.ckpt-2");
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
     expect_choice(line, openblas_has_threads);
   } else {
     expect(at::get_num_threads() == before && openblas_threads() == blas_before, "both are left alone");
-    expect(line.ends_with(set_by == "program" ? "as libtorch is set" : set_by + " is set"), "the line says why");
+    expect(line.ends_with(set_by == "program" ? "as set in libtorch" : set_by + " is set"), "the line says why");
   }
   return all_hold ? 0 : 1;
 }

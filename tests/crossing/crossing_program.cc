@@ -71,7 +71,7 @@ std::unique_ptr<lh::Optimizer> make_optimizer(const std::string& name) {
   if (name == "centered_rmsprop") return std::make_unique<lh::RMSPropOptimizer>(0.01, 0.9, 0.5, 1e-3, true);
   if (name == "adadelta") return std::make_unique<lh::AdadeltaOptimizer>(1.0, 0.95, 1e-4);
   if (name == "ftrl") return std::make_unique<lh::FtrlOptimizer>(0.1);
-  throw std::invalid_argument("there is no optimizer " + name);
+  throw std::invalid_argument("unknown optimizer " + name);
 }
 
 struct Model {
@@ -180,7 +180,7 @@ Model make_model(lh::Graph& graph, const std::string& name, const std::string& o
   if (name == "scopes") return builder.in_scopes();
   if (name == "layers") return builder.with_names_of_tf_layers();
   if (name == "embedding") return builder.with_embedding();
-  if (name != "state") throw std::invalid_argument("there is no model " + name);
+  if (name != "state") throw std::invalid_argument("unknown model " + name);
   const auto latest = lh::latest_checkpoint(lh::FileSystem::real(), logdir);
   return latest ? builder.imported(*latest + ".meta") : builder.state();
 }

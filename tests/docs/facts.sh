@@ -73,7 +73,7 @@ step() {
         fact = word[n]
         if (word[3] == "?") {
           sub(/^[^?]*\? /, "", line)
-          complain(word[1], "\"" line "\" is no tag: write SV-1 or unlike SV-1, with \", \" between them")
+          complain(word[1], "\"" line "\" is not a tag: write SV-1 or unlike SV-1, with \", \" between them")
           continue
         }
         if (word[3] == "unlike") differs[fact] = 1
@@ -93,11 +93,11 @@ step() {
       fact = trim(cell[2]); what = trim(cell[3]); state = trim(cell[4]); named = trim(cell[5]); why = trim(cell[6])
       where = page ":" NR
       if (n != 7) complain(where, fact " has " n - 2 " cells instead of 5")
-      if (fact !~ /^[A-Z][A-Z]-[0-9]+$/) complain(where, fact " is no number of a fact")
+      if (fact !~ /^[A-Z][A-Z]-[0-9]+$/) complain(where, fact " is not the number of a fact")
       if (fact in row) complain(where, fact " has two rows")
       if (!(fact in row) && !follows(substr(fact, 1, 2), substr(fact, 4) + 0))
         complain(where, fact " does not follow the number before it")
-      if (facts_file != "" && !(fact in original)) complain(where, fact " is no fact of " facts_file)
+      if (facts_file != "" && !(fact in original)) complain(where, fact " is not a fact of " facts_file)
       row[fact] = 1
       rows[substr(fact, 1, 2)]++
       wanted = sorted(tests[fact])

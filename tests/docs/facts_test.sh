@@ -75,7 +75,7 @@ rejects 'AA has 1 rows instead of 2' $page '/^\| AA-2/d'
 rejects 'BB has 0 rows instead of 1' $page '/^\| BB-1/d'
 rejects 'AA-3 has no row' $tests 's/AA-1/AA-3/'
 rejects 'begins with a number' $page 's/^\| BB-1 \|/| |/'
-rejects 'is no tag' $tests 's/unlike AA-2/AA-2 to AA-3/'
+rejects 'is not a tag' $tests 's/unlike AA-2/AA-2 to AA-3/'
 
 put
 sed -i -E 's/^\| AA-2 \|/| AA-10 |/' "$tree/$page"
@@ -85,7 +85,7 @@ put
 printf -- '- AA-1 [I] one\n- AA-2 [T x] two, like AA-3\n- BB-1 [I] three\n' >"$tree/facts.md"
 export LONGHAUL_FACTS=$tree/facts.md
 accepts "a table of the facts there are"
-rejects 'AA-10 is no fact of' $page 's/^\| AA-2 \|/| AA-10 |/'
+rejects 'AA-10 is not a fact of' $page 's/^\| AA-2 \|/| AA-10 |/'
 rejects 'AA-2 has no row in' $page 's/^\| AA-2 \|/| AA-10 |/'
 unset LONGHAUL_FACTS
 

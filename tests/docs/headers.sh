@@ -30,7 +30,7 @@ public=$(cut -d' ' -f1 <<<"$listed")
 while IFS=: read -r file line text; do
   header=$(grep -oE 'longhaul/[a-z0-9_/.]+\.h' <<<"$text")
   if ! grep -qxF -- "$header" <<<"$public"; then
-    echo "$file:$line: $header is no public header ($list)"
+    echo "$file:$line: $header is not a public header ($list)"
     status=1
   fi
 done < <(

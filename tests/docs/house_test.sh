@@ -52,7 +52,7 @@ flowchart TD
   longhaul_runtime --> longhaul_train
 ```
 
-| folder | what it has | uses, and what these use |
+| folder | contents | uses (and what these use) |
 | --- | --- | --- |
 | `longhaul/base` | What base has. | - |
 | `longhaul/io` | What io has. | base |
@@ -73,5 +73,5 @@ sed -i 's/_runtime base train/_runtime io/' "$tree/cmake/LonghaulLayer.cmake"
 rejects "an arrow that changed" "run scripts/draw-house"
 bash "$tree/scripts/draw-house"
 echo 'longhaul_layer(io)' >"$tree/longhaul/io/CMakeLists.txt"
-rejects "a folder that says nothing" "longhaul/io/CMakeLists.txt does not begin with a sentence"
+rejects "a folder that says nothing" "longhaul/io/CMakeLists.txt does not begin with a comment"
 echo "the house is drawn as it should be"

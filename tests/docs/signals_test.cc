@@ -71,11 +71,11 @@ std::vector<std::vector<std::string>> table_of(const std::string& heading) {
 const std::map<SignalUse, std::string> kWords{
     {SignalUse::kInterrupt, "stop with a checkpoint, status 0"},
     {SignalUse::kTerminate, "stop with a checkpoint, status 75"},
-    {SignalUse::kHangUp, "as SIGTERM, but it counts as no first signal"},
-    {SignalUse::kWarn, "as SIGTERM"},
-    {SignalUse::kSave, "a checkpoint is taken, and the training goes on"},
+    {SignalUse::kHangUp, "like SIGTERM, but it does not count as a first signal"},
+    {SignalUse::kWarn, "like SIGTERM"},
+    {SignalUse::kSave, "a checkpoint is taken, and training continues"},
     {SignalUse::kFailedWrite, "the write fails"},
-    {SignalUse::kCrash, "noted beside the journal"},
+    {SignalUse::kCrash, "recorded next to the journal"},
 };
 
 class SignalsOfTheGuide : public ::testing::Test {

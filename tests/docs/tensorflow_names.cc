@@ -264,7 +264,7 @@ void supervise(Graph& graph, const Output& loss, const Operation& train_op) {
     sv.loop(Seconds{60}, report);
     for (int i = 0; i < 3 && !sv.should_stop(); ++i) session.run(train_op);
     sv.summary_computed(session, session.run(summaries));
-    if (session.run(step).item<int64_t>() != 3) throw InternalError("it has made another number of steps");
+    if (session.run(step).item<int64_t>() != 3) throw InternalError("wrong number of steps");
     use(sv.summary_writer());
     sv.request_stop();
   };
@@ -299,7 +299,7 @@ void use_hooks(Graph& graph, const Output& loss, const Operation& train_op) {
        .hooks = {hook}});
   const auto body = [&] { monitored.run(train_op); };
   monitored.monitor(body);
-  if (hook->runs != 1) throw InternalError("the hook was called another number of times");
+  if (hook->runs != 1) throw InternalError("wrong number of calls of the hook");
   SingularMonitoredSession singular({.graph = &graph});
   use(WorkerSessionCreator({.graph = &graph}));
 }
@@ -336,7 +336,7 @@ void use_checkpoints(Graph& graph, const Output&, const Operation&) {
   use(load_checkpoint("runs/demo"), CheckpointReader("runs/demo"));
   const SafetensorsOptions options{.skip_unsupported = true};
   export_safetensors("runs/demo", "demo.safetensors", options);
-  if (!checkpoint_exists(prefix)) throw InternalError(prefix + " is not there");
+  if (!checkpoint_exists(prefix)) throw InternalError(prefix + " does not exist");
   remove_checkpoint(prefix);
 }
 
@@ -456,7 +456,7 @@ void files() {
   write_file_atomically(FileSystem::real(), "words.txt", "one\ntwo\n");
   write_file_atomically(FileSystem::real(), "old.txt", "");
   FileSystem::real().make_directories("runs/demo");
-  if (!FileSystem::real().exists("runs")) throw InternalError("runs is not there");
+  if (!FileSystem::real().exists("runs")) throw InternalError("runs does not exist");
   use(FileSystem::real().list("runs"), read_file(FileSystem::real(), "words.txt"), testing::TemporaryDirectory());
   FileSystem::real().remove("old.txt");
 }

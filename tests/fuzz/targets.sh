@@ -29,11 +29,11 @@ for target in $targets; do
   grep -qxF "$target" <<<"$rows" || complain "$page has no row for the target $target"
 done
 for row in $rows; do
-  grep -qxF "$row" <<<"$targets" || complain "$page has a row for $row, which is no target"
+  grep -qxF "$row" <<<"$targets" || complain "$page has a row for $row, which is not a target"
 done
 for source in tests/fuzz/*_fuzz.cc; do
   name=$(basename "$source" _fuzz.cc)
-  grep -qxF "$name" <<<"$targets" || complain "$source is no target in tests/fuzz/CMakeLists.txt"
+  grep -qxF "$name" <<<"$targets" || complain "$source is not a target in tests/fuzz/CMakeLists.txt"
 done
 
 # Nobody reads what is in it.

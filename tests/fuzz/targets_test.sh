@@ -38,10 +38,10 @@ bash "$check" "$tree" || { echo "FAILED: the good tree is refused"; exit 1; }
 put && rm tests/fuzz/corpus/journal/one
 rejects "an empty corpus" "tests/fuzz/corpus/journal is empty"
 put && touch tests/fuzz/owner_fuzz.cc
-rejects "a source that is not built" "tests/fuzz/owner_fuzz.cc is no target in tests/fuzz/CMakeLists.txt"
+rejects "a source that is not built" "tests/fuzz/owner_fuzz.cc is not a target in tests/fuzz/CMakeLists.txt"
 put && sed -i '/`bundle`/s/`bundle`/`bundles`/' docs/fuzzing.md
 rejects "another name" "docs/fuzzing.md has no row for the target bundle
-docs/fuzzing.md has a row for bundles, which is no target"
+docs/fuzzing.md has a row for bundles, which is not a target"
 put && sed -i 's/`run.journal`/`run.journal`, `run.journal.crash`/' docs/formats/logdir.md
 rejects "a file that no target reads" "no target in docs/fuzzing.md reads run.journal.crash (docs/formats/logdir.md)"
 put && touch docs/formats/owner.md

@@ -39,7 +39,7 @@ class AwayDirectory {
   std::string away() const { return path_ + ".away"; }
   void check(const testing::Process& process) const {
     if (!fs::exists(fs::symlink_status(path_))) return;
-    fail(fmt::format("{} was made again while it was away:\n{}", path_, process.errors()));
+    fail(fmt::format("{} was created again while it was away:\n{}", path_, process.errors()));
   }
 
   const std::string path_;
@@ -48,7 +48,7 @@ class AwayDirectory {
 // An error may end it, where its directory is away, but only with its last checkpoint.
 void check_went_on(const Training& training, const FaultyRun& run) {
   if (run.status == 128 + SIGKILL || run.reached >= training.steps / 10 * 10) return;
-  fail(fmt::format("it ended with status {} at step {} while its directory was away:\n{}", run.status, run.reached,
+  fail(fmt::format("the run ended with status {} at step {} while its directory was away:\n{}", run.status, run.reached,
                    run.log));
 }
 
@@ -86,10 +86,10 @@ std::vector<fs::path> index_files(const std::string& directory) {
 
 void check_refused(const FaultyRun& run, const std::string& newest) {
   if (run.status != 1 || run.restored) {
-    fail(fmt::format("without an index file it started, and ended with status {}:\n{}", run.status, run.log));
+    fail(fmt::format("the run started without an index file, and ended with status {}:\n{}", run.status, run.log));
   }
   if (!has_line_with(run.log, fs::path(newest).filename(), "index")) {
-    fail(fmt::format("it does not say that the index of {} is lost:\n{}", newest, run.log));
+    fail(fmt::format("the log does not say that the index of {} is lost:\n{}", newest, run.log));
   }
 }
 

@@ -60,7 +60,7 @@ std::string first_difference(const std::map<std::string, std::string>& before,
                              const std::map<std::string, std::string>& after) {
   for (const auto& [path, bytes] : before) {
     if (!after.contains(path)) return path + " is gone";
-    if (after.at(path) != bytes) return path + " has other bytes";
+    if (after.at(path) != bytes) return path + " has changed";
   }
   for (const auto& [path, bytes] : after) {
     if (!before.contains(path)) return path + " is new";
@@ -88,13 +88,13 @@ void Bystanders::join(const std::string& training) const {
 
 void Bystanders::check(const std::string& training) const {
   const std::string difference = first_difference(contents_, contents_below(directory_));
-  if (!difference.empty()) fail(fmt::format("in {}, where nobody trains, {}", directory_, difference));
-  if (text_or(training + "/" + kNotes, "") != kNotesText) fail(fmt::format("{} in {} was touched", kNotes, training));
+  if (!difference.empty()) fail(fmt::format("in {}, where no run trains, {}", directory_, difference));
+  if (text_or(training + "/" + kNotes, "") != kNotesText) fail(fmt::format("{} in {} was changed", kNotes, training));
   for (const auto& entry : fs::directory_iterator(fs::path(directory_).parent_path())) {
     const std::string path = entry.path(), name = entry.path().filename();
     const bool is_ours = path == directory_ || path == training || name.starts_with("undisturbed") ||
                          path == training + ".output" || path == training + ".output.err";
-    if (!is_ours) fail(fmt::format("{} is new, beside the training's directory", path));
+    if (!is_ours) fail(fmt::format("{} is new, next to the directory of the run", path));
   }
 }
 
@@ -120,7 +120,7 @@ std::string Bystanders::name_in_retention_file(const std::string& training, Rand
   }
   text += fmt::format("{}checkpoint {}\n", kBeginnings[below(random, kBeginnings.size())], some_name(training, random));
   overwrite(path, text);
-  return "file that is no checkpoint of its own in the retention file";
+  return "name of a foreign file in the retention file";
 }
 
 // As the oldest, which is to be deleted first; as one that is being deleted; or a damaged one as the latest.
@@ -140,7 +140,7 @@ std::string Bystanders::name_in_state_file(const std::string& training, Random& 
       insert_before(text, "all_model_checkpoint_timestamps", "all_model_checkpoint_timestamps: 1000\n");
   }
   edit(path, text);
-  return "file that is no checkpoint of its own in the state file";
+  return "name of a foreign file in the state file";
 }
 
 }  // namespace longhaul::soak

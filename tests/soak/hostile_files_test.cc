@@ -70,7 +70,7 @@ TEST_F(BystandersTest, AreNamedInAStateFileThatSaysNothingElse) {
 
 TEST(Contents, FirstDifference) {
   EXPECT_THAT(first_difference({{"a", "1"}}, {{"a", "1"}}), IsEmpty());
-  EXPECT_EQ(first_difference({{"a", "1"}}, {{"a", "2"}}), "a has other bytes");
+  EXPECT_EQ(first_difference({{"a", "1"}}, {{"a", "2"}}), "a has changed");
   EXPECT_EQ(first_difference({{"a", "1"}}, {}), "a is gone");
   EXPECT_EQ(first_difference({}, {{"a", "1"}}), "a is new");
 }

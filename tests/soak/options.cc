@@ -38,18 +38,20 @@ bool is_chosen(const Options& options, const std::string& name) {
 
 Options parse(int argc, char** argv) {
   Options options;
-  std::string description = "Disturbs a training in every way and looks whether anything is lost. The cases:";
+  std::string description = "Disturbs training runs in every way and checks that nothing is lost. The cases:";
   const std::vector<std::string> names = names_of_cases(description);
   CLI::App app{description};
   app.add_option("program", options.program, "exact_resume_program")->required();
-  app.add_option("--seconds", options.seconds, "How long");
-  app.add_option("--seed", options.seed, "Of all choices");
-  app.add_option("--steps", options.steps, "Of each training");
-  app.add_option("--width", options.width, "Of the model's layer: its checkpoints have 360 bytes for each");
-  app.add_option("--directory", options.directory, "A new one; it stays if something is wrong");
+  app.add_option("--seconds", options.seconds, "Duration");
+  app.add_option("--seed", options.seed, "Seed of all random choices");
+  app.add_option("--steps", options.steps, "Steps of each training run");
+  app.add_option("--width", options.width, "Width of the model's layer; a checkpoint has 360 bytes per unit");
+  app.add_option("--directory", options.directory, "A new directory, which is kept if something is wrong");
   const CLI::Validator is_case = CLI::IsMember(names).description("");
-  app.add_option("--only", options.only, "Cases, with commas between them: no others")->delimiter(',')->check(is_case);
-  app.add_option("--without", options.without, "Cases to leave out")->delimiter(',')->check(is_case);
+  app.add_option("--only", options.only, "Only these cases, separated by commas")->delimiter(',')->check(is_case);
+  app.add_option("--without", options.without, "Cases to leave out, separated by commas")
+      ->delimiter(',')
+      ->check(is_case);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -113,12 +113,12 @@ const std::vector<RunCase>& run_cases() {
       {"stall", 6, 1, "stopped for a while, then killed", stall_and_kill},
       {"early_kills", 2, 4, "killed before the first step, up to four times in a row", kill_before_its_first_step},
       {"crash", 2, 3, "a segmentation fault or an abort of its own, up to three times in a row", crash_of_itself},
-      {"hangup", 1, 1, "SIGHUP, which is to stop it", hang_up},
-      {"terminate", 1, 1, "SIGTERM, which is to stop it", terminate},
+      {"hangup", 1, 1, "SIGHUP, which must stop it", hang_up},
+      {"terminate", 1, 1, "SIGTERM, which must stop it", terminate},
       {"closed_stdio", 2, 1, "descriptors 0 to 2 closed at its start", run_without_stdio},
-      {"directory_back", 2, 1, "its directory goes away, and comes back", run_with_directory_away_for_a_while},
+      {"directory_back", 2, 1, "its directory goes away and comes back", run_with_directory_away_for_a_while},
       {"directory_gone", 2, 1, "its directory goes away until it is killed", run_with_directory_away_until_killed},
-      {"lost_indices", 2, 1, "all index files are lost, which is to keep it from starting", start_without_index_files},
+      {"lost_indices", 2, 1, "all index files are lost, which must keep it from starting", start_without_index_files},
   };
   return cases;
 }

@@ -142,9 +142,10 @@ class Soak {
   void run_without(const std::string& lost_index) {
     const FaultyRun run = checked([&] { return run_and_kill(training_, random_); });
     const std::string kept = data_path(lost_index, 0, 1) + ".corrupt";
-    if (!fs::exists(kept)) fail(fmt::format("{} lost its index, and {} is not there:\n{}", lost_index, kept, run.log));
+    if (!fs::exists(kept))
+      fail(fmt::format("{} lost its index, but {} does not exist:\n{}", lost_index, kept, run.log));
     if (!has_line_with(run.log, base_name(lost_index), "index")) {
-      fail(fmt::format("it does not say that {} has lost its index:\n{}", lost_index, run.log));
+      fail(fmt::format("the log does not say that {} has lost its index:\n{}", lost_index, run.log));
     }
   }
 
@@ -157,7 +158,8 @@ class Soak {
     if (run.fault != kNoFault) ++counts_.faults[run.fault];
     if (run.status == 1) ++counts_.failed_runs;
     if (run.restored) check_restored(run, before);
-    if (run.log.size() > kLongestLog) fail(fmt::format("{} bytes of log: {}", run.log.size(), run.log.substr(0, 2000)));
+    if (run.log.size() > kLongestLog)
+      fail(fmt::format("the log is too long, {} bytes: {}", run.log.size(), run.log.substr(0, 2000)));
     check_end_of(run, before);
     bystanders_->check(training_.directory);
     reached_ = std::max(reached_, run.reached);
@@ -175,7 +177,7 @@ class Soak {
     std::vector<int64_t> expected = expected_start_.of(before);
     if (expected.empty()) expected = {0};
     if (std::find(expected.begin(), expected.end(), *run.restored) == expected.end()) {
-      fail(fmt::format("it went on from step {}, and not from {}:\n{}", *run.restored, fmt::join(expected, " or "),
+      fail(fmt::format("the run continued from step {}, not from {}:\n{}", *run.restored, fmt::join(expected, " or "),
                        run.log));
     }
     if (*run.restored < newest(before)) ++counts_.skipped;
@@ -187,12 +189,12 @@ class Soak {
       fail(fmt::format("a run ended with status {} ({}):\n{}", run.status, run.fault, run.log));
     }
     const int64_t now = newest(whole_steps());
-    if (now < newest(before)) fail(fmt::format("the newest whole checkpoint, of step {}, is gone", newest(before)));
+    if (now < newest(before)) fail(fmt::format("the newest intact checkpoint, of step {}, is gone", newest(before)));
     if (run.status == kPreemptedStatus && now < run.reached) {
-      fail(fmt::format("it was stopped at step {}, and its last checkpoint is of step {}", run.reached, now));
+      fail(fmt::format("the run was stopped at step {}, but its last checkpoint is of step {}", run.reached, now));
     }
     if (run.status == 0 && now < options_.steps && !run.fault.starts_with("bit flipped")) {
-      fail(fmt::format("it ended well ({}), and its last checkpoint is of step {}:\n{}", run.fault, now, run.log));
+      fail(fmt::format("the run ended well ({}), but its last checkpoint is of step {}:\n{}", run.fault, now, run.log));
     }
     note_end(run, before, now);
   }
@@ -219,15 +221,15 @@ class Soak {
     const Checkpoints whole = intact_checkpoints(training_.directory);
     if (whole.empty() || whole.rbegin()->first != options_.steps) fail("there is no checkpoint of the last step");
     const auto found = tensors_of(whole.rbegin()->second);
-    if (found.size() != expected_.size()) fail("the last checkpoint has other variables");
+    if (found.size() != expected_.size()) fail("the last checkpoint has the wrong variables");
     for (const auto& [name, value] : expected_) {
-      if (!found.contains(name) || !identical(found.at(name), value)) fail(name + " has other bytes");
+      if (!found.contains(name) || !identical(found.at(name), value)) fail(name + " has the wrong bytes");
     }
     for (const std::string& name : data_without_index()) {
-      if (!may_stay_.contains(name)) fail(name + " was left");
+      if (!may_stay_.contains(name)) fail(name + " was left behind");
     }
     for (const std::string& name : FileSystem::real().list(training_.directory)) {
-      if (name.find(".tempstate") != name.npos) fail(name + " was left");
+      if (name.find(".tempstate") != name.npos) fail(name + " was left behind");
     }
   }
 
@@ -257,7 +259,7 @@ int main(int argc, char** argv) {
     fs::remove_all(options.directory);
     return 0;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "soak: {}\nsoak: it is left in {}; the seed was {}\n", error.what(), soak.directory(),
+    fmt::print(stderr, "soak: {}\nsoak: its files are kept in {}; the seed was {}\n", error.what(), soak.directory(),
                options.seed);
     return 1;
   }

@@ -147,7 +147,7 @@ TEST_F(BundleCommit, NamesAreGivenToWhatIsDurable) {  // unlike CB-2
                                  "sync_directory", "rename index", "sync_directory"));
 }
 
-TEST_F(BundleCommit, AFileBesideTheTensorsStaysAndGoesWithItsCheckpoint) {
+TEST_F(BundleCommit, AnExtraFileStaysAndGoesWithItsCheckpoint) {
   const TemporaryDirectory directory;
   const std::string prefix = directory.file("m-1"), meta = meta_graph_filename(prefix);
   bool was_renamed = false;

@@ -49,7 +49,7 @@ void BundleEntries::check_dims(std::string_view bytes) {
   if (!for_each_field(bytes, kShape, [&](std::string_view shape) { return count_fields(shape, kDim, dims); })) {
     refuse("it cannot be parsed");
   }
-  if (dims > kMostDims) refuse(fmt::format("it claims {} dimensions, and there are at most {}", dims, kMostDims));
+  if (dims > kMostDims) refuse(fmt::format("it claims {} dimensions, but at most {} are possible", dims, kMostDims));
 }
 
 void BundleEntries::check_slices(std::string_view bytes) {
@@ -63,10 +63,10 @@ void BundleEntries::check_slices(std::string_view bytes) {
   });
   if (!whole) refuse("it cannot be parsed");
   if (longest > kMostDims) {
-    refuse(fmt::format("it claims a slice of {} dimensions, and there are at most {}", longest, kMostDims));
+    refuse(fmt::format("it claims a slice of {} dimensions, but at most {} are possible", longest, kMostDims));
   }
   if (claimed_slices_ > stored_slices_ + kMostMissingSlices) {
-    refuse(fmt::format("with it tensors claim {} slices, and {} are stored", claimed_slices_, stored_slices_));
+    refuse(fmt::format("up to this entry tensors claim {} slices, but {} are stored", claimed_slices_, stored_slices_));
   }
 }
 
@@ -78,7 +78,7 @@ void BundleEntries::charge(std::string_view bytes) {
   if (!size) refuse("it cannot be parsed");
   taken_bytes_ += kPieceBytes + key().size() + *size;
   if (taken_bytes_ <= most) return;
-  refuse(fmt::format("up to it the entries take more than {} bytes of memory, which is more than is credible for {}",
+  refuse(fmt::format("the entries up to this one take more than {} bytes of memory, too much for an index of {} bytes",
                      most, table_.file_size()));
 }
 

@@ -172,14 +172,15 @@ TEST_F(ForeignBundle, NoSizeIsBelieved) {  // CB-23, unlike CB-23
                 e.mutable_shape()->mutable_dim(0)->set_size(int64_t{1} << 40);
                 e.set_size(int64_t{1} << 42);
               }),
-              HasSubstr("but the data file 0 has 8 bytes"));
+              HasSubstr("but data file 0 has 8 bytes"));
   EXPECT_THAT(changed([](Entry& e) { e.mutable_shape()->mutable_dim(0)->set_size(-2); }),
               HasSubstr("impossible shape"));
   EXPECT_THAT(changed([](Entry& e) { e.mutable_shape()->set_unknown_rank(true); }), HasSubstr("impossible shape"));
-  EXPECT_THAT(changed([](Entry& e) { e.set_offset(1); }), HasSubstr("but the data file 0 has 8 bytes"));
+  EXPECT_THAT(changed([](Entry& e) { e.set_offset(1); }), HasSubstr("but data file 0 has 8 bytes"));
   EXPECT_THAT(changed([](Entry& e) { e.set_offset(-1); }), HasSubstr("Invalid size in bundle entry"));
-  EXPECT_THAT(changed([](Entry& e) { e.set_offset(INT64_MAX); }), HasSubstr("but the data file 0 has 8 bytes"));
-  EXPECT_THAT(changed([](Entry& e) { e.set_shard_id(1); }), HasSubstr("in data file 1 of 1"));
+  EXPECT_THAT(changed([](Entry& e) { e.set_offset(INT64_MAX); }), HasSubstr("but data file 0 has 8 bytes"));
+  EXPECT_THAT(changed([](Entry& e) { e.set_shard_id(1); }),
+              HasSubstr("it is in data file 1, but there are 1 data files"));
   EXPECT_THAT(changed([](Entry& e) { e.set_crc32c(1); }), HasSubstr("Checksum does not match: stored 0x"));
 }
 
@@ -243,7 +244,8 @@ TEST_F(ForeignBundle, NoListOfSlicesIsBelieved) {
   EXPECT_THAT(error_with(entry(kInt32, {2}, "abcdefgh")), HasSubstr("it is stored as DT_INT32"));
   Entry nested = entry(kFloat, {2}, "abcdefgh");
   set_slice(*nested.add_slices(), parse_shape_and_slice("2 0,2").second);
-  EXPECT_THAT(error_with(nested, 2), HasSubstr("in slices itself")) << "its size was not compared with its shape";
+  EXPECT_THAT(error_with(nested, 2), HasSubstr("is itself stored in slices"))
+      << "its size was not compared with its shape";
   whole.mutable_slices(0)->mutable_extent(0)->set_start(-1);
   EXPECT_THROW(reader({{"t", whole}}).read("t"), DataLossError);
 }

@@ -63,7 +63,8 @@ std::unique_ptr<const ReadableFile> BundleIndex::open(FileSystem& files) {
 
 void BundleIndex::read_header(const proto::BundleHeaderProto& header, const std::string& path) {
   check_version(header.version(), path);
-  if (header.num_shards() < 1) throw DataLossError(fmt::format("{}: {} data files", path, header.num_shards()));
+  if (header.num_shards() < 1)
+    throw DataLossError(fmt::format("{}: the header claims {} data files", path, header.num_shards()));
   num_shards_ = header.num_shards();
   big_endian_ = header.endianness() == proto::BundleHeaderProto::BIG;
 }

@@ -30,7 +30,7 @@ class Merge {
   void check_names() const {
     for (const std::string& part : parts_) {
       if (canonical_prefix(part) != canonical_prefix(prefix_)) continue;
-      throw InvalidArgumentError(fmt::format("{} is merged into its own name: give the result another one", part));
+      throw InvalidArgumentError(fmt::format("{} cannot be merged into itself: give the result another name", part));
     }
   }
 
@@ -100,7 +100,8 @@ class Merge {
     while (entries.next()) {
       proto::BundleEntryProto entry = entries.entry();
       if (entry.shard_id() < 0 || entry.shard_id() >= header.num_shards()) {
-        throw DataLossError(fmt::format("{}: {} is in data file {}", path, entries.key(), entry.shard_id()));
+        throw DataLossError(fmt::format("{}: {} is in data file {}, but there are {} data files", path, entries.key(),
+                                        entry.shard_id(), header.num_shards()));
       }
       const bool whole_of_slices = entry.slices_size() > 0;
       if (!whole_of_slices) entry.set_shard_id(first_shard + entry.shard_id());
@@ -179,7 +180,7 @@ void merge_bundles(FileSystem& files, const std::vector<std::string>& parts, con
   } catch (const DirectoryLostError&) {
     throw;
   } catch (const Error& error) {
-    log_warning("{} is merged, but files that it was made of could not be removed: {}", prefix, error.what());
+    log_warning("{} was merged, but its parts could not be removed: {}", prefix, error.what());
   }
 }
 

@@ -87,7 +87,7 @@ TEST_F(BundleMerge, APartIsNotMergedIntoItsOwnName) {
   write_parts();
   const std::string other_spelling = directory.file("m_temp/./part-00001-of-00002");
   EXPECT_THAT([&] { merge_bundles(files, parts, other_spelling, true); },
-              ThrowsMessage<InvalidArgumentError>(HasSubstr("is merged into its own name")));
+              ThrowsMessage<InvalidArgumentError>(HasSubstr("cannot be merged into itself")));
   for (const std::string& part : parts) EXPECT_TRUE(checkpoint_exists(files, part)) << part;
 }
 

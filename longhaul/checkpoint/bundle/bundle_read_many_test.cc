@@ -191,7 +191,7 @@ TEST_F(ReadMany, AFileThatEndsEarlyIsTheErrorOfWhatItLacks) {
   const std::string bytes = read_file(FileSystem::real(), data_file());
   write_file_atomically(FileSystem::real(), data_file(), std::string_view(bytes).substr(0, bytes.size() - 1));
   EXPECT_THAT(error_of<DataLossError>(reader(), all()),
-              AllOf(HasSubstr(data_file()), HasSubstr("the data file 0 has")));
+              AllOf(HasSubstr(data_file()), HasSubstr("but data file 0 has")));
   EXPECT_EQ(reader().verify().size(), 2u);  // the last slice, and the tensor that lacks it
 }
 

@@ -42,29 +42,31 @@ struct BundleWriterOptions {
 // The steps on disk; a crash between any two leaves the old checkpoint of that name, or the new one, intact:
 //   1. The tensors go to temporary data files as they are added. The old one is untouched.
 //   2. While the last of them are on their way to the disk, add_file() and finish_data() write the accompanying files
-//      and the index under temporary names, sync and close each, and sync the directory: from now on, whatever happens,
-//      the temporary index says that uncommitted files of this name may exist (crash_leftovers.h).
+//      and the index under temporary names, sync and close each, and sync the directory. From now on, the temporary
+//      index shows that uncommitted files of this name may exist (crash_leftovers.h).
 //   3. The data files are synced and closed. No file gets its final name before the bytes of all are durable.
-//   4. If a committed checkpoint has the name, it is set aside by hard links, durably; then its index is removed. From
-//      here on, readers find the old one aside (checkpoint_files.h).
+//   4. A committed checkpoint that already has the name is set aside: its files get second names by hard links, the
+//      links are synced, then its index is removed. From now on, readers find it under those names
+//      (checkpoint_files.h).
 //   5. The data files and those from add_file() get their final names.
-//   6. commit(): the directory is synced, so that there is never an index without its data.
-//   7. The index gets its final name: this is the commit. The directory is synced.
-//   8. Files set aside are removed, and data files with other shard counts.
-// If destroyed before 7, the writer removes what it wrote and puts back what it set aside; the temporary index goes
-// last. Temporary files of a dead process are removed by the next writer with the same basename, whatever its step.
+//   6. commit() syncs the directory. So the index is never on disk without the data.
+//   7. It renames the index to its final name, which commits the checkpoint, and syncs the directory again.
+//   8. It removes the files that were set aside, and data files with other shard counts.
+// If destroyed before step 7, the writer removes the files that it wrote, the temporary index last, and restores a
+// checkpoint that it set aside. Temporary files of a dead process are removed by the next writer with the same
+// basename, whatever its step.
 //
 // If this process has locked the directory (io/directory_lock.h), the writer checks before the first byte, each rename
-// and each removal that this process still owns it: DirectoryLostError. In a lost directory it removes only its
-// temporary files, and from step 4 on not the index.
+// and each removal that this process still owns it, and otherwise throws DirectoryLostError. In a lost directory it
+// removes only its temporary files, and from step 4 on keeps the temporary index.
 //
 // The same calls give the same bytes, however the file system writes them. Tensors are written in the order of the
 // calls and, if aligned, without a copy: a large one may still be on its way to the disk when add() returns. Until it
 // is written, the writer keeps a handle to it, and its bytes must not change; meanwhile the checksums of later tensors
 // are computed.
 //
-// One thread at a time; one process at a time for checkpoints with one basename. I/O errors are the file system's;
-// after any error, the checkpoint cannot be committed, and further calls throw FailedPreconditionError.
+// One thread at a time, and one process at a time for checkpoints with the same basename. I/O errors are those of the
+// file system. After any error, the checkpoint cannot be committed, and further calls throw FailedPreconditionError.
 class BundleWriter {
  public:
   // Creates the prefix's directory. Tensors go to the first shard until use_shard() selects another.

@@ -111,7 +111,8 @@ const ReadableFile& PieceReader::shard(int number) const {
 
 const ReadableFile& PieceReader::file_of(const StoredPiece& piece, const std::string& where) const {
   if (piece.shard < 0 || piece.shard >= index_.num_shards()) {
-    throw DataLossError(fmt::format("{}: in data file {} of {}", where, piece.shard, index_.num_shards()));
+    throw DataLossError(
+        fmt::format("{}: it is in data file {}, but there are {} data files", where, piece.shard, index_.num_shards()));
   }
   if (piece.offset < 0 || piece.size < 0) {
     throw DataLossError(
@@ -120,7 +121,7 @@ const ReadableFile& PieceReader::file_of(const StoredPiece& piece, const std::st
   const ReadableFile& file = shard(piece.shard);
   const auto file_size = static_cast<int64_t>(file.size());
   if (piece.offset > file_size || piece.size > file_size - piece.offset) {
-    throw DataLossError(fmt::format("{}: {} bytes at {}, but the data file {} has {} bytes", where, piece.size,
+    throw DataLossError(fmt::format("{}: it has {} bytes at {}, but data file {} has {} bytes", where, piece.size,
                                     piece.offset, piece.shard, file_size));
   }
   return file;

@@ -128,7 +128,7 @@ bool has_exactly(FileSystem& files, const std::string& prefix, std::span<const E
   try {
     return compare(files, prefix, tensors);
   } catch (const std::exception& error) {
-    log_debug("{} is not compared with what is to be saved: {}", prefix, error.what());
+    log_debug("{} cannot be compared with the values to be saved: {}", prefix, error.what());
     return false;
   }
 }

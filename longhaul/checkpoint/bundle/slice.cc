@@ -33,7 +33,7 @@ bool parse_extent(std::string_view text, TensorSlice::Extent& extent) {
 }
 
 [[noreturn]] void throw_malformed(std::string_view text) {
-  throw InvalidArgumentError(fmt::format("\"{}\" is no shape and slice such as \"5 10 -:0,1\"", text));
+  throw InvalidArgumentError(fmt::format("\"{}\" is not a shape and slice such as \"5 10 -:0,1\"", text));
 }
 
 // The common range of one dimension, counted from the start of either slice.
@@ -65,7 +65,7 @@ std::vector<size_t> strides_of(const TensorSlice& slice) {
 TensorSlice TensorSlice::within(const Shape& tensor) const {
   if (static_cast<size_t>(tensor.rank()) != extents.size()) {
     throw InvalidArgumentError(
-        fmt::format("slice {} of a tensor of shape {}: another rank", to_string(), tensor.to_string()));
+        fmt::format("slice {} and the shape {} of its tensor differ in rank", to_string(), tensor.to_string()));
   }
   TensorSlice slice = *this;
   for (int d = 0; d < tensor.rank(); ++d) {
@@ -73,8 +73,7 @@ TensorSlice TensorSlice::within(const Shape& tensor) const {
     if (extent.length == kFull && extent.start >= 0) extent.length = tensor.dim(d) - extent.start;
     if (extent.start < 0 || extent.length < 0 || extent.start > tensor.dim(d) ||
         extent.length > tensor.dim(d) - extent.start) {
-      throw InvalidArgumentError(
-          fmt::format("slice {} reaches outside of the shape {}", to_string(), tensor.to_string()));
+      throw InvalidArgumentError(fmt::format("slice {} reaches outside the shape {}", to_string(), tensor.to_string()));
     }
   }
   return slice;

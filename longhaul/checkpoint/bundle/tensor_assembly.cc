@@ -36,7 +36,7 @@ SlicePart stored_part(const BundleIndex& index, const PieceReader& pieces, std::
   if (it == index.pieces().end()) throw DataLossError(index.where(slice_name) + ": it is not stored");
   const StoredPiece& piece = it->second;
   const std::string place = index.where(slice_name, piece);
-  if (!piece.entry.slices.empty()) throw DataLossError(place + ": a slice that is in slices itself");
+  if (!piece.entry.slices.empty()) throw DataLossError(place + ": it is a slice, but is itself stored in slices");
   SlicePart part{.piece = &piece};
   try {
     part.box = stored.within(whole.shape);

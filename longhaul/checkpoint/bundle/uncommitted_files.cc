@@ -73,7 +73,7 @@ void UncommittedFiles::finish_data(const std::function<void(WritableFile& index)
 // cut off is gone by now, where a chief has begun here.
 void UncommittedFiles::keep_lost_data() {
   if (data_files_of(files_, prefix_).empty() || files_.exists(index_path(aside_prefix(prefix_)))) return;
-  log_warning("there is data of {} without an index, which this save does not replace: it is now {}", prefix_,
+  log_warning("{} has data files without an index; this save does not replace them but renames them to {}", prefix_,
               mark_corrupt(files_, prefix_));
 }
 
@@ -104,7 +104,7 @@ void UncommittedFiles::remove_leftovers() {
       if (!ours) files_.remove(path);
     }
   } catch (const Error& error) {
-    log_warning("{} is saved, but files of the one before it could not be removed: {}", prefix_, error.what());
+    log_warning("{} was saved, but files of the checkpoint that it replaces could not be removed: {}", prefix_, error.what());
   }
 }
 

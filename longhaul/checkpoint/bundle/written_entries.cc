@@ -41,14 +41,14 @@ void warn_of_unreadable_slices(const std::string& name, DType dtype) {
   if (tensorflow_reads_slices_of(dtype) || warned.exchange(true)) return;
   log_warning(
       "{} is {} and is stored in slices: Longhaul restores it, but TensorFlow's reader refuses slices of half, uint16, "
-      "uint32 and uint64. Store it whole, or as another dtype, if TensorFlow is to read these checkpoints",
+      "uint32 and uint64. If TensorFlow is to read these checkpoints, store it in one piece or as another dtype",
       name, dtype_name(dtype));
 }
 
 }  // namespace
 
 void WrittenEntries::check_new(const std::string& name) const {
-  if (name.empty()) throw InvalidArgumentError(fmt::format("saving {}: a tensor without a name", prefix_));
+  if (name.empty()) throw InvalidArgumentError(fmt::format("saving {}: a tensor has no name", prefix_));
   if (entries_.contains(name)) throw InvalidArgumentError(fmt::format("saving {}: duplicate key: {}", prefix_, name));
 }
 
@@ -66,7 +66,7 @@ void WrittenEntries::add_slice(const std::string& name, const Shape& full_shape,
                                const Tensor& tensor) {
   const TensorSlice box = slice.within(full_shape);
   if (tensor.shape() != shape_of(box)) {
-    throw InvalidArgumentError(fmt::format("saving {}: slice {} of {} has shape {}, but the tensor {}", prefix_,
+    throw InvalidArgumentError(fmt::format("saving {}: slice {} of {} has shape {}, but the tensor has shape {}", prefix_,
                                            slice.to_string(), name, shape_of(box).to_string(),
                                            tensor.shape().to_string()));
   }

@@ -136,12 +136,13 @@ class Copy {
       if (read.error) std::rethrow_exception(read.error);
       done += read.bytes.size();
     });
-    if (done != request.count) throw DataLossError(fmt::format("{}{} is cut while it is copied", to_, part.ending));
+    if (done != request.count)
+      throw DataLossError(fmt::format("{}{} was truncated while it was copied", to_, part.ending));
   }
 
   void verify() {
     const std::vector<std::string> damages = BundleReader(files_, place_).verify();
-    if (!damages.empty()) throw DataLossError("what was copied cannot be read back: " + damages.front());
+    if (!damages.empty()) throw DataLossError("the copy cannot be read back: " + damages.front());
   }
 
   void commit() {
@@ -166,7 +167,7 @@ class Copy {
       files_.sync_directory(directory_);
       clear_incoming(files_, directory_);
     } catch (const std::exception& error) {
-      log_debug("what is left of {} stays for now: {}", to_, error.what());
+      log_debug("the remains of {} are left for now: {}", to_, error.what());
     }
   }
 

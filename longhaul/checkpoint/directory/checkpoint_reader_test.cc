@@ -114,7 +114,7 @@ TEST_F(CheckpointReaderTest, WithoutADataFileItListsWhatTheIndexHasAndNamesTheFi
 
 TEST_F(CheckpointReaderTest, OneThatIsCalledByItsIndexSaysByWhichNameItIs) {
   EXPECT_THAT([&] { CheckpointReader(prefix_ + ".index"); },
-              ThrowsMessage<NotFoundError>(HasSubstr("its prefix, " + prefix_)));
+              ThrowsMessage<NotFoundError>(HasSubstr("use the prefix of the checkpoint, " + prefix_)));
 }
 
 }  // namespace

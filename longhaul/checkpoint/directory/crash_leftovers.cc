@@ -56,7 +56,7 @@ class Sweep {
       const std::string plain = without_aside(base);
       if (base == plain || !is_ours(plain) || is_under_way(plain)) continue;
       if (has_index(base) || !has(index_path(plain))) continue;
-      remove_files_of(base, "is left over of a checkpoint that was replaced");
+      remove_files_of(base, "is left over from a checkpoint that was replaced");
     }
   }
 
@@ -70,8 +70,8 @@ class Sweep {
     }
     if (unknown.empty()) return unknown;
     log_warning(
-        "{} data files in {} have no index, and no save has announced them: they are kept, but are no checkpoint; "
-        "bring their index files, or remove them by hand: {}",
+        "{} data files in {} have no index, and no save announced them. They are kept, but are not a checkpoint; "
+        "restore their index files, or remove them by hand: {}",
         unknown.size(), directory_, excerpt(fmt::format("{}", fmt::join(unknown, ", ")), kMostShown));
     return unknown;
   }

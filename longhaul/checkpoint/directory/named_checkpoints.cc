@@ -44,7 +44,7 @@ std::vector<std::string> without_index_elsewhere(FileSystem& files, const std::s
       const auto found = without_index(files, names_in(files, directory), directory, wanted);
       prefixes.insert(prefixes.end(), found.begin(), found.end());
     } catch (const Error& error) {
-      log_debug("{} is not looked into: {}", directory, error.what());
+      log_debug("{} cannot be searched: {}", directory, error.what());
     }
   }
   return prefixes;

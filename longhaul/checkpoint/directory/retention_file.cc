@@ -75,7 +75,8 @@ KeptCheckpoints parse(const std::string& text, const std::string& path, const st
   while (std::getline(lines, line)) {
     std::string name;
     KeptCheckpoint checkpoint;
-    if (!parse_line(line, name, checkpoint)) throw DataLossError(fmt::format("{}: \"{}\"", path, excerpt(line)));
+    if (!parse_line(line, name, checkpoint))
+      throw DataLossError(fmt::format("{}: malformed line \"{}\"", path, excerpt(line)));
     if (is_base_name(name)) {
       kept[join_path(directory, name)] = checkpoint;
     } else if (refused++ == 0) {
@@ -83,7 +84,7 @@ KeptCheckpoints parse(const std::string& text, const std::string& path, const st
     }
   }
   if (refused > 0) {
-    log_warning("{}: {} lines are refused, since they name no file of the directory, the first of them \"{}\"", path,
+    log_warning("{}: {} lines are ignored because they do not name a file of this directory; the first is \"{}\"", path,
                 refused, first_refused);
   }
   return kept;
@@ -102,8 +103,7 @@ void write_retention(FileSystem& files, const std::string& directory, const Kept
     const std::string name = base_name(prefix);
     if (!is_base_name(name)) {
       throw InvalidArgumentError(fmt::format(
-          "{}: a checkpoint that is pinned or has a metric cannot be called \"{}\": that is too long, or has "
-          "a line break",
+          "{}: a checkpoint with a pin or a metric cannot be called \"{}\": the name is too long or has a line break",
           retention_path(directory, latest_filename), excerpt(name)));
     }
     text += line_of(name, checkpoint) + '\n';
@@ -114,14 +114,14 @@ void write_retention(FileSystem& files, const std::string& directory, const Kept
 void check_retention_file(FileSystem& files, const std::string& directory, const std::string& latest_filename) {
   const std::string path = retention_path(directory, latest_filename);
   if (files.is_directory(path)) {
-    throw FailedPreconditionError(fmt::format(
-        "{} is a directory, but must be the file that says which checkpoints are pinned: move it away", path));
+    throw FailedPreconditionError(
+        fmt::format("{} is a directory, but must be the file that lists the pinned checkpoints: move it away", path));
   }
   try {
     files.open(path);
   } catch (const PermissionDeniedError& error) {
     throw PermissionDeniedError(fmt::format(
-        "{}. It says which checkpoints are pinned, and would be replaced: let this user read it, or move it away",
+        "{}. The file lists the pinned checkpoints and would be replaced: let this user read it, or move it away",
         error.what()));
   } catch (const Error&) {  // it is not there; or it is damaged, which find_retention() tells
   }
@@ -134,7 +134,7 @@ std::optional<KeptCheckpoints> find_retention(FileSystem& files, const std::stri
     if (files.exists(path)) return parse(read_file(files, path, kMostBytes), path, directory);
   } catch (const NotFoundError&) {
   } catch (const Error& error) {
-    log_warning("what is pinned, and what is best, is not known: {}", error.what());
+    log_warning("cannot tell which checkpoints are pinned or best: {}", error.what());
   }
   return std::nullopt;
 }

@@ -68,7 +68,7 @@ TEST_F(RetentionFile, ALineThatNamesAFileElsewhereIsRefusedAndTheOthersCount) {
     const KeptCheckpoints kept = read_text(start + "fallen_out checkpoint " + bad + "\npinned checkpoint m-1\n");
     ASSERT_EQ(kept.size(), 1u) << bad;
     EXPECT_TRUE(kept.at(directory_.file("m-1")).pinned) << bad;
-    EXPECT_THAT(log_, HasSubstr("1 lines are refused")) << bad;
+    EXPECT_THAT(log_, HasSubstr("1 lines are ignored")) << bad;
   }
 }
 
@@ -78,7 +78,7 @@ TEST_F(RetentionFile, WhatIsLoggedOfItIsShort) {
   read_text("longhaul retention 1\n" + std::string(3'000'000, 'x') + "\n");
   EXPECT_LT(log_.size(), 1000u);
   read_text("longhaul retention 1\n" + std::string(size_t{5} << 20, 'x') + "\n");
-  EXPECT_THAT(log_, HasSubstr("at most 4194304 are read"));
+  EXPECT_THAT(log_, HasSubstr("at most 4194304 are allowed"));
 }
 
 TEST_F(RetentionFile, APipeInItsPlaceIsNotWaitedFor) {

@@ -44,7 +44,7 @@ void check_timestamps(const CheckpointState& state) {
   const size_t paths = state.all_model_checkpoint_paths.size();
   const size_t timestamps = state.all_model_checkpoint_timestamps.size();
   if (timestamps == 0 || timestamps == paths) return;
-  throw InvalidArgumentError(fmt::format("a checkpoint state with {} timestamps for {} paths", timestamps, paths));
+  throw InvalidArgumentError(fmt::format("the checkpoint state has {} timestamps for {} paths", timestamps, paths));
 }
 
 std::string to_text(const CheckpointState& state) {
@@ -97,7 +97,7 @@ void warn_of_refused(const proto::CheckpointState& message, const CheckpointStat
       message.all_model_checkpoint_paths_size() - static_cast<int>(state.all_model_checkpoint_paths.size());
   if (refused == 0) return;
   const auto& paths = message.all_model_checkpoint_paths();
-  log_warning("{}: {} lines with names that can be no checkpoint's are skipped, the first of them \"{}\"", path,
+  log_warning("{}: {} lines are skipped because a checkpoint cannot have such a name; the first is \"{}\"", path,
               refused, excerpt(*std::find_if_not(paths.begin(), paths.end(), is_path)));
 }
 
@@ -186,7 +186,7 @@ ReadCheckpointState read_checkpoint_state(FileSystem& files, const std::string& 
   try {
     if (!files.exists(path)) {
       if (!is_dangling(files, path)) return result;
-      throw DataLossError(path + " is a link to a file that is not there");
+      throw DataLossError(path + " is a link to a missing file");
     }
     result.status =
         parse(read_file(files, path, kMostStateBytes), path, result.state, why) ? Status::kRead : Status::kUnusable;

@@ -68,7 +68,7 @@ TEST_F(CheckpointStateTest, NamesThatCanBeNoFilesArePassedOver) {
                               "all_model_checkpoint_timestamps: 2\nall_model_checkpoint_timestamps: 3\n");
   EXPECT_THAT(read.state.all_model_checkpoint_paths, ElementsAre(directory_.file("m-2")));
   EXPECT_THAT(read.state.all_model_checkpoint_timestamps, ElementsAre(3));
-  EXPECT_THAT(log, HasSubstr("2 lines with names that can be no checkpoint's are skipped"));
+  EXPECT_THAT(log, HasSubstr("2 lines are skipped because a checkpoint cannot have such a name"));
   EXPECT_LT(log.size(), 1000u);
   EXPECT_EQ(read_text("model_checkpoint_path: \"m\\000\"\n").status, Status::kUnusable);
   set_log_sink(before);
@@ -77,7 +77,7 @@ TEST_F(CheckpointStateTest, NamesThatCanBeNoFilesArePassedOver) {
 TEST_F(CheckpointStateTest, ATooLargeOneIsOfNoUse) {
   const auto read = read_text("model_checkpoint_path: \"m\"\n" + std::string(size_t{4} << 20, '#'));
   EXPECT_EQ(read.status, Status::kUnusable);
-  EXPECT_THAT(read.why, HasSubstr("at most 4194304 are read"));
+  EXPECT_THAT(read.why, HasSubstr("at most 4194304 are allowed"));
 }
 
 TEST_F(CheckpointStateTest, APipeInItsPlaceIsOfNoUseAndNotWaitedFor) {
@@ -168,7 +168,7 @@ TEST_F(CheckpointStateTest, WhatCannotBeUsedIsSaidAndNotThrown) {  // unlike CS-
   std::filesystem::create_symlink(directory_.file("absent"), directory_.file("checkpoint"));
   const auto dangling = read_checkpoint_state(files_, directory_.path());
   EXPECT_EQ(dangling.status, Status::kUnusable);
-  EXPECT_THAT(dangling.why, HasSubstr("is a link to a file that is not there"));
+  EXPECT_THAT(dangling.why, HasSubstr("is a link to a missing file"));
 }
 
 TEST_F(CheckpointStateTest, NoPrefixOfAStateIsReadAsAnotherOne) {

@@ -48,7 +48,7 @@ bool is_there(FileSystem& files, const std::string& prefix) {
   try {
     return checkpoint_exists(files, prefix);
   } catch (const PermissionDeniedError& error) {
-    log_warning("checkpoint {} is left out: {}", excerpt(prefix), error.what());
+    log_warning("checkpoint {} is skipped: {}", excerpt(prefix), error.what());
     return false;
   }
 }
@@ -103,9 +103,8 @@ void warn_of_lost_latest(FileSystem& files, const std::string& state_path, const
                          const Prefixes& newest_first) {
   if (newest_first.empty()) return;
   const bool has_index = committed_prefix(files, latest).has_value();
-  log_warning("{} names {} as the latest checkpoint, and {}: the newest of those that are there is taken instead, {}",
-              state_path, excerpt(latest), has_index ? "not all of its files are there" : "there is none of that name",
-              newest_first.front());
+  log_warning("{} names {} as the latest checkpoint, but {}: using the newest existing one instead, {}", state_path,
+              excerpt(latest), has_index ? "some of its files are missing" : "it does not exist", newest_first.front());
 }
 
 bool begins_with_latest(const std::vector<std::string>& candidates) {
@@ -162,8 +161,8 @@ std::vector<std::string> listed_prefixes(FileSystem& files, const std::string& d
   if (read.status == ReadCheckpointState::Status::kMissing) return {};
   if (read.status == ReadCheckpointState::Status::kUnusable) {
     throw DataLossError(
-        fmt::format("{}. With search_directory off this file alone says which checkpoints count: bring it back, or set "
-                    "search_directory to have {} searched, or remove the file to begin anew",
+        fmt::format("{}. Without search_directory only this file says which checkpoints count: restore it, or set "
+                    "search_directory to search {}, or remove the file to start over",
                     read.why, directory));
   }
   Prefixes listed;

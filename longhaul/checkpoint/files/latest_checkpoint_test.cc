@@ -114,9 +114,9 @@ TEST_F(LatestCheckpoint, IsTheNewestThereWhereTheOneThatTheStateNamesIsNot) {  /
                                       latest));
     const Warnings warnings;
     EXPECT_THAT(candidates(), ElementsAre("m-3", "m-2", "m-1", "other-9")) << latest;
-    EXPECT_THAT(warnings.text, HasSubstr(fmt::format("{} names {} as the latest checkpoint, and there is none",
+    EXPECT_THAT(warnings.text, HasSubstr(fmt::format("{} names {} as the latest checkpoint, but it does not exist",
                                                      path("checkpoint"), join_path(directory_.path(), latest))));
-    EXPECT_THAT(warnings.text, HasSubstr("is taken instead, " + path("m-3")));
+    EXPECT_THAT(warnings.text, HasSubstr("using the newest existing one instead, " + path("m-3")));
   }
 }
 
@@ -126,7 +126,7 @@ TEST_F(LatestCheckpoint, WithoutItsDataIsSaidToLackFiles) {
   files_.remove(data_path(path("m-2"), 0, 1));
   const Warnings warnings;
   EXPECT_EQ(latest_checkpoint(files_, directory_.path()), path("m-1"));
-  EXPECT_THAT(warnings.text, HasSubstr("not all of its files are there"));
+  EXPECT_THAT(warnings.text, HasSubstr("some of its files are missing"));
 }
 
 TEST_F(LatestCheckpoint, ThatWasRenamedAsDamagedIsNotToldOfAgain) {

@@ -38,10 +38,10 @@ std::optional<std::string> prefix_of_file(const std::string& path) {
 
 // What who names a directory may have meant.
 std::string about_directory(FileSystem& files, const std::string& directory) {
-  const std::string is_one = "That is a directory: a checkpoint is called by the prefix of its files, ";
+  const std::string is_one = "That is a directory, but a checkpoint is named by the prefix of its files: ";
   const auto latest = latest_checkpoint(files, directory);
-  if (!latest) return is_one + "and there are none in it";
-  return fmt::format("{}the latest one in it by {}", is_one, *latest);
+  if (!latest) return is_one + "the directory has no checkpoints";
+  return fmt::format("{}the latest one in the directory is {}", is_one, *latest);
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ void throw_no_checkpoint(FileSystem& files, const std::string& prefix, const std
   const std::vector<std::string> v1 = v1_files(files, prefix);
   if (!v1.empty()) {
     throw UnimplementedError(fmt::format(
-        "{} is a V1 checkpoint ({}), which is not supported: restore it with TensorFlow and save it again with "
+        "{} is a V1 checkpoint ({}). This format is not supported: restore it with TensorFlow and save it again with "
         "write_version=V2",
         prefix, v1.front() == prefix ? "a single file" : fmt::format("in {} shards, {}", v1.size(), v1.front())));
   }
@@ -96,7 +96,7 @@ void throw_no_checkpoint(FileSystem& files, const std::string& prefix, const std
   const auto meant = prefix_of_file(prefix);
   if (!meant) throw NotFoundError(what);
   throw NotFoundError(
-      fmt::format("{}. That is the name of one of its files: a checkpoint is called by its prefix, {}", what, *meant));
+      fmt::format("{}. That is the name of one of its files: use the prefix of the checkpoint, {}", what, *meant));
 }
 
 }  // namespace longhaul

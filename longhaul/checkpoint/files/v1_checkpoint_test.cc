@@ -78,7 +78,7 @@ TEST_F(V1Checkpoint, WhoCallsACheckpointByOneOfItsFilesIsToldItsPrefix) {
   testing::write_bundle(testing::counter_bundle(), path("m-1"));
   for (const char* ending : {".index", ".meta", ".data-00000-of-00001"}) {
     EXPECT_THAT([&] { BundleReader(files_, path("m-1") + ending); },
-                ThrowsMessage<NotFoundError>(HasSubstr("a checkpoint is called by its prefix, " + path("m-1"))));
+                ThrowsMessage<NotFoundError>(HasSubstr("use the prefix of the checkpoint, " + path("m-1"))));
   }
   EXPECT_THAT([&] { BundleReader(files_, path("m-9")); },
               ThrowsMessage<NotFoundError>(Not(::testing::AnyOf(HasSubstr("prefix"), HasSubstr("Not found")))));

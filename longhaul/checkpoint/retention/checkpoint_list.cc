@@ -60,7 +60,7 @@ void CheckpointList::retire_what_is_too_many() {
     retire(entry);
   }
   if (too_many() > 0) {
-    log_info("{} checkpoints more than max_to_keep = {} are there: each save deletes one of them, {} is next",
+    log_info("there are {} checkpoints more than max_to_keep = {}: each save deletes one of them; {} is next",
              too_many(), retention_.max_to_keep, oldest_not_held()->prefix);
   }
 }

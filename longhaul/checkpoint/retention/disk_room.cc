@@ -26,7 +26,7 @@ uint64_t free_bytes_if_known(FileSystem& files, const std::string& directory) {
   try {
     return files.free_bytes(directory);
   } catch (const Error& error) {
-    log_debug("how much room there is for checkpoints is not known: {}", error.what());
+    log_debug("cannot tell how much room there is for checkpoints: {}", error.what());
     return UINT64_MAX;
   }
 }
@@ -63,13 +63,14 @@ void make_room(FileSystem& files, const std::string& prefix, uint64_t data_bytes
     return room >= need;
   };
   if (fits()) return;
-  log_warning("{} needs {} bytes, and the disk has {} free: what nobody needs is removed first", prefix, need, room);
+  log_warning("{} needs {} bytes, but the disk has {} free: removing files that are no longer needed first", prefix,
+              need, room);
   remove_what_nobody_needs(files, prefix, dispensable.remove_old);
   if (fits()) return;
   dispensable.remove_oldest(need - room, fits);
   if (fits()) return;
   throw ResourceExhaustedError(
-      fmt::format("{} needs {} bytes, and the disk has {} free: nothing was written. Make room, or keep fewer "
+      fmt::format("{} needs {} bytes, but the disk has {} free: nothing was written. Make room, or keep fewer "
                   "checkpoints (max_to_keep)",
                   prefix, need, room));
 }

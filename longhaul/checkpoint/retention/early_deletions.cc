@@ -22,8 +22,8 @@ bool EarlyDeletions::make_room_after(const Error& error, For need, const std::st
   if (managed_.remove_what_fell_out(prefix, options)) return true;
   if (is_in_vain(need, data_bytes)) {
     log_warning(
-        "{}: the disk is still full though older checkpoints were deleted for it, so no more of them are. Make room, "
-        "of bytes or of inodes (df, df -i)",
+        "{}: the disk is still full although older checkpoints were deleted to make room, so no more are deleted. Free "
+        "bytes or inodes (df, df -i)",
         prefix);
     return false;
   }

@@ -46,7 +46,7 @@ uint64_t bytes_of(FileSystem& files, const std::vector<std::string>& prefixes) {
   return bytes;
 }
 
-bool is_whole(FileSystem& files, const std::string& prefix) {
+bool is_intact(FileSystem& files, const std::string& prefix) {
   try {
     return BundleReader(files, prefix).verify().empty();
   } catch (const Error& error) {
@@ -154,7 +154,7 @@ std::vector<std::string> ManagedCheckpoints::removable_before(const std::string&
   }
   if (droppable.empty()) return {};
   const auto newest_intact =
-      std::find_if(listed.rbegin(), listed.rend(), [&](const std::string& one) { return is_whole(files_, one); });
+      std::find_if(listed.rbegin(), listed.rend(), [&](const std::string& one) { return is_intact(files_, one); });
   const std::set<std::string> older(newest_intact == listed.rend() ? listed.rend() : newest_intact + 1, listed.rend());
   const std::string replaced = canonical_prefix(prefix);
   std::erase_if(droppable, [&](const std::string& key) {
@@ -177,7 +177,7 @@ void ManagedCheckpoints::drop(const std::string& key, const std::string& prefix,
   } catch (const DirectoryLostError&) {
     throw;
   } catch (const Error& error) {
-    log_warning("checkpoint {} is deleted, though the state file still names it: {}", key, error.what());
+    log_warning("deleting checkpoint {} although the state file still names it: {}", key, error.what());
   }
   check_directory_owner(files_, prefix);
   remove_old(key, options.meta_graph_suffix);
@@ -195,7 +195,7 @@ void ManagedCheckpoints::remove_marked(const std::string& prefix, const RecordOp
   try {
     replace_retention(prefix, options.latest_filename);
   } catch (const Error& error) {
-    log_warning("deletions that failed will not be tried again after a restart: {}", error.what());
+    log_warning("failed deletions will not be retried after a restart: {}", error.what());
   }
 }
 
@@ -204,7 +204,7 @@ bool ManagedCheckpoints::remove_old(const std::string& key, const std::string& m
   try {
     remove_checkpoint(files_, key, meta_graph_suffix);
   } catch (const Error& error) {
-    log_warning("checkpoint {} could not be deleted, and will be tried again: {}", key, error.what());
+    log_warning("checkpoint {} could not be deleted, and the deletion will be retried: {}", key, error.what());
     return false;
   }
   MutexLock lock(mutex_);

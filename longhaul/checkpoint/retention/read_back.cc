@@ -37,9 +37,10 @@ void read_back(FileSystem& files, const std::string& prefix, const std::string& 
   if (damage.empty()) return;
   const std::string renamed = mark_corrupt(files, prefix, meta_suffix);
   remove_corrupt_sets(files, directory_name(prefix), kCorruptSetsKept);
-  throw DataLossError(fmt::format(
-      "{} was written, but cannot be read back: {}; it is now {}, and older checkpoints stay. Check the disk", prefix,
-      damage, renamed));
+  throw DataLossError(
+      fmt::format("{} was written but cannot be read back: {}; it was renamed to {}, and older checkpoints are kept. "
+                  "Check the disk",
+                  prefix, damage, renamed));
 }
 
 }  // namespace longhaul

@@ -30,13 +30,13 @@ std::optional<std::string> SafetensorsChoice::name_for(const std::string& name, 
   }
   if (!is_known) {
     throw UnimplementedError(
-        fmt::format("{}: tensor {} is of dtype {}, which the other format cannot hold here; `rename` "
-                    "can leave it out, `skip_unsupported` all like it",
+        fmt::format("{}: tensor {} has dtype {}, which is not supported in the other format; `rename` can leave it "
+                    "out, `skip_unsupported` leaves out all like it",
                     source_, quoted_name(name), dtype));
   }
-  if (chosen->empty() || chosen->front() == '\0') refuse(name, *chosen, "that is no name");
+  if (chosen->empty() || chosen->front() == '\0') refuse(name, *chosen, "that is not a valid name");
   if (*chosen == kSafetensorsMetadata) refuse(name, *chosen, "that is the name of the metadata");
-  if (!names_.insert(*chosen).second) refuse(name, *chosen, "another tensor is");
+  if (!names_.insert(*chosen).second) refuse(name, *chosen, "another tensor has that name");
   return chosen;
 }
 

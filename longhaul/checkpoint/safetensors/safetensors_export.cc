@@ -47,7 +47,7 @@ uint64_t bytes_of(const BundleReader& checkpoint, const std::string& name, const
   const bool fits = elements >= 0 && !__builtin_mul_overflow(static_cast<uint64_t>(elements),
                                                              dtype_size(static_cast<DType>(entry.dtype)), &bytes);
   if (fits && bytes == entry.bytes) return bytes;
-  throw DataLossError(fmt::format("{}: tensor {}: {}{} in {} bytes", checkpoint.prefix(), name,
+  throw DataLossError(fmt::format("{}: tensor {}: {}{} cannot have {} bytes", checkpoint.prefix(), name,
                                   checkpoint_dtype_name(entry.dtype), entry.shape.to_string(), entry.bytes));
 }
 
@@ -103,7 +103,7 @@ void remove_temporary(FileSystem& files, const std::string& temporary) {
   try {
     remove_if_exists(files, temporary);
   } catch (const Error& error) {
-    log_warning("a safetensors file was not written, and its temporary file is left: {}", error.what());
+    log_warning("a safetensors file was not written, and its temporary file could not be removed: {}", error.what());
   }
 }
 

@@ -82,25 +82,26 @@ void check_layout(const std::vector<SafetensorsEntry>& tensors, uint64_t data_by
   uint64_t end = 0;
   for (const SafetensorsEntry& entry : tensors) {
     if (entry.begin != end || entry.end < entry.begin || entry.end > data_bytes) {
-      throw DataLossError(fmt::format("{}: {} has data_offsets [{},{}], where {} is next of {} bytes", path,
-                                      quoted_name(entry.name), entry.begin, entry.end, end, data_bytes));
+      throw DataLossError(fmt::format("{}: {} has data_offsets [{},{}], but must begin at {} and end within {} bytes",
+                                      path, quoted_name(entry.name), entry.begin, entry.end, end, data_bytes));
     }
     check_size(entry, path);
     end = entry.end;
   }
   if (end == data_bytes) return;
-  throw DataLossError(fmt::format("{}: the tensors have {} bytes, but the file {} for them", path, end, data_bytes));
+  throw DataLossError(
+      fmt::format("{}: the tensors have {} bytes, but the file has {} for them", path, end, data_bytes));
 }
 
 // The length of the JSON, which the file has.
 uint64_t header_bytes(std::string_view length, uint64_t file_size, const std::string& path) {
   if (length.size() < kLengthBytes) {
-    throw DataLossError(fmt::format("{}: {} bytes are no safetensors file", path, file_size));
+    throw DataLossError(fmt::format("{}: {} bytes are not a safetensors file", path, file_size));
   }
   const auto bytes = wire::load<uint64_t>(length.data());
   if (bytes <= kMaxSafetensorsHeader && bytes <= file_size - kLengthBytes) return bytes;
-  throw DataLossError(fmt::format("{}: a header of {} bytes, in a file of {}; readers take at most {}", path, bytes,
-                                  file_size, kMaxSafetensorsHeader));
+  throw DataLossError(fmt::format("{}: the header claims {} bytes in a file of {}; readers accept at most {}", path,
+                                  bytes, file_size, kMaxSafetensorsHeader));
 }
 
 std::string read_bytes(const ReadableFile& file, uint64_t offset, uint64_t count, const std::string& path) {
@@ -137,10 +138,10 @@ std::string format_safetensors_header(const SafetensorsHeader& header, const std
   std::string json = safetensors_to_json(header, path);
   json.resize((json.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   if (json.size() > kMaxSafetensorsHeader) {
-    throw InvalidArgumentError(fmt::format(
-        "{}: the header of {} tensors takes {} bytes, and readers take at most {}: leave some out, or write "
-        "several files",
-        path, header.tensors.size(), json.size(), kMaxSafetensorsHeader));
+    throw InvalidArgumentError(
+        fmt::format("{}: the header of {} tensors takes {} bytes, but readers accept at most {}: leave some out, or "
+                    "write several files",
+                    path, header.tensors.size(), json.size(), kMaxSafetensorsHeader));
   }
   std::string bytes;
   wire::append(bytes, static_cast<uint64_t>(json.size()));

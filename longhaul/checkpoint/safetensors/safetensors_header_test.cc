@@ -113,52 +113,53 @@ TEST(SafetensorsHeader, WhatIsNoHeaderIsRefusedAtItsPlace) {
       {"{}{}", 0, "not JSON at byte 11"},
       {std::string_view("{}\0\0", 4), 0, "zero byte at byte 10"},
       {"{\"\xff\":{}}", 0, "not JSON at byte"},
-      {R"({"x":1})", 0, R"(at "x": a number where none belongs)"},
-      {R"({"x":null})", 0, R"(at "x": null where none belongs)"},
-      {R"({"x":true})", 0, R"(at "x": a boolean where none belongs)"},
-      {R"({"x":"F32"})", 0, R"(at "x": a text where none belongs)"},
-      {R"({"x":[1]})", 0, R"(at "x": a list where none belongs)"},
-      {R"({"x":{}})", 0, R"(at "x": dtype, shape and data_offsets are not all there)"},
-      {R"({"x":{"dtype":"U8","shape":[0]}})", 0, "not all there"},
+      {R"({"x":1})", 0, R"(at "x": a number is not allowed here)"},
+      {R"({"x":null})", 0, R"(at "x": null is not allowed here)"},
+      {R"({"x":true})", 0, R"(at "x": a boolean is not allowed here)"},
+      {R"({"x":"F32"})", 0, R"(at "x": a string is not allowed here)"},
+      {R"({"x":[1]})", 0, R"(at "x": a list is not allowed here)"},
+      {R"({"x":{}})", 0, R"(at "x": dtype, shape or data_offsets is missing)"},
+      {R"({"x":{"dtype":"U8","shape":[0]}})", 0, "dtype, shape or data_offsets is missing"},
       {R"({"x":{"dtype":"U8","shape":[0],"data_offsets":[0,0],"strides":[1]}})", 0, R"(unknown key "strides")"},
-      {R"({"x":{"dtype":"U8","dtype":"U8"}})", 0, "dtype is there twice"},
-      {R"({"x":{"dtype":8}})", 0, "a number where none belongs"},
-      {R"({"x":{"dtype":{}}})", 0, "an object where none belongs"},
-      {R"({"x":{"dtype":["U8"]}})", 0, "a list where none belongs"},
-      {R"({"x":{"shape":"U8"}})", 0, "a text where none belongs"},
-      {R"({"x":{"shape":[[1]]}})", 0, "shape: a list where none belongs"},
-      {R"({"x":{"shape":[-1]}})", 0, "shape: a negative number where none belongs"},
-      {R"({"x":{"shape":[1.0]}})", 0, "shape: a fraction, or too large a number, where none belongs"},
+      {R"({"x":{"dtype":"U8","dtype":"U8"}})", 0, "dtype appears twice"},
+      {R"({"x":{"dtype":8}})", 0, "a number is not allowed here"},
+      {R"({"x":{"dtype":{}}})", 0, "an object is not allowed here"},
+      {R"({"x":{"dtype":["U8"]}})", 0, "a list is not allowed here"},
+      {R"({"x":{"shape":"U8"}})", 0, "a string is not allowed here"},
+      {R"({"x":{"shape":[[1]]}})", 0, "shape: a list is not allowed here"},
+      {R"({"x":{"shape":[-1]}})", 0, "shape: a negative number is not allowed here"},
+      {R"({"x":{"shape":[1.0]}})", 0, "shape: a fraction or too large a number is not allowed here"},
       {R"({"x":{"shape":[1e3]}})", 0, "shape: a fraction"},
-      {R"({"x":{"shape":[99999999999999999999]}})", 0, "shape: a fraction, or too large"},
+      {R"({"x":{"shape":[99999999999999999999]}})", 0, "shape: a fraction or too large"},
       {R"({"x":{"shape":[9223372036854775808]}})", 0, "shape: 9223372036854775808 is too large"},
-      {R"({"x":{"shape":["1"]}})", 0, "a text where none belongs"},
+      {R"({"x":{"shape":["1"]}})", 0, "a string is not allowed here"},
       {R"({"x":{"data_offsets":[0]}})", 0, "data_offsets: 1 numbers, not 2"},
       {R"({"x":{"data_offsets":[0,0,0]}})", 0, "data_offsets: more than 2 numbers"},
-      {R"({"__metadata__":"x"})", 0, R"(at "__metadata__": a text where none belongs)"},
-      {R"({"__metadata__":{"a":1}})", 0, R"(at "__metadata__": a number where none belongs)"},
-      {R"({"__metadata__":{"a":{"b":"c"}}})", 0, "an object where none belongs"},
-      {R"({"__metadata__":{"a":"1","a":"2"}})", 0, R"("a" is there twice)"},
-      {R"({"__metadata__":{},"__metadata__":{}})", 0, R"(at "__metadata__": it is there twice)"},
+      {R"({"__metadata__":"x"})", 0, R"(at "__metadata__": a string is not allowed here)"},
+      {R"({"__metadata__":{"a":1}})", 0, R"(at "__metadata__": a number is not allowed here)"},
+      {R"({"__metadata__":{"a":{"b":"c"}}})", 0, "an object is not allowed here"},
+      {R"({"__metadata__":{"a":"1","a":"2"}})", 0, R"("a" appears twice)"},
+      {R"({"__metadata__":{},"__metadata__":{}})", 0, R"(at "__metadata__": it appears twice)"},
   });
 }
 
 TEST(SafetensorsHeader, OffsetsThatLeaveHolesOverlapOrReachOutsideAreRefused) {
   expect_refused({
-      {R"({})", 1, "the tensors have 0 bytes, but the file 1 for them"},
-      {R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 3, "have 2 bytes, but the file 3"},
+      {R"({})", 1, "the tensors have 0 bytes, but the file has 1 for them"},
+      {R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 3, "have 2 bytes, but the file has 3 for them"},
       {R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}})", 1,
-       R"("x" has data_offsets [0,2], where 0 is next of 1)"},
-      {R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3, R"("x" has data_offsets [1,3], where 0 is next)"},
+       R"("x" has data_offsets [0,2], but must begin at 0 and end within 1 bytes)"},
+      {R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", 3,
+       R"("x" has data_offsets [1,3], but must begin at 0 and end)"},
       {R"({"x":{"dtype":"U8","shape":[0],"data_offsets":[2,0]}})", 2, R"("x" has data_offsets [2,0])"},
       {R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})",
-       3, R"("y" has data_offsets [1,3], where 2 is next)"},
+       3, R"("y" has data_offsets [1,3], but must begin at 2 and end)"},
       {R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"y":{"dtype":"U8","shape":[1],"data_offsets":[3,4]}})",
-       4, R"("y" has data_offsets [3,4], where 2 is next)"},
+       4, R"("y" has data_offsets [3,4], but must begin at 2 and end)"},
       {R"({"x":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"x":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}})",
-       3, R"(at "x": it is there twice)"},
+       3, R"(at "x": it appears twice)"},
       {R"({"x":{"dtype":"U8","shape":[0],"data_offsets":[9223372036854775807,9223372036854775807]}})", 0,
-       "where 0 is next"},
+       "but must begin at 0 and end"},
   });
 }
 
@@ -173,7 +174,7 @@ TEST(SafetensorsHeader, ShapesThatAreNotThatOfTheBytesAreRefused) {
 
 TEST(SafetensorsHeader, DepthAndRankAreBounded) {
   const std::string deep = R"({"x":{"shape":)" + std::string(1'000'000, '[');
-  EXPECT_THAT(refusal(deep, 0), HasSubstr("shape: a list where none belongs"));
+  EXPECT_THAT(refusal(deep, 0), HasSubstr("shape: a list is not allowed here"));
   const auto with_rank = [](int rank) {
     std::string ones = "1";
     for (int i = 1; i < rank; ++i) ones += ",1";
@@ -185,15 +186,16 @@ TEST(SafetensorsHeader, DepthAndRankAreBounded) {
 
 TEST(SafetensorsHeader, NoMemoryIsTakenForALengthThatTheFileDoesNotHave) {
   using std::string_literals::operator""s;
-  EXPECT_THAT(refusal("\x03\0\0\0\0\0\0\0{}"s), HasSubstr("a header of 3 bytes, in a file of 10"));
-  EXPECT_THAT(refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s), HasSubstr("a header of 18446744073709551615 bytes"));
-  EXPECT_THAT(refusal("\x02\0\0\0\0\0\0"s), HasSubstr("7 bytes are no safetensors file"));
-  EXPECT_THAT(refusal(""s), HasSubstr("0 bytes are no safetensors file"));
+  EXPECT_THAT(refusal("\x03\0\0\0\0\0\0\0{}"s), HasSubstr("the header claims 3 bytes in a file of 10"));
+  EXPECT_THAT(refusal("\xff\xff\xff\xff\xff\xff\xff\xff{}"s),
+              HasSubstr("the header claims 18446744073709551615 bytes"));
+  EXPECT_THAT(refusal("\x02\0\0\0\0\0\0"s), HasSubstr("7 bytes are not a safetensors file"));
+  EXPECT_THAT(refusal(""s), HasSubstr("0 bytes are not a safetensors file"));
 }
 
 TEST(SafetensorsHeader, AHeaderOfMoreThan100MillionBytesIsRefused) {
   EXPECT_THAT(refusal(std::string(100'000'000, ' '), 0), HasSubstr("does not begin with")) << "it is looked at";
-  EXPECT_THAT(refusal(std::string(100'000'001, ' '), 0), HasSubstr("a header of 100000001 bytes"));
+  EXPECT_THAT(refusal(std::string(100'000'001, ' '), 0), HasSubstr("the header claims 100000001 bytes"));
 }
 
 TEST(SafetensorsHeader, EveryPrefixOfAFileIsRefused) {

@@ -26,7 +26,7 @@ void check_bools(const Tensor& tensor, const std::string& where) {
   const std::span bytes(static_cast<const unsigned char*>(tensor.data()), tensor.size_bytes());
   const auto wrong = std::find_if(bytes.begin(), bytes.end(), [](unsigned char byte) { return byte > 1; });
   if (wrong == bytes.end()) return;
-  throw DataLossError(fmt::format("{}: element {} is {}, which is no BOOL", where, wrong - bytes.begin(), *wrong));
+  throw DataLossError(fmt::format("{}: element {} is {}, not a valid BOOL", where, wrong - bytes.begin(), *wrong));
 }
 
 class Source {
@@ -52,7 +52,7 @@ class Source {
     });
     for (size_t i = 0; i < tensors.size(); ++i) {
       const std::string where = fmt::format("{}: tensor {}", path_, quoted_name(wanted[i].from));
-      if (missing[i] != 0) throw DataLossError(fmt::format("{}: the file has become shorter", where));
+      if (missing[i] != 0) throw DataLossError(fmt::format("{}: the file was truncated while it was read", where));
       check_bools(tensors[i], where);
     }
     return tensors;

@@ -29,7 +29,7 @@ class HeaderReader : public json::json_sax_t {
   bool null() override { refuse("null"); }
   bool boolean(bool) override { refuse("a boolean"); }
   bool number_integer(number_integer_t) override { refuse("a negative number"); }
-  bool number_float(number_float_t, const string_t&) override { refuse("a fraction, or too large a number,"); }
+  bool number_float(number_float_t, const string_t&) override { refuse("a fraction or too large a number"); }
   bool binary(binary_t&) override { refuse("binary data"); }
   bool number_unsigned(number_unsigned_t value) override;
   bool string(string_t& value) override;
@@ -46,7 +46,7 @@ class HeaderReader : public json::json_sax_t {
   enum class In { kNothing, kTop, kMetadata, kTensor, kShape, kOffsets };
 
   [[noreturn]] void fail(const std::string& what) const;
-  [[noreturn]] void refuse(const char* what) const { fail(fmt::format("{} where none belongs", what)); }
+  [[noreturn]] void refuse(const char* what) const { fail(fmt::format("{} is not allowed here", what)); }
   void begin_field(std::string name);
   bool wants(std::string_view field) const { return in_ == In::kTensor && wanted_ == field; }
 
@@ -84,7 +84,7 @@ bool HeaderReader::string(string_t& value) {
     header_.tensors.back().dtype = std::move(value);
     wanted_.clear();
   } else {
-    refuse("a text");
+    refuse("a string");
   }
   return true;
 }
@@ -108,26 +108,26 @@ void HeaderReader::begin_field(std::string name) {
   if (name != "dtype" && name != "shape" && name != "data_offsets") {
     fail(fmt::format("unknown key {}", quoted_name(name)));
   }
-  if (std::find(fields_.begin(), fields_.end(), name) != fields_.end()) fail(fmt::format("{} is there twice", name));
+  if (std::find(fields_.begin(), fields_.end(), name) != fields_.end()) fail(fmt::format("{} appears twice", name));
   fields_.push_back(name);
   wanted_ = std::move(name);
 }
 
 bool HeaderReader::key(string_t& name) {
   if (in_ == In::kMetadata) {
-    if (header_.metadata.contains(name)) fail(fmt::format("{} is there twice", quoted_name(name)));
+    if (header_.metadata.contains(name)) fail(fmt::format("{} appears twice", quoted_name(name)));
     metadata_key_ = std::move(name);
   } else if (in_ == In::kTensor) {
     begin_field(std::move(name));
   } else {
     name_ = std::move(name);
-    if (!names_.insert(name_).second) fail("it is there twice");
+    if (!names_.insert(name_).second) fail("it appears twice");
   }
   return true;
 }
 
 bool HeaderReader::end_object() {
-  if (in_ == In::kTensor && fields_.size() < 3) fail("dtype, shape and data_offsets are not all there");
+  if (in_ == In::kTensor && fields_.size() < 3) fail("dtype, shape or data_offsets is missing");
   in_ = In::kTop;
   return true;
 }

@@ -149,10 +149,10 @@ TEST_F(Safetensors, TwoTensorsDoNotGetOneName) {
   save({{"a", Tensor::scalar(1.0f)}, {"b", Tensor::scalar(2.0f)}});
   const SafetensorsOptions all_x{.rename = [](const std::string&) { return "x"; }};
   EXPECT_THAT(error_of<InvalidArgumentError>([&] { exported(all_x); }),
-              HasSubstr(R"(m-7: tensor "b" cannot be called "x": another tensor is; `rename`)"));
+              HasSubstr(R"(m-7: tensor "b" cannot be called "x": another tensor has that name; `rename`)"));
   exported();
   EXPECT_THAT(error_of<InvalidArgumentError>([&] { import_safetensors(path(), prefix(), all_x); }),
-              HasSubstr(R"(m.safetensors: tensor "b" cannot be called "x": another tensor is)"));
+              HasSubstr(R"(m.safetensors: tensor "b" cannot be called "x": another tensor has that name)"));
 }
 
 TEST_F(Safetensors, NamesThatTheOtherFormatDoesNotHaveAreRefusedByName) {
@@ -163,7 +163,7 @@ TEST_F(Safetensors, NamesThatTheOtherFormatDoesNotHaveAreRefusedByName) {
   for (const std::string name : {"", R"(\u0000w)"}) {
     const std::string json = R"({")" + name + R"(":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})";
     EXPECT_THAT(error_of<InvalidArgumentError>([&] { import(safetensors_file(json, "x")); }),
-                HasSubstr("that is no name; `rename`"));
+                HasSubstr("that is not a valid name; `rename`"));
   }
   EXPECT_THAT(error_of<InvalidArgumentError>([&] {
                 import(safetensors_file(R"({"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]}})", "x"),
@@ -175,7 +175,7 @@ TEST_F(Safetensors, NamesThatTheOtherFormatDoesNotHaveAreRefusedByName) {
 TEST_F(Safetensors, WhatTheFormatHasNoDTypeForIsRefusedByNameOrSkipped) {
   save({{"s", Tensor::scalar("text")}, {"c", Tensor::of<std::complex<double>>({{1, 2}})}, {"w", Tensor::scalar(1.0f)}});
   EXPECT_THAT(error_of<UnimplementedError>([&] { exported(); }),
-              AllOf(HasSubstr(R"(m-7: tensor "c" is of dtype DT_COMPLEX128)"), HasSubstr("`skip_unsupported`")));
+              AllOf(HasSubstr(R"(m-7: tensor "c" has dtype DT_COMPLEX128)"), HasSubstr("`skip_unsupported`")));
   EXPECT_FALSE(files_.exists(path()));
   const SafetensorsReport report = export_safetensors(prefix(), path(), {.skip_unsupported = true});
   EXPECT_THAT(report.names, ElementsAre("w"));
@@ -191,7 +191,7 @@ TEST_F(Safetensors, WhatWeHaveNoDTypeForIsRefusedByNameOrSkipped) {
                                             R"("w":{"dtype":"U8","shape":[],"data_offsets":[5,6]}})",
                                             "abcde\x07");
   EXPECT_THAT(error_of<UnimplementedError>([&] { import(file); }),
-              HasSubstr(R"(m.safetensors: tensor "q" is of dtype F8_E4M3)"));
+              HasSubstr(R"(m.safetensors: tensor "q" has dtype F8_E4M3)"));
   EXPECT_FALSE(checkpoint_exists(files_, prefix()));
   EXPECT_THAT(import(file, {.skip_unsupported = true}).skipped, ElementsAre("n", "q"));
   expect_imported({{"w", Tensor::scalar<uint8_t>(7)}});
@@ -238,7 +238,7 @@ TEST_F(Safetensors, ABoolIsZeroOrOne) {
                 import(safetensors_file(R"({"b":{"dtype":"BOOL","shape":[3],"data_offsets":[0,3]}})",
                                         std::string("\x00\x01\x02", 3)));
               }),
-              HasSubstr(R"(m.safetensors: tensor "b": element 2 is 2, which is no BOOL)"));
+              HasSubstr(R"(m.safetensors: tensor "b": element 2 is 2, not a valid BOOL)"));
   EXPECT_THAT(files_.list(directory_.path()), ElementsAre("m.safetensors"));
 }
 

@@ -28,7 +28,7 @@ std::string uncompressed(std::string_view block, const std::string& where) {
 
 // Where the entries end and the restart offsets begin.
 size_t end_of_entries(const std::string& block, const std::string& where) {
-  if (block.size() < 4) throw DataLossError(fmt::format("{}: {} bytes are no block", where, block.size()));
+  if (block.size() < 4) throw DataLossError(fmt::format("{}: {} bytes are too few for a block", where, block.size()));
   const uint64_t restarts = wire::load<uint32_t>(block.data() + block.size() - 4);
   if (restarts > (block.size() - 4) / 4) {
     throw DataLossError(fmt::format("{}: {} restarts in a block of {} bytes", where, restarts, block.size()));
@@ -45,7 +45,7 @@ uint32_t BlockCursor::read_varint() {
   std::string_view rest(contents_.data() + position_, end_ - position_);
   uint64_t value = 0;
   if (!take_varint(rest, value) || value > UINT32_MAX) {
-    throw DataLossError(fmt::format("{}: no entry at {}", where_, position_));
+    throw DataLossError(fmt::format("{}: no valid entry at {}", where_, position_));
   }
   position_ = end_ - rest.size();
   return static_cast<uint32_t>(value);
@@ -57,8 +57,8 @@ bool BlockCursor::next() {
   const uint64_t unshared = read_varint();
   const uint64_t value_size = read_varint();
   if (shared > key_.size() || unshared + value_size > end_ - position_) {
-    throw DataLossError(fmt::format("{}: an entry of {}+{}+{} bytes at {}, where {} are left", where_, shared, unshared,
-                                    value_size, position_, end_ - position_));
+    throw DataLossError(fmt::format("{}: an entry of {}+{}+{} bytes at {}, but only {} are left", where_, shared,
+                                    unshared, value_size, position_, end_ - position_));
   }
   key_.resize(shared);
   key_.append(contents_, position_, unshared);
@@ -144,7 +144,7 @@ Table::Cursor::Cursor(const Table* table) : table_(table), index_(table->index_)
 void Table::Cursor::open_block() {
   std::string_view value = index_.value();
   Handle handle;
-  if (!parse_handle(value, handle)) throw DataLossError(table_->name_ + ": an index entry is no handle of a block");
+  if (!parse_handle(value, handle)) throw DataLossError(table_->name_ + ": an index entry is not a block handle");
   data_ = table_->read_block(handle);
 }
 

@@ -175,7 +175,7 @@ TEST(Table, DoesNotBelieveAnEntry) {
                                                         "6178"),
                                                   0)),
               HasSubstr("an entry of"));
-  EXPECT_THAT(damage_in(testing::table_with_block(block("0001ff"), 0)), HasSubstr("no entry at"));
+  EXPECT_THAT(damage_in(testing::table_with_block(block("0001ff"), 0)), HasSubstr("no valid entry at"));
   EXPECT_THAT(damage_in(testing::table_with_block(block("0001016278"
                                                         "0001016178"),
                                                   0)),

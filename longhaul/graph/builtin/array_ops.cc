@@ -41,7 +41,7 @@ OpInfo resolve_gather(const OperationSpec& spec) {
   need_index(spec, 2);
   need_rows(spec, spec.inputs[0].shape());
   const Tensor* axis = constant_value(spec.inputs[2]);
-  if (axis != nullptr && axis->item<int64_t>() != 0) refuse(spec, "rows are gathered along axis 0 only");
+  if (axis != nullptr && axis->item<int64_t>() != 0) refuse(spec, "rows can be gathered along axis 0 only");
   const int64_t* batch_dims = find_attr<int64_t>(spec, "batch_dims");
   if (batch_dims != nullptr && *batch_dims != 0) refuse(spec, "batch_dims must be 0");
   const Shape& indices = spec.inputs[1].shape();
@@ -55,11 +55,11 @@ OpInfo resolve_unsorted_segment_sum(const OperationSpec& spec) {
   need_index(spec, 1);
   need_index(spec, 2);
   const Shape &rows = spec.inputs[0].shape(), &numbers = spec.inputs[1].shape();
-  if (!is_floating(spec.inputs[0].dtype())) refuse(spec, "sums rows of floating-point numbers only");
+  if (!is_floating(spec.inputs[0].dtype())) refuse(spec, "only rows of floating-point numbers can be summed");
   need_rows(spec, rows);
   if (!numbers.compatible_with({-1})) refuse(spec, "segment_ids must be a vector, not " + numbers.to_string());
   if (rows.has_rank() && numbers.has_rank() && !Shape{rows.dim(0)}.compatible_with(numbers))
-    refuse(spec, fmt::format("{} segment_ids for {} rows", numbers.dim(0), rows.dim(0)));
+    refuse(spec, fmt::format("there are {} segment_ids for {} rows", numbers.dim(0), rows.dim(0)));
   const Tensor* count = constant_value(spec.inputs[2]);
   if (count != nullptr && count->num_elements() != 1) refuse(spec, "num_segments must be a scalar");
   return {{{spec.inputs[0].dtype(), with_rows(rows, {count == nullptr ? -1 : integers(*count)[0]})}}};
@@ -72,7 +72,7 @@ OpInfo resolve_boolean_mask(const OperationSpec& spec) {
   need_rows(spec, tensor);
   if (!mask.compatible_with({-1})) refuse(spec, "the mask must be a vector, not " + mask.to_string());
   if (tensor.has_rank() && mask.has_rank() && !Shape{tensor.dim(0)}.compatible_with(mask)) {
-    refuse(spec, fmt::format("a mask of shape {} for {} rows", mask.to_string(), tensor.dim(0)));
+    refuse(spec, fmt::format("the mask has shape {}, but there are {} rows", mask.to_string(), tensor.dim(0)));
   }
   return {{{spec.inputs[0].dtype(), with_rows(tensor, {-1})}}};
 }
@@ -81,7 +81,7 @@ OpInfo resolve_boolean_mask(const OperationSpec& spec) {
 Shape reshaped(const OperationSpec& spec, const Shape& from, std::vector<int64_t> sizes) {
   int64_t known = 1, open = -1;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (sizes[i] < -1) refuse(spec, fmt::format("a size of {}", sizes[i]));
+    if (sizes[i] < -1) refuse(spec, fmt::format("a size must be at least -1, not {}", sizes[i]));
     if (sizes[i] == -1 && open >= 0) refuse(spec, "only one size can be -1");
     if (sizes[i] == -1) {
       open = static_cast<int64_t>(i);
@@ -121,13 +121,14 @@ OpInfo resolve_expand_dims(const OperationSpec& spec) {
   std::vector<int64_t> sizes = shape.dims();
   if (dim == nullptr) return {{{spec.inputs[0].dtype(), Shape(std::vector<int64_t>(sizes.size() + 1, -1))}}};
   const int64_t rank = shape.rank(), given = dim->item<int64_t>();
-  if (given < -rank - 1 || given > rank) refuse(spec, fmt::format("dim {} for a shape of {} dimensions", given, rank));
+  if (given < -rank - 1 || given > rank)
+    refuse(spec, fmt::format("dim {} is out of range for a shape with {} dimensions", given, rank));
   sizes.insert(sizes.begin() + (given < 0 ? given + rank + 1 : given), 1);
   return {{{spec.inputs[0].dtype(), Shape(std::move(sizes))}}};
 }
 
 Shape merged(const OperationSpec& spec, const Shape& a, const Shape& b) {
-  if (!a.compatible_with(b)) refuse(spec, fmt::format("{} and {} differ", a.to_string(), b.to_string()));
+  if (!a.compatible_with(b)) refuse(spec, fmt::format("the shapes {} and {} differ", a.to_string(), b.to_string()));
   if (!a.has_rank()) return b;
   if (!b.has_rank()) return a;
   std::vector<int64_t> dims = a.dims();
@@ -138,7 +139,7 @@ Shape merged(const OperationSpec& spec, const Shape& a, const Shape& b) {
 }
 
 OpInfo resolve_pack(const OperationSpec& spec) {
-  if (spec.inputs.empty()) refuse(spec, "takes one tensor at least");
+  if (spec.inputs.empty()) refuse(spec, "takes at least one tensor");
   Shape shape = spec.inputs[0].shape();
   for (size_t i = 1; i < spec.inputs.size(); ++i) {
     need_dtype(spec, i, spec.inputs[0].dtype());

@@ -30,7 +30,7 @@ OpInfo resolve_decode_png(const OperationSpec& spec) {
 template <typename T>
 void need_default(const OperationSpec& spec, const std::string& name, const T& value) {
   const T* given = find_attr<T>(spec, name);
-  if (given != nullptr && *given != value) refuse(spec, name + " can only have its default here");
+  if (given != nullptr && *given != value) refuse(spec, name + " can only have its default value here");
 }
 
 OpInfo resolve_decode_jpeg(const OperationSpec& spec) {

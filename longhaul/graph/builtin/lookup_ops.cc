@@ -46,7 +46,7 @@ void need_pairs(const OperationSpec& spec) {
   need_dtype(spec, 1, key_dtype(spec));
   need_dtype(spec, 2, value_dtype(spec));
   if (!spec.inputs[1].shape().compatible_with(spec.inputs[2].shape())) {
-    refuse(spec, fmt::format("keys are {}, values {}; there must be a value for each key",
+    refuse(spec, fmt::format("keys have shape {}, but values {}; there must be one value for each key",
                              spec.inputs[1].shape().to_string(), spec.inputs[2].shape().to_string()));
   }
 }

@@ -33,7 +33,7 @@ void need_rows(const OperationSpec& spec, const Output& variable, const Output& 
   const Shape &table = variable.shape(), &numbers = indices.shape();
   if (!numbers.compatible_with({-1})) refuse(spec, "indices must be a vector, not " + numbers.to_string());
   if (!table.has_rank()) return;
-  if (table.rank() == 0) refuse(spec, variable.name() + " is a scalar, which has no rows");
+  if (table.rank() == 0) refuse(spec, variable.name() + " is a scalar and has no rows");
   std::vector<int64_t> wanted = table.dims();
   wanted[0] = numbers.has_rank() ? numbers.dim(0) : -1;
   if (values.shape().compatible_with(Shape(wanted))) return;

@@ -32,7 +32,7 @@ void check_csv_format(const OperationSpec& spec) {
   const std::string* delimiter = find_attr<std::string>(spec, "field_delim");
   if (delimiter != nullptr && delimiter->size() != 1) refuse(spec, "field_delim must be one character");
   if (delimiter != nullptr && (*delimiter == "\n" || *delimiter == "\r"))
-    refuse(spec, "field_delim must not end lines");
+    refuse(spec, "field_delim must not be a line break");
   find_attr<bool>(spec, "use_quote_delim");
   find_attr<std::string>(spec, "na_value");
 }
@@ -41,7 +41,7 @@ void check_csv_columns(const OperationSpec& spec, size_t count) {
   const auto* columns = find_attr<std::vector<int64_t>>(spec, "select_cols");
   if (columns == nullptr || columns->empty()) return;
   if (columns->size() != count)
-    refuse(spec, fmt::format("{} select_cols for {} record_defaults", columns->size(), count));
+    refuse(spec, fmt::format("there are {} select_cols for {} record_defaults", columns->size(), count));
   for (size_t i = 0; i < columns->size(); ++i) {
     if ((*columns)[i] < (i == 0 ? 0 : (*columns)[i - 1] + 1)) refuse(spec, "select_cols must be strictly increasing");
   }
@@ -51,7 +51,7 @@ void check_csv_columns(const OperationSpec& spec, size_t count) {
 OpInfo resolve_decode_csv(const OperationSpec& spec) {
   const DTypes& types = need_attr<DTypes>(spec, "OUT_TYPE");
   const bool has_keys = flag(spec, "has_keys");
-  if (types.empty()) refuse(spec, "takes one column at least");
+  if (types.empty()) refuse(spec, "takes at least one column");
   need_inputs(spec, 1 + types.size() + (has_keys ? 1 : 0));
   need_dtype(spec, 0, kString);
   OpInfo info;
@@ -60,14 +60,14 @@ OpInfo resolve_decode_csv(const OperationSpec& spec) {
     need_dtype(spec, 1 + i, types[i]);
     const Shape& shape = spec.inputs[1 + i].shape();
     if (shape.num_elements() > 1 || (shape.has_rank() && shape.rank() > 1)) {
-      refuse(spec, fmt::format("the default of column {} must be one value, or none: the column is required", i + 1));
+      refuse(spec, fmt::format("the default of column {} must be one value, or none if the column is required", i + 1));
     }
     info.outputs.push_back({types[i], spec.inputs[0].shape()});
   }
   if (has_keys) {
     need_dtype(spec, 1 + types.size(), kString);
     if (!spec.inputs.back().shape().compatible_with(spec.inputs[0].shape()))
-      refuse(spec, "takes a key for each record");
+      refuse(spec, "takes one key for each record");
   }
   check_csv_format(spec);
   check_csv_columns(spec, types.size());
@@ -78,7 +78,7 @@ OpInfo resolve_decode_raw(const OperationSpec& spec) {
   need_inputs(spec, 1);
   need_dtype(spec, 0, kString);
   const DType dtype = need_attr<DType>(spec, "out_type");
-  if (dtype_size(dtype) == 0) refuse(spec, fmt::format("out_type must be of a fixed size, not {}", dtype_name(dtype)));
+  if (dtype_size(dtype) == 0) refuse(spec, fmt::format("out_type must have a fixed size, not {}", dtype_name(dtype)));
   const Shape& shape = spec.inputs[0].shape();
   if (!shape.has_rank()) return {{{dtype, shape}}};
   std::vector<int64_t> dims = shape.dims();
@@ -99,7 +99,7 @@ void check_feature_types(const OperationSpec& spec, const DTypes& sparse, const 
   for (DType dtype : sparse) need_one_of(spec, "a feature", dtype, {kFloat, kInt64, kString});
   for (DType dtype : dense) need_one_of(spec, "a feature", dtype, {kFloat, kInt64, kString});
   if (shapes.size() != dense.size())
-    refuse(spec, fmt::format("{} dense_shapes for {} dense features", shapes.size(), dense.size()));
+    refuse(spec, fmt::format("there are {} dense_shapes for {} dense features", shapes.size(), dense.size()));
 }
 
 // `batch`: the size of the batch, or nothing for a single example.
@@ -145,8 +145,9 @@ OpInfo resolve_parse_single_example(const OperationSpec& spec) {
   need_dtype(spec, 0, kString);
   need_scalar(spec, 0, "serialized");
   check_defaults(spec, 1, dense);
-  if (need_attr<Keys>(spec, "sparse_keys").size() != sparse.size()) refuse(spec, "takes a key for each sparse feature");
-  if (need_attr<Keys>(spec, "dense_keys").size() != dense.size()) refuse(spec, "takes a key for each dense feature");
+  if (need_attr<Keys>(spec, "sparse_keys").size() != sparse.size())
+    refuse(spec, "takes one key for each sparse feature");
+  if (need_attr<Keys>(spec, "dense_keys").size() != dense.size()) refuse(spec, "takes one key for each dense feature");
   return feature_results(spec, sparse, dense, need_attr<Shapes>(spec, "dense_shapes"), {});
 }
 
@@ -181,7 +182,7 @@ OpInfo resolve_serialize_many_sparse(const OperationSpec& spec) {
 OpInfo resolve_deserialize_many_sparse(const OperationSpec& spec) {
   need_inputs(spec, 1);
   need_dtype(spec, 0, kString);
-  if (!spec.inputs[0].shape().compatible_with({-1, 3})) refuse(spec, "takes a matrix of three columns");
+  if (!spec.inputs[0].shape().compatible_with({-1, 3})) refuse(spec, "takes a matrix with three columns");
   const int64_t* rank = find_attr<int64_t>(spec, "rank");
   const int64_t result = rank == nullptr || *rank < 0 ? -1 : *rank + 1;
   return {{{kInt64, {-1, result}}, {need_attr<DType>(spec, "dtype"), {-1}}, {kInt64, {result}}}};

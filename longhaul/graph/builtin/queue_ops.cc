@@ -56,11 +56,11 @@ void check_shapes(const OperationSpec& spec, bool sizes_may_differ) {
 OpInfo make_queue(const OperationSpec& spec, bool sizes_may_differ, bool may_be_empty) {
   need_inputs(spec, 0);
   const auto& dtypes = need_attr<std::vector<DType>>(spec, "component_types");
-  if (dtypes.empty() && !may_be_empty) refuse(spec, "an element must have a component");
+  if (dtypes.empty() && !may_be_empty) refuse(spec, "an element must have at least one component");
   if (std::find(dtypes.begin(), dtypes.end(), kResource) != dtypes.end())
     refuse(spec, "a component cannot be a handle");
   const auto* capacity = find_attr<int64_t>(spec, "capacity");
-  if (capacity != nullptr && *capacity == 0) refuse(spec, "capacity must be positive, or -1 for no bound");
+  if (capacity != nullptr && *capacity == 0) refuse(spec, "capacity must be positive, or -1 for no limit");
   check_shapes(spec, sizes_may_differ);
   return resource_handle();
 }
@@ -141,7 +141,7 @@ OpInfo resolve_enqueue_many(const OperationSpec& spec) {
 
 void check_component_types(const OperationSpec& spec, const QueueSignature& queue) {
   const auto* dtypes = find_attr<std::vector<DType>>(spec, "component_types");
-  if (dtypes != nullptr && *dtypes != queue.dtypes) refuse(spec, "component_types are not those of the queue");
+  if (dtypes != nullptr && *dtypes != queue.dtypes) refuse(spec, "component_types differ from those of the queue");
 }
 
 OpInfo resolve_dequeue(const OperationSpec& spec) {

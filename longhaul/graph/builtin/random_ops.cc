@@ -10,7 +10,8 @@ constexpr int64_t kStateSize = 3;  // the key, the draws of training steps, thos
 
 void need_place(const OperationSpec& spec) {
   const auto& places = need_attr<std::vector<std::string>>(spec, "_class");
-  if (places.size() != 1 || !places[0].starts_with("loc:@")) refuse(spec, "attr _class must be one place, loc:@NAME");
+  if (places.size() != 1 || !places[0].starts_with("loc:@"))
+    refuse(spec, "attr _class must be one location, loc:@NAME");
 }
 
 // How far the random numbers of the operation at its place are.
@@ -45,7 +46,7 @@ Operation colocated_operation(const Operation& op) {
   const auto* places = op.find_attr<std::vector<std::string>>("_class");
   constexpr std::string_view kPlace = "loc:@";
   if (places == nullptr || places->empty() || !places->front().starts_with(kPlace)) {
-    throw InvalidArgumentError(op.name() + " has no place beside another operation (attr _class)");
+    throw InvalidArgumentError(op.name() + " is not colocated with another operation (attr _class)");
   }
   return op.graph().operation(places->front().substr(kPlace.size()));
 }

@@ -14,12 +14,12 @@ const std::vector<std::string>& reader_types() {
 
 void need_not_negative(const OperationSpec& spec, const std::string& name) {
   const int64_t* value = find_attr<int64_t>(spec, name);
-  if (value != nullptr && *value < 0) refuse(spec, fmt::format("{} must not be negative, it is {}", name, *value));
+  if (value != nullptr && *value < 0) refuse(spec, fmt::format("{} must not be negative, but is {}", name, *value));
 }
 
 void need_positive_if_given(const OperationSpec& spec, const std::string& name) {
   const int64_t* value = find_attr<int64_t>(spec, name);
-  if (value != nullptr && *value <= 0) refuse(spec, fmt::format("{} must be positive, it is {}", name, *value));
+  if (value != nullptr && *value <= 0) refuse(spec, fmt::format("{} must be positive, but is {}", name, *value));
 }
 
 OpInfo resolve_plain_reader(const OperationSpec& spec) {
@@ -55,7 +55,7 @@ void need_reader_and_queue(const OperationSpec& spec) {
   need_resource(spec, 0, reader_types(), "a reader");
   need_resource(spec, 1, queue_types(), "a queue of file names");
   if (queue_signature(spec.inputs[1].op()).dtypes != std::vector<DType>{kString}) {
-    refuse(spec, fmt::format("the elements of {} must be one string each, to name files", spec.inputs[1].op().name()));
+    refuse(spec, fmt::format("each element of {} must be one string, the name of a file", spec.inputs[1].op().name()));
   }
 }
 

@@ -12,7 +12,8 @@ void refuse(const OperationSpec& spec, const std::string& why) {
 }
 
 void need_inputs(const OperationSpec& spec, size_t count) {
-  if (spec.inputs.size() != count) refuse(spec, fmt::format("takes {} inputs, {} given", count, spec.inputs.size()));
+  if (spec.inputs.size() != count)
+    refuse(spec, fmt::format("takes {} inputs, but {} were given", count, spec.inputs.size()));
 }
 
 void need_dtype(const OperationSpec& spec, size_t input, DType dtype) {
@@ -30,10 +31,10 @@ void need_index(const OperationSpec& spec, size_t input) {
 
 void need_variables(const OperationSpec& spec, size_t count) {
   if (spec.inputs.size() < count)
-    refuse(spec, fmt::format("takes {} variables, {} inputs given", count, spec.inputs.size()));
+    refuse(spec, fmt::format("takes {} variables, but {} inputs were given", count, spec.inputs.size()));
   for (size_t i = 0; i < count; ++i) {
     if (spec.inputs[i].op().type() != "VariableV2") {
-      refuse(spec, fmt::format("input {} must be a variable, not {} ({}); a Variable's ref() is one", i,
+      refuse(spec, fmt::format("input {} must be a variable, not {} ({}); pass a Variable's ref()", i,
                                spec.inputs[i].name(), spec.inputs[i].op().type()));
     }
   }
@@ -51,18 +52,18 @@ void need_distinct(const OperationSpec& spec, size_t count) {
 
 void need_same(const OperationSpec& spec, const Output& variable, const Output& value) {
   if (variable.dtype() != value.dtype()) {
-    refuse(spec, fmt::format("{} is {}, the value {} is {}", variable.name(), dtype_name(variable.dtype()),
+    refuse(spec, fmt::format("{} is {}, but the value {} is {}", variable.name(), dtype_name(variable.dtype()),
                              value.name(), dtype_name(value.dtype())));
   }
   if (!variable.shape().compatible_with(value.shape())) {
-    refuse(spec, fmt::format("Assign requires shapes of both tensors to match. {} is {}, the value {} is {}",
+    refuse(spec, fmt::format("Assign requires shapes of both tensors to match. {} is {}, but the value {} is {}",
                              variable.name(), variable.shape().to_string(), value.name(), value.shape().to_string()));
   }
 }
 
 void need_resource(const OperationSpec& spec, size_t input, const std::vector<std::string>& types,
                    const std::string& what) {
-  if (input >= spec.inputs.size()) refuse(spec, fmt::format("input {} must be {}, and is missing", input, what));
+  if (input >= spec.inputs.size()) refuse(spec, fmt::format("input {} must be {}, but is missing", input, what));
   const Output& given = spec.inputs[input];
   if (std::find(types.begin(), types.end(), given.op().type()) == types.end()) {
     refuse(spec, fmt::format("input {} must be {}, not {} ({})", input, what, given.name(), given.op().type()));

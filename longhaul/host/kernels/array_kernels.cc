@@ -30,7 +30,8 @@ void boolean_mask(HostCall& call) {
   const auto mask = call.inputs[1].flat<bool>();
   row_elements(x);
   if (mask.size() != static_cast<size_t>(x.shape().dim(0))) {
-    throw InvalidArgumentError(fmt::format("a mask of {} values for {} rows", mask.size(), x.shape().dim(0)));
+    throw InvalidArgumentError(
+        fmt::format("the mask has {} values, but there are {} rows", mask.size(), x.shape().dim(0)));
   }
   std::vector<int64_t> rows;
   for (size_t i = 0; i < mask.size(); ++i) {
@@ -44,11 +45,12 @@ void reshape(HostCall& call) {
   std::vector<int64_t> sizes = to_int64s(call.inputs[1]);
   int64_t known = 1, *open = nullptr;
   for (int64_t& size : sizes) {
-    if (size < -1 || (size == -1 && open != nullptr)) throw InvalidArgumentError("one size can be -1, others not");
+    if (size < -1 || (size == -1 && open != nullptr))
+      throw InvalidArgumentError("at most one size may be -1, and no other may be negative");
     if (size == -1) {
       open = &size;
     } else if (__builtin_mul_overflow(known, size, &known)) {
-      throw InvalidArgumentError("the new shape does not fit in memory");
+      throw InvalidArgumentError("the new shape is too large for memory");
     }
   }
   if (open != nullptr && known != 0) *open = x.num_elements() / known;
@@ -59,7 +61,7 @@ void expand_dims(HostCall& call) {
   const Tensor& x = call.inputs[0];
   const int64_t rank = x.shape().rank(), given = call.inputs[1].item<int64_t>();
   if (given < -rank - 1 || given > rank) {
-    throw InvalidArgumentError(fmt::format("dim {} for a tensor of {} dimensions", given, rank));
+    throw InvalidArgumentError(fmt::format("dim {} is out of range for a tensor of {} dimensions", given, rank));
   }
   std::vector<int64_t> dims = x.shape().dims();
   dims.insert(dims.begin() + (given < 0 ? given + rank + 1 : given), 1);

@@ -29,7 +29,7 @@ struct HostCall {
   template <typename T>
   T& resource(size_t i = 0) const {
     auto* found = dynamic_cast<T*>(resources[i].get());
-    if (found == nullptr) throw InternalError(op.name() + ": its input is another kind of resource");
+    if (found == nullptr) throw InternalError(op.name() + ": its input is a resource of another kind");
     return *found;
   }
 };

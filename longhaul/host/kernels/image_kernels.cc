@@ -16,7 +16,7 @@ void png(HostCall& call) {
   } else if (dtype == kUInt8) {
     call.results.push_back(decode_jpeg(bytes, channels));
   } else {
-    throw InvalidArgumentError("a JPEG image is decoded as uint8 only");
+    throw InvalidArgumentError("a JPEG image can only be decoded as uint8");
   }
 }
 
@@ -29,7 +29,7 @@ void jpeg(HostCall& call) {
   } else if (ratio == 1) {
     call.results.push_back(decode_png(bytes, channels));
   } else {
-    throw InvalidArgumentError("a PNG image is decoded in its full size only: a ratio of 1");
+    throw InvalidArgumentError("a PNG image can only be decoded at full size, with a ratio of 1");
   }
 }
 

@@ -20,8 +20,9 @@ Table& table_of(const HostCall& call) {
   const DType keys = handle.attr<DType>("key_dtype"), values = handle.attr<DType>("value_dtype");
   if (table.key_dtype() != keys || table.value_dtype() != values) {
     throw InvalidArgumentError(fmt::format(
-        "{} wants a table of {} to {}, and the one of that shared_name is of {} to {}", handle.name(), dtype_name(keys),
-        dtype_name(values), dtype_name(table.key_dtype()), dtype_name(table.value_dtype())));
+        "{} declares a table from {} to {}, but the existing table of the same shared_name is from {} to {}",
+        handle.name(), dtype_name(keys), dtype_name(values), dtype_name(table.key_dtype()),
+        dtype_name(table.value_dtype())));
   }
   return table;
 }

@@ -244,24 +244,25 @@ TEST_F(PipelineOpsTest, RowsAreGatheredMaskedAndPacked) {
 TEST_F(PipelineOpsTest, CallsThatCannotWorkAreRefusedWhenTheGraphIsBuilt) {
   const Output text = strings({"a"}), reader = ops::text_line_reader(root);
   const FIFOQueue numbers(root, 10, {kInt64}, {.shapes = {{}}});
-  EXPECT_THAT(refusal_of([&] { ops::read(root, reader, numbers); }), HasSubstr("must be one string each"));
+  EXPECT_THAT(refusal_of([&] { ops::read(root, reader, numbers); }),
+              HasSubstr("must be one string, the name of a file"));
   EXPECT_THAT(refusal_of([&] { ops::read(root, text, files); }), HasSubstr("input 0 must be a reader"));
   EXPECT_THAT(refusal_of([&] { ops::tf_record_reader(root, {.compression_type = "LZ4"}); }), HasSubstr("ZLIB or GZIP"));
   EXPECT_THAT(refusal_of([&] { ops::fixed_length_record_reader(root, 0); }),
               HasSubstr("record_bytes must be positive"));
   EXPECT_THAT(refusal_of([&] { ops::text_line_reader(root, {.skip_header_lines = -1}); }),
               HasSubstr("not be negative"));
-  EXPECT_THAT(refusal_of([&] { ops::decode_csv(root, text, {}); }), HasSubstr("one column at least"));
+  EXPECT_THAT(refusal_of([&] { ops::decode_csv(root, text, {}); }), HasSubstr("at least one column"));
   EXPECT_THAT(refusal_of([&] { ops::decode_csv(root, text, {Tensor::scalar("")}, {.select_cols = {1, 2}}); }),
               HasSubstr("2 select_cols for 1 record_defaults"));
   EXPECT_THAT(refusal_of([&] { ops::decode_csv(root, text, {Tensor::of<bool>({true})}); }),
               HasSubstr("cannot be bool"));
-  EXPECT_THAT(refusal_of([&] { ops::decode_raw(root, text, kString); }), HasSubstr("of a fixed size"));
+  EXPECT_THAT(refusal_of([&] { ops::decode_raw(root, text, kString); }), HasSubstr("must have a fixed size"));
   EXPECT_THAT(refusal_of([&] { ops::parse_example(root, text, {{"x", VarLenFeature{kInt32}}}); }),
               HasSubstr("a feature cannot be int32"));
   EXPECT_THAT(refusal_of([&] { ops::reshape_any(root, text, {2, 3}); }), HasSubstr("cannot reshape [1] to [2,3]"));
   EXPECT_THAT(refusal_of([&] { ops::mask_rows(root, text, ops::constant(root, Tensor::of<bool>({true, false}))); }),
-              HasSubstr("a mask of shape [2] for 1 rows"));
+              HasSubstr("the mask has shape [2], but there are 1 rows"));
   EXPECT_THAT(refusal_of([&] { ops::pack(root, {text, strings({"a", "b"})}); }), HasSubstr("[1] and [2] differ"));
 }
 

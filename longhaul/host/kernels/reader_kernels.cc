@@ -41,7 +41,7 @@ Reader::Records read_records(const HostCall& call, int64_t limit, Reader::Keys k
   Queue& queue = call.resource<Queue>(1);
   const auto next_file = [&] {
     const QueueElement element = queue.dequeue(call.limits);
-    if (element.size() != 1) throw InvalidArgumentError("the elements of " + queue.name() + " are not one string each");
+    if (element.size() != 1) throw InvalidArgumentError("each element of " + queue.name() + " must be a single string");
     return element[0].item<std::string>();
   };
   return call.resource<Reader>().read(limit, next_file, call.files, call.limits, keys);

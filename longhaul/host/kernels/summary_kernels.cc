@@ -39,7 +39,7 @@ void audio(HostCall& call) {
 void tensor(HostCall& call) {
   proto::SummaryMetadata metadata;
   if (!metadata.ParseFromString(call.inputs[2].item<std::string>()))
-    throw InvalidArgumentError("summary " + tag(call) + ": its metadata is no SummaryMetadata");
+    throw InvalidArgumentError("summary " + tag(call) + ": its metadata is not a SummaryMetadata");
   give(call, tensor_summary(tag(call), to_proto(call.inputs[1]), std::move(metadata)));
 }
 

@@ -85,7 +85,7 @@ class Column {
 
   template <typename T>
   const T& default_of() const {
-    if (default_.num_elements() == 0) fail("the field is missing, and required");
+    if (default_.num_elements() == 0) fail("the field is required but missing");
     return static_cast<const T*>(default_.data())[0];
   }
 
@@ -113,13 +113,13 @@ class Column {
 std::vector<Column> columns_of(const Shape& shape, std::span<const Tensor> defaults, const CsvFormat& format) {
   if (!format.columns.empty() && format.columns.size() != defaults.size()) {
     throw InvalidArgumentError(
-        fmt::format("{} columns are wanted, and {} have defaults", format.columns.size(), defaults.size()));
+        fmt::format("{} columns are selected, but there are {} defaults", format.columns.size(), defaults.size()));
   }
   std::vector<Column> columns;
   for (size_t i = 0; i < defaults.size(); ++i) {
     const DType dtype = defaults[i].dtype();
     if (dtype != kFloat && dtype != kDouble && dtype != kInt32 && dtype != kInt64 && dtype != kString) {
-      throw InvalidArgumentError(fmt::format("column {} cannot be {}", i + 1, dtype_name(dtype)));
+      throw InvalidArgumentError(fmt::format("column {} cannot have type {}", i + 1, dtype_name(dtype)));
     }
     if (defaults[i].num_elements() > 1) {
       throw InvalidArgumentError(fmt::format("the default of column {} has more than one value", i + 1));
@@ -149,7 +149,7 @@ void check_count(size_t fields, const std::vector<Column>& columns, bool all) {
   const size_t want = columns.empty() ? 0 : columns.back().source() + 1;
   if (all && fields != want) throw InvalidArgumentError(fmt::format("the record has {} fields, want {}", fields, want));
   if (fields < want)
-    throw InvalidArgumentError(fmt::format("the record has {} fields, want {} at least", fields, want));
+    throw InvalidArgumentError(fmt::format("the record has {} fields, want at least {}", fields, want));
 }
 
 }  // namespace
@@ -179,8 +179,8 @@ std::string_view CsvSplitter::take_field(std::string_view& rest) {
   const size_t size = end == nullptr ? rest.size() : static_cast<size_t>(static_cast<const char*>(end) - rest.data());
   const std::string_view field = rest.substr(0, size);
   if (odd_characters_) {
-    if (quotes_ && contains(field, '"')) fail("a quote within a field that does not begin with one");
-    if (contains(field, '\n') || contains(field, '\r')) fail("an end of line outside quotes");
+    if (quotes_ && contains(field, '"')) fail("a quote in an unquoted field");
+    if (contains(field, '\n') || contains(field, '\r')) fail("a line break outside quotes");
   }
   rest.remove_prefix(size);
   return field;
@@ -198,7 +198,7 @@ std::string_view CsvSplitter::take_quoted(std::string_view& rest) {
     unquoted_.push_back('"');
     rest.remove_prefix(1);
   }
-  if (!rest.empty() && rest[0] != delimiter_) fail("something stands between a closing quote and the delimiter");
+  if (!rest.empty() && rest[0] != delimiter_) fail("unexpected text between a closing quote and the delimiter");
   return std::string_view(unquoted_).substr(begin);
 }
 
@@ -210,7 +210,7 @@ std::vector<Tensor> decode_csv(const Tensor& records, const Tensor& keys, std::s
                                const CsvFormat& format) {
   const auto texts = records.flat<std::string>();
   if (keys.defined() && keys.flat<std::string>().size() != texts.size()) {
-    throw InvalidArgumentError(fmt::format("{} keys for {} records", keys.num_elements(), texts.size()));
+    throw InvalidArgumentError(fmt::format("{} keys were given for {} records", keys.num_elements(), texts.size()));
   }
   std::vector<Column> columns = columns_of(records.shape(), defaults, format);
   CsvSplitter splitter(format);

@@ -51,10 +51,10 @@ TEST(Csv, WithoutQuotingQuotesAreCharactersLikeOthers) {
 }
 
 TEST(Csv, AMalformedRecordNamesItsColumn) {
-  EXPECT_THAT(refusal_of([] { fields_of("a,b\"c"); }), HasSubstr("column 2: a quote within"));
+  EXPECT_THAT(refusal_of([] { fields_of("a,b\"c"); }), HasSubstr("column 2: a quote in an unquoted field"));
   EXPECT_THAT(refusal_of([] { fields_of("\"a,b"); }), HasSubstr("column 1: a quote is not closed"));
-  EXPECT_THAT(refusal_of([] { fields_of("a,b,\"c\"d,e"); }), HasSubstr("column 3: something stands between"));
-  EXPECT_THAT(refusal_of([] { fields_of("a\nb,c"); }), HasSubstr("column 1: an end of line"));
+  EXPECT_THAT(refusal_of([] { fields_of("a,b,\"c\"d,e"); }), HasSubstr("column 3: unexpected text between"));
+  EXPECT_THAT(refusal_of([] { fields_of("a\nb,c"); }), HasSubstr("column 1: a line break"));
 }
 
 TEST(Csv, ColumnsHaveTheDtypesOfTheirDefaults) {
@@ -98,10 +98,10 @@ TEST(Csv, ErrorsNameTheRecordAndTheColumn) {
   EXPECT_EQ(error("x,2"), "record 2, column 1: \"x\" is not a valid int32");
   EXPECT_EQ(error("2147483648,2"), "record 2, column 1: \"2147483648\" is not a valid int32");
   EXPECT_EQ(error("1,2 3"), "record 2, column 2: \"2 3\" is not a valid float");
-  EXPECT_EQ(error(",2"), "record 2, column 1: the field is missing, and required");
+  EXPECT_EQ(error(",2"), "record 2, column 1: the field is required but missing");
   EXPECT_EQ(error("1"), "record 2, the record has 1 fields, want 2");
   EXPECT_EQ(error("1,2,3"), "record 2, the record has 3 fields, want 2");
-  EXPECT_EQ(error("1,2\"3"), "record 2, column 2: a quote within a field that does not begin with one");
+  EXPECT_EQ(error("1,2\"3"), "record 2, column 2: a quote in an unquoted field");
 }
 
 TEST(Csv, ErrorsNameTheFileAndTheLineWhereTheKeysDo) {
@@ -110,7 +110,7 @@ TEST(Csv, ErrorsNameTheFileAndTheLineWhereTheKeysDo) {
   EXPECT_EQ(refusal_of([&] { decode_csv(records, keys, defaults, {}); }),
             "a.csv:8, column 1: \"one\" is not a valid int64");
   EXPECT_THAT(refusal_of([&] { decode_csv(Tensor::scalar("1"), keys, defaults, {}); }),
-              HasSubstr("2 keys for 1 records"));
+              HasSubstr("2 keys were given for 1 records"));
 }
 
 TEST(Csv, ALongFieldIsCutInTheMessage) {
@@ -148,7 +148,7 @@ TEST(Csv, EveryPrefixOfARecordIsReadOrRefused) {
 
 TEST(Csv, DefaultsOfSeveralValuesAndOddDtypesAreRefused) {
   EXPECT_THAT(refusal_of([] { decode({"1"}, {Tensor::of<int32_t>({1, 2})}); }), HasSubstr("more than one value"));
-  EXPECT_THAT(refusal_of([] { decode({"1"}, {Tensor::of<uint8_t>({1})}); }), HasSubstr("cannot be uint8"));
+  EXPECT_THAT(refusal_of([] { decode({"1"}, {Tensor::of<uint8_t>({1})}); }), HasSubstr("cannot have type uint8"));
 }
 
 TEST(DecodeRaw, BytesBecomeNumbersOfEitherOrder) {
@@ -168,8 +168,10 @@ TEST(DecodeRaw, ComplexNumbersAreTurnedRoundInHalves) {
 }
 
 TEST(DecodeRaw, UnevenLengthsAreRefused) {
-  EXPECT_THAT(refusal_of([] { decode_raw(Tensor::of<std::string>({"ab", "a"}), kUInt8); }), HasSubstr("one length"));
-  EXPECT_THAT(refusal_of([] { decode_raw(Tensor::scalar("abc"), kUInt16); }), HasSubstr("no whole number"));
+  EXPECT_THAT(refusal_of([] { decode_raw(Tensor::of<std::string>({"ab", "a"}), kUInt8); }),
+              HasSubstr("the same length"));
+  EXPECT_THAT(refusal_of([] { decode_raw(Tensor::scalar("abc"), kUInt16); }),
+              HasSubstr("3 bytes, which is not a multiple of 2"));
   EXPECT_THAT(refusal_of([] { decode_raw(Tensor::scalar("abc"), kString); }), HasSubstr("cannot be decoded"));
 }
 

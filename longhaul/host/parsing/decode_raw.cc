@@ -46,8 +46,8 @@ Tensor decode_raw(const Tensor& strings, DType dtype, bool little_endian) {
   const size_t size = dtype_size(dtype), length = texts.empty() ? 0 : texts[0].size();
   if (size == 0) throw InvalidArgumentError(fmt::format("bytes cannot be decoded as {}", dtype_name(dtype)));
   if (length % size != 0) {
-    throw InvalidArgumentError(
-        fmt::format("{} bytes are no whole number of {}, of {} bytes each", length, dtype_name(dtype), size));
+    throw InvalidArgumentError(fmt::format("the strings have {} bytes, which is not a multiple of {}, the size of {}",
+                                           length, size, dtype_name(dtype)));
   }
   std::vector<int64_t> dims = strings.shape().dims();
   dims.push_back(static_cast<int64_t>(length / size));
@@ -55,8 +55,9 @@ Tensor decode_raw(const Tensor& strings, DType dtype, bool little_endian) {
   char* out = static_cast<char*>(numbers.mutable_data());
   for (size_t i = 0; i < texts.size(); ++i) {
     if (texts[i].size() != length) {
-      throw InvalidArgumentError(fmt::format("all strings must have one length: string {} has {} bytes, the first {}",
-                                             i, texts[i].size(), length));
+      throw InvalidArgumentError(
+          fmt::format("all strings must have the same length, but string {} has {} bytes and the first has {}", i,
+                      texts[i].size(), length));
     }
     if (length > 0) std::memcpy(out + i * length, texts[i].data(), length);
   }
@@ -71,7 +72,7 @@ Tensor string_to_number(const Tensor& strings, DType dtype) {
     case kDouble: return numbers_of<double>(strings);
     case kInt32: return numbers_of<int32_t>(strings);
     case kInt64: return numbers_of<int64_t>(strings);
-    default: throw InvalidArgumentError(fmt::format("texts cannot be read as {}", dtype_name(dtype)));
+    default: throw InvalidArgumentError(fmt::format("strings cannot be converted to {}", dtype_name(dtype)));
   }
 }
 

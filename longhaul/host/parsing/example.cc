@@ -20,7 +20,7 @@ class ExampleParser {
     for (const ExampleSpec::Dense& wanted : spec.dense) columns_.emplace_back(wanted);
     for (size_t i = 0; i < columns_.size(); ++i) {
       if (!by_key_.emplace(columns_[i].key(), i).second)
-        throw InvalidArgumentError(fmt::format("feature {} is wanted twice", columns_[i].key()));
+        throw InvalidArgumentError(fmt::format("feature {} is listed twice", columns_[i].key()));
     }
   }
 
@@ -86,7 +86,7 @@ ParsedExamples parse_examples(const Tensor& serialized, const Tensor& names, con
   const auto examples = serialized.flat<std::string>();
   const auto given = names.defined() ? names.flat<std::string>() : std::span<const std::string>();
   if (!given.empty() && given.size() != examples.size()) {
-    throw InvalidArgumentError(fmt::format("{} names for {} examples", given.size(), examples.size()));
+    throw InvalidArgumentError(fmt::format("{} names were given for {} examples", given.size(), examples.size()));
   }
   ExampleParser parser(spec);
   for (size_t i = 0; i < examples.size(); ++i) {

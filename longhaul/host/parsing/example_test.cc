@@ -101,7 +101,7 @@ TEST(Example, ErrorsNameTheExampleAndTheKey) {
   EXPECT_EQ(error(ExampleBuilder()), "example 1: feature f: it is required (float) but could not be found");
   EXPECT_EQ(error(ExampleBuilder().ints("f", {1, 2})), "example 1: feature f: its data type is int64, want float");
   EXPECT_EQ(error(ExampleBuilder().floats("f", {1})),
-            "example 1: feature f: it has 1 values, want 2: its shape is [2]");
+            "example 1: feature f: it has 1 values, want 2 for its shape [2]");
   EXPECT_EQ(error("\x0a\x05"), "example 1: could not parse the serialized Example");
   const Tensor names = Tensor::of<std::string>({"first"});
   EXPECT_THAT(refusal_of([&] { parse_examples(Tensor::of<std::string>({""}), names, spec); }),
@@ -109,13 +109,15 @@ TEST(Example, ErrorsNameTheExampleAndTheKey) {
   EXPECT_THAT(refusal_of([&] { parse_single_example("", spec); }), HasSubstr("the example: feature f: "));
   EXPECT_THAT(
       refusal_of([&] { parse({ExampleBuilder().floats("f", {1, 2, 3})}, {.dense = {{"f", kFloat, {-1, 2}, {}}}}); }),
-      HasSubstr("3 values, no multiple of 2"));
+      HasSubstr("3 values, which is not a multiple of 2"));
 }
 
 TEST(Example, ASpecThatCannotBeMetIsRefused) {
-  EXPECT_THAT(refusal_of([] { parse({}, {.sparse = {{"a", kInt32}}}); }), HasSubstr("feature a cannot be int32"));
-  EXPECT_THAT(refusal_of([] { parse({}, {.sparse = {{"a", kFloat}, {"a", kFloat}}}); }), HasSubstr("wanted twice"));
-  EXPECT_THAT(refusal_of([] { parse({}, {.dense = {{"a", kFloat, {2, -1}, {}}}}); }), HasSubstr("cannot be [2,?]"));
+  EXPECT_THAT(refusal_of([] { parse({}, {.sparse = {{"a", kInt32}}}); }),
+              HasSubstr("feature a cannot have type int32"));
+  EXPECT_THAT(refusal_of([] { parse({}, {.sparse = {{"a", kFloat}, {"a", kFloat}}}); }), HasSubstr("listed twice"));
+  EXPECT_THAT(refusal_of([] { parse({}, {.dense = {{"a", kFloat, {2, -1}, {}}}}); }),
+              HasSubstr("cannot have shape [2,?]"));
   EXPECT_THAT(refusal_of([] { parse({}, {.dense = {{"a", kFloat, {3}, Tensor::of<float>({1, 2})}}}); }),
               HasSubstr("has 2 values"));
   EXPECT_THAT(refusal_of([] { parse({}, {.dense = {{"a", kFloat, {}, Tensor::scalar("x")}}}); }),
@@ -214,8 +216,8 @@ TEST(SparseTensor, WhatDoesNotFitTogetherIsRefused) {
   short_of_values.values = Tensor::of<std::string>({"a"});
   unsorted.indices = Tensor::of<int64_t>(Shape{3, 2}, {2, 0, 0, 1, 0, 2});
   absurd.dense_shape = Tensor::of<int64_t>({int64_t{1} << 60, 4});
-  EXPECT_THAT(refusal_of([&] { serialize_sparse(outside); }), HasSubstr("has the index 2 in a dimension of 2"));
-  EXPECT_THAT(refusal_of([&] { serialize_sparse(short_of_values); }), HasSubstr("no sparse tensor"));
+  EXPECT_THAT(refusal_of([&] { serialize_sparse(outside); }), HasSubstr("has index 2 in a dimension of size 2"));
+  EXPECT_THAT(refusal_of([&] { serialize_sparse(short_of_values); }), HasSubstr("not a sparse tensor"));
   EXPECT_THAT(refusal_of([&] { serialize_many_sparse(unsorted); }), HasSubstr("must be sorted"));
   EXPECT_THAT(refusal_of([&] { serialize_many_sparse(absurd); }), HasSubstr("rows"));
   EXPECT_THAT(refusal_of([&] { deserialize_many_sparse(serialize_many_sparse(matrix()), kFloat); }),
@@ -223,7 +225,7 @@ TEST(SparseTensor, WhatDoesNotFitTogetherIsRefused) {
   EXPECT_THAT(refusal_of([&] {
                 deserialize_many_sparse(Tensor::of(Shape{1, 3}, std::vector<std::string>{"x", "y", "z"}), kFloat);
               }),
-              HasSubstr("no serialized tensor"));
+              HasSubstr("not a serialized tensor"));
 }
 
 }  // namespace

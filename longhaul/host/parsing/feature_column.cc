@@ -65,7 +65,7 @@ FeatureColumn::FeatureColumn(std::string key, DType dtype) : key_(std::move(key)
     case kFloat: values_ = Floats(); break;
     case kInt64: values_ = Integers(); break;
     case kString: values_ = Strings(); break;
-    default: throw InvalidArgumentError(fmt::format("feature {} cannot be {}", key_, dtype_name(dtype)));
+    default: throw InvalidArgumentError(fmt::format("feature {} cannot have type {}", key_, dtype_name(dtype)));
   }
 }
 
@@ -79,7 +79,8 @@ FeatureColumn::FeatureColumn(const ExampleSpec::Dense& wanted) : FeatureColumn(w
   std::vector<int64_t> dims = shape_.dims();
   if (is_sequence()) dims[0] = 1;
   const int64_t elements = shape_.has_rank() ? Shape(std::move(dims)).num_elements() : -1;
-  if (elements < 0) throw InvalidArgumentError(fmt::format("feature {} cannot be {}", key_, shape_.to_string()));
+  if (elements < 0)
+    throw InvalidArgumentError(fmt::format("feature {} cannot have shape {}", key_, shape_.to_string()));
   elements_ = static_cast<size_t>(elements);
   const auto given = static_cast<size_t>(default_.num_elements());
   if (given > 0 && default_.dtype() != dtype_) {
@@ -87,7 +88,8 @@ FeatureColumn::FeatureColumn(const ExampleSpec::Dense& wanted) : FeatureColumn(w
                                            dtype_name(default_.dtype()), dtype_name(dtype_)));
   }
   if (given > 1 && (is_sequence() || given != elements_)) {
-    throw InvalidArgumentError(fmt::format("the default of feature {} has {} values", key_, given));
+    throw InvalidArgumentError(
+        fmt::format("the default of feature {} has {} values, which does not match its shape", key_, given));
   }
 }
 
@@ -152,11 +154,11 @@ void FeatureColumn::add_default() {
 void FeatureColumn::check_count(size_t count) const {
   if (sparse_) return;
   if (is_sequence() && (elements_ == 0 ? count != 0 : count % elements_ != 0)) {
-    throw InvalidArgumentError(fmt::format("it has {} values, no multiple of {}", count, elements_));
+    throw InvalidArgumentError(fmt::format("it has {} values, which is not a multiple of {}", count, elements_));
   }
   if (!is_sequence() && count != elements_) {
     throw InvalidArgumentError(
-        fmt::format("it has {} values, want {}: its shape is {}", count, elements_, shape_.to_string()));
+        fmt::format("it has {} values, want {} for its shape {}", count, elements_, shape_.to_string()));
   }
 }
 

@@ -17,7 +17,7 @@ constexpr int64_t kMostRows = int64_t{1} << 24;  // of what is taken apart: each
 // In a serialized sparse tensor each element has bytes of its own; elsewhere one value may stand for any number.
 Tensor parse_tensor(const std::string& bytes) {
   proto::TensorProto message;
-  if (!proto::parse_within_limits(bytes, &message)) throw InvalidArgumentError("a string is no serialized tensor");
+  if (!proto::parse_within_limits(bytes, &message)) throw InvalidArgumentError("a string is not a serialized tensor");
   const Shape shape = from_proto(message.tensor_shape());
   if (shape.num_elements() > static_cast<int64_t>(bytes.size())) {
     throw InvalidArgumentError(
@@ -74,15 +74,16 @@ void check_sparse(const SparseTensor& sparse) {
                     values.rank() == 1 && shape.rank() == 1 && indices.dim(0) == values.dim(0) &&
                     indices.dim(1) == shape.dim(0);
   if (!fits) {
-    throw InvalidArgumentError(fmt::format("no sparse tensor: indices {}, values {}, dense_shape {}",
-                                           indices.to_string(), values.to_string(), shape.to_string()));
+    throw InvalidArgumentError(
+        fmt::format("not a sparse tensor: the shapes of indices, values and dense_shape are {}, {} and {}",
+                    indices.to_string(), values.to_string(), shape.to_string()));
   }
   const auto index = sparse.indices.flat<int64_t>(), dims = sparse.dense_shape.flat<int64_t>();
   for (size_t i = 0; i < index.size(); ++i) {
     const int64_t dim = dims[i % dims.size()];
     if (index[i] < 0 || index[i] >= dim) {
       throw InvalidArgumentError(
-          fmt::format("sparse value {} has the index {} in a dimension of {}", i / dims.size(), index[i], dim));
+          fmt::format("sparse value {} has index {} in a dimension of size {}", i / dims.size(), index[i], dim));
     }
   }
 }
@@ -97,9 +98,10 @@ Tensor serialize_sparse(const SparseTensor& sparse) {
 Tensor serialize_many_sparse(const SparseTensor& sparse) {
   check_sparse(sparse);
   const int64_t rank = sparse.dense_shape.num_elements(), count = sparse.values.num_elements();
-  if (rank < 1) throw InvalidArgumentError("a sparse scalar cannot be taken apart");
+  if (rank < 1) throw InvalidArgumentError("a sparse scalar cannot be split into rows");
   const int64_t rows = sparse.dense_shape.flat<int64_t>()[0];
-  if (rows < 0 || rows > kMostRows) throw InvalidArgumentError(fmt::format("a sparse tensor of {} rows", rows));
+  if (rows < 0 || rows > kMostRows)
+    throw InvalidArgumentError(fmt::format("a sparse tensor cannot be split into {} rows", rows));
   const auto indices = sparse.indices.flat<int64_t>();
   const auto row_at = [&](int64_t i) { return indices[static_cast<size_t>(i * rank)]; };
   Tensor result(kString, {rows, 3});
@@ -117,7 +119,8 @@ Tensor serialize_many_sparse(const SparseTensor& sparse) {
 SparseTensor deserialize_many_sparse(const Tensor& serialized, DType dtype) {
   const auto strings = serialized.flat<std::string>();
   if (serialized.shape().rank() != 2 || serialized.shape().dim(1) != 3) {
-    throw InvalidArgumentError("serialized sparse tensors have the shape [N,3], not " + serialized.shape().to_string());
+    throw InvalidArgumentError("serialized sparse tensors must have the shape [N,3], not " +
+                               serialized.shape().to_string());
   }
   std::vector<SparseTensor> parts;
   for (size_t i = 0; i + 2 < strings.size(); i += 3) {
@@ -128,7 +131,8 @@ SparseTensor deserialize_many_sparse(const Tensor& serialized, DType dtype) {
                                              dtype_name(part.values.dtype()), dtype_name(dtype)));
     }
     if (!parts.empty() && part.dense_shape.shape() != parts[0].dense_shape.shape()) {
-      throw InvalidArgumentError(fmt::format("serialized sparse tensor {} has another rank than the first", i / 3));
+      throw InvalidArgumentError(
+          fmt::format("serialized sparse tensor {} does not have the same rank as the first", i / 3));
     }
     parts.push_back(std::move(part));
   }

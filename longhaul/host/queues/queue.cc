@@ -129,7 +129,7 @@ void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
   if (pending.error) std::rethrow_exception(pending.error);
   if (pending.done) return;
   if (pending.cancelled) limits.cancellation->check();
-  throw DeadlineExceededError(fmt::format("{} '{}': the run's time was over while it waited", spec_.kind, name()));
+  throw DeadlineExceededError(fmt::format("{} '{}': the run timed out while it waited", spec_.kind, name()));
 }
 
 void Queue::await(Pending& pending, Seconds deadline) {

@@ -21,8 +21,8 @@ std::string described(const QueueSignature& signature) {
   for (const DType dtype : signature.dtypes) dtypes.push_back(dtype_name(dtype));
   std::vector<std::string> shapes;
   for (const Shape& shape : signature.shapes) shapes.push_back(shape.to_string());
-  return fmt::format("[{}] of shapes {}", fmt::join(dtypes, ", "),
-                     shapes.empty() ? "that are not declared" : fmt::format("[{}]", fmt::join(shapes, ", ")));
+  return fmt::format("[{}] of {}", fmt::join(dtypes, ", "),
+                     shapes.empty() ? "undeclared shapes" : fmt::format("shapes [{}]", fmt::join(shapes, ", ")));
 }
 
 // [3] for [?, 3].
@@ -40,8 +40,8 @@ void ElementCheck::check_handle(const Operation& handle) const {
   const auto& [dtypes, shapes] = spec_.signature;
   if (wanted.dtypes == dtypes && wanted.shapes == shapes) return;
   throw InvalidArgumentError(
-      fmt::format("{}: Shared queue '{}' has elements of {}, and this operation declares {}: give the one that differs "
-                  "another shared_name",
+      fmt::format("{}: Shared queue '{}' has elements of {}, but this operation declares {}. Use another shared_name "
+                  "for one of them",
                   handle.name(), spec_.name, described(spec_.signature), described(wanted)));
 }
 

@@ -74,7 +74,7 @@ Tensor as_tensor(const RandomStream::State& state) {
 
 RandomStream::State random_state_of(const Tensor& tensor) {
   if (tensor.dtype() != kInt64 || tensor.num_elements() != 3) {
-    throw InvalidArgumentError(fmt::format("the state of random numbers is 3 int64, not {} of shape {}",
+    throw InvalidArgumentError(fmt::format("the state of random numbers must be 3 int64 values, not {} of shape {}",
                                            dtype_name(tensor.dtype()), tensor.shape().to_string()));
   }
   const auto numbers = tensor.flat<int64_t>();

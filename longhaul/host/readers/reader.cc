@@ -20,7 +20,7 @@ class Reader::Turn {
     if (limits.cancellation != nullptr) watch.emplace(*limits.cancellation, [this] { end_wait(); });
     if (take(limits.deadline)) return;
     if (limits.cancellation != nullptr) limits.cancellation->check();
-    throw DeadlineExceededError(reader_.name_ + ": the run timed out while another one was reading");
+    throw DeadlineExceededError(reader_.name_ + ": the run timed out while another run was reading");
   }
   ~Turn() {
     MutexLock lock(reader_.mutex_);
@@ -63,7 +63,9 @@ class Reader::Turn {
 Reader::Records Reader::read(int64_t limit, const NextFile& next_file, FileSystem& files, const WaitLimits& limits,
                              Keys keys) {
   constexpr int64_t kMostReserved = 4096;
-  if (limit < 1) throw InvalidArgumentError(fmt::format("{}: {} records cannot be read", name_, limit));
+  if (limit < 1)
+    throw InvalidArgumentError(
+        fmt::format("{}: the number of records to read must be at least 1, not {}", name_, limit));
   Turn turn(*this, limits);
   throw_left_over();
   Records records;

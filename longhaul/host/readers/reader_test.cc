@@ -130,7 +130,7 @@ TEST_F(ReaderTest, GzipMembersFollowEachOtherAndZlibStreamsDoNot) {
   expect_end();
   EXPECT_THAT(read_all(tf_records(Compression::kZlib), {write("zlib", zlib_of(one) + zlib_of(two))}),
               ElementsAre("one"));
-  EXPECT_THAT(message, HasSubstr("there is more behind its compressed stream"));
+  EXPECT_THAT(message, HasSubstr("it has data after its compressed stream"));
 }
 
 TEST_F(ReaderTest, EveryTruncatedRecordFileGivesItsWholeRecordsAndThenDataLoss) {  // TR-3
@@ -212,7 +212,7 @@ TEST_F(ReaderTest, AFixedLengthRecordThatIsNotWholeIsDataLoss) {
   EXPECT_TRUE(read_all(fixed_length_records({.record_bytes = absurd}), {a}).empty());
   EXPECT_THAT(message, HasSubstr("truncated record at 0"));
   EXPECT_TRUE(read_all(fixed_length_records({.header_bytes = absurd, .footer_bytes = absurd}), {a}).empty());
-  EXPECT_THAT(message, HasSubstr("5 bytes, with a header of"));
+  EXPECT_THAT(message, HasSubstr("the file has 5 bytes, too few for a header of"));
 }
 
 TEST_F(ReaderTest, AWholeFileIsARecordAndANameCanBeOne) {

@@ -86,8 +86,8 @@ class FixedLengthRecords : public RecordSource {
         number_(from.number) {
     const uint64_t size = file_.file_size(), footer = static_cast<uint64_t>(format.footer_bytes);
     if (header_ > size || footer > size - header_) {
-      throw DataLossError(
-          fmt::format("{}: {} bytes, with a header of {} and a footer of {}", path_, size, header_, footer));
+      throw DataLossError(fmt::format("{}: the file has {} bytes, too few for a header of {} and a footer of {}", path_,
+                                      size, header_, footer));
     }
     body_ = size - header_ - footer;
   }

@@ -20,7 +20,7 @@ class TypedContents : public TableContents {
       const auto [there, is_new] = map_.try_emplace(key[i], value[i]);
       if (is_new || there->second == value[i]) continue;
       return Clash{static_cast<int64_t>(i),
-                   fmt::format("key {} has {}, and {} is to be added", key[i], there->second, value[i])};
+                   fmt::format("key {} has value {}, cannot add value {}", key[i], there->second, value[i])};
     }
     return std::nullopt;
   }
@@ -75,7 +75,7 @@ std::unique_ptr<TableContents> make_with_values(DType values) {
     case kInt64: return std::make_unique<TypedContents<K, int64_t>>();
     case kBool: return std::make_unique<TypedContents<K, bool>>();
     case kString: return std::make_unique<TypedContents<K, std::string>>();
-    default: throw InvalidArgumentError(fmt::format("a table cannot have values of {}", dtype_name(values)));
+    default: throw InvalidArgumentError(fmt::format("a table cannot have values of type {}", dtype_name(values)));
   }
 }
 
@@ -84,7 +84,7 @@ std::unique_ptr<TableContents> make_with_values(DType values) {
 std::unique_ptr<TableContents> TableContents::make(DType keys, DType values) {
   if (keys == kInt64) return make_with_values<int64_t>(values);
   if (keys == kString) return make_with_values<std::string>(values);
-  throw InvalidArgumentError(fmt::format("a table cannot have keys of {}", dtype_name(keys)));
+  throw InvalidArgumentError(fmt::format("a table cannot have keys of type {}", dtype_name(keys)));
 }
 
 void LookupTable::check_keys(const Tensor& keys) const {
@@ -101,7 +101,7 @@ void LookupTable::check_pairs(const Tensor& keys, const Tensor& values) const {
   }
   if (keys.num_elements() != values.num_elements()) {
     throw InvalidArgumentError(
-        fmt::format("{} keys and {} values are given", keys.num_elements(), values.num_elements()));
+        fmt::format("there are {} keys but {} values", keys.num_elements(), values.num_elements()));
   }
 }
 

@@ -23,7 +23,7 @@ class TableContents {
   // A key with two values: the row of the tensors with the second one.
   struct Clash {
     int64_t row = 0;
-    std::string what;  // "key a has 1, and 2 is to be added"
+    std::string what;  // "key a has value 1, cannot add value 2"
   };
 
   // Keys and values must have the same size and the dtypes given to make(). Returns the first clash; all pairs before

@@ -35,8 +35,8 @@ INSTANTIATE_TEST_SUITE_P(AllValues, TableOfAnyValues,
                                            Tensor::of<bool>({true, false}), Tensor::of<std::string>({"a", "b"})));
 
 TEST(TableContents, OtherDtypesAreRefused) {
-  EXPECT_THAT(error_of<Error>([] { TableContents::make(kFloat, kInt64); }), HasSubstr("keys of float"));
-  EXPECT_THAT(error_of<Error>([] { TableContents::make(kString, kHalf); }), HasSubstr("values of half"));
+  EXPECT_THAT(error_of<Error>([] { TableContents::make(kFloat, kInt64); }), HasSubstr("keys of type float"));
+  EXPECT_THAT(error_of<Error>([] { TableContents::make(kString, kHalf); }), HasSubstr("values of type half"));
 }
 
 TEST(ConstantTable, WhatIsNotThereHasTheDefaultAndTheKeysKeepTheirShape) {
@@ -68,7 +68,7 @@ TEST(ConstantTable, AKeyHasOneValue) {
   ConstantTable table(kString, kInt64);
   const Tensor twice = Tensor::of<std::string>({"sun", "sun"});
   EXPECT_EQ(error_of<Error>([&] { table.initialize(twice, kNumbers); }),
-            "HashTable has different value for same key: key sun has 7, and 8 is to be added");
+            "HashTable has different value for same key: key sun has value 7, cannot add value 8");
   EXPECT_THAT(error_of<Error>([&] { table.initialize(twice, kNumbers, "words.txt"); }),
               HasSubstr("words.txt:2: HashTable"));
   EXPECT_EQ(table.size(), 0);
@@ -81,7 +81,7 @@ TEST(ConstantTable, DtypesAndSizesMustFit) {
   EXPECT_THAT(error_of<Error>([&] { table.initialize(kNumbers, kNumbers); }), HasSubstr("keys are string, not int64"));
   EXPECT_THAT(error_of<Error>([&] { table.initialize(kWords, kWords); }), HasSubstr("values are int64, not string"));
   EXPECT_THAT(error_of<Error>([&] { table.initialize(kWords, Tensor::of<int64_t>({7})); }),
-              HasSubstr("2 keys and 1 values"));
+              HasSubstr("2 keys but 1 values"));
   table.initialize(kWords, kNumbers);
   EXPECT_THROW(table.find(kNumbers, Tensor::scalar<int64_t>(-1)), InvalidArgumentError);
 }

@@ -69,7 +69,7 @@ void set_element(Tensor* column, const Line& line, std::string_view text) {
     case kInt32: return parse(line, text, &column->mutable_flat<int32_t>()[row]);
     case kInt64: return parse(line, text, &column->mutable_flat<int64_t>()[row]);
     case kString: column->mutable_flat<std::string>()[row] = std::string(text); return;
-    default: line.refuse(fmt::format("{} cannot be read from a file", dtype_name(column->dtype())));
+    default: line.refuse(fmt::format("values of type {} cannot be read from a file", dtype_name(column->dtype())));
   }
 }
 
@@ -92,7 +92,8 @@ int64_t lines_to_read(const std::string& path, const LineCount& there, int64_t v
   if (there.first_empty >= 0 && there.first_empty < wanted) {
     Line{path, there.first_empty, {}}.refuse("Invalid content: empty line found");
   }
-  if (there.lines > wanted) log_warning("{} is read up to line {}; it has {}", path, wanted, there.lines);
+  if (there.lines > wanted)
+    log_warning("{}: only the first {} of {} lines are read (vocab_size)", path, wanted, there.lines);
   return wanted;
 }
 

@@ -104,10 +104,9 @@ bool sparse_embedding(Backward& b) {
   const Shape& weight = b.input("weight").shape();
   if (!weight.fully_defined() || b.constant<int64_t>("padding_idx", -1) >= 0 ||
       b.constant("scale_grad_by_freq", false)) {
-    throw UnimplementedError(
-        fmt::format("{}: a sparse gradient is there of a table whose shape is known, without padding_idx and "
-                    "scale_grad_by_freq",
-                    b.op().name()));
+    throw UnimplementedError(fmt::format(
+        "{}: a sparse gradient requires a table of known shape, and neither padding_idx nor scale_grad_by_freq",
+        b.op().name()));
   }
   const Output rows = b.aten("aten::reshape", {{"self", b.grad()}, {"shape", std::vector<int64_t>{-1, weight.dim(1)}}});
   const Output indices = b.aten("aten::reshape", {{"self", b.input("indices")}, {"shape", std::vector<int64_t>{-1}}});

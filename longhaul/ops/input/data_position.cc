@@ -37,15 +37,16 @@ Signature signature_of(const DataLoader& loader) {
 
 void check(const Batch& batch, const Signature& expected, int64_t position) {
   if (batch.size() != expected.dtypes.size()) {
-    throw InvalidArgumentError(fmt::format("data loader: the batch at position {} has {} components, but example 0 {}",
-                                           position, batch.size(), expected.dtypes.size()));
+    throw InvalidArgumentError(
+        fmt::format("data loader: the batch at position {} has {} components, but example 0 has {}", position,
+                    batch.size(), expected.dtypes.size()));
   }
   for (size_t i = 0; i < batch.size(); ++i) {
     if (batch[i].dtype() == expected.dtypes[i] && expected.shapes[i].compatible_with(batch[i].shape())) continue;
-    throw InvalidArgumentError(
-        fmt::format("data loader: component {} of the batch at position {} is {}{}, but by example 0 it should be {}{}",
-                    i, position, dtype_name(batch[i].dtype()), batch[i].shape().to_string(),
-                    dtype_name(expected.dtypes[i]), expected.shapes[i].to_string()));
+    throw InvalidArgumentError(fmt::format(
+        "data loader: component {} of the batch at position {} is {}{}, but according to example 0 it should be {}{}",
+        i, position, dtype_name(batch[i].dtype()), batch[i].shape().to_string(), dtype_name(expected.dtypes[i]),
+        expected.shapes[i].to_string()));
   }
 }
 

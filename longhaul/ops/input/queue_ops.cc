@@ -43,8 +43,8 @@ Output count(const Scope& scope, int32_t n) {
 QueueBase::QueueBase(Operation handle, std::vector<std::string> names)
     : handle_(checked(handle)), signature_(queue_signature(handle_)), names_(std::move(names)) {
   if (!names_.empty() && names_.size() != signature_.dtypes.size()) {
-    throw InvalidArgumentError(
-        fmt::format("{}: {} names for {} components", handle_.name(), names_.size(), signature_.dtypes.size()));
+    throw InvalidArgumentError(fmt::format("{}: {} names were given for {} components", handle_.name(), names_.size(),
+                                           signature_.dtypes.size()));
   }
 }
 
@@ -127,20 +127,21 @@ std::vector<Output> QueueBase::ordered(const std::map<std::string, Output>& comp
   std::vector<Output> in_order;
   for (const std::string& name : names_) {
     const auto it = components.find(name);
-    if (it == components.end()) throw InvalidArgumentError(fmt::format("{}: no component '{}'", this->name(), name));
+    if (it == components.end())
+      throw InvalidArgumentError(fmt::format("{}: component '{}' is missing", this->name(), name));
     in_order.push_back(it->second);
   }
   if (components.size() != names_.size()) {
-    throw InvalidArgumentError(
-        fmt::format("{}: {} components were given, it has {} names", name(), components.size(), names_.size()));
+    throw InvalidArgumentError(fmt::format("{}: {} components were given, but the queue has {} names", name(),
+                                           components.size(), names_.size()));
   }
   return in_order;
 }
 
 std::map<std::string, Output> QueueBase::named(const std::vector<Output>& components) const {
   if (components.size() != names_.size()) {
-    throw InvalidArgumentError(
-        fmt::format("{}: {} components were given, it has {} names", name(), components.size(), names_.size()));
+    throw InvalidArgumentError(fmt::format("{}: {} components were given, but the queue has {} names", name(),
+                                           components.size(), names_.size()));
   }
   std::map<std::string, Output> by_name;
   for (size_t i = 0; i < names_.size(); ++i) by_name[names_[i]] = components[i];

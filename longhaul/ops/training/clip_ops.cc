@@ -62,7 +62,7 @@ Output clip_by_value(const Scope& scope, const Output& x, const Hyperparameter& 
   if (low.number() != nullptr && high.number() != nullptr) {
     if (!(*low.number() <= *high.number())) {
       throw InvalidArgumentError(
-          fmt::format("clip_by_value: low must not be above high, {} is above {}", *low.number(), *high.number()));
+          fmt::format("clip_by_value: low must not be above high, but {} is above {}", *low.number(), *high.number()));
     }
     return clip_values(scope, x, [&](const Output& values) {
       return aten(scope, "aten::clamp", name, {{"self", values}, {"min", *low.number()}, {"max", *high.number()}})
@@ -100,7 +100,7 @@ Output global_norm(const Scope& scope, const std::vector<Output>& tensors, std::
   for (const Output& tensor : tensors) {
     if (tensor.valid()) norms.push_back(norm_of(inner, values_of(tensor)));
   }
-  if (norms.empty()) throw InvalidArgumentError("global_norm: there is no tensor to take the norm of");
+  if (norms.empty()) throw InvalidArgumentError("global_norm: there are no tensors to compute the norm of");
   return norm_of(inner, stack(inner, norms));
 }
 

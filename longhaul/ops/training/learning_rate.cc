@@ -104,14 +104,15 @@ Output exponential_decay(const Scope& scope, double learning_rate, const Output&
 Output piecewise_constant(const Scope& scope, const Output& global_step, const std::vector<int64_t>& boundaries,
                           const std::vector<double>& values, std::string_view name) {
   if (boundaries.size() + 1 != values.size()) {
-    throw InvalidArgumentError(fmt::format(
-        "piecewise_constant: the length of boundaries should be 1 less than the length of values, not {} beside {}",
-        boundaries.size(), values.size()));
+    throw InvalidArgumentError(
+        fmt::format("piecewise_constant: the length of boundaries should be 1 less than the length of values, but the "
+                    "lengths are {} and {}",
+                    boundaries.size(), values.size()));
   }
   const auto wrong = std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
   if (wrong != boundaries.end()) {
     throw InvalidArgumentError(
-        fmt::format("piecewise_constant: the boundaries must increase, {} comes after {}", wrong[1], wrong[0]));
+        fmt::format("piecewise_constant: the boundaries must increase, but {} comes after {}", wrong[1], wrong[0]));
   }
   for (const double value : values) check_float("piecewise_constant", "values", value);
   const Scope inner = scope.sub(name);

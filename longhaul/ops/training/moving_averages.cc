@@ -79,7 +79,7 @@ Variable ExponentialMovingAverage::add_shadow(const Scope& scope, const Output& 
 Operation ExponentialMovingAverage::apply(const Scope& scope, const std::vector<Variable>& variables) {
   std::vector<Variable> averaged = variables;
   if (averaged.empty()) add_variables(ops::trainable_variables(scope.graph()), &averaged);
-  if (averaged.empty()) throw InvalidArgumentError(options_.name + ": there is no variable to take the average of");
+  if (averaged.empty()) throw InvalidArgumentError(options_.name + ": there are no variables to average");
   const Scope inner = scope.sub(options_.name);
   const Output rate = update_rate(inner);
   std::vector<Operation> updates;

@@ -25,7 +25,7 @@ Tensor one_of(const Variable& counter) {
   if (counter.dtype() == kInt64) return Tensor::scalar<int64_t>(1);
   if (counter.dtype() == kInt32) return Tensor::scalar<int32_t>(1);
   throw InvalidArgumentError(
-      fmt::format("the global step must be int64 or int32, {} is {}", counter.name(), dtype_name(counter.dtype())));
+      fmt::format("the global step must be int64 or int32, but {} is {}", counter.name(), dtype_name(counter.dtype())));
 }
 
 Operation add_one(const Scope& scope, const Variable& counter, const std::vector<Operation>& after,
@@ -95,8 +95,8 @@ Operation Optimizer::update(const Scope& scope, const Output& gradient, const Va
   const std::optional<IndexedSlices> slices = ops::indexed_slices_of(gradient);
   if (!slices) return apply(scope, gradient, variable);
   if (!gradient.shape().compatible_with(variable.shape())) {
-    throw InvalidArgumentError(fmt::format("{}: {} is {}, its gradient {} is of a table {}", name_, variable.name(),
-                                           variable.shape().to_string(), gradient.name(),
+    throw InvalidArgumentError(fmt::format("{}: {} is {}, but its gradient {} is for a table of shape {}", name_,
+                                           variable.name(), variable.shape().to_string(), gradient.name(),
                                            gradient.shape().to_string()));
   }
   const Operation of_rows = apply_sparse(scope, *slices, variable);

@@ -68,7 +68,7 @@ Output apply_regularization(const Scope& scope, const Regularizer& regularizer, 
   for (const Output& each : weights) {
     const Output cost = regularizer(inner, each);
     if (!cost.valid()) continue;
-    check_scalar(cost, "what a regularizer returns");
+    check_scalar(cost, "the result of a regularizer");
     costs.push_back(cost);
   }
   const Output total = sum_of(inner, costs, "sum");
@@ -101,7 +101,8 @@ Output get_total_loss(const Scope& scope, bool add_regularization_losses, std::s
     losses.insert(losses.end(), costs.begin(), costs.end());
   }
   if (losses.empty()) {
-    throw InvalidArgumentError("get_total_loss: the graph has no losses; add them by add_loss or apply_regularization");
+    throw InvalidArgumentError(
+        "get_total_loss: the graph has no losses; add some with add_loss or apply_regularization");
   }
   return sum_of(scope, losses, name);
 }

@@ -77,10 +77,11 @@ TEST_F(TrainingArguments, ASchedulesNumbersAreFiniteAndItsRatesNoZeroByRounding)
 
 TEST_F(TrainingArguments, BoundariesIncreaseAndAreOneLessThanTheirValues) {
   EXPECT_THAT(refusal_of([&] { ops::piecewise_constant(root_, step_, {10, 20}, {1, 2}); }),
-              HasSubstr("boundaries should be 1 less than the length of values, not 2 beside 2"));
-  EXPECT_THAT(refusal_of([&] { ops::piecewise_constant(root_, step_, {}, {}); }), HasSubstr("not 0 beside 0"));
+              HasSubstr("boundaries should be 1 less than the length of values, but the lengths are 2 and 2"));
+  EXPECT_THAT(refusal_of([&] { ops::piecewise_constant(root_, step_, {}, {}); }),
+              HasSubstr("but the lengths are 0 and 0"));
   EXPECT_THAT(refusal_of([&] { ops::piecewise_constant(root_, step_, {10, 30, 20}, {1, 2, 3, 4}); }),
-              HasSubstr("the boundaries must increase, 20 comes after 30"));
+              HasSubstr("the boundaries must increase, but 20 comes after 30"));
   EXPECT_THAT(refusal_of([&] { ops::piecewise_constant(root_, step_, {10, 10}, {1, 2, 3}); }),
               HasSubstr("10 comes after 10"));
 }
@@ -99,7 +100,7 @@ TEST_F(TrainingArguments, ANormIsLimitedToANumberAboveZero) {
 }
 
 TEST_F(TrainingArguments, AGlobalNormNeedsATensor) {
-  EXPECT_THAT(refusal_of([&] { ops::global_norm(root_, {Output()}); }), HasSubstr("global_norm: there is no tensor"));
+  EXPECT_THAT(refusal_of([&] { ops::global_norm(root_, {Output()}); }), HasSubstr("global_norm: there are no tensors"));
 }
 
 TEST_F(TrainingArguments, ADecayOfAveragesIsInItsRange) {
@@ -110,14 +111,14 @@ TEST_F(TrainingArguments, ADecayOfAveragesIsInItsRange) {
 
 TEST_F(TrainingArguments, ADecayThatAFloatTakesForOneIsNone) {
   EXPECT_EQ(refusal_of([] { ExponentialMovingAverage averages(1 - 1e-8); }),
-            "ExponentialMovingAverage: decay must be a number that a float does not take for 1, not 0.99999999");
+            "ExponentialMovingAverage: decay must be a number that does not round to 1 as a float, not 0.99999999");
   EXPECT_EQ(refusal_of([] { ExponentialMovingAverage averages(1 - 1e-7); }), "");
 }
 
 TEST_F(TrainingArguments, AveragesHaveANameAndADecayThatIsANumber) {
   EXPECT_THAT(refusal_of([] { ExponentialMovingAverage averages(0.5, {.name = ""}); }), HasSubstr("Must specify"));
   EXPECT_EQ(refusal_of([&] { ExponentialMovingAverage averages(x_); }),
-            "ExponentialMovingAverage: decay must be a number, and x:0 is float of shape [2]");
+            "ExponentialMovingAverage: decay must be a number, but x:0 is float of shape [2]");
 }
 
 TEST_F(TrainingArguments, AveragesAreOfVariablesOfFloats) {
@@ -125,7 +126,7 @@ TEST_F(TrainingArguments, AveragesAreOfVariablesOfFloats) {
   ExponentialMovingAverage averages(0.5);
   EXPECT_THAT(refusal_of([&] { averages.apply(root_, {whole}); }),
               HasSubstr("must be half, float, or double: whole:0 is int64"));
-  EXPECT_THAT(refusal_of([&] { averages.apply(root_); }), HasSubstr("there is no variable"));
+  EXPECT_THAT(refusal_of([&] { averages.apply(root_); }), HasSubstr("there are no variables to average"));
 }
 
 TEST_F(TrainingArguments, AScaleIsNotBelowZero) {

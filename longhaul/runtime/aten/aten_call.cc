@@ -38,9 +38,11 @@ class Binder {
     refuse_writers();
     name_edges();
     for (const c10::Argument& argument : schema_.arguments()) bind_argument(argument);
-    if (taken_ != spec_.inputs.size()) refuse(fmt::format("{} inputs given, {} taken", spec_.inputs.size(), taken_));
+    if (taken_ != spec_.inputs.size())
+      refuse(fmt::format("{} inputs were given, but the operator takes {}", spec_.inputs.size(), taken_));
     for (const auto& [name, value] : spec_.attrs) {
-      if (name != "edges" && !schema_.argumentIndexWithName(name)) refuse("there is no argument '" + name + "'");
+      if (name != "edges" && !schema_.argumentIndexWithName(name))
+        refuse("the operator has no argument '" + name + "'");
     }
     return std::move(call_);
   }
@@ -53,7 +55,7 @@ class Binder {
                            input.shape().to_string());
     }
     throw InvalidArgumentError(
-        fmt::format("{}: {}; the signature is {}; given ({})", spec_.name, why, toString(schema_), given));
+        fmt::format("{}: {}; the signature is {}; the inputs are ({})", spec_.name, why, toString(schema_), given));
   }
 
   // Operators that write into their arguments would change what others hold: variables, constants, the caller's
@@ -61,7 +63,8 @@ class Binder {
   void refuse_writers() const {
     for (const c10::Argument& argument : schema_.arguments()) {
       if (argument.alias_info() != nullptr && argument.alias_info()->isWrite()) {
-        refuse("it writes into its argument '" + argument.name() + "'; use the operator that returns a new tensor");
+        refuse("the operator writes into its argument '" + argument.name() +
+               "'; use the variant that returns a new tensor");
       }
     }
   }
@@ -71,7 +74,7 @@ class Binder {
     if (const auto it = spec_.attrs.find("edges"); it != spec_.attrs.end()) {
       const auto* edges = std::get_if<std::vector<std::string>>(&it->second);
       if (edges == nullptr || edges->size() != spec_.inputs.size())
-        refuse("attr edges must name an argument for each input");
+        refuse("attr 'edges' must name an argument for each input");
       edges_ = *edges;
       return;
     }
@@ -111,7 +114,7 @@ class Binder {
           default: break;
         }
         [[fallthrough]];
-      default: refuse("argument '" + argument.name() + "' cannot be a tensor of the graph");
+      default: refuse("argument '" + argument.name() + "' must be a constant, not a tensor of the graph");
     }
   }
 
@@ -126,11 +129,11 @@ class Binder {
 
   void check_input(const c10::Argument& argument, Source source, const Output& input) const {
     if (!find_scalar_type(input.dtype())) {
-      refuse(fmt::format("argument '{}' cannot be the {} tensor {}", argument.name(), dtype_name(input.dtype()),
-                         input.name()));
+      refuse(fmt::format("argument '{}' cannot take the {} tensor {}: libtorch has no such dtype", argument.name(),
+                         dtype_name(input.dtype()), input.name()));
     }
     if (source == Source::kInts && input.dtype() != kInt64) {
-      refuse(fmt::format("argument '{}' takes an int64 tensor, {} is {}", argument.name(), input.name(),
+      refuse(fmt::format("argument '{}' takes an int64 tensor, but {} is {}", argument.name(), input.name(),
                          dtype_name(input.dtype())));
     }
   }
@@ -170,12 +173,13 @@ class Binder {
       case TypeKind::ListType: return list_from_attr(argument, type, attr);
       default: break;
     }
-    refuse("argument '" + argument.name() + "' cannot be the constant given");
+    refuse("argument '" + argument.name() + "' does not accept a constant of the given type");
   }
 
   c10::IValue from_dtype(const c10::Argument& argument, DType dtype) const {
     const auto scalar_type = find_scalar_type(dtype);
-    if (!scalar_type) refuse(fmt::format("argument '{}': libtorch has no {}", argument.name(), dtype_name(dtype)));
+    if (!scalar_type)
+      refuse(fmt::format("argument '{}': libtorch has no dtype {}", argument.name(), dtype_name(dtype)));
     return static_cast<int64_t>(*scalar_type);
   }
 
@@ -191,7 +195,7 @@ class Binder {
     if (const auto* one = std::get_if<int64_t>(&attr); one != nullptr && kind == TypeKind::IntType && argument.N()) {
       return std::vector<int64_t>(static_cast<size_t>(*argument.N()), *one);
     }
-    refuse("argument '" + argument.name() + "' cannot be the list given");
+    refuse("argument '" + argument.name() + "' does not accept a list of the given type");
   }
 
   static c10::IValue bools(const std::vector<int64_t>& values) {

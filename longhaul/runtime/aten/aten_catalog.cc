@@ -70,7 +70,7 @@ class Prober {
       given += fmt::format("{}{} {}{}", given.empty() ? "" : ", ", input.name(), dtype_name(input.dtype()),
                            input.shape().to_string());
     }
-    throw InvalidArgumentError(fmt::format("{}; the signature is {}; given ({})",
+    throw InvalidArgumentError(fmt::format("{}; the signature is {}; the inputs are ({})",
                                            aten_error_text(spec_.name, spec_.type, error), toString(call_.op.schema()),
                                            given));
   }
@@ -215,7 +215,7 @@ class Prober {
         results->push_back({dtype_of(tensor.scalar_type()), shape_of(tensor)});
     } else {
       throw InvalidArgumentError(
-          fmt::format("{}: the operator returns something that is not a tensor; the signature is {}", spec_.name,
+          fmt::format("{}: the operator returns a value that is not a tensor; the signature is {}", spec_.name,
                       toString(call_.op.schema())));
     }
   }
@@ -232,7 +232,7 @@ class Prober {
     for (const c10::Argument& result : call_.op.schema().returns()) {
       if (result.type()->kind() != c10::TypeKind::TensorType) {
         throw InvalidArgumentError(
-            fmt::format("{}: how many tensors it returns depends on shapes that are not known yet; the "
+            fmt::format("{}: the number of tensors that it returns depends on shapes that are not known yet; the "
                         "signature is {}",
                         spec_.name, toString(call_.op.schema())));
       }

@@ -40,8 +40,7 @@ DType dtype_of(at::ScalarType type) {
   for (const auto& [ours, theirs] : kPairs) {
     if (theirs == type) return ours;
   }
-  throw InvalidArgumentError(
-      fmt::format("a tensor of libtorch's dtype {} has no counterpart here", at::toString(type)));
+  throw InvalidArgumentError(fmt::format("tensors of libtorch's dtype {} are not supported", at::toString(type)));
 }
 
 Shape shape_of(const at::Tensor& tensor) {
@@ -56,7 +55,8 @@ Tensor to_tensor(const at::Tensor& tensor) {
 
 at::Tensor to_aten(const Tensor& tensor) {
   if (tensor.owner_kind() == &kAtenOwner) return *static_cast<const at::Tensor*>(tensor.owner().get());
-  if (!tensor.defined()) throw InvalidArgumentError("an undefined Tensor for libtorch: " + tensor.why_undefined());
+  if (!tensor.defined())
+    throw InvalidArgumentError("cannot pass an undefined Tensor to libtorch: " + tensor.why_undefined());
   const auto type = find_scalar_type(tensor.dtype());
   if (!type) throw InvalidArgumentError(fmt::format("libtorch has no {} tensors", dtype_name(tensor.dtype())));
   void* data = const_cast<void*>(tensor.data());

@@ -43,8 +43,9 @@ std::string index_error_text(const std::string& type, const std::vector<c10::IVa
   for (int64_t i = 0; i < indices.numel(); ++i) {
     if (values[i] >= 0 && values[i] < size) continue;
     const std::string table = lookup->dim == 0 ? fmt::format("the table has {} row{}", size, size == 1 ? "" : "s")
-                                               : fmt::format("dimension {} has {}", lookup->dim, size);
-    return fmt::format("index {} at position {}; {}", values[i], position_text(i, lookup->indices.sizes()), table);
+                                               : fmt::format("dimension {} has size {}", lookup->dim, size);
+    return fmt::format("index {} at position {} is out of range: {}", values[i],
+                       position_text(i, lookup->indices.sizes()), table);
   }
   return "";
 }

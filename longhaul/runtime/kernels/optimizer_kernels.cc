@@ -17,8 +17,8 @@ void check_apply(const KernelContext& context) {
   const Value variable = context.variable(0).read();
   const at::Tensor& gradient = context.tensor(kGradient);
   if (gradient.sizes() != variable.tensor.sizes() || gradient.scalar_type() != variable.tensor.scalar_type()) {
-    context.refuse(fmt::format("{} is {}, its gradient is {}", context.variable(0).name(), variable.shape().to_string(),
-                               shape_of(gradient).to_string()));
+    context.refuse(fmt::format("{} is {}, but its gradient is {}", context.variable(0).name(),
+                               variable.shape().to_string(), shape_of(gradient).to_string()));
   }
   optimizer_update::check_numbers<Rule>(context, Numbers(context, kGradient, 1));
 }

@@ -175,9 +175,8 @@ struct Ftrl {
     const double rate = numbers[0];
     if (static_cast<float>(rate) > 0 && std::isfinite(rate)) return "";
     return fmt::format(
-        "the learning rate must be above 0 and finite, not {}: Ftrl divides by it (a warm-up needs a start_factor "
-        "above "
-        "0, a decay an end above 0)",
+        "the learning rate must be above 0 and finite, not {}, because Ftrl divides by it. A warm-up needs a "
+        "start_factor above 0, and a decay needs an end above 0",
         rate);
   }
 

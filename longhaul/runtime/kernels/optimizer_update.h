@@ -61,7 +61,7 @@ inline void check_slots(const KernelContext& context) {
   const Shape shape = context.variable(0).read().shape();
   for (int i = 1; i < static_cast<int>(context.variables().size()); ++i) {
     if (context.variable(i).read().shape() != shape)
-      context.refuse(context.variable(i).name() + " has another shape than " + context.variable(0).name());
+      context.refuse(context.variable(i).name() + " does not have the same shape as " + context.variable(0).name());
   }
 }
 

@@ -52,7 +52,8 @@ TEST_F(RestoreKernel, ASliceIsOfATensorOfTheShapeThatItNames) {
     restore({"small"}, {kInt64}, {"3 1,1"});
     FAIL();
   } catch (const InvalidArgumentError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("small in " + prefix_ + " has shape [2], a slice of one of shape [3]"));
+    EXPECT_THAT(error.what(), HasSubstr("small in " + prefix_ +
+                                        " has shape [2], but a slice of a tensor of shape [3] was requested"));
   }
 }
 

@@ -18,8 +18,8 @@ Names names_of(const KernelContext& context, int tensors) {
   Names names{context.input(0).host.item<std::string>(), context.input(1).host.flat<std::string>(),
               context.input(2).host.flat<std::string>()};
   if (static_cast<int>(names.names.size()) != tensors || names.slices.size() != names.names.size()) {
-    context.refuse(
-        fmt::format("{} names and {} slices for {} tensors", names.names.size(), names.slices.size(), tensors));
+    context.refuse(fmt::format("{} names and {} slices were given for {} tensors", names.names.size(),
+                               names.slices.size(), tensors));
   }
   return names;
 }
@@ -50,15 +50,16 @@ std::vector<BundleReader::Wanted> wanted_of(const KernelContext& context, const 
     const DType dtype = context.op().output(i).dtype();
     const int stored = reader.entry(names.names[at]).dtype;
     if (is_known_dtype(stored) && stored != dtype) {
-      context.refuse(fmt::format("{} in {} has the original dtype {}, {} is wanted", names.names[at], names.prefix,
+      context.refuse(fmt::format("{} in {} has the original dtype {}, want {}", names.names[at], names.prefix,
                                  dtype_name(static_cast<DType>(stored)), dtype_name(dtype)));
     }
     wanted.push_back({.name = names.names[at]});
     if (names.slices[at].empty()) continue;
     const auto [shape, slice] = parse_shape_and_slice(names.slices[at]);
     if (shape != reader.entry(names.names[at]).shape) {
-      context.refuse(fmt::format("{} in {} has shape {}, a slice of one of shape {} is wanted", names.names[at],
-                                 names.prefix, reader.entry(names.names[at]).shape.to_string(), shape.to_string()));
+      context.refuse(fmt::format("{} in {} has shape {}, but a slice of a tensor of shape {} was requested",
+                                 names.names[at], names.prefix, reader.entry(names.names[at]).shape.to_string(),
+                                 shape.to_string()));
     }
     wanted.back().slice = slice;
   }

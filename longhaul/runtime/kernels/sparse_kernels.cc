@@ -50,8 +50,9 @@ at::Tensor sum_rows(const at::Tensor& values, const std::vector<int64_t>& places
 void unsorted_segment_sum(KernelContext& context) {
   const at::Tensor &values = context.tensor(0), &numbers = context.tensor(1);
   if (values.dim() == 0 || numbers.dim() != 1 || values.size(0) != numbers.size(0) || context.tensor(2).numel() != 1) {
-    context.refuse(fmt::format("data is {}, segment_ids are {}, num_segments {}", shape_of(values).to_string(),
-                               shape_of(numbers).to_string(), shape_of(context.tensor(2)).to_string()));
+    context.refuse(fmt::format("the shapes do not match: data is {}, segment_ids is {}, num_segments is {}",
+                               shape_of(values).to_string(), shape_of(numbers).to_string(),
+                               shape_of(context.tensor(2)).to_string()));
   }
   const std::vector<int64_t> places = integers(numbers);
   const auto count = context.tensor(2).item<int64_t>();
@@ -59,9 +60,9 @@ void unsorted_segment_sum(KernelContext& context) {
   const bool refuses_negative = strict != nullptr && *strict;
   for (const int64_t place : places) {
     if (place >= count || (place < 0 && refuses_negative))
-      context.refuse(fmt::format("a row is for segment {}, and there are {}", place, count));
+      context.refuse(fmt::format("segment {} is out of range: num_segments is {}", place, count));
   }
-  if (count < 0) context.refuse(fmt::format("num_segments is {}", count));
+  if (count < 0) context.refuse(fmt::format("num_segments must not be negative, but is {}", count));
   context.set_output(0, Value(sum_rows(values, places, count).to(values.scalar_type())));
 }
 
@@ -96,14 +97,14 @@ void check_rows(const KernelContext& context) {
   if (!wanted.empty()) wanted[0] = indices.numel();
   if (wanted.empty() || indices.dim() != 1 || values.sizes() != at::IntArrayRef(wanted) ||
       values.scalar_type() != variable.scalar_type()) {
-    context.refuse(fmt::format("{} is {}, its gradient has rows {} and indices {}", name,
+    context.refuse(fmt::format("{} is {}, but its gradient has rows {} and indices {}", name,
                                shape_of(variable).to_string(), shape_of(values).to_string(),
                                shape_of(indices).to_string()));
   }
   optimizer_update::check_numbers<Rule>(context, Numbers(context, std::min(kValues, kIndices), 2));
   for (const int64_t row : integers(indices)) {
     if (row < 0 || row >= variable.size(0))
-      context.refuse(fmt::format("{} has {} rows, and its gradient is for row {}", name, variable.size(0), row));
+      context.refuse(fmt::format("{} has {} rows, but its gradient is for row {}", name, variable.size(0), row));
   }
 }
 

@@ -13,12 +13,12 @@ void check_assign(const KernelContext& context) {
   const Value& value = context.input(1);
   const DType wanted = context.op().inputs()[0].dtype();
   if (value.dtype() != wanted) {
-    context.refuse(fmt::format("{} is {}, the value is {}", context.variable(0).name(), dtype_name(wanted),
+    context.refuse(fmt::format("{} is {}, but the value is {}", context.variable(0).name(), dtype_name(wanted),
                                dtype_name(value.dtype())));
   }
   const bool* validate = context.op().find_attr<bool>("validate_shape");
   if ((validate == nullptr || *validate) && !value.shape().compatible_with(declared_shape(context))) {
-    context.refuse(fmt::format("Assign requires shapes of both tensors to match. {} is {}, the value is {}",
+    context.refuse(fmt::format("Assign requires shapes of both tensors to match. {} is {}, but the value is {}",
                                context.variable(0).name(), declared_shape(context).to_string(),
                                value.shape().to_string()));
   }
@@ -27,14 +27,15 @@ void check_assign(const KernelContext& context) {
 void assign(KernelContext& context) {
   VariableSlot& variable = context.variable(0);
   Value assigned = variable.assign(context.take_input(1));
-  context.resources().variables().mark_whole(variable.name());
+  context.resources().variables().mark_consistent(variable.name());
   context.set_output(0, std::move(assigned));
 }
 
 void check_update(const KernelContext& context) {
   check_assign(context);
   const Value current = context.variable(0).read();
-  if (current.is_host()) context.refuse(fmt::format("no arithmetic on {} variables", dtype_name(current.dtype())));
+  if (current.is_host())
+    context.refuse(fmt::format("{} variables do not support arithmetic", dtype_name(current.dtype())));
 }
 
 // `sign` is 1 or -1.

@@ -51,7 +51,8 @@ class VariableMemory::Pool {
   MemoryRegion take(size_t bytes) EXCLUDES(mutex_) {
     std::optional<MemoryRegion> region = take_free(bytes);
     if (!region) region.emplace(bytes);
-    if (region->data() == nullptr) throw ResourceExhaustedError(fmt::format("a buffer of {} bytes: no memory", bytes));
+    if (region->data() == nullptr)
+      throw ResourceExhaustedError(fmt::format("out of memory for a buffer of {} bytes", bytes));
     std::vector<MemoryRegion> surplus;  // unmapped after the lock
     const MutexLock lock(mutex_);
     in_tensors_ += bytes;

@@ -159,12 +159,13 @@ TEST_F(OpsTest, AnIndexThatATableHasNoRowForIsNamed) {
     return "";
   };
   EXPECT_EQ(message(rows, {{ids, Tensor::of<int64_t>({1, 5})}}),
-            "embedding (aten::embedding): index 5 at position 1; the table has 5 rows");
+            "embedding (aten::embedding): index 5 at position 1 is out of range: the table has 5 rows");
   EXPECT_THAT(message(rows, {{ids, Tensor::of<int64_t>({-1, 1})}}), ::testing::HasSubstr("index -1 at position 0"));
   EXPECT_THAT(message(ops::embedding(root_, table, pairs), {{pairs, Tensor::of<int32_t>(Shape{2, 2}, {0, 4, 7, 1})}}),
-              ::testing::HasSubstr("index 7 at position [1,0]; the table has 5 rows"));
-  EXPECT_THAT(message(ops::index_select(root_, table, 1, ids), {{ids, Tensor::of<int64_t>({1, 2})}}),
-              ::testing::HasSubstr("(aten::index_select): index 2 at position 1; dimension 1 has 2"));
+              ::testing::HasSubstr("index 7 at position [1,0] is out of range: the table has 5 rows"));
+  EXPECT_THAT(
+      message(ops::index_select(root_, table, 1, ids), {{ids, Tensor::of<int64_t>({1, 2})}}),
+      ::testing::HasSubstr("(aten::index_select): index 2 at position 1 is out of range: dimension 1 has size 2"));
 }
 
 TEST_F(OpsTest, ImagesOfAnUnknownBatchKeepTheirShapes) {

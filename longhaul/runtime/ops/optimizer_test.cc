@@ -305,7 +305,8 @@ TEST_F(OptimizerTest, ADecayIsInItsRangeAsAFloatToo) {
     EXPECT_THAT(refusal_of([&] { AdadeltaOptimizer(0.1, bad); }), HasSubstr("AdadeltaOptimizer: rho must be "));
   }
   EXPECT_THAT(refusal_of([] { AdamOptimizer(0.1, 0.9, 1); }), HasSubstr("below 1, not 1"));
-  EXPECT_THAT(refusal_of([] { AdamOptimizer(0.1, 0.9, kAlmostOne); }), HasSubstr("not take for 1, not 0.99999999"));
+  EXPECT_THAT(refusal_of([] { AdamOptimizer(0.1, 0.9, kAlmostOne); }),
+              HasSubstr("does not round to 1 as a float, not 0.99999999"));
 }
 
 TEST_F(OptimizerTest, AnEpsilonIsNotBelowZero) {
@@ -371,9 +372,9 @@ TEST_F(OptimizerTest, ARateThatIsNoScalarOfNumbersIsRefusedWhereItIsGiven) {
   const Output loss = ops::sum(root_, ops::square(root_, variable("w", kStart)));
   const Output text = ops::placeholder(root_, kString, {}, "text"), two = ops::placeholder(root_, kFloat, {2}, "two");
   EXPECT_EQ(refusal_of([&] { GradientDescentOptimizer(text).minimize(loss); }),
-            "GradientDescent: learning_rate must be a number, and text:0 is string of shape []");
+            "GradientDescent: learning_rate must be a number, but text:0 is string of shape []");
   EXPECT_EQ(refusal_of([&] { MomentumOptimizer(0.1, two).minimize(loss); }),
-            "Momentum: momentum must be a number, and two:0 is float of shape [2]");
+            "Momentum: momentum must be a number, but two:0 is float of shape [2]");
 }
 
 TEST_F(OptimizerTest, HasAName) {
@@ -419,7 +420,7 @@ TEST_F(OptimizerTest, FtrlWarmsUpFromAboveZero) {
   const Operation bad = FtrlOptimizer(ops::linear_warmup(root_, 0.1, step, 10)).minimize(loss, step, {w});
   const Operation good = FtrlOptimizer(ops::linear_warmup(root_, 0.1, step, 10, 0.1)).minimize(loss, step, {w});
   auto session = initialized_session();
-  EXPECT_THAT(refusal_of([&] { session->run(bad); }), HasSubstr("a warm-up needs a start_factor above 0"));
+  EXPECT_THAT(refusal_of([&] { session->run(bad); }), HasSubstr("A warm-up needs a start_factor above 0"));
   EXPECT_EQ(session->run(step).item<int64_t>(), 0);
   session->run(good);
   EXPECT_EQ(session->run(step).item<int64_t>(), 1);

@@ -179,7 +179,9 @@ TEST_F(QueueRunTest, HandlesOfOneSharedNameDeclareTheSameElements) {
       session().run(other.dequeue(root_)[0], {}, {.timeout = Seconds{20}});
       ADD_FAILURE() << other.name();
     } catch (const InvalidArgumentError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(other.name() + ": Shared queue 'words' has elements of [string] of shapes "));
+      EXPECT_THAT(
+          error.what(),
+          HasSubstr(other.name() + ": Shared queue 'words' has elements of [string] of undeclared shapes, but "));
     }
   }
   EXPECT_EQ(session().run(one.size(root_)).item<int64_t>(), 1);
@@ -221,7 +223,7 @@ TEST_F(QueueRunTest, NobodyWaitsBetweenTwoWrites) {
     session().run(second);
     FAIL() << "a run waits while snapshots wait for it";
   } catch (const InvalidArgumentError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("may wait, and this run changes variables both before and after it"));
+    EXPECT_THAT(error.what(), HasSubstr("may wait, but this run changes variables both before and after it"));
   }
 }
 

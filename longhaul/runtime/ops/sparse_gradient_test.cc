@@ -306,7 +306,7 @@ TEST_F(SparseGradientTest, LeavesOutNegativeRowsAsATensorAndRefusesThoseBeyondTh
   auto session = new_session("", graph_);
   EXPECT_THAT(doubles(session->run(sum, {{rows, Tensor::of<int64_t>({-1, 1})}})), ElementsAre(0, 4));
   EXPECT_THAT(message_of<InvalidArgumentError>([&] { session->run(sum, {{rows, Tensor::of<int64_t>({0, 2})}}); }),
-              HasSubstr("a row is for segment 2, and there are 2"));
+              HasSubstr("segment 2 is out of range: num_segments is 2"));
 }
 
 TEST_F(SparseGradientTest, OfARowThatIsNotThereChangesNothing) {
@@ -321,7 +321,7 @@ TEST_F(SparseGradientTest, OfARowThatIsNotThereChangesNothing) {
   for (const int32_t bad : {4, -1}) {
     const Feeds feeds = {{rows, Tensor::of<int32_t>({1, bad})}};
     EXPECT_THAT(message_of<InvalidArgumentError>([&] { session->run(train_op, feeds); }),
-                HasSubstr("w has 4 rows, and its gradient is for row " + std::to_string(bad)));
+                HasSubstr("w has 4 rows, but its gradient is for row " + std::to_string(bad)));
   }
   EXPECT_TRUE(identical(session->run(table_), kTable));
   EXPECT_EQ(session->run(other).item<double>(), 1);
@@ -344,7 +344,7 @@ TEST_F(SparseGradientTest, OfARowThatIsNotThereChangesNothingWithAdamEither) {
   for (const int64_t bad : {4, -1}) {
     const Feeds feeds = {{rows, Tensor::of<int64_t>({1, bad})}};
     EXPECT_THAT(message_of<InvalidArgumentError>([&] { session->run(train_op, feeds); }),
-                HasSubstr("a row is for segment " + std::to_string(bad) + ", and there are 4"));
+                HasSubstr("segment " + std::to_string(bad) + " is out of range: num_segments is 4"));
   }
   EXPECT_TRUE(identical(session->run(table_), kTable));
   EXPECT_EQ(session->run(other).item<double>(), 1);

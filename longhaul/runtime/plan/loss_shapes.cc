@@ -54,7 +54,7 @@ Operation forward_of(const Operation& op) {
 std::string operation_error_text(const Operation& op, const std::string& what) {
   const Operation forward = forward_of(op);
   if (!forward) return fmt::format("{} ({}): {}", op.name(), op.type(), what);
-  return fmt::format("{} ({}), whose inputs are {}: its gradient cannot be computed: {} ({}): {}", forward.name(),
+  return fmt::format("{} ({}) with the inputs {}: its gradient cannot be computed: {} ({}): {}", forward.name(),
                      forward.type(), inputs_text(forward), op.name(), op.type(), what);
 }
 
@@ -72,7 +72,7 @@ void LossShapeCheck::run(Frame& frame, SessionResources&) const {
   const at::Tensor& target = frame.slots[static_cast<size_t>(target_)].tensor;
   if (prediction.sizes() == target.sizes()) return;
   throw InvalidArgumentError(
-      fmt::format("{} ({}): the prediction {} is {} and the target {} is {}: they must have the same shape",
+      fmt::format("{} ({}): the prediction {} is {} and the target {} is {}, but they must have the same shape",
                   op().name(), op().type(), pair_.prediction.name(), shape_of(prediction).to_string(),
                   pair_.target.name(), shape_of(target).to_string()));
 }

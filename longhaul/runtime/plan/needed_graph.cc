@@ -41,7 +41,7 @@ void NeededGraph::check_snapshot() const {
   const auto write = std::find_if(needed_.begin(), needed_.end(), writes);
   if (write == needed_.end()) return;
   throw InvalidArgumentError(
-      fmt::format("a snapshot run must not write variables, and {} ({}) does: fetch what is read in a run of its own",
+      fmt::format("a snapshot run must not write variables, but {} ({}) does. Use a separate run for the values to read",
                   write->name(), write->type()));
 }
 

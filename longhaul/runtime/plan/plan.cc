@@ -34,9 +34,9 @@ void check_count(size_t given, const std::vector<PlanParts::Feed>& feeds) {
   if (given == feeds.size()) return;
   std::vector<std::string> names;
   for (const PlanParts::Feed& feed : feeds) names.push_back(feed.target.name());
-  throw InvalidArgumentError(fmt::format("{} value{} given for {} feed{}{}{}: give one for each, in this order", given,
-                                         given == 1 ? "" : "s", feeds.size(), feeds.size() == 1 ? "" : "s",
-                                         names.empty() ? "" : ": ", fmt::join(names, ", ")));
+  throw InvalidArgumentError(fmt::format(
+      "{} value{} given for {} feed{}{}{}. Give one value for each feed, in this order", given, given == 1 ? "" : "s",
+      feeds.size(), feeds.size() == 1 ? "" : "s", names.empty() ? "" : ": ", fmt::join(names, ", ")));
 }
 
 void check_feed(const Output& target, const Tensor& value) {
@@ -189,7 +189,7 @@ void Plan::read_snapshot(Frame& frame, Seconds deadline, const Runner& runner) {
   resources_.gate().snapshot(
       [&] {
         try {
-          resources_.variables().check_whole();
+          resources_.variables().check_consistent();
           for (size_t i = 0; i < parts_.end_of_reads; ++i) runner.run(*parts_.instructions[i], frame, resources_);
         } catch (...) {
           error = std::current_exception();

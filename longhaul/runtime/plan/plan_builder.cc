@@ -184,7 +184,7 @@ void PlanBuilder::add_aten(const Operation& op) {
 void PlanBuilder::add_kernel(const Operation& op) {
   const Kernel* kernel = find_kernel(op.type());
   if (kernel == nullptr)
-    throw UnimplementedError(fmt::format("{}: operations of type {} cannot run here", op.name(), op.type()));
+    throw UnimplementedError(fmt::format("{}: this session cannot run operations of type {}", op.name(), op.type()));
   add_loss_check(op);
   std::vector<VariableSlot*> variables;
   for (int i = 0; i < op.ref_inputs(); ++i) {
@@ -213,7 +213,7 @@ void PlanBuilder::add_fetches() {
   for (const Fetch::Target& fetch : request_.fetches) {
     if (!fetch.is_operation() && fetch.output().dtype() == kResource) {
       throw InvalidArgumentError(
-          fmt::format("{} cannot be fetched: it is a handle on a {}", fetch.output().name(), fetch.op.type()));
+          fmt::format("{} cannot be fetched: it is a handle to a {}", fetch.output().name(), fetch.op.type()));
     }
     int slot = -1;
     if (!fetch.is_operation()) {

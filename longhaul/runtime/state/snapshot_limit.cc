@@ -38,7 +38,8 @@ SnapshotLimit::Snapshot::~Snapshot() {
 std::string SnapshotLimit::report_of_waits() {
   if (waits_ == 0) return "";
   return fmt::format(
-      "{} training steps waited for a checkpoint to be written, {:.3f} s in all: snapshot_memory is {} bytes",
+      "{} training steps waited for a checkpoint to be written, for a total of {:.3f} s, because snapshot_memory is {} "
+      "bytes",
       std::exchange(waits_, 0), std::exchange(waited_, Seconds{0}).count(), *limit_);
 }
 
@@ -143,7 +144,7 @@ bool SnapshotLimit::reserve(uint64_t bytes) {
 
 void SnapshotLimit::wait_for_change(uint64_t seen, Seconds deadline) {
   if (changes_in_time(seen, deadline)) return;
-  log_warning("A checkpoint has let go of no variable for {} s: training goes on, with more than snapshot_memory",
+  log_warning("A checkpoint has not released any variable for {} s; training continues and exceeds snapshot_memory",
               longest_wait_.count());
 }
 
@@ -153,7 +154,7 @@ bool SnapshotLimit::changes_in_time(uint64_t seen, Seconds deadline) {
   while (changes_ == seen && !overdue_ && !closed_) {
     const Seconds now = Clock::real().now();
     if (deadline.count() > 0 && now > deadline) {
-      throw DeadlineExceededError("a step waited too long for a checkpoint that takes all of snapshot_memory");
+      throw DeadlineExceededError("a step timed out while it waited for a checkpoint that uses all of snapshot_memory");
     }
     if (now - start > longest_wait_) {
       overdue_ = true;

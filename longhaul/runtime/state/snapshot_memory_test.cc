@@ -239,7 +239,7 @@ TEST_F(SnapshotMemoryTest, ASaverThatNeverLetsGoIsNotWaitedForForEver) {
   const VariableMemory memory;
   const LogRecorder log;
   exceed(memory, std::make_shared<SnapshotLimit>(memory, 0, Seconds{0.02}));
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("training goes on, with more than snapshot_memory"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("training continues and exceeds snapshot_memory"));
 }
 
 TEST_F(SnapshotMemoryTest, ASlowLogHoldsUpNobodyElse) {

@@ -141,8 +141,8 @@ TEST_F(SnapshotTest, AStepThatThrewHalfwayIsNeverGiven) {
     snapshot();
     FAIL() << "the middle of a step was given";
   } catch (const FailedPreconditionError& e) {
-    EXPECT_THAT(e.what(),
-                AllOf(HasSubstr("failed when it had written some of its variables"), HasSubstr("Its error: " + error)));
+    EXPECT_THAT(e.what(), AllOf(HasSubstr("failed after it had written some of its variables"),
+                                HasSubstr("The error of the step: " + error)));
   }
   session_->run(init_);
   EXPECT_EQ(extremes(snapshot()).second, 0);

@@ -21,7 +21,7 @@ void StepGate::enter(Seconds deadline) {
   while (!waiting_.empty()) {
     hold_up();
     if (deadline.count() > 0 && clock_.now() > deadline) {
-      throw DeadlineExceededError("a step waited too long for a snapshot to be taken");
+      throw DeadlineExceededError("a step timed out while it waited for a snapshot");
     }
     ++outside_;
     if (deadline.count() > 0) {
@@ -99,10 +99,10 @@ void StepGate::snapshot(const std::function<void()>& take, Seconds timeout, Seco
   while (!is_taken_by(&waiting, std::min(deadline, clock_.now() + warn_after))) {
     const Seconds now = clock_.now();
     if (now < deadline) {
-      log_warning("a snapshot has waited for {:.0f} s for a step that writes variables, and is taken when it has ended",
+      log_warning("a snapshot has waited {:.0f} s for a step that writes variables; it is taken when the step ends",
                   (now - start).count());
     } else if (withdraw(&waiting)) {
-      throw DeadlineExceededError("a snapshot waited too long for a step to finish its writes");
+      throw DeadlineExceededError("a snapshot timed out while it waited for a step to finish its writes");
     }
   }
   wait_of_this_thread = std::max(Seconds{0}, waiting.alone_until.value_or(start) - start);

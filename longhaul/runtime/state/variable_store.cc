@@ -53,14 +53,14 @@ bool VariableSlot::initialized() const {
 void VariableSlot::check_initialized() const {
   if (!initialized_locked()) {
     throw FailedPreconditionError(fmt::format(
-        "Attempting to use uninitialized value {}: run its initializer, or restore a checkpoint, first", name_));
+        "Attempting to use uninitialized value {}; run its initializer or restore a checkpoint first", name_));
   }
 }
 
 void VariableSlot::check_updatable() const {
   check_initialized();
   if (!program_value_) return;
-  throw InvalidArgumentError(name_ + " is kept by the program, which changes it itself: only Assign may write it");
+  throw InvalidArgumentError(name_ + " belongs to the program, which changes it itself; only Assign may write it");
 }
 
 Value VariableSlot::read() const {
@@ -152,21 +152,21 @@ void VariableStore::mark_inconsistent(const std::string& name, const std::string
   any_inconsistent_.store(true);
 }
 
-void VariableStore::mark_whole(const std::string& name) {
+void VariableStore::mark_consistent(const std::string& name) {
   if (!any_inconsistent_.load()) return;
   std::lock_guard<std::mutex> lock(mutex_);
   inconsistent_.erase(name);
   any_inconsistent_.store(!inconsistent_.empty());
 }
 
-void VariableStore::check_whole() const {
+void VariableStore::check_consistent() const {
   if (!any_inconsistent_.load()) return;
   std::lock_guard<std::mutex> lock(mutex_);
   if (inconsistent_.empty()) return;
-  throw FailedPreconditionError(fmt::format(
-      "a step failed when it had written some of its variables ({} among them), so there is no state to save; "
-      "restore a checkpoint or run the initializers. Its error: {}",
-      inconsistent_.begin()->first, inconsistent_.begin()->second));
+  throw FailedPreconditionError(
+      fmt::format("a step failed after it had written some of its variables (such as {}), so there is no consistent "
+                  "state to save. Restore a checkpoint or run the initializers. The error of the step: {}",
+                  inconsistent_.begin()->first, inconsistent_.begin()->second));
 }
 
 }  // namespace longhaul

@@ -114,9 +114,9 @@ class VariableStore {
 
   // Marks a variable whose step failed halfway. While there is one, no snapshot can be taken.
   void mark_inconsistent(const std::string& name, const std::string& why);
-  void mark_whole(const std::string& name);
+  void mark_consistent(const std::string& name);
   // FailedPreconditionError: a variable is inconsistent.
-  void check_whole() const;
+  void check_consistent() const;
 
  private:
   const VariableMemory memory_;

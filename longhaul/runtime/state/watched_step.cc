@@ -14,12 +14,13 @@ StepWatch checked(StepWatch watch) {
   const bool is_step = watch.step.valid() && watch.step.op().type() == "VariableV2" && watch.step.dtype() == kInt64;
   if (!is_step) {
     throw InvalidArgumentError(fmt::format(
-        "the step that is watched must be an int64 variable, as ops::global_step() makes it, and is {}",
+        "the watched step must be an int64 variable, as created by ops::global_step(), not {}",
         watch.step.valid()
             ? fmt::format("{} ({}), {}", watch.step.name(), watch.step.op().type(), dtype_name(watch.step.dtype()))
             : "an empty Output"));
   }
-  if (watch.every <= 0) throw InvalidArgumentError(fmt::format("steps cannot be watched every {}", watch.every));
+  if (watch.every <= 0)
+    throw InvalidArgumentError(fmt::format("the interval of watched steps must be above 0, not {}", watch.every));
   return watch;
 }
 
@@ -44,7 +45,7 @@ void WatchedStep::look() {
   try {
     watch_.passed();
   } catch (const std::exception& error) {
-    log_error("what was to be done at step {} failed: {}", step, error.what());
+    log_error("the callback at step {} failed: {}", step, error.what());
   }
 }
 

@@ -127,10 +127,10 @@ TEST_F(NoFileTest, ADirectoryThatIsGivenAsACheckpointIsToldOfItsLatest) {
   const auto session = make_scripted_session(graph, server);
   EXPECT_THAT(error_of([&] { saver.restore(*session, directory.path()); }),
               AllOf(HasSubstr("not a valid checkpoint: " + directory.path()),
-                    HasSubstr("That is a directory: a checkpoint is called by the prefix of its files"),
-                    HasSubstr("the latest one in it by " + prefixes[2])));
+                    HasSubstr("That is a directory, but a checkpoint is named by the prefix of its files"),
+                    HasSubstr("the latest one in the directory is " + prefixes[2])));
   const testing::TemporaryDirectory empty;
-  EXPECT_THAT(error_of([&] { saver.restore(*session, empty.path()); }), HasSubstr("and there are none in it"));
+  EXPECT_THAT(error_of([&] { saver.restore(*session, empty.path()); }), HasSubstr("the directory has no checkpoints"));
 }
 
 TEST_F(NoFileTest, InPlaceOfTheLocksFilesIsNamedWithTheRemedy) {

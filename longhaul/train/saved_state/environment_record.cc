@@ -203,7 +203,7 @@ Environment environment_of(const std::string& graph_fingerprint) {
   return result;
 }
 
-std::optional<Environment> environment_beside(FileSystem& files, const std::string& prefix) {
+std::optional<Environment> recorded_environment(FileSystem& files, const std::string& prefix) {
   const std::string path = meta_graph_filename(prefix);
   try {
     const auto any_info = read_any_info(files, path);
@@ -240,7 +240,7 @@ std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_
 
 void warn_of_differences(FileSystem& files, const std::string& prefix, Environment now, const Graph& graph) {
   const std::string path = meta_graph_filename(prefix);
-  auto then = environment_beside(files, prefix);
+  auto then = recorded_environment(files, prefix);
   if (!then) return;
   remove_nan_record(*then);
   remove_what_other_versions_lack(*then, now);

@@ -25,7 +25,7 @@ void record_environment(const Environment& environment, proto::MetaGraphDef* met
 std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_graph);
 
 // The environment recorded in the meta graph next to a checkpoint; nullopt: there is no meta graph, or no record.
-std::optional<Environment> environment_beside(FileSystem& files, const std::string& prefix);
+std::optional<Environment> recorded_environment(FileSystem& files, const std::string& prefix);
 
 // The differences, a sentence for each: "it was saved with threads 2, this run has 4".
 std::vector<std::string> differences(const Environment& then, const Environment& now);

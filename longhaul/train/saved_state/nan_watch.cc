@@ -159,7 +159,7 @@ std::string NanWatch::note_restored(FileSystem& files, const std::string& prefix
 }
 
 std::string last_without_nan(FileSystem& files, const std::string& prefix) {
-  const Environment record = environment_beside(files, prefix).value_or(Environment());
+  const Environment record = recorded_environment(files, prefix).value_or(Environment());
   const auto last = record.find(kLastWithout);
   return last == record.end() ? "" : beside(prefix, last->second);
 }

@@ -153,7 +153,7 @@ TEST_F(CrampedDisk, ThatStaysFullCostsNoMoreThanOneSaveTakes) {
     EXPECT_THAT(error_of([&] { save(saver, 4 + again); }), HasSubstr("No space left"));
     EXPECT_THAT(there(), ElementsAre(1, 2, 3));
   }
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("so no more of them are. Make room, of bytes or of inodes"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("so no more are deleted. Free bytes or inodes"));
   disk.heal();
   save(saver, 7);
   EXPECT_THAT(there(), ElementsAre(1, 2, 3, 7));

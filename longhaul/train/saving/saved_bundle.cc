@@ -7,7 +7,7 @@
 namespace longhaul {
 
 uint64_t write_saved_bundle(const std::string& prefix, const SaverNodes& nodes, std::vector<Tensor> values,
-                            const std::optional<FileBeside>& beside, const SavedBundleOptions& options) {
+                            const std::optional<ExtraFile>& extra_file, const SavedBundleOptions& options) {
   BundleWriterOptions shards{
       .num_shards = nodes.num_shards, .max_bytes_per_second = options.max_bytes_per_second, .clock = options.clock};
   for (size_t i = 0; i < values.size(); ++i) shards.add_expected(nodes.tensors[i].shard, values[i]);
@@ -23,7 +23,7 @@ uint64_t write_saved_bundle(const std::string& prefix, const SaverNodes& nodes, 
     }
     values[i] = Tensor();  // while it is held, the next step must copy instead of updating in place
   }
-  if (beside) writer.add_file(beside->path, beside->contents());
+  if (extra_file) writer.add_file(extra_file->path, extra_file->contents());
   writer.finish();
   return writer.data_bytes();
 }

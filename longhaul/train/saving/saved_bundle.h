@@ -21,7 +21,7 @@ struct SavedBundleOptions {
 };
 
 // A file next to the checkpoint that is committed with it.
-struct FileBeside {
+struct ExtraFile {
   std::string path;
   std::function<std::string()> contents;  // called while the last tensors are being written
 };
@@ -29,7 +29,7 @@ struct FileBeside {
 // Writes and commits a checkpoint; each value is released as soon as it is written. Returns the size of the data files
 // in bytes. Errors: BundleWriter.
 uint64_t write_saved_bundle(const std::string& prefix, const SaverNodes& nodes, std::vector<Tensor> values,
-                            const std::optional<FileBeside>& beside, const SavedBundleOptions& options);
+                            const std::optional<ExtraFile>& extra_file, const SavedBundleOptions& options);
 
 // Whether the checkpoint on the disk has exactly these values.
 bool has_saved_values(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,

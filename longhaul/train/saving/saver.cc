@@ -286,10 +286,10 @@ void Saver::list(const SaveReport& report, const SaveOptions& options) {
 }
 
 uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) {
-  std::optional<FileBeside> meta_graph;
+  std::optional<ExtraFile> meta_graph;
   if (options.write_meta_graph) {
     meta_graph =
-        FileBeside{meta_graph_filename(prefix, options.meta_graph_suffix), [this] { return serialized_meta_graph(); }};
+        ExtraFile{meta_graph_filename(prefix, options.meta_graph_suffix), [this] { return serialized_meta_graph(); }};
   }
   return write_saved_bundle(
       prefix, nodes_, std::move(values), meta_graph,
@@ -344,7 +344,7 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   forget_last_saved();
   session.run(nodes_.restore, feeds);
   saves_.note_restored(prefix, commit_time(*options_.files, prefix));
-  nan_.restored(*options_.files, prefix, environment_beside(*options_.files, prefix).value_or(Environment()));
+  nan_.restored(*options_.files, prefix, recorded_environment(*options_.files, prefix).value_or(Environment()));
 }
 
 void Saver::recover_last_checkpoints(const std::vector<std::string>& prefixes) {

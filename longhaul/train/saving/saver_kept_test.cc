@@ -166,7 +166,7 @@ TEST_F(KeptCheckpointsTest, ADamagedFileOfPinsUnpinsNothing) {
   write_file_atomically(files, retention_path(directory.path()), "what?");
   for (int n = 2; n <= 4; ++n) save(saver, n);
   EXPECT_THAT(there(), ElementsAre(1, 3, 4));
-  EXPECT_THAT(log.text(), HasSubstr("what is pinned, and what is best, is not known"));
+  EXPECT_THAT(log.text(), HasSubstr("cannot tell which checkpoints are pinned or best"));
 }
 
 TEST_F(KeptCheckpointsTest, WhatIsListedAnewHasNotFallenOut) {

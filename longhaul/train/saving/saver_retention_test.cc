@@ -50,7 +50,7 @@ TEST_F(SaverRetentionTest, ALowerLimitIsReachedStepByStep) {  // unlike SA-73
   const LogRecorder log;
   strict.save(*session, path, 6);
   EXPECT_THAT(strict.last_checkpoints(), ElementsAre(path + "-3", path + "-4", path + "-5", path + "-6"));
-  EXPECT_THAT(log.text(), HasSubstr("2 checkpoints more than max_to_keep = 2 are there"));
+  EXPECT_THAT(log.text(), HasSubstr("there are 2 checkpoints more than max_to_keep = 2"));
   strict.save(*session, path, 7);
   EXPECT_THAT(strict.last_checkpoints(), ElementsAre(path + "-5", path + "-6", path + "-7"));
   strict.save(*session, path, 8);

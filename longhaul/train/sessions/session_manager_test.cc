@@ -170,11 +170,11 @@ TEST_F(BegunAnew, RefusesAStateFileThatCannotBeUsed) {  // CS-6
       write_file_atomically(FileSystem::real(), state_file(), text);
       EXPECT_THAT(error_of([&] { restored(); }),
                   AllOf(HasSubstr("Invalid checkpoint state loaded from " + state_file()),
-                        HasSubstr("or remove the file to begin anew")));
+                        HasSubstr("or remove the file to start over")));
     }
     FileSystem::real().remove(state_file());
     std::filesystem::create_symlink("/nowhere/checkpoint", state_file());
-    EXPECT_THAT(error_of([&] { restored(); }), HasSubstr("is a link to a file that is not there"));
+    EXPECT_THAT(error_of([&] { restored(); }), HasSubstr("is a link to a missing file"));
   }
   prepare.search_directory = true;
   EXPECT_EQ(restored(), 9) << "where the directory is searched";

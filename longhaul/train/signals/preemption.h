@@ -18,26 +18,26 @@ namespace longhaul {
 inline constexpr int kPreemptedStatus = 75;  // EX_TEMPFAIL of sysexits.h: please restart
 
 struct PreemptionOptions {
-  // The program is to end and will be restarted: SIGTERM, SIGHUP, SIGUSR1.
+  // Signals that stop the program, which will be restarted: SIGTERM, SIGHUP, SIGUSR1.
   std::vector<int> stop_signals = signals_for({SignalUse::kTerminate, SignalUse::kHangUp, SignalUse::kWarn});
-  // The program is to end, without a deadline and without the options' exit_status: SIGINT.
+  // Signals that stop the program without a deadline, and without `exit_status`: SIGINT.
   std::vector<int> interrupt_signals = signals_for({SignalUse::kInterrupt});
-  // A checkpoint is to be taken, and training continues: SIGUSR2.
+  // Signals that request a checkpoint, after which training continues: SIGUSR2.
   std::vector<int> save_signals = signals_for({SignalUse::kSave});
   std::optional<Seconds> grace;  // from a stop signal until the kill; absent: PreemptionGrace
   int exit_status = kPreemptedStatus;
   Clock* clock = &Clock::real();
 };
 
-// Handles preemption by a scheduler, which ends a training run by a signal, kills it some time later, and restarts it
+// Handles preemption by a scheduler, which stops a program with a signal, kills it some time later, and restarts it
 // depending on its exit status. While this object exists,
-//   - a stop signal ends the training runs that it was given to after the step under way, with a checkpoint of that
-//     step;
-//   - that checkpoint is skipped if the rest of the grace period is shorter than the last save took: a checkpoint being
-//     written is then finished, and the log says which steps are lost (final_checkpoint.h);
-//   - a save signal makes the training run take a checkpoint; further ones before that is taken have no effect;
-//   - another stop signal ends the process at once, by the signal's default action (StopSignals): committed checkpoints
-//     are intact, and uncommitted files are removed by the next start.
+//   - a stop signal ends the training runs that use the object: they finish the current step and take a checkpoint of
+//     it;
+//   - this checkpoint is skipped if the last save took longer than what is left of the grace period; a checkpoint that
+//     is being written is then finished, and the log says which steps are lost (final_checkpoint.h);
+//   - a save signal makes the training runs take a checkpoint; until it is taken, further save signals have no effect;
+//   - another stop signal ends the process at once, by the signal's default action (StopSignals). Committed checkpoints
+//     are intact, and the next start removes uncommitted files.
 // It is for the chief; a training run without checkpoints just stops.
 //
 //   Preemption preemption;
@@ -45,8 +45,8 @@ struct PreemptionOptions {
 //   sv.managed_session(...);                  // or monitored_training_session({..., .chief = ...}, ...)
 //   return preemption.exit_status();          // 75 if a stop signal came, else 0
 //
-// It must outlive the training runs that it was given to. One instance in a process, as with StopSignals:
-// FailedPreconditionError otherwise. Any thread.
+// It must outlive the training runs that use it. A process can have only one at a time, as with StopSignals: a second
+// one throws FailedPreconditionError. Any thread.
 class Preemption {
  public:
   // InvalidArgumentError: see PreemptionGrace.
@@ -54,12 +54,12 @@ class Preemption {
   Preemption(const Preemption&) = delete;
   Preemption& operator=(const Preemption&) = delete;
 
-  // The status for the program to exit with: the options' if it was preempted, else `otherwise`.
+  // The status for the program to exit with: that of the options if the program was preempted, else `otherwise`.
   int exit_status(int otherwise = 0) const { return is_preempted() ? options_.exit_status : otherwise; }
   bool is_preempted() const { return deadline_.is_set(); }
 
-  // Acts as if a stop signal had arrived: for notices that arrive in other ways, such as a cloud's. If several grace
-  // periods are under way, the one that ends first counts.
+  // Acts as if a stop signal had arrived: for notices from other sources, such as a cloud's metadata server. If several
+  // grace periods overlap, the one that ends first applies.
   void preempt(std::optional<Seconds> grace = std::nullopt);
   void request_save();  // as if a save signal had arrived; like preempt(), not for signal handlers
 
@@ -67,7 +67,7 @@ class Preemption {
   std::optional<Seconds> time_left() const { return deadline_.left(); }
   const Deadline& deadline() const { return deadline_; }  // its end, for waits that a preemption cuts short
 
-  // For training loops. Whether a checkpoint was requested since the last call; takes no lock.
+  // For training loops: whether a checkpoint was requested since the last call. Takes no lock.
   bool take_save_request() { return save_wanted_.load(std::memory_order_relaxed) && save_wanted_.exchange(false); }
 
   // For threads that wait for one: whether there is a request; and a notification of `coord` (Coordinator::notify()) at
@@ -75,8 +75,8 @@ class Preemption {
   bool has_save_request() const { return save_wanted_; }
   std::shared_ptr<const Coordinator> notify_of_saves(const Coordinator& coord);
 
-  // As long as the caller keeps the returned object, a preemption, now or later, requests a stop of `coord`, which
-  // clear_stop() does not clear. If the preemption has happened already, the stop is requested before this returns.
+  // While the caller keeps the returned object, a preemption, now or later, requests a stop of `coord`, which
+  // clear_stop() does not clear. If the program is already preempted, the stop is requested before this returns.
   std::shared_ptr<const Coordinator> attach(const Coordinator& coord);
 
  private:

@@ -18,8 +18,9 @@ std::vector<Output> summary_fetches(const ServiceContext& context) {
   return fetches;
 }
 
-// A checkpoint of the mirror, from which the model was restored, does not: the directory of the training lacks it.
-bool lies_beside(const std::string& prefix, const std::string& save_path) {
+// False for a checkpoint of the mirror, from which the model may have been restored: the directory of the training
+// lacks it.
+bool is_in_same_directory(const std::string& prefix, const std::string& save_path) {
   return !prefix.empty() && directory_name(canonical_prefix(prefix)) == directory_name(canonical_prefix(save_path));
 }
 
@@ -148,7 +149,8 @@ TimerCheckpointService::TimerCheckpointService(std::shared_ptr<const ServiceCont
       context_(complete(context, "TimerCheckpointService", context->saver != nullptr, "a session and a saver")),
       snapshots_(snapshots_of(*context_->session)),
       cadence_(cadence_options(*context_)),
-      is_saved_(context_->saver->is_as_restored() && lies_beside(context_->saver->last_saved(), context_->save_path)) {}
+      is_saved_(context_->saver->is_as_restored() &&
+                is_in_same_directory(context_->saver->last_saved(), context_->save_path)) {}
 
 void TimerCheckpointService::start_loop() {
   snapshots_->prepare([this] { return coord().should_stop(); });

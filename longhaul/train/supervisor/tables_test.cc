@@ -51,7 +51,7 @@ TEST_F(TablesTest, ATableIsFilledFromAFile) {
 TEST_F(TablesTest, AFileWithAWordTwiceIsRefused) {
   const HashTable table = ops::index_table_from_file(root, write_words("sun\nmoon\nsun\n"));
   EXPECT_THAT(error_of([&] { session()->run(table.initializer()); }),
-              HasSubstr("words.txt:3: HashTable has different value for same key: key sun has 0"));
+              HasSubstr("words.txt:3: HashTable has different value for same key: key sun has value 0"));
 }
 
 TEST_F(TablesTest, WhatDoesNotFitIsRefusedInTheGraph) {
@@ -71,7 +71,7 @@ TEST_F(TablesTest, WhatDoesNotFitIsRefusedInTheGraph) {
   const MutableHashTable table = ops::mutable_hash_table(root, kString, kInt64, minus_one);
   EXPECT_THAT(error_of([&] { table.insert(root, asked, asked); }), HasSubstr("input 2 must be int64, not string"));
   EXPECT_THAT(error_of([&] { table.insert(root, asked, words(Tensor::of<int64_t>({1}))); }),
-              HasSubstr("there must be a value for each key"));
+              HasSubstr("there must be one value for each key"));
   EXPECT_THAT(error_of([&] { root.add("LookupTableSizeV2", "size", {asked}); }), HasSubstr("must be a table"));
 }
 

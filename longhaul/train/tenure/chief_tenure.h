@@ -23,34 +23,38 @@ struct ChiefOptions {
   // The directory is locked during training, so that a second chief is refused (io/directory_lock.h).
   LockOptions lock;
 
-  // Whether the chief that holds the lock keeps a journal of its runs there (train/journal/run_journal.h): for kAuto,
-  // for the account of lost time, and for the next option. With that one, a checkpoint after whose restore two runs
-  // died before they had saved another is skipped in favour of the one before it (RunHistory::deaths_after()).
+  // Whether the chief that holds the lock keeps a journal of its runs in the directory (train/journal/run_journal.h).
+  // kAuto, the account of lost time and skip_crashing_checkpoints need it.
   bool keep_journal = true;
+
+  // Whether a restart skips a checkpoint if two runs that restored it died before they saved another one, and restores
+  // the one before it (RunHistory::deaths_after()).
   bool skip_crashing_checkpoints = true;
 
-  // Whether checkpoints that no state file names count. false, as in TensorFlow: only checkpoints listed in the state
-  // file, or in the mirror's own, are restored. Removing that file then starts training from the beginning, ignoring
-  // the mirror, and new checkpoints replace old ones of the same names. A state file that cannot be used (empty,
-  // damaged, a dangling link) is a DataLossError, and so is one whose checkpoints are all damaged.
+  // Whether a restart also finds checkpoints that no state file names. If false, as in TensorFlow, only checkpoints
+  // listed in the state file, or in that of the mirror, are restored. Removing the state file then starts training from
+  // the beginning, ignoring the mirror, and new checkpoints replace old ones of the same names. A state file that
+  // cannot be used (empty, damaged, a dangling link) is a DataLossError, and so is one whose checkpoints are all
+  // damaged.
   bool search_directory = true;
-  // For a saver that omits global variables: after a restore, the initializers of those that ready_op names as not
-  // initialised are run.
+
+  // For a saver that omits global variables: whether, after a restore, the variables that ready_op reports as
+  // uninitialised are initialised.
   bool initialize_missing = false;
 
-  // A second place for the checkpoints, with its own retention, which a restart searches too
-  // (train/checkpointing/checkpoint_mirror.h); none without a directory.
+  // A second directory for the checkpoints, with its own retention, which a restart searches too
+  // (train/checkpointing/checkpoint_mirror.h). If `mirror.directory` is empty, nothing is mirrored.
   MirrorOptions mirror;
 
-  // Ends training when a scheduler says so, with a final checkpoint if there is time for one, and requests checkpoints
-  // on demand (train/signals/preemption.h); nullptr: none.
+  // Stops training when a scheduler asks for it, with a final checkpoint if there is time for one, and takes
+  // checkpoints on demand (train/signals/preemption.h); nullptr: none.
   Preemption* preemption = nullptr;
 };
 
 struct ChiefTenureOptions {
   std::string directory;  // empty: none
   ChiefOptions chief;
-  std::shared_ptr<SaveAttempts> saves;  // while these fail, an error is not blamed on the checkpoint; nullptr: never
+  std::shared_ptr<SaveAttempts> saves;  // while these fail, no error is blamed on the restored checkpoint; may be null
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -81,41 +85,41 @@ class ChiefTenure {
   // InvalidArgumentError: the mirror is the directory itself.
   explicit ChiefTenure(ChiefTenureOptions options);
 
-  // Ends it, if that was not done, as an aborted run.
+  // If end() was not called, ends the tenure as that of an aborted run.
   ~ChiefTenure();
   ChiefTenure(const ChiefTenure&) = delete;
   ChiefTenure& operator=(const ChiefTenure&) = delete;
 
-  // For a front end that may share this object with another, before begin(): only one may use it at a time, until
-  // end(). DirectoryLockedError: another uses it. Any thread.
+  // Reserves this object for one front end, until end(). A front end that may share it with another calls this before
+  // begin(). DirectoryLockedError: another front end uses it. Any thread.
   void take();
 
-  // Locks the directory and begins the journal. Does nothing if it is held already, or is not to be locked. `on_lost`
-  // is called as by ChiefLock. DirectoryLockedError: the directory has another chief. DirectoryAwayError: it was locked
-  // for an earlier tenure and is missing now.
+  // Locks the directory and begins the journal. Does nothing if the directory is already held, or if the options say
+  // not to lock it. `on_lost` is called as by ChiefLock. DirectoryLockedError: the directory has another chief.
+  // DirectoryAwayError: it was locked for an earlier tenure and is missing now.
   void begin(std::function<void(const std::exception_ptr&)> on_lost);
 
-  // The last begin() failed: another chief has, or may have, the directory. Nothing may be written there.
+  // Whether the last begin() failed: another chief has the directory, or may have it, and nothing may be written there.
   bool is_refused() const { return is_refused_; }
   void raise_if_lost() const;  // DirectoryLostError: another chief has it. Costs no system call.
 
-  // Why a checkpoint is to be skipped, according to the journal; nullopt: it is not. For
+  // The reason, according to the journal, why a restart must skip this checkpoint; nullopt: there is none. For
   // SessionManagerOptions::skip_reason.
   std::optional<std::string> skip_reason(const std::string& prefix);
-  // A session is ready, with the model restored from this checkpoint; empty: it was initialised.
+  // Records that a session is ready, with the model restored from this checkpoint; empty: the model was initialised.
   void recovered(const std::string& prefix);
-  // The run has failed, whatever follows: records the reason in the journal, and closes it.
+  // Records in the journal that the run has failed, and why, and closes the journal.
   void failed(const std::exception_ptr& error);
 
-  // Mirrors everything that this saver saves from now on, and the checkpoint that it restored last, since the previous
-  // run may have died while copying it. Does nothing without a mirror.
+  // Mirrors everything that this saver saves from now on, and the checkpoint that it restored last, because the
+  // previous run may have died while it copied that one. Does nothing without a mirror.
   void mirror_saves_of(Saver& saver);
 
   const std::shared_ptr<RunJournal>& journal() const { return journal_; }  // null: none, or the tenure is over
   StopBudget budget() const { return options_.chief.preemption; }
 
-  // Ends the run, and with it the tenure. Each step is done even if earlier ones threw, and `end` keeps the first
-  // error, which may date from before the call:
+  // Ends the run, and with it the tenure. Each step is done even if an earlier one throws. `end` keeps the first error,
+  // which may be from before the call:
   //   1. the hooks' end() is called, unless there is an error
   //   2. the threads are stopped and joined
   //   3. the final checkpoint is taken, unless there is an error; under a preemption, the threads then get the time
@@ -124,7 +128,7 @@ class ChiefTenure {
   //   5. the mirror gets the last checkpoint, within its timeout and the time that a preemption leaves
   //   6. the session is closed
   //   7. the journal records the outcome, and is closed
-  //   8. the directory is unlocked: until then no other chief writes there
+  //   8. the directory is unlocked; before that, no other chief writes there
   // A second call ends only the front end's parts.
   void end(Teardown& end, const TrainingEnd& front_end = {});
 
