@@ -10,9 +10,10 @@
 # CMakeLists.txt begins with a comment that says what the folder contains; scripts/draw-house copies it into
 # docs/architecture.md.
 #
-# The arrows between the layers. DEPENDS of a layer may name only what is listed here; anything else stops the
-# configuration. The list goes from the ground up: an arrow leads to a line above its own, so there is no circle. An
-# arrow to a layer with rooms leads to all of them.
+# The arrows between the layers. A layer names in DEPENDS what is listed here, no more and no less; anything else stops
+# the configuration. Each arrow is used by an include (tests/house_lint.sh); what only tests use is in TEST_DEPENDS. The
+# list goes from the ground up: an arrow leads to a line above its own, so there is no circle. An arrow to a layer with
+# rooms leads to all of them.
 set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_tensor base)
 set(LONGHAUL_ARROWS_io base)
@@ -27,7 +28,7 @@ set(LONGHAUL_ARROWS_checkpoint/directory base io proto checkpoint/files checkpoi
 set(LONGHAUL_ARROWS_checkpoint/retention base tensor io checkpoint/files checkpoint/bundle checkpoint/directory)
 set(LONGHAUL_ARROWS_checkpoint/safetensors base tensor io checkpoint/table checkpoint/files checkpoint/bundle checkpoint/directory)
 set(LONGHAUL_ARROWS_graph base tensor io proto)
-set(LONGHAUL_ARROWS_ops base tensor data proto graph)
+set(LONGHAUL_ARROWS_ops base data proto graph)
 set(LONGHAUL_ARROWS_session base tensor proto graph)
 set(LONGHAUL_ARROWS_host base tensor io data proto media events graph)
 set(LONGHAUL_ARROWS_train/coordination base io)
@@ -40,19 +41,29 @@ set(LONGHAUL_ARROWS_train/saving base io proto graph ops session checkpoint/file
 set(LONGHAUL_ARROWS_train/checkpointing base io events checkpoint/files checkpoint/bundle checkpoint/directory checkpoint/retention train/coordination train/signals train/journal train/reporting train/saved_state train/saving)
 set(LONGHAUL_ARROWS_train/tenure base io proto events graph checkpoint/files train/coordination train/signals train/journal train/reporting train/saving train/checkpointing)
 set(LONGHAUL_ARROWS_train/recovery base io checkpoint/files checkpoint/directory train/journal train/saving)
-set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/coordination train/journal train/saved_state train/saving train/tenure train/recovery)
-set(LONGHAUL_ARROWS_train/hooks base io proto events graph ops session checkpoint/files train/coordination train/signals train/journal train/reporting train/saving train/checkpointing train/tenure train/recovery train/sessions)
+set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/coordination train/saved_state train/saving train/tenure train/recovery)
+set(LONGHAUL_ARROWS_train/hooks base io events ops session checkpoint/files train/coordination train/signals train/journal train/reporting train/saving train/checkpointing train/tenure train/recovery train/sessions)
 set(LONGHAUL_ARROWS_train/monitored base io proto train/coordination train/signals train/journal train/input train/checkpointing train/tenure train/sessions train/hooks)
-set(LONGHAUL_ARROWS_train/supervisor base io proto events graph session checkpoint/files train/coordination train/signals train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
-set(LONGHAUL_ARROWS_runtime base tensor io proto checkpoint graph session host)
-set(LONGHAUL_ARROWS_binding base tensor graph ops runtime)
-set(LONGHAUL_ARROWS_testing base tensor io proto graph session host)
+set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
+set(LONGHAUL_ARROWS_runtime base tensor io checkpoint graph session host)
+set(LONGHAUL_ARROWS_binding base tensor ops runtime)
+set(LONGHAUL_ARROWS_testing base io session host)
+
+# Rooms between which there is never an arrow, and whose tests do not see each other either. A test of several such rooms
+# stands above them, in the folder of the layer.
+set(LONGHAUL_APART train/monitored train/supervisor)
 
 function(longhaul_check_arrows name)
   foreach(dependency ${ARGN})
     if(NOT dependency IN_LIST LONGHAUL_ARROWS_${name})
       message(FATAL_ERROR "layer ${name} must not depend on ${dependency}; "
                           "it may depend on: ${LONGHAUL_ARROWS_${name}} (cmake/LonghaulLayer.cmake)")
+    endif()
+  endforeach()
+  foreach(dependency ${LONGHAUL_ARROWS_${name}})
+    if(NOT dependency IN_LIST ARGN)
+      message(FATAL_ERROR "layer ${name} does not name ${dependency} in DEPENDS, to which it has an arrow "
+                          "(cmake/LonghaulLayer.cmake)")
     endif()
   endforeach()
 endfunction()
@@ -131,7 +142,7 @@ function(longhaul_layer place)
     target_precompile_headers(longhaul_${name} PRIVATE ${LONGHAUL_COMMON_HEADERS} ${ARG_PCH})
   elseif(ARG_REUSE_FROM)
     target_precompile_headers(longhaul_${name} REUSE_FROM ${ARG_REUSE_FROM})
-  elseif(place MATCHES "/" OR proto IN_LIST ARG_DEPENDS OR graph IN_LIST ARG_DEPENDS)
+  elseif(place MATCHES "/" OR proto IN_LIST ARG_DEPENDS OR session IN_LIST ARG_DEPENDS)
     target_precompile_headers(longhaul_${name} REUSE_FROM ${precompiled})
   endif()
   set_property(GLOBAL APPEND PROPERTY LONGHAUL_LAYERS ${place})

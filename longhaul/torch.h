@@ -1,11 +1,14 @@
 #pragma once
 
 // For programs that use libtorch themselves: torch_training() supervises their own training, with KeepRandomState for
-// code that runs next to it; to_tensor() and to_aten() convert tensors, sharing the bytes.
+// code that runs next to it; to_tensor() and to_aten() convert tensors, sharing the bytes. ATen's functions come with
+// it.
 
 #if __cplusplus < 202002L
 #error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"
 #else
+#include <ATen/ATen.h>
+
 #include "longhaul/binding/keep_random_state.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/runtime/aten/aten_tensor.h"

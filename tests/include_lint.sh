@@ -1,12 +1,45 @@
 #!/usr/bin/env bash
 # include_lint.sh SOURCE_DIR: each header reaches, through its own includes and those of our headers that it includes,
-# a header of the standard library for every name of it that it uses.
+# a header of the standard library for every name of it that it uses. No header but longhaul/torch.h includes all of
+# libtorch's operators: <ATen/core/Tensor.h> and the operators' own headers (<ATen/ops/empty.h>) do.
 #
-# The build compiles each header alone (headers.cmake), with the system's headers precompiled, which makes it seven
-# times shorter; what only the precompiled header would have brought along is found here. A name that the table does not know
+# Each header is compiled alone (headers.cmake), with the system's headers precompiled, which makes it seven times
+# shorter; what only the precompiled header would have brought along is found here. A name that the table does not know
 # is a failure: put it there.
+#
+# And each source that has a header of its name begins with it: its first directive is this include, and no other stands
+# in the next line. So a header is alone there.
 set -euo pipefail
 cd "$1"
+status=0
+
+find longhaul -name '*.cc' ! -name '*_test.cc' -print | LC_ALL=C sort |
+  xargs awk '
+    BEGIN {
+      while (("find longhaul -name \"*.h\"" | getline header) > 0) is_header[header] = 1
+    }
+    function complain(source, header) {
+      print source ":1: #include \"" header "\" is not the first directive, with an empty line after it"
+      failed = 1
+    }
+    FNR == 1 {
+      if (waits) complain(source, own)
+      own = source = FILENAME
+      sub(/\.cc$/, ".h", own)
+      waits = own in is_header
+      after = 0
+    }
+    waits && /^[ \t]*#/ {
+      waits = 0
+      if ($0 == "#include \"" own "\"") after = FNR + 1
+      else complain(source, own)
+      next
+    }
+    FNR == after && $0 != "" { complain(source, own) }
+    END {
+      if (waits) complain(source, own)
+      exit failed
+    }' || status=1
 
 find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_fixture.h' -print | LC_ALL=C sort |
   xargs awk '
@@ -75,6 +108,10 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
         sub(/^[^"<]*["<]/, "", path)
         sub(/[">].*/, "", path)
         includes[FILENAME] = includes[FILENAME] " " path
+        if (path ~ /^(ATen\/(ATen|Functions)|torch\/(torch|all))\.h$/ && FILENAME != "longhaul/torch.h") {
+          print FILENAME ":" FNR ": <" path "> has all of libtorch; <ATen/core/Tensor.h> or <ATen/ops/OPERATOR.h> does"
+          failed = 1
+        }
         next
       }
       sub(/\/\/.*/, "", line)
@@ -123,4 +160,5 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
         }
       }
       exit failed
-    }'
+    }' || status=1
+exit $status

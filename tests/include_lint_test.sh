@@ -6,11 +6,16 @@ tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/longhaul/base"
 
-# header NAME LINE...
+# header NAME LINE...; source_file NAME LINE...
 header() {
   local name=$1
   shift
   printf '%s\n' "$@" >"$tree/longhaul/base/$name.h"
+}
+source_file() {
+  local name=$1
+  shift
+  printf '%s\n' "$@" >"$tree/longhaul/base/$name.cc"
 }
 accepts() {
   bash "$lint" "$tree" || { echo "FAILED: it rejects $1"; exit 1; }
@@ -18,7 +23,7 @@ accepts() {
 rejects() {
   local said
   if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts $1"; exit 1; fi
-  [[ $said == "longhaul/base/a.h:1: $2"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+  [[ $said == "longhaul/base/a."*":1: $2"* && $said != *$'\n'* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
 }
 
 header a '#include <vector>' 'std::vector<int> numbers(); // not std::string'
@@ -30,9 +35,28 @@ header a '#include "longhaul/base/b.h"' 'std::vector<int> numbers();'
 accepts "a header that comes through one of ours"
 header a 'std::unheard_of x;'
 rejects "a name that the table does not know" "std::unheard_of has no header in the table"
+header a '#include <ATen/ATen.h>'
+rejects "all of libtorch" "<ATen/ATen.h> has all of libtorch"
+header a '#include <ATen/core/Tensor.h>' '#include <ATen/ops/empty.h>'
+accepts "a part of libtorch"
 header a 'int64_t x;'
 rejects "an integer type without any header" "int64_t is used without #include <cstdint>"
 header a 'const char* text = "std::string";'
 accepts "a name in a literal"
 header a_internal 'std::string x;'
 accepts "the headers of tests"
+header a ''
+source_file c '#include <vector>'
+source_file a '// A comment.' '#include "longhaul/base/a.h"' '' '#include <vector>'
+accepts "a source that begins with its header, and one that has none"
+source_file a '#include "longhaul/base/a.h"' '#include <vector>'
+rejects "a source whose header is not alone" '#include "longhaul/base/a.h" is not the first directive'
+source_file a '#include <vector>' '#include "longhaul/base/a.h"' '' '#include <map>'
+rejects "a source that begins with another header" '#include "longhaul/base/a.h" is not the first directive'
+source_file a '#define A' '#include "longhaul/base/a.h"'
+rejects "a source that begins with a macro" '#include "longhaul/base/a.h" is not the first directive'
+source_file a 'int a;'
+rejects "a source without its header" '#include "longhaul/base/a.h" is not the first directive'
+source_file a '#include <vector>' && mv "$tree/longhaul/base/a.cc" "$tree/longhaul/base/a_test.cc"
+header a_test ''
+accepts "a test"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# layer_lint.sh SOURCE_DIR: holds the arrows between the layers over what each file under longhaul/ includes.
+# layer_lint.sh SOURCE_DIR [--uses]: holds the arrows between the layers over what each file under longhaul/ includes. With
+# --uses it only prints what the code without its tests includes: lines "PLACE OTHER", with repetitions.
 #
 # The arrows stand in cmake/LonghaulLayer.cmake, each to a line above its own, and are read from there. A layer or a room of
 # one (longhaul/train/saving) includes itself and what its arrows name, and with a layer its rooms; what stands in the folder
@@ -8,15 +9,17 @@
 # What stands directly in longhaul/ is for users, and above all layers. Each header there has a component
 # (cmake/public_headers.txt), a layer, and includes what this and its rooms may use: who links that alone may include it.
 #
-# Tests may include any layer that is free of libtorch and gRPC as well. libtorch's headers belong to longhaul/runtime,
-# longhaul/binding and longhaul/torch.h, gRPC's to longhaul/cluster.
+# Tests may include any layer that is free of libtorch and gRPC as well, except rooms that stay apart from their own
+# (LONGHAUL_APART). libtorch's headers belong to longhaul/runtime, longhaul/binding and longhaul/torch.h, gRPC's to
+# longhaul/cluster.
 set -euo pipefail
 cd "$1"
 
 find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
-  xargs awk -v arrows_file=cmake/LonghaulLayer.cmake -v public_file=cmake/public_headers.txt '
+  xargs awk -v arrows_file=cmake/LonghaulLayer.cmake -v public_file=cmake/public_headers.txt -v uses_only="${2:-}" '
     BEGIN {
       while ((getline line < arrows_file) > 0) {
+        if (line ~ /^set\(LONGHAUL_APART /) read_apart(line)
         if (line !~ /^set\(LONGHAUL_ARROWS_/) continue
         gsub(/^set\(LONGHAUL_ARROWS_|[")]/, "", line)
         n = split(line, words, " ")
@@ -36,6 +39,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
       }
     }
     function complain(what) {
+      if (uses_only) return
       printf "%s:%d: %s\n", FILENAME, FNR, what
       failed = 1
     }
@@ -49,8 +53,21 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
       if (n < 3) return ""
       return n > 3 && (parts[2] "/" parts[3]) in known ? parts[2] "/" parts[3] : parts[2]
     }
+    function read_apart(line,    n, words, i) {
+      gsub(/^set\(LONGHAUL_APART |\)/, "", line)
+      n = split(line, words, " ")
+      for (i = 1; i <= n; i++) apart[words[i]] = 1
+    }
+    function are_apart(place, other) {
+      return place != other && place in apart && other in apart
+    }
     function may_use(place, other) {
       return place == other || (place, other) in arrow || (place, layer_of(other)) in arrow
+    }
+    # An arrow to a layer with rooms is used by an include of any of them.
+    function print_use(place, other) {
+      print place, other
+      print place, layer_of(other)
     }
     # Whether a public header of this component may include a file of that place; longhaul is all of them.
     function component_may_use(component, other,    room) {
@@ -78,6 +95,11 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
           if (other == "") other = component_of[path]
           if (component_may_use(component_of[FILENAME], other)) next
           complain("component " component_of[FILENAME] " must not include " path)
+          next
+        }
+        if (uses_only && !is_test) print_use(layer, other)
+        if (are_apart(layer, other)) {
+          complain(layer " and its tests must never include " path)
           next
         }
         if (may_use(layer, other)) next

@@ -10,9 +10,12 @@ set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_io base)
 set(LONGHAUL_ARROWS_train/saving base io)
 set(LONGHAUL_ARROWS_train/hooks base train/saving)
+set(LONGHAUL_ARROWS_train/one base)
+set(LONGHAUL_ARROWS_train/two base)
 set(LONGHAUL_ARROWS_session base train)
 set(LONGHAUL_ARROWS_runtime base)
 set(LONGHAUL_ARROWS_binding base runtime)
+set(LONGHAUL_APART train/one train/two)
 TABLE
 cat >"$tree/cmake/public_headers.txt" <<'LIST'
 # HEADER COMPONENT
@@ -80,6 +83,11 @@ accepts longhaul/session/session.cc '"longhaul/train/hooks/hook.h"'
 rejects longhaul/train/saving/saver.cc '"longhaul/train/hooks/hook.h"'
 rejects longhaul/train/hooks/hook.cc '"longhaul/io/file.h"'
 rejects longhaul/io/file.cc '"longhaul/train/saving/saver.h"'
+accepts longhaul/train/one/one_test.cc '"longhaul/train/one/one.h"'
+accepts longhaul/train/one/one_test.cc '"longhaul/train/hooks/hook.h"'
+accepts longhaul/train/train_test.cc '"longhaul/train/two/two.h"'
+rejects longhaul/train/one/one_test.cc '"longhaul/train/two/two.h"'
+rejects longhaul/train/two/two_fixture.h '"longhaul/train/one/one_fixture.h"'
 rejects longhaul/train/thing.h '<vector>'
 rejects longhaul/train/novel/thing.h '<vector>'
 rejects longhaul/novel/thing.h '<vector>'

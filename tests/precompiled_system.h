@@ -1,5 +1,5 @@
-// The system's headers that ours include, precompiled for their compilation one by one (headers.cmake): none
-// of ours. What these would hide in a header, include_lint.sh finds.
+// The system's headers that ours include, precompiled where each of ours is compiled alone (headers.cmake,
+// thread_safety.cmake): none of ours. What these would hide in a header, include_lint.sh finds.
 #pragma once
 
 #include <fmt/format.h>

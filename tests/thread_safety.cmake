@@ -1,8 +1,9 @@
 # Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html) of every source of the layers without
 # libtorch, whose headers clang 14 does not compile in C++20. The test runs a ninja file of its own, so that a file is analysed
-# again only after it or what it includes has changed.
+# again only after it or what it includes has changed. Only the system's headers are precompiled, so that a header of
+# ours that its .cc includes first is compiled alone here (headers.cmake).
 set(directory ${CMAKE_CURRENT_BINARY_DIR}/thread_safety)
-set(common ${PROJECT_SOURCE_DIR}/cmake/precompiled.h)
+set(common ${CMAKE_CURRENT_SOURCE_DIR}/precompiled_system.h)
 set(clang "clang++ -std=c++20 -Wthread-safety -Werror=thread-safety @flags -MMD -MF $out.d -MT $out")
 set(text "rule precompile
   command = ${clang} -x c++-header $in -o $out

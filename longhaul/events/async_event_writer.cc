@@ -108,8 +108,8 @@ void AsyncEventWriter::note_success() {
   const int failures = std::exchange(failures_, 0);
   const std::optional<uint64_t> dropped = handover_.succeeded();
   if (!dropped) return;
-  log_warning("event files in {}: writing again after {} failed attempts; {} events were dropped meanwhile",
-              directory_, failures, *dropped);
+  log_warning("event files in {}: writing again after {} failed attempts; {} events were dropped meanwhile", directory_,
+              failures, *dropped);
 }
 
 // Whoever adds may be a log sink, which must not log.

@@ -36,7 +36,9 @@ StoredBytes write_bytes(std::string_view bytes, const std::function<void(std::st
 
 std::string checked_prefix(const std::string& prefix, int num_shards) {
   const std::string path = strip_file_scheme(prefix);
-  if (num_shards < 1) throw InvalidArgumentError(fmt::format("saving {}: the number of data files must be at least 1, not {}", path, num_shards));
+  if (num_shards < 1)
+    throw InvalidArgumentError(
+        fmt::format("saving {}: the number of data files must be at least 1, not {}", path, num_shards));
   return path;
 }
 
@@ -76,7 +78,8 @@ void BundleWriter::advance(State from, State to, const std::function<void()>& wo
 
 void BundleWriter::use_shard(int shard) {
   if (shard < 0 || static_cast<size_t>(shard) >= shards_.size()) {
-    throw InvalidArgumentError(fmt::format("saving {}: data file {} does not exist; there are {}", files_->prefix(), shard, shards_.size()));
+    throw InvalidArgumentError(
+        fmt::format("saving {}: data file {} does not exist; there are {}", files_->prefix(), shard, shards_.size()));
   }
   shard_ = static_cast<size_t>(shard);
 }
@@ -98,7 +101,8 @@ void BundleWriter::add_slice(const std::string& name, const Shape& full_shape, c
 }
 
 void BundleWriter::write_tensor(const std::string& key, const Tensor& tensor) {
-  if (!tensor.defined()) throw InvalidArgumentError(fmt::format("saving {}: the tensor for {} is undefined", files_->prefix(), key));
+  if (!tensor.defined())
+    throw InvalidArgumentError(fmt::format("saving {}: the tensor for {} is undefined", files_->prefix(), key));
   pad(offset_for(tensor, shards_[shard_].offset));
   const uint64_t offset = shards_[shard_].offset;
   const auto append_piece = [&](std::string_view piece) { append(piece, tensor.owner()); };

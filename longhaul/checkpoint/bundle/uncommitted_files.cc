@@ -104,7 +104,8 @@ void UncommittedFiles::remove_leftovers() {
       if (!ours) files_.remove(path);
     }
   } catch (const Error& error) {
-    log_warning("{} was saved, but files of the checkpoint that it replaces could not be removed: {}", prefix_, error.what());
+    log_warning("{} was saved, but files of the checkpoint that it replaces could not be removed: {}", prefix_,
+                error.what());
   }
 }
 

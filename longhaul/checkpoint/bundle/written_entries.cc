@@ -66,8 +66,8 @@ void WrittenEntries::add_slice(const std::string& name, const Shape& full_shape,
                                const Tensor& tensor) {
   const TensorSlice box = slice.within(full_shape);
   if (tensor.shape() != shape_of(box)) {
-    throw InvalidArgumentError(fmt::format("saving {}: slice {} of {} has shape {}, but the tensor has shape {}", prefix_,
-                                           slice.to_string(), name, shape_of(box).to_string(),
+    throw InvalidArgumentError(fmt::format("saving {}: slice {} of {} has shape {}, but the tensor has shape {}",
+                                           prefix_, slice.to_string(), name, shape_of(box).to_string(),
                                            tensor.shape().to_string()));
   }
   auto& entry = whole_entry(name, full_shape, tensor.dtype());

@@ -1,5 +1,6 @@
 #include "longhaul/runtime/aten/aten_tensor.h"
 
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 namespace longhaul {

@@ -3,7 +3,10 @@
 // The optimizers' formulas, each written once for operations on entire variables (ApplyMomentum) and on rows of them
 // (SparseApplyMomentum). They are those of TensorFlow's training_ops.cc, which are the same for both kinds.
 
-#include <ATen/ATen.h>
+#include <ATen/TensorOperators.h>
+#include <ATen/core/Tensor.h>
+#include <ATen/ops/where.h>
+#include <ATen/ops/zeros_like.h>
 #include <fmt/format.h>
 
 #include <cmath>

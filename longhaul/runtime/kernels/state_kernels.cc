@@ -1,3 +1,5 @@
+#include <ATen/ops/add.h>
+#include <ATen/ops/ones.h>
 #include <fmt/format.h>
 
 #include "longhaul/runtime/kernels/kernel.h"

@@ -1,5 +1,7 @@
 #include "longhaul/runtime/memory/variable_memory.h"
 
+#include <ATen/ops/empty.h>
+#include <ATen/ops/from_blob.h>
 #include <fmt/format.h>
 
 #include <algorithm>

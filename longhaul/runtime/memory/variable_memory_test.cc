@@ -1,5 +1,11 @@
 #include "longhaul/runtime/memory/variable_memory.h"
 
+#include <ATen/ops/add.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/cat.h>
+#include <ATen/ops/empty.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 

@@ -1,5 +1,7 @@
 #include "longhaul/runtime/plan/instruction.h"
 
+#include <ATen/ops/empty.h>
+
 #include <algorithm>
 
 #include "longhaul/runtime/aten/draw_generator.h"

@@ -40,9 +40,9 @@ NeededGraph::NeededGraph(const Session::Request& request) : fed_(request.feeds.b
 void NeededGraph::check_snapshot() const {
   const auto write = std::find_if(needed_.begin(), needed_.end(), writes);
   if (write == needed_.end()) return;
-  throw InvalidArgumentError(
-      fmt::format("a snapshot run must not write variables, but {} ({}) does. Use a separate run for the values to read",
-                  write->name(), write->type()));
+  throw InvalidArgumentError(fmt::format(
+      "a snapshot run must not write variables, but {} ({}) does. Use a separate run for the values to read",
+      write->name(), write->type()));
 }
 
 bool NeededGraph::depends_on_any_of(const Operation& op, const OperationSet& set) const {

@@ -1,5 +1,6 @@
 #include "longhaul/runtime/plan/plan.h"
 
+#include <ATen/core/LegacyTypeDispatch.h>
 #include <fmt/ranges.h>
 
 #include <optional>

@@ -1,5 +1,8 @@
 #include "longhaul/runtime/state/watched_step.h"
 
+#include <ATen/ops/add.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/zeros.h>
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,7 +1,6 @@
 #include <filesystem>
 
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
-#include "longhaul/train/monitored/monitored_training_session.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {
@@ -27,19 +26,6 @@ class MirroredTraining : public SupervisorFixture {
       for (int i = 0; i < count; ++i) session.run(train);
     });
     status = sv.mirror_status();
-    return first;
-  }
-  int64_t monitored_steps(int count) {
-    int64_t first = -1;
-    monitored_training_session({.graph = &graph,
-                                .checkpoint_dir = directory.path(),
-                                .save_checkpoint_steps = 1,
-                                .save_summaries_steps = int64_t{0},
-                                .chief = {.mirror = options.chief.mirror}},
-                               [&](MonitoredSession& session) {
-                                 first = session.run(step).item<int64_t>();
-                                 for (int i = 0; i < count; ++i) session.run(train);
-                               });
     return first;
   }
   // Another machine goes on: the disk of this one is gone.
@@ -114,15 +100,6 @@ TEST_F(MirroredTraining, AMirrorWithoutALogdirIsRefused) {
   EXPECT_THAT(error_of([&] { Supervisor sv(options); }), HasSubstr("has nothing to mirror: set logdir"));
 }
 
-TEST_F(MirroredTraining, AMonitoredTrainingMirrorsAndGoesOnFromThere) {
-  EXPECT_EQ(monitored_steps(3), 0);
-  EXPECT_TRUE(exists(mirrored(3)));
-  lose_machine();
-  EXPECT_EQ(monitored_steps(2), 3);
-  EXPECT_TRUE(exists(own(5)));
-  EXPECT_TRUE(exists(mirrored(5)));
-}
-
 TEST_F(MirroredTraining, TheMirrorIsKeptByItsOwnRule) {
   options.chief.mirror.max_to_keep = 1;
   for (int i = 0; i < 3; ++i) {
@@ -133,11 +110,6 @@ TEST_F(MirroredTraining, TheMirrorIsKeptByItsOwnRule) {
   EXPECT_TRUE(exists(mirrored(3)));
   EXPECT_TRUE(exists(own(1)));
   EXPECT_EQ(latest_checkpoint(FileSystem::real(), options.chief.mirror.directory), mirrored(3));
-}
-
-TEST_F(MirroredTraining, AMonitoredTrainingWithoutADirectoryIsRefusedAMirror) {
-  EXPECT_THAT([&] { monitored_session_options({.graph = &graph, .chief = {.mirror = options.chief.mirror}}); },
-              ::testing::ThrowsMessage<InvalidArgumentError>(HasSubstr("has nothing to mirror: set checkpoint_dir")));
 }
 
 }  // namespace

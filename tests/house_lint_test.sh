@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# house_lint_test.sh SOURCE_DIR: shows that house_lint.sh accepts a good tree, and names what is too long or not used.
+set -euo pipefail
+lint=$1/tests/house_lint.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree"/{cmake,docs/guide} "$tree"/longhaul/{base,io,train/saving,runtime}
+cat >"$tree/cmake/LonghaulLayer.cmake" <<'TABLE'
+set(LONGHAUL_ARROWS_base "")
+set(LONGHAUL_ARROWS_io base)
+set(LONGHAUL_ARROWS_train/saving base io)
+set(LONGHAUL_ARROWS_runtime train)
+TABLE
+touch "$tree/cmake/public_headers.txt"
+
+# put PATH LINES [INCLUDE...]: a file of so many lines, the first of which include these.
+put() {
+  local path=$tree/$1 lines=$2
+  shift 2
+  { for header; do echo "#include \"$header\""; done; head -c $((lines - $#)) /dev/zero | tr '\0' '\n'; } >"$path"
+}
+accepts() {
+  bash "$lint" "$tree" || { echo "FAILED: it rejects $1"; exit 1; }
+}
+rejects() {
+  local said
+  if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts $1"; exit 1; fi
+  [[ $said == "$2"* && $said != *$'\n'* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+}
+
+put docs/guide/page.md 299
+put longhaul/base/error.h 4000
+put longhaul/io/file.cc 2 longhaul/base/error.h
+put longhaul/train/saving/saver.h 1000 longhaul/base/error.h
+put longhaul/train/saving/saver.cc 2000 longhaul/io/file.h
+put longhaul/train/saving/saver_test.cc 2000
+put longhaul/train/saving/saver_fixture.h 2000
+put longhaul/runtime/plan.cc 2 longhaul/train/saving/saver.h
+accepts "a room of 3000 lines without its tests, a page of 299, and arrows that are used"
+
+put longhaul/train/saving/saver.cc 2001 longhaul/io/file.h
+rejects "a long room" "longhaul/train/saving: 3001 lines without its tests"
+put longhaul/train/saving/saver.cc 2000 longhaul/io/file.h
+put docs/guide/page.md 300
+rejects "a long page" "docs/guide/page.md: 300 lines"
+put docs/guide/page.md 299
+
+unused="cmake/LonghaulLayer.cmake: no file of"
+put longhaul/runtime/plan.cc 1
+rejects "an unused arrow to the rooms of a layer" "$unused longhaul/runtime uses the arrow to train;"
+put longhaul/runtime/plan.cc 2 longhaul/train/saving/saver.h
+put longhaul/train/saving/saver.cc 1
+rejects "an unused arrow of a room" "$unused longhaul/train/saving uses the arrow to io;"
+put longhaul/train/saving/saver_test.cc 1 longhaul/io/file.h
+put longhaul/train/saving/saver_fixture.h 1 longhaul/io/file.h
+rejects "an arrow that only tests use" "$unused longhaul/train/saving uses the arrow to io;"
+echo "the lint accepts and rejects as it should"

@@ -1,0 +1,72 @@
+#!/usr/bin/env bash
+# names_lint_test.sh SOURCE_DIR: shows that names_lint.sh finds the old names of the changelog's newest section, and lets
+# pass what has only moved, what prose has too, and what older sections name.
+set -euo pipefail
+lint=$1/tests/names_lint.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree"/{docs,longhaul/base,build/old}
+cat >"$tree/CHANGELOG.md" <<'PAGE'
+# Changelog
+
+| now | before |
+| --- | --- |
+| `x_y` | `above_all` |
+
+## [Unreleased]
+
+| now | before |
+| --- | --- |
+| `Options::save_top_k` | `keep_good`, `good_is_high` |
+| `Owner::attach()` | `ends()` |
+| `MaybeOwned<T>` | `Loan<T>` |
+| in `chief`, under the same names | `keep_journal`, and `OldOptions::initialize_missing` |
+| `chief.saves.max_failed` (`SaveOptions`) | `max_failed`, `lock`, `run_saves(now)`, `OldOptions::verify` |
+
+Text, and another table:
+
+| what | why |
+| --- | --- |
+| `a_b` | `not_a_name` |
+
+## [0.1]
+
+| now | before |
+| --- | --- |
+| `c_d` | `older_name` |
+PAGE
+echo keep_good >"$tree/build/old/file.h"
+
+put() {
+  echo "$1" >"$tree/longhaul/base/error.h"
+}
+accepts() {
+  put "$1"
+  bash "$lint" "$tree" || { echo "FAILED: it rejects $1"; exit 1; }
+}
+rejects() {
+  put "$1"
+  local said
+  if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts $1"; exit 1; fi
+  [[ $said == "longhaul/base/error.h:1:$1 "* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+}
+
+accepts 'bool save_top_k;'
+accepts 'keep_good_of_all, i_keep_good'
+accepts 'It ends here. A Loan book, under a lock.'
+accepts 'options.chief.keep_journal, initialize_missing, NewOptions::initialize_missing'
+accepts 'int max_failed;'
+accepts 'verify, NewOptions::verify'
+accepts 'above_all, a_b, not_a_name, older_name'
+rejects 'bool keep_good;'
+rejects '// good_is_high'
+rejects 'preemption.ends();'
+rejects 'Loan<Graph> graph;'
+rejects 'OldOptions::initialize_missing'
+rejects 'run_saves();'
+rejects 'OldOptions::verify'
+put ''
+echo 'the option `keep_good`' >"$tree/docs/page.md"
+if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts an old name in a page"; exit 1; fi
+[[ $said == "docs/page.md:1:"* ]] || { echo "FAILED: said '$said'"; exit 1; }
+echo "the lint accepts and rejects as it should"
