@@ -17,7 +17,7 @@ cat >"$tree/CHANGELOG.md" <<'PAGE'
 
 | now | before |
 | --- | --- |
-| `Options::save_top_k` | `keep_good`, `good_is_high` |
+| `Options::keep_top` | `keep_good`, `good_is_high` |
 | `Owner::attach()` | `ends()` |
 | `MaybeOwned<T>` | `Loan<T>` |
 | in `chief`, under the same names | `keep_journal`, and `OldOptions::initialize_missing` |
@@ -51,7 +51,7 @@ rejects() {
   [[ $said == "longhaul/base/error.h:1:$1 "* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
 }
 
-accepts 'bool save_top_k;'
+accepts 'bool keep_top;'
 accepts 'keep_good_of_all, i_keep_good'
 accepts 'It ends here. A Loan book, under a lock.'
 accepts 'options.chief.keep_journal, initialize_missing, NewOptions::initialize_missing'

@@ -62,17 +62,19 @@ class Training {
     lh::Supervisor sv({.graph = &graph_,
                        .logdir = directory_,
                        .saver = saver_,
-                       .chief = {.initialize_missing = initializes_, .preemption = &preemption_}});
+                       .chief = {.recovery = {.initialize_missing = initializes_}, .preemption = &preemption_}});
     sv.managed_session([&](lh::Session& session) {
       begin(session);
       while (!sv.should_stop()) after_step(session.run(train_)[1]);
     });
   }
   void run_monitored() {
-    const auto scaffold =
-        std::make_shared<lh::Scaffold>(lh::ScaffoldOptions{.saver = saver_, .initialize_missing = initializes_});
+    const auto scaffold = std::make_shared<lh::Scaffold>(lh::ScaffoldOptions{.saver = saver_});
     lh::monitored_training_session(
-        {.graph = &graph_, .checkpoint_dir = directory_, .scaffold = scaffold, .chief = {.preemption = &preemption_}},
+        {.graph = &graph_,
+         .checkpoint_dir = directory_,
+         .scaffold = scaffold,
+         .chief = {.recovery = {.initialize_missing = initializes_}, .preemption = &preemption_}},
         [&](lh::MonitoredSession& session) {
           session.run_step_fn([&](lh::StepContext& context) { begin(context.session()); });
           while (!session.should_stop()) after_step(session.run(train_)[1]);

@@ -106,13 +106,13 @@ class TorchStepFunction {
 };
 
 struct TorchTrainingOptions {
-  std::vector<Output> inputs;  // computed before the step and passed to it: placeholders, a queue's batch
-  std::vector<torch::optim::LRScheduler*> schedulers;  // that the step function steps
-  std::map<std::string, at::Generator> generators;     // the program's own, besides the default: "generators/KEY"
+  std::vector<Output> inputs{};  // computed before the step and passed to it: placeholders, a queue's batch
+  std::vector<torch::optim::LRScheduler*> schedulers{};  // that the step function steps
+  std::map<std::string, at::Generator> generators{};     // the program's own, besides the default: "generators/KEY"
   // The program's own tensors that steps pass on to each other: a recurrent network's state, a replay buffer. The step
   // function may write to them and replace them; the dtype must stay the same. Their values are saved without their
   // autograd history: detach() them. Borrowed. "state/KEY"
-  std::map<std::string, at::Tensor*> state;
+  std::map<std::string, at::Tensor*> state{};
   // Saves each parameter's gradient, for step functions that accumulate gradients over several steps: "gradients/NAME".
   bool gradients = false;
   // false: a restart uses the rates and other options with which the program constructs its optimizers.

@@ -47,7 +47,7 @@ class Prefetcher {
 
  private:
   struct Slot {
-    explicit Slot(int64_t position) : position(position) {}
+    explicit Slot(int64_t its_position) : position(its_position) {}
 
     const int64_t position;
     std::atomic<bool> abandoned = false;

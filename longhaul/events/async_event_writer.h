@@ -22,10 +22,10 @@ struct FileWriterOptions {
   size_t max_queue = 65536;
   size_t max_queue_bytes = size_t{16} << 20;
 
-  Seconds flush_secs{120};      // an event is in the file after this time at the latest, whether or not others follow
-  std::string filename_suffix;  // the end of the file's name; with one, the file exists from the start
-  Seconds retry_secs{10};       // time from a failed write to the next attempt, in a new file
-  FileSystem* files = nullptr;  // nullptr: the machine's
+  Seconds flush_secs{120};        // an event is in the file after this time at the latest, whether or not others follow
+  std::string filename_suffix{};  // the end of the file's name; with one, the file exists from the start
+  Seconds retry_secs{10};         // time from a failed write to the next attempt, in a new file
+  FileSystem* files = nullptr;    // nullptr: the machine's
   Clock* clock = nullptr;
 };
 

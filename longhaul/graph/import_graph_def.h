@@ -13,11 +13,11 @@ namespace longhaul {
 
 struct ImportOptions {
   // Put before all names; made unique by a suffix if it is taken, unless it ends with a '/'. Empty: names are kept.
-  std::string scope;
+  std::string scope{};
   // Replacements for inputs of the nodes: "x:1", "x" (short for "x:0") or, as a control input, "^x". The replaced nodes
   // need not exist.
-  std::map<std::string, Output> input_map;
-  std::vector<std::string> return_elements;  // operations ("x") and tensors ("x:0") by their names in the file
+  std::map<std::string, Output> input_map{};
+  std::vector<std::string> return_elements{};  // operations ("x") and tensors ("x:0") by their names in the file
   bool clear_devices = false;
   uint64_t most_constant_bytes = uint64_t{4} << 30;  // for all constants together
   int64_t most_nodes = int64_t{1} << 22;             // each takes about a kilobyte once imported

@@ -15,11 +15,11 @@
 namespace longhaul {
 
 struct ExportMetaGraphOptions {
-  std::optional<proto::SaverDef> saver_def;             // Saver::to_proto()
-  std::optional<std::vector<std::string>> collections;  // nullopt: all
+  std::optional<proto::SaverDef> saver_def{};             // Saver::to_proto()
+  std::optional<std::vector<std::string>> collections{};  // nullopt: all
   // Exports only this scope, with names relative to it. Inputs from outside are named "$unbound_inputs_NAME", and all
   // these names are listed in the collection "unbound_inputs".
-  std::string export_scope;
+  std::string export_scope{};
   bool clear_devices = false;
   // Leaves out the operations of all savers except that of saver_def; each saver has its own scope.
   bool clear_extraneous_savers = false;
@@ -42,9 +42,9 @@ proto::MetaGraphDef export_meta_graph(const Graph& graph, const ExportMetaGraphO
 ExportedMetaGraph export_scoped_meta_graph(const Graph& graph, const ExportMetaGraphOptions& options);
 
 struct ImportMetaGraphOptions {
-  std::string import_scope;  // as ImportOptions::scope; also put before the names in collections
+  std::string import_scope{};  // as ImportOptions::scope; also put before the names in collections
   bool clear_devices = false;
-  std::map<std::string, Output> input_map;  // as ImportOptions::input_map; "$unbound_inputs_NAME" must be in it
+  std::map<std::string, Output> input_map{};  // as ImportOptions::input_map; "$unbound_inputs_NAME" must be in it
 };
 
 struct ImportedMetaGraph {

@@ -16,7 +16,7 @@ struct DirectReaderOptions {
   size_t smallest_batch = size_t{1} << 20;  // smaller batches are read one after another, through the kernel's cache
   size_t in_flight = 16;                    // reads under way at a time
   bool direct = true;                       // false: through the kernel's cache even where O_DIRECT is available
-  ReadPlanOptions plan;                     // with O_DIRECT; without it, any alignment works
+  ReadPlanOptions plan{};                   // with O_DIRECT; without it, any alignment works
   std::function<std::unique_ptr<IoQueue>(size_t depth)> queue = make_io_queue;
 };
 

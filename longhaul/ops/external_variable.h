@@ -13,17 +13,17 @@ namespace longhaul {
 // snapshot: they must be short, and must not run the session.
 struct ExternalValue {
   DType dtype = kFloat;
-  Shape shape;  // as far as it is known
+  Shape shape{};  // as far as it is known
   // The future shape of the value, if `shape` leaves it open. Used only for the size of checkpoints (Saver::bytes()).
-  std::optional<Shape> expected = {};
+  std::optional<Shape> expected{};
 
   // Returns the current value. The returned tensor must not change afterwards: return a copy if the program keeps
   // writing.
-  std::function<Tensor()> read;
+  std::function<Tensor()> read{};
   // Sets the value, to one of the dtype and of a shape compatible with `shape`.
-  std::function<void(const Tensor&)> assign;
+  std::function<void(const Tensor&)> assign{};
   // The value that the initializer assigns. If omitted, that of `read`, so the program's own initial value stays.
-  std::function<Tensor()> initial;
+  std::function<Tensor()> initial{};
 };
 
 // The variable's attribute for `expected`.

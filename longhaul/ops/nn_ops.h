@@ -40,7 +40,7 @@ Output conv2d(const Scope& scope, const Output& x, const Output& weight, const s
               const Conv2dOptions& options = {}, std::string_view name = "conv2d");
 
 struct Pool2dOptions {
-  std::optional<Pair> stride;  // default: the kernel's size
+  std::optional<Pair> stride{};  // default: the kernel's size
   Pair padding = 0;
 };
 Output max_pool2d(const Scope& scope, const Output& x, Pair kernel_size, const Pool2dOptions& options = {},

@@ -35,7 +35,7 @@ struct VariableOptions {
   bool trainable = true;
   // The variable's collection; a local one is neither saved nor restored.
   std::string collection = collections::kGlobalVariables;
-  std::optional<SaveSliceInfo> slice;  // its part of a larger variable (ops::partitioned_variable)
+  std::optional<SaveSliceInfo> slice{};  // its part of a larger variable (ops::partitioned_variable)
   // false: the initial value's shape may be unknown, and may differ between initialisations.
   bool validate_shape = true;
 };

@@ -13,7 +13,7 @@ namespace longhaul {
 struct SummaryOptions {
   // The group of the tag in TensorBoard. The operation's name is then "<scopes>/<family>/<name>", and the tag is that
   // name prefixed by the family once more.
-  std::string family;
+  std::string family{};
 
   std::vector<std::string> collections = {collections::kSummaries};  // for merge_all()
 };

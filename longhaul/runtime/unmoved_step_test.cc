@@ -169,6 +169,24 @@ TEST_F(UnmovedStepOfRealSessions, TheLastCheckpointOfAMonitoredOneHasIt) {
   EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("still"))) << "it is no step that was forgotten";
 }
 
+TEST_F(UnmovedStepOfRealSessions, ARestartThatOnlyDrawsRandomNumbersHasForgottenNoStep) {
+  for (int run = 0; run < 2; ++run) {
+    Model model;
+    const Output noise = ops::randn(Scope(model.graph), {2});
+    const LogRecorder log;
+    Supervisor sv(supervised(model));
+    sv.managed_session([&](Session& session) {
+      if (run == 0) session.run({model.train, model.count});
+      session.run(noise);  // as an evaluation does
+    });
+    EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("still")));
+    const bool says_so =
+        log.text().find("no step was made since " + directory.file("model.ckpt-1")) != std::string::npos;
+    EXPECT_TRUE(says_so || run == 0) << "at first, a service may have saved between the step and the evaluation";
+    EXPECT_EQ(saved_weight(1), 1);
+  }
+}
+
 TEST_F(UnmovedStepOfRealSessions, ARestartThatMakesNoStepWritesNothing) {
   const auto written = [&] { return FileSystem::real().modified_at(directory.file("model.ckpt-1.index")); };
   double before = 0;

@@ -74,7 +74,7 @@ struct RunOptions {
 };
 
 struct SessionOptions {
-  std::map<std::string, int> device_count;  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, all GPUs
+  std::map<std::string, int> device_count{};  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, all GPUs
   // For one operation; 0: chosen once by set_intra_op_threads(). Applies to the whole process.
   int intra_op_parallelism_threads = 0;
   Seconds operation_timeout{0};  // for every run; 0: none
@@ -82,7 +82,7 @@ struct SessionOptions {
   // How many bytes snapshots may hold in addition to the variables themselves. A step that would need more waits,
   // before its first write, until a saver has written enough. Absent: no limit; one snapshot takes at most the size of
   // the variables.
-  std::optional<uint64_t> snapshot_memory;
+  std::optional<uint64_t> snapshot_memory{};
 };
 
 // A run that is prepared once and called many times.

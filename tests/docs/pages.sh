@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or says that it is a fragment;
-# the files that they link to or name are there, and the headings and symbols that a link names in them; and lines end
-# at column 120.
+# pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or says that it is a fragment, and
+# the main() of an example catches exceptions; the files that they link to or name are there, and the headings and symbols
+# that a link names in them; lines end at column 120, and a cell of a table has 230 columns at most: a paragraph stands
+# in the text. The table of facts, which facts.sh writes, is excepted.
 set -euo pipefail
 cd "$1"
 pages=(README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/*/*.md)
@@ -13,7 +14,22 @@ awk '
     print FILENAME ":" FNR ": a block of C++ without <!-- example: NAME --> or <!-- fragment --> above it"
     bad = 1
   }
+  /^int main\(.*\{$/ && !/ try \{$/ {
+    print FILENAME ":" FNR ": a main() that catches nothing: end it with } catch (const std::exception& error) { ... }"
+    bad = 1
+  }
   { previous = $0 }
+  END { exit bad }' "${pages[@]}" || status=1
+
+awk '
+  /^\|/ && !/^\| [A-Z]+-[0-9]+ \|/ {
+    n = split($0, cells, / \| /)
+    for (i = 1; i <= n; i++) {
+      if (length(cells[i]) <= 230) continue
+      print FILENAME ":" FNR ": a cell of " length(cells[i]) " columns; 230 are the limit: put the rest into the text"
+      bad = 1
+    }
+  }
   END { exit bad }' "${pages[@]}" || status=1
 
 awk '

@@ -43,6 +43,12 @@ class Added {
   std::vector<Fetch> fetches_;
 };
 
+void import_written_graph() {
+  Graph graph;
+  const proto::GraphDef graph_def = read_graph_def(FileSystem::real(), "runs/graph.pbtxt");
+  import_graph_def(graph, graph_def);
+}
+
 void graphs_and_sessions() {
   Graph graph;
   Scope root(graph);
@@ -60,11 +66,7 @@ void graphs_and_sessions() {
   use(graph.output("x:0"), graph.operation("x"), graph.find_output("x:0"), ops::group(root, {train_op, update}));
   use(ops::placeholder_with_default(root, ops::ones(root, {2}), {2}));
   write_graph(graph, "runs", "graph.pbtxt");
-  {
-    const proto::GraphDef graph_def = read_graph_def(FileSystem::real(), "runs/graph.pbtxt");
-    Graph graph;
-    import_graph_def(graph, graph_def);
-  }
+  import_written_graph();
   const SessionOptions config = SessionOptions{.intra_op_parallelism_threads = 2};
   use(ManagedSessionOptions{.config = config});
 

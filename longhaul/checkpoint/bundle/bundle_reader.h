@@ -51,8 +51,8 @@ class BundleReader {
   Tensor read_slice(std::string_view name, const TensorSlice& slice) const;
 
   struct Wanted {
-    std::string name;
-    std::optional<TensorSlice> slice;  // nullopt: the whole tensor
+    std::string name{};
+    std::optional<TensorSlice> slice{};  // nullopt: the whole tensor
   };
   // Allocates the memory for a tensor, once its size is known to match bytes in the file. Page-aligned memory is read
   // into directly.

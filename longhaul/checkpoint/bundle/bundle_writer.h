@@ -20,8 +20,8 @@ class WrittenEntries;
 
 struct BundleWriterOptions {
   int num_shards = 1;
-  std::vector<uint64_t> expected_bytes;  // of each shard, as far as known; see add_expected()
-  double max_bytes_per_second = 0;       // of tensors, in all shards together; 0: unlimited
+  std::vector<uint64_t> expected_bytes{};  // of each shard, as far as known; see add_expected()
+  double max_bytes_per_second = 0;         // of tensors, in all shards together; 0: unlimited
   Clock* clock = &Clock::real();
 
   // Announces that a tensor will go to that shard.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -112,25 +113,38 @@ class DataFiles {
   std::map<int, std::unique_ptr<const ReadableFile>> opened_;
 };
 
-bool compare(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors) {
-  if (!files.exists(index_path(prefix))) return false;
-  const BundleIndex index(files, prefix);
-  if (index.big_endian() || index.committed() != index.prefix()) return false;
-  const std::vector<Pair> pairs = pairs_of(index, tensors);
-  DataFiles data(files, index);
-  return !pairs.empty() && std::all_of(pairs.begin(), pairs.end(), has_same_checksum) &&
-         std::all_of(pairs.begin(), pairs.end(), [&](const Pair& pair) { return data.has_same_bytes(pair); });
+// Whether the checkpoint has these tensors, and no others, for which `is_same` holds.
+bool compare(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors,
+             const std::function<bool(const BundleIndex&, const std::vector<Pair>&)>& is_same) {
+  try {
+    if (!files.exists(index_path(prefix))) return false;
+    const BundleIndex index(files, prefix);
+    if (index.big_endian() || index.committed() != index.prefix()) return false;
+    const std::vector<Pair> pairs = pairs_of(index, tensors);
+    return !pairs.empty() && is_same(index, pairs);
+  } catch (const std::exception& error) {
+    log_debug("{} cannot be compared with the values to be saved: {}", prefix, error.what());
+    return false;
+  }
 }
 
 }  // namespace
 
 bool has_exactly(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors) {
-  try {
-    return compare(files, prefix, tensors);
-  } catch (const std::exception& error) {
-    log_debug("{} cannot be compared with the values to be saved: {}", prefix, error.what());
-    return false;
-  }
+  return compare(files, prefix, tensors, [&files](const BundleIndex& index, const std::vector<Pair>& pairs) {
+    DataFiles data(files, index);
+    return std::all_of(pairs.begin(), pairs.end(), has_same_checksum) &&
+           std::all_of(pairs.begin(), pairs.end(), [&](const Pair& pair) { return data.has_same_bytes(pair); });
+  });
+}
+
+bool has_but_for(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors,
+                 const std::function<bool(const std::string& name)>& may_differ) {
+  return compare(files, prefix, tensors, [&may_differ](const BundleIndex&, const std::vector<Pair>& pairs) {
+    return std::all_of(pairs.begin(), pairs.end(), [&may_differ](const Pair& pair) {
+      return may_differ(pair.expected->name) || has_same_checksum(pair);
+    });
+  });
 }
 
 }  // namespace longhaul

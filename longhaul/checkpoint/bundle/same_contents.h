@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 
@@ -20,5 +21,10 @@ struct ExpectedTensor {
 // checksums in the index; then reads the data files, in pieces, until the first difference. False for a missing,
 // damaged or unreadable checkpoint. Does not throw.
 bool has_exactly(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors);
+
+// The same but for the values of the tensors whose names `may_differ` is true for; compares only the checksums in the
+// index. Does not throw.
+bool has_but_for(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors,
+                 const std::function<bool(const std::string& name)>& may_differ);
 
 }  // namespace longhaul

@@ -110,5 +110,20 @@ TEST_F(SameContents, AreComparedTensorByTensorInSeveralDataFiles) {
   EXPECT_FALSE(has({{"a", "", large(2)}, {"b", "", large(1)}}));
 }
 
+TEST_F(SameContents, MayLeaveOutTensorsByName) {
+  const auto has_but_for_w = [&](const std::vector<ExpectedTensor>& wanted) {
+    return has_but_for(FileSystem::real(), prefix, wanted, [](const std::string& name) { return name == "w"; });
+  };
+  EXPECT_TRUE(has_but_for_w(tensors));
+  std::vector<ExpectedTensor> others = tensors;
+  others[0].value = large(3);
+  EXPECT_TRUE(has_but_for_w(others));
+  EXPECT_FALSE(has(others));
+  others[1].value = Tensor::of<std::string>({"a", "", "bce"});
+  EXPECT_FALSE(has_but_for_w(others)) << "another one differs, too";
+  EXPECT_FALSE(has_but_for_w({tensors[0]})) << "the others are missing";
+  EXPECT_FALSE(has_but_for(FileSystem::real(), directory.file("none"), tensors, [](auto&) { return true; }));
+}
+
 }  // namespace
 }  // namespace longhaul

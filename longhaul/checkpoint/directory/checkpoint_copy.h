@@ -15,9 +15,9 @@ struct CheckpointCopyOptions {
   double max_bytes_per_second = 0;  // 0: unlimited
   // Whether to write the files under their final names, the index last; for file systems where a rename copies.
   bool in_place = false;
-  std::function<void(uint64_t bytes)> before_first_byte;  // with the size of all files, once known
-  std::function<void()> before_piece;   // before each piece of some megabytes; an exception ends the copy
-  std::function<void()> before_change;  // the same, before existing files are renamed or removed
+  std::function<void(uint64_t bytes)> before_first_byte{};  // with the size of all files, once known
+  std::function<void()> before_piece{};   // before each piece of some megabytes; an exception ends the copy
+  std::function<void()> before_change{};  // the same, before existing files are renamed or removed
   Clock* clock = &Clock::real();
 };
 

@@ -173,11 +173,11 @@ std::vector<std::string> CheckpointList::best() const {
   }
   std::sort(prefixes.begin(), prefixes.end(), [&](const std::string& a, const std::string& b) {
     const double x = *kept_.at(a).metric, y = *kept_.at(b).metric;
-    if (x != y) return retention_.metric_mode == MetricMode::kMax ? x > y : x < y;
+    if (x != y) return retention_.best.mode == MetricMode::kMax ? x > y : x < y;
     return split_step(a).step > split_step(b).step;
   });
-  if (prefixes.size() > static_cast<size_t>(retention_.save_top_k)) {
-    prefixes.resize(static_cast<size_t>(retention_.save_top_k));
+  if (prefixes.size() > static_cast<size_t>(retention_.best.top_k)) {
+    prefixes.resize(static_cast<size_t>(retention_.best.top_k));
   }
   return prefixes;
 }

@@ -13,11 +13,16 @@ namespace longhaul {
 // Which of two checkpoints is better by SaveOptions::metric: the one with the smaller number (a loss), or the greater.
 enum class MetricMode { kMin, kMax };
 
+// Which checkpoints are kept for their metric.
+struct BestOptions {
+  int top_k = 0;                       // so many, in addition to the newest; 0: none
+  MetricMode mode = MetricMode::kMin;  // kMax: for an accuracy, say
+};
+
 struct Retention {
   int max_to_keep = 5;                           // 0: all are kept, and none is listed
   double keep_checkpoint_every_n_hours = 10000;  // of those that fall out, one in n hours is kept for good; 0: none
-  int save_top_k = 0;
-  MetricMode metric_mode = MetricMode::kMin;
+  BestOptions best;
 };
 
 // Decides which checkpoints of a directory a Saver keeps and which it must delete. Times are seconds since 1970. One

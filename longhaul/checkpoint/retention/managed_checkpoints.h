@@ -26,9 +26,9 @@ class ManagedCheckpoints {
     std::string latest_filename = kDefaultStateFile;
     std::string meta_graph_suffix = "meta";
     bool relative_paths = false;
-    std::optional<double> metric;
-    std::string held;  // stays listed even if this one is of a later step: CheckpointList::add(); empty: none
-    std::function<void()> before_deletion;  // called if there is something to delete; record() throws its exceptions
+    std::optional<double> metric{};
+    std::string held{};  // stays listed even if this one is of a later step: CheckpointList::add(); empty: none
+    std::function<void()> before_deletion{};  // called if there is something to delete; record() throws its exceptions
   };
   // Call it after `prefix` was committed: lists it, replaces the state and retention files, and then deletes the
   // checkpoints that fell out. A failed deletion is logged, recorded in a file, and retried by the next call, even

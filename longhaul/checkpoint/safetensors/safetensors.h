@@ -15,13 +15,13 @@ namespace longhaul {
 // Options for copying tensors between a checkpoint and a safetensors file, in either direction.
 struct SafetensorsOptions {
   // The name of a tensor in the copy; nullopt leaves it out. Without a function, all names are kept.
-  std::function<std::optional<std::string>(const std::string& name)> rename;
+  std::function<std::optional<std::string>(const std::string& name)> rename{};
 
   // Whether a tensor whose dtype the destination does not have is left out and reported, instead of being an error.
   bool skip_unsupported = false;
 
   // Added to the metadata, replacing values with the same keys.
-  std::map<std::string, std::string> metadata;
+  std::map<std::string, std::string> metadata{};
 };
 
 struct SafetensorsReport {

@@ -29,8 +29,8 @@ struct TextFileInitializer {
 using TableInitializer = std::variant<KeyValueTensorInitializer, TextFileInitializer>;
 
 struct TableOptions {
-  std::string name;         // empty: "hash_table", "MutableHashTable"
-  std::string shared_name;  // tables with the same name are one table in a session; empty: the operation's name
+  std::string name{};         // empty: "hash_table", "MutableHashTable"
+  std::string shared_name{};  // tables with the same name are one table in a session; empty: the operation's name
 };
 
 // A map from keys (int64 or string) to values (float, double, int32, int64, bool or string) that lives in a session. A

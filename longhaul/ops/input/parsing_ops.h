@@ -20,19 +20,19 @@ struct SparseOutput {
 struct CsvOptions {
   char field_delim = ',';
   bool use_quote_delim = true;  // fields may stand in double quotes, as in RFC 4180
-  std::string na_value;         // means a missing value, as an empty field does
+  std::string na_value{};       // means a missing value, as an empty field does
   // The columns to return, counted from 0, in increasing order; empty: all.
-  std::vector<int64_t> select_cols;
+  std::vector<int64_t> select_cols{};
   // The records' names in messages: a string for each record, such as a text line reader's keys ("file:line").
-  std::optional<Output> keys;
+  std::optional<Output> keys{};
 };
 
 // A feature that each example must have with exactly the shape's number of values. If missing: the default, if there is
 // one (of that shape, or one value for all elements).
 struct FixedLenFeature {
   DType dtype = kFloat;  // float, int64 or string, as for all features
-  Shape shape;
-  std::optional<Tensor> default_value;
+  Shape shape{};
+  std::optional<Tensor> default_value{};
 };
 // A feature with any number of values in each example, including none: it becomes a sparse tensor.
 struct VarLenFeature {
@@ -41,8 +41,8 @@ struct VarLenFeature {
 // A feature with any number of elements of the shape: dense, padded at the end with the default, one value (0, or "").
 struct FixedLenSequenceFeature {
   DType dtype = kFloat;
-  Shape shape;
-  std::optional<Tensor> default_value;
+  Shape shape{};
+  std::optional<Tensor> default_value{};
 };
 using Features = std::map<std::string, std::variant<FixedLenFeature, VarLenFeature, FixedLenSequenceFeature>>;
 

@@ -13,10 +13,10 @@ namespace longhaul {
 
 struct QueueOptions {
   // One for each component; empty: not declared, so elements may differ in shape, and there is no dequeue_many.
-  std::vector<Shape> shapes;
-  std::vector<std::string> names;  // of the components, for ordered() and named()
-  std::string shared_name;         // by which other graphs on the same server find it; empty: its own name
-  std::string name;                // of the handle; empty: "fifo_queue", ...
+  std::vector<Shape> shapes{};
+  std::vector<std::string> names{};  // of the components, for ordered() and named()
+  std::string shared_name{};         // by which other graphs on the same server find it; empty: its own name
+  std::string name{};                // of the handle; empty: "fifo_queue", ...
 };
 
 // A queue of tensor tuples in a session. A handle that may be copied; the elements live in the session.

@@ -14,19 +14,19 @@ namespace longhaul {
 // TensorFlow can read the graph.
 struct TextLineReaderOptions {
   int64_t skip_header_lines = 0;  // of each file
-  std::string shared_name;
+  std::string shared_name{};
   int64_t most_line_bytes = 0;
 };
 struct TFRecordReaderOptions {
-  std::string compression_type;  // empty, "ZLIB" or "GZIP"
-  std::string shared_name;
+  std::string compression_type{};  // empty, "ZLIB" or "GZIP"
+  std::string shared_name{};
   int64_t most_record_bytes = 0;  // of a record in a compressed file
 };
 struct FixedLengthRecordReaderOptions {
   int64_t header_bytes = 0;  // skipped at the start and at the end of each file
   int64_t footer_bytes = 0;
   int64_t hop_bytes = 0;  // from the start of one record to the next; 0: record_bytes
-  std::string shared_name;
+  std::string shared_name{};
 };
 
 namespace ops {

@@ -18,7 +18,7 @@ inline constexpr char kMovingAverageVariables[] = "moving_average_variables";
 struct MovingAverageOptions {
   // n, for a decay of min(decay, (1 + n) / (10 + n)): averages move faster while n is small. Usually the step counter,
   // with its value before the step.
-  std::optional<Output> num_updates;
+  std::optional<Output> num_updates{};
   bool zero_debias = false;  // for tensors other than variables: see apply_to_tensors
   std::string name = "ExponentialMovingAverage";
 };

@@ -24,6 +24,7 @@ void check_numbers(const MirrorOptions& options) {
   check_not_negative("mirror.max_bytes_per_second", options.max_bytes_per_second);
   check_not_negative("mirror.end_timeout", options.end_timeout);
   check_not_negative("mirror.start_timeout", options.start_timeout);
+  check_lock(options.lock, "mirror.lock");
 }
 
 bool has_settings(const MirrorOptions& options) {

@@ -14,7 +14,7 @@ namespace longhaul {
 class Deadline;
 
 struct MirrorOptions {
-  std::string directory;  // on another disk, or a mounted bucket; empty: there is no mirror
+  std::string directory{};  // on another disk, or a mounted bucket; empty: there is no mirror
   // The retention there, independent of the logdir's.
   int max_to_keep = 5;                           // 0: all
   double keep_checkpoint_every_n_hours = 10000;  // of those dropped, one every so many hours stays; 0: none
@@ -25,10 +25,10 @@ struct MirrorOptions {
   bool renames = true;
   bool syncs = true;
   // Whether the mirror is locked too (io/directory_lock.h), against a chief of another directory.
-  LockOptions lock;
+  LockOptions lock{};
   // When failed copies are retried, and their status: attempts->status(). nullptr: default_mirror_attempts(). Failures
   // never end training.
-  std::shared_ptr<SaveAttempts> attempts;
+  std::shared_ptr<SaveAttempts> attempts{};
 };
 
 // InvalidArgumentError: the mirror of `directory` is that directory itself, by whatever name; a number is negative.

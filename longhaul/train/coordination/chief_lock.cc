@@ -1,6 +1,9 @@
 #include "longhaul/train/coordination/chief_lock.h"
 
+#include <fmt/format.h>
+
 #include <atomic>
+#include <utility>
 
 #include "longhaul/base/log.h"
 #include "longhaul/train/coordination/looper_thread.h"
@@ -11,6 +14,12 @@ namespace {
 constexpr int kBeatsInLimit = 6;
 
 }  // namespace
+
+void check_lock(const LockOptions& options, std::string_view name) {
+  if (!options.lock || options.lease_secs >= kShortestLease) return;
+  throw InvalidArgumentError(fmt::format("{}.lease_secs is {:g} s: it must be {:g} s or more, for {} heartbeats", name,
+                                         options.lease_secs.count(), kShortestLease.count(), kBeatsInLimit));
+}
 
 class ChiefLock::Heart : public LooperThread {
  public:

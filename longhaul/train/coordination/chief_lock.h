@@ -4,18 +4,27 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/coordination/coordinator.h"
 
 namespace longhaul {
 
+// A heartbeat, of which there are six per lease, is a file that is written, synced and renamed: in less time a chief
+// that lives is taken for dead.
+inline constexpr Seconds kShortestLease{1};
+
 // How the chief of a directory locks it.
 struct LockOptions {
-  bool lock = true;        // false: it does not
-  Seconds lease_secs{60};  // a chief on another machine that is silent for longer counts as dead
+  bool lock = true;  // false: it does not
+  Seconds lease_secs{
+      60};  // a chief on another machine that is silent for longer counts as dead; kShortestLease or more
   bool with_flock = true;  // false: by the owner record alone, where flock() hangs or is unreliable
 };
+
+// InvalidArgumentError: the lease, of the options of that name, is shorter than kShortestLease or not a number.
+void check_lock(const LockOptions& options, std::string_view name);
 
 // A DirectoryLock with its heartbeat: a thread, lh-chief, that writes it six times per lease. A heartbeat that cannot
 // be written is logged, once until one succeeds, and retried. Any thread.

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -135,6 +136,17 @@ TEST_F(ChiefLockTest, ALimitThatIsNotPositiveIsRefused) {
     EXPECT_THROW(sv.managed_session([](Session&) { FAIL(); }), InvalidArgumentError);
     EXPECT_EQ(owner(), std::nullopt);
   }
+}
+
+TEST_F(ChiefLockTest, ALeaseThatIsTooShortForItsHeartbeatsIsRefusedByName) {
+  for (const double lease : {1e-4, 0.99, std::nan("")}) {
+    options.chief.lock.lease_secs = Seconds{lease};
+    Supervisor sv(options);
+    EXPECT_THAT(error_of([&] { sv.managed_session([](Session&) { FAIL(); }); }), HasSubstr("chief.lock.lease_secs is"));
+    EXPECT_EQ(owner(), std::nullopt);
+  }
+  options.chief.lock.lease_secs = kShortestLease;
+  Supervisor(options).managed_session([](Session&) {});
 }
 
 TEST_F(ChiefLockTest, WithoutFlockTheRecordAloneKeepsASecondOneOut) {

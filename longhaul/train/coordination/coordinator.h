@@ -22,7 +22,7 @@ template <typename... Exceptions>
 CleanStop clean_stop_types();
 
 struct CoordinatorOptions {
-  CleanStop clean_stop;           // empty: OutOfRangeError, the end of the input
+  CleanStop clean_stop{};         // empty: OutOfRangeError, the end of the input
   Clock* clock = &Clock::real();  // outlives all threads
 };
 
@@ -32,7 +32,7 @@ struct JoinOptions {
   // The time, on the coordinator's clock, at which the wait ends; nullopt: it is not known yet. Called once a stop is
   // requested, and again after each further request and each notify(). Threads that are still running at that time are
   // not an error, and the next join() waits for them again.
-  std::function<std::optional<Seconds>()> give_up_at;
+  std::function<std::optional<Seconds>()> give_up_at{};
 };
 
 // A coordinator's record of one thread. Any thread may call.

@@ -39,17 +39,17 @@ class CheckpointSaverListener {
 };
 
 struct CheckpointSaverHookOptions {
-  std::string checkpoint_dir;
-  std::optional<Seconds> save_secs;  // exactly one of the two
-  std::optional<int64_t> save_steps;
-  std::shared_ptr<Saver> saver;              // at most one of the two; neither: the one in the collection "savers"
-  std::shared_ptr<const Scaffold> scaffold;  // whose saver is used
+  std::string checkpoint_dir{};
+  std::optional<Seconds> save_secs{};  // exactly one of the two
+  std::optional<int64_t> save_steps{};
+  std::shared_ptr<Saver> saver{};              // at most one of the two; neither: the one in the collection "savers"
+  std::shared_ptr<const Scaffold> scaffold{};  // whose saver is used
   std::string checkpoint_basename = "model.ckpt";
-  std::vector<std::shared_ptr<CheckpointSaverListener>> listeners;
-  int64_t steps_per_run = 1;                   // how far one run moves the global step
-  std::shared_ptr<FileWriter> summary_writer;  // gets an event for each checkpoint; nullptr: checkpoint_dir's
-  std::shared_ptr<SaveAttempts> saves;         // how failed saves are handled, and their status; nullptr: the defaults
-  std::shared_ptr<ChiefTenure> tenure;  // whose journal records all saves, and whose mirror gets them; nullptr: none
+  std::vector<std::shared_ptr<CheckpointSaverListener>> listeners{};
+  int64_t steps_per_run = 1;                     // how far one run moves the global step
+  std::shared_ptr<FileWriter> summary_writer{};  // gets an event for each checkpoint; nullptr: checkpoint_dir's
+  std::shared_ptr<SaveAttempts> saves{};  // how failed saves are handled, and their status; nullptr: the defaults
+  std::shared_ptr<ChiefTenure> tenure{};  // whose journal records all saves, and whose mirror gets them; nullptr: none
   // Whether save_secs is only the initial value, and later intervals are chosen: best_save_interval(). A save in a hook
   // stalls training for all the time that it takes.
   bool chooses_interval = false;

@@ -12,9 +12,9 @@
 namespace longhaul {
 
 struct JournalHookOptions {
-  std::shared_ptr<ChiefTenure> tenure;  // whose journal it is
-  std::string output_dir;               // whose events get the goodput, every two minutes; empty: none
-  Coordinator coordinator{};            // whose stop is recorded; its clock measures all times
+  std::shared_ptr<ChiefTenure> tenure{};  // whose journal it is
+  std::string output_dir{};               // whose events get the goodput, every two minutes; empty: none
+  Coordinator coordinator{};              // whose stop is recorded; its clock measures all times
   FileSystem* files = &FileSystem::real();
 };
 

@@ -15,8 +15,8 @@ namespace longhaul {
 
 // A tensor and the name to log it under, by default its own.
 struct LoggedTensor {
-  LoggedTensor(std::string tag, Fetch tensor) : tag(std::move(tag)), tensor(std::move(tensor)) {}
-  LoggedTensor(const Output& tensor) : tag(tensor.name()), tensor(tensor) {}
+  LoggedTensor(std::string name, Fetch fetch) : tag(std::move(name)), tensor(std::move(fetch)) {}
+  LoggedTensor(const Output& output) : tag(output.name()), tensor(output) {}
   LoggedTensor(const Variable& variable) : tag(variable.name()), tensor(variable) {}
   LoggedTensor(const std::string& name) : tag(name), tensor(name) {}
   LoggedTensor(const char* name) : tag(name), tensor(name) {}
@@ -26,13 +26,13 @@ struct LoggedTensor {
 };
 
 struct LoggingTensorHookOptions {
-  std::vector<LoggedTensor> tensors;
-  std::optional<int64_t> every_n_iter;  // exactly one of the two, or none with at_end
-  std::optional<Seconds> every_n_secs;
+  std::vector<LoggedTensor> tensors{};
+  std::optional<int64_t> every_n_iter{};  // exactly one of the two, or none with at_end
+  std::optional<Seconds> every_n_secs{};
   bool at_end = false;  // also when training has ended well
   // Formats the line from the values by tag. Empty: "loss = 0.25, rate = 0.1 (1.234 sec)", with the time since the
   // previous line.
-  std::function<std::string(const std::map<std::string, Tensor>&)> formatter;
+  std::function<std::string(const std::map<std::string, Tensor>&)> formatter{};
   Clock* clock = &Clock::real();
 };
 

@@ -13,10 +13,10 @@
 namespace longhaul {
 
 struct ProfilerHookOptions {
-  std::optional<int64_t> save_steps;  // exactly one of the two
-  std::optional<Seconds> save_secs;
-  std::string output_dir;                      // empty: the working directory
-  std::shared_ptr<FileWriter> summary_writer;  // gets the run metadata; nullptr: output_dir's
+  std::optional<int64_t> save_steps{};  // exactly one of the two
+  std::optional<Seconds> save_secs{};
+  std::string output_dir{};                      // empty: the working directory
+  std::shared_ptr<FileWriter> summary_writer{};  // gets the run metadata; nullptr: output_dir's
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };

@@ -10,8 +10,8 @@ namespace longhaul {
 
 // The interval between two triggers: in time or in steps.
 struct TimerInterval {
-  std::optional<Seconds> every_secs;
-  std::optional<int64_t> every_steps;
+  std::optional<Seconds> every_secs{};
+  std::optional<int64_t> every_steps{};
 };
 
 // Decides at which steps a periodic action is due. It is due immediately the first time.

@@ -16,9 +16,9 @@ class RunMetadata;
 
 // A request to one run: by its caller, or by a hook that adds to it.
 struct SessionRunArgs {
-  std::vector<Fetch> fetches;
-  Feeds feeds;
-  RunOptions options;
+  std::vector<Fetch> fetches{};
+  Feeds feeds{};
+  RunOptions options{};
 };
 
 // The results of one run for one hook.

@@ -13,10 +13,10 @@ namespace longhaul {
 
 struct StepCounterHookOptions {
   std::optional<int64_t> every_n_steps = 100;  // exactly one of the two
-  std::optional<Seconds> every_n_secs;
-  std::string output_dir;                      // whose event files get the rate
-  std::shared_ptr<FileWriter> summary_writer;  // nullptr: output_dir's; if there is none, only logged
-  int64_t steps_per_run = 1;                   // how far one run moves the global step
+  std::optional<Seconds> every_n_secs{};
+  std::string output_dir{};                      // whose event files get the rate
+  std::shared_ptr<FileWriter> summary_writer{};  // nullptr: output_dir's; if there is none, only logged
+  int64_t steps_per_run = 1;                     // how far one run moves the global step
   // Whether this hook writes the start of a run to the event file (SessionLog START). For sessions without a
   // SummarySaverHook, which always does.
   bool write_start = false;

@@ -9,8 +9,8 @@
 namespace longhaul {
 
 struct StopAtStepHookOptions {
-  std::optional<int64_t> num_steps;  // exactly one of the two: steps to make after the first session's start
-  std::optional<int64_t> last_step;  // or the number of the last one
+  std::optional<int64_t> num_steps{};  // exactly one of the two: steps to make after the first session's start
+  std::optional<int64_t> last_step{};  // or the number of the last one
 };
 
 // Stops training once the global step reaches the last one.

@@ -16,12 +16,12 @@ namespace longhaul {
 class Scaffold;
 
 struct SummarySaverHookOptions {
-  std::optional<int64_t> save_steps;  // exactly one of the two
-  std::optional<Seconds> save_secs;
-  std::string output_dir;                      // whose event files get the summaries
-  std::shared_ptr<FileWriter> summary_writer;  // nullptr: output_dir's
-  std::vector<Output> summary_op;              // exactly one of the two; each output becomes its own event
-  std::shared_ptr<const Scaffold> scaffold;    // whose summary_op is written, if any
+  std::optional<int64_t> save_steps{};  // exactly one of the two
+  std::optional<Seconds> save_secs{};
+  std::string output_dir{};                      // whose event files get the summaries
+  std::shared_ptr<FileWriter> summary_writer{};  // nullptr: output_dir's
+  std::vector<Output> summary_op{};              // exactly one of the two; each output becomes its own event
+  std::shared_ptr<const Scaffold> scaffold{};    // whose summary_op is written, if any
   bool write_start = true;  // false: another hook of the session that writes to the same directory does it
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();

@@ -12,8 +12,8 @@ namespace longhaul {
 
 struct WeightDigestHookOptions {
   int64_t every_n_steps = 100;
-  std::string output_dir;                      // whose event files get the digests
-  std::shared_ptr<FileWriter> summary_writer;  // nullptr: output_dir's
+  std::string output_dir{};                      // whose event files get the digests
+  std::shared_ptr<FileWriter> summary_writer{};  // nullptr: output_dir's
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };

@@ -38,14 +38,14 @@ class NamedInputTensors : public std::map<std::string, InputTensor> {
 
 struct BatchOptions {
   int32_t batch_size = 0;
-  int num_threads = 1;        // that enqueue; more than one mix the order of examples
-  int32_t capacity = 32;      // of the queue, in examples
-  bool enqueue_many = false;  // whether the tensors hold many examples each, along their first dimension
-  std::vector<Shape> shapes;  // of the examples' components; empty: the tensors'
-  bool dynamic_pad = false;   // components may differ in size: padded at the end with zeros or empty strings
+  int num_threads = 1;          // that enqueue; more than one mix the order of examples
+  int32_t capacity = 32;        // of the queue, in examples
+  bool enqueue_many = false;    // whether the tensors hold many examples each, along their first dimension
+  std::vector<Shape> shapes{};  // of the examples' components; empty: the tensors'
+  bool dynamic_pad = false;     // components may differ in size: padded at the end with zeros or empty strings
   bool allow_smaller_final_batch = false;  // else a remainder at the end is dropped
-  std::string shared_name;                 // of the queue
-  std::string name;                        // of the scope; empty: the function's name
+  std::string shared_name{};               // of the queue
+  std::string name{};                      // of the scope; empty: the function's name
 };
 
 struct ShuffleBatchOptions {
@@ -53,12 +53,12 @@ struct ShuffleBatchOptions {
   int32_t capacity = 0;           // more than min_after_dequeue
   int32_t min_after_dequeue = 0;  // the number of examples left to choose from
   int num_threads = 1;
-  std::optional<int64_t> seed;
+  std::optional<int64_t> seed{};
   bool enqueue_many = false;
-  std::vector<Shape> shapes;
+  std::vector<Shape> shapes{};
   bool allow_smaller_final_batch = false;
-  std::string shared_name;
-  std::string name;
+  std::string shared_name{};
+  std::string name{};
 };
 
 // Batches of examples: a QueueRunner, added to the graph's collection, fills a queue with `tensors`, which are computed

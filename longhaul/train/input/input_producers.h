@@ -10,14 +10,14 @@
 namespace longhaul {
 
 struct InputProducerOptions {
-  std::optional<int64_t> num_epochs;   // absent: forever
-  bool shuffle = true;                 // within each epoch
-  int64_t seed = 0;                    // of the order, with the graph's; both 0: differs per session
-  int32_t capacity = 32;               // of the queue
-  std::optional<Shape> element_shape;  // of a row, if the input's is not known
-  std::string shared_name;             // of the queue
-  std::string name;                    // of the scope; empty: the function's name
-  std::string summary_name;            // of the fill summary; empty: "fraction_of_32_full"
+  std::optional<int64_t> num_epochs{};   // absent: forever
+  bool shuffle = true;                   // within each epoch
+  int64_t seed = 0;                      // of the order, with the graph's; both 0: differs per session
+  int32_t capacity = 32;                 // of the queue
+  std::optional<Shape> element_shape{};  // of a row, if the input's is not known
+  std::string shared_name{};             // of the queue
+  std::string name{};                    // of the scope; empty: the function's name
+  std::string summary_name{};            // of the fill summary; empty: "fraction_of_32_full"
 };
 
 // A queue of the rows of `input`, epoch after epoch, filled by a QueueRunner that is added to the graph's collection.

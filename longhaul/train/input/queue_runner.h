@@ -46,8 +46,8 @@ struct EnqueueOp {
 };
 
 struct QueueRunnerOptions {
-  Operation close_op;   // run at the end of the input; invalid: closes the queue, and waits continue
-  Operation cancel_op;  // run when a stop is requested; invalid: closes the queue and cancels waits
+  Operation close_op{};   // run at the end of the input; invalid: closes the queue, and waits continue
+  Operation cancel_op{};  // run when a stop is requested; invalid: closes the queue and cancels waits
   // Errors that mean that the input has ended.
   std::vector<Code> queue_closed_exception_types{Code::kOutOfRange};
 };

@@ -29,6 +29,7 @@ MonitoredSessionOptions with_creator(SingularMonitoredSessionOptions options) {
                                          .config = options.config,
                                          .checkpoint_dir = options.checkpoint_dir,
                                          .checkpoint_filename_with_path = options.checkpoint_filename_with_path,
+                                         .recovery = options.recovery,
                                          .files = options.files,
                                          .coordinator = options.coordinator}),
           .hooks = options.hooks,
@@ -282,7 +283,7 @@ std::vector<Tensor> MonitoredCallable::call(std::span<const Tensor* const> feeds
 }
 
 SingularMonitoredSession::SingularMonitoredSession(SingularMonitoredSessionOptions options)
-    : MonitoredSession(with_creator(std::move(options)), Recovery::kNone) {}
+    : MonitoredSession(with_creator(std::move(options)), Recovery::kThrowLost) {}
 
 Session* SingularMonitoredSession::raw_session() const {
   return current() != nullptr ? &current()->session() : nullptr;

@@ -27,10 +27,10 @@ class Preemption;
 class Teardown;
 
 struct MonitoredSessionOptions {
-  std::shared_ptr<SessionCreator> session_creator;  // nullptr: a ChiefSessionCreator with the defaults
-  SessionRunHooks hooks;
+  std::shared_ptr<SessionCreator> session_creator{};  // nullptr: a ChiefSessionCreator with the defaults
+  SessionRunHooks hooks{};
   Seconds stop_grace_period_secs{120};  // how long the session's threads may take to stop
-  RestartOptions restart;               // when the session is lost
+  RestartOptions restart{};             // when the session is lost
   // The program's own. Stopping it, from any thread, ends training after the run under way (StopSignals) and stops the
   // session's threads and waiting hooks; a run that waits for a queue which those threads fill finds it closed. Its
   // clock measures the waits. Errors reported to it are left to the program.
@@ -109,7 +109,7 @@ class MonitoredSession {
   Graph& graph() const { return options_.session_creator->graph(); }
 
  protected:
-  enum class Recovery { kReplaceLost, kNone };
+  enum class Recovery { kReplaceLost, kThrowLost };
   MonitoredSession(MonitoredSessionOptions options, Recovery recovery);
   CoordinatedSession* current() const { return current_.get(); }
 
@@ -168,13 +168,14 @@ class MonitoredCallable {
 
 struct SingularMonitoredSessionOptions {
   Graph* graph = nullptr;  // nullptr: the default graph
-  SessionRunHooks hooks;
-  std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
-  std::string master;
-  SessionOptions config;
-  std::string checkpoint_dir;                 // the directory to recover from, or
-  std::string checkpoint_filename_with_path;  // this checkpoint
+  SessionRunHooks hooks{};
+  std::shared_ptr<Scaffold> scaffold{};  // nullptr: one with the defaults
+  std::string master{};
+  SessionOptions config{};
+  std::string checkpoint_dir{};                 // the directory to recover from, or
+  std::string checkpoint_filename_with_path{};  // this checkpoint
   Seconds stop_grace_period_secs{120};
+  RecoveryOptions recovery{};  // of the directory
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // see MonitoredSessionOptions
 };

@@ -127,19 +127,16 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                                                               .max_wait_secs = options.max_wait_secs,
                                                                               .coordinator = options.coordinator});
   }
-  return std::make_shared<ChiefSessionCreator>(
-      ChiefSessionCreatorOptions{.graph = options.graph,
-                                 .scaffold = scaffold,
-                                 .master = options.master,
-                                 .config = options.config,
-                                 .checkpoint_dir = options.checkpoint_dir,
-                                 .mirror_dir = options.chief.mirror.directory,
-                                 .mirror_timeout = options.chief.mirror.start_timeout,
-                                 .search_directory = options.chief.search_directory,
-                                 .initialize_missing = options.chief.initialize_missing,
-                                 .tenure = tenure,
-                                 .files = options.files,
-                                 .coordinator = options.coordinator});
+  return std::make_shared<ChiefSessionCreator>(ChiefSessionCreatorOptions{.graph = options.graph,
+                                                                          .scaffold = scaffold,
+                                                                          .master = options.master,
+                                                                          .config = options.config,
+                                                                          .checkpoint_dir = options.checkpoint_dir,
+                                                                          .mirror = searched_mirror(options.chief),
+                                                                          .recovery = options.chief.recovery,
+                                                                          .tenure = tenure,
+                                                                          .files = options.files,
+                                                                          .coordinator = options.coordinator});
 }
 
 // Without a directory where no checkpoints are taken.

@@ -14,27 +14,27 @@ namespace longhaul {
 
 // At most one of each pair of time and step options is given; kNone and 0 switch the feature off.
 struct MonitoredTrainingSessionOptions {
-  Graph* graph = nullptr;              // nullptr: the default graph
-  std::string master;                  // "": this process
-  bool is_chief = true;                // initialises, restores, checkpoints and writes summaries; others wait for it
-  std::string checkpoint_dir;          // to recover from and to checkpoint to; empty: neither
-  std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
-  SessionRunHooks hooks;
-  SessionRunHooks chief_only_hooks;
-  Defaulted<SaveInterval> save_checkpoint_secs;  // default: 600, unless steps are given; kAuto: to lose least time
-  Defaulted<int64_t> save_checkpoint_steps;      // default: none
-  Defaulted<Seconds> save_summaries_secs;        // default: none
-  Defaulted<int64_t> save_summaries_steps;       // default: 100, unless secs are given
-  SessionOptions config;
+  Graph* graph = nullptr;                // nullptr: the default graph
+  std::string master{};                  // "": this process
+  bool is_chief = true;                  // initialises, restores, checkpoints and writes summaries; others wait for it
+  std::string checkpoint_dir{};          // to recover from and to checkpoint to; empty: neither
+  std::shared_ptr<Scaffold> scaffold{};  // nullptr: one with the defaults
+  SessionRunHooks hooks{};
+  SessionRunHooks chief_only_hooks{};
+  Defaulted<SaveInterval> save_checkpoint_secs{};  // default: 600, unless steps are given; kAuto: to lose least time
+  Defaulted<int64_t> save_checkpoint_steps{};      // default: none
+  Defaulted<Seconds> save_summaries_secs{};        // default: none
+  Defaulted<int64_t> save_summaries_steps{};       // default: 100, unless secs are given
+  SessionOptions config{};
   Seconds stop_grace_period_secs{120};  // how long threads may take to stop
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
   Seconds max_wait_secs{7200};          // for processes that wait for the chief
-  std::string summary_dir;              // empty: checkpoint_dir
+  std::string summary_dir{};            // empty: checkpoint_dir
 
   // Longhaul's own; TensorFlow's names end here.
-  ChiefOptions chief;                   // without checkpoints only its preemption is used
-  std::shared_ptr<SaveAttempts> saves;  // how failed saves are handled, and their status; nullptr: the defaults
-  RestartOptions restart;
+  ChiefOptions chief{};                   // without checkpoints only its preemption is used
+  std::shared_ptr<SaveAttempts> saves{};  // how failed saves are handled, and their status; nullptr: the defaults
+  RestartOptions restart{};
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // stopping it ends training (StopSignals); its clock measures all times
 };

@@ -68,7 +68,7 @@ TEST_F(MonitoredTrainingSessionTest, TheNextOneGoesOnWhereThisOneEnds) {  // MT-
 }
 
 TEST_F(MonitoredTrainingSessionTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
-  training.chief.search_directory = false;
+  training.chief.recovery.search_directory = false;
   train_for(2);
   EXPECT_EQ(train_for(1), 2) << "the state file names it";
   FileSystem::real().remove(directory.file(kDefaultStateFile));

@@ -37,7 +37,7 @@ bool is_out_of_reach(const Error& error) {
 }
 
 bool is_mirrored(const FallBackOptions& options, const std::string& prefix) {
-  return !options.mirror.empty() && lies_in(prefix, options.mirror);
+  return !options.mirror.directory.empty() && lies_in(prefix, options.mirror.directory);
 }
 
 bool is_held(const std::string& directory) {
@@ -75,7 +75,7 @@ void mark_damaged(const FallBackOptions& options, const std::string& prefix) {
     return;
   }
   try {
-    tidy(prefix, [&] { mark_in(options, is_here ? options.directory : options.mirror, prefix); });
+    tidy(prefix, [&] { mark_in(options, is_here ? options.directory : options.mirror.directory, prefix); });
   } catch (const DirectoryLostError& error) {
     if (!is_mirrored(options, prefix)) throw;
     log_warning("{} is not renamed: {}", prefix, error.what());
@@ -164,7 +164,7 @@ class FallingBack {
       throw UnavailableError(
           fmt::format("{} has no intact checkpoint, and its mirror {} cannot be searched: {}. Make the mirror "
                       "reachable, or train without one to start afresh",
-                      options_.directory, options_.mirror, out_of_reach_));
+                      options_.directory, options_.mirror.directory, out_of_reach_));
     }
     explain_nothing_restored(options_, result_.damaged, without_index, unknown_);
   }
@@ -190,7 +190,8 @@ FallBack restore_newest_intact(Saver& saver, Session& session, const FallBackOpt
     tidy(options.directory, [&] { remove_crash_leftovers(*options.files, options.directory, options.basename); });
   }
   std::vector<std::string> unknown;
-  if (options.search_directory) unknown = data_without_index(*options.files, options.directory, options.basename);
+  if (options.recovery.search_directory)
+    unknown = data_without_index(*options.files, options.directory, options.basename);
   return FallingBack(saver, session, options, std::move(unknown)).run();
 }
 

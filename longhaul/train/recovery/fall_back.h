@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/base/clock.h"
+#include "longhaul/train/saving/recovery_options.h"
 #include "longhaul/train/saving/saver.h"
 
 namespace longhaul {
@@ -14,16 +14,16 @@ class Deadline;
 
 struct FallBackOptions {
   FileSystem* files = &FileSystem::real();
-  std::string directory;
-  std::string mirror;          // searched too (train/checkpointing/checkpoint_mirror.h); empty: none
-  Seconds mirror_timeout{60};  // limit for searching it, in real time
+  std::string directory{};
+  MirrorSearchOptions mirror{};  // searched too
   // Ends the search of the mirror too, even if it is set during the search: what a preemption leaves. nullptr: none.
   const Deadline* deadline = nullptr;
-  std::string basename;  // limits the checkpoints that count; empty: all do
+  std::string basename{};  // limits the checkpoints that count; empty: all do
   // Why a checkpoint is not to be restored even if it is intact; nullopt: it may be. Empty: all may be.
-  std::function<std::optional<std::string>(const std::string& prefix)> skip_reason;
-  // false: only checkpoints in the state file, or in the mirror's own, count (listed_candidates()).
-  bool search_directory = true;
+  std::function<std::optional<std::string>(const std::string& prefix)> skip_reason{};
+  // Without search_directory: only checkpoints in the state file, or in the mirror's own, count (listed_candidates()).
+  // initialize_missing is the caller's business.
+  RecoveryOptions recovery{};
 };
 
 struct FallBack {

@@ -76,7 +76,7 @@ class MirrorRecovery : public SessionManagerTest {
       copy_checkpoint(prefixes.back(), mirrored.back(), {});
     }
     restart();
-    prepare.mirror_dir = mirror.path();
+    prepare.mirror.directory = mirror.path();
     options.files = &files;
   }
   ~MirrorRecovery() override { files.hangs = false; }
@@ -203,7 +203,7 @@ TEST_F(MirrorRecovery, WithoutAnythingElseItIsNoReasonToStartAfresh) {
 
 TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForAsLongAsThePatience) {
   files.hangs = true;
-  prepare.mirror_timeout = Seconds{0.05};
+  prepare.mirror.start_timeout = Seconds{0.05};
   const LogRecorder log;
   const Seconds start = Clock::real().now();
   EXPECT_EQ(restored(), 3);
@@ -221,7 +221,7 @@ TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForNoLongerThanAPreemptionLeavesT
   testing::FakeClock standing;
   Deadline deadline(standing);
   files.hangs = true;
-  prepare.mirror_timeout = Seconds{20};
+  prepare.mirror.start_timeout = Seconds{20};
   prepare.deadline = &deadline;
   const auto wait_for_search = [](bool is_there) {
     const Seconds end = Clock::real().now() + Seconds{20};
@@ -241,7 +241,7 @@ TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForNoLongerThanAPreemptionLeavesT
 }
 
 TEST_F(MirrorRecovery, AMirrorThatIsNotThereYetHasNothing) {
-  prepare.mirror_dir = mirror.file("none");
+  prepare.mirror.directory = mirror.file("none");
   EXPECT_EQ(restored(), 3);
   lose_all();
   restart();

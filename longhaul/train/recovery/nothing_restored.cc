@@ -50,7 +50,7 @@ std::string listed(const Names& names) {
 void refuse_v1(const FallBackOptions& options, const NamedCheckpoints& named) {
   FileSystem& files = *options.files;
   std::vector<std::string> prefixes;
-  if (options.search_directory) prefixes = find_v1_checkpoints(files, options.directory, options.basename);
+  if (options.recovery.search_directory) prefixes = find_v1_checkpoints(files, options.directory, options.basename);
   for (const std::string& base : named.kept) {
     if (prefixes.size() < kMostLookedFor) prefixes.push_back(join_path(options.directory, base));
   }

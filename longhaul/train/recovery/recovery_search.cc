@@ -18,7 +18,7 @@ namespace {
 
 // Where only what is listed counts, other damage is of no concern.
 void keep_listed(RecoverySearch& found, const FallBackOptions& options) {
-  if (options.search_directory) return;
+  if (options.recovery.search_directory) return;
   std::set<std::string> listed;
   for (const std::string& prefix : listed_prefixes(*options.files, options.directory)) listed.insert(base_name(prefix));
   const auto is_not_listed = [&](const std::string& prefix) { return !listed.contains(base_name(prefix)); };
@@ -27,8 +27,8 @@ void keep_listed(RecoverySearch& found, const FallBackOptions& options) {
 }
 
 std::vector<std::string> own_candidates(const FallBackOptions& options) {
-  return options.search_directory ? checkpoint_candidates(*options.files, options.directory, options.basename)
-                                  : listed_candidates(*options.files, options.directory);
+  return options.recovery.search_directory ? checkpoint_candidates(*options.files, options.directory, options.basename)
+                                           : listed_candidates(*options.files, options.directory);
 }
 
 RecoverySearch search_directory(const FallBackOptions& options) {
@@ -44,14 +44,14 @@ void append(std::vector<std::string>& all, const std::vector<std::string>& more)
 }
 
 std::vector<std::string> candidates_of_both(const FallBackOptions& options) {
-  return options.search_directory
-             ? mirrored_candidates(*options.files, options.directory, options.mirror, options.basename)
-             : listed_candidates(*options.files, options.directory, options.mirror);
+  return options.recovery.search_directory
+             ? mirrored_candidates(*options.files, options.directory, options.mirror.directory, options.basename)
+             : listed_candidates(*options.files, options.directory, options.mirror.directory);
 }
 
 RecoverySearch search_both(const FallBackOptions& options) {
   RecoverySearch found{.candidates = candidates_of_both(options)};
-  for (const std::string& place : {options.directory, options.mirror}) {
+  for (const std::string& place : {options.directory, options.mirror.directory}) {
     append(found.incomplete, incomplete_checkpoints(*options.files, place, options.basename));
     append(found.without_index, checkpoints_without_index(*options.files, place));
   }
@@ -97,7 +97,7 @@ bool comes_in_time(Answer& answer, Seconds timeout, const Deadline* deadline) {
 std::string no_answer(const FallBackOptions& options) {
   const std::optional<Seconds> left = options.deadline != nullptr ? options.deadline->left() : std::nullopt;
   if (left && *left <= Seconds{0}) return "no answer in the time that a preemption leaves";
-  return fmt::format("no answer within {:g} s", options.mirror_timeout.count());
+  return fmt::format("no answer within {:g} s", options.mirror.start_timeout.count());
 }
 
 RecoverySearch search_in_time(const FallBackOptions& options) {
@@ -106,9 +106,9 @@ RecoverySearch search_in_time(const FallBackOptions& options) {
                              .directory = options.directory,
                              .mirror = options.mirror,
                              .basename = options.basename,
-                             .search_directory = options.search_directory};
+                             .recovery = options.recovery};
   NamedThread thread("lh-look", [answer, kept] { search_into(*answer, kept); });
-  if (!comes_in_time(*answer, options.mirror_timeout, options.deadline)) {
+  if (!comes_in_time(*answer, options.mirror.start_timeout, options.deadline)) {
     thread.detach();
     throw DeadlineExceededError(no_answer(options));
   }
@@ -121,13 +121,13 @@ RecoverySearch search_in_time(const FallBackOptions& options) {
 }  // namespace
 
 RecoverySearch search_for_recovery(const FallBackOptions& options) {
-  if (options.mirror.empty()) return search_directory(options);
+  if (options.mirror.directory.empty()) return search_directory(options);
   try {
     return search_in_time(options);
   } catch (const std::exception& error) {
     RecoverySearch found = search_directory(options);
     found.mirror_failure = error.what();
-    log_error("the mirror {} is not searched: {}", options.mirror, found.mirror_failure);
+    log_error("the mirror {} is not searched: {}", options.mirror.directory, found.mirror_failure);
     return found;
   }
 }

@@ -9,12 +9,12 @@
 namespace longhaul {
 
 struct CheckpointManagerOptions {
-  std::string directory;
-  std::optional<int> max_to_keep;                       // absent: all are kept and listed
-  std::optional<double> keep_checkpoint_every_n_hours;  // absent: never
+  std::string directory{};
+  std::optional<int> max_to_keep{};                       // absent: all are kept and listed
+  std::optional<double> keep_checkpoint_every_n_hours{};  // absent: never
   std::string checkpoint_name = "ckpt";
   // What to save, in which graph, with which files and clock. Its retention and save_relative_paths are ignored.
-  SaverOptions saver;
+  SaverOptions saver{};
 };
 
 // Numbers the checkpoints of a directory, keeps the last few of them, and continues both after a restart.

@@ -119,7 +119,7 @@ TEST_F(CrampedDisk, KeepsTheNewestThatIsWhole) {
 }
 
 TEST_F(CrampedDisk, KeepsWhatIsPinnedOneOfTheBestOrPreserved) {
-  options.save_top_k = 1;
+  options.best.top_k = 1;
   options.keep_checkpoint_every_n_hours = 1;
   Saver saver(options);
   for (int n = 0; n < 5; ++n) {

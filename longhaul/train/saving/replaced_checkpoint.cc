@@ -29,13 +29,18 @@ double commit_time(FileSystem& files, const std::string& prefix) {
   }
 }
 
-void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SaveHistory& saves) {
+void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SaveHistory& saves,
+                         const std::function<bool()>& only_random_states) {
   if (commit_time(files, prefix) != saves.committed_at() && saves.is_first_replacement()) {
     log_warning("{} was replaced by somebody else after it was saved: it is saved again", prefix);
     return;
   }
   if (const std::string damage = damage_of(files, prefix); !damage.empty()) {
     log_warning("{} is damaged on disk and is saved again: {}", prefix, damage);
+    return;
+  }
+  if (only_random_states()) {
+    log_info("no step was made since {}, but random numbers were drawn: it is written anew with their states", prefix);
     return;
   }
   saves.has_warned();

@@ -1,17 +1,28 @@
 #include "longhaul/train/saving/saved_bundle.h"
 
-#include "longhaul/checkpoint/bundle/bundle_writer.h"
 #include "longhaul/checkpoint/bundle/same_contents.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/ops/random_state.h"
 
 namespace longhaul {
+namespace {
 
-uint64_t write_saved_bundle(const std::string& prefix, const SaverNodes& nodes, std::vector<Tensor> values,
-                            const std::optional<ExtraFile>& extra_file, const SavedBundleOptions& options) {
-  BundleWriterOptions shards{
-      .num_shards = nodes.num_shards, .max_bytes_per_second = options.max_bytes_per_second, .clock = options.clock};
-  for (size_t i = 0; i < values.size(); ++i) shards.add_expected(nodes.tensors[i].shard, values[i]);
-  BundleWriter writer(*options.files, prefix, shards);
+std::vector<ExpectedTensor> expected_tensors(const SaverNodes& nodes, const std::vector<Tensor>& values) {
+  std::vector<ExpectedTensor> tensors;
+  for (size_t i = 0; i < values.size(); ++i) {
+    tensors.push_back({nodes.tensors[i].name, nodes.tensors[i].slice, values[i]});
+  }
+  return tensors;
+}
+
+}  // namespace
+
+uint64_t write_saved_bundle(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
+                            std::vector<Tensor> values, const std::optional<ExtraFile>& extra_file,
+                            BundleWriterOptions options) {
+  options.num_shards = nodes.num_shards;
+  for (size_t i = 0; i < values.size(); ++i) options.add_expected(nodes.tensors[i].shard, values[i]);
+  BundleWriter writer(files, prefix, options);
   for (size_t i = 0; i < values.size(); ++i) {
     const SaverNodes::SavedTensor& tensor = nodes.tensors[i];
     writer.use_shard(tensor.shard);
@@ -31,11 +42,13 @@ uint64_t write_saved_bundle(const std::string& prefix, const SaverNodes& nodes, 
 bool has_saved_values(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
                       const std::vector<Tensor>& values) {
   if (values.empty() || !files.exists(index_path(prefix))) return false;
-  std::vector<ExpectedTensor> tensors;
-  for (size_t i = 0; i < values.size(); ++i) {
-    tensors.push_back({nodes.tensors[i].name, nodes.tensors[i].slice, values[i]});
-  }
-  return has_exactly(files, prefix, tensors);
+  return has_exactly(files, prefix, expected_tensors(nodes, values));
+}
+
+bool has_all_but_random_states(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
+                               const std::vector<Tensor>& values) {
+  return has_but_for(files, prefix, expected_tensors(nodes, values),
+                     [](const std::string& name) { return name.starts_with(ops::kRandomStatePrefix); });
 }
 
 uint64_t data_bytes_on_disk(FileSystem& files, const std::string& prefix) {

@@ -6,19 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/base/clock.h"
+#include "longhaul/checkpoint/bundle/bundle_writer.h"
 #include "longhaul/io/file.h"
 #include "longhaul/train/saved_state/saver_graph.h"
 
 // The values of a saver's tensors as the files of a checkpoint.
 
 namespace longhaul {
-
-struct SavedBundleOptions {
-  FileSystem* files = &FileSystem::real();
-  double max_bytes_per_second = 0;  // 0: unlimited
-  Clock* clock = &Clock::real();
-};
 
 // A file next to the checkpoint that is committed with it.
 struct ExtraFile {
@@ -27,13 +21,17 @@ struct ExtraFile {
 };
 
 // Writes and commits a checkpoint; each value is released as soon as it is written. Returns the size of the data files
-// in bytes. Errors: BundleWriter.
-uint64_t write_saved_bundle(const std::string& prefix, const SaverNodes& nodes, std::vector<Tensor> values,
-                            const std::optional<ExtraFile>& extra_file, const SavedBundleOptions& options);
+// in bytes. The number of shards, and what each is expected to hold, are filled in here. Errors: BundleWriter.
+uint64_t write_saved_bundle(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
+                            std::vector<Tensor> values, const std::optional<ExtraFile>& extra_file,
+                            BundleWriterOptions options);
 
 // Whether the checkpoint on the disk has exactly these values.
 bool has_saved_values(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
                       const std::vector<Tensor>& values);
+// The same, by the checksums in its index, but for the states of random numbers (ops/random_state.h).
+bool has_all_but_random_states(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
+                               const std::vector<Tensor>& values);
 
 uint64_t data_bytes_on_disk(FileSystem& files, const std::string& prefix);
 

@@ -51,8 +51,7 @@ SaverOptions with_definition(SaverOptions options, Graph& graph, const proto::Sa
 Retention retention_of(const SaverOptions& options) {
   return {.max_to_keep = options.max_to_keep,
           .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours,
-          .save_top_k = options.save_top_k,
-          .metric_mode = options.metric_mode};
+          .best = options.best};
 }
 
 void check_options(const SaverOptions& options) {
@@ -223,7 +222,9 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
     write_meta_graph(prefix, options);
     return std::string();
   }
-  if (!is_there) announce(prefix, global_step.tensor() != nullptr ? snapshot.step : std::nullopt, options);
+  if (!is_there) {
+    announce(prefix, global_step.tensor() != nullptr ? snapshot.step : std::nullopt, snapshot.values, options);
+  }
   SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = taken - start};
   const auto bytes = is_there ? data_bytes_on_disk(*options_.files, prefix)
                               : write_or_make_room(prefix, std::move(snapshot.values), options);
@@ -248,11 +249,13 @@ void Saver::conclude(SaveReport report, Seconds start, const SaveOptions& option
 }
 
 // `step`: as the session has it; none if the caller gave the number.
-void Saver::announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options) {
+void Saver::announce(const std::string& prefix, std::optional<int64_t> step, const std::vector<Tensor>& values,
+                     const SaveOptions& options) {
   if (options.before_write) options.before_write(step);
   const bool is_replaced = prefix == saves_.last() && checkpoint_exists(*options_.files, prefix);
   if (!step || !is_replaced || !saves_.is_first_step(*step)) return;
-  warn_of_replacement(*options_.files, prefix, *step, saves_);
+  warn_of_replacement(*options_.files, prefix, *step, saves_,
+                      [&] { return has_all_but_random_states(*options_.files, prefix, nodes_, values); });
 }
 
 // nullopt: the disk was full though it had said otherwise, as with a quota, or filled up meanwhile; and an old
@@ -291,9 +294,8 @@ uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, con
     meta_graph =
         ExtraFile{meta_graph_filename(prefix, options.meta_graph_suffix), [this] { return serialized_meta_graph(); }};
   }
-  return write_saved_bundle(
-      prefix, nodes_, std::move(values), meta_graph,
-      {.files = options_.files, .max_bytes_per_second = options_.max_bytes_per_second, .clock = options_.clock});
+  return write_saved_bundle(*options_.files, prefix, nodes_, std::move(values), meta_graph,
+                            {.max_bytes_per_second = options_.max_bytes_per_second, .clock = options_.clock});
 }
 
 ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {

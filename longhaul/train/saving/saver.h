@@ -24,24 +24,21 @@
 
 namespace longhaul {
 
-class BundleWriter;
 class Snapshots;
-struct BundleWriterOptions;
 
 struct SaverOptions {
-  Graph* graph = nullptr;                          // nullptr: the first entry's, or the default graph
-  std::optional<std::vector<SaveEntry>> var_list;  // absent: all global variables and saveable objects
+  Graph* graph = nullptr;                            // nullptr: the first entry's, or the default graph
+  std::optional<std::vector<SaveEntry>> var_list{};  // absent: all global variables and saveable objects
   bool reshape = false;  // restores tensors of another shape with as many elements, in row-major order
   bool sharded = false;  // a data file for each device that variables are on, sorted by its name
   int max_to_keep = 5;   // 0: all
   double keep_checkpoint_every_n_hours = 10000;  // 0: never
-  int save_top_k = 0;                            // this many more, with the best SaveOptions::metric of all
-  MetricMode metric_mode = MetricMode::kMin;     // kMax: for an accuracy, say
+  BestOptions best{};                            // those with the best SaveOptions::metric of all
   std::string name = "save";                     // the scope of the added operations
   bool restore_sequentially = false;  // one by one: at most one restored tensor in memory in addition to the variables
   // For operations that are in the graph already. The definition decides how many checkpoints are kept and whether they
   // are sharded; var_list, name, reshape and restore_sequentially must not be set.
-  std::optional<proto::SaverDef> saver_def;
+  std::optional<proto::SaverDef> saver_def{};
   bool defer_build = false;  // the operations are added by build(), not by the constructor
   bool allow_empty = false;  // nothing to save is not an error: save() then returns ""
   proto::SaverDef::CheckpointFormatVersion write_version = proto::SaverDef::V2;  // V1: UnimplementedError
@@ -76,19 +73,19 @@ struct SaveOptions {
   std::string latest_filename = kDefaultStateFile;  // name of the state file
   std::string meta_graph_suffix = "meta";
   bool write_meta_graph = true;
-  bool write_state = true;       // false: not added to the state file nor to the list of checkpoints
-  std::optional<double> metric;  // this checkpoint's metric (SaverOptions::save_top_k); NaN: not known
+  bool write_state = true;         // false: not added to the state file nor to the list of checkpoints
+  std::optional<double> metric{};  // this checkpoint's metric (SaverOptions::best); NaN: not known
   // If the step is read from a tensor: writes nothing if the checkpoint of that name is on the disk with exactly the
   // same contents, byte for byte (checkpoint/bundle/same_contents.h), whoever wrote it. If it is also the one that this
   // saver saved or restored last, is listed as requested, and has no new metric, the save ends there; otherwise the
   // files next to it are written, as after any save.
   bool skip_if_saved = false;
   // Called with the step as soon as the variables are read; failures after this call are failures of the files.
-  std::function<void(std::optional<int64_t> step)> after_snapshot;
+  std::function<void(std::optional<int64_t> step)> after_snapshot{};
   // Called after that, if a checkpoint is written.
-  std::function<void(std::optional<int64_t> step)> before_write;
+  std::function<void(std::optional<int64_t> step)> before_write{};
   // Called at the end, unless there was nothing to do.
-  std::function<void(const SaveReport&)> after_save;
+  std::function<void(const SaveReport&)> after_save{};
   // In the state file, as SaverOptions::save_relative_paths: for callers that made a given relative path absolute.
   bool relative_paths = false;
 };
@@ -121,7 +118,7 @@ struct SaveOptions {
 //      save, also after a restart.
 // After an error in 8, the next save of the same values with skip_if_saved resumes there.
 //
-// The newest `max_to_keep` are kept, as well as pinned ones, the `save_top_k` with the best metric, and one every n
+// The newest `max_to_keep` are kept, as well as pinned ones, the `best.top_k` with the best metric, and one every n
 // hours; and, while the saved values have NaN that arose during training, the last one without (nan_watch.h). Pins and
 // metrics survive restarts (docs/formats/checkpoint_retention.md).
 //
@@ -228,7 +225,8 @@ class Saver {
 
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
-  void announce(const std::string& prefix, std::optional<int64_t> step, const SaveOptions& options);
+  void announce(const std::string& prefix, std::optional<int64_t> step, const std::vector<Tensor>& values,
+                const SaveOptions& options);
   Snapshot take_snapshot(Session& session, const StepSource& step) REQUIRES(saving_);
   std::optional<std::string> try_to_save(Session& session, const std::string& path, const StepSource& step,
                                          const SaveOptions& options) REQUIRES(saving_);

@@ -127,7 +127,7 @@ TEST_F(KeptCheckpointsTest, AListThatNamesACheckpointTwiceKeepsIt) {
 }
 
 TEST_F(KeptCheckpointsTest, TheDirectoryMayBeSpelledOtherwiseAfterARestart) {
-  options.save_top_k = 1;
+  options.best.top_k = 1;
   {
     Saver saver(options);
     save(saver, 1);
@@ -143,11 +143,11 @@ TEST_F(KeptCheckpointsTest, TheDirectoryMayBeSpelledOtherwiseAfterARestart) {
 }
 
 TEST_F(KeptCheckpointsTest, PinsOfAnotherSaverCountWhileTrainingRuns) {
-  options.save_top_k = 1;
+  options.best.top_k = 1;
   Saver saver(options);
   save(saver, 1);
   save(saver, 2, 0.1);
-  options.save_top_k = 0;
+  options.best.top_k = 0;
   Saver other(options);
   other.pin(at(1));
   for (int n = 3; n <= 5; ++n) save(saver, n);
@@ -187,7 +187,7 @@ TEST_F(KeptCheckpointsTest, OnlyWhatExistsCanBePinned) {
 }
 
 TEST_F(KeptCheckpointsTest, TheBestStayBesideTheNewest) {
-  options.save_top_k = 2;
+  options.best.top_k = 2;
   Saver saver(options);
   const double losses[] = {0.5, 0.2, 0.9, 0.3, 0.8, 0.7};
   for (int n = 1; n <= 6; ++n) save(saver, n, losses[n - 1]);
@@ -199,8 +199,8 @@ TEST_F(KeptCheckpointsTest, TheBestStayBesideTheNewest) {
 }
 
 TEST_F(KeptCheckpointsTest, HigherCanBeBetterAndATieGoesToTheLater) {
-  options.save_top_k = 1;
-  options.metric_mode = MetricMode::kMax;
+  options.best.top_k = 1;
+  options.best.mode = MetricMode::kMax;
   Saver saver(options);
   save(saver, 1, 0.9);
   save(saver, 2, 0.9);
@@ -210,7 +210,7 @@ TEST_F(KeptCheckpointsTest, HigherCanBeBetterAndATieGoesToTheLater) {
 }
 
 TEST_F(KeptCheckpointsTest, TheBestSurviveRestarts) {
-  options.save_top_k = 1;
+  options.best.top_k = 1;
   const double losses[] = {0.5, 0.2, 0.9, 0.3, 0.8, 0.7};
   for (int n = 1; n <= 6; ++n) save(*restarted(), n, losses[n - 1]);
   EXPECT_THAT(there(), ElementsAre(2, 5, 6));
@@ -219,19 +219,19 @@ TEST_F(KeptCheckpointsTest, TheBestSurviveRestarts) {
 }
 
 TEST_F(KeptCheckpointsTest, FewerBestAreReachedAfterARestart) {
-  options.save_top_k = 3;
+  options.best.top_k = 3;
   {
     Saver saver(options);
     for (int n = 1; n <= 6; ++n) save(saver, n, n);
     EXPECT_THAT(there(), ElementsAre(1, 2, 3, 5, 6));
   }
-  options.save_top_k = 1;
+  options.best.top_k = 1;
   save(*restarted(), 7, 7);
   EXPECT_THAT(there(), ElementsAre(1, 6, 7));
 }
 
 TEST_F(KeptCheckpointsTest, WithoutAMetricItIsNotAmongTheBest) {
-  options.save_top_k = 5;
+  options.best.top_k = 5;
   Saver saver(options);
   save(saver, 1);
   save(saver, 2, std::numeric_limits<double>::quiet_NaN());
@@ -242,7 +242,7 @@ TEST_F(KeptCheckpointsTest, WithoutAMetricItIsNotAmongTheBest) {
 }
 
 TEST_F(KeptCheckpointsTest, TheStateFileStaysWhatTensorFlowReads) {
-  options.save_top_k = 1;
+  options.best.top_k = 1;
   Saver saver(options);
   save(saver, 1, 0.5);
   saver.pin(at(1));
@@ -252,7 +252,7 @@ TEST_F(KeptCheckpointsTest, TheStateFileStaysWhatTensorFlowReads) {
 }
 
 TEST_F(KeptCheckpointsTest, MetricsAndPinsAreWrittenBeforeAnythingIsDeleted) {
-  options.save_top_k = 1;
+  options.best.top_k = 1;
   options.max_to_keep = 1;
   Saver saver(options);
   save(saver, 1, 1);
@@ -290,7 +290,7 @@ TEST_F(KeptCheckpointsTest, WhatIsListedIsNotDeletedForLosingItsPin) {
 TEST_F(KeptCheckpointsTest, WhatIsKeptForGoodIsNeitherPinnedNorBest) {
   options.max_to_keep = 1;
   options.keep_checkpoint_every_n_hours = 1;
-  options.save_top_k = 1;
+  options.best.top_k = 1;
   Saver saver(options);
   clock.advance(Seconds{3600});
   save(saver, 1, 9);

@@ -186,7 +186,7 @@ TEST_F(SaverTest, AStepIsSavedOnceOnDemand) {
 }
 
 TEST_F(SaverTest, WhatIsNewsOfASavedStepIsNotSkipped) {
-  options.save_top_k = 1;
+  options.best.top_k = 1;
   Saver saver(options);
   saver.save(*session, path, step, {.write_state = false});
   saver.save(*session, path, step, {.skip_if_saved = true});

@@ -75,7 +75,7 @@ TEST_F(SomeVariables, AreNotWarnedOfWhereAllAreSaved) {
 
 // Killed after each second step; the session's variables are gone.
 TEST_F(SomeVariables, OfATrainingThatIsKilledAndResumedAreRestoredAndTheOthersInitialised) {
-  options.chief.initialize_missing = true;
+  options.chief.recovery.initialize_missing = true;
   const LogRecorder log;
   for (int run = 0; run < 3; ++run) {
     restart();
@@ -93,12 +93,26 @@ TEST_F(SomeVariables, OfATrainingThatIsKilledAndResumedAreRestoredAndTheOthersIn
 }
 
 TEST_F(SomeVariables, ThatAreRestoredAreNotInitialised) {
-  options.chief.initialize_missing = true;
+  options.chief.recovery.initialize_missing = true;
   options.saver = kUseDefault;
   for (int run = 0; run < 2; ++run) {
     restart();
     Supervisor(options).managed_session([&](Session& session) {
       EXPECT_EQ(value(session, momentum), 0.5f + static_cast<float>(run));
+      session.run(train);
+    });
+  }
+}
+
+TEST_F(SomeVariables, AreInitialisedAlsoWhereTheProgramHasItsOwnSessionManager) {
+  SessionManager own({.graph = &graph, .ready_op = all_variables().ready_op});
+  options.session_manager = &own;
+  options.chief.recovery.initialize_missing = true;
+  for (int run = 0; run < 2; ++run) {
+    restart();
+    Supervisor(options).managed_session([&](Session& session) {
+      EXPECT_EQ(value(session, weights), 2.0f + static_cast<float>(run));
+      EXPECT_EQ(value(session, momentum), 0.5f);
       session.run(train);
     });
   }
@@ -119,10 +133,12 @@ class SomeVariablesOfAMonitoredSession : public MonitoredFixture {
 
 TEST_F(SomeVariablesOfAMonitoredSession, AreWarnedOfAndCanBeInitialised) {
   for (const bool initialize_missing : {false, true}) {
-    const auto some =
-        std::make_shared<Scaffold>(ScaffoldOptions{.saver = saver, .initialize_missing = initialize_missing});
-    options.session_creator = std::make_shared<ChiefSessionCreator>(ChiefSessionCreatorOptions{
-        .graph = &graph, .scaffold = some, .checkpoint_dir = directory.path(), .coordinator = coordinator});
+    options.session_creator = std::make_shared<ChiefSessionCreator>(
+        ChiefSessionCreatorOptions{.graph = &graph,
+                                   .scaffold = std::make_shared<Scaffold>(ScaffoldOptions{.saver = saver}),
+                                   .checkpoint_dir = directory.path(),
+                                   .recovery = {.initialize_missing = initialize_missing},
+                                   .coordinator = coordinator});
     const LogRecorder log;
     if (!initialize_missing) {
       run();
@@ -139,7 +155,7 @@ TEST_F(SomeVariablesOfAMonitoredSession, AreInitialisedWhereTheTrainingsOptionsS
       .graph = &graph,
       .checkpoint_dir = directory.path(),
       .scaffold = std::make_shared<Scaffold>(ScaffoldOptions{.saver = saver}),
-      .chief = {.initialize_missing = true},
+      .chief = {.recovery = {.initialize_missing = true}},
       .coordinator = coordinator};
   for (int64_t run = 0; run < 2; ++run) {
     monitored_training_session(training, [&](MonitoredSession& session) {
@@ -148,6 +164,20 @@ TEST_F(SomeVariablesOfAMonitoredSession, AreInitialisedWhereTheTrainingsOptionsS
       session.run(train);
     });
   }
+}
+
+TEST_F(SomeVariablesOfAMonitoredSession, AreInitialisedInASingularOneToo) {
+  const auto of_saver = [&] { return std::make_shared<Scaffold>(ScaffoldOptions{.saver = saver}); };
+  monitored_training_session(
+      {.graph = &graph, .checkpoint_dir = directory.path(), .scaffold = of_saver(), .coordinator = coordinator},
+      [&](MonitoredSession& session) { session.run(train); });
+  SingularMonitoredSession session({.graph = &graph,
+                                    .scaffold = of_saver(),
+                                    .checkpoint_dir = directory.path(),
+                                    .recovery = {.initialize_missing = true},
+                                    .coordinator = coordinator});
+  EXPECT_EQ(session.run(step).item<int64_t>(), 1);
+  EXPECT_EQ(session.run(other).item<float>(), 0.5f);
 }
 
 }  // namespace

@@ -13,17 +13,16 @@ class Scaffold;
 // ...), which may have only one; if the collection is empty, the operation described here is created and added to it.
 // kNone switches the feature off.
 struct ScaffoldOptions {
-  Defaulted<OpList> init_op;                               // initialises all global variables
-  Feeds init_feed_dict;                                    // for init_op
-  std::function<void(const Scaffold&, Session&)> init_fn;  // called after init_op, not when the model is restored
-  Defaulted<Output> ready_op;                              // names of all variables that are not initialised
-  Defaulted<Output> ready_for_local_init_op;               // of the global ones
-  Defaulted<OpList> local_init_op;                         // initialises local variables and tables
-  Defaulted<Output> summary_op;                            // all summaries of the graph, merged
-  Defaulted<MaybeOwned<Saver>> saver;                      // of all global variables, sharded
-  bool initialize_missing = false;                         // as ChiefOptions::initialize_missing
-  const Scaffold* copy_from = nullptr;                     // supplies options left open here, if set there
-  FileSystem* files = &FileSystem::real();                 // of a saver made here
+  Defaulted<OpList> init_op{};                               // initialises all global variables
+  Feeds init_feed_dict{};                                    // for init_op
+  std::function<void(const Scaffold&, Session&)> init_fn{};  // called after init_op, not when the model is restored
+  Defaulted<Output> ready_op{};                              // names of all variables that are not initialised
+  Defaulted<Output> ready_for_local_init_op{};               // of the global ones
+  Defaulted<OpList> local_init_op{};                         // initialises local variables and tables
+  Defaulted<Output> summary_op{};                            // all summaries of the graph, merged
+  Defaulted<MaybeOwned<Saver>> saver{};                      // of all global variables, sharded
+  const Scaffold* copy_from = nullptr;                       // supplies options left open here, if set there
+  FileSystem* files = &FileSystem::real();                   // of a saver made here
   Clock* clock = &Clock::real();
 };
 
@@ -49,7 +48,6 @@ class Scaffold {
   Output ready_op() const;
   Output ready_for_local_init_op() const;
   OpList local_init_op() const;
-  bool initialize_missing() const { return options_.initialize_missing; }
   Output summary_op() const;
   std::shared_ptr<Saver> saver() const;
 

@@ -12,7 +12,8 @@ std::shared_ptr<Scaffold> scaffold_or_default(const std::shared_ptr<Scaffold>& s
 
 // The program may change its working directory before a session is replaced.
 ChiefSessionCreatorOptions with_absolute_paths(ChiefSessionCreatorOptions options) {
-  for (std::string* path : {&options.checkpoint_dir, &options.checkpoint_filename_with_path, &options.mirror_dir}) {
+  for (std::string* path :
+       {&options.checkpoint_dir, &options.checkpoint_filename_with_path, &options.mirror.directory}) {
     *path = absolute_directory(*path);
   }
   return options;
@@ -23,7 +24,6 @@ SessionManagerOptions manager_options(Graph& graph, const Scaffold& scaffold, co
           .local_init_op = scaffold.local_init_op(),
           .ready_op = scaffold.ready_op(),
           .ready_for_local_init_op = scaffold.ready_for_local_init_op(),
-          .initialize_missing = scaffold.initialize_missing(),
           .coordinator = coordinator};
 }
 
@@ -38,7 +38,6 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
   scaffold_->finalize(graph_);
   SessionManagerOptions manager = manager_options(graph_, *scaffold_, options_.coordinator);
   manager.files = options_.files;
-  manager.initialize_missing |= options_.initialize_missing;
   if (options_.tenure) {
     manager.skip_reason = [this](const std::string& prefix) { return options_.tenure->skip_reason(prefix); };
   }
@@ -50,10 +49,9 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
                                 .saver = saver.get(),
                                 .checkpoint_dir = options_.checkpoint_dir,
                                 .checkpoint_filename_with_path = options_.checkpoint_filename_with_path,
-                                .mirror_dir = options_.mirror_dir,
-                                .mirror_timeout = options_.mirror_timeout,
+                                .mirror = options_.mirror,
                                 .deadline = options_.tenure ? options_.tenure->budget().deadline() : nullptr,
-                                .search_directory = options_.search_directory,
+                                .recovery = options_.recovery,
                                 .config = options_.config,
                                 .init_feed_dict = scaffold_->init_feed_dict(),
                                 .init_fn = scaffold_->init_fn()});

@@ -20,20 +20,18 @@ class SessionCreator {
 };
 
 struct ChiefSessionCreatorOptions {
-  Graph* graph = nullptr;              // nullptr: the default graph
-  std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
-  std::string master;                  // "": this process
-  SessionOptions config;
+  Graph* graph = nullptr;                // nullptr: the default graph
+  std::shared_ptr<Scaffold> scaffold{};  // nullptr: one with the defaults
+  std::string master{};                  // "": this process
+  SessionOptions config{};
   // Restores the newest intact checkpoint of a directory, or this one. At most one of the two.
-  std::string checkpoint_dir;
-  std::string checkpoint_filename_with_path;
-  std::string mirror_dir;           // of checkpoint_dir, searched too; empty: none
-  Seconds mirror_timeout{60};       // limit for searching the mirror
-  bool search_directory = true;     // ChiefOptions::search_directory
-  bool initialize_missing = false;  // ChiefOptions::initialize_missing, unless the scaffold sets it
+  std::string checkpoint_dir{};
+  std::string checkpoint_filename_with_path{};
+  MirrorSearchOptions mirror{};  // of checkpoint_dir, searched too
+  RecoveryOptions recovery{};
   // Notified of the restored checkpoint; may skip checkpoints of the directory, and its preemption ends the search of
   // the mirror. nullptr: none.
-  std::shared_ptr<ChiefTenure> tenure;
+  std::shared_ptr<ChiefTenure> tenure{};
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // stopping it ends waits; its clock measures them
 };
@@ -53,10 +51,10 @@ class ChiefSessionCreator : public SessionCreator {
 };
 
 struct WorkerSessionCreatorOptions {
-  Graph* graph = nullptr;              // nullptr: the default graph
-  std::shared_ptr<Scaffold> scaffold;  // nullptr: one with the defaults
-  std::string master;
-  SessionOptions config;
+  Graph* graph = nullptr;                // nullptr: the default graph
+  std::shared_ptr<Scaffold> scaffold{};  // nullptr: one with the defaults
+  std::string master{};
+  SessionOptions config{};
   Seconds max_wait_secs{1800};
   Seconds recovery_wait_secs{30};  // between two polls
   Coordinator coordinator{};       // stopping it ends the wait; its clock measures it

@@ -65,7 +65,7 @@ std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& o
   std::shared_ptr<Session> session = make_session(options.master, options.config);
   try {
     if (!take_or_restore(*session, options)) initialize(*session, options);
-    initialize_missing(*session, options.init_feed_dict);
+    initialize_missing(*session, options);
     check_initialized(*session, options);
     if (!restored_from_.empty()) log_info("Restored model from {}", restored_from_);
   } catch (...) {
@@ -79,7 +79,7 @@ RecoveredSession SessionManager::recover_session(const PrepareOptions& options) 
   check_checkpoint_arguments(options);
   RecoveredSession recovered{make_session(options.master, options.config)};
   const bool has_model = take_or_restore(*recovered.session, options);
-  initialize_missing(*recovered.session, options.init_feed_dict);
+  initialize_missing(*recovered.session, options);
   const Readiness local = try_local_init(*recovered.session);
   if (!has_model) return recovered;
   const Readiness ready = local.ready ? check_ready(*recovered.session, options_.ready_op) : local;
@@ -117,7 +117,7 @@ bool SessionManager::take_or_restore(Session& session, const PrepareOptions& opt
 void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& options) const {
   if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
   FallBackOptions own = fall_back_options(options);
-  own.mirror.clear();
+  own.mirror.directory.clear();
   const std::vector<std::string> candidates = search_for_recovery(own).candidates;
   if (candidates.empty()) return;
   recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {.restored = candidates.front()});
@@ -149,7 +149,7 @@ void SessionManager::warn_of_skipped(const PrepareOptions& options) const {
 
 // Only what the state file lists counts, and there is none.
 bool SessionManager::begins_anew(const PrepareOptions& options) const {
-  return !options.search_directory &&
+  return !options.recovery.search_directory &&
          listed_prefixes(*options_.files, strip_file_scheme(options.checkpoint_dir)).empty();
 }
 
@@ -168,12 +168,11 @@ bool SessionManager::restore_newest(Session& session, const PrepareOptions& opti
 FallBackOptions SessionManager::fall_back_options(const PrepareOptions& options) const {
   return {.files = options_.files,
           .directory = options.checkpoint_dir,
-          .mirror = strip_file_scheme(options.mirror_dir),
-          .mirror_timeout = options.mirror_timeout,
+          .mirror = {strip_file_scheme(options.mirror.directory), options.mirror.start_timeout},
           .deadline = options.deadline,
           .basename = options.checkpoint_basename,
           .skip_reason = options_.skip_reason,
-          .search_directory = options.search_directory};
+          .recovery = options.recovery};
 }
 
 void SessionManager::wait_for_checkpoint(const PrepareOptions& options) const {
@@ -213,15 +212,15 @@ void SessionManager::initialize(Session& session, const PrepareOptions& options)
   warn_of_missing(options);
 }
 
-void SessionManager::initialize_missing(Session& session, const Feeds& feeds) const {
-  if (!options_.initialize_missing || restored_from_.empty()) return;
-  const std::vector<std::string> names = longhaul::initialize_missing(session, readiness_ops(), feeds);
+void SessionManager::initialize_missing(Session& session, const PrepareOptions& options) const {
+  if (!options.recovery.initialize_missing || restored_from_.empty()) return;
+  const std::vector<std::string> names = longhaul::initialize_missing(session, readiness_ops(), options.init_feed_dict);
   if (!names.empty())
     log_info("{} does not have these variables, so their initializers ran: {}", restored_from_, first_names(names));
 }
 
 void SessionManager::warn_of_missing(const PrepareOptions& options) const {
-  if (options.saver == nullptr || options.checkpoint_dir.empty() || options_.initialize_missing) return;
+  if (options.saver == nullptr || options.checkpoint_dir.empty() || options.recovery.initialize_missing) return;
   warn_of_missing_after_restore(missing_after_restore(graph_, *options.saver, readiness_ops()));
 }
 

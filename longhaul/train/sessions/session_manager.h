@@ -8,6 +8,7 @@
 
 #include "longhaul/session/session.h"
 #include "longhaul/train/coordination/coordinator.h"
+#include "longhaul/train/saving/recovery_options.h"
 #include "longhaul/train/saving/saver.h"
 
 namespace longhaul {
@@ -37,42 +38,38 @@ class OpList {
 
 struct SessionManagerOptions {
   Graph* graph = nullptr;  // nullptr: the default graph
-  OpList local_init_op;    // run in every session, also in restored ones: local variables, tables
+  OpList local_init_op{};  // run in every session, also in restored ones: local variables, tables
   // 1-D string tensors of the names not initialised yet. The model is ready when the first is empty, and ready for
   // local_init_op when the second is. Invalid: always ready.
-  Output ready_op;
-  Output ready_for_local_init_op;
-  // Whether, after a restore, the initializers of the global variables that the ready operations name as not
-  // initialised are run: for a saver that omits some.
-  bool initialize_missing = false;
+  Output ready_op{};
+  Output ready_for_local_init_op{};
   Seconds recovery_wait_secs{30};  // between two polls during a wait
-  RunOptions local_init_run_options;
+  RunOptions local_init_run_options{};
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // stopping it ends waits; its clock measures them
   // Creates the sessions; empty: new_session().
-  SessionFactory session_factory;
+  SessionFactory session_factory{};
   // Why a checkpoint of the directory is not to be restored even if it is intact; nullopt: it may be. A skipped one is
   // still restored if no other is left. Empty: none is skipped.
-  std::function<std::optional<std::string>(const std::string& prefix)> skip_reason;
+  std::function<std::optional<std::string>(const std::string& prefix)> skip_reason{};
 };
 
 struct PrepareOptions {
-  std::string master;
-  OpList init_op;
+  std::string master{};
+  OpList init_op{};
   Saver* saver = nullptr;
   // Restores the newest intact checkpoint of a directory, or this one. At most one of the two.
-  std::string checkpoint_dir;
-  std::string checkpoint_filename_with_path;
-  std::string mirror_dir;                                // of checkpoint_dir, searched too; empty: none
-  Seconds mirror_timeout{60};                            // limit for searching the mirror
-  const Deadline* deadline = nullptr;                    // ends that search too; nullptr: none
-  std::string checkpoint_basename;                       // limits the checkpoints that count; empty: all do
-  bool search_directory = true;                          // ChiefOptions::search_directory
+  std::string checkpoint_dir{};
+  std::string checkpoint_filename_with_path{};
+  MirrorSearchOptions mirror{};        // of checkpoint_dir, searched too
+  const Deadline* deadline = nullptr;  // ends that search too; nullptr: none
+  std::string checkpoint_basename{};   // limits the checkpoints that count; empty: all do
+  RecoveryOptions recovery{};
   bool wait_for_checkpoint = false;                      // if there is none yet
   std::optional<Seconds> max_wait_secs = Seconds{7200};  // nullopt: forever
-  SessionOptions config;
-  Feeds init_feed_dict;
-  InitFn init_fn;  // called after init_op
+  SessionOptions config{};
+  Feeds init_feed_dict{};
+  InitFn init_fn{};  // called after init_op
 };
 
 struct RecoveredSession {
@@ -126,7 +123,7 @@ class SessionManager {
   void warn_of_skipped(const PrepareOptions& options) const;
   bool begins_anew(const PrepareOptions& options) const;
   void initialize(Session& session, const PrepareOptions& options) const;
-  void initialize_missing(Session& session, const Feeds& feeds) const;
+  void initialize_missing(Session& session, const PrepareOptions& options) const;
   void warn_of_missing(const PrepareOptions& options) const;
   ReadinessOps readiness_ops() const;
   Readiness try_local_init(Session& session) const;

@@ -93,7 +93,7 @@ TEST_F(SessionManagerTest, TheStepsOfAPreparationComeInTheirOrder) {  // SM-11
 TEST_F(SessionManagerTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
   save(1, 7);
   restart();
-  prepare.search_directory = false;
+  prepare.recovery.search_directory = false;
   EXPECT_EQ(value(*manager().prepare_session(prepare), v), 1) << "the state file names it";
   restart();
   FileSystem::real().remove(join_path(prepare.checkpoint_dir, kDefaultStateFile));
@@ -133,7 +133,7 @@ class BegunAnew : public SessionManagerTest {
     saver.recover_last_checkpoints(std::vector<std::string>{});
     for (int64_t step : {7, 8}) listed.push_back(save(static_cast<float>(step), step));
     restart();
-    prepare.search_directory = false;
+    prepare.recovery.search_directory = false;
   }
   std::string state_file() const { return directory.file(kDefaultStateFile); }
   float restored() { return value(*manager().prepare_session(prepare), v); }
@@ -150,7 +150,7 @@ TEST_F(BegunAnew, GoesBackOnlyToWhatTheStateFileLists) {  // CS-6
   damage(listed[0]);
   EXPECT_THAT(error_of([&] { restored(); }), AllOf(HasSubstr("all checkpoints in"), HasSubstr(listed[0]),
                                                    HasSubstr(listed[1]), Not(HasSubstr(abandoned[1]))));
-  prepare.search_directory = true;
+  prepare.recovery.search_directory = true;
   EXPECT_EQ(restored(), 9) << "where the directory is searched";
 }
 
@@ -176,7 +176,7 @@ TEST_F(BegunAnew, RefusesAStateFileThatCannotBeUsed) {  // CS-6
     std::filesystem::create_symlink("/nowhere/checkpoint", state_file());
     EXPECT_THAT(error_of([&] { restored(); }), HasSubstr("is a link to a missing file"));
   }
-  prepare.search_directory = true;
+  prepare.recovery.search_directory = true;
   EXPECT_EQ(restored(), 9) << "where the directory is searched";
 }
 
@@ -188,7 +188,7 @@ TEST_F(BegunAnew, TakesOfTheMirrorWhatBothStateFilesList) {
     mirrored.all_model_checkpoint_paths.push_back(mirrored.model_checkpoint_path);
     copy_checkpoint(prefix, mirrored.model_checkpoint_path, {});
   }
-  prepare.mirror_dir = mirror.path();
+  prepare.mirror.directory = mirror.path();
   EXPECT_EQ(restored(), 8);
   for (const std::string& prefix : listed) damage(prefix);
   restart();

@@ -19,7 +19,8 @@ Preemption::Preemption(PreemptionOptions options)
 SignalHandling Preemption::handling() {
   SignalHandling handling{.stop_signals = options_.stop_signals,
                           .other_signals = options_.save_signals,
-                          .on_signal = [this](int signal) { handle(signal); }};
+                          .on_signal = [this](int signal) { handle(signal); },
+                          .user = "Preemption"};
   handling.stop_signals.insert(handling.stop_signals.end(), options_.interrupt_signals.begin(),
                                options_.interrupt_signals.end());
   return handling;

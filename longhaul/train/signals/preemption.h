@@ -24,7 +24,7 @@ struct PreemptionOptions {
   std::vector<int> interrupt_signals = signals_for({SignalUse::kInterrupt});
   // Signals that request a checkpoint, after which training continues: SIGUSR2.
   std::vector<int> save_signals = signals_for({SignalUse::kSave});
-  std::optional<Seconds> grace;  // from a stop signal until the kill; absent: PreemptionGrace
+  std::optional<Seconds> grace{};  // from a stop signal until the kill; absent: PreemptionGrace
   int exit_status = kPreemptedStatus;
   Clock* clock = &Clock::real();
 };

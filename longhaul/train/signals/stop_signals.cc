@@ -26,7 +26,7 @@ std::atomic<int> write_end{-1};
 std::atomic<int> first_signal{0};
 std::atomic<int64_t> first_at{0};  // of those but SIGHUP; nanoseconds, monotonic; 0: none came
 std::array<std::atomic<bool>, NSIG> asks_for_stop{};
-std::atomic<bool> in_use{false};
+std::atomic<const char*> in_use_by{nullptr};  // SignalHandling::user; nullptr: nobody
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free &&
               std::atomic<bool>::is_always_lock_free);
 
@@ -103,6 +103,16 @@ SignalHandling stop_of(const Coordinator& coord, std::vector<int> signals) {
           }};
 }
 
+void take_signals(const char* user) {
+  const char* other = nullptr;
+  if (in_use_by.compare_exchange_strong(other, user)) return;
+  const bool is_same_kind = std::string_view(other) == user;
+  throw FailedPreconditionError(fmt::format(
+      "{} {} handles the signals of this process already, so a {} cannot: there may be one at a time, for all "
+      "training runs of the program",
+      is_same_kind ? "another" : "a", other, user));
+}
+
 }  // namespace
 
 std::string signal_name(int signal) {
@@ -123,11 +133,11 @@ StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::vector<
     : StopSignals(SignalHandling{.stop_signals = std::move(signals), .on_signal = std::move(on_signal)}) {}
 
 StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling)) {
-  if (in_use.exchange(true)) throw FailedPreconditionError("this process already has a StopSignals");
+  take_signals(handling_.user);
   try {
     open_pipe();
   } catch (...) {
-    in_use = false;
+    in_use_by = nullptr;
     throw;
   }
   first_signal = 0;
@@ -143,7 +153,7 @@ StopSignals::~StopSignals() {
   watcher_.join();
   close(pipe_[0]);
   close(pipe_[1]);
-  in_use = false;
+  in_use_by = nullptr;
 }
 
 // The end that the handler writes to does not block: a full pipe has signals enough.

@@ -24,8 +24,9 @@ std::string signal_notice(int signal, std::string_view consequence);
 // How signals are handled. The function is called on a thread, one call at a time, and must not throw.
 struct SignalHandling {
   std::vector<int> stop_signals = stopping_signals();
-  std::vector<int> other_signals;             // reported each time they arrive; they end nothing
-  std::function<void(int signal)> on_signal;  // a signal of either list arrived
+  std::vector<int> other_signals{};             // reported each time they arrive; they end nothing
+  std::function<void(int signal)> on_signal{};  // a signal of either list arrived
+  const char* user = "StopSignals";             // whom the program made for it, as errors name it; a literal
 };
 
 // While it exists, signals request a stop instead of killing the process: training ends after the step under way.
@@ -39,9 +40,9 @@ struct SignalHandling {
 // count as the first signal: a shell and the kernel both send it, and the session's SIGTERM may follow. If SIGHUP was
 // ignored before, as under nohup(1), it stays ignored. The stop persists while this object exists: if the signal came
 // early, preparing a session does not clear it. The handlers only write a byte to a pipe; a thread ("lh-signals"),
-// which sleeps until there is one, reads it and makes the calls. One instance at a time in a process:
-// FailedPreconditionError otherwise. The destructor restores the previous handlers. For the other things that clusters
-// expect, see Preemption.
+// which sleeps until there is one, reads it and makes the calls. One instance at a time in a process, or one
+// Preemption: FailedPreconditionError otherwise. The destructor restores the previous handlers. For the other things
+// that clusters expect, see Preemption.
 class StopSignals {
  public:
   explicit StopSignals(const Coordinator& coord, std::vector<int> signals = stopping_signals());

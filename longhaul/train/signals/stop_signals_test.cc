@@ -1,6 +1,6 @@
 #include "longhaul/train/signals/stop_signals.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,10 +9,16 @@
 #include <memory>
 #include <thread>
 
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/needs_fixture.h"
+#include "longhaul/train/signals/preemption.h"
 
 namespace longhaul {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(StopSignals, ASignalRequestsTheStop) {  // unlike SV-66
   const Coordinator coord;
@@ -115,6 +121,19 @@ TEST(StopSignals, AClosedTerminalThatWasToBeIgnoredIsIgnored) {
 TEST(StopSignals, ThereIsOneAtATime) {
   const StopSignals signals(Coordinator{});
   EXPECT_THROW(StopSignals(Coordinator{}), FailedPreconditionError);
+}
+
+TEST(StopSignals, TheRefusalOfASecondOneNamesWhatTheProgramMade) {
+  const auto refusal_of_preemption = [] { return error_of([] { Preemption second; }); };
+  {
+    const Preemption first;
+    EXPECT_THAT(refusal_of_preemption(),
+                AllOf(HasSubstr("another Preemption handles the signals"), Not(HasSubstr("StopSignals"))));
+    EXPECT_THAT(error_of([] { StopSignals second(Coordinator{}); }),
+                HasSubstr("a Preemption handles the signals of this process already, so a StopSignals cannot"));
+  }
+  const StopSignals first(Coordinator{});
+  EXPECT_THAT(refusal_of_preemption(), HasSubstr("a StopSignals handles the signals"));
 }
 
 TEST(StopSignals, OtherSignalsAreToldAsOftenAsTheyComeAndEndNothing) {

@@ -8,8 +8,8 @@
 namespace longhaul {
 
 struct TrainLoopOptions {
-  ManagedSessionOptions session;
-  RestartOptions restart;
+  ManagedSessionOptions session{};
+  RestartOptions restart{};
 };
 
 // Calls `train_step` in a managed session of the supervisor, over and over until a stop is requested. When the session

@@ -22,22 +22,22 @@ namespace longhaul {
 class SupervisedTraining;
 
 struct ManagedSessionOptions {
-  std::string master;  // "": this process
-  SessionOptions config;
+  std::string master{};  // "": this process
+  SessionOptions config{};
   bool start_standard_services = true;
   bool close_summary_writer = true;  // false: the next session's events go to the same file
 };
 
 struct PrepareSessionOptions {
-  std::string master;
-  SessionOptions config;
+  std::string master{};
+  SessionOptions config{};
   bool wait_for_checkpoint = false;
   std::optional<Seconds> max_wait_secs = Seconds{7200};
   bool start_standard_services = true;
 };
 
 struct StopOptions {
-  std::vector<std::shared_ptr<CoordinatedThread>> threads;  // to wait for, in addition to the supervisor's own
+  std::vector<std::shared_ptr<CoordinatedThread>> threads{};  // to wait for, in addition to the supervisor's own
   bool close_summary_writer = true;
   bool ignore_live_threads = false;
   bool save_checkpoint = false;  // whether to take a final one, as managed_session() does

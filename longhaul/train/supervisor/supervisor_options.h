@@ -21,7 +21,7 @@ struct ServiceOptions {
   // max_failed_saves: this many consecutive failures, retries included, end training with the last one's error; 0: no
   // number does. last_save_timeout: how long the save at the end is retried before its error is thrown. The clock is
   // the Supervisor's.
-  SaveAttemptsOptions saves;
+  SaveAttemptsOptions saves{};
 
   // The number of steps between digests of all variables in logdir's events (train/reporting/weight_digest.h), by which
   // two runs can be compared; 0: no digests. If several threads make steps, a digest belongs to the step that it names.
@@ -36,30 +36,30 @@ struct ServiceOptions {
 // stop_grace_secs (stop() names them) or, under a preemption, the remaining time (the log names them). A shared saver
 // or writer is kept alive by the threads that use it.
 struct SupervisorOptions {
-  Graph* graph = nullptr;                      // nullptr: the default graph
-  Defaulted<Output> ready_op;                  // names of all variables that are not initialised; none: not checked
-  Defaulted<Output> ready_for_local_init_op;   // default: none
-  bool is_chief = true;                        // initialises, restores, checkpoints and writes summaries
-  Defaulted<OpList> init_op;                   // initialises all global variables
-  Feeds init_feed_dict;                        // for init_op
-  Defaulted<OpList> local_init_op;             // initialises local variables and tables
-  std::string logdir;                          // empty: no checkpoints and no summaries
-  Defaulted<Output> summary_op;                // all summaries of the graph, merged
-  Defaulted<MaybeOwned<Saver>> saver;          // default: of all global variables, if any
-  Defaulted<Output> global_step;               // default: the tensor "global_step:0", if any
-  Seconds save_summaries_secs{120};            // 0: no summaries
-  SaveInterval save_model_secs{Seconds{600}};  // 0: no checkpoints; kAuto: chosen to lose least time
-  Seconds recovery_wait_secs{30};              // between two polls during a wait
-  Seconds stop_grace_secs{120};                // how long threads may take to stop
+  Graph* graph = nullptr;                       // nullptr: the default graph
+  Defaulted<Output> ready_op{};                 // names of all variables that are not initialised; none: not checked
+  Defaulted<Output> ready_for_local_init_op{};  // default: none
+  bool is_chief = true;                         // initialises, restores, checkpoints and writes summaries
+  Defaulted<OpList> init_op{};                  // initialises all global variables
+  Feeds init_feed_dict{};                       // for init_op
+  Defaulted<OpList> local_init_op{};            // initialises local variables and tables
+  std::string logdir{};                         // empty: no checkpoints and no summaries
+  Defaulted<Output> summary_op{};               // all summaries of the graph, merged
+  Defaulted<MaybeOwned<Saver>> saver{};         // default: of all global variables, if any
+  Defaulted<Output> global_step{};              // default: the tensor "global_step:0", if any
+  Seconds save_summaries_secs{120};             // 0: no summaries
+  SaveInterval save_model_secs{Seconds{600}};   // 0: no checkpoints; kAuto: chosen to lose least time
+  Seconds recovery_wait_secs{30};               // between two polls during a wait
+  Seconds stop_grace_secs{120};                 // how long threads may take to stop
   std::string checkpoint_basename = "model.ckpt";
-  SessionManager* session_manager = nullptr;         // nullptr: one made from the above
-  Defaulted<MaybeOwned<FileWriter>> summary_writer;  // one for logdir
-  InitFn init_fn;                                    // called after init_op, not when the model is restored
-  RunOptions local_init_run_options;
+  SessionManager* session_manager = nullptr;           // nullptr: one made from the above
+  Defaulted<MaybeOwned<FileWriter>> summary_writer{};  // one for logdir
+  InitFn init_fn{};                                    // called after init_op, not when the model is restored
+  RunOptions local_init_run_options{};
 
   // Longhaul's own; TensorFlow's names end here.
-  ChiefOptions chief;
-  ServiceOptions services;
+  ChiefOptions chief{};
+  ServiceOptions services{};
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };

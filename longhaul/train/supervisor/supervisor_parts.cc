@@ -100,7 +100,6 @@ std::shared_ptr<SessionManager> session_manager(const SupervisorOptions& options
       .local_init_op = defaults.local_init_op,
       .ready_op = defaults.ready_op,
       .ready_for_local_init_op = defaults.ready_for_local_init_op,
-      .initialize_missing = options.chief.initialize_missing,
       .recovery_wait_secs = options.recovery_wait_secs,
       .local_init_run_options = options.local_init_run_options,
       .files = options.files,

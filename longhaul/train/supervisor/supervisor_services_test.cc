@@ -364,7 +364,7 @@ TEST_F(ServicesTest, ACleanEndIsSaved) {  // unlike SV-65
 
 TEST_F(ServicesTest, WithoutAStateFileItMayBeginAnew) {  // CS-6, CS-9
   add_step();
-  options.chief.search_directory = false;
+  options.chief.recovery.search_directory = false;
   const auto train_for_two = [&] {
     restart();
     int64_t first = -1;

@@ -8,6 +8,17 @@
 #include "longhaul/train/journal/run_journal.h"
 
 namespace longhaul {
+namespace {
+
+void warn_of_no_journal(const SaveOption& option) {
+  log_warning(
+      "{}, but there is no journal of earlier runs, so no interruptions are counted: the interval is chosen as if "
+      "there "
+      "was one a day. The chief keeps a journal where chief.keep_journal and chief.lock are on",
+      option.text);
+}
+
+}  // namespace
 
 CheckpointCadence::CheckpointCadence(CadenceOptions options)
     : options_(std::move(options)),
@@ -17,6 +28,7 @@ CheckpointCadence::CheckpointCadence(CadenceOptions options)
 void CheckpointCadence::session_begins(Seconds now) {
   if (!std::exchange(has_looked_at_runs_, true)) {
     early_interval_ = interval_after_short_runs(options_.journal.get(), options_.option);
+    if (options_.chooses_interval && !options_.journal) warn_of_no_journal(options_.option);
   }
   begins_ = true;
   last_failed_ = false;

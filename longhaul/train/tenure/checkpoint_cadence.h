@@ -13,10 +13,10 @@ namespace longhaul {
 class RunJournal;
 
 struct CadenceOptions {
-  SaveOption option;                    // as the program set it
-  std::optional<Seconds> interval;      // between checkpoints; absent: by steps, counted elsewhere
-  bool chooses_interval = false;        // kAuto: `interval` is only the initial value
-  std::shared_ptr<RunJournal> journal;  // of earlier runs; null: they are not known
+  SaveOption option{};                    // as the program set it
+  std::optional<Seconds> interval{};      // between checkpoints; absent: by steps, counted elsewhere
+  bool chooses_interval = false;          // kAuto: `interval` is only the initial value
+  std::shared_ptr<RunJournal> journal{};  // of earlier runs; null: they are not known
 };
 
 // Decides when the checkpoints of a training run are due, by time: at a fixed interval, sooner at first after runs that
@@ -31,7 +31,8 @@ class CheckpointCadence {
  public:
   explicit CheckpointCadence(CadenceOptions options);
 
-  // A session starts training now; its first checkpoint is about to be attempted. Warns of short runs, once.
+  // A session starts training now; its first checkpoint is about to be attempted. Warns, once, of short runs,
+  // and of kAuto without a journal.
   void session_begins(Seconds now);
   void attempted(Seconds now, bool worked);
 

@@ -153,5 +153,21 @@ TEST_F(CheckpointCadenceTest, AutoChoosesAfterEachThatWorked) {
   EXPECT_THAT(log.text(LogLevel::kInfo), HasSubstr("The next checkpoint is due in"));
 }
 
+TEST_F(CheckpointCadenceTest, AutoWithoutAJournalSaysOnceThatNoInterruptionsAreKnown) {
+  for (const bool is_auto : {false, true}) {
+    for (const bool has_journal : {false, true}) {
+      const LogRecorder log;
+      CheckpointCadence cadence({.option = {"save_model_secs is kAuto", std::nullopt},
+                                 .interval = kShortestAutoInterval,
+                                 .chooses_interval = is_auto,
+                                 .journal = has_journal ? journal_of_short_runs() : nullptr});
+      for (int i = 0; i < 3; ++i) cadence.session_begins(now());
+      const std::string text = log.text(LogLevel::kWarning), said = "there is no journal of earlier runs";
+      EXPECT_EQ(text.find(said) != std::string::npos, is_auto && !has_journal);
+      EXPECT_EQ(text.find(said), text.rfind(said)) << "once";
+    }
+  }
+}
+
 }  // namespace
 }  // namespace longhaul

@@ -27,6 +27,10 @@ void flush_shared_events(const std::string& directory) {
 
 }  // namespace
 
+MirrorSearchOptions searched_mirror(const ChiefOptions& options) {
+  return {options.mirror.directory, options.mirror.start_timeout};
+}
+
 ChiefTenure::ChiefTenure(ChiefTenureOptions options) : options_(with_absolute_paths(std::move(options))) {
   check_mirror(options_.chief.mirror, options_.directory);
 }
@@ -46,6 +50,7 @@ void ChiefTenure::take() {
 void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) {
   if (lock_ || !locks()) return;
   is_refused_ = true;
+  check_lock(options_.chief.lock, "chief.lock");
   if (had_directory_) check_directory_is_there(*options_.files, options_.directory);
   lock_ = std::make_unique<ChiefLock>(options_.directory,
                                       DirectoryLockOptions{.files = options_.files,

@@ -10,6 +10,7 @@
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/checkpointing/unsaved_steps.h"
 #include "longhaul/train/coordination/chief_lock.h"
+#include "longhaul/train/saving/recovery_options.h"
 #include "longhaul/train/saving/saver.h"
 #include "longhaul/train/signals/stop_budget.h"
 
@@ -21,7 +22,7 @@ class Teardown;
 // How a chief treats its directory, with either front end.
 struct ChiefOptions {
   // The directory is locked during training, so that a second chief is refused (io/directory_lock.h).
-  LockOptions lock;
+  LockOptions lock{};
 
   // Whether the chief that holds the lock keeps a journal of its runs in the directory (train/journal/run_journal.h).
   // kAuto, the account of lost time and skip_crashing_checkpoints need it.
@@ -31,30 +32,24 @@ struct ChiefOptions {
   // the one before it (RunHistory::deaths_after()).
   bool skip_crashing_checkpoints = true;
 
-  // Whether a restart also finds checkpoints that no state file names. If false, as in TensorFlow, only checkpoints
-  // listed in the state file, or in that of the mirror, are restored. Removing the state file then starts training from
-  // the beginning, ignoring the mirror, and new checkpoints replace old ones of the same names. A state file that
-  // cannot be used (empty, damaged, a dangling link) is a DataLossError, and so is one whose checkpoints are all
-  // damaged.
-  bool search_directory = true;
-
-  // For a saver that omits global variables: whether, after a restore, the variables that ready_op reports as
-  // uninitialised are initialised.
-  bool initialize_missing = false;
+  // What a restart restores, and what it initialises.
+  RecoveryOptions recovery{};
 
   // A second directory for the checkpoints, with its own retention, which a restart searches too
   // (train/checkpointing/checkpoint_mirror.h). If `mirror.directory` is empty, nothing is mirrored.
-  MirrorOptions mirror;
+  MirrorOptions mirror{};
 
   // Stops training when a scheduler asks for it, with a final checkpoint if there is time for one, and takes
   // checkpoints on demand (train/signals/preemption.h); nullptr: none.
   Preemption* preemption = nullptr;
 };
 
+MirrorSearchOptions searched_mirror(const ChiefOptions& options);  // where a restart looks for the mirror's checkpoints
+
 struct ChiefTenureOptions {
-  std::string directory;  // empty: none
-  ChiefOptions chief;
-  std::shared_ptr<SaveAttempts> saves;  // while these fail, no error is blamed on the restored checkpoint; may be null
+  std::string directory{};  // empty: none
+  ChiefOptions chief{};
+  std::shared_ptr<SaveAttempts> saves{};  // while these fail, an error is not blamed on the checkpoint; nullptr: never
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };

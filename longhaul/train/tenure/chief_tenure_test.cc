@@ -278,6 +278,13 @@ TEST_F(ChiefTenureTest, AMirrorWithANegativeNumberIsRefused) {
   }
 }
 
+TEST_F(ChiefTenureTest, AMirrorWhoseLeaseIsTooShortForItsHeartbeatsIsRefused) {
+  options.chief.mirror = {.directory = directory.file("mirror"), .lock = {.lease_secs = Seconds{1e-4}}};
+  EXPECT_THAT(error_of([&] { ChiefTenure tenure(options); }), HasSubstr("mirror.lock.lease_secs is 0.0001 s"));
+  options.chief.mirror.lock.lock = false;
+  EXPECT_THAT(error_of([&] { ChiefTenure tenure(options); }), IsEmpty());
+}
+
 TEST_F(ChiefTenureTest, AMirrorWithoutADirectoryIsWarnedOfIfItHasOptions) {
   const LogRecorder log;
   options.chief.mirror = {};

@@ -1,0 +1,78 @@
+#!/usr/bin/env bash
+# options_lint_test.sh SOURCE_DIR: options_lint.sh accepts and rejects what it should.
+set -euo pipefail
+lint=$1/tests/options_lint.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree/longhaul/base"
+
+# header LINE...: the tree is that one header.
+header() {
+  printf '%s\n' "$@" >"$tree/longhaul/base/a.h"
+}
+# fields NAME COUNT: so many lines with a field each.
+fields() {
+  for ((i = 1; i <= $2; ++i)); do echo "  int $1_$i = 0;"; done
+}
+accepts() {
+  local said
+  said=$(bash "$lint" "$tree") || { echo "FAILED: it rejects $1: $said"; exit 1; }
+}
+rejects() {
+  local said
+  if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts $1"; exit 1; fi
+  [[ $said == "longhaul/base/a.h:"*": $2"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+}
+
+header 'struct AOptions {' "$(fields a 20)" '};'
+accepts "20 fields"
+header 'struct AOptions {' "$(fields a 21)" '};'
+rejects "21 fields" "AOptions has 21 fields"
+header 'struct Other {' "$(fields a 21)" '};'
+accepts "a struct that has no options"
+header '  struct AOptions {' "$(fields a 21)" '  };'
+rejects "21 fields within a class" "AOptions has 21 fields"
+end="  // Longhaul's own; TensorFlow's names end here."
+header 'struct AOptions {' "$(fields a 20)" "$end" "$(fields b 20)" '};'
+accepts "20 of TensorFlow and 20 of ours"
+header 'struct AOptions {' "$(fields a 20)" "$end" "$(fields b 21)" '};'
+rejects "20 of TensorFlow and 21 of ours" "AOptions has 21 fields"
+header 'struct AOptions {' "$(fields a 21)" "$end" '};'
+rejects "21 of TensorFlow" "AOptions has 21 fields"
+header 'struct AOptions {' '  // int a;' '  bool is_set() const;' '  int sum() const { return 1; }' "$(fields a 20)" '};'
+accepts "functions and comments, which are not counted"
+header 'struct AOptions {' '  int sum() const { return 1; }' "$(fields a 21)" '};'
+rejects "21 fields after a function with its body" "AOptions has 21 fields"
+header 'struct AOptions {' '  std::function<void(int a)> f{};' '  std::map<std::string, int> m{' '    {"a;", 1}};' \
+  "$(fields a 19)" '};'
+rejects "21 fields, one on two lines" "AOptions has 21 fields"
+
+three() {
+  header "struct AOptions {" "  $1" "};" "struct BOptions {" "  $2" "};" "struct COptions {" "  $3" "};"
+}
+three 'int limit = 1;' 'int limit = 1;' 'int other = 1;'
+accepts "a field of two"
+three 'int limit = 1;' 'int limit = 2;' 'int limit{3};'
+rejects "a field of three" '`int limit` is declared in AOptions BOptions COptions'
+three 'int limit = 1;' 'double limit = 2;' 'int limit{3};'
+accepts "fields of other types"
+three 'LimitOptions limit{};' 'LimitOptions limit{};' 'LimitOptions limit{};'
+accepts "the home of options as a member"
+for handle in 'Clock* clock = nullptr;' 'std::shared_ptr<Saver> saver{};' 'Coordinator coordinator{};'; do
+  three "$handle" "$handle" "$handle"
+  accepts "handles: $handle"
+done
+three 'std::string checkpoint_dir{};' 'std::string checkpoint_dir{};' 'std::string checkpoint_dir{};'
+accepts "an exception with a reason"
+
+header 'struct AOptions {' '  std::string name;' '};'
+rejects "a field without an initializer" "AOptions::name has no initializer"
+header 'struct AOptions {' '  std::function<void(int)> call;  // = 0' '};'
+rejects "a function without an initializer" "AOptions::call has no initializer"
+header 'struct AOptions {' '  std::string name{};' '  Seconds wait{1};' '  int n = 0;' '};'
+accepts "fields with initializers"
+
+for ((i = 1; i <= 40; ++i)); do echo "struct A${i}Options {"; echo '};'; done >"$tree/longhaul/base/a.h"
+if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts exceptions that nothing needs"; exit 1; fi
+[[ $said == *'`checkpoint_dir` is no exception any more'* ]] || { echo "FAILED: said '$said'"; exit 1; }
+echo "the lint accepts and rejects as it should"
