@@ -22,6 +22,7 @@ namespace {
 constexpr int64_t kSameSignal = 100'000'000;  // nanoseconds
 
 // What the handler may touch: nothing but lock-free atomics and what POSIX calls async-signal-safe.
+std::atomic<pid_t> owner{0};  // whose signals are handled: a forked child inherits the handlers, and the pipe
 std::atomic<int> write_end{-1};
 std::atomic<int> first_signal{0};
 std::atomic<int64_t> first_at{0};  // of those but SIGHUP; nanoseconds, monotonic; 0: none came
@@ -58,7 +59,10 @@ void end_by(int signal) {
 
 void handle(int signal) {
   const int saved_errno = errno;
-  if (!asks_for_stop[static_cast<size_t>(signal)]) {
+  const bool is_stop = asks_for_stop[static_cast<size_t>(signal)];
+  if (getpid() != owner.load()) {
+    if (is_stop) end_by(signal);
+  } else if (!is_stop) {
     tell(signal);
   } else if (signal != SIGHUP && is_second(nanoseconds_now())) {
     end_by(signal);
@@ -140,6 +144,7 @@ StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling
     in_use_by = nullptr;
     throw;
   }
+  owner = getpid();
   first_signal = 0;
   first_at = 0;
   write_end = pipe_[1];
@@ -149,8 +154,12 @@ StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling
 
 StopSignals::~StopSignals() {
   restore();
-  end_watch();
-  watcher_.join();
+  if (getpid() == owner.load()) {
+    end_watch();
+    watcher_.join();
+  } else {
+    watcher_.detach();  // the thread and its pipe are the parent's
+  }
   close(pipe_[0]);
   close(pipe_[1]);
   in_use_by = nullptr;

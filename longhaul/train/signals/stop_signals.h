@@ -41,8 +41,9 @@ struct SignalHandling {
 // ignored before, as under nohup(1), it stays ignored. The stop persists while this object exists: if the signal came
 // early, preparing a session does not clear it. The handlers only write a byte to a pipe; a thread ("lh-signals"),
 // which sleeps until there is one, reads it and makes the calls. One instance at a time in a process, or one
-// Preemption: FailedPreconditionError otherwise. The destructor restores the previous handlers. For the other things
-// that clusters expect, see Preemption.
+// Preemption: FailedPreconditionError otherwise. The destructor restores the previous handlers. A signal to a
+// forked child of the process is no signal to it: stop signals end the child, others do nothing there. For the other
+// things that clusters expect, see Preemption.
 class StopSignals {
  public:
   explicit StopSignals(const Coordinator& coord, std::vector<int> signals = stopping_signals());

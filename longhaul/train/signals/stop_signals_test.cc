@@ -182,7 +182,33 @@ int exit_status_of(const std::function<void()>& body) {
   }
   int status = 0;
   waitpid(child, &status, 0);
-  return WEXITSTATUS(status);
+  return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+TEST(StopSignals, ASignalToAForkedChildEndsTheChildAlone) {
+  const Coordinator coord;
+  const StopSignals signals(coord);
+  EXPECT_EQ(exit_status_of([] { raise(SIGTERM); }), 128 + SIGTERM);
+  EXPECT_EQ(signals.signal_received(), 0);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60})) << "the parent's are handled as before";
+}
+
+TEST(StopSignals, OtherSignalsDoNothingInAForkedChild) {
+  std::atomic<int> told{0};
+  const StopSignals signals(SignalHandling{.other_signals = {SIGUSR2}, .on_signal = [&](int) { ++told; }});
+  EXPECT_EQ(exit_status_of([] { raise(SIGUSR2); }), 0);
+  raise(SIGUSR2);
+  while (told == 0) std::this_thread::yield();
+  EXPECT_EQ(told, 1);
+}
+
+TEST(StopSignals, TheEndInAForkedChildLeavesTheParentsAlone) {
+  const Coordinator coord;
+  auto signals = std::make_unique<StopSignals>(coord);
+  EXPECT_EQ(exit_status_of([&] { signals.reset(); }), 0);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
 }
 
 // The next child is the first process of a namespace of its own. In a chroot the superuser alone may have one.
