@@ -83,6 +83,7 @@ TEST_P(SignalProcessTest, TwoCrashesOfItsOwnFallBackToTheCheckpointBeforeWhichKe
   ASSERT_TRUE(soon([&] { return newest_of_this_run() < newest; })) << again->errors();
   for (int i = 0; i < 7; ++i) {
     const int64_t before = newest_of_this_run();
+    ASSERT_TRUE(again->runs_for(std::chrono::milliseconds(100)));  // a step at least: the one before is saved already
     again->send(SIGUSR2);
     ASSERT_TRUE(soon([&] { return newest_of_this_run() > before; }));
     ASSERT_LT(newest_of_this_run(), newest) << "the test is too slow";

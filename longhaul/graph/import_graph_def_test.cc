@@ -296,7 +296,7 @@ TEST_F(ImportTest, CopiesOfATextCountAsWell) {
       attr { key: "value" value { tensor { dtype: DT_STRING tensor_shape { dim { size: 1000 } }
       string_val: ")" + std::string(10000, 'x') +
                            R"(" } } } })";
-  EXPECT_THAT(refusal<ResourceExhaustedError>(text, {.most_constant_bytes = 1000 * 1000}), HasSubstr("with c"));
+  EXPECT_THAT(refusal<ResourceExhaustedError>(text, {.most_constant_bytes = 1000 * 1000}), HasSubstr("node c exceeds"));
   import_graph_def(graph_, parsed(text), {.most_constant_bytes = 11 * 1000 * 1000});
 }
 

@@ -177,7 +177,7 @@ TEST_F(PreemptionTest, AStartSearchesTheMirrorNoLongerThanItLeaves) {
   write_file_atomically(FileSystem::real(), mirror.file("checkpoint"), "model_checkpoint_path: \"model.ckpt-7\"\n");
   disk.before_open = [&](const std::string& path) {
     if (!path.starts_with(mirror.path())) return;
-    eventually([&] { return log.text().find("is left out") != std::string::npos; });
+    eventually([&] { return log.text().find("is not searched") != std::string::npos; });
   };
   options.chief.mirror = {.directory = mirror.path(), .start_timeout = Seconds{20}};
   preemption.preempt(Seconds{0});

@@ -22,7 +22,7 @@ namespace {
 constexpr int64_t kSameSignal = 100'000'000;  // nanoseconds
 
 // What the handler may touch: nothing but lock-free atomics and what POSIX calls async-signal-safe.
-std::atomic<pid_t> owner{0};  // whose signals are handled: a forked child inherits the handlers, and the pipe
+std::atomic<pid_t> process{0};  // whose signals are handled: a forked child inherits the handlers, and the pipe
 std::atomic<int> write_end{-1};
 std::atomic<int> first_signal{0};
 std::atomic<int64_t> first_at{0};  // of those but SIGHUP; nanoseconds, monotonic; 0: none came
@@ -60,7 +60,7 @@ void end_by(int signal) {
 void handle(int signal) {
   const int saved_errno = errno;
   const bool is_stop = asks_for_stop[static_cast<size_t>(signal)];
-  if (getpid() != owner.load()) {
+  if (getpid() != process.load()) {
     if (is_stop) end_by(signal);
   } else if (!is_stop) {
     tell(signal);
@@ -144,7 +144,7 @@ StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling
     in_use_by = nullptr;
     throw;
   }
-  owner = getpid();
+  process = getpid();
   first_signal = 0;
   first_at = 0;
   write_end = pipe_[1];
@@ -154,7 +154,7 @@ StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling
 
 StopSignals::~StopSignals() {
   restore();
-  if (getpid() == owner.load()) {
+  if (getpid() == process.load()) {
     end_watch();
     watcher_.join();
   } else {

@@ -99,7 +99,7 @@ TEST_F(TablesTest, TablesOfOneSharedNameAreOne) {
   running->run(insert);
   EXPECT_EQ(running->run(two.size(root)).item<int64_t>(), 2);
   EXPECT_THAT(error_of([&] { running->run(other.size(root)); }),
-              HasSubstr("the one of that shared_name is of string to int64"));
+              HasSubstr("the existing table of the same shared_name is from string to int64"));
 }
 
 TEST_F(TablesTest, AMutableTableIsSavedAndRestored) {  // SA-40
