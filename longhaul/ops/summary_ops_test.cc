@@ -188,7 +188,8 @@ TEST_F(SummaryOps, WhatCannotBeShownIsRefusedWhereItIsSeen) {
 TEST_F(SummaryOps, WhatIsOnlySeenWhenItRunsNamesTheTag) {
   EXPECT_THAT(error_of_run(summary::audio(root_, "a", zeros({1, 1}), 0.0f)),
               HasSubstr("summary a: sample_rate must be > 0"));
-  EXPECT_THAT(error_of_run(summary::image(root_, "i", zeros({1, 0, 5, 1}))), HasSubstr("summary i: the images have no pixels"));
+  EXPECT_THAT(error_of_run(summary::image(root_, "i", zeros({1, 0, 5, 1}))),
+              HasSubstr("summary i: the images have no pixels"));
   const Output name = ops::constant(root_, Tensor::scalar("t")), bad = ops::constant(root_, Tensor::scalar("\x0a\xff"));
   EXPECT_THAT(error_of_run(root_.add("TensorSummaryV2", "t", {name, name, bad}).output()),
               HasSubstr("summary t: its metadata is not a SummaryMetadata"));

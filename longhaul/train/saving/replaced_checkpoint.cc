@@ -40,7 +40,7 @@ void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t s
     return;
   }
   if (only_random_states()) {
-    log_info("no step was made since {}, but random numbers were drawn: it is written anew with their states", prefix);
+    log_info("no step was made since {}, but random numbers were drawn: it is saved again with their states", prefix);
     return;
   }
   saves.has_warned();
