@@ -258,14 +258,12 @@ Coordinator::Threads Coordinator::wait_for_threads(const Threads& threads, const
     Threads running;
     std::copy_if(threads.begin(), threads.end(), std::back_inserter(running), [](auto& t) { return !t->finished(); });
     if (running.empty()) return running;
-    const Seconds now = state_->clock->now();
-    if (should_stop() && !deadline) deadline = now + options.stop_grace;
+    if (should_stop() && !deadline) deadline = state_->clock->now() + options.stop_grace;
     std::optional<Seconds> until = deadline;
-    if (deadline && options.give_up_at) {
-      const std::optional<Seconds> give_up = options.give_up_at();
-      *gave_up = give_up && now >= *give_up;
-      if (give_up) until = std::min(*deadline, *give_up);
-    }
+    const std::optional<Seconds> give_up = deadline && options.give_up_at ? options.give_up_at() : std::nullopt;
+    if (give_up) until = std::min(*deadline, *give_up);
+    const Seconds now = state_->clock->now();  // after the question, whose answer may be "now"
+    *gave_up = give_up && now >= *give_up;
     if (until && now >= *until) return running;
     state_->wait_for_change(seen, until);
   }

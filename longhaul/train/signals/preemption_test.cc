@@ -158,14 +158,14 @@ TEST_F(PreemptionTest, ThatComesWhileTheLastSaveWaitsForAnotherEndsThatWait) {
   std::thread other([&] {
     saver.save(*session, path, 1, {.after_snapshot = [&](auto) {
       is_saving = true;
-      eventually([&] { return log.text().find("no last checkpoint is taken") != std::string::npos; });
+      eventually([&] { return log.text().find("no last checkpoint is saved") != std::string::npos; });
     }});
   });
   eventually([&] { return is_saving.load(); });
   const Seconds start = waiting.now();
   EXPECT_FALSE(save_final_checkpoint({saver, attempts, path, step}, *session, &preemption));
   EXPECT_EQ(waiting.now(), start);
-  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("as another save is still under way"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("because another save is still under way"));
   other.join();
   waiting.join();
 }
