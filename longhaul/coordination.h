@@ -1,7 +1,7 @@
 #pragma once
 
-// Threads that stop together: Coordinator and LooperThread; signals and preemptions that stop them; how lost sessions
-// are replaced; and the errors for a directory that another process has locked.
+// Threads that stop together (Coordinator, LooperThread), the signals and preemptions that stop them, the replacement
+// of lost sessions, and the errors for a directory that another process has locked.
 
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/coordination/coordinator.h"

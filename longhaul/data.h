@@ -1,6 +1,6 @@
 #pragma once
 
-// Datasets, and loaders that prepare batches ahead, each a function of its position in a seeded order.
+// Datasets, and loaders that prepare batches ahead. Each batch depends only on its position in a seeded order.
 
 #include "longhaul/data/batch_order.h"
 #include "longhaul/data/data_loader.h"

@@ -1,6 +1,6 @@
 #pragma once
 
-// Files: reading, writing, atomic replacement; TFRecord files, also compressed.
+// Files: reading, writing, atomic replacement; TFRecord files, plain or compressed.
 
 #include "longhaul/io/deflate.h"
 #include "longhaul/io/file.h"

@@ -1,7 +1,7 @@
 #pragma once
 
-// The header for a program that trains: the whole system in one process, on libtorch. Including it makes libtorch's
-// operators known to graphs, and in-process sessions the default.
+// The header for a program that trains: the whole system in one process, on libtorch. Including it registers libtorch's
+// operators for graphs and makes in-process sessions the default.
 //
 // Includes all headers that docs/headers.md lists, except torch.h, testing.h and the messages.
 

@@ -1,8 +1,8 @@
 #pragma once
 
-// Sessions, which run graphs: runs, callables, fetches into structs; snapshots of the variables and the other
-// capabilities of a session; and the environment that results depend on besides the graph. In-process sessions come
-// with longhaul.h.
+// Sessions, which run graphs: runs, callables, fetches into structs, snapshots of the variables and the other
+// capabilities of a session; and the environment, on which results depend as well as on the graph. For in-process
+// sessions, include longhaul.h.
 
 #include "longhaul/session/environment.h"
 #include "longhaul/session/fetch_into.h"

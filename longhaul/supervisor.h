@@ -1,6 +1,6 @@
 #pragma once
 
-// Supervisor; its services, including those that a program defines; and basic_train_loop().
+// Supervisor, its services (a program may define more of them), and basic_train_loop().
 
 #include "longhaul/train/supervisor/basic_train_loop.h"
 #include "longhaul/train/supervisor/supervisor.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 // For a program's tests: a clock that the test moves, file systems with planned faults and power cuts, a session that
-// needs no libtorch, temporary directories. No test framework is needed.
+// needs no libtorch, and temporary directories. They work with any test framework, or none.
 
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/fault_plan.h"

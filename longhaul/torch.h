@@ -1,8 +1,8 @@
 #pragma once
 
-// For programs that use libtorch themselves: torch_training() supervises their own training, with KeepRandomState for
-// code that runs next to it; to_tensor() and to_aten() convert tensors, sharing the bytes. ATen's functions come with
-// it.
+// For programs that use libtorch themselves: torch_training() supervises their own training, and KeepRandomState keeps
+// other code from disturbing its random numbers; to_tensor() and to_aten() convert tensors without copying their bytes.
+// Includes ATen's functions.
 
 #if __cplusplus < 202002L
 #error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"

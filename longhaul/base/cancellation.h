@@ -11,15 +11,15 @@ namespace longhaul {
 // Ends the waits inside a piece of work (a session's runs) from outside. Any thread may call any method.
 class Cancellation {
  public:
-  // Permanent. Waits end with CancelledError, with the first caller's `why`.
+  // Ends the waits with CancelledError, whose message is the first caller's `why`. Cannot be undone.
   void cancel(const std::string& why) EXCLUDES(mutex_);
   bool cancelled() const EXCLUDES(mutex_);
   // CancelledError: it was cancelled.
   void check() const EXCLUDES(mutex_);
 
-  // Calls `wake` once when the work is cancelled, on the cancelling thread; at once, if it was already cancelled.
-  // `wake` is not called after the destructor. Construct and destroy a Watch without holding the locks that `wake`
-  // takes.
+  // Calls `wake` once, on the cancelling thread, when the work is cancelled; if it is already cancelled, the
+  // constructor calls it. `wake` is not called after the destructor. Construct and destroy a Watch without holding the
+  // locks that `wake` takes.
   class Watch {
    public:
     Watch(Cancellation& cancellation, std::function<void()> wake);
@@ -40,7 +40,7 @@ class Cancellation {
   std::map<int, std::function<void()>> watches_ GUARDED_BY(mutex_);
 };
 
-// How long an operation may wait, as set for the work that it belongs to.
+// How long an operation may wait; set for the work to which it belongs.
 struct WaitLimits {
   Seconds deadline{0};  // on the monotonic clock; 0: none
   Cancellation* cancellation = nullptr;

@@ -4,8 +4,7 @@
 
 namespace longhaul {
 
-// Time as a parameter, so that code that waits can be tested without waiting (testing/fake_clock.h). Any thread may
-// call it.
+// Time as a parameter, so that tests of code that waits need not wait (testing/fake_clock.h). Any thread may call.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -16,12 +15,12 @@ class Clock {
   // Seconds since 1970, as in an event's wall_time; may jump.
   virtual double wall_time() const = 0;
 
-  // Waits for a notification of `cond`, for at most `timeout` on this clock; may return early. The caller holds
+  // Waits for a notification of `cond`, for at most `timeout` on this clock. May return early. The caller must hold
   // `mutex`.
   virtual void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) REQUIRES(mutex) = 0;
 
-  // The same, until `deadline` at the latest. For waits for other threads: a clock of tests that passes time passes
-  // little of it in one such wait, as those threads need real time.
+  // The same, until `deadline` at the latest. Use it to wait for other threads: a test clock that passes time passes
+  // only a little in one such wait, because those threads need real time.
   virtual void wait_until(CondVar& cond, Mutex& mutex, Seconds deadline) REQUIRES(mutex);
 
   // The machine's clocks. Never destroyed.

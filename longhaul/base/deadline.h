@@ -10,23 +10,23 @@
 
 namespace longhaul {
 
-// A point in time that may be set, or brought forward, while others wait for something: a preemption's end. It is never
-// put off. Any thread.
+// A point in time that may be set, or brought forward, while other threads wait for something: the end of a
+// preemption's grace period. It is never postponed. Any thread may call.
 class Deadline {
  public:
   explicit Deadline(Clock& clock) : clock_(clock) {}
   Deadline(const Deadline&) = delete;
   Deadline& operator=(const Deadline&) = delete;
 
-  // It is `time` from now, unless it comes sooner already. Notifies the waits. Do not call it with a lock that one of
-  // them takes.
+  // Sets the deadline to `time` from now, unless it is already sooner. Notifies the waits. Do not call it while holding
+  // a lock that one of the waits takes.
   void bring_forward(Seconds time) EXCLUDES(waits_mutex_);
 
   bool is_set() const { return at_ != kNever; }
-  std::optional<Seconds> left() const;  // negative: it is past. nullopt: it is not set
+  std::optional<Seconds> left() const;  // negative: past; nullopt: not set
 
-  // A wait on a condition variable that a deadline limits, even one that is set when the wait has begun. Make and
-  // destroy it without holding `mutex`, and ask it while holding that, before each wait:
+  // Limits a wait on a condition variable by a deadline, even one that is set after the wait began. Construct and
+  // destroy it without holding `mutex`; call at_most() while holding it, before each wait:
   //
   //   const Deadline::Wait wait(deadline, mutex_, changed_);
   //   MutexLock lock(mutex_);
@@ -35,12 +35,12 @@ class Deadline {
   //   }
   class Wait {
    public:
-    Wait(const Deadline* deadline, Mutex& mutex, CondVar& changed);  // nullptr: there is none
+    Wait(const Deadline* deadline, Mutex& mutex, CondVar& changed);  // nullptr: no deadline
     ~Wait();
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
 
-    Seconds at_most(Seconds time) const;  // this, or what is left until the deadline, if that is less
+    Seconds at_most(Seconds time) const;  // `time`, or the time until the deadline if that is shorter
 
    private:
     friend class Deadline;

@@ -14,8 +14,8 @@ struct None {
 inline constexpr UseDefault kUseDefault{};
 inline constexpr None kNone{};
 
-// One of: "leave it to the library" (kUseDefault), "switched off" (kNone), or a value (a T). TensorFlow distinguishes
-// these three for most of the Supervisor's parameters: USE_DEFAULT, None and a value.
+// An option with three states: left to the library (kUseDefault), switched off (kNone), or a value (a T). Most
+// parameters of TensorFlow's Supervisor have them: USE_DEFAULT, None and a value.
 template <typename T>
 class Defaulted {
  public:

@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// The canonical error codes, with the numbers of google.rpc.Code and of TensorFlow's error_codes.proto. Codes are
-// chosen by what the caller should do about the error; docs/errors.md lists them.
+// The canonical error codes, with the numbers of google.rpc.Code and of TensorFlow's error_codes.proto. A code says
+// what the caller should do about the error; docs/errors.md lists them.
 enum class Code {
   kOk = 0,
   kCancelled = 1,
@@ -31,8 +31,8 @@ enum class Code {
 // "OUT_OF_RANGE", ...
 const char* code_name(Code code);
 
-// Thrown by the library for every error that the outside world can cause. Each code has a derived class, so that it can
-// be caught by type.
+// The library throws it for every error that the outside world can cause. Each code has a derived class, so that errors
+// can be caught by type.
 class Error : public std::runtime_error {
  public:
   Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -65,7 +65,7 @@ LONGHAUL_ERROR_CLASS(DataLossError, kDataLoss);
 LONGHAUL_ERROR_CLASS(UnauthenticatedError, kUnauthenticated);
 #undef LONGHAUL_ERROR_CLASS
 
-// Throws the class for `code`; Error itself for a number that is not one of the above.
+// Throws the derived class for `code`, or Error itself if `code` is not one of the above.
 [[noreturn]] void throw_error(Code code, const std::string& message);
 
 // Throws the error for a failed system call: "<what>: <strerror>", with the code that matches `error_number` (ENOENT is

@@ -9,18 +9,18 @@ namespace longhaul {
 
 enum class LogLevel {
   kDebug = 0,    // what the library does
-  kInfo = 1,     // what happens to the training run: where it continues from, checkpoints, signals, the time it took
+  kInfo = 1,     // what happens to the training run: its starting point, checkpoints, signals, the time it took
   kWarning = 2,  // work may be lost, or something may not be as intended
   kError = 3     // something has failed, though training continues
 };
 
-// Where the library's messages go. Called from any thread, one call at a time.
-//   - It may throw; the code that logs does not fail because of it. The message goes to stderr instead, as without a
-//     sink, and so does the first exception.
-//   - Messages logged from within it, also by the library, go to stderr.
+// Receives the library's messages. Called from any thread, one call at a time.
+//   - It may throw. The code that logs does not fail then; the message goes to stderr, as without a sink, and so does
+//     the first exception.
+//   - Messages that are logged inside it, by the program or the library, go to stderr.
 //   - It may call set_log_sink(); the new sink takes effect with the next message.
-//   - It must not wait for another thread that may log, as FileWriter::flush() does: that thread would wait for the
-//     sink.
+//   - It must not wait for another thread that may log, because that thread would wait for the sink.
+//     FileWriter::flush() is such a wait.
 using LogSink = std::function<void(LogLevel, const std::string&)>;
 
 // Replaces the sink and returns the previous one. Until a program sets one, messages go through spdlog to stderr, at

@@ -5,8 +5,9 @@
 
 namespace longhaul {
 
-// An object that is used beyond the call that it is passed to. Either shared, so that it lives until its last user
-// releases it; or lent by pointer, and then its owner keeps it alive until everything that it was passed to has ended.
+// An object that is used beyond the call to which it is passed. It is either shared, and lives until its last user
+// releases it, or borrowed by pointer, and its owner must keep it alive until everything to which it was passed has
+// ended.
 template <typename T>
 class MaybeOwned {
  public:

@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 
-// Clang's thread-safety annotations; other compilers skip them. https://clang.llvm.org/docs/ThreadSafetyAnalysis.html
+// Clang's thread-safety annotations; other compilers ignore them. https://clang.llvm.org/docs/ThreadSafetyAnalysis.html
 #if defined(__clang__)
 #define LONGHAUL_THREAD_ANNOTATION(x) __attribute__((x))
 #else
@@ -24,7 +24,8 @@ using Seconds = std::chrono::duration<double>;
 class LONGHAUL_THREAD_ANNOTATION(capability("mutex")) Mutex {
  public:
 #ifdef _GLIBCXX_TSAN
-  // ThreadSanitizer does not see a std::mutex being destroyed, and would mistake the next one at its address for it.
+  // ThreadSanitizer does not see that a std::mutex is destroyed, and would take the next one at that address for the
+  // same.
   ~Mutex() { pthread_mutex_destroy(mutex_.native_handle()); }
 #endif
   void lock() ACQUIRE() { mutex_.lock(); }
@@ -47,14 +48,15 @@ class LONGHAUL_THREAD_ANNOTATION(scoped_lockable) MutexLock {
 };
 
 // A condition variable for Mutex. Waits may end spuriously, so every caller waits in a loop that checks its condition.
-// Each wait has a comment that says what its time is for, or who ends it (tests/waits_lint.sh).
+// Each wait has a comment that explains its timeout, or says who ends it (tests/waits_lint.sh).
 class CondVar {
  public:
-  // Until a notification. Whatever changes the condition must notify, and the waiting thread must have an owner that
-  // ends the wait. Where several threads wait at once, prefer notify_all(): older versions of glibc may lose a
-  // notify_one() (its bug 25847).
+  // Waits until a notification. Code that changes the condition must notify, and the waiting thread must have an owner
+  // that ends the wait. If several threads may wait, prefer notify_all(): older versions of glibc may lose a
+  // notify_one() (glibc bug 25847).
   void wait(Mutex& mutex) REQUIRES(mutex);
-  // Real time; waits of over an hour end after an hour. Code whose tests must not sleep waits through a Clock instead.
+  // Waits in real time. A wait of over an hour ends after an hour. Code whose tests must not sleep waits through a
+  // Clock instead.
   void wait_for(Mutex& mutex, Seconds timeout) REQUIRES(mutex);
   void notify_all() { cond_.notify_all(); }
   void notify_one() { cond_.notify_one(); }

@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// A thread with a name that debuggers and `top -H` show (its first 15 characters). It must be joined, or detached by an
-// owner that has given up on it, before it is destroyed; otherwise the destructor joins it. `body` must not throw.
+// A thread with a name that debuggers and `top -H` show (its first 15 characters). Join it before it is destroyed, or
+// detach it if its owner has given up on it; otherwise the destructor joins it. `body` must not throw.
 class NamedThread {
  public:
   NamedThread() = default;

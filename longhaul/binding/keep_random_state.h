@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// Random numbers that are drawn while this object exists do not affect training: its destructor restores the state of
-// the generator. For code that runs only between some steps, and on which training does not depend, such as an
+// Keeps random numbers that are drawn during its lifetime from affecting training: the destructor restores the state of
+// the generator. Use it around code that runs only between some steps and does not influence training, such as an
 // evaluation whose loader draws a sample.
 //
 //   if (step % 1000 == 0) {

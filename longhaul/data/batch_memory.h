@@ -7,14 +7,14 @@
 namespace longhaul {
 
 // Memory for batches, aligned like that of every tensor. The memory of a batch is returned when its last handle is
-// dropped, on any thread, and is reused for a later batch: large blocks fresh from the system cost a page fault for
-// every 4 KiB. At most as many bytes are kept free as were in use at one time; they are freed once this object and the
-// last tensor are destroyed. A handle: copies share the memory. Any thread.
+// dropped, on any thread, and is reused for a later batch, because new large blocks from the system cost a page fault
+// for every 4 KiB. At most as many bytes are kept free as were in use at one time. They are freed once this object and
+// the last tensor are destroyed. A BatchMemory is a handle: copies share the memory. Any thread may call.
 class BatchMemory {
  public:
   BatchMemory();
 
-  // A tensor whose bytes are uninitialised (strings: empty). Throws as Tensor's constructor does.
+  // Returns a tensor with uninitialised bytes (strings: empty). Throws what Tensor's constructor throws.
   Tensor make(DType dtype, Shape shape) const;
 
   // The bytes kept for later batches.

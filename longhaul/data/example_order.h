@@ -5,8 +5,8 @@
 namespace longhaul {
 
 // The order in which a training run sees its examples: each epoch is a permutation of all of them, drawn from the seed.
-// Each place in it is computed independently, in constant time and memory, so a run that restarts at step N sees the
-// same examples as without the restart. Any thread.
+// Each place in the order is computed independently, in constant time and memory, so a run that restarts at step N sees
+// the same examples as without the restart. Any thread may call.
 class ExampleOrder {
  public:
   // `count` examples: at least one.
@@ -20,7 +20,7 @@ class ExampleOrder {
 
   const uint64_t count_;
   const uint64_t seed_;
-  const int half_bits_;  // the permutation works on 2 * half_bits_ bits: the next even number that holds count_
+  const int half_bits_;  // the permutation works on 2 * half_bits_ bits: the smallest even number that can hold count_
 };
 
 }  // namespace longhaul

@@ -15,34 +15,37 @@
 
 namespace longhaul {
 
-// The work of a Prefetcher. Several threads call the functions at once.
+// The work of a Prefetcher. Several threads call the functions concurrently.
 struct PrefetchWork {
-  // false: there is no batch there, nor any further on. Called under a lock: it must only compute.
+  // Returns whether there is a batch at `position`; if not, there are none beyond it. Called under a lock, so it must
+  // only compute.
   std::function<bool(int64_t position)> exists;
-  // May throw; once `abandoned` is set, it may end early by throwing.
+  // Makes the batch at `position`. May throw; once `abandoned` is set, it may end early by throwing.
   std::function<Batch(int64_t position, const std::atomic<bool>& abandoned)> make;
   int64_t stride = 1;  // from one position to the next
 };
 
-// Batches made ahead by its own threads, starting at the consumer's position:
+// Makes batches ahead on its own threads, starting at the consumer's position:
 //
 //   idle --at(p)--> preparing p, p + stride, ... --at(elsewhere)--> preparing from there --stop--> stopped
 //
-// The threads start with the first at(). A position that is not the next one discards the batches before it, or all.
+// The threads start with the first at(). An at() for a position other than the next one discards the batches before it,
+// or all batches.
 class Prefetcher {
  public:
-  // At most `ahead` batches are ready or being made; both numbers are positive. timeout: 0 for none.
+  // At most `ahead` batches are ready or being made. `num_threads` and `ahead` must be positive. `timeout` 0: none.
   Prefetcher(PrefetchWork work, int num_threads, int ahead, Seconds timeout);
-  // Stops, and waits for the calls of `make` under way.
+  // Stops the threads, and waits for calls of `make` that are under way.
   ~Prefetcher();
   Prefetcher(const Prefetcher&) = delete;
   Prefetcher& operator=(const Prefetcher&) = delete;
 
-  // The batch at `position`, which must exist. One thread at a time. Throws what `make` threw for it; calling it again
-  // retries. CancelledError: stop() was called. DeadlineExceededError: it took longer than the timeout.
+  // Returns the batch at `position`, which must exist. One thread at a time may call. Throws what `make` threw for that
+  // batch; another call retries. CancelledError: stop() was called. DeadlineExceededError: it took longer than the
+  // timeout.
   Batch at(int64_t position) EXCLUDES(mutex_);
 
-  // Ends at(), and the threads once they next check `abandoned`. Any thread.
+  // Ends at(), and ends the threads when they next check `abandoned`. Any thread may call.
   void stop() EXCLUDES(mutex_);
 
  private:
@@ -51,7 +54,7 @@ class Prefetcher {
 
     const int64_t position;
     std::atomic<bool> abandoned = false;
-    bool ready = false;  // and no longer changes; guarded by the prefetcher's mutex_
+    bool ready = false;  // once true, the slot does not change; guarded by the prefetcher's mutex_
     Batch batch;
     std::exception_ptr error;
   };
@@ -60,7 +63,7 @@ class Prefetcher {
   void prepare();
   std::shared_ptr<Slot> claim() EXCLUDES(mutex_);
   void fill(Slot& slot);
-  bool go_to(int64_t position) EXCLUDES(mutex_);  // whether all threads are to look
+  bool go_to(int64_t position) EXCLUDES(mutex_);  // whether to wake all threads
   void drop_first() REQUIRES(mutex_);
   std::shared_ptr<Slot> take_first() EXCLUDES(mutex_);
 

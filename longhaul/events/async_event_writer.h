@@ -16,15 +16,15 @@
 namespace longhaul {
 
 struct FileWriterOptions {
-  // The most events, and bytes, that wait for the writer thread; at most as many again are being written. Beyond that,
-  // adding blocks. (TensorFlow's max_queue is 10: there, each event is handed over separately between two threads.
-  // Here, they pass in batches, which need room.)
+  // The most events, and bytes, that wait for the writer thread. At most as many again are being written. If the queue
+  // is full, adding blocks. (TensorFlow's max_queue is 10, because it hands each event from one thread to the other
+  // separately. Here, events are handed over in batches, which need room.)
   size_t max_queue = 65536;
   size_t max_queue_bytes = size_t{16} << 20;
 
-  Seconds flush_secs{120};        // an event is in the file after this time at the latest, whether or not others follow
-  std::string filename_suffix{};  // the end of the file's name; with one, the file exists from the start
-  Seconds retry_secs{10};         // time from a failed write to the next attempt, in a new file
+  Seconds flush_secs{120};        // an event is in the file after this time at the latest, even if no others follow
+  std::string filename_suffix{};  // the end of the file's name; if not empty, the file is created at the start
+  Seconds retry_secs{10};         // from a failed write to the next attempt, in a new file
   FileSystem* files = nullptr;    // nullptr: the machine's
   Clock* clock = nullptr;
 };
@@ -33,39 +33,39 @@ struct FileWriterOptions {
 //
 //   open --close--> closed --reopen--> open
 //
-// The thread starts a file when the first record arrives. When a write fails (a full disk, a deleted file), it logs the
-// error, abandons the file, and after retry_secs writes the same records to a new one; some of them may then be in
-// both. Until that succeeds, adding never blocks: records beyond the limits are dropped and counted. The writer thread,
-// never one that adds, logs the first error, the first drop, and when writing works again, with both counts. Any thread
-// may call.
+// The thread creates a file when the first record arrives. If a write fails (a full disk, a deleted file), it logs the
+// error, abandons the file, and after retry_secs writes the same records to a new one; some records may then be in
+// both. Until that succeeds, adding never blocks: records beyond the limits are dropped and counted. Only the writer
+// thread logs, never a thread that adds: it logs the first error, the first drop and, when writing works again, both
+// counts. Any thread may call.
 //
-// The directory is never created here, so that an unmounted one is not recreated on another disk; and if this process
-// has locked it, or one above it, each write calls check_directory_owner() first.
+// The writer never creates the directory, so that an unmounted one is not recreated on another disk. If this process
+// has locked the directory, or one above it, each write calls check_directory_owner() first.
 class AsyncEventWriter {
  public:
   // The directory must exist.
   AsyncEventWriter(std::string directory, FileWriterOptions options);
   ~AsyncEventWriter();
 
-  // Queues the record. While the queue is full and writing works, it blocks, or drops and counts the record. False:
-  // closed; nothing was queued.
+  // Queues the record. If the queue is full and writing works, blocks, or drops and counts the record. Returns false if
+  // closed; nothing was queued then.
   using IfFull = EventHandover::IfFull;
   bool add(std::string_view record, IfFull if_full = IfFull::kWait) { return handover_.add(record, if_full); }
 
-  // On return, the kernel has all records added before. Throws the error that prevented it; the records are kept and
-  // retried. False: closed.
+  // On return, the kernel has all records that were added before. If that fails, throws the error; the records are kept
+  // and retried. Returns false if closed.
   bool flush() { return handover_.flush(); }
 
-  // Writes the waiting records, syncs them to the disk and stops the thread; a second call does nothing. Throws, once
-  // closed, if records were dropped: the message says how many and why. Does not wait for space on a full disk.
+  // Writes the waiting records, syncs them to the disk and stops the thread. A second call does nothing. If records
+  // were dropped, throws after closing; the message says how many and why. Does not wait for space on a full disk.
   void close();
   void reopen();
 
   bool is_closed() const { return !handover_.is_open(); }
-  std::string last_error() const { return handover_.last_error(); }  // when writing; empty if none
+  std::string last_error() const { return handover_.last_error(); }  // of writing; empty: none
   uint64_t dropped_events() const { return handover_.dropped_events(); }
 
-  // Grows when writing begins to fail and when it works again: records added before may be lost.
+  // Increases when writing begins to fail and when it works again. Records that were added before may be lost.
   uint64_t disruptions() const { return handover_.disruptions(); }
 
  private:
@@ -94,8 +94,8 @@ class AsyncEventWriter {
 
   // Used only by the writer thread while it runs.
   std::unique_ptr<EventWriter> file_;
-  Batch batch_;       // being written; kept until that has succeeded
-  int failures_ = 0;  // since it last worked
+  Batch batch_;       // being written; kept until the write succeeds
+  int failures_ = 0;  // since writing last worked
 
   Mutex lifecycle_;  // one close() or reopen() at a time; taken before the handover's
   NamedThread thread_ GUARDED_BY(lifecycle_);

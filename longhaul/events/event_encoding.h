@@ -8,9 +8,9 @@
 
 namespace longhaul {
 
-// Events as records, encoded by hand: the same bytes as from proto::Event, at less cost. docs/formats/event_file.md
+// Encodes events as records without protobuf: the same bytes as proto::Event, at less cost. docs/formats/event_file.md
 
-// The fields of proto::Event that hold the content; all are byte strings on the wire.
+// The fields of proto::Event with the content; all are byte strings on the wire.
 enum class EventField : uint8_t {
   kFileVersion = 3,
   kGraphDef = 4,
@@ -29,8 +29,8 @@ void append_event_record(std::string& out, double wall_time, int64_t step, Event
 // The most bytes that the record of a scalar takes in addition to its tag.
 inline constexpr size_t kScalarRecordOverhead = kRecordHeaderBytes + 9 + 11 + 3 * 11 + 5 + kRecordFooterBytes;
 
-// Writes the record of an event with one scalar to `out`, which has room for kScalarRecordOverhead + tag.size() bytes,
-// and returns the record's size.
+// Writes the record of an event with one scalar to `out`, which must have room for kScalarRecordOverhead + tag.size()
+// bytes. Returns the record's size.
 size_t encode_scalar_record(char* out, double wall_time, int64_t step, std::string_view tag, float value);
 
 }  // namespace longhaul

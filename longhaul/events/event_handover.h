@@ -13,46 +13,47 @@
 
 namespace longhaul {
 
-// What passes between the threads that add events and the thread that writes them: the records, requests for a flush
-// and their results, and whether writing works. While it works and the queue is full, adding waits; while it fails,
+// Passes records from the threads that add events to the thread that writes them, requests for a flush and their
+// results, and the state of writing. While writing works, adding waits if the queue is full. While writing fails,
 // records beyond the limits are dropped and counted.
 class EventHandover {
  public:
-  // Closed. Records wait for `flush_secs` at most before they are due.
+  // Is closed at first. Records are due after `flush_secs` at the latest.
   EventHandover(size_t max_events, size_t max_bytes, Seconds flush_secs, Clock& clock);
 
   // Any thread.
   enum class IfFull { kWait, kDrop };
   bool add(std::string_view record, IfFull if_full);  // false: closed
-  bool flush();                                       // throws what prevented it; false: closed
+  bool flush();                                       // throws the error if it fails; false: closed
   bool is_open() const { return queue_.is_open(); }
-  std::string last_error() const;   // when writing; empty if none
-  uint64_t dropped_events() const;  // in all
+  std::string last_error() const;   // of writing; empty: none
+  uint64_t dropped_events() const;  // the total number
   uint64_t disruptions() const { return disruptions_; }
 
-  // The thread that starts the writer thread and waits for its end.
+  // For the thread that starts the writer thread and waits for its end.
   void open();
-  bool close();  // the writer's next work is the last; false: closed already
+  bool close();  // the writer's next work is its last; false: already closed
   struct Result {
     uint64_t dropped;          // since open()
     std::exception_ptr error;  // of the last flush
     std::string last_error;
   };
-  Result result() const;  // once the writer thread has ended
+  Result result() const;  // call it once the writer thread has ended
 
-  // The writer thread.
+  // For the writer thread.
   struct Work {
-    uint64_t flush;  // the newest flush requested
+    uint64_t flush;  // the newest requested flush
     bool is_last;
-    bool tells_of_drop;  // the first drop since writing fails
-    bool is_due;         // there is something to write
+    bool tells_of_drop;  // whether it reports the first drop since writing began to fail
+    bool is_due;         // whether there is something to write
   };
-  // `is_holding`: it has records that it could not write. Without a file, records are due at once.
+  // `is_holding`: the writer has records that it could not write. Without a file, records are due immediately.
   Work wait_for_work(bool is_holding, bool has_file);
   size_t take(std::string& records);  // EventQueue::take()
-  // Nothing is due until then. True: writing worked before.
+  // Reports a failed write. Nothing is due until `next_attempt`. Returns whether writing worked before.
   bool failed(const std::string& message, Seconds next_attempt);
-  // How many events were dropped while writing failed; nullopt: it did not.
+  // Reports a successful write. Returns the number of events that were dropped while writing failed; nullopt: it had
+  // not failed.
   std::optional<uint64_t> succeeded();
   void count_dropped(size_t events);
   void report(const Work& work, const std::exception_ptr& error);  // ends the flushes that wait for this work

@@ -12,8 +12,9 @@ namespace longhaul {
 //   ...
 //   set_log_sink(before);
 //
-// Borrows the writer: set another sink before the writer is destroyed. Never waits: while the writer's queue is full,
-// messages are dropped and counted. The writer logs the drops on its own thread. FailedPreconditionError: no writer.
+// The sink borrows the writer: set another sink before the writer is destroyed. The sink never waits: while the
+// writer's queue is full, it drops and counts messages, and the writer logs the number from its own thread.
+// FailedPreconditionError: no writer.
 LogSink event_log_sink(FileWriter* writer, LogLevel verbosity = LogLevel::kWarning, LogSink also = {});
 
 }  // namespace longhaul

@@ -11,28 +11,27 @@
 
 namespace longhaul {
 
-// Records on their way from many threads to one. If adding one record happens before adding another, in the same thread
-// or across threads, it is taken first.
+// A queue of records from many threads to one. If one record is added before another, in the same thread or across
+// threads, it is taken first.
 //
 //   open --close--> closed --open--> open
 //
-// Each thread adds to one of several shards, so that threads that run at the same time do not wait for each other's
-// cache lines. A ticket, drawn from one counter while the shard's lock is held, gives a record's place among all
-// shards.
+// Each thread adds to one of several shards, so that concurrent threads do not wait for each other's cache lines. A
+// ticket, drawn from one counter while the shard's lock is held, gives a record its place among all shards.
 class EventQueue {
  public:
-  // The queue is full once it holds that many records or bytes; each thread may still add one more record.
+  // The queue is full once it has that many records or bytes; each thread may still add one more record.
   EventQueue(size_t max_events, size_t max_bytes);
 
   enum class Result {
     kAdded,
-    kAddedWake,  // and it is the first, or makes the queue large: notify the consumer
+    kAddedWake,  // added, and it is the first or makes the queue large: notify the consumer
     kFull,
     kClosed,
   };
   Result add(std::string_view record);
 
-  // Takes everything that was added before the call: appends the records to `records`, and returns how many there were.
+  // Takes everything that was added before the call: appends the records to `records`, and returns their number.
   size_t take(std::string& records);
 
   size_t events() const { return queued() >> kEventShift; }
@@ -44,7 +43,7 @@ class EventQueue {
   bool is_open() const { return is_open_; }
 
  private:
-  // The number of records and their bytes in one number, so that one atomic addition updates both; differences are
+  // The number of records and of their bytes in one number, so that one atomic addition updates both. Differences are
   // right despite overflow.
   using Ticket = uint64_t;
   static constexpr int kEventShift = 40;
@@ -54,7 +53,7 @@ class EventQueue {
   struct Records {
     std::string bytes;
     std::vector<Ticket> tickets;
-    size_t next = 0, offset = 0;  // how far they are merged
+    size_t next = 0, offset = 0;  // the position up to which they are merged
 
     bool is_done() const { return next == tickets.size(); }
     void clear();

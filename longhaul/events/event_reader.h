@@ -14,14 +14,15 @@ namespace longhaul {
 // Reads an event file, which may still be growing. One thread at a time.
 class EventReader {
  public:
-  // NotFoundError, ...
+  // Opens the file, and throws what the file system throws (NotFoundError, ...).
   explicit EventReader(const std::string& path, FileSystem& files = FileSystem::real());
 
-  // The next event; nullopt after the last complete one, even if a part of another event follows. May be called again
-  // when the file has grown. DataLossError: the file is damaged here, and later events cannot be found.
+  // Returns the next event, or nullopt after the last complete one, even if a part of another event follows. May be
+  // called again when the file has grown. DataLossError: the file is damaged at this point, and later events cannot be
+  // found.
   std::optional<proto::Event> next();
 
-  // Whether an incomplete event was left when next() last returned nullopt.
+  // Whether an incomplete event followed when next() last returned nullopt.
   bool is_truncated() const { return is_truncated_; }
 
  private:

@@ -25,34 +25,33 @@ class GraphDef;
 //   writer.close();                          // throws if anything was lost
 //
 // Adding takes well under a microsecond and does no I/O; the writer's own thread writes. The file is created with the
-// first event. An added event is in the file flush_secs later at the latest, sooner after flush(), and survives a crash
-// of the machine after close(). Events from one thread, and events added in a known order by several threads, keep
-// their order. A failing disk never stops training: see AsyncEventWriter. Any thread may call any method.
+// first event. An added event is in the file after at most flush_secs, or after flush(); after close(), it survives a
+// crash of the machine. Events from one thread keep their order, and so do events that several threads add in a known
+// order. A failing disk never stops training: see AsyncEventWriter. Any thread may call any method.
 //
 // After close(), all add methods and flush() only log a warning, until reopen().
 class FileWriter {
  public:
-  // Creates the directory and its parents, now and never again; throws if that fails. A leading "file://" is dropped. A
-  // relative path is resolved now, against the current working directory.
+  // Creates the directory and its parents, and throws if that fails; they are not created again later. A leading
+  // "file://" is dropped. A relative path is resolved against the working directory at this time.
   explicit FileWriter(std::string_view logdir, FileWriterOptions options = {});
-  // The same, and adds the graph, and a meta graph with only that graph, at step 0. For a Graph: to_graph_def(graph,
-  // true).
+  // Also adds the graph, and a meta graph with only that graph, at step 0. For a Graph, pass to_graph_def(graph, true).
   FileWriter(std::string_view logdir, const proto::GraphDef& graph, FileWriterOptions options = {});
 
   const std::string& logdir() const { return logdir_; }  // absolute
 
-  // A summary, or a serialised one (InvalidArgumentError: it is not one). The metadata of a value is kept with the
-  // first value of its tag since the last (re)opening, or since a file was lost to an error, and dropped after that:
-  // readers remember it.
+  // Adds a summary. The second form takes it serialised (InvalidArgumentError: the bytes are not a summary). Only the
+  // first value of a tag keeps its metadata, because readers remember it; counted since the last (re)opening, or since
+  // a file was lost to an error.
   void add_summary(const proto::Summary& summary, int64_t global_step = 0);
   void add_summary(std::string_view serialized_summary, int64_t global_step = 0);
 
   // The same as add_summary(scalar_summary(tag, value), global_step), and much faster.
   void add_scalar(std::string_view tag, float value, int64_t global_step = 0);
 
-  void add_event(const proto::Event& event);  // unchanged, with its own wall_time
+  void add_event(const proto::Event& event);  // unchanged, including its wall_time
 
-  // A serialised GraphDef, MetaGraphDef.
+  // These take a serialised GraphDef or MetaGraphDef.
   void add_graph(std::string_view graph_def, int64_t global_step = 0);
   void add_meta_graph(std::string_view meta_graph_def, int64_t global_step = 0);
 
@@ -61,27 +60,28 @@ class FileWriter {
   // InvalidArgumentError: the tag was used before.
   void add_run_metadata(const proto::RunMetadata& run_metadata, const std::string& tag, int64_t global_step = 0);
 
-  // A message, without a step. For the library's own log, see event_log_sink() in event_log.h. Never waits for room,
-  // and does nothing on a closed writer.
+  // Adds a message, without a step. For the library's own log, see event_log_sink() in event_log.h. Does not wait if
+  // the queue is full, and does nothing on a closed writer.
   void add_log_message(proto::LogMessage::Level level, std::string_view message);
 
-  // Writes a file that a TensorBoard plugin needs next to the events, plugins/<plugin>/<asset> in the directory, on the
-  // caller's thread. Throws the error that prevented it; InvalidArgumentError: a name that is not a file name.
+  // Writes a file that a TensorBoard plugin needs next to the events: plugins/<plugin>/<asset> in the directory. Writes
+  // on the caller's thread, and throws what the file system throws. InvalidArgumentError: `plugin` or `asset` is not a
+  // file name.
   void add_plugin_asset(const std::string& plugin, const std::string& asset, std::string_view contents);
 
-  // On return, everything added before is in the file. Throws the error that prevented it; the events are retried
+  // On return, everything that was added before is in the file. If that fails, throws the error; the events are retried
   // later.
   void flush();
 
-  // Writes the remaining events, syncs them to the disk and ends the thread. Throws if events were lost, but is closed
-  // then too. Does nothing if already closed.
+  // Writes the remaining events, syncs them to the disk and ends the thread. Throws if events were lost; the writer is
+  // then closed too. Does nothing if already closed.
   void close();
 
   // Continues in a new file, which sorts after the old one. Does nothing if open.
   void reopen();
 
   bool is_closed() const { return writer_.is_closed(); }
-  std::string last_error() const { return writer_.last_error(); }  // when writing; empty if none
+  std::string last_error() const { return writer_.last_error(); }  // of writing; empty: none
   uint64_t dropped_events() const { return writer_.dropped_events(); }
 
  private:
@@ -97,7 +97,7 @@ class FileWriter {
 
   Mutex tags_mutex_;
   std::unordered_set<std::string> described_tags_ GUARDED_BY(tags_mutex_);
-  uint64_t disruptions_seen_ GUARDED_BY(tags_mutex_) = 0;  // when described_tags_ was last emptied
+  uint64_t disruptions_seen_ GUARDED_BY(tags_mutex_) = 0;  // at the time when described_tags_ was last emptied
   std::unordered_set<std::string> run_metadata_tags_ GUARDED_BY(tags_mutex_);
 };
 

@@ -7,17 +7,17 @@
 
 namespace longhaul {
 
-// Writers shared by all code that writes to one directory without a writer of its own. (Of two event files that grow in
-// one directory, TensorBoard shows only the later one.)
+// Event file writers, one for each directory, shared by all code that was not given a writer. (If two event files grow
+// in one directory, TensorBoard shows only the later one.)
 //
-// A writer lives as long as someone holds it, and is closed when the last holder releases it. Any thread.
+// A writer is closed when its last holder releases it. Any thread may call.
 class FileWriterCache {
  public:
-  // The writer of the directory, however it is spelled, also through symbolic links; a new one, with `options`, if none
-  // is held or it was closed.
+  // Returns the writer of the directory, whatever path leads there, even through symbolic links. Makes a new one, with
+  // `options`, if nobody holds a writer or if it was closed.
   static std::shared_ptr<FileWriter> get(const std::string& logdir, const FileWriterOptions& options = {});
 
-  // The open writer of the directory that somebody holds; nullptr: none.
+  // Returns the directory's writer if somebody holds it and it is open, else nullptr.
   static std::shared_ptr<FileWriter> find(const std::string& logdir);
 
   // Forgets all writers; the next get() creates new ones.

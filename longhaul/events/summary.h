@@ -8,11 +8,12 @@
 #include "longhaul/proto/summary.pb.h"
 #include "longhaul/tensor/tensor.h"
 
-// Summaries with values for one tag or, for images and sounds, several. TensorBoard's plugins show each kind:
+// Functions that make summaries. A summary has values for one tag or, with images and sounds, for several. TensorBoard
+// shows each kind in a plugin:
 //
 //   scalar "scalars", histogram "histograms", image "images", audio "audio", text "text"; tensor: as its metadata says.
 //
-// All throw InvalidArgumentError for values that cannot be shown; the message names the tag. "Refused" lists them.
+// All functions throw InvalidArgumentError, with a message that names the tag, for the values listed under "Refused".
 namespace longhaul {
 
 inline constexpr uint8_t kBadColor[] = {255, 0, 0, 255};  // red
@@ -22,17 +23,17 @@ inline constexpr uint8_t kBadColor[] = {255, 0, 0, 255};  // red
 proto::Summary scalar_summary(std::string_view tag, float value);
 proto::Summary scalar_summary(std::string_view tag, const Tensor& value);
 
-// The distribution of the elements of a tensor of any real dtype, or bool: see Histogram.
-// Refused: "Nan in summary histogram for: <tag>", "Infinity in ..."; strings or complex numbers.
+// The distribution of the elements of a tensor (any real dtype, or bool): see Histogram. Refused: "Nan in summary
+// histogram for: <tag>", "Infinity in ..."; strings or complex numbers.
 proto::Summary histogram_summary(std::string_view tag, const Tensor& values);
 
 // The first `max_outputs` images of a batch [images, height, width, channels], as PNG; their tags are "<tag>/image/0",
 // "<tag>/image/1", ..., or "<tag>/image" if max_outputs is 1. 1 channel is grey, 3 are RGB, 4 RGBA.
 //
-// uint8 images are unchanged. In an image of floats (float, half, double), the largest value becomes 255 and 0 stays 0;
-// or, if a value is negative, 0 becomes 128 and the value farthest from 0 becomes 1 or 255. Fractions are cut off
-// (TensorFlow's summary_image_op.cc). A pixel with a NaN or an infinity gets the first elements of `bad_color`, one per
-// channel.
+// uint8 images are unchanged. In an image of floats (float, half, double) without negative values, the largest value
+// becomes 255 and 0 stays 0. With a negative value, 0 becomes 128, and the value farthest from 0 becomes 1 or 255.
+// Fractions are cut off (TensorFlow's summary_image_op.cc). A pixel with a NaN or an infinity gets the first elements
+// of `bad_color`, one per channel.
 //
 // Refused: another rank, dtype or number of channels; images without pixels; max_outputs below 1; too short a colour.
 proto::Summary image_summary(std::string_view tag, const Tensor& images, int64_t max_outputs = 3,
@@ -49,23 +50,23 @@ proto::Summary audio_summary(std::string_view tag, const Tensor& sounds, float s
 proto::Summary text_summary(std::string_view tag, const Tensor& texts);
 proto::Summary text_summary(std::string_view tag, std::string text);
 
-// Any tensor. The metadata names the plugin that shows it. TensorBoard's own server passes on only tensors for plugins
-// that it knows ("scalars", "histograms", "text", "pr_curves", ...), in the form that each expects.
+// Any tensor. The metadata names the plugin that shows it. TensorBoard's own server accepts tensors only for plugins
+// that it knows ("scalars", "histograms", "text", "pr_curves", ...), in the form that each plugin expects.
 proto::Summary tensor_summary(std::string_view tag, proto::TensorProto tensor, proto::SummaryMetadata metadata);
 
 // Metadata that names a plugin. `content` is a message in the plugin's format; for version 0 of scalars, histograms and
 // text, it is empty.
 proto::SummaryMetadata plugin_metadata(std::string_view plugin, std::string_view content = "");
 
-// All values of all summaries; the second form takes and returns them serialised, and only scans the bytes.
-// InvalidArgumentError: a tag that occurs twice, unless it is empty; a string that is not a summary.
+// Merges all values of all summaries. The second form takes and returns them serialised, and only scans the bytes.
+// InvalidArgumentError: a non-empty tag occurs twice; a string is not a summary.
 proto::Summary merge_summaries(std::span<const proto::Summary> summaries);
 std::string merge_summaries(std::span<const std::string> serialized_summaries);
 
 // InvalidArgumentError: the bytes are not a summary.
 proto::Summary parse_summary(std::string_view serialized_summary);
 
-// Whether any value has metadata. The second form only scans the bytes, and throws as parse_summary() does.
+// Whether any value has metadata. The second form only scans the bytes, and throws what parse_summary() throws.
 bool has_metadata(const proto::Summary& summary);
 bool has_metadata(std::string_view serialized_summary);
 

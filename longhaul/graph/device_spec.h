@@ -13,10 +13,10 @@ struct DeviceSpec {
   std::string type;  // "CPU", "GPU"
   std::optional<int> index;
 
-  // InvalidArgumentError: a part is none of the above.
+  // InvalidArgumentError: a part of the text is none of these.
   static DeviceSpec parse(std::string_view text);
 
-  // `inner`, with its unspecified parts filled in from this one, as for nested device scopes.
+  // Returns `inner` with its unspecified parts filled in from this one, for nested device scopes.
   DeviceSpec merged_with(const DeviceSpec& inner) const;
   std::string to_string() const;
   bool operator==(const DeviceSpec&) const = default;

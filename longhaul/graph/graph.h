@@ -36,8 +36,8 @@ inline constexpr char kTrainOp[] = "train_op";
 inline constexpr char kQueueRunners[] = "queue_runners";
 }  // namespace collections
 
-// The part of a larger, partitioned variable that a variable holds (SaveSliceInfoDef): a box with one number for each
-// dimension. It is saved as that slice of `full_name`.
+// The part of a partitioned variable that one variable holds (SaveSliceInfoDef): a box, with one number for each
+// dimension. The variable is saved as that slice of `full_name`.
 struct SaveSliceInfo {
   std::string full_name;
   std::vector<int64_t> full_shape, offset, shape;
@@ -46,7 +46,7 @@ struct SaveSliceInfo {
 
 // A collection's description of a variable (VariableDef): enough to read, initialise and save it.
 struct VariableInfo {
-  Output ref;             // "w:0", the variable itself, as Assign and the optimizers take it
+  Output ref;             // "w:0", the variable itself, an argument of Assign and the optimizers
   Output read;            // "w/read:0", its value
   Operation initializer;  // "w/Assign"
   Output initial_value;
@@ -56,7 +56,7 @@ struct VariableInfo {
   bool operator==(const VariableInfo&) const = default;
 };
 
-// A message of any type, not necessarily known here (google.protobuf.Any).
+// A message of any type (google.protobuf.Any), even one that the library does not know.
 struct AnyMessage {
   std::string type_url;
   std::string value;  // serialized
@@ -65,16 +65,16 @@ struct AnyMessage {
 
 struct Saveable;  // ops/saveable.h
 
-// An element of a collection. Strings are serialized protos or texts (bytes_list); savers are kept as SaverDef bytes.
-// Saveables have no meaning outside this program and are left out of meta graphs.
+// An element of a collection. Strings are texts or serialized protos (bytes_list); a saver is kept as the bytes of its
+// SaverDef. Saveables have no meaning outside this program, so meta graphs omit them.
 using CollectionItem = std::variant<int64_t, float, std::string, Operation, Output, VariableInfo, AnyMessage,
                                     std::shared_ptr<const Saveable>>;
 
-// A program's computation: operations that are added once and never change, and named collections of its parts.
+// A program's computation: operations, which never change once added, and named collections of its parts.
 //
 //   open --finalize--> finalized (more operations are refused) --unfinalize--> open
 //
-// Any thread may read at any time; only one thread at a time may add.
+// Any thread may read at any time; only one thread at a time may add operations.
 class Graph {
  public:
   Graph();
@@ -82,24 +82,25 @@ class Graph {
   Graph(const Graph&) = delete;
   Graph& operator=(const Graph&) = delete;
 
-  // The graph used when none is given. Never destroyed.
+  // The graph that is used if a program gives none. Never destroyed.
   static Graph& default_graph();
-  // Resolves an option for a graph: `graph`, or the default graph if it is nullptr. InvalidArgumentError: the default
-  // graph is empty but another graph of the program is not, so the option was forgotten; the message names it.
+  // Returns `graph`, or the default graph if `graph` is nullptr. InvalidArgumentError: the default graph is empty but
+  // another graph of the program is not, so the program probably forgot the option that the message names.
   static Graph& or_default(Graph* graph, std::string_view option);
 
-  // Adds an operation. Its name gets a suffix (_1, _2, ...) if it is taken; its outputs' dtypes and shapes come from
-  // the op catalogs. FailedPreconditionError: finalized ("Graph is finalized and cannot be modified."). NotFoundError:
-  // no such type. InvalidArgumentError: inputs or attrs that the type does not allow, an input from another graph, a
-  // malformed name.
+  // Adds an operation. Its name gets a suffix (_1, _2, ...) if it is taken. The dtypes and shapes of its outputs are
+  // taken from the op catalogs. FailedPreconditionError: the graph is finalized ("Graph is finalized and cannot be
+  // modified."). NotFoundError: there is no such type. InvalidArgumentError: the type does not allow these inputs or
+  // attrs, an input is from another graph, or the name is malformed.
   Operation add_operation(OperationSpec spec);
 
-  // Marks a name (of an operation or a scope) as taken and returns it, with a suffix if it was already taken.
+  // Marks a name (of an operation or a scope) as taken and returns it. If it was already taken, the result has a
+  // suffix.
   std::string unique_name(std::string_view name);
   bool name_taken(std::string_view name) const;
 
-  // By name ("w", or "w:0" for an output). If there is none, find_* return an invalid handle; the others throw
-  // NotFoundError.
+  // Look up by name ("w", or "w:0" for an output). If there is none, find_* return an invalid handle, and the others
+  // throw NotFoundError.
   Operation find_operation(std::string_view name) const;
   Operation operation(std::string_view name) const;
   Output find_output(std::string_view name) const;
@@ -108,10 +109,10 @@ class Graph {
   int num_operations() const;
 
   void add_to_collection(const std::string& key, CollectionItem item);
-  // Replaces the entries for the variable `changed.ref` in all collections by `changed`, for example with another
+  // Replaces, in all collections, the entries for the variable `changed.ref` with `changed`, which may have another
   // initializer.
   void replace_variable(const VariableInfo& changed);
-  std::vector<CollectionItem> collection(const std::string& key) const;  // empty if there is none
+  std::vector<CollectionItem> collection(const std::string& key) const;  // empty if there is no such collection
   std::vector<std::string> collection_keys() const;
   // The elements of one type, in order.
   template <typename T>
@@ -123,12 +124,13 @@ class Graph {
     return found;
   }
 
-  // After finalize(), nothing may be added until unfinalize(), which is for code that finalizes a graph temporarily.
+  // After finalize(), no operations may be added until unfinalize(), which is for code that finalizes a graph
+  // temporarily.
   void finalize();
   void unfinalize();
   bool finalized() const;
 
-  // The seed from which each operation that draws random numbers derives its own stream. 0: not set; streams differ in
+  // Each operation that draws random numbers derives its own stream from this seed. 0: not set; the streams differ in
   // each session.
   void set_seed(uint64_t seed);
   uint64_t seed() const;
@@ -139,7 +141,7 @@ class Graph {
   mutable Mutex mutex_;
   std::deque<std::unique_ptr<Node>> nodes_ GUARDED_BY(mutex_);
   std::map<std::string, const Node*, std::less<>> by_name_ GUARDED_BY(mutex_);
-  std::map<std::string, int, std::less<>> names_ GUARDED_BY(mutex_);  // name, and the next suffix to try
+  std::map<std::string, int, std::less<>> names_ GUARDED_BY(mutex_);  // by name: the next suffix to try
   std::map<std::string, std::vector<CollectionItem>> collections_ GUARDED_BY(mutex_);
   bool finalized_ GUARDED_BY(mutex_) = false;
   uint64_t seed_ GUARDED_BY(mutex_) = 0;

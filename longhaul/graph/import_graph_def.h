@@ -12,28 +12,28 @@
 namespace longhaul {
 
 struct ImportOptions {
-  // Put before all names; made unique by a suffix if it is taken, unless it ends with a '/'. Empty: names are kept.
+  // A prefix for all names. If it is taken, it gets a suffix, unless it ends with a '/'. Empty: names are kept.
   std::string scope{};
-  // Replacements for inputs of the nodes: "x:1", "x" (short for "x:0") or, as a control input, "^x". The replaced nodes
-  // need not exist.
+  // Replacements for inputs of the nodes, by name: "x:1", "x" (short for "x:0") or, for a control input, "^x". The
+  // replaced nodes need not exist.
   std::map<std::string, Output> input_map{};
   std::vector<std::string> return_elements{};  // operations ("x") and tensors ("x:0") by their names in the file
   bool clear_devices = false;
   uint64_t most_constant_bytes = uint64_t{4} << 30;  // for all constants together
-  int64_t most_nodes = int64_t{1} << 22;             // each takes about a kilobyte once imported
+  int64_t most_nodes = int64_t{1} << 22;             // an imported node takes about a kilobyte
 };
 
 using GraphElement = std::variant<Operation, Output>;
 
 struct ImportedGraph {
-  std::string prefix;                 // put before all names: "tower_0/", or empty
+  std::string prefix;                 // of all names: "tower_0/", or empty
   std::vector<Operation> operations;  // one for each node, in the order of the nodes
   std::vector<GraphElement> returned;
 };
 
-// Adds the nodes to `graph`; they may come in any order. Exporting an imported graph gives the same nodes again; names
-// given afterwards are the same as in the original graph. The attr _output_shapes is dropped (shapes are inferred
-// again), _class is kept.
+// Adds the nodes to `graph`. They may be in any order. Exporting an imported graph gives the same nodes again, and
+// operations added afterwards get the same names as they would in the original graph. The attr _output_shapes is
+// dropped (shapes are inferred again), _class is kept.
 //
 // Before anything is added:
 //   UnimplementedError: valid, but not supported. Lists everything: the types of operations that no catalog has, with
@@ -43,8 +43,8 @@ struct ImportedGraph {
 //     inputs before others; keys of input_map or return_elements that match nothing; a newer reader is required.
 //   ResourceExhaustedError: the constants are larger than `most_constant_bytes`, or there are more than `most_nodes`.
 //   FailedPreconditionError: the graph is finalized.
-// Later errors name the node: inputs or attrs that its type does not allow, an output that does not exist, a malformed
-// attr. Nodes before it stay in the graph.
+// Later errors name the node: its type does not allow the inputs or attrs, an output does not exist, or an attr is
+// malformed. The nodes before it stay in the graph.
 ImportedGraph import_graph_def(Graph& graph, const proto::GraphDef& graph_def, const ImportOptions& options = {});
 
 }  // namespace longhaul

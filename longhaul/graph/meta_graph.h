@@ -10,8 +10,8 @@
 #include "longhaul/io/file.h"
 #include "longhaul/proto/meta_graph.pb.h"
 
-// A meta graph is a graph with everything needed to continue training it: collections, and how it is saved. The part of
-// a graph in one scope can be a meta graph of its own.
+// A meta graph is a graph with everything that is needed to continue its training: its collections and the definition
+// of its saver. The part of a graph in one scope can also be exported as a meta graph.
 namespace longhaul {
 
 struct ExportMetaGraphOptions {
@@ -23,7 +23,7 @@ struct ExportMetaGraphOptions {
   bool clear_devices = false;
   // Leaves out the operations of all savers except that of saver_def; each saver has its own scope.
   bool clear_extraneous_savers = false;
-  // Leaves out attrs with TensorFlow's default, for older readers that do not know them.
+  // Leaves out attrs that have TensorFlow's default value, for older readers that do not know them.
   bool strip_default_attrs = false;
 };
 
@@ -32,28 +32,28 @@ using VariablesByName = std::map<std::string, VariableInfo>;
 
 struct ExportedMetaGraph {
   proto::MetaGraphDef meta;
-  VariablesByName variables;  // the exported ones, as in the graph
+  VariablesByName variables;  // the exported variables, as in the graph
 };
 
-// Default ready ops (default_ready_ops.h) are left out, also of collections: TensorFlow does not know them, and they
-// are created again for an imported graph. Collections of mixed types are left out with a warning.
-// InvalidArgumentError: a requested collection does not exist, or the graph has nothing in export_scope.
+// Default ready ops (default_ready_ops.h) are left out, of collections too: TensorFlow does not know them, and they are
+// created again for an imported graph. Collections of mixed types are left out with a warning. InvalidArgumentError: a
+// requested collection does not exist, or the graph has nothing in export_scope.
 proto::MetaGraphDef export_meta_graph(const Graph& graph, const ExportMetaGraphOptions& options = {});
 ExportedMetaGraph export_scoped_meta_graph(const Graph& graph, const ExportMetaGraphOptions& options);
 
 struct ImportMetaGraphOptions {
-  std::string import_scope{};  // as ImportOptions::scope; also put before the names in collections
+  std::string import_scope{};  // like ImportOptions::scope; also a prefix for the names in collections
   bool clear_devices = false;
-  std::map<std::string, Output> input_map{};  // as ImportOptions::input_map; "$unbound_inputs_NAME" must be in it
+  std::map<std::string, Output> input_map{};  // like ImportOptions::input_map; must contain "$unbound_inputs_NAME"
 };
 
 struct ImportedMetaGraph {
   ImportedGraph graph;
-  VariablesByName variables;  // the global ones
+  VariablesByName variables;  // the global variables
 };
 
-// Adds operations and collections to `graph`. InvalidArgumentError: "unbound inputs" that input_map lacks; a collection
-// names something that does not exist. Otherwise the errors of import_graph_def.
+// Adds operations and collections to `graph`. InvalidArgumentError: input_map lacks some of the "unbound inputs"; a
+// collection names something that does not exist. Otherwise throws what import_graph_def throws.
 ImportedMetaGraph import_scoped_meta_graph(Graph& graph, const proto::MetaGraphDef& meta,
                                            const ImportMetaGraphOptions& options = {});
 

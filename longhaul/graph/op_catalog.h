@@ -8,7 +8,7 @@
 
 namespace longhaul {
 
-// An operation to be added to a graph.
+// An operation that is about to be added to a graph.
 struct OperationSpec {
   std::string type;
   std::string name;  // full, with scopes; made unique by a suffix
@@ -34,24 +34,24 @@ class OpCatalog {
  public:
   virtual ~OpCatalog() = default;
 
-  // nullopt: the type is not in this catalog. InvalidArgumentError: it is, but cannot be called like this; the message
-  // has the signature and the arguments given.
+  // nullopt: the type is not in this catalog. InvalidArgumentError: the catalog has the type, but it cannot be called
+  // with these arguments; the message has the signature and the arguments.
   virtual std::optional<OpInfo> resolve(const OperationSpec& spec) const = 0;
 };
 
-// The operations with TensorFlow's names, which can be resolved without libtorch: state, control, summaries, save and
+// The operations with TensorFlow's names, which are resolved without libtorch: state, control, summaries, save and
 // restore.
 const OpCatalog& builtin_op_catalog();
 
-// Adds a catalog for all graphs of the process; longhaul.h does so for libtorch's operators. Installing one twice has
-// no further effect.
+// Adds a catalog for all graphs of the process; longhaul.h does so for libtorch's operators. Installing a catalog twice
+// has no further effect.
 void install_op_catalog(const OpCatalog* catalog);
 
 // Asks the built-in catalog, then the installed ones. NotFoundError: no catalog has the type.
 OpInfo resolve_operation(const OperationSpec& spec);
 
-// For messages about types that no catalog has: "; libtorch's operators come with #include <longhaul/longhaul.h>" while
-// no catalog is installed, otherwise empty.
+// A hint for messages about types that no catalog has. If no catalog is installed: "; libtorch's operators come with
+// #include <longhaul/longhaul.h>", else empty.
 std::string hint_of_missing_catalogs();
 
 }  // namespace longhaul

@@ -26,18 +26,18 @@ using Attr =
                  std::vector<std::string>, std::vector<DType>, std::vector<Shape>, std::shared_ptr<HostFunction>>;
 using Attrs = std::map<std::string, Attr>;
 
-// What running an operation may do besides computing its outputs from its inputs. Bit flags.
+// What an operation may do when it runs, besides computing its outputs from its inputs. Bit flags.
 enum OpTraits : uint32_t {
   kPure = 0,
   kTakesInput = 1,      // needs a feed, or takes an element from a queue or reader
   kRandom = 2,          // draws random numbers
-  kWritesVariable = 4,  // changes its first input, a variable, and others of its ref_inputs()
+  kWritesVariable = 4,  // changes its first input, a variable, and perhaps others of its ref_inputs()
   kSideEffect = 8,      // accesses files or calls the program's own code
-  kIsResource = 16,     // a handle on something in the session other than a variable; never run itself
+  kIsResource = 16,     // a handle to something in the session other than a variable; never run itself
   kMayWait = 32,        // may wait for another run
 };
 
-// A handle on a node of a graph, which can be compared and copied. Valid as long as its Graph.
+// A handle to a node of a graph. May be copied and compared. Valid as long as its Graph exists.
 class Operation {
  public:
   Operation() = default;
@@ -51,7 +51,7 @@ class Operation {
   Graph& graph() const;
   int id() const;  // the order of creation: 0, 1, ...
   uint32_t traits() const;
-  // How many leading inputs it takes as variables or resources, to read or change, rather than as values.
+  // The number of leading inputs that it takes as variables or resources (to read or change), not as values.
   int ref_inputs() const;
 
   const std::vector<Output>& inputs() const;
@@ -60,13 +60,13 @@ class Operation {
   Output output(int index = 0) const;
 
   const Attrs& attrs() const;
-  // nullptr: there is no attr of that name and type.
+  // nullptr: it has no attr of that name and type.
   template <typename T>
   const T* find_attr(const std::string& name) const {
     const auto it = attrs().find(name);
     return it == attrs().end() ? nullptr : std::get_if<T>(&it->second);
   }
-  // InternalError: there is none.
+  // InternalError: it has no such attr.
   template <typename T>
   const T& attr(const std::string& name) const {
     const T* found = find_attr<T>(name);

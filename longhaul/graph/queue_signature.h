@@ -17,7 +17,7 @@ struct QueueSignature {
 // scalar int64.
 QueueSignature queue_signature(const Operation& handle);
 
-// The types of operation that are handles on queues.
+// The types of operations that are handles to queues.
 const std::vector<std::string>& queue_types();
 
 }  // namespace longhaul

@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// Where operations are added: a graph, a name prefix, a device and control inputs. A small value; with_*, sub() and
-// variable_scope() return changed copies.
+// The place where operations are added: a graph, a name prefix, a device and control inputs. A Scope is a small value;
+// with_*, sub() and variable_scope() return changed copies.
 class Scope {
  public:
   explicit Scope(Graph& graph) : graph_(&graph) {}
@@ -18,14 +18,14 @@ class Scope {
   Graph& graph() const { return *graph_; }
   const std::string& prefix() const { return prefix_; }  // "layer1/" or empty
 
-  // A scope inside this one; its name is made unique ("layer1", "layer1_1").
+  // Returns a scope inside this one. Its name is made unique ("layer1", "layer1_1").
   Scope sub(std::string_view name) const;
 
-  // The same without making the name unique, to continue in a scope that was entered before.
+  // The same, but the name is not made unique. Use it to continue in a scope that was entered before.
   Scope within(std::string_view name) const;
 
-  // Like `with tf.variable_scope(name)`. For operations, a scope as from sub(). For variables, its name is never made
-  // unique; and unlike other scopes, it is also put before the names of optimizer slots, moving averages and the step
+  // Like `with tf.variable_scope(name)`. For operations, it is the same as sub(). For variables, its name is never made
+  // unique. Unlike other scopes, it is also a prefix for the names of optimizer slots, moving averages and the step
   // counter:
   //
   //   Adam's state of w        in root.sub("train")     in root.variable_scope("train")     there for the second time
@@ -37,17 +37,17 @@ class Scope {
 
   // The prefix of variable names here: prefix(), unless a variable scope's name was taken.
   const std::string& variable_prefix() const { return variable_prefix_; }
-  // The names of only the enclosing variable scopes: "train/" or empty.
+  // The prefix from the enclosing variable scopes alone: "train/" or empty.
   const std::string& slot_prefix() const { return slot_prefix_; }
-  // The same device and control inputs, but no name prefix: for full names.
+  // Returns a scope with the same device and control inputs, but no name prefix: for full names.
   Scope outermost() const;
 
-  // Operations added get this device, unless they specify their own. Nested devices are merged.
+  // Operations added in the returned scope get this device, unless they specify their own. Nested devices are merged.
   Scope with_device(std::string_view device) const;
 
-  // Operations added run after these operations.
+  // Operations added in the returned scope run after these operations.
   Scope with_control_dependencies(std::vector<Operation> operations) const;
-  // Operations added run after none of them; for a variable's own operations.
+  // Returns a scope without control inputs, for a variable's own operations.
   Scope without_control_dependencies() const;
 
   // Adds an operation; `name` is relative to this scope.

@@ -14,18 +14,18 @@ namespace longhaul {
 class Resource {
  public:
   virtual ~Resource() = default;
-  // InvalidArgumentError: the handle does not match this resource, which another handle with the same shared_name has
-  // created.
+  // InvalidArgumentError: the handle does not match this resource, which was created for another handle with the same
+  // shared_name.
   virtual void check_handle(const Operation&) const {}
 };
 
-// The resources of a session, by name. Any thread.
+// The resources of a session, by name. Any thread may call.
 class ResourceMap {
  public:
   using Make = std::function<std::shared_ptr<Resource>()>;
-  // The resource of that name, created by the first call.
+  // Returns the resource of that name. The first call creates it.
   std::shared_ptr<Resource> find_or_make(const std::string& name, const Make& make) EXCLUDES(mutex_);
-  // Forgets all; resources that are still held stay alive.
+  // Forgets all resources. Those that somebody still holds stay alive.
   void clear() EXCLUDES(mutex_);
 
  private:
@@ -34,9 +34,9 @@ class ResourceMap {
 };
 
 // The resource that a handle (`FIFOQueueV2`, `HashTableV2`, ...) stands for: by its shared_name, else by its own name.
-// Handles of different types never share. Among those with the same type and name, the first one used creates it: the
-// others' capacity, order or file format is ignored. InvalidArgumentError: the handle declares other dtypes or shapes
-// for a queue's elements. (A table's dtypes are checked when it is used.)
+// Handles of different types never share a resource. Of several handles with the same type and name, the first that is
+// used creates the resource; the capacity, order or file format of the others is ignored. InvalidArgumentError: the
+// handle declares other dtypes or shapes for a queue's elements. (The dtypes of a table are checked when it is used.)
 std::shared_ptr<Resource> resource_of(const Operation& handle, ResourceMap& resources);
 
 }  // namespace longhaul

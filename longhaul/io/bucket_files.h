@@ -14,9 +14,9 @@ struct BucketFilesOptions {
   bool syncs = true;    // false: a sync does nothing; closed files count as safe
 };
 
-// The files of a file system that may lack renames or syncs, as mounted object-store buckets do. Supported operations
-// are passed on; when a rename or a sync is refused although its option is on, the error says which option to switch
-// off. A rename that copies is not atomic: a crash may leave both names, or a partial new file. Any thread.
+// The files of a file system that may lack renames or syncs, like a mounted object-store bucket. Supported operations
+// are passed on. If a rename or a sync is refused although its option is on, the error says which option to switch off.
+// A rename that copies is not atomic: a crash may leave both names, or a partial new file. Any thread may call.
 class BucketFiles : public FileSystem {
  public:
   // `inner` must outlive this object and every file that it has made.

@@ -13,11 +13,11 @@ std::string canonical_directory(const std::string& directory);
 // Like canonical_directory(), but throws the system's error for a link that cannot be followed.
 std::string resolved_directory(const std::string& directory);
 
-// Absolute, for a program that may change its working directory later: without "file://"; absolute and empty paths are
-// returned unchanged. Also for files. Throws as above.
+// The absolute path without "file://", for a program that may change its working directory later. Absolute and empty
+// paths are returned unchanged. Also for files. Throws as above.
 std::string absolute_directory(std::string_view directory);
 
-// Absolute, without "file://", dots or a trailing slash; links stay. Throws as above.
+// The absolute path without "file://", dots or a trailing slash. Links stay. Throws as above.
 std::string spelled_directory(const std::string& directory);
 
 }  // namespace longhaul

@@ -17,9 +17,8 @@ inline uint64_t direct_up(uint64_t bytes) {
   return direct_down(bytes + kDirectAlignment - 1);
 }
 
-// The descriptor of a file that DirectWriter writes, which knows whether writes bypass the kernel's cache (O_DIRECT):
-// as long as that is wanted, and until the file system refuses it. One thread at a time. Errors name the operation and
-// the path.
+// The descriptor of a file that DirectWriter writes. Writes bypass the kernel's cache (O_DIRECT) as long as this is
+// wanted and the file system does not refuse it. Errors name the operation and the path. One thread at a time may call.
 class DirectFile {
  public:
   // Takes the descriptor; close() gives it back, the destructor does not.

@@ -10,8 +10,8 @@
 
 namespace longhaul {
 
-// How bytes are read from the disk, never which bytes: the defaults are for programs, other values for tests and
-// measurements.
+// Options for how bytes are read from the disk; they never affect the bytes. The defaults are for programs, other
+// values for tests and measurements.
 struct DirectReaderOptions {
   size_t smallest_batch = size_t{1} << 20;  // smaller batches are read one after another, through the kernel's cache
   size_t in_flight = 16;                    // reads under way at a time
@@ -23,11 +23,10 @@ struct DirectReaderOptions {
 // ReadableFile::read_batch() of a large batch: many reads at a time, bypassing the kernel's cache (O_DIRECT) and
 // straight into the destination where the file system and the alignment allow it, otherwise through the cache. `fd` is
 // the descriptor of `file`, open for reading. Bytes that such a read does not deliver (the file system refused it, a
-// part of the disk is unreadable, the file ended) are read by file.read(), part by part, and its errors are the ones
-// reported.
+// part of the disk is unreadable, the file ended) are read by file.read(), part by part, whose errors are reported.
 //
 // The buffers of a batch without destinations (a checkpoint that is read back) are kept for the next such batch, up to
-// 16, since page faults in new memory with small pages cost as much CPU time as the reading itself.
+// 16, because page faults in new memory with small pages cost as much CPU time as the reading itself.
 void read_directly(const ReadableFile& file, int fd, std::span<const ReadRequest> requests,
                    const ReadableFile::UsePart& use, const DirectReaderOptions& options = {});
 

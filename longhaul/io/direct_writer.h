@@ -14,7 +14,8 @@
 
 namespace longhaul {
 
-// How bytes get to the disk, never which bytes: the defaults are for programs, other values for tests and measurements.
+// Options for how bytes are written to the disk; they never affect the bytes. The defaults are for programs, other
+// values for tests and measurements.
 struct DirectWriterOptions {
   uint64_t expected_bytes = 0;  // FileSystem::LargeFileOptions
 
@@ -31,17 +32,17 @@ struct DirectWriterOptions {
 // While no block is under way, a block of 1 MiB already counts as full, so that the device is kept busy. So does the
 // last block, once exactly the expected number of bytes has been appended.
 //
-// Appended bytes are collected into blocks that begin at multiples of 4096. Bytes are borrowed where their alignment in
-// the file and in memory allows it, and otherwise copied into the block's own buffer: edges, small pieces, memory that
-// is not aligned as the device requires. The end of the file, if shorter than 4096 bytes, goes through the kernel's
+// Appended bytes are collected into blocks that begin at multiples of 4096. Bytes are borrowed if their alignment in
+// the file and in memory allows it. Others (edges, small pieces, memory without the alignment that the device requires)
+// are copied into the block's own buffer. The end of the file, if shorter than 4096 bytes, goes through the kernel's
 // cache. Space is allocated in advance, since the kernel writes several blocks at once only where the file is not
 // growing; sync() and close() cut off the excess.
 //
 // A file of less than 1 MiB is one ordinary write. Where the file system refuses O_DIRECT, when the file is opened or
 // later, the blocks are ordinary writes too. The same appends give the same bytes on every path.
 //
-// One thread at a time. Errors name the operation and the path, and are thrown by the call that meets them: an append,
-// flush(), sync() or close(). After any error nothing is under way, and nothing more can be written
+// One thread at a time may call. Errors name the operation and the path. The call in which they are noticed throws
+// them: an append, flush(), sync() or close(). After any error nothing is under way, and nothing more can be written
 // (FailedPreconditionError).
 class DirectWriter : public WritableFile {
  public:

@@ -10,9 +10,9 @@
 
 namespace longhaul {
 
-// The directories that this process has locked, now or before, so that code that writes to one finds its lock without
-// being passed it. All spellings of a directory are equivalent; a directory that was locked through a link is still
-// found by that link even if the link now leads elsewhere or nowhere. Any thread.
+// The directories that this process has locked, now or before. Code that writes to one finds the lock here, so the lock
+// need not be passed to it. All spellings of a directory are equivalent; a directory that was locked through a link is
+// still found by that link even if the link now leads elsewhere or nowhere. Any thread.
 class DirectoryClaims {
  public:
   struct Claim {

@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// Identifies a directory of this machine. Its name does not: after an unmount, a rename or a removal it may be that of
-// another directory.
+// Identifies a directory of this machine. A name cannot, because after an unmount, a rename or a removal it may belong
+// to another directory.
 struct DirectoryId {
   uint64_t device = 0;
   uint64_t inode = 0;

@@ -9,7 +9,7 @@
 namespace longhaul {
 
 // Decompresses a file from front to back: a zlib stream (RFC 1950), or consecutive gzip members (RFC 1952). Borrows the
-// file. Memory: two buffers of fixed size, whatever the file claims. One thread.
+// file. Uses two buffers of fixed size, whatever sizes the file claims. One thread at a time may call.
 class InflateStream {
  public:
   enum class Format { kZlib, kGzip };
@@ -19,7 +19,7 @@ class InflateStream {
   InflateStream(const InflateStream&) = delete;
   InflateStream& operator=(const InflateStream&) = delete;
 
-  // Reads up to `count` bytes into `out`; fewer only at the end. DataLossError: the file is damaged, or ends within the
+  // Reads `count` bytes into `out`; fewer only at the end. DataLossError: the file is damaged, or ends within the
   // stream; the next call throws it again.
   size_t read(char* out, size_t count);
 
@@ -36,7 +36,7 @@ class InflateStream {
   const std::unique_ptr<State> state_;
   std::string input_;
   uint64_t offset_ = 0;  // of the next read into input_
-  bool begun_ = false;   // a stream, or member, is under way
+  bool begun_ = false;   // a stream, or member, has begun and not ended
   std::string failure_;
 };
 

@@ -51,7 +51,7 @@ std::unique_ptr<IoQueue> make_uring_queue(size_t depth);
 // Through its own `depth` threads (lh-io-0, ...), which end with the queue.
 std::unique_ptr<IoQueue> make_threaded_queue(size_t depth);
 
-// submit() reads or writes at once, and makes the kernel start writing back from its cache to the disk.
+// submit() reads or writes immediately, and makes the kernel start writing back from its cache to the disk.
 std::unique_ptr<IoQueue> make_plain_queue(size_t depth);
 
 // The first of these that is available.

@@ -5,12 +5,12 @@
 
 namespace longhaul {
 
-// Identifies a process among all that ever existed. The pid alone does not: pids are reused, and each container counts
-// its own. Fields that the system does not report are empty or 0.
+// Identifies a process among all that ever existed. The pid alone is not enough: pids are reused, and each container
+// has its own. Fields that the system does not report are empty or 0.
 struct ProcessIdentity {
-  std::string host;           // its name, for people: not necessarily unique
+  std::string host;           // its name, for messages; not necessarily unique
   std::string boot_id;        // of the running kernel: the same in all containers of a machine, until it reboots
-  std::string pid_namespace;  // in which `pid` is valid
+  std::string pid_namespace;  // the namespace of `pid`
   int64_t pid = 0;            // in that namespace
   uint64_t start_time = 0;    // in clock ticks since the boot
   bool operator==(const ProcessIdentity&) const = default;

@@ -6,10 +6,11 @@
 
 namespace longhaul {
 
-// Lets bytes pass at a steady rate. Unused capacity is not saved up, so there are no bursts. One thread.
+// Lets bytes pass at a steady rate. Unused capacity is not saved up, so there are no bursts. One thread at a time may
+// call.
 class RateLimit {
  public:
-  // `bytes_per_second` 0: no limit. InvalidArgumentError: negative, or not a number.
+  // `bytes_per_second` 0: no limit. InvalidArgumentError: it is negative, or not a number.
   RateLimit(double bytes_per_second, Clock& clock);
 
   // Waits until the time for all earlier bytes has passed.

@@ -12,14 +12,14 @@ namespace longhaul {
 inline constexpr size_t kRecordHeaderBytes = 12;
 inline constexpr size_t kRecordFooterBytes = 4;
 
-// Puts the frame around a payload that is already at record + kRecordHeaderBytes; the record then takes
-// kRecordHeaderBytes + payload_bytes + kRecordFooterBytes.
+// Puts the frame around a payload that is already at record + kRecordHeaderBytes. The record then has
+// kRecordHeaderBytes + payload_bytes + kRecordFooterBytes bytes.
 void frame_record(char* record, size_t payload_bytes);
 
 // Appends the payload as a record.
 void append_record(std::string& out, std::string_view payload);
 
-// Writes records to a borrowed file; its owner flushes and closes it. One thread at a time.
+// Writes records to a borrowed file, whose owner must flush and close it. One thread at a time may call.
 class RecordWriter {
  public:
   explicit RecordWriter(WritableFile& file) : file_(file) {}
@@ -30,9 +30,9 @@ class RecordWriter {
   std::string record_;
 };
 
-// Reads the records of a borrowed file. One thread at a time.
+// Reads the records of a borrowed file. One thread at a time may call.
 //
-// The file may still be growing: at its end, and before an incomplete record, next() says so and can be called again
+// The file may still be growing: next() reports the end of the file or an incomplete record, and can be called again
 // later. A length field is never trusted beyond the size of the file.
 class RecordReader {
  public:
@@ -45,8 +45,8 @@ class RecordReader {
   // `name` is for messages.
   RecordReader(const ReadableFile& file, std::string name, uint64_t offset = 0);
 
-  // On kRecord, `payload` is the record's, valid until the next call. DataLossError "<name>: corrupted record at
-  // <offset>" for a wrong checksum; the reader stays where it is, also after a failed read.
+  // On kRecord, `payload` is that of the record, valid until the next call. DataLossError "<name>: corrupted record at
+  // <offset>": a checksum is wrong. After this or a failed read, the reader stays at the same record.
   Result next(std::string_view& payload);
 
   // Where the next record begins.
@@ -60,7 +60,7 @@ class RecordReader {
   std::string name_;
   uint64_t offset_;
   std::string buffer_;
-  size_t filled_ = 0;  // bytes of the buffer that are the file's, from buffer_offset_ on
+  size_t filled_ = 0;  // the number of bytes in the buffer, which begin at buffer_offset_ in the file
   uint64_t buffer_offset_ = 0;
 };
 

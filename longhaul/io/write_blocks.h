@@ -46,8 +46,8 @@ struct WriteBlock {
 //   open --submit--> under way --written--> free --a submit--> open       the owners of its borrowed bytes are released
 //                                                                         once it is free
 //
-// What O_DIRECT refuses, or writes only a part of, is written through the kernel's cache. One thread at a time. Errors
-// of a write are thrown by the call that meets its end; after any error call drain().
+// If O_DIRECT refuses a block, or writes only a part of it, the rest is written through the kernel's cache. The call
+// that notices the end of a write throws its error; after any error call drain(). One thread at a time may call.
 class WriteBlocks {
  public:
   using MakeQueue = std::function<std::unique_ptr<IoQueue>(size_t depth)>;

@@ -17,8 +17,9 @@ using NamedArgs = std::vector<std::pair<std::string, Arg>>;
 
 // Adds an operation for libtorch's operator `schema`:
 //   aten(scope, "aten::addmm", "layer", {{"self", b}, {"mat1", x}, {"mat2", w}});
-// Arguments are named as in the schema; omitted ones have its defaults. InvalidArgumentError: the operator cannot be
-// called like this; the message has the signature and the arguments. NotFoundError: this libtorch has no such operator.
+// Arguments have the names in the schema; omitted ones have the schema's defaults. InvalidArgumentError: the operator
+// cannot be called with these arguments; the message has the signature and the arguments. NotFoundError: this libtorch
+// has no such operator.
 Operation aten(const Scope& scope, const std::string& schema, std::string_view name, const NamedArgs& arguments);
 
 }  // namespace longhaul::ops

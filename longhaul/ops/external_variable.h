@@ -9,20 +9,20 @@
 namespace longhaul {
 
 // A value that lives in the program, with the functions by which a graph accesses it. They are called on any thread
-// that runs the session, one call at a time per run but concurrently by several runs, and `read` also during a
-// snapshot: they must be short, and must not run the session.
+// that runs the session, one at a time within a run, but concurrently in several runs. `read` is also called during a
+// snapshot. They must be short, and must not run the session.
 struct ExternalValue {
   DType dtype = kFloat;
-  Shape shape{};  // as far as it is known
+  Shape shape{};  // as far as known
   // The future shape of the value, if `shape` leaves it open. Used only for the size of checkpoints (Saver::bytes()).
   std::optional<Shape> expected{};
 
-  // Returns the current value. The returned tensor must not change afterwards: return a copy if the program keeps
-  // writing.
+  // Returns the current value. The returned tensor must not change afterwards, so return a copy if the program writes
+  // to the value.
   std::function<Tensor()> read{};
-  // Sets the value, to one of the dtype and of a shape compatible with `shape`.
+  // Sets the value. The tensor has the dtype, and a shape compatible with `shape`.
   std::function<void(const Tensor&)> assign{};
-  // The value that the initializer assigns. If omitted, that of `read`, so the program's own initial value stays.
+  // Returns the value that the initializer assigns. Empty: `read` is used, so the program's own initial value stays.
   std::function<Tensor()> initial{};
 };
 
@@ -32,30 +32,31 @@ inline constexpr const char* kExpectedShapeAttr = "_expected_shape";
 namespace ops {
 
 // A variable whose value the program keeps itself: a counter, a generator's state, a tensor of another library. It is
-// read, saved, restored and initialised like any variable, but changed only by Assign and by the program; an operation
-// that adds to it or trains it fails with InvalidArgumentError when it runs.
+// read, saved, restored and initialised like any variable, but only Assign and the program change it. An operation that
+// adds to it or trains it fails with InvalidArgumentError when it runs.
 //
 //   int64_t epoch = 0;
 //   ops::external_variable(root, "epoch", {.dtype = kInt64,
 //                                         .read = [&] { return Tensor::scalar(epoch); },
 //                                         .assign = [&](const Tensor& value) { epoch = value.item<int64_t>(); }});
 //
-// All sessions of the graph share the value; each of them must initialise or restore the variable before reading it. A
-// snapshot's program values and variables are consistent if the program changes its values only inside operations that
-// write variables. AlreadyExistsError: the name is taken in this scope.
+// All sessions of the graph share the value. Each of them must initialise or restore the variable before reading it. In
+// a snapshot, the program's values are consistent with the variables if the program changes them only inside operations
+// that write variables. AlreadyExistsError: the name is taken in this scope.
 Variable external_variable(const Scope& scope, std::string_view name, ExternalValue value, bool trainable = false);
 
-// A value of the program that savers without a var_list save with the variables, and that a checkpoint may lack:
-// `assign` is then called with a tensor of shape [0]. Its name in checkpoints is `key`, by default its name in the
-// graph. It is in no collection of variables, and needs no initializer. A restore calls `check` with the checkpoint's
-// value before it changes anything; `check` throws if that cannot be restored.
+// Adds a value of the program that savers without a var_list save with the variables. A checkpoint may lack it: a
+// restore then calls `assign` with a tensor of shape [0]. Its name in checkpoints is `key`, by default its name in the
+// graph. It is in no collection of variables and needs no initializer. A restore calls `check` with the checkpoint's
+// value before it changes anything; `check` must throw if that value cannot be restored.
 void optional_program_value(const Scope& scope, std::string_view name, ExternalValue value, std::string key = "",
                             std::function<void(const Tensor&)> check = nullptr);
 
-// A training step that is a function of the program. It is called with the global step before the step and the values
-// of `inputs`, inside the gate where snapshots wait; then the global step is incremented. If the function throws, the
-// step does not count: it must undo its changes to the program's values, or refuse to read them. One thread at a time
-// may run the operation. The function may wait; a snapshot that is due then waits, too, for a minute at most.
+// A training step that is a function of the program. The function is called with the global step before this step and
+// the values of `inputs`, inside the gate, where snapshots wait for it. Then the global step is incremented. If the
+// function throws, the step does not count: the function must undo its changes to the program's values, or later reads
+// of them must fail. One thread at a time may run the operation. The function may wait; a snapshot that is due then
+// waits too, for at most a minute.
 using ProgramStep = std::function<void(int64_t step, const std::vector<Tensor>& inputs)>;
 Operation program_step(const Scope& scope, const Variable& global_step, const std::vector<Output>& inputs,
                        ProgramStep function, std::string_view name = "step");

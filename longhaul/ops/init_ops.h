@@ -6,14 +6,14 @@
 
 namespace longhaul::ops {
 
-// Tensors of a fully defined shape. Random ones draw new numbers each time they run; each operation has its own stream,
+// Tensors of a fully defined shape. The random operations draw new numbers each time they run. Each has its own stream,
 // determined by the graph's seed (Graph::set_seed) and the operation's name.
 
 Output zeros(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::string_view name = "zeros");
 Output ones(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::string_view name = "ones");
 Output full(const Scope& scope, const Shape& shape, double value, DType dtype = kFloat, std::string_view name = "full");
 
-// Normal with mean 0 and deviation 1, and uniform in [0, 1).
+// randn: normal with mean 0 and deviation 1. rand: uniform in [0, 1).
 Output randn(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::string_view name = "randn");
 Output rand(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::string_view name = "rand");
 Output uniform(const Scope& scope, const Shape& shape, double low, double high, DType dtype = kFloat,
@@ -22,7 +22,7 @@ Output uniform(const Scope& scope, const Shape& shape, double low, double high, 
 Output truncated_normal(const Scope& scope, const Shape& shape, double stddev = 1, DType dtype = kFloat,
                         std::string_view name = "truncated_normal");
 
-// Initial weights: matrices [inputs, outputs], or filters [outputs, inputs, ...] as for conv2d.
+// Initial weights: matrices [inputs, outputs], or conv2d's filters [outputs, inputs, ...].
 //
 // Their mean is 0 and their variance scale / n, where n is the number of inputs per output, or of outputs per input, or
 // the mean of both. A truncated normal has that variance after truncation.
@@ -38,8 +38,8 @@ struct VarianceScaling {
 Output variance_scaling(const Scope& scope, const Shape& shape, const VarianceScaling& scaling = {},
                         DType dtype = kFloat, std::string_view name = "variance_scaling");
 
-// Glorot and Bengio, AISTATS 2010: a scale of 1, the mean of both, uniform. He et al.,
-// https://arxiv.org/abs/1502.01852: a scale of 2, the inputs, a truncated normal.
+// glorot_uniform: a scale of 1, kFanAverage, uniform (Glorot and Bengio, AISTATS 2010). he_normal: a scale of 2,
+// kFanIn, a truncated normal (He et al., https://arxiv.org/abs/1502.01852).
 Output glorot_uniform(const Scope& scope, const Shape& shape, DType dtype = kFloat,
                       std::string_view name = "glorot_uniform");
 Output he_normal(const Scope& scope, const Shape& shape, DType dtype = kFloat, std::string_view name = "he_normal");

@@ -8,7 +8,7 @@
 namespace longhaul {
 namespace ops {
 
-// Element-wise arithmetic; operands are broadcast and promoted as in PyTorch.
+// Element-wise arithmetic. Operands are broadcast and promoted as in PyTorch.
 Output add(const Scope& scope, const Output& a, const Output& b, std::string_view name = "add");
 Output sub(const Scope& scope, const Output& a, const Output& b, std::string_view name = "sub");
 Output mul(const Scope& scope, const Output& a, const Output& b, std::string_view name = "mul");
@@ -17,7 +17,7 @@ Output maximum(const Scope& scope, const Output& a, const Output& b, std::string
 Output minimum(const Scope& scope, const Output& a, const Output& b, std::string_view name = "minimum");
 Output pow(const Scope& scope, const Output& a, const Output& exponent, std::string_view name = "pow");
 
-// With a number. An integer tensor stays one if the number is an integer (except in div).
+// The same with a number. An integer tensor stays an integer tensor if the number is an integer (except in div).
 Output add(const Scope& scope, const Output& a, double b, std::string_view name = "add");
 Output sub(const Scope& scope, const Output& a, double b, std::string_view name = "sub");
 Output sub(const Scope& scope, double a, const Output& b, std::string_view name = "sub");
@@ -36,13 +36,13 @@ Output square(const Scope& scope, const Output& x, std::string_view name = "squa
 Output sin(const Scope& scope, const Output& x, std::string_view name = "sin");
 Output cos(const Scope& scope, const Output& x, std::string_view name = "cos");
 
-// Matrices [m, k] and [k, n]; batches of any number of dimensions [..., m, k] with the same [..., k, n] or with one [k,
-// n]; otherwise as PyTorch's matmul.
+// Multiplies matrices [m, k] and [k, n]. Also multiplies batches of any number of dimensions: [..., m, k] with the same
+// [..., k, n], or with a single [k, n]. Otherwise like PyTorch's matmul.
 Output matmul(const Scope& scope, const Output& a, const Output& b, std::string_view name = "matmul");
 // bias + a @ b, for matrices.
 Output addmm(const Scope& scope, const Output& bias, const Output& a, const Output& b, std::string_view name = "addmm");
 
-// Over the given dimensions, or over all if none is given; negative ones count from the end.
+// Reductions over the given dimensions, or over all if none is given. Negative numbers count from the end.
 Output sum(const Scope& scope, const Output& x, std::vector<int64_t> dims = {}, bool keepdim = false,
            std::string_view name = "sum");
 Output mean(const Scope& scope, const Output& x, std::vector<int64_t> dims = {}, bool keepdim = false,

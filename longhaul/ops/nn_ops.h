@@ -24,7 +24,7 @@ Output log_softmax(const Scope& scope, const Output& x, int64_t dim = -1, std::s
 Output linear(const Scope& scope, const Output& x, const Output& weight, const std::optional<Output>& bias = {},
               std::string_view name = "linear");
 
-// Images are [batch, channels, height, width]. Rows and columns may differ: {2, 1}.
+// Images are [batch, channels, height, width]. A pair may differ for rows and columns: {2, 1}.
 struct Pair {
   std::array<int64_t, 2> values;
   Pair(int64_t both) : values{both, both} {}
@@ -48,51 +48,52 @@ Output max_pool2d(const Scope& scope, const Output& x, Pair kernel_size, const P
 Output avg_pool2d(const Scope& scope, const Output& x, Pair kernel_size, const Pool2dOptions& options = {},
                   std::string_view name = "avg_pool2d");
 
-// Over the last dimensions, those of `weight` and `bias`.
+// Normalises over the last dimensions, those of `weight` and `bias`.
 Output layer_norm(const Scope& scope, const Output& x, const Output& weight, const Output& bias, double eps = 1e-5,
                   std::string_view name = "layer_norm");
 
-// The names of a layer's variables, and of the layer if it is given none: for checkpoints of programs that use
-// TensorFlow's layers. Only names are affected. A weight of dense() has tf.layers' shape; that of conv2d_layer() does
-// not.
+// The names of a layer's variables, and of a layer that is given no name, for checkpoints of programs that use
+// TensorFlow's layers. Only names are affected. The weights of dense() have the shape that tf.layers uses; those of
+// conv2d_layer() do not.
 enum class LayerNames {
   kLonghaul,  // dense/{weights,bias}, conv2d/{weights,bias}, batch_norm/{weight,bias,running_mean,running_var}
   kTfLayers,  // dense/{kernel,bias}, conv2d/{kernel,bias}, batch_normalization/{gamma,beta,moving_mean,moving_variance}
   kSlim,      // fully_connected/{weights,biases}, Conv/{weights,biases}, BatchNorm/{gamma,beta,moving_mean,...}
 };
 
-// The trainable variables of batch normalization, and the statistics that it keeps for use after training, which are
-// not trainable: variables in the scope `name`, named according to `names`.
+// The variables of batch normalization: two that are trainable, and the statistics that it keeps for use after
+// training, which are not. They are in the scope `name`, with names according to `names`.
 struct BatchNormVariables {
   Variable weight, bias, running_mean, running_var;
 };
 BatchNormVariables batch_norm_variables(const Scope& scope, int64_t channels, DType dtype = kFloat,
                                         std::string_view name = "", LayerNames names = LayerNames::kLonghaul);
-// Over all dimensions but the second. In training it uses the batch's own statistics, and moves the running ones by
-// `momentum` towards these (with the unbiased variance), as in PyTorch; otherwise it uses the running ones.
+// Normalises over all dimensions but the second. In training it uses the statistics of the batch and, as in PyTorch,
+// moves the running statistics by `momentum` towards them (with the unbiased variance). Otherwise it uses the running
+// statistics.
 Output batch_norm(const Scope& scope, const Output& x, const BatchNormVariables& variables, bool training,
                   double momentum = 0.1, double eps = 1e-5, std::string_view name = "batch_norm");
 
 struct EmbeddingOptions {
-  // If true, the gradient of the table has only the rows that were looked up (IndexedSlices), as with TensorFlow's
-  // embedding_lookup(): the optimizers then leave the other rows, and their slots, unchanged. If false, it has all
-  // rows, and those not looked up are trained with zeros: a momentum continues to move them.
+  // If true, the gradient of the table has only the rows that were looked up (IndexedSlices), like that of TensorFlow's
+  // embedding_lookup(): the optimizers then leave the other rows, and their slots, unchanged. If false, the gradient
+  // has all rows, and those that were not looked up are trained with zeros, so a momentum continues to move them.
   bool sparse_gradient = false;
 };
-// The rows of `weight` [count, width] at the int64 `indices`. InvalidArgumentError: a sparse gradient is requested for
-// a weight that is not a variable, so that the tensors it is computed from would still get a gradient of all rows.
+// The rows of `weight` [count, width] at the int64 `indices`. InvalidArgumentError: a sparse gradient is requested, but
+// `weight` is not a variable, and the tensors from which it is computed would get a gradient of all rows anyway.
 Output embedding(const Scope& scope, const Output& weight, const Output& indices, const EmbeddingOptions& options = {},
                  std::string_view name = "embedding");
 
-// Elements set to 0 with probability p, the others divided by 1 - p.
+// Sets each element to 0 with probability p, and divides the others by 1 - p.
 Output dropout(const Scope& scope, const Output& x, double p = 0.5, std::string_view name = "dropout");
 
-// Layers: their variables are "NAME/weights" and "NAME/bias", or named according to `names`. x [batch, inputs] to
-// [batch, units]; weights [inputs, units] are initialised by glorot_uniform, the bias with 0.
+// Layers. Their variables are "NAME/weights" and "NAME/bias", or have names according to `names`. dense maps x [batch,
+// inputs] to [batch, units]; glorot_uniform initialises the weights [inputs, units], and the bias is 0.
 Output dense(const Scope& scope, const Output& x, int64_t units, std::string_view name = "",
              LayerNames names = LayerNames::kLonghaul);
-// x [batch, channels, height, width]; weights [filters, channels / groups, height, width] are initialised by he_normal,
-// the bias with 0.
+// x is [batch, channels, height, width]; he_normal initialises the weights [filters, channels / groups, height, width],
+// and the bias is 0.
 Output conv2d_layer(const Scope& scope, const Output& x, int64_t filters, Pair kernel_size,
                     const Conv2dOptions& options = {}, std::string_view name = "",
                     LayerNames names = LayerNames::kLonghaul);

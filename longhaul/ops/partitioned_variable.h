@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// A large variable stored as several, each a slice along one axis. May be copied. Checkpoints have it under its own
-// name, so it can be restored into any number of partitions, or into one variable.
+// A large variable that is stored as several, each a slice along one axis. May be copied. Checkpoints contain it under
+// its own name, so it can be restored into any number of partitions, or into one variable.
 class PartitionedVariable {
  public:
   PartitionedVariable() = default;
@@ -30,7 +30,8 @@ class PartitionedVariable {
   std::vector<Variable> parts_;
 };
 
-// How a variable is partitioned: along `axis` into `parts` pieces as equal as possible, the longer ones first.
+// How a variable is partitioned: along `axis`, into `parts` pieces of sizes as equal as possible, the larger ones
+// first.
 struct Partitioning {
   int parts = 1;
   int axis = 0;
@@ -41,8 +42,8 @@ namespace ops {
 // The initial value of a partition: a tensor of the part's shape.
 using PartInitializer = std::function<Output(const Scope& scope, const SaveSliceInfo& part)>;
 
-// The variables <name>/part_0, <name>/part_1, ... InvalidArgumentError: there is no such axis, or it is shorter than
-// the number of parts; the shape is not fully defined. AlreadyExistsError: the name is taken.
+// Creates the variables <name>/part_0, <name>/part_1, ... InvalidArgumentError: there is no such axis, or it is shorter
+// than the number of parts; the shape is not fully defined. AlreadyExistsError: the name is taken.
 PartitionedVariable partitioned_variable(const Scope& scope, std::string_view name, const Shape& shape,
                                          const Partitioning& partitioning, const PartInitializer& initial_value,
                                          const VariableOptions& options = {});

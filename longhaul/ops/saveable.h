@@ -8,8 +8,8 @@
 
 namespace longhaul {
 
-// A part of a graph that a Saver saves and restores as a unit. The Saver makes one for each variable; any other
-// stateful object (a table, a position in the data) is described like this, and added by ops::add_saveable:
+// A part of a graph that a Saver saves and restores as a unit. The Saver makes one for each variable. Describe any
+// other stateful object (a table, a position in the data) like this, and add it by ops::add_saveable:
 //
 //   const Output keys = ..., values = ...;                            // operations that read the state
 //   ops::add_saveable(graph, {.name = "words",
@@ -19,27 +19,29 @@ namespace longhaul {
 //                               return scope.add("LookupTableImportV2", "import", {table, restored[0], restored[1]});
 //                             }});
 //
-// Each part is read once in a save, in the run that reads all variables; a restore reads none of them.
+// A save reads each part once, in the run that reads all variables. A restore reads no part.
 struct Saveable {
   struct Part {
     std::string key{};    // its name in checkpoints
-    Output value{};       // the saved tensor; the restored one has its dtype, and its shape as far as known
-    std::string slice{};  // empty, or its part of a larger tensor: "5 10 0,5:2,1", full shape and slice
+    Output value{};       // the tensor to save; the restored tensor has its dtype, and its shape as far as known
+    std::string slice{};  // empty, or the slice of a larger tensor that it is: "5 10 0,5:2,1", full shape and slice
   };
-  // Adds the operations that set the restored values, a tensor for each part, and returns one that does all of it.
+  // Adds operations that set the state to the restored values, a tensor for each part. Returns an operation that runs
+  // them all.
   using Restore = std::function<Operation(const Scope& scope, const std::vector<Output>& restored)>;
 
-  std::string name{};  // of the object: savers sort by it
-  Operation op{};      // the saved object: a saver has it under one name only; optional
+  std::string name{};  // of the object; savers sort by it
+  Operation op{};      // the saved object, which a saver accepts under one name only; optional
   std::vector<Part> parts{};
   Restore restore{};
-  // For one part only: a checkpoint may lack it. Then the restore gets an empty tensor, and a warning is logged.
+  // Whether a checkpoint may lack it; only for an object with one part. The restore then gets an empty tensor, and a
+  // warning is logged.
   bool optional = false;
 };
 
 namespace ops {
 
-// Adds it to collections::kSaveableObjects: savers without a var_list save it with the variables.
+// Adds it to collections::kSaveableObjects. Savers without a var_list save it with the variables.
 void add_saveable(Graph& graph, Saveable saveable);
 std::vector<Saveable> saveable_objects(const Graph& graph);
 

@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// A tensor that persists across runs, is trained, saved and restored. A handle that may be copied; as an Output it is
-// the variable's value.
+// A tensor that persists across runs and is trained, saved and restored. A Variable is a handle and may be copied. As
+// an Output, it is the variable's value.
 class Variable {
  public:
   Variable() = default;
@@ -33,7 +33,7 @@ class Variable {
 
 struct VariableOptions {
   bool trainable = true;
-  // The variable's collection; a local one is neither saved nor restored.
+  // The variable's collection. A local variable is neither saved nor restored.
   std::string collection = collections::kGlobalVariables;
   std::optional<SaveSliceInfo> slice{};  // its part of a larger variable (ops::partitioned_variable)
   // false: the initial value's shape may be unknown, and may differ between initialisations.
@@ -42,7 +42,7 @@ struct VariableOptions {
 
 namespace ops {
 
-// A tensor to be fed. -1 in the shape: any size.
+// A tensor that runs must feed. -1 in the shape: any size.
 Output placeholder(const Scope& scope, DType dtype, Shape shape = Shape::unknown_rank(),
                    std::string_view name = "Placeholder");
 Output placeholder_with_default(const Scope& scope, const Output& value, Shape shape,
@@ -56,21 +56,21 @@ Output constant(const Scope& scope, T value, std::string_view name = "Const") {
 }
 
 // A variable with the dtype and shape of its initial value, which is computed when the initializer runs. Its name is
-// scope.variable_prefix() and `name`. The initial value may depend on other variables: for one that is not initialised
-// yet, its own initial value is used (initialized_value), so initializers can run in any order, or in one run.
-// AlreadyExistsError: the name is taken in this scope. InvalidArgumentError: the shape is not fully defined.
+// scope.variable_prefix() followed by `name`. The initial value may depend on other variables. If one of these is not
+// initialised yet, its initial value is used instead (initialized_value), so initializers can run in any order, or in
+// one run. AlreadyExistsError: the name is taken in this scope. InvalidArgumentError: the shape is not fully defined.
 Variable variable(const Scope& scope, std::string_view name, const Output& initial_value,
                   const VariableOptions& options = {});
 Variable variable(const Scope& scope, std::string_view name, Tensor initial_value, const VariableOptions& options = {});
 Variable local_variable(const Scope& scope, std::string_view name, const Output& initial_value);
 
-// The value at that point of the run: after the scope's control dependencies.
+// The value at this point of the run: after the scope's control dependencies.
 Output read_value(const Scope& scope, const Variable& variable, std::string_view name = "read");
 
 // The variable's value if it has one, else its initial value.
 Output initialized_value(const Scope& scope, const VariableInfo& variable, std::string_view name = "initialized_value");
 
-// Set, add, subtract; the result is the new value.
+// These set, add and subtract. The result is the new value.
 Output assign(const Scope& scope, const Variable& variable, const Output& value, std::string_view name = "Assign");
 Output assign_add(const Scope& scope, const Variable& variable, const Output& value,
                   std::string_view name = "AssignAdd");
@@ -82,10 +82,10 @@ Output count_up_to(const Scope& scope, const Variable& variable, int64_t limit, 
 Output identity(const Scope& scope, const Output& value, std::string_view name = "Identity");
 Output shape(const Scope& scope, const Output& value, std::string_view name = "Shape");  // 1-D int64
 Operation no_op(const Scope& scope, std::string_view name = "NoOp");
-// Completes when all of `operations` have.
+// An operation that completes when all of `operations` have completed.
 Operation group(const Scope& scope, const std::vector<Operation>& operations, std::string_view name = "group_deps");
 
-// The program's own code as an operation: called with the inputs' values on the thread that runs the step.
+// The program's own code as an operation. The thread that runs the step calls it with the inputs' values.
 Operation host_function(const Scope& scope, const std::vector<Output>& inputs, std::vector<DType> results,
                         HostFunction function, std::string_view name = "HostFunction");
 
@@ -99,14 +99,15 @@ Operation global_variables_initializer(const Scope& scope);
 Operation local_variables_initializer(const Scope& scope);
 Output is_variable_initialized(const Scope& scope, const Variable& variable,
                                std::string_view name = "IsVariableInitialized");
-// The names of the uninitialised ones, a 1-D string tensor.
+// The names of those variables that are not initialised, as a 1-D string tensor.
 Output report_uninitialized_variables(const Scope& scope, const std::vector<VariableInfo>& variables,
                                       std::string_view name = "report_uninitialized_variables");
 
 // The graph's step counter: a scalar int64 variable named "global_step", not trainable, 0 at the start. Only variable
-// scopes prefix its name ("model/global_step"); a graph has only one, whatever its name. create: AlreadyExistsError
-// "already exists". get: nullopt if there is none; InvalidArgumentError "does not have integer type" or "not scalar" if
-// it is unsuitable. global_step (get_or_create): the existing one, else a new one.
+// scopes prefix its name ("model/global_step"). A graph has only one, whatever its name. create_global_step:
+// AlreadyExistsError "already exists". get_global_step: nullopt if there is none; InvalidArgumentError "does not have
+// integer type" or "not scalar" if it is unsuitable. global_step (get_or_create): returns the existing one, or else a
+// new one.
 Variable create_global_step(const Scope& scope);
 std::optional<Variable> get_global_step(const Graph& graph);
 Variable global_step(const Scope& scope);

@@ -11,17 +11,17 @@
 namespace longhaul {
 
 struct SummaryOptions {
-  // The group of the tag in TensorBoard. The operation's name is then "<scopes>/<family>/<name>", and the tag is that
-  // name prefixed by the family once more.
+  // The group of the tag in TensorBoard. With a family, the operation's name is "<scopes>/<family>/<name>", and the tag
+  // is that name with the family as another prefix.
   std::string family{};
 
   std::vector<std::string> collections = {collections::kSummaries};  // for merge_all()
 };
 
-// Operations that return a serialised Summary (a scalar string). The tag is the operation's name with its scopes, with
-// "_1", ... if that is taken. Characters that a tag cannot have, and leading slashes, are replaced or dropped, and this
-// is logged. Values that cannot be shown fail the run, or already the call if that is known: InvalidArgumentError. For
-// the inputs and output of each kind see events/summary.h.
+// Operations that return a serialised Summary (a scalar string). The tag is the operation's name with its scopes, and
+// with "_1", ... if that is taken. Characters that a tag cannot contain are replaced, leading slashes are dropped, and
+// both are logged. InvalidArgumentError: a value cannot be shown. The call throws it if this is already known,
+// otherwise the run fails. For the inputs and output of each kind see events/summary.h.
 namespace summary {
 
 // One number of any real dtype, or a bool.
@@ -49,7 +49,7 @@ Output text(const Scope& scope, std::string_view name, const Output& texts, cons
 Output tensor(const Scope& scope, std::string_view name, const Output& tensor, const proto::SummaryMetadata& metadata,
               const SummaryOptions& options = {});
 
-// Merges all into one. Fails if two have the same tag.
+// Merges all summaries into one. Fails if two have the same tag.
 Output merge(const Scope& scope, const std::vector<Output>& summaries, std::string_view name = "Merge");
 // Merges the summaries in the collection; nullopt if it is empty.
 std::optional<Output> merge_all(const Scope& scope, const std::string& collection = collections::kSummaries);

@@ -2,7 +2,7 @@
 
 namespace longhaul {
 
-// Registers libtorch's operators for all graphs, and sessions in this process as the default kind. May be called
+// Registers libtorch's operators for all graphs, and makes in-process sessions the default kind. May be called
 // repeatedly. Returns true.
 bool install_runtime();
 

@@ -10,10 +10,10 @@ class SnapshotKeeping;
 class StepFetching;
 class StepWatching;
 
-// The capabilities of a session beyond its runs: an interface for each, null if the session lacks it. A session in this
-// process has them all; one whose graph runs elsewhere has those that the remote processes offer. They live as long as
-// the session, and any thread may call them. A session that forwards its runs to another one returns that one's
-// capabilities, replacing those that it provides itself.
+// The capabilities of a session beyond its runs: an interface for each, null if the session lacks it. An in-process
+// session has them all; a session whose graph runs elsewhere has those that the remote processes offer. The interfaces
+// live as long as the session, and any thread may call them. A session that forwards its runs to another session
+// returns that session's capabilities, except those that it provides itself.
 //
 //   if (StepFetching* fetching = session.capabilities().step_fetching) fetching->request_step_fetch(...);
 struct SessionCapabilities {
@@ -22,8 +22,8 @@ struct SessionCapabilities {
   SnapshotKeeping* snapshot_keeping = nullptr;  // session/snapshots.h; snapshots_of() works without it
 };
 
-// The capability, for callers that require it. UnimplementedError with the text `lacking`: it is null. The text names
-// the feature that asks for the capability, the capability, and an alternative.
+// Returns the capability, for callers that require it. UnimplementedError, with the text `lacking`: it is null. The
+// text names the feature that requires the capability, the capability, and an alternative.
 template <typename Capability>
 Capability& required_capability(Capability* capability, const std::string& lacking) {
   if (capability == nullptr) throw UnimplementedError(lacking);

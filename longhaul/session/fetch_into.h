@@ -28,7 +28,7 @@ class CallableInto {
  public:
   explicit CallableInto(Callable callable) : callable_(std::move(callable)) {}
 
-  // Takes one argument for each named feed. Any thread.
+  // Takes one argument for each named feed. Any thread may call.
   template <typename... Ts>
     requires(std::is_convertible_v<const Ts&, const Tensor&> && ...)
   Struct operator()(const Ts&... feeds) const {

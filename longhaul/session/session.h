@@ -19,7 +19,7 @@ namespace proto {
 class RunMetadata;
 }
 
-// An item that run() can fetch or feed: a tensor ("w:0"), an operation ("train"), or the name of either.
+// Something that run() can fetch or feed: a tensor ("w:0") or an operation ("train"), given as an object or by name.
 class Fetch {
  public:
   Fetch(Operation op) : op_(op) {}
@@ -30,8 +30,8 @@ class Fetch {
     requires(std::is_convertible_v<const T&, Output> && !std::is_same_v<T, Output>)
   Fetch(const T& variable) : Fetch(Output(variable)) {}
 
-  // The operation or output referred to. NotFoundError: the graph has no such name. InvalidArgumentError: it belongs to
-  // another graph.
+  // The operation or output that this refers to. NotFoundError: the graph has no such name. InvalidArgumentError: it
+  // belongs to another graph.
   struct Target {
     Operation op;
     int index = -1;  // -1: the operation itself
@@ -40,7 +40,7 @@ class Fetch {
   };
   Target resolve(const Graph& graph) const;
 
-  // Whether both are specified in the same way: "w:0" and the output of that name are not.
+  // Whether both are given in the same form: the name "w:0" and the output of that name are not equal.
   bool operator==(const Fetch&) const = default;
 
  private:
@@ -52,21 +52,21 @@ class Fetch {
 using Feeds = std::vector<std::pair<Fetch, Tensor>>;
 
 // The amount of tracing in a run, with the numbers of TensorFlow's RunOptions.TraceLevel. On a CPU, which has no
-// timeline apart from the program's, all levels but kNoTrace record the same.
+// timeline of its own, all levels except kNoTrace record the same.
 enum class TraceLevel { kNoTrace = 0, kSoftwareTrace = 1, kHardwareTrace = 2, kFullTrace = 3 };
 
 struct RunOptions {
-  // The run fails with DeadlineExceededError when one of its operations has waited this long. 0: the session's
+  // The run fails with DeadlineExceededError once one of its operations has waited this long. 0: the session's
   // operation_timeout.
   Seconds timeout{0};
 
-  // All variables are read as they are between two steps, so that the fetched values are consistent. The run must not
+  // true: all variables are read as they are between two steps, so the fetched values are consistent. The run must not
   // write variables. FailedPreconditionError: an earlier step failed halfway, so the variables are inconsistent until
   // they are assigned again.
   bool snapshot = false;
 
-  // For runs with a RunMetadata, which receives the times and results of each operation (step_stats), and the part of
-  // the graph that the run needed, with full device names (partition_graphs).
+  // What the run records in its RunMetadata: the times and results of each operation (step_stats), and the part of the
+  // graph that the run needed, with full device names (partition_graphs).
   TraceLevel trace_level = TraceLevel::kNoTrace;
   bool output_partition_graphs = false;
 
@@ -75,13 +75,13 @@ struct RunOptions {
 
 struct SessionOptions {
   std::map<std::string, int> device_count{};  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, all GPUs
-  // For one operation; 0: chosen once by set_intra_op_threads(). Applies to the whole process.
+  // The number of threads for one operation; 0: set_intra_op_threads() chooses it once. Applies to the whole process.
   int intra_op_parallelism_threads = 0;
   Seconds operation_timeout{0};  // for every run; 0: none
 
-  // How many bytes snapshots may hold in addition to the variables themselves. A step that would need more waits,
-  // before its first write, until a saver has written enough. Absent: no limit; one snapshot takes at most the size of
-  // the variables.
+  // The number of bytes that snapshots may hold in addition to the variables themselves. A step that would need more
+  // waits, before its first write, until a saver has written enough. Absent: no limit. One snapshot takes at most the
+  // size of the variables.
   std::optional<uint64_t> snapshot_memory{};
 };
 
@@ -89,18 +89,18 @@ struct SessionOptions {
 class CompiledRun {
  public:
   virtual ~CompiledRun() = default;
-  // Takes one feed for each named one. Appends a tensor for each fetch (for an operation: an undefined one). Any
-  // thread.
+  // Takes one value for each named feed. Appends a tensor for each fetch (for an operation: an undefined one). Any
+  // thread may call.
   virtual void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) = 0;
 };
 
-// The result of make_callable; may be copied. Any thread.
+// The result of make_callable(). May be copied. Any thread may call.
 class Callable {
  public:
   Callable() = default;
   explicit Callable(std::shared_ptr<CompiledRun> run) : run_(std::move(run)) {}
 
-  // Takes one argument for each named feed, returns one result for each fetch.
+  // Takes one argument for each named feed and returns one result for each fetch.
   template <typename... Ts>
     requires(std::is_convertible_v<const Ts&, const Tensor&> && ...)
   std::vector<Tensor> operator()(const Ts&... feeds) const {
@@ -120,10 +120,10 @@ class Callable {
 // Runs parts of a graph. Variables keep their values between runs, as long as the session (in process) or the server
 // lives. Any thread may call any method at any time.
 //
-// Errors of run() and of callables: those of the operations, with the operation's name; NotFoundError,
+// run() and callables throw the errors of the operations, with the operation's name; NotFoundError or
 // InvalidArgumentError for fetches and feeds that do not fit the graph; FailedPreconditionError "Attempting to use
-// uninitialized value NAME" for a variable that was never assigned; FailedPreconditionError "Attempted to use
-// a closed Session." after close().
+// uninitialized value NAME" for a variable that was never assigned; FailedPreconditionError "Attempted to use a closed
+// Session." after close().
 class Session {
  public:
   virtual ~Session() = default;
@@ -132,19 +132,19 @@ class Session {
 
   Graph& graph() const { return graph_; }
 
-  // Returns the value of a tensor; an operation is run, and the result is an undefined Tensor. `metadata` receives the
-  // records that the options ask for; it is unchanged if the run fails.
+  // Computes a tensor and returns its value, or runs an operation and returns an undefined Tensor. `metadata` receives
+  // the records that the options request; if the run fails, it is unchanged.
   Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
              proto::RunMetadata* metadata = nullptr);
-  // All in one run; one result for each fetch.
+  // Computes all fetches in one run. Returns one result for each fetch.
   std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                           proto::RunMetadata* metadata = nullptr);
 
-  // Prepares a run for many calls: looks up, checks and compiles once.
+  // Prepares a run for many calls: fetches and feeds are looked up, checked and compiled only once.
   Callable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});
   Callable make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds = {});
 
-  // The session's additional features: computing more in a step, watching steps, keeping memory for snapshots. None by
+  // The session's capabilities: computing more in a step, watching steps, keeping memory for snapshots. None by
   // default.
   virtual SessionCapabilities capabilities() { return {}; }
 
@@ -172,11 +172,12 @@ class Session {
   Graph& graph_;
 };
 
-// Whether the outputs can be computed in a separate run without side effects: they need no feed, take no element from a
-// queue, draw no random numbers and change no variable.
+// Whether the outputs can be computed in a separate run without side effects: they need no feeds, take no elements from
+// queues, draw no random numbers and change no variables.
 bool is_side_effect_free(const std::vector<Output>& outputs);
 
-// Creates sessions: `target` is "" for this process, "grpc://host:port" for a server. longhaul.h installs the default.
+// Creates a session. `target` is "" for this process, "grpc://host:port" for a server. longhaul.h installs the default
+// factory.
 using SessionFactory =
     std::function<std::unique_ptr<Session>(const std::string& target, Graph& graph, const SessionOptions& options)>;
 void install_session_factory(SessionFactory factory);

@@ -12,8 +12,7 @@ namespace longhaul {
 // A request for tensors from the next training step, which computes them together with its own work.
 struct StepFetch {
   std::vector<Output> fetches;
-  // Called once, on the thread that made the step, after the step: with the values, or with no values and the step's
-  // error.
+  // Called once, after the step, on the thread that made it: with the values, or with no values and the step's error.
   std::function<void(std::vector<Tensor> values, std::exception_ptr error)> done;
 };
 
@@ -23,10 +22,10 @@ class StepFetching {
  public:
   virtual ~StepFetching() = default;
 
-  // Adds `request` to the next run that writes a variable, feeds all placeholders that the request needs, and itself
-  // takes the queue elements and draws the random numbers that it needs. Such a run is a training step. A withdrawn
-  // request is dropped without calling `done`, as is that of a closed session, unless a step has taken it already. One
-  // request at a time: a new one replaces the previous one.
+  // Adds `request` to the next training step: the next run that writes a variable, feeds all placeholders that the
+  // request needs, and itself takes the queue elements and draws the random numbers that the request needs. If the
+  // request is withdrawn or the session closed before a step has taken it, it is dropped and `done` is not called.
+  // There is one request at a time: a new one replaces the previous one.
   virtual void request_step_fetch(StepFetch request) = 0;
   virtual void withdraw_step_fetch() = 0;
 };

@@ -9,7 +9,7 @@
 
 namespace longhaul {
 
-// Element types, with TensorFlow's numbers (types.proto), so that files store them unchanged.
+// Element types. They have TensorFlow's numbers (types.proto), as in files.
 enum DType : int {
   kInvalid = 0,
   kFloat = 1,
@@ -26,12 +26,12 @@ enum DType : int {
   kUInt16 = 17,
   kComplex128 = 18,
   kHalf = 19,
-  kResource = 20,  // a handle on a queue, a table, ...: for outputs only, never a tensor's dtype
+  kResource = 20,  // a handle to a queue, a table, ...; the dtype of outputs only, never of a tensor
   kUInt32 = 22,
   kUInt64 = 23,
 };
 
-// 16-bit floats as bytes; the conversions round to nearest, ties to even.
+// The bits of 16-bit floats. The conversions round to nearest, ties to even.
 struct Half {
   uint16_t bits = 0;
   Half() = default;
@@ -47,12 +47,12 @@ struct BFloat16 {
   bool operator==(const BFloat16&) const = default;
 };
 
-// Bytes of one element; 0 for strings and for kInvalid.
+// The size of one element in bytes; 0 for strings and for kInvalid.
 size_t dtype_size(DType dtype);
 bool is_floating(DType dtype);  // half, bfloat16, float, double
 bool is_integer(DType dtype);   // all widths, signed or unsigned; not bool
 
-// True for the numbers listed above except kInvalid: those that a file may contain and we can hold.
+// True for the numbers above except kInvalid: a file may contain them, and the library supports them.
 bool is_known_dtype(int number);
 
 // "float", "int64", "string", ... (TensorFlow's short names) and back.

@@ -7,7 +7,7 @@
 
 namespace longhaul {
 
-// The sizes of a tensor's dimensions. While a graph is built, a size may be unknown (-1), or even the number of
+// The sizes of a tensor's dimensions. While a graph is built, a size may be unknown (-1), and so may the number of
 // dimensions.
 class Shape {
  public:
@@ -17,7 +17,7 @@ class Shape {
   static Shape unknown_rank();
 
   bool has_rank() const { return has_rank_; }
-  int rank() const { return static_cast<int>(dims_.size()); }  // of a shape that has_rank()
+  int rank() const { return static_cast<int>(dims_.size()); }  // call it only if has_rank()
   const std::vector<int64_t>& dims() const { return dims_; }
   int64_t dim(int i) const { return dims_[static_cast<size_t>(i)]; }
   bool fully_defined() const;
@@ -25,7 +25,7 @@ class Shape {
   // The product of the sizes; -1 if one is unknown or the product does not fit.
   int64_t num_elements() const;
 
-  // Whether one tensor could have both shapes: they are equal where both are known.
+  // Whether one tensor could have both shapes: the sizes are equal where both are known.
   bool compatible_with(const Shape& other) const;
 
   std::string to_string() const;  // "[2,?]", "[]", "<unknown>"

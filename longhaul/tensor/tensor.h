@@ -15,20 +15,21 @@
 namespace longhaul {
 
 // A dense row-major array of a dtype and a fully defined shape. A Tensor is a handle: copies share the bytes, which
-// live as long as the last handle. Math on tensors is left to libtorch (longhaul/torch.h converts, sharing the bytes).
+// live as long as the last handle. Math on tensors is left to libtorch (longhaul/torch.h converts between the two
+// without copying the bytes).
 //
-// Handles may be copied and read from any thread. Only the creator of a tensor writes its bytes, before passing it on.
+// Any thread may copy and read handles. Only the creator of a tensor writes its bytes, before passing it on.
 class Tensor {
  public:
   Tensor() = default;                   // no tensor: kInvalid dtype
-  static Tensor none(std::string why);  // no tensor either; errors from reading or feeding it say why
+  static Tensor none(std::string why);  // no tensor; errors from reading or feeding it say why
 
-  // New bytes, uninitialised (strings: empty), aligned to 64.
-  // InvalidArgumentError: the shape is not fully defined, or its size does not fit in memory.
+  // Allocates uninitialised bytes (strings: empty ones), aligned to 64. InvalidArgumentError: the shape is not fully
+  // defined, or its size does not fit in memory.
   Tensor(DType dtype, Shape shape);
 
-  // Bytes that `owner` keeps alive; for kString an array of std::string. `owner_kind` is the address of a tag by which
-  // a higher layer recognises the kind of owner (so that libtorch's tensors convert back to themselves).
+  // Wraps bytes that `owner` keeps alive; for kString, an array of std::string. `owner_kind` is the address of a tag by
+  // which a higher layer recognises the kind of owner (so that libtorch's tensors convert back to themselves).
   static Tensor wrap(DType dtype, Shape shape, const void* data, std::shared_ptr<const void> owner,
                      const void* owner_kind = nullptr);
 
@@ -79,8 +80,8 @@ class Tensor {
     return {static_cast<T*>(mutable_data()), static_cast<size_t>(num_elements_)};
   }
 
-  // The only element, whatever the shape. For an arithmetic T the element is converted from any real dtype.
-  // InvalidArgumentError: not exactly one element, or no conversion.
+  // The only element, whatever the shape. If T is arithmetic, the element is converted from any real dtype.
+  // InvalidArgumentError: the tensor does not have exactly one element, or there is no conversion.
   template <typename T>
   T item() const {
     if constexpr (std::is_integral_v<T>) {
@@ -93,10 +94,10 @@ class Tensor {
     }
   }
 
-  // Same bytes, another shape. InvalidArgumentError: another number of elements.
+  // The same bytes with another shape. InvalidArgumentError: it has another number of elements.
   Tensor reshaped(Shape shape) const;
 
-  std::string why_undefined() const;  // a clause for messages, if it is not defined()
+  std::string why_undefined() const;  // a clause for messages if the tensor is not defined()
 
   std::string to_string(int64_t max_elements = 10) const;  // "float[2,3] {1, 2, ...}": for messages
 
@@ -116,7 +117,7 @@ class Tensor {
   const void* owner_kind_ = nullptr;
 };
 
-// Same dtype, shape and bytes (NaN equals the same NaN).
+// Whether dtype, shape and bytes are the same (a NaN equals a NaN with the same bits).
 bool identical(const Tensor& a, const Tensor& b);
 
 }  // namespace longhaul

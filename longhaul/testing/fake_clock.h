@@ -4,8 +4,8 @@
 
 namespace longhaul::testing {
 
-// A clock that a test moves. Code that waits on it never sleeps for long: wait_for() returns after a moment of real
-// time, as waits may, and the caller checks now() again. Any thread.
+// A clock that a test moves. Code that waits on it never sleeps for long: wait_for() may return early, and here returns
+// after a moment of real time, so that the caller checks now() again. Any thread may call.
 class FakeClock : public Clock {
  public:
   enum class Waits {

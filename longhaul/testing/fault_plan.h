@@ -9,7 +9,7 @@
 
 namespace longhaul::testing {
 
-// A fault in a program's file operations, and when it happens.
+// A fault in a program's file operations, and the operations that it affects.
 struct PlannedFault {
   enum class Kind {
     kKill,     // the process is killed (SIGKILL) before the operation
@@ -24,7 +24,7 @@ struct PlannedFault {
   Kind kind = Kind::kKill;
   Operation operation = Operation::kWrite;
   std::string name_part;         // only operations on files whose base name contains this; empty: all
-  uint64_t first = 1, last = 1;  // of these operations, counted from 1
+  uint64_t first = 1, last = 1;  // of the matching operations, counted from 1
   Seconds delay{0};              // kSlow
 
   bool operator==(const PlannedFault&) const = default;

@@ -8,11 +8,10 @@
 
 namespace longhaul::testing {
 
-// The files of another file system, with faults. It counts and records, in order, every operation that changes the
-// disk: "create a/b", "append b 12", "flush b", "sync b", "close b", "rename b c", "link b c", "remove b",
-// "make_directories a", "sync_directory a", "try_lock b" (files by base name, directories by path). To try every
-// failure of a protocol, run it once to learn operations().size(), then once for each n with fail_operation(n). Any
-// thread.
+// The files of another file system, with faults. Records, in order, every operation that changes the disk: "create
+// a/b", "append b 12", "flush b", "sync b", "close b", "rename b c", "link b c", "remove b", "make_directories a",
+// "sync_directory a", "try_lock b" (files by base name, directories by path). To try every failure of a protocol, run
+// it once to learn operations().size(), then once for each n with fail_operation(n). Any thread.
 class FaultyFileSystem : public FileSystem {
  public:
   enum class Fault {

@@ -8,14 +8,14 @@
 
 namespace longhaul::testing {
 
-// Files whose contents are set once and then only read: for tests that read thousands of slightly different ones. Every
-// path with a file below it is a directory. Operations that change the disk throw UnimplementedError. Any thread may
-// read; put() must not run at the same time.
+// Files whose contents are set once and then only read, for tests that read thousands of slightly different files.
+// Every path with a file below it is a directory. Operations that change the disk throw UnimplementedError. Any thread
+// may read; put() must not run at the same time.
 class MemoryFileSystem : public FileSystem {
  public:
   void put(const std::string& path, std::string_view contents) { files_[path] = contents; }
 
-  // An open file keeps the contents from when it was opened.
+  // An open file keeps the contents that it had when it was opened.
   std::unique_ptr<ReadableFile> open(const std::string& path) override;
   bool exists(const std::string& path) override { return files_.contains(path) || is_directory(path); }
   bool is_directory(const std::string& path) override;

@@ -11,21 +11,21 @@
 
 namespace longhaul::testing {
 
-// How a PlannedFaults carries out its faults; tests may substitute other actions.
+// The actions by which a PlannedFaults carries out its faults. Tests may substitute other actions.
 struct FaultActions {
   std::function<void()> kill;                    // empty: SIGKILL, which does not return
   std::function<void(Seconds)> sleep;            // empty: the calling thread sleeps
   std::function<void(const std::string&)> tell;  // called for each injected fault; empty: a warning in the log
 };
 
-// Another file system, with planned faults, for whole programs: pass it to them as `files`.
+// Another file system with planned faults, for whole programs: pass it as `files`.
 //
 //   PlannedFaults files(parse_fault_plan("eio@sync(.data-):2,slow@write:1+=5"));
 //   lh::Supervisor sv({.graph = &graph, .logdir = "runs/demo", .files = &files});
 //
-// Applies to ordinary and large files alike. Large files are still written bypassing the kernel's cache, several blocks
-// at a time, so that a kill hits them in flight. A write is one append(). Errors are those of the real file system, by
-// errno. Slow operations hold no lock. Any thread.
+// Applies to ordinary and large files alike. Large files still bypass the kernel's cache, several blocks at a time, so
+// that a kill can hit them in flight. A write is one append(). Errors are those of the real file system, by errno. Slow
+// operations hold no lock. Any thread may call.
 class PlannedFaults : public FileSystem {
  public:
   explicit PlannedFaults(std::vector<PlannedFault> faults, FileSystem& inner = FileSystem::real(),
@@ -56,8 +56,9 @@ class PlannedFaults : public FileSystem {
   const std::unique_ptr<Injector> injector_;
 };
 
-// The machine's files, with the faults in the environment variable LONGHAUL_FAULTS, if it is set; for running programs
-// under faults from outside. One instance per process. InvalidArgumentError: the variable is not a valid plan.
+// The machine's files with the faults in the environment variable LONGHAUL_FAULTS, if it is set. With it, a program can
+// be run under faults without changing it. One instance per process. InvalidArgumentError: the variable is not a valid
+// plan.
 FileSystem& file_system_from_environment();
 
 }  // namespace longhaul::testing

@@ -14,7 +14,7 @@
 
 namespace longhaul::testing {
 
-// Which unsynced changes survive a power cut. Synced ones always do.
+// Which unsynced changes survive a power cut. Synced changes always survive.
 struct PowerCut {
   enum class Leaves {
     kNothing,    // no change
@@ -29,7 +29,7 @@ struct PowerCut {
   Leaves leaves = Leaves::kNothing;
   uint64_t seed = 0;  // for kFirst and kSome
 
-  // One cut for each of the first six, then `samples` cuts for kFirst and as many for kSome.
+  // One cut for each of the first six kinds, then `samples` cuts for kFirst and as many for kSome.
   static std::vector<PowerCut> all(int samples);
 };
 
@@ -42,15 +42,16 @@ struct PowerCut {
 //   ... a program writes to `machine` ...
 //   auto after = disk.after({.leaves = PowerCut::Leaves::kNothing});   // what a restart finds
 //
-// Stricter than real disks: a file's sync() does not make its name durable, not even for a new file. New directories
-// are durable at once: the real file system syncs their parents. Renames are atomic. Appended bytes reach the kernel at
-// once. Time advances by a millisecond with each change, and by two minutes during a power cut. Files cannot be locked.
+// It is stricter than real disks: a file's sync() does not make its name durable, not even for a new file. New
+// directories are durable immediately, because the real file system syncs their parents. Renames are atomic. Appended
+// bytes reach the kernel immediately. Time advances by a millisecond with each change, and by two minutes during a
+// power cut. Files cannot be locked.
 //
-// Any thread. Files must not be used after the file system is destroyed.
+// Any thread may call. Files must not be used after the file system is destroyed.
 class PowerCutFileSystem : public FileSystem {
  public:
-  // The disk as it is found when the power is back. This object does not change, so that all possible outcomes of one
-  // cut can be requested.
+  // Returns the disk as a restart finds it when the power is back. This object does not change, so a test can ask for
+  // all possible outcomes of one cut.
   std::unique_ptr<PowerCutFileSystem> after(const PowerCut& cut) const;
 
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists = IfExists::kTruncate) override;
@@ -73,7 +74,7 @@ class PowerCutFileSystem : public FileSystem {
   };
   using Names = std::map<std::string, std::shared_ptr<Contents>>;
   struct Change {
-    std::string name, removed;  // a new name, and a removed one; or empty
+    std::string name, removed;  // the new name and the removed one; either may be empty
     std::shared_ptr<Contents> contents;
   };
   class Writer;

@@ -13,8 +13,8 @@
 
 namespace longhaul::testing {
 
-// A session for testing code that drives sessions: it interprets the built-in operations on host tensors, and on
-// request misbehaves as real sessions do at bad moments.
+// A session for testing code that drives sessions. It interprets the built-in operations on host tensors and, on
+// request, fails in the way that real sessions fail at bad moments.
 //
 // It knows constants, placeholders, variables and their assignments, counters, host functions and all operations with a
 // host kernel (queues, readers, tables, summaries); other types of operations need a handler. Several sessions may
@@ -24,7 +24,7 @@ namespace longhaul::testing {
 // 10 us.
 //
 // In a program that calls run_on(), the sessions of an engine do the work instead of the interpreter. Hooks and counts
-// work the same there; handlers, which an engine does not need, and made-up times do not.
+// then work as before; handlers and made-up times are not used.
 class ScriptedSession : public Session, StepFetching {
  public:
   // Another kind of session; those on one server share their variables and resources.
@@ -32,7 +32,7 @@ class ScriptedSession : public Session, StepFetching {
     std::function<std::shared_ptr<void>()> new_server;
     std::function<std::unique_ptr<Session>(Graph& graph, const std::shared_ptr<void>& server)> new_session;
   };
-  // Call it before the first session or Variables is created.
+  // Call this before the first session or Variables is created.
   static void run_on(Engine engine);
   static bool runs_on_engine();
 
@@ -49,8 +49,8 @@ class ScriptedSession : public Session, StepFetching {
   explicit ScriptedSession(Graph& graph, std::shared_ptr<Variables> variables = std::make_shared<Variables>());
   ~ScriptedSession() override;
 
-  // Set these before the first run. The hook is called before each run, from 0 on, outside all locks: it may throw, or
-  // block.
+  // Set these before the first run. The hook is called before each run, with the run's number (from 0 on), outside all
+  // locks. It may throw, or block.
   void on(const std::string& op_type, Handler handler) { handlers_[op_type] = std::move(handler); }
   void before_each_run(Hook hook) { hook_ = std::move(hook); }
 
@@ -59,7 +59,7 @@ class ScriptedSession : public Session, StepFetching {
   bool closed() const;
   bool step_fetch_pending() const;
 
-  // Its own step fetches; on an engine, also the capabilities of the engine's session.
+  // Step fetching; on an engine, also the capabilities of the engine's session.
   SessionCapabilities capabilities() override;
   void close() override;
 
@@ -90,7 +90,7 @@ class ScriptedSession : public Session, StepFetching {
   int snapshot_runs_ GUARDED_BY(mutex_) = 0;
   bool closed_ GUARDED_BY(mutex_) = false;
   StepFetch step_fetch_ GUARDED_BY(mutex_);
-  int step_fetches_ GUARDED_BY(mutex_) = 0;  // how many were requested
+  int step_fetches_ GUARDED_BY(mutex_) = 0;  // the number of requests
 
   const std::unique_ptr<Session> engine_;  // null: the interpreter runs everything
 };

@@ -17,10 +17,10 @@ namespace longhaul {
 //   use(entries.header());
 //   while (entries.next()) use(entries.key(), entries.entry());
 //
-// DataLossError: the index is damaged, or makes implausible claims, found before memory is allocated for them: a shape
-// or slice of more than 254 dimensions (TensorFlow's limit); more slices of tensors than are stored, where the slices
-// come first (a thousand may be missing: their tensors are damaged, the others intact); entries that take more memory
-// than 64 MiB plus 64 bytes for each byte of the file. One thread.
+// DataLossError: the index is damaged or makes implausible claims. These are found before memory is allocated for them:
+// a shape or slice of more than 254 dimensions (TensorFlow's limit); more slices of tensors than are stored, where the
+// slices precede (up to a thousand may be missing: their tensors are damaged, the others intact); entries that take
+// more memory than 64 MiB plus 64 bytes for each byte of the file. One thread at a time may call.
 class BundleEntries {
  public:
   static constexpr uint64_t kMostDims = 254;

@@ -21,13 +21,13 @@ class BundleHeaderProto;
 
 // A checkpoint's description of a tensor.
 struct BundleEntry {
-  int dtype = kInvalid;  // TensorFlow's number; we may not be able to read that type (is_known_dtype)
+  int dtype = kInvalid;  // TensorFlow's number; the library may not support the dtype (is_known_dtype)
   Shape shape;
   std::vector<TensorSlice> slices;  // how the tensor is stored; empty: in one piece
   uint64_t bytes = 0;               // in the data files, all slices together
 };
 
-// Bytes in a data file: a tensor, or a slice of one. Not checked yet.
+// Bytes in a data file: a tensor, or a slice of one. Nothing in it has been checked yet.
 struct StoredPiece {
   BundleEntry entry;
   int shard = 0;
@@ -36,8 +36,8 @@ struct StoredPiece {
   uint32_t crc = 0;  // not masked
 };
 
-// The index of a checkpoint, read by the constructor: the tensors, and where it claims their bytes are. Errors as in
-// BundleReader, which programs use instead. Any thread.
+// The index of a checkpoint, which the constructor reads: the tensors, and the claimed places of their bytes. Programs
+// use BundleReader instead; the errors are the same. Any thread may call.
 class BundleIndex {
  public:
   using Pieces = std::map<std::string, StoredPiece, std::less<>>;

@@ -11,7 +11,7 @@ namespace longhaul {
 void set_shape(proto::TensorShapeProto& out, const Shape& shape);
 void set_slice(proto::TensorSliceProto& out, const TensorSlice& slice);
 
-// As the message says, unchecked: it may have negative sizes or an unknown rank.
+// The shape in the message, unchecked: it may have negative sizes or an unknown rank.
 Shape shape_from(const proto::TensorShapeProto& message);
 TensorSlice slice_from(const proto::TensorSliceProto& message);
 

@@ -17,24 +17,23 @@
 namespace longhaul {
 
 // Reads a checkpoint of the V2 format (docs/formats/tensor_bundle.md), written by TensorFlow or by BundleWriter: any
-// number of data files, either byte order, strings, tensors stored in slices. The checksums of everything read are
-// verified.
+// number of data files, either byte order, strings, tensors stored in slices. Verifies the checksums of everything that
+// it reads.
 //
 //   BundleReader reader(FileSystem::real(), "runs/demo/model.ckpt-100");
 //   for (const std::string& name : reader.keys()) use(name, reader.read(name));
 //   const std::vector<BundleReader::Wanted> wanted{{.name = "w"}, {.name = "b"}};
 //   const std::vector<Tensor> model = reader.read_many(wanted);  // at the disk's speed
 //
-// The errors say what a caller can do. NotFoundError: no such checkpoint, or no such tensor. DataLossError: the
-// checkpoint is damaged, try the previous one. InvalidArgumentError and UnimplementedError: it is intact, but not
-// supported. A size that a file claims is not trusted until it was checked against the size of the data file and
-// against the dtype and shape.
+// NotFoundError: no such checkpoint, or no such tensor. DataLossError: the checkpoint is damaged; try the previous one.
+// InvalidArgumentError and UnimplementedError: the checkpoint is intact, but not supported. A size in a file is trusted
+// only after it was checked against the size of the data file and against the dtype and shape.
 //
 // Any thread may call any method; tensors can be read in parallel.
 class BundleReader {
  public:
-  // Reads the index; data files are opened when needed. A checkpoint that is being replaced is found where it was set
-  // aside. UnimplementedError: `prefix` is a V1 checkpoint.
+  // Reads the index; data files are opened when needed. A checkpoint that is being replaced is read from where it was
+  // set aside. UnimplementedError: `prefix` is a V1 checkpoint.
   BundleReader(FileSystem& files, const std::string& prefix);
 
   using Entry = BundleEntry;
@@ -54,18 +53,19 @@ class BundleReader {
     std::string name{};
     std::optional<TensorSlice> slice{};  // nullopt: the whole tensor
   };
-  // Allocates the memory for a tensor, once its size is known to match bytes in the file. Page-aligned memory is read
-  // into directly.
+  // Allocates the memory for a tensor. Called once the size is known to match the bytes in the file. Page-aligned
+  // memory is read into directly.
   using MakeTensor = std::function<Tensor(DType dtype, const Shape& shape)>;
 
-  // Many tensors in the order of `wanted`: large ones are read in parallel, bypassing the kernel's cache, directly into
-  // the memory made for them (without a function, Tensor's own), while their checksums are computed. Throws the error
-  // of the first tensor that cannot be read.
+  // Returns many tensors, in the order of `wanted`. Large ones are read in parallel, bypassing the kernel's cache,
+  // directly into the memory that `make` returns (without `make`: Tensor's own), while their checksums are computed.
+  // Throws the error of the first tensor that cannot be read.
   std::vector<Tensor> read_many(std::span<const Wanted> wanted, const MakeTensor& make = {}) const;
 
   // Reads and checks everything in the same way, with bounded memory. Returns a message for each damaged tensor; empty:
-  // the checkpoint is intact. Dtypes that we cannot hold are verified like others. ResourceExhaustedError,
-  // UnavailableError, PermissionDeniedError: this process cannot read it at the moment.
+  // the checkpoint is intact. Tensors of dtypes that the library does not support are verified too.
+  // ResourceExhaustedError, UnavailableError, PermissionDeniedError: this process cannot read the checkpoint at the
+  // moment.
   std::vector<std::string> verify() const;
 
   uint64_t total_bytes() const;  // of all tensors in the data files

@@ -24,12 +24,12 @@ struct BundleWriterOptions {
   double max_bytes_per_second = 0;         // of tensors, in all shards together; 0: unlimited
   Clock* clock = &Clock::real();
 
-  // Announces that a tensor will go to that shard.
+  // Announces that a tensor will be added to that shard.
   void add_expected(int shard, const Tensor& tensor);
 };
 
-// Writes a checkpoint: a tensor bundle in data files (one, or several shards) and an index, as TensorFlow's readers
-// expect them (docs/formats/tensor_bundle.md).
+// Writes a checkpoint: a tensor bundle of one or more data files (shards) and an index, in the format of TensorFlow's
+// readers (docs/formats/tensor_bundle.md).
 //
 //   adding --finish_data--> data in place --commit--> committed          any of them --an error--> failed
 //
@@ -40,33 +40,34 @@ struct BundleWriterOptions {
 //   writer.finish();
 //
 // The steps on disk; a crash between any two leaves the old checkpoint of that name, or the new one, intact:
-//   1. The tensors go to temporary data files as they are added. The old one is untouched.
-//   2. While the last of them are on their way to the disk, add_file() and finish_data() write the accompanying files
-//      and the index under temporary names, sync and close each, and sync the directory. From now on, the temporary
-//      index shows that uncommitted files of this name may exist (crash_leftovers.h).
-//   3. The data files are synced and closed. No file gets its final name before the bytes of all are durable.
+//   1. The tensors are written to temporary data files as they are added. The old checkpoint is untouched.
+//   2. While the last of them are still being written to the disk, add_file() and finish_data() write the accompanying
+//      files and the index under temporary names, sync and close each, and sync the directory. From now on, the
+//      temporary index shows that uncommitted files of this name may exist (crash_leftovers.h).
+//   3. The data files are synced and closed. No file gets its final name before the bytes of all files are durable.
 //   4. A committed checkpoint that already has the name is set aside: its files get second names by hard links, the
 //      links are synced, then its index is removed. From now on, readers find it under those names
 //      (checkpoint_files.h).
 //   5. The data files and those from add_file() get their final names.
-//   6. commit() syncs the directory. So the index is never on disk without the data.
+//   6. commit() syncs the directory, so the index is never on disk without the data.
 //   7. It renames the index to its final name, which commits the checkpoint, and syncs the directory again.
 //   8. It removes the files that were set aside, and data files with other shard counts.
 // If destroyed before step 7, the writer removes the files that it wrote, the temporary index last, and restores a
-// checkpoint that it set aside. Temporary files of a dead process are removed by the next writer with the same
-// basename, whatever its step.
+// checkpoint that it set aside. The next writer with the same basename, whatever its step, removes the temporary files
+// of a dead process.
 //
 // If this process has locked the directory (io/directory_lock.h), the writer checks before the first byte, each rename
-// and each removal that this process still owns it, and otherwise throws DirectoryLostError. In a lost directory it
-// removes only its temporary files, and from step 4 on keeps the temporary index.
+// and each removal that the process still owns it, and otherwise throws DirectoryLostError. In a lost directory the
+// writer removes only its temporary files; from step 4 on, it keeps the temporary index.
 //
 // The same calls give the same bytes, however the file system writes them. Tensors are written in the order of the
-// calls and, if aligned, without a copy: a large one may still be on its way to the disk when add() returns. Until it
-// is written, the writer keeps a handle to it, and its bytes must not change; meanwhile the checksums of later tensors
-// are computed.
+// calls and, if aligned, without a copy: a large tensor may still be on its way to the disk when add() returns. Until
+// it is written, the writer keeps a handle to it, and its bytes must not change. During that time the checksums of
+// later tensors are computed.
 //
-// One thread at a time, and one process at a time for checkpoints with the same basename. I/O errors are those of the
-// file system. After any error, the checkpoint cannot be committed, and further calls throw FailedPreconditionError.
+// One thread at a time may call, and only one process at a time may write checkpoints with the same basename. I/O
+// errors are those of the file system. After any error the checkpoint cannot be committed, and further calls throw
+// FailedPreconditionError.
 class BundleWriter {
  public:
   // Creates the prefix's directory. Tensors go to the first shard until use_shard() selects another.
@@ -82,14 +83,14 @@ class BundleWriter {
   // InvalidArgumentError: the name is empty or taken ("duplicate key"), or the tensor is undefined.
   void add(const std::string& name, const Tensor& tensor);
 
-  // A part of the tensor `name`, whose full shape is `full_shape`. Readers join the parts; TensorFlow's reader refuses
-  // parts of half, uint16, uint32 and uint64, which is logged once.
+  // Adds a part of the tensor `name`, whose full shape is `full_shape`. Readers join the parts. TensorFlow's reader
+  // refuses parts of half, uint16, uint32 and uint64 tensors; for these, a warning is logged once.
   // InvalidArgumentError: the tensor does not have the slice's shape, the slice reaches outside or overlaps another, or
   // the parts disagree about the full shape.
   void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, const Tensor& tensor);
 
-  // A file of the checkpoint other than its tensors, such as the meta graph; `path` is its final path, next to the
-  // index. Best added after the tensors.
+  // Adds a file of the checkpoint other than its tensors, such as the meta graph. `path` is its final path, next to the
+  // index. Best called after the tensors were added.
   void add_file(const std::string& path, std::string_view contents);
 
   void finish_data();
@@ -108,7 +109,7 @@ class BundleWriter {
   };
   enum class State { kAdding, kDataFinished, kCommitted, kFailed };
 
-  // Runs `work`, which moves from one state to another, or to kFailed.
+  // Runs `work` and moves from one state to the other, or to kFailed if it throws.
   void advance(State from, State to, const std::function<void()>& work);
   void write_tensor(const std::string& key, const Tensor& tensor);
   void append(std::string_view bytes, const std::shared_ptr<const void>& owner = nullptr);
@@ -119,7 +120,7 @@ class BundleWriter {
   const std::unique_ptr<UncommittedFiles> files_;
   const std::unique_ptr<WrittenEntries> entries_;
   std::vector<Shard> shards_;
-  size_t shard_ = 0;  // where tensors go
+  size_t shard_ = 0;  // to which tensors are added
 };
 
 }  // namespace longhaul

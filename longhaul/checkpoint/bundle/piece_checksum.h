@@ -9,7 +9,7 @@
 
 namespace longhaul {
 
-// The checksum of bytes that arrive in parts, in any order. One thread.
+// The checksum of bytes that arrive in parts, in any order. One thread at a time may call.
 class PieceChecksum {
  public:
   void add(uint64_t begin, std::string_view bytes);

@@ -17,26 +17,27 @@ namespace longhaul {
 struct WantedPiece {
   const StoredPiece* piece = nullptr;
   std::string where;         // for messages
-  Tensor out;                // filled, of the piece's dtype and shape; none: the bytes are only verified
-  std::exception_ptr error;  // out: why it could not be read; null: it was read, and its checksum is right
+  Tensor out;                // filled; has the piece's dtype and shape. None: the bytes are only verified
+  std::exception_ptr error;  // output: why the piece could not be read; null: it was read, and its checksum is right
 };
 
-// Reads the data files of a checkpoint, opening them when needed. Trusts the index only as far as the data files
-// confirm it. Errors as in BundleReader, beginning with `where`. Any thread.
+// Reads the data files of a checkpoint, which are opened when needed. Trusts the index only as far as the data files
+// confirm it. Errors as in BundleReader; messages begin with `where`. Any thread may call.
 class PieceReader {
  public:
   // The file system and the index must outlive this object.
   PieceReader(FileSystem& files, const BundleIndex& index) : files_(files), index_(index) {}
 
-  // Throws unless the dtype, the shape and the size match, and the data file has that many bytes: so the file can fill
-  // all memory that the piece takes.
+  // Throws unless the dtype, the shape and the size match and the data file has that many bytes. So no more memory is
+  // allocated than the file can fill.
   void check(const StoredPiece& piece, const std::string& where) const;
 
-  // The first half of that: also for a tensor that is stored in slices.
+  // Only the first half of check(). Can also be used for a tensor that is stored in slices.
   static void check_shape(const BundleEntry& entry, int64_t size, const std::string& where);
 
-  // Reads all pieces, those of one data file in one batch; a piece that cannot be read does not affect the others.
-  // Pieces with an `out` must have passed check(). For a dtype that we cannot hold, the bytes can still be verified.
+  // Reads all pieces, with one batch for each data file. A piece that cannot be read does not affect the others. Pieces
+  // with an `out` must have passed check(). The bytes of a dtype that the library does not support can still be
+  // verified.
   void read(std::span<WantedPiece> wanted) const;
 
  private:

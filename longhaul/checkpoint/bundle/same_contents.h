@@ -18,12 +18,12 @@ struct ExpectedTensor {
 
 // Whether saving these tensors would change nothing: the committed checkpoint of that name has exactly these tensors,
 // with these dtypes and shapes, in these slices, byte for byte. Checks the cheapest things first: names, then the
-// checksums in the index; then reads the data files, in pieces, until the first difference. False for a missing,
-// damaged or unreadable checkpoint. Does not throw.
+// checksums in the index. Then reads the data files, in pieces, until the first difference. Returns false for a
+// missing, damaged or unreadable checkpoint. Does not throw.
 bool has_exactly(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors);
 
-// The same but for the values of the tensors whose names `may_differ` is true for; compares only the checksums in the
-// index. Does not throw.
+// The same, but ignores the values of the tensors for whose names `may_differ` is true, and compares only the checksums
+// in the index. Does not throw.
 bool has_but_for(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors,
                  const std::function<bool(const std::string& name)>& may_differ);
 

@@ -12,9 +12,9 @@
 
 namespace longhaul {
 
-// A box inside a tensor: for each dimension a start and a length. A partitioned variable is stored as such boxes.
+// A box inside a tensor: a start and a length for each dimension. A partitioned variable is stored as such boxes.
 struct TensorSlice {
-  static constexpr int64_t kFull = -1;  // as a length: the whole dimension
+  static constexpr int64_t kFull = -1;  // a length: the whole dimension
 
   struct Extent {
     int64_t start = 0;
@@ -25,15 +25,16 @@ struct TensorSlice {
 
   static TensorSlice full(int rank) { return {std::vector<Extent>(static_cast<size_t>(rank))}; }
 
-  // The same box with explicit lengths. InvalidArgumentError: its rank is not the tensor's, or it reaches outside.
+  // The same box with explicit lengths. InvalidArgumentError: its rank is not the tensor's, or it reaches outside the
+  // tensor.
   TensorSlice within(const Shape& tensor) const;
-  bool covers(const Shape& tensor) const;  // it covers all of `tensor`
+  bool covers(const Shape& tensor) const;  // whether it covers all of `tensor`
 
   std::string to_string() const;  // "-:0,1": whole dimensions are "-"
   bool operator==(const TensorSlice&) const = default;
 };
 
-// For slices with explicit lengths.
+// Both need slices with explicit lengths.
 Shape shape_of(const TensorSlice& slice);
 int64_t common_elements(const TensorSlice& a, const TensorSlice& b);
 

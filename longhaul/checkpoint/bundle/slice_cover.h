@@ -6,14 +6,14 @@
 
 namespace longhaul {
 
-// Whether slices of a tensor cover a part of it, each element once, in time linear in their number: no two slices are
-// compared.
+// Finds out whether slices of a tensor cover each element of a part of it once. Takes time linear in the number of
+// slices: no two slices are compared.
 //
-// Each coordinate of each dimension gets a random number, and a box gets the product over the dimensions of the
-// difference between the numbers of its end and its beginning, modulo a prime. That is a measure: the measures of boxes
-// that cover the part once add up to that of the part. Boxes that do not cover it once have the same sum with a
-// probability of at most 2^-53: because of the sign with which each corner counts, the difference of the sums is a
-// non-zero polynomial in the random numbers.
+// Each coordinate of each dimension gets a random number. A box gets a product, modulo a prime: its factors are, for
+// each dimension, the difference between the numbers of the box's end and its beginning. That is a measure: the
+// measures of boxes that cover the part once add up to that of the part. Boxes that do not cover it once have the same
+// sum with a probability of at most 2^-53, because the difference of the sums is a non-zero polynomial in the random
+// numbers (each corner counts with a sign).
 class SliceCover {
  public:
   // `wanted` and all slices must have explicit lengths, and lie in one tensor.

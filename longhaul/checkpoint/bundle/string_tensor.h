@@ -26,7 +26,7 @@ StoredBytes write_strings(std::span<const std::string> strings, const std::funct
 void read_strings(const ReadableFile& file, uint64_t offset, const StoredBytes& stored, bool big_endian,
                   const std::string& where, std::span<std::string> strings);
 
-// The same checks on `count` elements, without keeping them: constant memory.
+// The same checks on `count` elements, without keeping them, in constant memory.
 void verify_strings(const ReadableFile& file, uint64_t offset, const StoredBytes& stored, bool big_endian,
                     const std::string& where, uint64_t count);
 

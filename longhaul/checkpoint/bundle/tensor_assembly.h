@@ -10,8 +10,8 @@
 
 namespace longhaul {
 
-// The stored slices from which the part `wanted` of a tensor can be assembled: each of its elements is in exactly one
-// of them. Each slice is checked as by PieceReader::check(). DataLossError: there is no such set of slices.
+// The stored slices from which the part `wanted` of a tensor can be assembled: each element of the part is in exactly
+// one of them. PieceReader::check() checks each slice. DataLossError: there is no such set of slices.
 struct SlicePart {
   TensorSlice box;  // with explicit lengths
   const StoredPiece* piece = nullptr;

@@ -12,9 +12,9 @@
 
 namespace longhaul {
 
-// The files of a checkpoint that is being written, from temporary names to their own: the steps on disk of the protocol
-// above BundleWriter. If destroyed before the commit, it removes what was written and puts back what was set aside, and
-// logs what fails. One thread.
+// The files of a checkpoint that is being written, from their temporary names to the final ones: the steps on disk of
+// the protocol above BundleWriter. If destroyed before the commit, it removes the written files, puts back those that
+// were set aside, and logs failures. One thread at a time may call.
 class UncommittedFiles {
  public:
   // Makes the prefix's directory, and removes temporary files of a dead process.

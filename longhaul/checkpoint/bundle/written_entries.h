@@ -14,8 +14,8 @@
 
 namespace longhaul {
 
-// The entries of an index that is being written: each tensor once, and slices that belong together. Errors are
-// InvalidArgumentErrors, which name the prefix. One thread.
+// The entries of an index that is being written. Checks that each tensor occurs once and that slices fit together.
+// Errors are InvalidArgumentErrors, which name the prefix. One thread at a time may call.
 class WrittenEntries {
  public:
   explicit WrittenEntries(std::string prefix) : prefix_(std::move(prefix)) {}

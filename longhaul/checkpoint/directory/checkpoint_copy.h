@@ -27,14 +27,14 @@ struct CheckpointCopyOptions {
 //      longer exists. If `to` has the same index and all data files, nothing is done.
 //   2. Data files, meta graph and index are written to the folder kIncoming next to `to`, and synced. While there is an
 //      index in it, files of that name in the directory may be uncommitted (crash_leftovers.h).
-//   3. All of it is read back there, and its checksums are compared: DataLossError. So damage from any source is not
-//      copied, and a checkpoint that is replaced while being read is noticed.
+//   3. The copy is read back there, and its checksums are compared: DataLossError. So damage from any source is not
+//      copied, and it is noticed if `from` was replaced during the copy.
 //   4. An existing checkpoint named `to` is removed. The directory is synced.
 //   5. Data files and meta graph are renamed, and the directory is synced.
 //   6. The index is renamed, and the directory is synced.
-// In place, only the index goes to kIncoming. Then 4 comes first, 2 writes to `to`, and 5 and 6 are left out: the
-// index, the commit record, is written last, and a copy that turns out to be damaged is removed. A crash may leave a
-// truncated index; a restore skips it.
+// In place, only the index is written to kIncoming. Then 4 is done first, 2 writes to `to`, and 5 and 6 are left out:
+// the index, which commits the copy, is written last, and a copy that turns out to be damaged is removed. A crash may
+// leave a truncated index; a restore skips it.
 //
 // Returns whether anything was copied. Leftovers of a failed copy are removed if possible.
 bool copy_checkpoint(const std::string& from, const std::string& to, const CheckpointCopyOptions& options);

@@ -8,8 +8,8 @@
 
 namespace longhaul {
 
-// What the state file and the retention file of a directory say about the checkpoints in it, by base names. The state
-// file of a copied directory names the original's checkpoints; these names are taken to mean the copies.
+// The checkpoints of a directory that its state file and its retention file name, by base names. The state file of a
+// copied directory names the checkpoints of the original; these names are taken to mean the copies.
 struct NamedCheckpoints {
   std::set<std::string> kept;                 // committed once, and not to be deleted
   std::set<std::string> marked_for_deletion;  // their deletion was announced before it began
@@ -17,8 +17,8 @@ struct NamedCheckpoints {
 };
 NamedCheckpoints named_checkpoints(FileSystem& files, const std::string& directory);
 
-// The prefixes named as kept that have data files but no index, not even aside: it was lost, or not copied yet.
-// Checkpoints being written or deleted at the moment, by this process or another, are left out.
+// The prefixes named as kept that have data files but no index, not even one set aside: it was lost, or not copied yet.
+// Leaves out checkpoints that this process or another is writing or deleting at the moment.
 std::vector<std::string> checkpoints_without_index(FileSystem& files, const std::string& directory);
 
 }  // namespace longhaul

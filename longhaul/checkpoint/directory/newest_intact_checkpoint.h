@@ -18,9 +18,9 @@ struct IntactCheckpoint {
   std::vector<SkippedCheckpoint> skipped;  // newer ones that are damaged
 };
 
-// The first of checkpoint_candidates() (checkpoint/files/latest_checkpoint.h) with only correct checksums. Reads all of
-// it. A program that restores right away may instead go through checkpoint_candidates() and take the first that it can
-// read: reading verifies the checksums too.
+// Returns the first of checkpoint_candidates() (checkpoint/files/latest_checkpoint.h) whose checksums are all correct.
+// Reads the whole checkpoint. A program that is about to restore may instead try each of checkpoint_candidates() and
+// take the first that it can read, because reading verifies the checksums too.
 IntactCheckpoint newest_intact_checkpoint(FileSystem& files, const std::string& directory,
                                           const std::string& basename = "",
                                           const std::string& latest_filename = kDefaultStateFile);

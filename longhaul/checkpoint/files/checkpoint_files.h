@@ -11,17 +11,17 @@
 namespace longhaul {
 
 // The files of a checkpoint, which is named by their common prefix ("runs/demo/model.ckpt-100"):
-//   <prefix>.data-00000-of-00001   the tensors' bytes; several files when several tasks wrote
+//   <prefix>.data-00000-of-00001   the tensors' bytes; several files if several tasks wrote
 //   <prefix>.meta                  the MetaGraph; may be missing
 //   <prefix>.index                 names, dtypes, shapes, places, checksums. Written last: it marks the commit.
-// While a checkpoint is being replaced by another of the same name, the old one is under "<prefix>.aside"
+// While a checkpoint is being replaced by another of the same name, the old one has the prefix "<prefix>.aside"
 // (set_aside.h). All functions find it there, so callers keep using the plain prefix.
 
 std::string index_path(const std::string& prefix);
 std::string data_path(const std::string& prefix, int shard, int num_shards);
 
-// The MetaGraph of a checkpoint: "model.ckpt-5.meta". A shard's suffix is dropped first: the same for
-// "model.ckpt-5-00000-of-00002" and "model.ckpt-5-?????-of-00002".
+// The path of a checkpoint's meta graph: "model.ckpt-5.meta". The suffix of a shard is dropped first, so that
+// "model.ckpt-5-00000-of-00002" and "model.ckpt-5-?????-of-00002" give the same path.
 std::string meta_graph_filename(const std::string& checkpoint, const std::string& suffix = "meta");
 
 // Splits "model.ckpt-100" into "model.ckpt" and 100. Without a step: the whole text and nullopt.
@@ -31,27 +31,29 @@ struct BaseAndStep {
 };
 BaseAndStep split_step(const std::string& prefix);
 
-// The prefix where the checkpoint is at the moment: itself, or its aside. nullopt: it is not committed.
+// The prefix under which the checkpoint is at the moment: its own, or the one with ".aside". nullopt: it is not
+// committed.
 std::optional<std::string> committed_prefix(FileSystem& files, const std::string& prefix);
 
-// Absolute and without "." and "..": one text for all spellings of a prefix or a directory, for comparisons. Symbolic
-// links are not followed.
+// The absolute path without "." and "..", which is the same for all spellings of a prefix or a directory. For
+// comparisons. Symbolic links are not followed.
 std::string canonical_prefix(const std::string& prefix);
 
-// Where a checkpoint named by the state file of `directory` is. The state file of a copied directory names the
-// original's checkpoints: then it is the copy with the same base name in `directory`, if there is one.
+// The place of a checkpoint that the state file of `directory` names. If the directory is a copy, its state file names
+// the checkpoints of the original. The result is then the checkpoint with the same base name in `directory`, if it
+// exists.
 std::string prefix_in(FileSystem& files, const std::string& directory, const std::string& prefix);
 
-// Whether there is a checkpoint of that name, with all its data files; a V1 checkpoint in one file (v1_checkpoint.h)
+// Whether a checkpoint of that name exists with all its data files. A V1 checkpoint in one file (v1_checkpoint.h)
 // counts too.
 bool checkpoint_exists(FileSystem& files, const std::string& prefix);
 
-// When each was committed, in seconds since 1970; checkpoints that do not exist (any more) are left out.
+// The times at which the checkpoints were committed, in seconds since 1970. Checkpoints that do not exist are left out.
 std::vector<double> checkpoint_mtimes(FileSystem& files, const std::vector<std::string>& prefixes);
 
-// Removes all files of the checkpoint, the index first, so that a partial checkpoint is never taken for an intact one;
-// if it has no index, and nothing is aside, the files of a V1 checkpoint. Files that are not recognised as one of these
-// stay. Files that are already gone are not an error.
+// Removes all files of the checkpoint, the index first, so that a partial checkpoint is never taken for an intact one.
+// If there is no index and nothing is set aside, removes the files of a V1 checkpoint. Files that are not recognised as
+// one of these stay. It is not an error if a file is already gone.
 void remove_checkpoint(FileSystem& files, const std::string& prefix, const std::string& meta_suffix = "meta");
 
 struct FoundCheckpoint {
@@ -61,38 +63,39 @@ struct FoundCheckpoint {
 };
 
 // The committed checkpoints in `directory` whose data files are all there, named `basename` or `basename`-<step>; with
-// an empty basename, all of them. Sorted by step, then by time; those without a step first. A directory that does not
-// exist has none. Checkpoints removed meanwhile, perhaps by another process, are left out.
+// an empty basename, all of them. Sorted by step, then by time; those without a step first. Empty if the directory does
+// not exist. Checkpoints that another process removes during the call are left out.
 std::vector<FoundCheckpoint> find_checkpoints(FileSystem& files, const std::string& directory,
                                               const std::string& basename);
 
-// The prefixes in `directory` that have an index but not all of its data files: damaged, since the index is written
-// last and removed first. Filtered by name as in find_checkpoints().
+// The prefixes in `directory` that have an index but lack some of its data files. They are damaged, since the index is
+// written last and removed first. Filtered by name as in find_checkpoints().
 std::vector<std::string> incomplete_checkpoints(FileSystem& files, const std::string& directory,
                                                 const std::string& basename);
 
 // The name of a temporary file for `path`, unique across processes.
 std::string temporary_path(const std::string& path);
 
-// "m-1", if that is the name of a temporary file of "m-1.index".
+// "m-1" if `name` is that of a temporary file of "m-1.index"; else nullopt.
 std::optional<std::string> base_of_temporary_index(const std::string& name);
 
-// Removes temporary files left by dead processes for checkpoints with the basename of `prefix`, whatever their step; if
-// it is "directory/", for all with a step. Those of this process stay. The caller must be the only process that saves
-// under this basename.
+// Removes the temporary files that dead processes left for checkpoints with the basename of `prefix`, whatever their
+// step; if `prefix` is "directory/", for all checkpoints with a step. Files of this process stay. The caller must be
+// the only process that saves under this basename.
 void remove_stale_temporaries(FileSystem& files, const std::string& prefix);
 
-// The paths of the data files of `prefix`, without those set aside.
+// The paths of the data files of `prefix`, without those that are set aside.
 std::vector<std::string> data_files_of(FileSystem& files, const std::string& prefix);
 
-// The same from the sorted `names` in a directory, as base names: "m-1.data-00000-of-00001" is one of "m-1".
+// The same, but as base names, from the sorted `names` in a directory: "m-1.data-00000-of-00001" is a data file of
+// "m-1".
 std::vector<std::string> data_names_of(const std::vector<std::string>& names, const std::string& base);
 std::optional<std::string> base_of_data_name(const std::string& name);  // nullopt: not a data file
 
-// The base names in a directory, sorted; none if it does not exist.
+// The base names in a directory, sorted; empty if it does not exist.
 std::vector<std::string> names_in(FileSystem& files, const std::string& directory);
 
-// Removes a file that may already be gone.
+// Removes a file if it exists.
 void remove_if_exists(FileSystem& files, const std::string& path);
 
 // Whether a checkpoint lies directly in that directory, however the two are spelled. Symbolic links are not followed.

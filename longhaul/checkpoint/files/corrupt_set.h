@@ -8,8 +8,8 @@
 namespace longhaul {
 
 // A damaged checkpoint is renamed file by file: "model.ckpt-200.index" to "model.ckpt-200.index.corrupt" and so on. No
-// reader or search, here or in TensorFlow, takes such a name for a checkpoint's, so it is never tried again. The last
-// few in a directory are kept for inspection.
+// reader or search, here or in TensorFlow, takes such a name for that of a checkpoint, so it is never tried again. The
+// last few in a directory are kept for inspection.
 //
 // All renames and removals call check_directory_owner() first.
 
@@ -20,12 +20,12 @@ constexpr size_t kCorruptSetsKept = 2;
 // new path of the index. NotFoundError: there is no such checkpoint. If another error occurs after the index was
 // renamed, complete_corrupt_sets() does the rest.
 //
-// A checkpoint that has lost its index is renamed too; then the new path of a data file is returned. Its index might
-// still repair it, so it does not count as one of the sets below: nothing removes it.
+// A checkpoint that has lost its index is renamed too; the function then returns the new path of a data file. If the
+// index is found, the checkpoint can be repaired, so it does not count as one of the sets below: nothing removes it.
 std::string mark_corrupt(FileSystem& files, const std::string& prefix, const std::string& meta_suffix = "meta");
 
-// Finishes what a crash kept mark_corrupt() from renaming, without replacing files that it has renamed. No checkpoint
-// may be being written in the directory.
+// Renames the files that mark_corrupt() left because of a crash, without replacing those that it has renamed. No
+// checkpoint may be under way in the directory.
 void complete_corrupt_sets(FileSystem& files, const std::string& directory);
 
 // Whether mark_corrupt() of `base` is unfinished: the index has its new name, but not all data files. `names`: those in

@@ -4,8 +4,8 @@
 
 namespace longhaul {
 
-// Marks a checkpoint as being written by this process while this object exists: its files are not leftovers
-// (crash_leftovers.h), whatever they look like. Any thread; there may be several for one prefix.
+// While this object exists, this process is writing a checkpoint, and its files are not leftovers (crash_leftovers.h),
+// whatever they look like. There may be several objects for one prefix. Any thread may call.
 class WriteUnderWay {
  public:
   explicit WriteUnderWay(const std::string& prefix);

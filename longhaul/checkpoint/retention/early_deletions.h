@@ -10,11 +10,11 @@
 
 namespace longhaul {
 
-// Deletes old checkpoints before their turn when the disk is full, but not pointlessly: until a save succeeds again, at
-// most as much as one save takes is deleted without effect. Otherwise, a disk that is short of something other than
-// bytes (inodes, a quota that it does not report), or that another program fills, would cost all of them.
+// Deletes old checkpoints before their turn when the disk is full. If deleting does not help, it stops after as many
+// bytes as one save takes, until a save succeeds again. Without this limit, a disk that is short of something other
+// than bytes (inodes, a quota that it does not report), or that another program fills, would cost all checkpoints.
 //
-// Any thread; may wait for other threads.
+// Any thread may call. Calls may wait for other threads.
 class EarlyDeletions {
  public:
   // The purpose of the room.
@@ -22,11 +22,11 @@ class EarlyDeletions {
 
   EarlyDeletions(FileSystem& files, ManagedCheckpoints& managed) : files_(files), managed_(managed) {}
 
-  // As in disk_room.h, before the first byte of a checkpoint.
+  // Makes room as in disk_room.h. Call it before the first byte of a checkpoint.
   void make_room(const std::string& prefix, uint64_t data_bytes, const ManagedCheckpoints::RecordOptions& options);
 
-  // Call it after a write for `prefix` failed with `error`: if the disk is full, deletes checkpoints that have already
-  // fallen out, or else the oldest. False: nothing was deleted; do not retry the write.
+  // Call it after a write for `prefix` failed with `error`. If the disk is full, deletes checkpoints that retention has
+  // already dropped, or else the oldest. Returns false if nothing was deleted: do not retry the write.
   bool make_room_after(const Error& error, For need, const std::string& prefix, uint64_t data_bytes,
                        const ManagedCheckpoints::RecordOptions& options);
 
@@ -39,7 +39,7 @@ class EarlyDeletions {
   FileSystem& files_;
   ManagedCheckpoints& managed_;
   mutable Mutex mutex_;
-  uint64_t for_checkpoint_ GUARDED_BY(mutex_) = 0;  // bytes deleted since the last time it was enough
+  uint64_t for_checkpoint_ GUARDED_BY(mutex_) = 0;  // bytes deleted since the last was_enough()
   uint64_t for_list_ GUARDED_BY(mutex_) = 0;
 };
 

@@ -14,9 +14,9 @@
 
 namespace longhaul {
 
-// The checkpoints that a Saver manages, in memory and on disk: the state file, the file of pins and metrics, the
-// deletion of old ones. All spellings of a prefix (relative, absolute, with "./") mean the same checkpoint; returned
-// prefixes use the spelling in which their directory was last named. Any thread.
+// The checkpoints that a Saver manages, in memory and on disk. Writes the state file and the file of pins and metrics,
+// and deletes old checkpoints. All spellings of a prefix (relative, absolute, with "./") mean the same checkpoint;
+// returned prefixes use the spelling with which their directory was last named. Any thread may call.
 class ManagedCheckpoints {
  public:
   ManagedCheckpoints(const Retention& retention, FileSystem& files, Clock& clock)
@@ -30,32 +30,33 @@ class ManagedCheckpoints {
     std::string held{};  // stays listed even if this one is of a later step: CheckpointList::add(); empty: none
     std::function<void()> before_deletion{};  // called if there is something to delete; record() throws its exceptions
   };
-  // Call it after `prefix` was committed: lists it, replaces the state and retention files, and then deletes the
-  // checkpoints that fell out. A failed deletion is logged, recorded in a file, and retried by the next call, even
-  // after a restart. Takes over pins and metrics that other savers and processes have written meanwhile.
+  // Call it after `prefix` was committed. Lists the checkpoint, replaces the state and retention files, and then
+  // deletes the checkpoints that retention drops. A failed deletion is logged, recorded in a file, and retried by the
+  // next call, even after a restart. Takes over pins and metrics that other savers and processes have written since the
+  // last call.
   void record(const std::string& prefix, const RecordOptions& options);
 
-  // When space is short: retries deletions that failed, here or in earlier processes, unless the newest listed
-  // checkpoint does not exist. `prefix` is the checkpoint to be written. Returns whether anything was deleted.
+  // For a full disk: retries deletions that failed, here or in earlier processes, unless the newest listed checkpoint
+  // does not exist. `prefix` is the checkpoint about to be written. Returns whether anything was deleted.
   bool remove_what_fell_out(const std::string& prefix, const RecordOptions& options);
 
-  // Also when space is short: deletes listed checkpoints before their turn, oldest first, until `fits()`. Only those
-  // that newer ones would push out to be deleted (CheckpointList::droppable()), that are in the directory of `prefix`,
-  // and that are older than the newest intact one, which is read to find out. None, if all of them together have less
-  // than `missing` bytes. Returns how many bytes of data were deleted; nullopt: no checkpoint was.
+  // Also for a full disk: deletes listed checkpoints before their turn, oldest first, until `fits()`. Deletes only
+  // those that newer ones would displace (CheckpointList::droppable()), that are in the directory of `prefix`, and that
+  // are older than the newest intact one, which is read to find out. Deletes none if all of these together have less
+  // than `missing` bytes. Returns the number of data bytes deleted, or nullopt if no checkpoint was deleted.
   std::optional<uint64_t> remove_oldest(const std::string& prefix, const RecordOptions& options, uint64_t missing,
                                         const std::function<bool()>& fits);
 
-  // From now on, the state file of that directory uses relative paths for checkpoints in it, whatever RecordOptions
-  // say.
+  // From now on, the state file of that directory uses relative paths for checkpoints in it, whatever the RecordOptions
+  // are.
   void name_relatively_in(const std::string& directory);
 
   std::vector<std::string> prefixes() const;
   void reset(const std::vector<std::string>& prefixes);
-  // Lists those of the state that exist, with the pins and metrics from the file next to the state file.
+  // Lists the checkpoints of the state that exist, with the pins and metrics from the file next to the state file.
   void recover(const CheckpointState& state);
 
-  // The listed ones among them are not deleted until a checkpoint of a later step than theirs is recorded.
+  // Those of these prefixes that are listed are not deleted until a checkpoint of a later step is recorded.
   void hold(const std::vector<std::string>& prefixes);
 
   // NotFoundError: there is no such checkpoint to pin.
@@ -66,7 +67,7 @@ class ManagedCheckpoints {
 
  private:
   std::vector<double> commit_times(const std::vector<std::string>& prefixes) const;
-  // The retention file is the one in the directory of `prefix`.
+  // Both use the retention file in the directory of `prefix`.
   void adopt_retention(const std::string& prefix, const std::string& latest_filename);
   void store_retention(const std::string& prefix, const std::string& latest_filename);
   void replace_retention(const std::string& prefix, const std::string& latest_filename);
@@ -91,7 +92,7 @@ class ManagedCheckpoints {
   mutable Mutex mutex_;
   CheckpointList list_ GUARDED_BY(mutex_);                             // of canonical prefixes
   std::map<std::string, KeptCheckpoints> adopted_ GUARDED_BY(mutex_);  // retention files, as last seen
-  std::map<std::string, std::string> spelling_ GUARDED_BY(mutex_);     // of directories, as in prefixes
+  std::map<std::string, std::string> spelling_ GUARDED_BY(mutex_);     // of directories, as used in prefixes
   std::set<std::string> relative_in_ GUARDED_BY(mutex_);               // directories: name_relatively_in()
 };
 

@@ -14,10 +14,10 @@ namespace longhaul {
 
 // Options for copying tensors between a checkpoint and a safetensors file, in either direction.
 struct SafetensorsOptions {
-  // The name of a tensor in the copy; nullopt leaves it out. Without a function, all names are kept.
+  // Returns the name of a tensor in the copy, or nullopt to leave it out. Empty: all names are kept.
   std::function<std::optional<std::string>(const std::string& name)> rename{};
 
-  // Whether a tensor whose dtype the destination does not have is left out and reported, instead of being an error.
+  // Whether a tensor whose dtype the destination lacks is left out and reported. false: it is an error.
   bool skip_unsupported = false;
 
   // Added to the metadata, replacing values with the same keys.
@@ -26,44 +26,44 @@ struct SafetensorsOptions {
 
 struct SafetensorsReport {
   std::vector<std::string> names;    // new names of the copied tensors; sorted
-  std::vector<std::string> skipped;  // old names of those left out by `skip_unsupported`; sorted
+  std::vector<std::string> skipped;  // old names of the tensors that `skip_unsupported` left out; sorted
   std::map<std::string, std::string> metadata;
   uint64_t bytes = 0;  // of the tensors
 };
 
 // Writes the tensors of a checkpoint to a safetensors file (docs/formats/safetensors.md), which other frameworks read.
-// The checkpoint is named by its prefix, or by a directory, which stands for the latest one there.
+// The first argument is the prefix of the checkpoint, or a directory, which stands for the latest checkpoint there.
 //
 //   export_safetensors("runs/demo", "demo.safetensors", {.rename = [](const std::string& name) { ... }});
 //
-// The checksum of each tensor is verified; a tensor stored in slices is written whole. Memory holds tensors of up to 64
-// MiB together, or a single larger one, and earlier ones that are still on their way to the disk. The metadata are
-// those of the file that the checkpoint was imported from, plus "format" ("pt": readers require it), "source" (the base
-// name of the prefix) and "global_step" (of the variable, else of the prefix). The same checkpoint gives the same
+// Verifies the checksum of each tensor. A tensor stored in slices is written whole. At any time, memory holds tensors
+// of up to 64 MiB together, or a single larger one, and those that are still on their way to the disk. The metadata are
+// those of the file from which the checkpoint was imported, plus "format" ("pt", which readers require), "source" (the
+// base name of the prefix) and "global_step" (of the variable, else of the prefix). The same checkpoint gives the same
 // bytes.
 //
-// The file is written under a temporary name next to `path`, synced, renamed, and the directory synced: a crash at any
-// moment leaves the old file (or none, if there was none) or the new one, intact. So does an error, without a temporary
-// file; a kill may leave one, `<path>.tempstate...`. If this process has locked the directory, ownership is checked
-// before the first byte and before the rename: DirectoryLostError.
+// The file is written under a temporary name next to `path`, synced and renamed, and the directory is synced. A crash
+// or an error at any moment leaves the old file (or none, if there was none) or the new one, intact. An error leaves no
+// temporary file; a kill may leave one, `<path>.tempstate...`. If this process has locked the directory, ownership is
+// checked before the first byte and before the rename: DirectoryLostError.
 //
 // InvalidArgumentError: two tensors get the same name, one gets an empty name or "__metadata__", a text is not UTF-8,
-// the header gets too long. UnimplementedError: the format has no such dtype (strings, complex128, ...). Others as in
-// BundleReader, and the file system's. The messages name the tensor. Any thread.
+// or the header gets too long. UnimplementedError: the format lacks the dtype (strings, complex128, ...). Other errors
+// are those of BundleReader and the file system. The messages name the tensor. Any thread may call.
 SafetensorsReport export_safetensors(const std::string& prefix_or_directory, const std::string& path,
                                      const SafetensorsOptions& options = {}, FileSystem& files = FileSystem::real());
 
 // Converts a safetensors file into a checkpoint: a tensor bundle that `init_from_checkpoint`, a Saver, or TensorFlow
-// reads. It is committed like any other (bundle_writer.h), but no state file names it; after an error, nothing of it
-// remains. Memory use is as for an export.
+// reads. It is committed like any other checkpoint (bundle_writer.h), but no state file names it. After an error,
+// nothing of it remains. Uses as much memory as an export.
 //
-// The metadata become a string tensor of shape [n,2], keys and values, named "__metadata__", which cannot be a tensor's
-// name in the file; an export turns it back into metadata. Without metadata there is no such tensor.
+// The metadata become a string tensor of shape [n,2] (keys and values) named "__metadata__"; in the file, no tensor can
+// have that name. An export turns it back into metadata. Without metadata there is no such tensor.
 //
 // DataLossError: the file is damaged, or not a safetensors file (read_safetensors_header), or a BOOL is neither 0 nor
 // 1. InvalidArgumentError: two tensors get the same name, or one gets a name that checkpoints cannot have.
-// UnimplementedError: we have no such dtype (F8_E4M3, ...). Others as in BundleWriter. One import at a time for
-// checkpoints with one basename.
+// UnimplementedError: the library lacks the dtype (F8_E4M3, ...). Other errors are those of BundleWriter. Only one
+// import at a time may write checkpoints with the same basename.
 SafetensorsReport import_safetensors(const std::string& path, const std::string& prefix,
                                      const SafetensorsOptions& options = {}, FileSystem& files = FileSystem::real());
 

@@ -47,7 +47,7 @@ class SafetensorsChoice {
   std::vector<std::string> skipped_;
 };
 
-// Calls `copy` with consecutive stretches of `tensors`, each of at most 64 MiB or a single tensor.
+// Calls `copy` with consecutive parts of `tensors`, each of at most 64 MiB or a single tensor.
 void for_each_batch(std::span<const SafetensorsCopy> tensors,
                     const std::function<void(std::span<const SafetensorsCopy>)>& copy);
 

@@ -15,15 +15,15 @@ namespace longhaul {
 
 // The format's bounds: docs/formats/safetensors.md.
 inline constexpr uint64_t kMaxSafetensorsHeader = 100'000'000;  // bytes of JSON
-inline constexpr size_t kMaxSafetensorsRank = 254;              // our limit: that of TensorFlow's tensors
+inline constexpr size_t kMaxSafetensorsRank = 254;              // the library's limit, that of TensorFlow's tensors
 inline constexpr char kSafetensorsMetadata[] = "__metadata__";  // no tensor has this name
 
 // A safetensors file's description of a tensor.
 struct SafetensorsEntry {
   std::string name;
-  std::string dtype;  // the name in the file ("F32"); we may not be able to hold it (safetensors_dtype)
+  std::string dtype;  // the name in the file ("F32"); the library may not support it (safetensors_dtype)
   Shape shape;
-  uint64_t begin = 0, end = 0;  // of its bytes, in the data section
+  uint64_t begin = 0, end = 0;  // the place of its bytes in the data section
 
   uint64_t bytes() const { return end - begin; }
   bool operator==(const SafetensorsEntry&) const = default;
@@ -37,9 +37,9 @@ struct SafetensorsHeader {
   bool operator==(const SafetensorsHeader&) const = default;
 };
 
-// The header of the file, after checking that its tensors cover all bytes of the data section exactly once. Memory is
-// allocated only for lengths that the file can fill. NotFoundError: no such file. DataLossError: the file is damaged,
-// or not a safetensors file; the message names the place.
+// Reads the header of the file, and checks that its tensors cover all bytes of the data section exactly once. Allocates
+// memory only for lengths that the file can fill. NotFoundError: no such file. DataLossError: the file is damaged, or
+// not a safetensors file; the message names the place.
 SafetensorsHeader read_safetensors_header(const std::string& path, FileSystem& files = FileSystem::real());
 SafetensorsHeader read_safetensors_header(const ReadableFile& file, const std::string& path);
 
@@ -51,15 +51,15 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, uint64_t file_
 // InvalidArgumentError: a text is not UTF-8, or the header would be longer than readers accept.
 std::string format_safetensors_header(const SafetensorsHeader& header, const std::string& path);
 
-// Our dtype of that name, kInvalid for one that we cannot hold (F8_E4M3, ...); nullopt: the specification has no such
-// name.
+// The dtype of that name; kInvalid: the library does not support it (F8_E4M3, ...); nullopt: the specification has no
+// such name.
 std::optional<DType> safetensors_dtype(std::string_view name);
 
 // "F32"; nullptr: the format has no such dtype. Takes TensorFlow's numbers, including unknown ones.
 const char* safetensors_dtype_name(int dtype);
 
-// The rank of a dtype in the order in which the format's own writer lays out tensors, which keeps each aligned to its
-// element size: greater ranks come first. The format must have the dtype.
+// The rank of a dtype in the order in which the format's own writer lays out tensors. Greater ranks precede, which
+// keeps each tensor aligned to its element size. The format must have the dtype.
 int safetensors_layout_rank(DType dtype);
 
 }  // namespace longhaul

@@ -8,9 +8,9 @@
 
 namespace longhaul {
 
-// Writes the format that Table reads, with LevelDB's own builder: uncompressed blocks of 256 KiB. One thread. The same
-// entries give the same bytes. Errors of the file are thrown by the call that meets them; after one, the table is
-// unusable.
+// Writes the format that Table reads, with LevelDB's own builder, in uncompressed blocks of 256 KiB. The same entries
+// give the same bytes. A call throws the errors of the file that occur in it; after one, the table is unusable. One
+// thread at a time may call.
 class TableWriter {
  public:
   // `file` must outlive the writer, which neither syncs nor closes it.

@@ -10,13 +10,13 @@ namespace longhaul {
 class Hyperparameter {
  public:
   Hyperparameter(double number) : number_(number) {}
-  Hyperparameter(Output tensor);  // InvalidArgumentError: it is not valid
+  Hyperparameter(Output tensor);  // InvalidArgumentError: the Output is invalid
   Hyperparameter(const Variable& variable) : Hyperparameter(Output(variable)) {}
 
-  // nullptr: it is a tensor.
+  // number() is nullptr for a tensor, tensor() for a number.
   const double* number() const { return tensor_.valid() ? nullptr : &number_; }
   const Output* tensor() const { return tensor_.valid() ? &tensor_ : nullptr; }
-  // The tensor; for a number a new constant: a double if `beside` is double, else a float.
+  // The tensor, or a new constant for a number: a double if `beside` is double, else a float.
   Output as_tensor(const Scope& scope, DType beside, std::string_view name) const;
 
  private:
@@ -26,14 +26,15 @@ class Hyperparameter {
 
 namespace ops {
 
-// InvalidArgumentError unless `holds`: "FUNCTION: ARGUMENT must be WANTED, not VALUE".
+// Throws unless `holds`: InvalidArgumentError "FUNCTION: ARGUMENT must be WANTED, not VALUE".
 void check_argument(bool holds, std::string_view function, std::string_view argument, std::string_view wanted,
                     double value);
-// ... the number is a finite float, and 0 only if given as 0: hyperparameters are kept as floats.
+// Throws unless the value is a finite float, and becomes 0 only if it is 0: hyperparameters are kept as floats.
 void check_float(std::string_view function, std::string_view argument, double value);
-// ... it is at least 0 and below 1, also as a float: with 1 a moving average would never change.
+// Throws unless the value is at least 0 and below 1, even as a float: with 1 a moving average would never change.
 void check_decay(std::string_view function, std::string_view argument, double value);
-// ... it is a number, or a tensor that can be one: not a string, and with one element, as far as its shape is known.
+// Throws unless it is a number, or a tensor that can be one: not a string, and with one element, as far as its shape is
+// known.
 void check_scalar(std::string_view function, std::string_view argument, const Hyperparameter& parameter);
 
 }  // namespace ops

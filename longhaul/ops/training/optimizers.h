@@ -7,13 +7,13 @@ namespace longhaul {
 // The formulas are TensorFlow's; docs/ops.md compares them with PyTorch's. `name` names the operations and the slots:
 // with "AdamG" a variable's first slot is "w/AdamG"; in Scope::variable_scope("train") it is "train/w/AdamG".
 //
-// For a gradient of some rows (ops/indexed_slices.h), values of the same row are added first; then the formula is
-// applied to these rows, and the others and their slots stay unchanged. Only Adam moves all rows, as if the gradient of
-// the others were zero. An index without a row in the variable is an InvalidArgumentError, and nothing is changed.
+// For a gradient of some rows (ops/indexed_slices.h), values of the same row are added first. Then the formula is
+// applied to these rows; the other rows and their slots do not change. Only Adam moves all rows, as if the gradient of
+// the others were zero. An index that is not a row of the variable is an InvalidArgumentError, and nothing changes.
 //
-// InvalidArgumentError: a number that is not a finite float (including 1e-50, which becomes 0 as a float), a decay that
-// is not below 1 as a float (RMSProp and Adadelta accept 1 itself), an epsilon below 0, an accumulator's initial value
-// or another number out of its range; a rate that is not a numeric scalar; an empty name.
+// InvalidArgumentError: a number is not a finite float (including 1e-50, which becomes 0 as a float); a decay is not
+// below 1 as a float (RMSProp and Adadelta accept 1 itself); an epsilon is below 0; an accumulator's initial value or
+// another number is out of its range; a rate is not a numeric scalar; the name is empty.
 
 // w -= rate * gradient
 class GradientDescentOptimizer : public Optimizer {
@@ -27,12 +27,12 @@ class GradientDescentOptimizer : public Optimizer {
   const Hyperparameter learning_rate_;
 };
 
-// Base of optimizers whose rule is an operation in two variants: ApplyNAME takes a gradient, SparseApplyNAME the values
-// and indices of some rows instead.
+// The base of optimizers whose rule is an operation in two variants: ApplyNAME takes a gradient, SparseApplyNAME the
+// values and indices of some rows.
 class RowOptimizer : public Optimizer {
  protected:
   using Optimizer::Optimizer;
-  // `kind`: the beginning of the type. `gradient`: the inputs that represent it.
+  // `kind` is the beginning of the type; `gradient` has the inputs that represent the gradient.
   virtual Operation add(const Scope& scope, const std::string& kind, const std::vector<Output>& gradient,
                         const Variable& variable) = 0;
 
@@ -57,8 +57,8 @@ class MomentumOptimizer : public RowOptimizer {
 };
 
 // m and v: moving averages, with beta1 and beta2, of the gradient and its square; w -= rate * sqrt(1 - beta2^t) / (1 -
-// beta1^t) * m / (sqrt(v) + epsilon). Slots: "m" (w/Adam), "v" (w/Adam_1); and the variables beta1_power, beta2_power,
-// which are float for variables of any type, in the scope given to minimize().
+// beta1^t) * m / (sqrt(v) + epsilon). Slots: "m" (w/Adam), "v" (w/Adam_1); and the variables beta1_power and
+// beta2_power in the scope given to minimize(), which are float whatever the dtype of the variables.
 class AdamOptimizer : public Optimizer {
  public:
   explicit AdamOptimizer(Hyperparameter learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999,
@@ -90,8 +90,8 @@ class AdagradOptimizer : public RowOptimizer {
 // s: moving average of the gradient's square, 1 at the start;
 // a = momentum * a + rate * gradient / sqrt(s + epsilon);  w -= a.  Slots: "rms" (w/RMSProp), "momentum" (w/RMSProp_1).
 //
-// Centred, with g, a moving average of the gradient, it divides by sqrt(s - g^2 + epsilon), an estimate of the
-// deviation. Slots then: "rms" (w/RMSProp), "mg" (w/RMSProp_1), "momentum" (w/RMSProp_2).
+// If centred, it divides by sqrt(s - g^2 + epsilon) instead, an estimate of the deviation, where g is a moving average
+// of the gradient. Slots then: "rms" (w/RMSProp), "mg" (w/RMSProp_1), "momentum" (w/RMSProp_2).
 class RMSPropOptimizer : public RowOptimizer {
  public:
   explicit RMSPropOptimizer(Hyperparameter learning_rate, double decay = 0.9, double momentum = 0,
@@ -105,9 +105,9 @@ class RMSPropOptimizer : public RowOptimizer {
   const bool centered_;
 };
 
-// a and u: moving averages, with rho, of the squares of the gradient and of the changes;
-// change = sqrt(u + epsilon) / sqrt(a + epsilon) * gradient, with u of the step before;  w -= rate * change.
-// Slots: "accum" (w/Adadelta), "accum_update" (w/Adadelta_1). Zeiler, https://arxiv.org/abs/1212.5701, whose rate is 1.
+// a and u: moving averages, with rho, of the squares of the gradient and of the changes; change = sqrt(u + epsilon) /
+// sqrt(a + epsilon) * gradient, with u of the previous step; w -= rate * change. Slots: "accum" (w/Adadelta),
+// "accum_update" (w/Adadelta_1). Zeiler, https://arxiv.org/abs/1212.5701, whose rate is 1.
 class AdadeltaOptimizer : public RowOptimizer {
  public:
   explicit AdadeltaOptimizer(Hyperparameter learning_rate = 0.001, double rho = 0.95, double epsilon = 1e-8,
@@ -121,11 +121,11 @@ class AdadeltaOptimizer : public RowOptimizer {
 };
 
 struct FtrlOptions {
-  double learning_rate_power = -0.5;  // not above 0; 0: a fixed rate. The others: not below 0
+  double learning_rate_power = -0.5;  // not above 0; 0: a fixed rate. The other options: not below 0
   double initial_accumulator_value = 0.1;
   double l1_regularization_strength = 0;
   double l2_regularization_strength = 0;            // of the stabilised weights
-  double l2_shrinkage_regularization_strength = 0;  // of their size: added to the loss
+  double l2_shrinkage_regularization_strength = 0;  // of the size of the weights: added to the loss
 };
 
 // Follow the regularised leader, for sparse weights: with l1 above 0 many are exactly 0. With n the sum of the squares
@@ -133,8 +133,8 @@ struct FtrlOptions {
 //   n' = n + gradient^2
 //   z += gradient + 2 * l2_shrinkage * w - (n'^-power - n^-power) / rate * w
 //   w = |z| > l1 ? (sign(z) * l1 - z) / (n'^-power / rate + 2 * l2) : 0
-// The rate must be above 0 in each step; otherwise InvalidArgumentError, and nothing changes: here linear_warmup()
-// needs a start_factor above 0, and a decay an end above 0. If z is NaN, so is w. Slots: "accum" (w/Ftrl), "linear"
+// The rate must be above 0 in each step; otherwise InvalidArgumentError, and nothing changes. So linear_warmup() needs
+// a start_factor above 0, and a decay an end above 0. If z is NaN, so is w. Slots: "accum" (w/Ftrl), "linear"
 // (w/Ftrl_1). McMahan et al., "Ad Click Prediction", KDD 2013, algorithm 1.
 class FtrlOptimizer : public RowOptimizer {
  public:

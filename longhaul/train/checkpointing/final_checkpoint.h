@@ -5,13 +5,13 @@
 
 namespace longhaul {
 
-// Takes the checkpoint at the end of training with save_last(). A save under way on another thread is waited for first.
-// If a preemption limits the time, even one that came during that wait, the checkpoint is skipped when the rest of the
-// grace period is shorter than the saver's last save took, and the log says which steps are lost; if that time is not
-// known, the save is attempted. Failed attempts are repeated only until the end of the grace period, also of one that
-// begins between two of them.
+// Takes the final checkpoint by save_last(), after waiting for a save under way on another thread. If a preemption
+// limits the time, even one that began during that wait, and the rest of the grace period is shorter than the saver's
+// last save, the checkpoint is skipped, and the log says which steps are lost. If the duration of the last save is not
+// known, the save is attempted. Failed attempts are repeated only until the end of the grace period, even if that
+// begins between two attempts.
 //
-// Returns whether the last step is saved. Throws as save_last() does.
+// Returns whether the last step is saved. Throws what save_last() throws.
 bool save_final_checkpoint(const SaveTarget& target, Session& session, const StopBudget& budget);
 
 }  // namespace longhaul

@@ -15,7 +15,7 @@
 namespace longhaul {
 
 // The directory of a mirror, for the thread that copies to it: its lock, the list of its checkpoints, and the room on
-// its disk. Before each change it checks that both directories are still this chief's. One thread at a time.
+// its disk. Before each change it checks that this chief still owns both directories. One thread at a time may call.
 class MirrorDirectory {
  public:
   // For the checkpoints in `mirrored`. The mirror's directory is absolute. The files and the clock outlive it.

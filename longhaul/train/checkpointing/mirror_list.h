@@ -8,9 +8,9 @@
 
 namespace longhaul {
 
-// The checkpoints that a mirror manages: those in its state file; others there are left alone. If a crash left only
-// part of that file, which can happen without renames, they are the newest ones with a step, only as many as the rule
-// keeps, since an older one may be kept for good. Throws what the file system throws.
+// The checkpoints that a mirror manages: those in its state file. Others in its directory are left alone. Without
+// renames, a crash may leave only part of that file. They are then the newest ones with a step, only as many as the
+// retention keeps, because an older one may be kept for good. Throws what the file system throws.
 CheckpointState read_mirror_list(FileSystem& mirror_files, const MirrorOptions& options);
 
 // The file `checkpoint.unlisted` of a mirror: the base name of the checkpoint that is being copied. It is written

@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// The newest checkpoint that a mirror lacks: it replaces older ones, so nothing queues up. One thread takes from it,
-// any may add.
+// The newest checkpoint that a mirror lacks. It replaces older ones, so nothing queues up. One thread takes from it;
+// any thread may add.
 class MirrorQueue {
  public:
   // The attempts decide when a failed copy is retried. Both outlive the queue.

@@ -16,14 +16,14 @@ namespace longhaul {
 class Deadline;
 
 struct SaveAttemptsOptions {
-  int max_failed_saves = 0;       // this many in a row, retries included, end training; 0: no number does
-  Seconds first_wait{1};          // after a failure, until the retry; doubled after each further one,
+  int max_failed_saves = 0;       // after this many in a row, retries included, training ends; 0: never
+  Seconds first_wait{1};          // from a failure to the retry; doubled after each further failure,
   Seconds longest_wait{60};       // up to this
-  Seconds last_save_timeout{30};  // how long the save at the end is retried
+  Seconds last_save_timeout{30};  // how long the final save is retried
   Clock* clock = &Clock::real();
 };
 
-// How the saves of a run have gone so far. Times are seconds since 1970.
+// The outcome of a run's saves so far. Times are in seconds since 1970.
 struct SaveStatus {
   int consecutive_failures = 0;  // since the last success
   std::string last_error;        // of the last failure; empty: none
@@ -32,47 +32,47 @@ struct SaveStatus {
   double last_success_time = 0;
 };
 
-// The handling of failed saves: they are counted, postponed, and retried while training continues, until too many fail
-// in a row. Code that takes checkpoints (save_once.h) reports here; status() tells how saves are going. One object
-// serves all saves of a run; if several hooks save to different places, their failures are counted together.
+// Handles failed saves: it counts them and schedules retries, while training continues, until too many fail in a row.
+// Code that takes checkpoints (save_once.h) reports to it; status() returns the state of the saves. One object serves
+// all saves of a run. If several hooks save to different places, their failures are counted together.
 //
 //   auto saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = 20});
 //   monitored_training_session({.graph = &graph, .checkpoint_dir = "runs/demo", .saves = saves}, train);
 //   ... on any thread: if (saves->status().consecutive_failures > 3) call_somebody(saves->status().last_error);
 //
-// Any thread.
+// Any thread may call.
 class SaveAttempts {
  public:
   explicit SaveAttempts(const SaveAttemptsOptions& options = {}) : options_(options) {}
 
-  // Returns how many had failed in a row before.
+  // Returns the number of consecutive failures before this success.
   int succeeded(const std::string& prefix);
 
-  // Call before failed(): whether to log this failure. Every failure is logged, except that a directory that stays away
-  // is logged only the first, second, fourth, eighth, ... time.
+  // Returns whether to log this failure. Call it before failed(). Every failure is logged, except that a directory that
+  // stays away is logged only the first, second, fourth, eighth, ... time.
   bool is_to_be_logged(const std::exception_ptr& error);
 
-  // Returns how many have failed in a row, and sets the time of the retry.
+  // Sets the time of the retry. Returns the number of consecutive failures.
   int failed(const std::exception_ptr& error);
 
-  // Throws the error that ends training, if max_failed_saves have failed, with the message and the class of the last
-  // one; UnknownError if that class would mean a clean end or a lost session.
+  // If max_failed_saves have failed, throws the error that ends training. It has the message and the class of the last
+  // failure, or is an UnknownError if that class would mean a clean end or a lost session.
   void raise_if_too_many() const;
 
   SaveStatus status() const;
 
   Seconds last_save_timeout() const { return options_.last_save_timeout; }
 
-  // Whether the last one failed and the time of the retry has come. Without a failure it costs no system call.
+  // Whether the last save failed and it is time to retry. Without a failure, makes no system call.
   bool is_retry_due() const {
     const double due = retry_at_.load(std::memory_order_relaxed);
     return due != kNever && Seconds(due) <= options_.clock->now();
   }
-  Seconds time_to_retry() const;  // 0: now, or nothing has failed
+  Seconds time_to_retry() const;  // 0: now, or no save has failed
 
-  // For the last save of a run: calls `attempt`, which returns whether it worked, until it does, or until another wait
-  // would exceed `timeout` in total (absent: last_save_timeout), or the deadline, also one that is set during the wait.
-  // Then throws as raise_if_too_many() does. An exception from `attempt` ends it.
+  // For the last save of a run: calls `attempt` until it returns true. Gives up when another wait would exceed
+  // `timeout` in total (absent: last_save_timeout), or the deadline, even if that is set during the wait; then throws
+  // what raise_if_too_many() throws. An exception from `attempt` is not caught.
   void insist(const std::function<bool()>& attempt, std::optional<Seconds> timeout = std::nullopt,
               const Deadline* deadline = nullptr) const;
 

@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// For options of which 0 switches something off, or means "no limit". InvalidArgumentError: the number is negative or
-// NaN, which would do the same without a word.
+// For options in which 0 switches something off, or means "no limit". InvalidArgumentError: the number is negative or
+// NaN, which would silently do the same.
 void check_not_negative(std::string_view option, double value);
 inline void check_not_negative(std::string_view option, Seconds value) {
   check_not_negative(option, value.count());

@@ -11,37 +11,38 @@
 
 namespace longhaul {
 
-// A heartbeat, of which there are six per lease, is a file that is written, synced and renamed: in less time a chief
-// that lives is taken for dead.
+// There are six heartbeats per lease, and each writes, syncs and renames a file. With a shorter lease, a living chief
+// might be taken for dead.
 inline constexpr Seconds kShortestLease{1};
 
 // How the chief of a directory locks it.
 struct LockOptions {
-  bool lock = true;  // false: it does not
+  bool lock = true;  // false: the directory is not locked
   Seconds lease_secs{
       60};  // a chief on another machine that is silent for longer counts as dead; kShortestLease or more
-  bool with_flock = true;  // false: by the owner record alone, where flock() hangs or is unreliable
+  bool with_flock = true;  // false: uses only the owner record, for file systems where flock() hangs or is unreliable
 };
 
-// InvalidArgumentError: the lease, of the options of that name, is shorter than kShortestLease or not a number.
+// InvalidArgumentError: the lease is shorter than kShortestLease or not a number. `name` is that of the options, for
+// the message.
 void check_lock(const LockOptions& options, std::string_view name);
 
-// A DirectoryLock with its heartbeat: a thread, lh-chief, that writes it six times per lease. A heartbeat that cannot
-// be written is logged, once until one succeeds, and retried. Any thread.
+// A DirectoryLock with a heartbeat, which a thread, lh-chief, writes six times per lease. If a heartbeat cannot be
+// written, it is retried, and the failure is logged once until one succeeds. Any thread may call.
 class ChiefLock {
  public:
-  // Locks the directory, creating it if necessary. DirectoryLockedError: it has another owner. `on_lost` is called on
-  // the thread, once, with the DirectoryLostError, when the directory turns out to have another owner.
+  // Locks the directory, which is created if needed. DirectoryLockedError: it has another owner. If a heartbeat finds
+  // another owner later, the thread calls `on_lost` once, with the DirectoryLostError.
   ChiefLock(const std::string& directory, const DirectoryLockOptions& options,
             std::function<void(const std::exception_ptr&)> on_lost = {});
 
-  // Unlocks it. Waits for a heartbeat that hangs in the file system, for one lease at most; after that, the heartbeat's
-  // thread unlocks the directory itself.
+  // Unlocks the directory. If a heartbeat hangs in the file system, waits for it for at most one lease; after that, the
+  // heartbeat's thread unlocks the directory itself.
   ~ChiefLock();
   ChiefLock(const ChiefLock&) = delete;
   ChiefLock& operator=(const ChiefLock&) = delete;
 
-  void raise_if_lost() const;  // DirectoryLostError: a heartbeat found it lost. No system call.
+  void raise_if_lost() const;  // DirectoryLostError: a heartbeat found another owner. Makes no system call.
 
  private:
   class Heart;

@@ -10,11 +10,12 @@
 
 namespace longhaul {
 
-// A coordinator's thread that repeats one action until a stop is requested; an exception from it requests the stop.
+// A coordinator's thread that repeats one action until a stop is requested. An exception from the action requests the
+// stop.
 //
 // With an interval the first call comes immediately and the n-th is due n intervals later (late calls are caught up);
 // without one, calls follow each other without pause. To keep state, or to act at the start and the end, derive and
-// override. Objects must live in shared_ptrs, because the thread holds one to itself.
+// override. An object must be owned by shared_ptrs, because its thread holds one to it.
 //
 //   LooperThread::loop(coord, Seconds{60}, [] { report(); });
 class LooperThread : public std::enable_shared_from_this<LooperThread> {
@@ -25,21 +26,22 @@ class LooperThread : public std::enable_shared_from_this<LooperThread> {
   LooperThread(const LooperThread&) = delete;
   LooperThread& operator=(const LooperThread&) = delete;
 
-  // Makes one and starts it.
+  // Creates a looper thread and starts it.
   static std::shared_ptr<LooperThread> loop(Coordinator coord, std::optional<Seconds> interval,
                                             std::function<void()> target, std::string name = "looper");
 
-  void start();  // once: FailedPreconditionError otherwise
+  void start();  // FailedPreconditionError: called twice
 
   const Coordinator& coord() const { return coord_; }
 
  protected:
-  // All on the thread. start_loop() comes before the first call; stop_loop() after the last, unless one of them threw.
+  // All of these run on the thread. start_loop() is called before the first action; stop_loop() after the last, unless
+  // the action threw.
   virtual void start_loop() {}
   virtual void run_loop();
   virtual void stop_loop() {}
-  // The time from one call to the next, asked after each call; the constructor's interval unless overridden. Not called
-  // without one.
+  // Returns the time from one call of the action to the next: the constructor's interval, unless overridden. Called
+  // after each action, but not if there is no interval.
   virtual Seconds next_interval() { return interval_.value(); }
 
  private:

@@ -8,8 +8,8 @@
 namespace longhaul {
 
 // Whether an error means that the session is lost but training can continue: AbortedError, UnavailableError. A new
-// session, which recovers from the last checkpoint, continues. All restarts of sessions are decided by this. A
-// DirectoryAwayError does not count: there a save of the program's own fails, and a new session would lose the steps
+// session, which recovers from the last checkpoint, then continues. This function decides all restarts of sessions. A
+// DirectoryAwayError does not count: it means that a save by the program failed, and a new session would lose the steps
 // since the last checkpoint.
 inline bool is_lost_session(Code code) {
   return code == Code::kAborted || code == Code::kUnavailable;
@@ -19,7 +19,7 @@ inline bool is_lost_session(const Error& error) {
 }
 bool is_lost_session(const std::exception_ptr& error);
 
-// While a session is being made, a missing directory is waited for, like a server.
+// Whether to wait and try again to make a session. A missing directory is waited for, like a server.
 inline bool may_be_made_later(const Error& error) {
   return is_lost_session(error.code());
 }

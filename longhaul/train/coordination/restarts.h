@@ -7,8 +7,8 @@
 
 namespace longhaul {
 
-// When a lost session (is_lost_session()) is replaced. Consecutive restarts are counted; a session that lasts
-// `healthy_after` after it was ready resets the count.
+// How often and when a lost session (is_lost_session()) is replaced. Consecutive restarts are counted. A session that
+// lasts for `healthy_after` from when it was ready resets the count.
 struct RestartOptions {
   std::optional<int> max_restarts = 10;  // consecutive; nullopt: any number
   Seconds backoff{1};                    // before the first restart; doubled for each further consecutive one
@@ -22,18 +22,18 @@ struct RestartOptions {
 //
 // A session that was lost before it was ready does not count as begun.
 //
-// One thread at a time.
+// One thread at a time may call.
 class Restarts {
  public:
   // The coordinator's clock measures the times, and its stop ends the waits.
   Restarts(const RestartOptions& options, Coordinator coord) : options_(options), coord_(std::move(coord)) {}
 
-  void session_begins() { begin_ = coord_.clock().now(); }  // it is ready
+  void session_begins() { begin_ = coord_.clock().now(); }  // call it when the session is ready
 
-  // Returns whether there may be another session. Logs the reason, or that this was the last one.
+  // Returns whether another session may be made. Logs the reason of the loss, or that this was the last session.
   bool session_lost(std::string_view why);
 
-  // Waits until it is time for the next session; false: a stop was requested meanwhile.
+  // Waits until it is time for the next session. Returns false if a stop was requested during the wait.
   bool wait_for_next();
 
  private:

@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// The end of a training run, in steps that each release something: every step runs, even if earlier ones threw. The
-// first error is kept, later ones are logged.
+// The end of a training run, in steps that each release something. Every step runs, even if earlier ones threw. The
+// first error is kept; later ones are logged.
 //
 //   Teardown end;
 //   end.step("the event file", [&] { writer.close(); });

@@ -20,20 +20,20 @@ class ChiefTenure;
 class Preemption;
 class Scaffold;
 
-// Notified of the checkpoints that a CheckpointSaverHook takes, before and after each attempt, including those of a
-// step that is saved already (mostly the one at the end), which write only what has changed. All calls come from the
-// thread that runs the session.
+// Notified of the checkpoints that a CheckpointSaverHook takes, before and after each attempt. This includes an attempt
+// at a step that is saved already (usually the one at the end), which writes only what has changed. All calls come from
+// the thread that runs the session.
 class CheckpointSaverListener {
  public:
   virtual ~CheckpointSaverListener() = default;
 
   virtual void begin() {}  // before the graph is finalized
   virtual void before_save(Session& /*session*/, int64_t /*global_step*/) {}
-  // There is a checkpoint of this step. Return true to stop training after the run under way, or after the next one if
-  // none is.
+  // A checkpoint of this step exists. Return true to stop training after the run under way, or, between two runs, after
+  // the next one.
   virtual bool after_save(Session& /*session*/, int64_t /*global_step*/) { return false; }
-  // The checkpoint could not be written; the save is retried, starting with before_save(). Undo now what before_save()
-  // did, as after_save() would have.
+  // The checkpoint could not be written. The save will be retried, starting with before_save(), so undo here what
+  // before_save() did, just as after_save() would.
   virtual void save_failed(Session& session, int64_t global_step) { after_save(session, global_step); }
   virtual void end(Session& /*session*/, int64_t /*global_step*/) {}  // training has ended well
 };
@@ -46,32 +46,33 @@ struct CheckpointSaverHookOptions {
   std::shared_ptr<const Scaffold> scaffold{};  // whose saver is used
   std::string checkpoint_basename = "model.ckpt";
   std::vector<std::shared_ptr<CheckpointSaverListener>> listeners{};
-  int64_t steps_per_run = 1;                     // how far one run moves the global step
+  int64_t steps_per_run = 1;                     // by which one run increases the global step
   std::shared_ptr<FileWriter> summary_writer{};  // gets an event for each checkpoint; nullptr: checkpoint_dir's
   std::shared_ptr<SaveAttempts> saves{};  // how failed saves are handled, and their status; nullptr: the defaults
-  std::shared_ptr<ChiefTenure> tenure{};  // whose journal records all saves, and whose mirror gets them; nullptr: none
-  // Whether save_secs is only the initial value, and later intervals are chosen: best_save_interval(). A save in a hook
-  // stalls training for all the time that it takes.
+  std::shared_ptr<ChiefTenure> tenure{};  // its journal records all saves, its mirror copies them; nullptr: none
+  // Whether save_secs is only the first interval, and best_save_interval() chooses the later ones. A save in a hook
+  // stalls training for its whole duration.
   bool chooses_interval = false;
-  Preemption* preemption = nullptr;  // its signals request checkpoints, and it may leave no time for the final one
+  Preemption* preemption = nullptr;  // its signals request checkpoints; it may leave no time for the final one
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
-// Takes a checkpoint after a session is created, unless it was restored from the one of that name; then at the given
-// interval, and at the end. A checkpoint that is on the disk already, byte for byte, is not written again
-// (save_once.h); so the one at the end includes assignments made after the last checkpoint even if the step is the
-// same. If runs do not move the step, it checks every save_secs, or every save_steps (at least 1000) runs, whether
-// there is something to save.
+// Takes a checkpoint after a session is created (unless the session was restored from the checkpoint of that name),
+// then at the given interval, and at the end. A checkpoint that is on the disk already, byte for byte, is not written
+// again (save_once.h). The bytes are compared, not the steps, so the final checkpoint includes assignments made after
+// the last one, even at the same step. If runs do not increase the step, the hook checks every save_secs, or every
+// save_steps (at least 1000) runs, whether there is something to save.
 //
-// A save whose files cannot be written does not end training (save_once.h): it is retried after a run, when
-// SaveAttempts says so, and with the next one due. At the end it is retried until a timeout (final_checkpoint.h).
+// A save whose files cannot be written does not end training (save_once.h). It is retried after a run, at the time that
+// SaveAttempts gives, and when the next checkpoint is due. The final save is retried until a timeout
+// (final_checkpoint.h).
 //
-// After runs that were too short to save (train/journal/first_interval.h), the first checkpoint after the start is
-// taken sooner.
+// If earlier runs ended before they could save (train/journal/first_interval.h), the first checkpoint after the start
+// is taken sooner.
 //
-// Whether one is due is decided from the step at which the run began, and again from the step after the run: with
-// several workers, the saved step may be later than the one that made it due.
+// The hook decides whether a checkpoint is due from the step at which the run began, and again from the step after the
+// run. With several workers, the saved step may be later than the one at which the checkpoint became due.
 class CheckpointSaverHook : public SessionRunHook {
  public:
   // InvalidArgumentError: not exactly one of save_secs and save_steps; both a saver and a scaffold; no
@@ -107,13 +108,13 @@ class CheckpointSaverHook : public SessionRunHook {
   const std::string directory_, save_path_;
   const std::shared_ptr<SaveAttempts> saves_;
   SecondOrStepTimer timer_;
-  std::unique_ptr<CheckpointCadence> cadence_;  // of the run, once it has begun
+  std::unique_ptr<CheckpointCadence> cadence_;  // null until the run begins
   std::shared_ptr<FileWriter> writer_;
   std::shared_ptr<Saver> saver_;  // null until it is found
   HookStep step_;
   bool graph_is_written_ = false;
   bool stop_wanted_ = false;  // requested by a listener
-  int64_t runs_at_step_ = 0;  // runs since the step last moved, as far as is known
+  int64_t runs_at_step_ = 0;  // runs since the step last increased, as far as known
 };
 
 }  // namespace longhaul

@@ -7,8 +7,8 @@
 
 namespace longhaul {
 
-// Delays the first run until other workers have brought the global step to the given one, at which it looks every half
-// second, or a stop is requested. This lets the workers of a cluster start one after the other.
+// Delays the first run until other workers have brought the global step to the given one, or a stop is requested. It
+// reads the step every half second. With it, the workers of a cluster can start one after the other.
 class GlobalStepWaiterHook : public SessionRunHook {
  public:
   explicit GlobalStepWaiterHook(int64_t wait_until_step) : wait_until_step_(wait_until_step) {}

@@ -6,8 +6,8 @@
 
 namespace longhaul {
 
-// Rethrows the current exception, which this call of a hook threw, so that the hook and the call are known. The type
-// stays: an error of one of the library's own classes names them in its message, any other is logged and rethrown
+// Rethrows the current exception, which this call of a hook threw, and names the hook and the call. The type does not
+// change: an error of the library's own classes names them in its message; any other is logged with them and rethrown
 // unchanged.
 [[noreturn]] void rethrow_naming(const SessionRunHook& hook, const char* call);
 

@@ -12,15 +12,15 @@
 
 namespace longhaul {
 
-// The graph's global step, for a hook: fetched with each run, which gives the step at which the run began, and read
-// again if the step after the run matters.
+// The graph's global step, for a hook. It is fetched with each run, which gives the step at which the run began, and
+// read again if the hook needs the step after the run.
 class HookStep {
  public:
   // For begin(). FailedPreconditionError: the graph has no global step; the message names the hook.
   void find(const Graph& graph, const char* hook);
 
   const Output& tensor() const { return tensor_; }
-  const SessionRunArgs& args() const { return args_; }  // for before_run(), alone or followed by more
+  const SessionRunArgs& args() const { return args_; }  // the result of before_run(), or its first fetch
   static int64_t before_the_run(const SessionRunValues& values) { return values.results[0].item<int64_t>(); }
   int64_t now(Session& session) const;
 
@@ -29,12 +29,12 @@ class HookStep {
   SessionRunArgs args_;
 };
 
-// The tensor that a hook was given. NotFoundError: the graph has none of that name. InvalidArgumentError: it belongs to
-// another graph, or is an operation, which has no value; the message names the hook.
+// Returns the tensor that a hook was given. NotFoundError: the graph has no tensor of that name. InvalidArgumentError:
+// it belongs to another graph, or is an operation, which has no value. The message names the hook.
 Output hook_tensor(const Graph& graph, const Fetch& fetch, const char* hook);
 
-// The writer that a hook was given, or else the shared one for the directory; nullptr: it was given neither. Errors of
-// the file system: the directory cannot be made.
+// Returns the writer that a hook was given, or else the shared writer for the directory; nullptr if it was given
+// neither. Errors of the file system: the directory cannot be made.
 std::shared_ptr<FileWriter> hook_writer(const std::shared_ptr<FileWriter>& given, const std::string& directory,
                                         FileSystem* files, Clock* clock);
 

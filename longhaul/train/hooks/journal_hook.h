@@ -18,9 +18,9 @@ struct JournalHookOptions {
   FileSystem* files = &FileSystem::real();
 };
 
-// The counterpart of JournalService for monitored sessions, on the thread that runs the session: records in the journal
-// how far training has come (RunProgress), and a stop request. The tenure opens the journal, and closes it after
-// everything has ended, when the outcome is known. Place this hook after the one that saves.
+// The counterpart of JournalService for monitored sessions, on the thread that runs the session. Records progress
+// (RunProgress) and a requested stop in the journal. The tenure opens the journal, and closes it after everything has
+// ended, when the outcome is known. Place this hook after the one that saves.
 class JournalHook : public SessionRunHook {
  public:
   explicit JournalHook(JournalHookOptions options) : options_(std::move(options)) {}

@@ -29,7 +29,7 @@ struct LoggingTensorHookOptions {
   std::vector<LoggedTensor> tensors{};
   std::optional<int64_t> every_n_iter{};  // exactly one of the two, or none with at_end
   std::optional<Seconds> every_n_secs{};
-  bool at_end = false;  // also when training has ended well
+  bool at_end = false;  // whether to log also when training has ended well
   // Formats the line from the values by tag. Empty: "loss = 0.25, rate = 0.1 (1.234 sec)", with the time since the
   // previous line.
   std::function<std::string(const std::map<std::string, Tensor>&)> formatter{};

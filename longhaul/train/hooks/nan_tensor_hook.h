@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// The error with which NanTensorHook ends training. It does not mean a lost session: a restart from the last checkpoint
-// would arrive at the same loss.
+// The error with which NanTensorHook ends training. It does not count as a lost session: a restart from the last
+// checkpoint would reach the same loss.
 class NanLossDuringTrainingError : public FailedPreconditionError {
  public:
   using FailedPreconditionError::FailedPreconditionError;
@@ -18,10 +18,10 @@ class NanLossDuringTrainingError : public FailedPreconditionError {
 
 struct NanTensorHookOptions {
   bool fail_on_nan_loss = true;    // false: training stops as if it had ended well
-  bool let_infinity_pass = false;  // as in TensorFlow, for losses that recover from it
+  bool let_infinity_pass = false;  // true: as in TensorFlow, for losses that recover from infinity
 };
 
-// Checks the loss of each run, one element of any real dtype, and ends training when it is NaN or infinite.
+// Checks the loss of each run, a tensor with one element of any real dtype, and ends training if it is NaN or infinite.
 class NanTensorHook : public SessionRunHook {
  public:
   explicit NanTensorHook(Fetch loss, NanTensorHookOptions options = {});

@@ -46,7 +46,7 @@ class ProfilerHook : public SessionRunHook {
   std::shared_ptr<FileWriter> writer_;
   HookStep step_;
   SessionRunArgs traced_;                // the global step, with tracing options
-  std::optional<int64_t> next_step_;     // that the next run probably makes; nullopt: no run yet
+  std::optional<int64_t> next_step_;     // the step that the next run will probably make; nullopt: no run yet
   std::map<int64_t, int> times_traced_;  // by step
   bool due_ = false;
 };

@@ -14,7 +14,7 @@ struct TimerInterval {
   std::optional<int64_t> every_steps{};
 };
 
-// Decides at which steps a periodic action is due. It is due immediately the first time.
+// Decides at which steps a periodic action is due. The first time, it is due immediately.
 //
 //   if (timer.should_trigger_for_step(step)) {
 //     const auto since = timer.update_last_triggered_step(step);
@@ -29,8 +29,8 @@ class SecondOrStepTimer {
     int64_t steps;
   };
 
-  // InvalidArgumentError, whose message names `owner`: not "exactly one of" the two is given, or it is negative. The
-  // clock outlives the timer.
+  // InvalidArgumentError, with a message that names `owner`: not "exactly one of" the two is given, or it is negative.
+  // The clock must outlive the timer.
   explicit SecondOrStepTimer(TimerInterval interval, Clock* clock = &Clock::real(),
                              std::string_view owner = "SecondOrStepTimer");
 
@@ -45,7 +45,7 @@ class SecondOrStepTimer {
 
   void reset() { last_.reset(); }
 
-  // For a timer in seconds: sets its interval from now on.
+  // Only for a timer in seconds: the interval from now on.
   std::optional<Seconds> every_secs() const { return interval_.every_secs; }
   void set_every_secs(Seconds seconds) { interval_.every_secs = seconds; }
 

@@ -14,7 +14,7 @@ namespace proto {
 class RunMetadata;
 }
 
-// A request to one run: by its caller, or by a hook that adds to it.
+// A request to one run: from its caller, or from a hook that adds to the run.
 struct SessionRunArgs {
   std::vector<Fetch> fetches{};
   Feeds feeds{};
@@ -23,7 +23,7 @@ struct SessionRunArgs {
 
 // The results of one run for one hook.
 struct SessionRunValues {
-  std::span<const Tensor> results;                   // of this hook's own fetches, in order
+  std::span<const Tensor> results;                   // of this hook's fetches, in order
   const RunOptions* options = nullptr;               // of the run: the caller's and all hooks' merged
   const proto::RunMetadata* run_metadata = nullptr;  // null: not requested
 };
@@ -31,7 +31,7 @@ struct SessionRunValues {
 // One run, as seen by its hooks.
 class SessionRunContext {
  public:
-  // `feed_values`: the values of args.feeds, if these have none of their own; else empty.
+  // `feed_values`: the values of args.feeds, if the feeds themselves contain none; else empty.
   SessionRunContext(Session& session, const SessionRunArgs& args, std::span<const Tensor* const> feed_values = {})
       : session_(session), args_(args), feed_values_(feed_values) {}
 
@@ -50,7 +50,7 @@ class SessionRunContext {
   bool stop_requested_ = false;
 };
 
-// Extends the runs of a MonitoredSession. In this order:
+// Extends the runs of a MonitoredSession, which makes the calls in this order:
 //
 //   begin -> after_create_session -> (before_run -> the run -> after_run)* -> end
 //
@@ -67,8 +67,8 @@ class SessionRunHook {
   // The model is initialised or restored; the graph is finalized.
   virtual void after_create_session(Session& /*session*/, const Coordinator& /*coord*/) {}
 
-  // Returns the hook's request to the coming run, or nullptr for none. The hook keeps ownership, and must not change it
-  // until after_run.
+  // Returns the hook's request to the run that is about to begin, or nullptr for none. The hook keeps ownership, and
+  // must not change the request until after_run.
   virtual const SessionRunArgs* before_run(SessionRunContext& /*context*/) { return nullptr; }
 
   // Not called if the run failed.

@@ -14,9 +14,9 @@ namespace longhaul {
 struct StepCounterHookOptions {
   std::optional<int64_t> every_n_steps = 100;  // exactly one of the two
   std::optional<Seconds> every_n_secs{};
-  std::string output_dir{};                      // whose event files get the rate
-  std::shared_ptr<FileWriter> summary_writer{};  // nullptr: output_dir's; if there is none, only logged
-  int64_t steps_per_run = 1;                     // how far one run moves the global step
+  std::string output_dir{};                      // its event files get the rate
+  std::shared_ptr<FileWriter> summary_writer{};  // nullptr: output_dir's; without both, the rate is only logged
+  int64_t steps_per_run = 1;                     // by which one run increases the global step
   // Whether this hook writes the start of a run to the event file (SessionLog START). For sessions without a
   // SummarySaverHook, which always does.
   bool write_start = false;
@@ -48,7 +48,7 @@ class StepCounterHook : public SessionRunHook {
   std::shared_ptr<FileWriter> writer_;
   std::string tag_;
   HookStep step_;
-  std::optional<int64_t> last_step_;  // at which the last run began
+  std::optional<int64_t> last_step_;  // the step at which the last run began
   int warnings_ = 0;
 };
 

@@ -18,19 +18,19 @@ class Scaffold;
 struct SummarySaverHookOptions {
   std::optional<int64_t> save_steps{};  // exactly one of the two
   std::optional<Seconds> save_secs{};
-  std::string output_dir{};                      // whose event files get the summaries
+  std::string output_dir{};                      // its event files get the summaries
   std::shared_ptr<FileWriter> summary_writer{};  // nullptr: output_dir's
   std::vector<Output> summary_op{};              // exactly one of the two; each output becomes its own event
-  std::shared_ptr<const Scaffold> scaffold{};    // whose summary_op is written, if any
-  bool write_start = true;  // false: another hook of the session that writes to the same directory does it
+  std::shared_ptr<const Scaffold> scaffold{};    // its summary_op is written, if it has one
+  bool write_start = true;  // whether to write the START event; false: another hook of the session does
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
-// Writes summaries, computed in the run in which they are due: the first of each session, then at the given interval.
-// The first run also writes the starting step (SessionLog START), so that readers drop events of later steps, written
-// before the model was restored. Of several hooks that write to one directory only the first should do so: a START
-// makes readers drop what the others wrote for that step.
+// Writes summaries in the first run of each session, then at the given interval. They are computed in the run in which
+// they are due. The first run also writes the starting step (SessionLog START), so that readers drop events of later
+// steps that were written before the model was restored. If several hooks write to one directory, only the first should
+// write a START, because it makes readers drop what the others wrote for that step.
 class SummarySaverHook : public SessionRunHook {
  public:
   // InvalidArgumentError: not exactly one of save_steps and save_secs, or of summary_op and scaffold; nowhere to write.
@@ -51,8 +51,8 @@ class SummarySaverHook : public SessionRunHook {
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
   HookStep step_;
-  SessionRunArgs step_and_summaries_;  // empty until the first is due
-  std::optional<int64_t> next_step_;   // that the next run probably makes; nullopt: no run yet
+  SessionRunArgs step_and_summaries_;  // empty until the first summary is due
+  std::optional<int64_t> next_step_;   // the step that the next run will probably make; nullopt: no run yet
   bool due_ = false;
 };
 

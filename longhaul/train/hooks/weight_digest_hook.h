@@ -12,15 +12,15 @@ namespace longhaul {
 
 struct WeightDigestHookOptions {
   int64_t every_n_steps = 100;
-  std::string output_dir{};                      // whose event files get the digests
+  std::string output_dir{};                      // its event files get the digests
   std::shared_ptr<FileWriter> summary_writer{};  // nullptr: output_dir's
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
 // Writes a digest of all variables (train/reporting/weight_digest.h) after each step whose number is a multiple of
-// `every_n_steps`, if a run makes one step. Two training runs, or the parts of an interrupted one, can then be compared
-// step by step.
+// `every_n_steps`, provided that each run makes one step. Two training runs, or the parts of an interrupted one, can
+// then be compared step by step.
 class WeightDigestHook : public SessionRunHook {
  public:
   // InvalidArgumentError: every_n_steps is not above 0; neither output_dir nor summary_writer is given.

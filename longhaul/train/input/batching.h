@@ -21,7 +21,7 @@ class InputTensor {
   InputTensor(SparseOutput sparse) : value_(std::move(sparse)) {}
 
   bool is_sparse() const { return value_.index() == 1; }
-  // InvalidArgumentError: it is the other kind.
+  // InvalidArgumentError: the tensor is of the other kind.
   operator Output() const;
   const SparseOutput& sparse() const;
 
@@ -29,7 +29,7 @@ class InputTensor {
   std::variant<Output, SparseOutput> value_;
 };
 using InputTensors = std::vector<InputTensor>;
-// By key; the queue has them in the order of the keys.
+// Tensors by key. The queue holds them in the order of the keys.
 class NamedInputTensors : public std::map<std::string, InputTensor> {
  public:
   NamedInputTensors() = default;
@@ -38,12 +38,12 @@ class NamedInputTensors : public std::map<std::string, InputTensor> {
 
 struct BatchOptions {
   int32_t batch_size = 0;
-  int num_threads = 1;          // that enqueue; more than one mix the order of examples
+  int num_threads = 1;          // of the threads that enqueue; more than one mix up the order of examples
   int32_t capacity = 32;        // of the queue, in examples
-  bool enqueue_many = false;    // whether the tensors hold many examples each, along their first dimension
+  bool enqueue_many = false;    // whether each tensor holds many examples, along its first dimension
   std::vector<Shape> shapes{};  // of the examples' components; empty: the tensors'
   bool dynamic_pad = false;     // components may differ in size: padded at the end with zeros or empty strings
-  bool allow_smaller_final_batch = false;  // else a remainder at the end is dropped
+  bool allow_smaller_final_batch = false;  // false: a remainder at the end is dropped
   std::string shared_name{};               // of the queue
   std::string name{};                      // of the scope; empty: the function's name
 };
@@ -61,24 +61,25 @@ struct ShuffleBatchOptions {
   std::string name{};
 };
 
-// Batches of examples: a QueueRunner, added to the graph's collection, fills a queue with `tensors`, which are computed
-// for each example (with enqueue_many: for many at once). Returns the dequeued tensors, [batch_size, ...] each; they
-// fail with OutOfRangeError at the end of the input. Batches of a sparse component are sparse.
+// Makes batches of examples. A QueueRunner, which is added to the graph's collection, fills a queue with `tensors`,
+// computed once per example (with enqueue_many: once per group of examples). Returns the dequeued tensors, each of
+// shape [batch_size, ...]. At the end of the input they fail with OutOfRangeError. Batches of a sparse component are
+// sparse.
 //
 //   auto [image, label] = ...;                       // one example, from a reader
 //   auto batch = longhaul::batch(root, {image, label}, {.batch_size = 32});
 //
-// InvalidArgumentError: no tensors; a shape that is not known ("Cannot infer Tensor's rank"); for the join functions
-// lists of different lengths, dtypes or keys.
+// InvalidArgumentError: there are no tensors; a shape is not known ("Cannot infer Tensor's rank"); the join functions
+// get lists of different lengths, dtypes or keys.
 InputTensors batch(const Scope& scope, const InputTensors& tensors, const BatchOptions& options);
 NamedInputTensors batch(const Scope& scope, const NamedInputTensors& tensors, const BatchOptions& options);
 
-// From several sources, a thread each; each source's order is kept.
+// The same from several sources, with one thread for each. The order within a source is kept.
 InputTensors batch_join(const Scope& scope, const std::vector<InputTensors>& sources, const BatchOptions& options);
 NamedInputTensors batch_join(const Scope& scope, const std::vector<NamedInputTensors>& sources,
                              const BatchOptions& options);
 
-// In a random order.
+// The same in a random order.
 InputTensors shuffle_batch(const Scope& scope, const InputTensors& tensors, const ShuffleBatchOptions& options);
 NamedInputTensors shuffle_batch(const Scope& scope, const NamedInputTensors& tensors,
                                 const ShuffleBatchOptions& options);
@@ -87,8 +88,8 @@ InputTensors shuffle_batch_join(const Scope& scope, const std::vector<InputTenso
 NamedInputTensors shuffle_batch_join(const Scope& scope, const std::vector<NamedInputTensors>& sources,
                                      const ShuffleBatchOptions& options);
 
-// Only the examples for which `keep_input` is true: a bool scalar or, with enqueue_many, also a vector with an element
-// for each example. InvalidArgumentError: another shape, or one that is not known.
+// The same with only those examples for which `keep_input` is true. It is a bool scalar or, with enqueue_many, also a
+// vector with one element per example. InvalidArgumentError: another shape, or one that is not known.
 InputTensors maybe_batch(const Scope& scope, const InputTensors& tensors, const Output& keep_input,
                          const BatchOptions& options);
 NamedInputTensors maybe_batch(const Scope& scope, const NamedInputTensors& tensors, const Output& keep_input,

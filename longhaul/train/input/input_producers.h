@@ -12,7 +12,7 @@ namespace longhaul {
 struct InputProducerOptions {
   std::optional<int64_t> num_epochs{};   // absent: forever
   bool shuffle = true;                   // within each epoch
-  int64_t seed = 0;                      // of the order, with the graph's; both 0: differs per session
+  int64_t seed = 0;                      // combined with the graph's; both 0: another order in each session
   int32_t capacity = 32;                 // of the queue
   std::optional<Shape> element_shape{};  // of a row, if the input's is not known
   std::string shared_name{};             // of the queue
@@ -20,14 +20,14 @@ struct InputProducerOptions {
   std::string summary_name{};            // of the fill summary; empty: "fraction_of_32_full"
 };
 
-// A queue of the rows of `input`, epoch after epoch, filled by a QueueRunner that is added to the graph's collection.
-// With num_epochs the queue is closed after the last one. The epochs are counted in a local variable, so a restart
-// counts them from 0 again (ops::data_position continues instead). InvalidArgumentError: num_epochs is not positive;
-// the rows' shape is not known ("fully defined shape").
+// Returns a queue of the rows of `input`, epoch after epoch. A QueueRunner, which is added to the graph's collection,
+// fills it. With num_epochs the queue is closed after the last epoch. The epochs are counted in a local variable, so a
+// restart counts them from 0 again (use ops::data_position to continue instead). InvalidArgumentError: num_epochs is
+// not positive; the rows' shape is not known ("fully defined shape").
 FIFOQueue input_producer(const Scope& scope, const Output& input, const InputProducerOptions& options = {});
 
-// The same for strings, mostly file names. InvalidArgumentError: there are none; an empty tensor is detected only when
-// the runner runs.
+// The same for strings, mostly file names. InvalidArgumentError: there are no strings. That a tensor is empty is
+// detected only when the runner runs.
 FIFOQueue string_input_producer(const Scope& scope, const std::vector<std::string>& strings,
                                 const InputProducerOptions& options = {});
 FIFOQueue string_input_producer(const Scope& scope, const Output& strings, const InputProducerOptions& options = {});
@@ -35,17 +35,18 @@ FIFOQueue string_input_producer(const Scope& scope, const Output& strings, const
 // 0 to limit - 1, int32.
 FIFOQueue range_input_producer(const Scope& scope, int32_t limit, const InputProducerOptions& options = {});
 
-// The same row of each tensor. The number of rows must be known, and equal.
+// Returns one row of each tensor, with the same number in all. The tensors must have equally many rows, and the number
+// must be known.
 std::vector<Output> slice_input_producer(const Scope& scope, const std::vector<Output>& tensors,
                                          const InputProducerOptions& options = {});
 
-// `tensor`, num_epochs times; then OutOfRangeError. Absent: forever. The count is a local variable, which local_init_op
-// initialises.
+// Returns `tensor` num_epochs times, then fails with OutOfRangeError; absent: forever. The count is a local variable,
+// which local_init_op initialises.
 Output limit_epochs(const Scope& scope, const Output& tensor, std::optional<int64_t> num_epochs,
                     std::string_view name = "limit_epochs");
 
-// The names of the files that match a pattern when the local variables are initialised, kept in one of them. A 1-D
-// string tensor.
+// Returns the names of the files that match a pattern, as a 1-D string tensor. They are kept in a local variable, so
+// files are matched when local variables are initialised.
 Output match_filenames_once(const Scope& scope, const std::vector<std::string>& patterns,
                             std::string_view name = "matching_filenames");
 

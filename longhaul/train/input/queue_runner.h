@@ -13,8 +13,8 @@
 
 namespace longhaul {
 
-// A thread made by create_threads(). Any thread may call any method. If it is not joined, it continues until its work
-// ends, and keeps alive everything that it needs.
+// A thread made by create_threads(). If it is not joined, it continues until its work ends, and keeps alive everything
+// that it needs. Any thread may call any method.
 class QueueRunnerThread {
  public:
   QueueRunnerThread(std::string name, std::optional<Coordinator> coord, std::function<void()> body);
@@ -23,13 +23,13 @@ class QueueRunnerThread {
   // Call once; from then on its coordinator's join() waits for it. ResourceExhaustedError: see
   // Coordinator::start_thread().
   void start() EXCLUDES(mutex_);
-  void join() EXCLUDES(mutex_);            // returns at once if it was not started
-  bool finished() const EXCLUDES(mutex_);  // false: it was not started, or still runs
+  void join() EXCLUDES(mutex_);            // returns immediately if it was not started
+  bool finished() const EXCLUDES(mutex_);  // false: not started, or still running
 
  private:
   const std::string name_;
   const std::optional<Coordinator> coord_;
-  const Coordinator own_;  // if there is no other
+  const Coordinator own_;  // used if the caller gave none
   mutable Mutex mutex_;
   std::function<void()> body_ GUARDED_BY(mutex_);
   std::shared_ptr<CoordinatedThread> thread_ GUARDED_BY(mutex_);
@@ -46,21 +46,21 @@ struct EnqueueOp {
 };
 
 struct QueueRunnerOptions {
-  Operation close_op{};   // run at the end of the input; invalid: closes the queue, and waits continue
+  Operation close_op{};   // run at the end of the input; invalid: closes the queue without cancelling waits
   Operation cancel_op{};  // run when a stop is requested; invalid: closes the queue and cancels waits
-  // Errors that mean that the input has ended.
+  // The errors that mean the end of the input.
   std::vector<Code> queue_closed_exception_types{Code::kOutOfRange};
 };
 
 // Keeps a queue filled: one thread per enqueue operation runs it until the input ends or a stop is requested. When the
-// last of a session's threads has seen the end of the input, the queue is closed; consumers then get the remaining
-// elements, and OutOfRangeError after them. The end of the input does not request a stop.
+// last of a session's threads has seen the end of the input, the queue is closed. Consumers then get the remaining
+// elements, and OutOfRangeError after that. The end of the input does not request a stop.
 //
 //   add_queue_runner(graph, QueueRunner(scope, queue, {queue.enqueue(scope, {image, label})}));
 //   ...
 //   start_queue_runners(session, coord);
 //
-// A handle: copies share the list of errors. Any thread may call any method.
+// A QueueRunner is a handle: copies share the list of errors. Any thread may call any method.
 class QueueRunner {
  public:
   // Adds the operations that the options leave open. An enqueue operation that is listed twice gets two threads.
@@ -69,7 +69,7 @@ class QueueRunner {
               const QueueRunnerOptions& options = {});
   explicit QueueRunner(proto::QueueRunnerDef def);
 
-  const std::string& name() const { return def_.queue_name(); }  // the queue's
+  const std::string& name() const { return def_.queue_name(); }  // the name of the queue
   std::vector<std::string> enqueue_ops() const {
     return {def_.enqueue_op_name().begin(), def_.enqueue_op_name().end()};
   }
@@ -78,15 +78,16 @@ class QueueRunner {
   std::vector<Code> queue_closed_exception_types() const;
   const proto::QueueRunnerDef& to_proto() const { return def_; }
 
-  // The threads of this queue in that session, "QueueRunnerThread-<queue>-<operation>"; with a coordinator one more,
-  // "...-close_on_stop", that runs the cancel operation when a stop is requested. Errors go to the coordinator or,
-  // without one, to exceptions_raised(). Returns none if the session has such threads that have not ended. The threads
-  // keep the session alive; the graph must live as long. ResourceExhaustedError: a thread cannot be started; the
-  // coordinator gets that error, too, and the queue is closed, so that running threads end.
+  // Creates the threads of this queue in that session, named "QueueRunnerThread-<queue>-<operation>". With a
+  // coordinator there is one more, "...-close_on_stop", which runs the cancel operation when a stop is requested.
+  // Errors are reported to the coordinator or, without one, in exceptions_raised(). Creates none if the session still
+  // has running threads for this queue. The threads keep the session alive, and the graph must outlive them.
+  // ResourceExhaustedError: a thread cannot be started. The coordinator gets that error too, and the queue is closed,
+  // so that running threads end.
   QueueRunnerThreads create_threads(std::shared_ptr<Session> session, std::optional<Coordinator> coord = std::nullopt,
                                     bool start = false) const;
 
-  // The errors of the threads made last, without a coordinator.
+  // The errors of the threads that were created last, if without a coordinator.
   std::vector<std::exception_ptr> exceptions_raised() const;
 
  private:
@@ -102,11 +103,11 @@ class QueueRunner {
 // Adds the runner to the graph's collection, as bytes that meta graphs include.
 void add_queue_runner(Graph& graph, const QueueRunner& runner,
                       const std::string& collection = collections::kQueueRunners);
-// Those whose name begins with `scope`. DataLossError: the collection holds something else.
+// The runners in the collection whose name begins with `scope`. DataLossError: the collection contains something else.
 std::vector<QueueRunner> queue_runners(const Graph& graph, const std::string& scope = "",
                                        const std::string& collection = collections::kQueueRunners);
 
-// Creates the threads of all runners in a collection of the session's graph. Logs a warning if it is empty.
+// Creates the threads of all runners in a collection of the session's graph. Logs a warning if there are none.
 // InvalidArgumentError: no session.
 QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session,
                                        std::optional<Coordinator> coord = std::nullopt, bool start = true,
@@ -115,12 +116,12 @@ QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session,
 // Returns one queue element per call: a tensor for each component; nullopt, or an OutOfRangeError, at the end.
 using ElementSource = std::function<std::optional<std::vector<Tensor>>()>;
 
-// Creates a runner, added to the graph's collection, whose threads fill the queue from the program's own code: a
-// session's threads, `threads` in number, call `source` repeatedly and concurrently. A call that does not return keeps
-// its thread alive beyond a stop. `source` lives as long as the graph.
+// Creates a runner that fills the queue from the program's own code, and adds it to the graph's collection. In each
+// session, `threads` threads call `source` repeatedly and concurrently. A call that does not return keeps its thread
+// alive beyond a stop. The graph keeps `source` as long as it exists.
 QueueRunner enqueue_from(const Scope& scope, const QueueBase& queue, ElementSource source, int threads = 1);
 
-// A scalar summary of how full a queue is: the number of elements beyond `above`, as a share of `range`.
+// Adds a scalar summary of how full a queue is: the number of elements beyond `above`, as a fraction of `range`.
 void add_fill_summary(const Scope& scope, const QueueBase& queue, const std::string& name, int64_t above,
                       int64_t range);
 

@@ -11,9 +11,9 @@
 
 namespace longhaul {
 
-// The file of a RunJournal. It is replaced by one with the sums of all earlier events, and later events are appended.
+// The file of a RunJournal. It is replaced by a file with the sums of all earlier events; later events are appended.
 // Errors of the file system are logged, once until it works again; only a DirectoryLostError is thrown. One thread at a
-// time.
+// time may call.
 class JournalFile {
  public:
   JournalFile(std::string path, FileSystem& files) : path_(std::move(path)), files_(files) {}
@@ -37,9 +37,9 @@ class JournalFile {
   bool is_failing_ = false;
 };
 
-// Decides which of several threads writes their notes: one at a time, for all that have added notes meanwhile. The
-// others wait for it, up to a timeout: if the file system hangs, their notes are written when it recovers. All calls
-// are made under the owner's mutex; the writing itself is not.
+// Decides which of several threads writes their notes. One thread at a time writes, for all that have added notes by
+// then. The others wait for it, up to a timeout: if the file system hangs, their notes are written when it recovers.
+// Call all functions under the owner's mutex, but write without holding it.
 class NoteTurns {
  public:
   struct Work {

@@ -105,8 +105,8 @@ class RunHistory {
 };
 
 // The interval between checkpoints that loses the least time for such a training run (train/journal/save_interval.h).
-// `cost`: of one checkpoint; absent: as the history has it. If that is not known either, the shortest interval, so that
-// it soon will be.
+// `cost` is that of one checkpoint; absent: the history's. If that is not known either, returns the shortest interval,
+// so that the cost is soon known.
 Seconds best_save_interval(const RunHistory& history, std::optional<Seconds> cost = std::nullopt);
 
 }  // namespace longhaul

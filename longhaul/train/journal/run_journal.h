@@ -44,8 +44,8 @@ std::string journal_path(const std::string& directory);
 // as far as it can be read. Errors of the file system are logged, once until it works again, and training continues:
 // the next event retries. Only a DirectoryLostError is thrown.
 //
-// Any thread. One at a time writes, for all that recorded events meanwhile; the others wait for it, up to
-// kJournalTimeout: if the file system hangs, their events are written when it recovers.
+// Any thread may call. One thread at a time writes, for all that have recorded events by then. The others wait for it,
+// up to kJournalTimeout: if the file system hangs, their events are written when it recovers.
 class RunJournal {
  public:
   explicit RunJournal(std::string directory, const RunJournalOptions& options = {})

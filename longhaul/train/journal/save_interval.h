@@ -14,15 +14,15 @@ struct AutoInterval {
 };
 inline constexpr AutoInterval kAuto{};
 inline constexpr Seconds kShortestAutoInterval{30}, kLongestAutoInterval{3600};
-inline constexpr Seconds kMostCostOfFewSaves{36};  // for which choose_save_interval() returns an hour
+inline constexpr Seconds kMostCostOfFewSaves{36};  // at this cost, choose_save_interval() returns an hour
 
-// The cost of a save; RunEvent (run_history.h) explains the three.
+// The cost of a save; RunEvent (run_history.h) explains the members.
 struct SaveCosts {
   Seconds stalled{0}, lasted{0}, cost{0};
 };
 
-// How often checkpoints are taken: at an interval in seconds, or at the one that loses the least time (kAuto), by
-// choose_save_interval().
+// The interval between checkpoints: a number of seconds, or the interval that loses the least time (kAuto), which
+// choose_save_interval() computes.
 class SaveInterval {
  public:
   SaveInterval(AutoInterval) {}
@@ -39,19 +39,19 @@ class SaveInterval {
   std::optional<Seconds> seconds_;
 };
 
-// The expected time between two interruptions, estimated from the time run so far and the number of interruptions. As a
-// young training run has little data, a day with one interruption is added.
+// Estimates the time between two interruptions from the time run so far and the number of interruptions. Because a
+// young training run has little data, a day with one interruption is added to both.
 Seconds mean_time_between_failures(Seconds running, int64_t interruptions);
 
 // The interval between two checkpoints that loses the least time, if each costs `cost` and training is interrupted
 // every `between_failures`: sqrt(2 * cost * between_failures), the first-order optimum of J. W. Young, "A First Order
 // Approximation to the Optimum Checkpoint Interval", CACM 17(9), 1974; J. T. Daly, "A Higher Order Estimate of the
-// Optimum Checkpoint Interval for Restart Dumps", FGCS 22(3), 2006, agrees if the cost is small compared with both.
-// Between 30 s and 1 h, except that it is longer if checkpoints would otherwise cost more than 1 % of the time.
+// Optimum Checkpoint Interval for Restart Dumps", FGCS 22(3), 2006, agrees if the cost is small compared with both. The
+// result is between 30 s and 1 h, but longer if checkpoints would otherwise cost more than 1 % of the time.
 Seconds choose_save_interval(Seconds cost, Seconds between_failures);
 
-// Measures what saves cost the training run: their stalls, and the steps not made while they were written, estimated
-// from the step rate between saves. One thread at a time.
+// Measures the cost of saves to the training run: their stalls, and the steps that were not made while they were
+// written, estimated from the step rate between saves. One thread at a time may call.
 //
 //   meter.begins(now, step); save(); meter.ends(now, step, stalled); ... meter.cost()
 class SaveCostMeter {
@@ -64,8 +64,9 @@ class SaveCostMeter {
   void ends(Seconds now, std::optional<int64_t> step, Seconds stalled);
 
   Seconds last() const { return last_.back(); }  // of the last save
-  // The median of the last five; nullopt: not known. If there are fewer, `known` counts as one of them. As one or two
-  // may have met a stalling disk, it is kMostCostOfFewSaves at most until there are three.
+  // The median cost of the last five saves; nullopt: not known. If there are fewer, `known` counts as one of them.
+  // Until there are three, the result is at most kMostCostOfFewSaves, because one or two saves may have met a stalling
+  // disk.
   std::optional<Seconds> cost() const;
 
  private:

@@ -11,12 +11,12 @@ namespace longhaul {
 
 inline constexpr Seconds kShortestFirstInterval{5};
 
-// Consecutive runs that began at the same step and ended before they had saved a later one: a job that is killed before
-// its checkpoints are due never makes progress. This is RunHistory's record of them; times are its events'. Runs that
-// ended before their first step do not count, nor those shorter than the shortest interval.
+// Consecutive runs that began at the same step and ended before they had saved a later one. A job that is killed before
+// its checkpoints are due never makes progress. This is RunHistory's record of such runs; the times are those of its
+// events. Runs that ended before their first step do not count, nor do runs shorter than the shortest interval.
 //
-// Three of them make a pattern, which lasts as long as runs stay about that short, even if they save now: their first
-// interval is then shorter (train/journal/first_interval.h).
+// Three of them make a pattern. It lasts as long as runs stay about that short, even if they now save. The first
+// interval of such runs is shorter (train/journal/first_interval.h).
 class ShortRuns {
  public:
   // For the run that is under way.

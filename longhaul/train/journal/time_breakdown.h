@@ -7,7 +7,7 @@
 
 namespace longhaul {
 
-// Where the time of a training run went since its first start, across all restarts. Each moment counts once.
+// How the time of a training run was spent since its first start, across all restarts. Each moment counts once.
 struct TimeBreakdown {
   Seconds training{0};      // steps made for the first time
   Seconds redone{0};        // steps repeated because the run that made them ended before saving them

@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// A session with its hooks and the threads of the queue runners in the graph's collection. The threads' errors are kept
-// by its own coordinator, which treats no error as a clean stop, and which also stops when `parent` does.
+// A session with its hooks and the threads of the queue runners in the graph's collection. Its own coordinator keeps
+// the threads' errors. This coordinator treats no error as a clean stop, and also stops when `parent` stops.
 //
 //   made --start--> started --stop_threads--> stopped --close--> closed
 //

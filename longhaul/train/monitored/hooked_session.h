@@ -8,9 +8,9 @@
 
 namespace longhaul {
 
-// Runs one session for a caller and its hooks: each run serves all of them. The first run of a kind (the same fetches
-// and feeds, named the same way) is compiled for all that follow; runs with run options or metadata of their own go
-// through Session::run(). One thread at a time.
+// Runs one session for a caller and its hooks: each run serves all of them. The first run with the same fetches and
+// feeds (named in the same way) is compiled for all later ones. Runs with run options or metadata use Session::run().
+// One thread at a time may call.
 class HookedSession {
  public:
   HookedSession(std::shared_ptr<Session> session, SessionRunHooks hooks);

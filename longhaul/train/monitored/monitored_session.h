@@ -31,18 +31,19 @@ struct MonitoredSessionOptions {
   SessionRunHooks hooks{};
   Seconds stop_grace_period_secs{120};  // how long the session's threads may take to stop
   RestartOptions restart{};             // when the session is lost
-  // The program's own. Stopping it, from any thread, ends training after the run under way (StopSignals) and stops the
-  // session's threads and waiting hooks; a run that waits for a queue which those threads fill finds it closed. Its
-  // clock measures the waits. Errors reported to it are left to the program.
+  // The program's own coordinator. Stopping it, from any thread, ends training after the run under way (StopSignals)
+  // and stops the session's threads and waiting hooks; a run that waits for a queue filled by those threads finds the
+  // queue closed. Its clock measures the waits. The session does not throw errors that are reported to it; the program
+  // must handle them.
   Coordinator coordinator{};
   Preemption* preemption = nullptr;  // stops the coordinator (train/signals/preemption.h); nullptr: none
-  // Begins before the hooks and ends after everything else, so its directory is locked in between and a second chief is
-  // refused. If the directory is taken over, the session stops and the DirectoryLostError is thrown. The creator and
-  // the hooks that save share it. nullptr: there is no directory to be the chief of.
+  // Begins before the hooks and ends after everything else. In between, its directory is locked and a second chief is
+  // refused. If another chief takes the directory over, the session stops and throws DirectoryLostError. The creator
+  // and the hooks that save must have the same tenure. nullptr: there is no directory to lock.
   std::shared_ptr<ChiefTenure> tenure = {};
 };
 
-// A session that makes itself ready, whose runs are extended by hooks, and which is replaced when it is lost.
+// A session that makes its model ready, lets hooks extend its runs, and replaces itself when it is lost.
 //
 //   MonitoredSession session({.hooks = {std::make_shared<StopAtStepHook>(1000)}});
 //   session.monitor([&] {
@@ -51,17 +52,17 @@ struct MonitoredSessionOptions {
 //
 // The constructor calls the hooks' begin(), makes a session through the creator, which finalizes the graph, starts the
 // queue runners of the graph's collection, and passes the session to the hooks. When a call fails because of a lost
-// session (is_lost_session(); this includes errors reported by the session's threads), the session is closed, another
-// one is made after a pause, and the call is repeated from its beginning; anything the program does between two calls
+// session (is_lost_session(); this includes errors reported by the session's threads), the session is closed, a new one
+// is made after a pause, and the call is repeated from its beginning. Anything that the program did between two calls
 // is not undone. Any other error is thrown.
 //
-// One thread at a time, and never from a hook or a step function, which are given what they need. Other threads use the
-// session that hooks are given.
+// One thread at a time may call, but never from within a hook or a step function: these get what they need as
+// arguments. Other threads use the Session that is passed to hooks.
 class MonitoredSession {
  public:
   // InvalidArgumentError: a null hook. DirectoryLockedError: the tenure's directory has another chief. Throws what
-  // hooks and the creator throw, and the error of the last lost session when no more may be made. A stop while waiting
-  // for the first session is not an error: there is no session then, and should_stop() is true.
+  // hooks and the creator throw, and the error of the last lost session once no more restarts are allowed. A stop while
+  // waiting for the first session is not an error: there is then no session, and should_stop() is true.
   explicit MonitoredSession(MonitoredSessionOptions options = {});
 
   // Closes without calling the hooks' end(): a session that was not closed has not ended well.
@@ -69,23 +70,23 @@ class MonitoredSession {
   MonitoredSession(const MonitoredSession&) = delete;
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
-  // Calls `body`, then closes. An OutOfRangeError (the end of the input) and a StopIteration end the body well; any
-  // other error from it is thrown at the end, and the hooks' end() is not called. A thread's error takes precedence
-  // over the body's. FailedPreconditionError: "Session is already closed", by the body.
+  // Calls `body`, then closes. If the body throws OutOfRangeError (the end of the input) or StopIteration, it has ended
+  // well. Any other error from it is thrown at the end, and the hooks' end() is not called. A thread's error takes
+  // precedence over the body's. FailedPreconditionError: the body has closed the session ("Session is already closed").
   void monitor(const std::function<void()>& body);
 
   // Session::run() with the hooks. Throws what the run and the hooks throw; the message of a hook's error names the
   // hook and the call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop
-  // requested"); "Same tensor is fed" by a hook and by another hook or the caller; closed. StopIteration: there is no
-  // session, because a stop was requested before the first one, or its replacement, was made. DirectoryLostError: the
-  // tenure's directory belongs to another chief now. If the session is lost in a run in which a hook requests a stop,
-  // the run is repeated and is the last.
+  // requested"); a hook and the caller, or two hooks, feed the same tensor ("Same tensor is fed"); the session is
+  // closed. StopIteration: there is no session, because a stop was requested before the first one, or a replacement,
+  // was made. DirectoryLostError: the tenure's directory belongs to another chief now. If the session is lost in a run
+  // in which a hook requests a stop, the run is repeated, and no further run is made.
   Tensor run(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
              proto::RunMetadata* metadata = nullptr);
   std::vector<Tensor> run(const std::vector<Fetch>& fetches, const Feeds& feeds = {}, const RunOptions& options = {},
                           proto::RunMetadata* metadata = nullptr);
 
-  // Like Session's: prepares a run for many calls, here including the hooks.
+  // Like Session::make_callable(): prepares a run for many calls, here with the hooks.
   MonitoredCallable make_callable(const Fetch& fetch, const std::vector<Fetch>& feeds = {});
   MonitoredCallable make_callable(const std::vector<Fetch>& fetches, const std::vector<Fetch>& feeds = {});
 
@@ -95,15 +96,15 @@ class MonitoredSession {
     requires std::invocable<StepFn&, StepContext&>
   auto run_step_fn(StepFn&& step_fn);
 
-  // True: a stop was requested, by a hook, a thread or the options' coordinator; or there is no session, because it is
-  // closed or lost for good; or the tenure's directory belongs to another chief. If a thread has reported that the
-  // session is lost, it is replaced first; this throws as run() does.
+  // True if a stop was requested by a hook, a thread or the options' coordinator; if there is no session, because it is
+  // closed or lost for good; or if the tenure's directory belongs to another chief. If a thread has reported that the
+  // session is lost, replaces it first; this throws the same errors as in run().
   bool should_stop();
 
   // Calls each hook's end(), even if others threw; then stops the session's threads, closes the session, makes the
   // graph changeable again if it was before, and ends the tenure, in the order of ChiefTenure::end(). Throws what the
-  // hooks throw, and any error that a thread has reported; a lost session is an error only to SingularMonitoredSession.
-  // May be called twice.
+  // hooks throw, and any error that a thread has reported. The loss of the session is such an error only in a
+  // SingularMonitoredSession. May be called twice.
   void close();
 
   Graph& graph() const { return options_.session_creator->graph(); }
@@ -134,22 +135,23 @@ class MonitoredSession {
 
   const WriteSignals write_signals_;
   const MonitoredSessionOptions options_;
-  const Coordinator stops_;  // child of the program's, parent of each session's; its error: the directory was lost
+  const Coordinator stops_;  // child of the program's, parent of each session's; has an error if the directory was lost
   const std::shared_ptr<ChiefTenure> tenure_;
   const bool recovers_;
   const bool graph_was_finalized_;
   Restarts restarts_;
   std::shared_ptr<const Coordinator> preempted_;  // the subscription to a preemption's stops; null: none
   std::unique_ptr<CoordinatedSession> current_;   // null: lost and not replaced, or closed
-  bool hook_stop_ = false;                        // requested in a run that failed
+  bool hook_stop_ = false;                        // a hook requested a stop in a run that failed
   bool closed_ = false;
   SessionRunArgs args_;  // of the run under way; a member so that its memory is reused
 };
 
-// The result of MonitoredSession::make_callable(); may be copied. It belongs to that session, and to its thread.
+// The result of MonitoredSession::make_callable(). May be copied. Use it only while that session exists, and on its
+// thread.
 class MonitoredCallable {
  public:
-  // Takes one argument for each named feed, returns one result for each fetch.
+  // Takes one argument for each named feed and returns one result for each fetch.
   template <typename... Ts>
     requires(std::is_convertible_v<const Ts&, const Tensor&> && ...)
   std::vector<Tensor> operator()(const Ts&... feeds) {
@@ -173,7 +175,7 @@ struct SingularMonitoredSessionOptions {
   std::string master{};
   SessionOptions config{};
   std::string checkpoint_dir{};                 // the directory to recover from, or
-  std::string checkpoint_filename_with_path{};  // this checkpoint
+  std::string checkpoint_filename_with_path{};  // the checkpoint itself
   Seconds stop_grace_period_secs{120};
   RecoveryOptions recovery{};  // of the directory
   FileSystem* files = &FileSystem::real();

@@ -12,7 +12,7 @@
 
 namespace longhaul {
 
-// At most one of each pair of time and step options is given; kNone and 0 switch the feature off.
+// Of each pair of options in time and in steps, give at most one. kNone and 0 switch the feature off.
 struct MonitoredTrainingSessionOptions {
   Graph* graph = nullptr;                // nullptr: the default graph
   std::string master{};                  // "": this process
@@ -21,14 +21,14 @@ struct MonitoredTrainingSessionOptions {
   std::shared_ptr<Scaffold> scaffold{};  // nullptr: one with the defaults
   SessionRunHooks hooks{};
   SessionRunHooks chief_only_hooks{};
-  Defaulted<SaveInterval> save_checkpoint_secs{};  // default: 600, unless steps are given; kAuto: to lose least time
+  Defaulted<SaveInterval> save_checkpoint_secs{};  // default: 600, unless steps are given; kAuto: loses the least time
   Defaulted<int64_t> save_checkpoint_steps{};      // default: none
   Defaulted<Seconds> save_summaries_secs{};        // default: none
   Defaulted<int64_t> save_summaries_steps{};       // default: 100, unless secs are given
   SessionOptions config{};
   Seconds stop_grace_period_secs{120};  // how long threads may take to stop
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
-  Seconds max_wait_secs{7200};          // for processes that wait for the chief
+  Seconds max_wait_secs{7200};          // how long other processes wait for the chief
   std::string summary_dir{};            // empty: checkpoint_dir
 
   // Longhaul's own; TensorFlow's names end here.
@@ -40,10 +40,10 @@ struct MonitoredTrainingSessionOptions {
 };
 
 // The options of a monitored session for training. The chief's session restores the newest checkpoint or initialises
-// the model, and has the chief's hooks, then those that count steps, write summaries and take checkpoints, then the
-// program's. The others' session waits for the chief and has the program's hooks. The graph must have a global step,
-// which these hooks need. The chief's tenure begins and ends with the session. InvalidArgumentError: the chief has a
-// mirror, but no checkpoint_dir.
+// the model. Its hooks are, in this order, the chief's hooks, those that count steps, write summaries and take
+// checkpoints, and the program's. A session of another process waits for the chief and has only the program's hooks.
+// The graph must have a global step, which these hooks need. The chief's tenure begins and ends with the session.
+// InvalidArgumentError: the chief has a mirror, but no checkpoint_dir.
 MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSessionOptions& options);
 
 // Calls `body` in such a session and closes it: MonitoredSession::monitor().
@@ -52,9 +52,9 @@ MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSession
 //     while (!session.should_stop()) session.run(train_op);
 //   });
 //
-// A kill leaves behind the newest checkpoint; an end without an error leaves one of the last step.
-// DirectoryLockedError: checkpoint_dir has another chief. DirectoryLostError: another chief took it over, because this
-// one was silent for too long.
+// If the process is killed, the newest checkpoint remains. If training ends without an error, there is a checkpoint of
+// the last step. DirectoryLockedError: checkpoint_dir has another chief. DirectoryLostError: another chief took it
+// over, because this one was silent for too long.
 void monitored_training_session(const MonitoredTrainingSessionOptions& options,
                                 const std::function<void(MonitoredSession&)>& body);
 

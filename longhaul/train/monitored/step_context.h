@@ -9,7 +9,7 @@ namespace longhaul {
 
 class CoordinatedSession;
 
-// Ends training from within its loop, as a stop does; not an error to MonitoredSession::monitor().
+// Ends training from within its loop, like a stop. MonitoredSession::monitor() does not treat it as an error.
 class StopIteration : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -23,13 +23,14 @@ class StepContext {
   // The underlying session, whose runs bypass the hooks.
   Session& session() const;
 
-  // Like MonitoredSession::run(), except that a lost session is not replaced here: the step function is called again.
+  // Like MonitoredSession::run(), but if the session is lost, the run is not repeated by itself: the step function is
+  // called again.
   Tensor run_with_hooks(const Fetch& fetch, const Feeds& feeds = {}, const RunOptions& options = {},
                         proto::RunMetadata* metadata = nullptr) const;
   std::vector<Tensor> run_with_hooks(const std::vector<Fetch>& fetches, const Feeds& feeds = {},
                                      const RunOptions& options = {}, proto::RunMetadata* metadata = nullptr) const;
 
-  // Ends the step function, and the training loop too unless the StopIteration is caught.
+  // Ends the step function by throwing StopIteration, which also ends the training loop unless it is caught.
   [[noreturn]] void request_stop() const;
 
  private:

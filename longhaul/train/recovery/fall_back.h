@@ -34,13 +34,13 @@ struct FallBack {
 
 // Restores the newest intact checkpoint of a directory or of its mirror:
 //   1. The candidates are in the order of checkpoint_candidates(), which finds them even if the state file is empty,
-//      damaged, missing, or edited by hand; with a mirror, in that of mirrored_candidates(). Those to be skipped come
-//      last: one of them is better than none.
+//      damaged, missing, or edited by hand; with a mirror, in that of mirrored_candidates(). Those that should be
+//      skipped are tried last: one of them is better than none.
 //   2. The first one that can be read, with correct checksums, is restored. A damaged one (DataLossError) is logged
-//      with the defect, and so is one without its data files or its index that the state file or the retention file
-//      names (named_checkpoints.h). One that fails for lack of memory, or with an exception of a foreign class, is
-//      logged and skipped, as it may or may not be damaged. Any other error is thrown: either no checkpoint would fit
-//      (shapes differ), or a retry may help; nothing was renamed.
+//      with the defect, and so is one that the state file or the retention file names but that lacks its data files or
+//      its index (named_checkpoints.h). If one fails for lack of memory, or with an exception of a foreign class, it is
+//      logged and skipped, because it may or may not be damaged. Any other error is thrown: either no checkpoint would
+//      fit (shapes differ), or a retry may help. Nothing was renamed then.
 //   3. Only after one was restored, damaged ones are renamed (checkpoint/files/corrupt_set.h), so that no restart tries
 //      them again; otherwise a restart would take a directory of damaged checkpoints for an empty one. Only the
 //      process that has locked the directory (io/directory_lock.h) does so, and only in it and its mirror. A failure to

@@ -6,7 +6,7 @@
 
 namespace longhaul {
 
-// Reports why nothing was restored although the directory is not new, so that training never silently starts from
+// Reports why nothing was restored from a directory that is not new, so that training never silently starts from
 // scratch next to its own checkpoints.
 //   DataLossError: there are checkpoints but none is intact. `damaged`: those that could not be read. `unknown`: data
 //   files without an index that no state file or save names; perhaps the state file is lost as well.

@@ -15,8 +15,8 @@ struct RecoverySearch {
   std::string mirror_failure;              // why the mirror is skipped; empty: it is not
 };
 
-// Searches the directory and its mirror; the mirror on its own thread, lh-look, which is left behind at the timeout or
-// the deadline, and then refers only to the file system.
+// Searches the directory and its mirror. A thread of its own, lh-look, searches the mirror. It is left behind at the
+// timeout or the deadline, and from then on uses only the file system.
 RecoverySearch search_for_recovery(const FallBackOptions& options);
 
 }  // namespace longhaul

@@ -28,14 +28,14 @@ std::string weight_digest(std::vector<NamedTensor> tensors);
 
 inline constexpr Seconds kDigestTimeout{60};
 
-// Writes digests of all global variables of a graph to event files. take() makes a snapshot of them, which copies
-// nothing (session/snapshots.h: within SessionOptions::snapshot_memory); a thread of this object reads the bytes, and
+// Writes digests of all global variables of a graph to event files. take() takes a snapshot of them, which copies
+// nothing (session/snapshots.h; within SessionOptions::snapshot_memory). A thread of this object reads the bytes, and
 // releases each variable once it is read. So training waits only if a digest is still unfinished when the next but one
 // is requested.
 //
-// One thread at a time. Waits for the thread, in take(), finish() or the destructor, last `timeout` at most: event
-// files on a hanging disk must not stop training. After that a digest is missing, which is logged, or the thread is
-// left behind, with the values that it holds.
+// One thread at a time may call. take(), finish() and the destructor wait for the thread for at most `timeout`, because
+// event files on a hanging disk must not stop training. After that, a digest is missing, which is logged, or the thread
+// is left behind with the values that it holds.
 class WeightDigests {
  public:
   // `global_step` gives each digest its step.
@@ -48,11 +48,11 @@ class WeightDigests {
   // Throws what a snapshot's run throws. FailedPreconditionError: a variable has no value yet.
   void take(Session& session);
 
-  // If training resumes at a step that is due, its digest is written again, as it may have been under way when the
-  // process was killed.
+  // The same, if the step is due. If training resumes at a step that is due, its digest is written again, because the
+  // process may have been killed while writing it.
   void take_if_due(Session& session, int64_t every);
 
-  // Waits until all digests are written; false: some are not.
+  // Waits until all digests are written. Returns false if some could not be written.
   bool finish();
 
  private:

@@ -16,18 +16,18 @@ namespace longhaul {
 // attributes, and of the graph's seed. String constants (file names) and the savers' own operations do not count.
 std::string graph_fingerprint(const Graph& graph);
 
-// The environment that a training run of that graph in this process must share to produce the same bits.
+// The environment of this process and of that graph. A training run in an equal environment produces the same bits.
 Environment environment_of(const std::string& graph_fingerprint);
 
-// A checkpoint's meta graph records its environment in MetaInfoDef.any_info: a google.protobuf.StringValue with a line
-// "NAME: VALUE" for each fact, in the order of names. Other readers skip it. nullopt: none is recorded.
+// The environment is recorded in the MetaInfoDef.any_info of a checkpoint's meta graph: a google.protobuf.StringValue
+// with a line "NAME: VALUE" for each fact, sorted by name. Other readers skip it. nullopt: none is recorded.
 void record_environment(const Environment& environment, proto::MetaGraphDef* meta_graph);
 std::optional<Environment> recorded_environment(const proto::MetaGraphDef& meta_graph);
 
 // The environment recorded in the meta graph next to a checkpoint; nullopt: there is no meta graph, or no record.
 std::optional<Environment> recorded_environment(FileSystem& files, const std::string& prefix);
 
-// The differences, a sentence for each: "it was saved with threads 2, this run has 4".
+// One sentence for each difference: "it was saved with threads 2, this run has 4".
 std::vector<std::string> differences(const Environment& then, const Environment& now);
 
 // Whether a graph into which these tensors are restored continues the training run that saved them: it has operations

@@ -13,8 +13,8 @@
 
 namespace longhaul {
 
-// Checks the saved values for inputs (ops::load_batch) whose steps take batches but never advance: such a training run
-// sees the same batch all the time, and so does each restart. Any thread.
+// Checks the saved values for inputs (ops::load_batch) whose steps take batches but never advance. Such a training run
+// sees the same batch all the time, and so does each restart. Any thread may call.
 class InputWatch {
  public:
   // Checks the values to be saved at this step. Warns once for each input.
@@ -23,7 +23,7 @@ class InputWatch {
 
  private:
   struct Seen {
-    int64_t position, step;  // when it was first seen there
+    int64_t position, step;  // when the input was first seen at this position
     bool has_warned = false;
   };
 

@@ -13,28 +13,30 @@
 
 namespace longhaul {
 
-// Checks the saved values for NaN that the previous checkpoint did not have: such a training run is lost, and would
-// replace all good checkpoints sooner or later. It checks a few elements of each floating-point tensor, so it costs
-// almost nothing, and may miss scattered NaN. A tensor with NaN in the first checkpoint is expected to have them.
+// Checks the saved values for NaN that the previous checkpoint did not have. A training run with new NaN is lost, and
+// sooner or later would replace all good checkpoints. The check looks at a few elements of each floating-point tensor,
+// so it costs almost nothing but may miss scattered NaN. A tensor that has NaN in the first checkpoint is expected to
+// have them.
 //
-// Its state is recorded with each checkpoint (record_environment()), so a restart continues with it. Any thread.
+// Its state is recorded with each checkpoint (record_environment()), so a restart continues with it. Any thread may
+// call.
 class NanWatch {
  public:
-  // Checks the values about to be written.
+  // Checks the values that are about to be written.
   void look(const std::vector<SaverNodes::SavedTensor>& tensors, const std::vector<Tensor>& values);
 
-  // The values checked last are about to replace `prefix`, if that exists. If `prefix` is the last checkpoint without
-  // new NaN, `before`, which may be empty, takes that place.
+  // Call it when the values checked last are about to replace `prefix`, if that exists. If `prefix` is the last
+  // checkpoint without new NaN, `before` takes its place; it may be empty.
   void will_replace(const std::string& prefix, const std::string& before);
 
-  // If the values checked last have new NaN: the last checkpoint without, which must be kept; empty: none.
+  // If the values checked last have new NaN, the last checkpoint without them, which must be kept; empty: none.
   std::string last_without() const;
   Environment record() const;
 
-  // The values checked last are committed as `prefix`, and listed. Warns once of new NaN.
+  // Call it when the values checked last are committed as `prefix`, and listed. Warns once about new NaN.
   void saved(const std::string& prefix);
 
-  // The variables were restored from `prefix`, which has this record. Warns of NaN that were new in it.
+  // Call it when the variables were restored from `prefix`, which has this record. Warns about NaN that were new in it.
   void restored(FileSystem& files, const std::string& prefix, const Environment& record);
 
  private:

@@ -10,9 +10,9 @@
 
 namespace longhaul {
 
-// An item for a saver (SaverOptions::var_list): a variable, the slices of a partitioned one, or another saveable. Its
-// name in checkpoints is the variable's name in the graph, or for a slice that of the complete variable, unless another
-// is given here.
+// An item for a saver to save (SaverOptions::var_list): a variable, the slices of a partitioned variable, or another
+// saveable. Unless a name is given here, its name in checkpoints is the variable's name in the graph or, for a slice,
+// that of the complete variable.
 class SaveEntry {
  public:
   SaveEntry(const Variable& variable) : SaveEntry(variable.info()) {}
@@ -42,15 +42,16 @@ class SaveEntry {
 // All global variables and all saveable objects of the graph.
 std::vector<SaveEntry> everything_to_save(const Graph& graph);
 
-// Entries for variables by their names in checkpoints, as returned by ExponentialMovingAverage::variables_to_restore;
-// several of one name are its slices.
+// Entries for variables by their names in checkpoints, as ExponentialMovingAverage::variables_to_restore returns them.
+// Several variables of one name are its slices.
 std::vector<SaveEntry> save_entries(const std::map<std::string, std::vector<Variable>>& by_name);
 
-// "10 3 0,4:0,3": the full shape, then start and length in each dimension, as in save operations.
+// "10 3 0,4:0,3": the full shape, then the start and the length in each dimension, as in save operations.
 std::string slice_text(const SaveSliceInfo& slice);
 
-// Sorted by name. With `reshape`, variables accept tensors of any shape with as many elements. InvalidArgumentError:
-// two entries of the "same name", an item with "two names", a list that is not of slices of one variable.
+// The saveables, sorted by name. With `reshape`, variables accept tensors of any shape with as many elements.
+// InvalidArgumentError: two entries of the "same name", an item with "two names", a list that is not of slices of one
+// variable.
 std::vector<Saveable> saveables_of(const std::vector<SaveEntry>& entries, bool reshape);
 
 }  // namespace longhaul

@@ -6,9 +6,9 @@
 
 namespace longhaul {
 
-// The size of a checkpoint of these tensors, as far as the graph tells: the sizes of strings and tables are not known
-// before they are read. A libtorch optimizer's state counts from the start, though it exists only from its first step
-// on (ExternalValue::expected).
+// The size of a checkpoint of these tensors, as far as the graph knows it: the sizes of strings and tables are not
+// known before they are read. The state of a libtorch optimizer counts from the start, although it exists only from the
+// first step on (ExternalValue::expected).
 struct SavedSize {
   uint64_t bytes = 0;
   bool is_all = true;  // false: there is more, of unknown size

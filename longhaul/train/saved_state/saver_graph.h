@@ -15,24 +15,24 @@ struct SaverNodes {
     std::string name;   // in checkpoints
     std::string slice;  // empty, or the part of the tensor of that name: "5 10 0,5:2,1"
     Output read;
-    Output restored;         // of a RestoreV2 operation; a value can be fed instead
-    int shard = 0;           // the data file that it goes to
+    Output restored;         // output of a RestoreV2 operation; a value can be fed instead
+    int shard = 0;           // the number of its data file
     bool any_shape = false;  // restored from a tensor of any shape with as many elements
     bool optional = false;   // a checkpoint may lack it: an empty tensor is fed instead
   };
   std::vector<SavedTensor> tensors;  // by shard, and by name
   int num_shards = 1;
   bool sharded = false;
-  Output filename;    // the fed tensor: "save/Const:0"
+  Output filename;    // the tensor to feed: "save/Const:0"
   Output save;        // "save/control_dependency:0"
   Operation restore;  // "save/restore_all"
 };
 
-// An attribute of RestoreV2 operations that read one tensor, which a checkpoint may lack.
+// An attribute of a RestoreV2 operation that reads one tensor that a checkpoint may lack.
 inline constexpr const char* kOptionalAttr = "_optional";
 
 struct SaverGraphOptions {
-  std::string filename = "model";  // of the save operation, if not fed
+  std::string filename = "model";  // of the save operation, unless fed
   bool sharded = false;            // a data file for each device that reads saved values, sorted by name
   bool restore_sequentially = false;
 };
@@ -42,8 +42,8 @@ struct SaverGraphOptions {
 SaverNodes add_saver_nodes(const Scope& scope, const std::vector<Saveable>& saveables,
                            const SaverGraphOptions& options);
 
-// Finds them again. NotFoundError, InvalidArgumentError: the graph has no such operations. UnimplementedError: it saves
-// V1 checkpoints.
+// Finds the operations in a graph that has them. NotFoundError, InvalidArgumentError: the graph has no such operations.
+// UnimplementedError: it saves V1 checkpoints.
 SaverNodes find_saver_nodes(const Graph& graph, const proto::SaverDef& saver_def);
 SaverNodes saver_nodes_at(const Output& filename, const Output& save, const Operation& restore, bool sharded);
 

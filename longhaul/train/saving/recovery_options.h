@@ -6,15 +6,15 @@
 
 namespace longhaul {
 
-// What counts at a restart, and what is done about variables that no checkpoint has.
+// Which checkpoints a restart may restore, and whether it initialises variables that they lack.
 struct RecoveryOptions {
-  // Whether checkpoints that no state file names count. false, as in TensorFlow: only checkpoints listed in the state
-  // file, or in the mirror's own, are restored. Removing that file then starts training from the beginning, ignoring
-  // the mirror, and new checkpoints replace old ones of the same names. A state file that cannot be used (empty,
-  // damaged, a dangling link) is a DataLossError, and so is one whose checkpoints are all damaged.
+  // Whether a restart may restore checkpoints that no state file lists. false, as in TensorFlow: it restores only
+  // checkpoints listed in the state file of the directory or of the mirror. If the directory's state file is removed,
+  // training then starts from the beginning, ignores the mirror, and replaces old checkpoints of the same names.
+  // DataLossError: the state file cannot be used (empty, damaged, a dangling link), or all its checkpoints are damaged.
   bool search_directory = true;
-  // For a saver that omits global variables: after a restore, the initializers of those that ready_op names as not
-  // initialised are run.
+  // For a saver that omits global variables: whether a restart, after the restore, runs the initializers of those that
+  // ready_op reports as not initialised.
   bool initialize_missing = false;
 };
 

@@ -12,9 +12,9 @@ namespace longhaul {
 double commit_time(FileSystem& files, const std::string& prefix);
 
 // Warns, once for each reason, that the checkpoint saved or restored last is being replaced under the same name: either
-// its files on the disk have changed, or the variables have and the step has not. `only_random_states`: what is saved
-// differs in nothing but states of random numbers, as after an evaluation; then no step was forgotten, and the log says
-// so without a warning.
+// its files on the disk have changed, or the variables have changed and the step has not. `only_random_states`: the
+// saved values differ only in the states of random numbers, for example after an evaluation. No step was forgotten
+// then, and the log says so without a warning.
 void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SaveHistory& saves,
                          const std::function<bool()>& only_random_states);
 

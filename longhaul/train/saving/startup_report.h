@@ -6,13 +6,13 @@
 
 namespace longhaul {
 
-// Logs how much disk and memory a checkpoint will take. Warns if the disk of `directory` has no room for two, as the
-// old one is deleted only after the new one is complete; and if the process may not use twice the variables' memory
-// (memory_limit), as much is needed while a snapshot is held. Throws nothing if the disk's free space is not known.
-// `root`: as for memory_limit().
+// Logs how much disk and memory a checkpoint will take. Warns if the disk of `directory` has no room for two, because
+// the old one is deleted only after the new one is complete. Also warns if the process may not use twice the variables'
+// memory (memory_limit), which is needed while a snapshot is held. Does not throw if the disk's free space is not
+// known. `root`: as for memory_limit().
 void report_checkpoint_costs(const Saver& saver, const std::string& directory, const std::string& root = "/");
 
-// NotFoundError, PermissionDeniedError, ...: files cannot be made in the directory, which is created.
+// Creates the directory. NotFoundError, PermissionDeniedError, ...: files cannot be created in it.
 void check_writable(FileSystem& files, const std::string& directory);
 
 }  // namespace longhaul

@@ -10,7 +10,7 @@
 namespace longhaul {
 
 // A program's settings for the operations that supervise its training (SupervisorOptions, ScaffoldOptions). A setting
-// left open stands for the element of the graph's collection of that name ("ready_op", "init_op", ...); if the
+// that is left open takes its value from the graph's collection of that name ("ready_op", "init_op", ...). If the
 // collection is empty, the operation is created and added to it. kNone switches the feature off.
 struct GraphSettings {
   Defaulted<Output> ready_op;
@@ -22,17 +22,17 @@ struct GraphSettings {
   Defaulted<Output> global_step;
 };
 
-// How to treat a collection with several elements.
+// What to do if a collection has several elements.
 enum class Several { kTakeFirst, kRefuse };
 
-// How the front ends differ in filling in the settings.
+// The rules for filling in the settings, which differ between the front ends.
 struct DefaultRules {
   Several several = Several::kTakeFirst;
   bool waits_for_globals = false;  // ready_for_local_init_op names global variables not initialised; else: none
   SaverOptions saver;              // of a new saver; with allow_empty even if nothing is to be saved
 };
 
-// The settings, filled in. Members are invalid or empty for anything switched off or missing.
+// The settings, filled in. A member is invalid or empty if it is switched off or missing.
 struct GraphDefaults {
   Output ready_op;
   Output ready_for_local_init_op;
@@ -43,12 +43,12 @@ struct GraphDefaults {
   Output global_step;
 };
 
-// InvalidArgumentError, FailedPreconditionError: the graph does not allow it. FailedPreconditionError "More than one
-// item": a collection has several, and `rules` refuse that.
+// InvalidArgumentError, FailedPreconditionError: the settings do not fit the graph. FailedPreconditionError "More than
+// one item": a collection has several elements, and `rules` refuse that.
 GraphDefaults resolve_defaults(Graph& graph, const GraphSettings& settings, const DefaultRules& rules);
 
-// A saver with the definition in the graph's collection `savers`; nullptr: there is none. `options` apply where the
-// definition leaves something open. FailedPreconditionError, InvalidArgumentError: as above.
+// Returns a saver with the definition in the graph's collection `savers`, or nullptr if there is none. `options` apply
+// to everything that the definition leaves open. FailedPreconditionError, InvalidArgumentError: as above.
 std::shared_ptr<Saver> find_saver(Graph& graph, Several several, const SaverOptions& options = {});
 
 }  // namespace longhaul

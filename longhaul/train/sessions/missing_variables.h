@@ -18,11 +18,11 @@ struct ReadinessOps {
 // but neither the saver restores them nor local_init_op sets them in time. Sorted.
 std::vector<std::string> missing_after_restore(const Graph& graph, const Saver& saver, const ReadinessOps& ops);
 
-// Warns about these, as a training run that begins with such a saver could never be restarted.
+// Warns about these, because a training run that begins with such a saver could never be restarted.
 void warn_of_missing_after_restore(const std::vector<std::string>& names);
 
-// Runs the initializers of those global variables that a ready operation names as not initialised, and no others, in
-// one run. Returns their names.
+// Runs, in one run, the initializers of only those global variables that a ready operation reports as not initialised.
+// Returns the names of these variables.
 std::vector<std::string> initialize_missing(Session& session, const ReadinessOps& ops, const Feeds& feeds);
 
 }  // namespace longhaul

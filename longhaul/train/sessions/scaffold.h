@@ -9,13 +9,13 @@ namespace longhaul {
 
 class Scaffold;
 
-// An option that is kUseDefault stands for the element of the graph's collection of that name ("ready_op", "init_op",
-// ...), which may have only one; if the collection is empty, the operation described here is created and added to it.
+// An option that is kUseDefault takes its value from the graph's collection of that name ("ready_op", "init_op", ...),
+// which may have only one element. If the collection is empty, the operation described here is created and added to it.
 // kNone switches the feature off.
 struct ScaffoldOptions {
   Defaulted<OpList> init_op{};                               // initialises all global variables
   Feeds init_feed_dict{};                                    // for init_op
-  std::function<void(const Scaffold&, Session&)> init_fn{};  // called after init_op, not when the model is restored
+  std::function<void(const Scaffold&, Session&)> init_fn{};  // called after init_op; not called for a restored model
   Defaulted<Output> ready_op{};                              // names of all variables that are not initialised
   Defaulted<Output> ready_for_local_init_op{};               // of the global ones
   Defaulted<OpList> local_init_op{};                         // initialises local variables and tables
@@ -26,19 +26,19 @@ struct ScaffoldOptions {
   Clock* clock = &Clock::real();
 };
 
-// The operations that make sessions of a graph ready, and its saver: those that the program passes, and defaults for
-// the rest, which finalize() adds to the graph.
+// The operations that make sessions of a graph ready, and the graph's saver. The program passes some of them;
+// finalize() adds defaults for the rest to the graph.
 //
 //   open --finalize--> finalized
 //
-// One thread at a time; a finalized one may be read by any.
+// One thread at a time may call; once finalized, any thread may read.
 class Scaffold {
  public:
   explicit Scaffold(ScaffoldOptions options = {});
 
-  // Finds or creates whatever is left open, builds a saver with defer_build if necessary, and finalizes the graph; a
-  // second call for the same graph only finalizes it. FailedPreconditionError: it was called for another graph; "More
-  // than one item" in a collection.
+  // Finds or creates everything that is left open, builds the saver if that was deferred (defer_build), and finalizes
+  // the graph. A second call for the same graph only finalizes the graph. FailedPreconditionError: an earlier call was
+  // for another graph; a collection has "More than one item".
   void finalize(Graph& graph);
 
   // The values that were passed; the rest are empty until it is finalized.
@@ -55,7 +55,7 @@ class Scaffold {
   void fill_in(Graph& graph);
 
   ScaffoldOptions options_;       // with what finalize() filled in
-  const Graph* graph_ = nullptr;  // that it is finalized for
+  const Graph* graph_ = nullptr;  // the graph of finalize()
 };
 
 }  // namespace longhaul

@@ -15,7 +15,7 @@ class SessionCreator {
   virtual ~SessionCreator() = default;
 
   virtual Graph& graph() const = 0;
-  // Finalizes the graph. After an error that is may_be_made_later(), the call may be repeated.
+  // Finalizes the graph. After an error for which may_be_made_later() is true, the call may be repeated.
   virtual std::shared_ptr<Session> create_session() = 0;
 };
 
@@ -29,8 +29,8 @@ struct ChiefSessionCreatorOptions {
   std::string checkpoint_filename_with_path{};
   MirrorSearchOptions mirror{};  // of checkpoint_dir, searched too
   RecoveryOptions recovery{};
-  // Notified of the restored checkpoint; may skip checkpoints of the directory, and its preemption ends the search of
-  // the mirror. nullptr: none.
+  // The chief's tenure, which learns which checkpoint was restored and may skip checkpoints of the directory. Its
+  // preemption ends the search of the mirror. nullptr: none.
   std::shared_ptr<ChiefTenure> tenure{};
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // stopping it ends waits; its clock measures them

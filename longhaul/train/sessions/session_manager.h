@@ -39,8 +39,8 @@ class OpList {
 struct SessionManagerOptions {
   Graph* graph = nullptr;  // nullptr: the default graph
   OpList local_init_op{};  // run in every session, also in restored ones: local variables, tables
-  // 1-D string tensors of the names not initialised yet. The model is ready when the first is empty, and ready for
-  // local_init_op when the second is. Invalid: always ready.
+  // 1-D string tensors with the names of the variables that are not initialised yet. The model is ready when the first
+  // is empty, and ready for local_init_op when the second is empty. Invalid: always ready.
   Output ready_op{};
   Output ready_for_local_init_op{};
   Seconds recovery_wait_secs{30};  // between two polls during a wait
@@ -49,7 +49,7 @@ struct SessionManagerOptions {
   Coordinator coordinator{};  // stopping it ends waits; its clock measures them
   // Creates the sessions; empty: new_session().
   SessionFactory session_factory{};
-  // Why a checkpoint of the directory is not to be restored even if it is intact; nullopt: it may be. A skipped one is
+  // Returns the reason to skip an intact checkpoint of the directory, or nullopt to accept it. A skipped checkpoint is
   // still restored if no other is left. Empty: none is skipped.
   std::function<std::optional<std::string>(const std::string& prefix)> skip_reason{};
 };
@@ -62,8 +62,8 @@ struct PrepareOptions {
   std::string checkpoint_dir{};
   std::string checkpoint_filename_with_path{};
   MirrorSearchOptions mirror{};        // of checkpoint_dir, searched too
-  const Deadline* deadline = nullptr;  // ends that search too; nullptr: none
-  std::string checkpoint_basename{};   // limits the checkpoints that count; empty: all do
+  const Deadline* deadline = nullptr;  // ends the search of the mirror; nullptr: none
+  std::string checkpoint_basename{};   // only checkpoints of this name count; empty: all do
   RecoveryOptions recovery{};
   bool wait_for_checkpoint = false;                      // if there is none yet
   std::optional<Seconds> max_wait_secs = Seconds{7200};  // nullopt: forever
@@ -78,25 +78,25 @@ struct RecoveredSession {
 };
 
 // Creates sessions with an initialised model: restored from a checkpoint, initialised here, or initialised by another
-// process. The ready operation is run before and after: a model that is ready from the start (on a server that an
+// process. The ready operation is run before and after that: a model that is ready from the start (on a server that an
 // earlier session of the program used) is neither restored nor initialised (model_is_there()).
 //
 // From a directory, the newest intact checkpoint is restored; damaged ones are renamed (fall_back.h).
 //
-// It warns when a model is initialised whose saver's checkpoints would not suffice to make it ready again
+// Logs a warning if it initialises a model that could not be made ready from a checkpoint of its saver
 // (missing_variables.h).
 //
-// One thread at a time.
+// One thread at a time may call.
 class SessionManager {
  public:
   // InvalidArgumentError: ready_for_local_init_op without local_init_op.
   explicit SessionManager(SessionManagerOptions options);
 
-  // For the chief. Unless the model is ready already, restores it if there is a checkpoint, else runs init_op and
-  // init_fn; then local_init_op; then checks. InvalidArgumentError: a checkpoint named in both ways.
-  // FailedPreconditionError: there is nothing to initialise with, or "Init operations did not make model ready".
-  // DataLossError: there are checkpoints but none is intact. CancelledError: stopped while waiting. Throws as
-  // Saver::restore() does for a checkpoint that does not fit the graph.
+  // For the chief. Unless the model is ready already, restores it if there is a checkpoint, or else runs init_op and
+  // init_fn. Then runs local_init_op and checks that the model is ready. InvalidArgumentError: both a directory and a
+  // checkpoint are given. FailedPreconditionError: there is nothing to initialise with, or "Init operations did not
+  // make model ready". DataLossError: there are checkpoints but none is intact. CancelledError: stopped while waiting.
+  // For a checkpoint that does not fit the graph, throws what Saver::restore() throws.
   std::shared_ptr<Session> prepare_session(const PrepareOptions& options);
 
   // Creates a session and restores the model if there is a checkpoint; ignores the options for initialising. A model

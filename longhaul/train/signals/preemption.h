@@ -15,7 +15,7 @@
 
 namespace longhaul {
 
-inline constexpr int kPreemptedStatus = 75;  // EX_TEMPFAIL of sysexits.h: please restart
+inline constexpr int kPreemptedStatus = 75;  // EX_TEMPFAIL of sysexits.h: asks for a restart
 
 struct PreemptionOptions {
   // Signals that stop the program, which will be restarted: SIGTERM, SIGHUP, SIGUSR1.
@@ -29,24 +29,24 @@ struct PreemptionOptions {
   Clock* clock = &Clock::real();
 };
 
-// Handles preemption by a scheduler, which stops a program with a signal, kills it some time later, and restarts it
-// depending on its exit status. While this object exists,
-//   - a stop signal ends the training runs that use the object: they finish the current step and take a checkpoint of
-//     it;
-//   - this checkpoint is skipped if the last save took longer than what is left of the grace period; a checkpoint that
-//     is being written is then finished, and the log says which steps are lost (final_checkpoint.h);
-//   - a save signal makes the training runs take a checkpoint; until it is taken, further save signals have no effect;
-//   - another stop signal ends the process at once, by the signal's default action (StopSignals). Committed checkpoints
-//     are intact, and the next start removes uncommitted files.
-// It is for the chief; a training run without checkpoints just stops.
+// Handles preemption by a scheduler: the scheduler stops a program with a signal, kills it some time later, and
+// restarts it depending on its exit status. While this object exists,
+//   - a stop signal ends the training runs that use the object: each finishes its current step and takes a checkpoint
+//     of it;
+//   - this checkpoint is skipped if the last save took longer than the rest of the grace period; a checkpoint that is
+//     already being written is still finished, and the log says which steps are lost (final_checkpoint.h);
+//   - a save signal makes the training runs take a checkpoint, and has no effect while one is already requested;
+//   - a second stop signal ends the process immediately, by the signal's default action (StopSignals). Committed
+//     checkpoints are intact, and the next start removes uncommitted files.
+// Use it in the chief. A training run without checkpoints just stops.
 //
 //   Preemption preemption;
 //   Supervisor sv({.graph = &graph, .logdir = "runs/demo", .chief = {.preemption = &preemption}});
 //   sv.managed_session(...);                  // or monitored_training_session({..., .chief = ...}, ...)
 //   return preemption.exit_status();          // 75 if a stop signal came, else 0
 //
-// It must outlive the training runs that use it. A process can have only one at a time, as with StopSignals: a second
-// one throws FailedPreconditionError. Any thread.
+// It must outlive the training runs that use it. A process can have only one Preemption or StopSignals at a time: a
+// second one throws FailedPreconditionError. Any thread may call.
 class Preemption {
  public:
   // InvalidArgumentError: see PreemptionGrace.
@@ -54,29 +54,31 @@ class Preemption {
   Preemption(const Preemption&) = delete;
   Preemption& operator=(const Preemption&) = delete;
 
-  // The status for the program to exit with: that of the options if the program was preempted, else `otherwise`.
+  // The status with which the program should exit: the options' exit_status if the program was preempted, else
+  // `otherwise`.
   int exit_status(int otherwise = 0) const { return is_preempted() ? options_.exit_status : otherwise; }
   bool is_preempted() const { return deadline_.is_set(); }
 
   // Acts as if a stop signal had arrived: for notices from other sources, such as a cloud's metadata server. If several
   // grace periods overlap, the one that ends first applies.
   void preempt(std::optional<Seconds> grace = std::nullopt);
-  void request_save();  // as if a save signal had arrived; like preempt(), not for signal handlers
+  void request_save();  // as if a save signal had arrived; neither this nor preempt() may be called in a signal handler
 
-  // The rest of the grace period; negative: it is over. nullopt: not preempted.
+  // The rest of the grace period, negative once it is over; nullopt: not preempted.
   std::optional<Seconds> time_left() const { return deadline_.left(); }
-  const Deadline& deadline() const { return deadline_; }  // its end, for waits that a preemption cuts short
+  // The end of the grace period, for waits that a preemption cuts short.
+  const Deadline& deadline() const { return deadline_; }
 
-  // For training loops: whether a checkpoint was requested since the last call. Takes no lock.
+  // Whether a checkpoint was requested since the last call. For training loops: it takes no lock.
   bool take_save_request() { return save_wanted_.load(std::memory_order_relaxed) && save_wanted_.exchange(false); }
 
-  // For threads that wait for one: whether there is a request; and a notification of `coord` (Coordinator::notify()) at
-  // each, as long as the caller keeps the returned object.
+  // For threads that wait for a request: whether there is one, and a way to be notified. notify_of_saves() calls
+  // Coordinator::notify() of `coord` at each request, as long as the caller keeps the returned object.
   bool has_save_request() const { return save_wanted_; }
   std::shared_ptr<const Coordinator> notify_of_saves(const Coordinator& coord);
 
-  // While the caller keeps the returned object, a preemption, now or later, requests a stop of `coord`, which
-  // clear_stop() does not clear. If the program is already preempted, the stop is requested before this returns.
+  // A preemption requests a stop of `coord`, as long as the caller keeps the returned object; clear_stop() does not
+  // clear that stop. If the program is already preempted, the stop is requested before this returns.
   std::shared_ptr<const Coordinator> attach(const Coordinator& coord);
 
  private:

@@ -10,22 +10,22 @@ namespace longhaul {
 class Deadline;
 class Preemption;
 
-// The time that the end of a training run may take: the rest of a preemption's grace period, or unlimited without a
-// preemption. A value; the preemption outlives it. Any thread.
+// The time that the end of a training run may take: the rest of a preemption's grace period, or no limit without a
+// preemption. A StopBudget is a value; the preemption must outlive it. Any thread may call.
 class StopBudget {
  public:
   StopBudget(const Preemption* preemption = nullptr) : preemption_(preemption) {}  // nullptr: no preemption
 
-  // Negative: the time is over. nullopt: no limit.
+  // The remaining time, negative once it is over; nullopt: no limit.
   std::optional<Seconds> left() const;
   bool is_limited() const { return left().has_value(); }
 
-  // For waits, which a preemption then cuts short even if it comes after they began. nullptr: there is none to come.
+  // For waits. A preemption cuts them short even if it begins during the wait. nullptr: there can be no preemption.
   const Deadline* deadline() const;
 
-  // For JoinOptions::give_up_at: when half of the remaining time is used up, which leaves the other half for the steps
-  // after the join. The remaining time is that at the first call under a preemption; nullopt without one. For one wait;
-  // the clock outlives it.
+  // For JoinOptions::give_up_at: returns a function that returns the time at which half of the remaining time is used
+  // up. The other half is left for what follows the join. The remaining time is measured at the function's first call
+  // under a preemption; without one, it returns nullopt. Use the function for one wait; the clock must outlive it.
   std::function<std::optional<Seconds>()> half_time(const Clock& clock) const;
 
  private:

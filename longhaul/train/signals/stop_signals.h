@@ -18,36 +18,37 @@ namespace longhaul {
 // "SIGTERM"; a real-time signal is "signal 34".
 std::string signal_name(int signal);
 
-// "SIGTERM: " and its consequence, for the log; tells the reader what a second signal does.
+// "SIGTERM: " and the consequence, for the log. Also tells the reader what a second signal does.
 std::string signal_notice(int signal, std::string_view consequence);
 
-// How signals are handled. The function is called on a thread, one call at a time, and must not throw.
+// How signals are handled. `on_signal` is called on a thread, one call at a time, and must not throw.
 struct SignalHandling {
   std::vector<int> stop_signals = stopping_signals();
-  std::vector<int> other_signals{};             // reported each time they arrive; they end nothing
-  std::function<void(int signal)> on_signal{};  // a signal of either list arrived
-  const char* user = "StopSignals";             // whom the program made for it, as errors name it; a literal
+  std::vector<int> other_signals{};             // reported each time they arrive; they do not stop training
+  std::function<void(int signal)> on_signal{};  // called for a signal of either list
+  const char* user = "StopSignals";             // the class that the program uses, for error messages; a literal
 };
 
-// While it exists, signals request a stop instead of killing the process: training ends after the step under way.
+// While a StopSignals exists, signals request a stop instead of killing the process: training ends after the step under
+// way.
 //
 //   StopSignals signals(sv.coord());
 //   sv.managed_session(...);
 //
-// The first stop signal is handled; another one, of whatever kind, has its default action, so that a second Ctrl-C ends
-// a program that does not stop. A signal within a tenth of a second of the first counts as the same one, sent twice, as
-// timeout(1) sends it to the process and to its group. The SIGHUP of a closed terminal requests the stop but does not
-// count as the first signal: a shell and the kernel both send it, and the session's SIGTERM may follow. If SIGHUP was
-// ignored before, as under nohup(1), it stays ignored. The stop persists while this object exists: if the signal came
-// early, preparing a session does not clear it. The handlers only write a byte to a pipe; a thread ("lh-signals"),
-// which sleeps until there is one, reads it and makes the calls. One instance at a time in a process, or one
-// Preemption: FailedPreconditionError otherwise. The destructor restores the previous handlers. A signal to a
-// forked child of the process is no signal to it: stop signals end the child, others do nothing there. For the other
-// things that clusters expect, see Preemption.
+// The first stop signal requests the stop. A second one, of whatever kind, has its default action, so that a second
+// Ctrl-C ends a program that does not stop. A signal within a tenth of a second of the first counts as the same signal,
+// because timeout(1) sends it twice, to the process and to its group. The SIGHUP of a closed terminal requests the stop
+// but does not count as the first signal, because a shell and the kernel both send it, and the session's SIGTERM may
+// follow. If SIGHUP was ignored before, as under nohup(1), it stays ignored. The stop persists while this object
+// exists: preparing a session does not clear the stop of an earlier signal. The handlers only write a byte to a pipe; a
+// thread ("lh-signals") sleeps until it can read the byte, and makes the calls. A process can have only one StopSignals
+// or Preemption at a time: FailedPreconditionError otherwise. The destructor restores the previous handlers. A signal
+// to a forked child does not affect this process: a stop signal ends the child, other signals do nothing there. For
+// programs on a cluster, see Preemption.
 class StopSignals {
  public:
   explicit StopSignals(const Coordinator& coord, std::vector<int> signals = stopping_signals());
-  // `on_signal` is called on the thread, once for each signal; it must not throw.
+  // `on_signal` is called on that thread, once for each signal. It must not throw.
   explicit StopSignals(std::function<void(int signal)> on_signal, std::vector<int> signals = stopping_signals());
   explicit StopSignals(SignalHandling handling);
   ~StopSignals();

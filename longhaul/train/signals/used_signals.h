@@ -9,12 +9,12 @@ namespace longhaul {
 // The library's use of a signal, and the classes that handle it.
 enum class SignalUse {
   kInterrupt,    // StopSignals, Preemption: the user ends training at the terminal; a second one ends the process
-  kTerminate,    // StopSignals, Preemption: a scheduler ends it
-  kHangUp,       // StopSignals, Preemption: the terminal is closed; left alone where it was ignored (nohup)
-  kWarn,         // Preemption: a scheduler announces the end
-  kSave,         // Preemption: a checkpoint is requested
-  kFailedWrite,  // WriteSignals: a write fails with an error instead of ending the process
-  kCrash         // CrashRecord: the death of the process is recorded; then the previous action applies
+  kTerminate,    // StopSignals, Preemption: a scheduler ends training
+  kHangUp,       // StopSignals, Preemption: the terminal was closed; left alone if it was ignored before (nohup)
+  kWarn,         // Preemption: a scheduler announces that it will end the process
+  kSave,         // Preemption: requests a checkpoint
+  kFailedWrite,  // WriteSignals: ignored, so that a failed write is an error and does not end the process
+  kCrash         // CrashRecord: records the death of the process, then takes the previous action
 };
 
 struct UsedSignal {
@@ -29,7 +29,7 @@ inline constexpr UsedSignal kUsedSignals[] = {
     {SIGXFSZ, SignalUse::kFailedWrite}, {SIGSEGV, SignalUse::kCrash},     {SIGBUS, SignalUse::kCrash},
     {SIGFPE, SignalUse::kCrash},        {SIGILL, SignalUse::kCrash},      {SIGABRT, SignalUse::kCrash}};
 
-// In the order of the uses.
+// The signals for these uses, in the same order.
 inline std::vector<int> signals_for(std::initializer_list<SignalUse> uses) {
   std::vector<int> numbers;
   for (const SignalUse use : uses) {

@@ -12,16 +12,17 @@ struct TrainLoopOptions {
   RestartOptions restart{};
 };
 
-// Calls `train_step` in a managed session of the supervisor, over and over until a stop is requested. When the session
-// is lost (is_lost_session()) it waits, makes another one, which recovers from the last checkpoint, and continues; a
-// stop requested during the wait ends the loop. A stop requested between the loss and the wait, while the lost
-// session's threads end and it is closed, cannot be told apart from that session's own and may be forgotten: a caller
-// whose request must not be lost repeats it, as StopSignals does.
+// Calls `train_step` in a managed session of the supervisor, over and over until a stop is requested. If the session is
+// lost (is_lost_session()), it waits, makes a new session, which recovers from the last checkpoint, and continues. A
+// stop requested during the wait ends the loop. A stop requested earlier, after the loss but while the lost session is
+// still being closed, looks like that session's own stop and may be forgotten. A caller whose request must not be lost
+// therefore repeats it, like StopSignals.
 //
 //   basic_train_loop(sv, [&](Session& session) { session.run(train_op); });
 //
-// Times are measured by the supervisor's clock. Throws as managed_session() does: any other error, the error of the
-// last session once max_restarts are used up, and the error of a session that was lost after a stop was requested.
+// Times are measured by the supervisor's clock. Like managed_session(), throws any error that does not mean a lost
+// session. Also throws the last session's error once max_restarts are used up, and the error of a session that was lost
+// after a stop was requested.
 void basic_train_loop(Supervisor& supervisor, const std::function<void(Session&)>& train_step,
                       const TrainLoopOptions& options = {});
 

@@ -16,7 +16,7 @@ struct StandardServicesOptions {
 };
 
 // The services that a Supervisor starts for one session. The context decides which of them run, and the start order is
-// fixed. Their threads end with a stop of the context's coordinator; the digests end with the object.
+// fixed. Their threads end when the context's coordinator stops; the digests end when the object is destroyed.
 class StandardServices {
  public:
   StandardServices(std::shared_ptr<const ServiceContext> context, const StandardServicesOptions& options)

@@ -15,8 +15,8 @@
 
 namespace longhaul {
 
-// A training run of a Supervisor, from the last preparation of a session until the stop: what is to be saved of it,
-// where it began, and its services. One thread at a time.
+// A training run of a Supervisor, from the last preparation of a session until the stop: the session that can be saved,
+// the step at which it began, and its services. One thread at a time may call.
 class SupervisedTraining {
  public:
   // The defaults outlive it. A step that the session cannot tell is the journal's, if there is one (null: none).

@@ -37,10 +37,10 @@ struct PrepareSessionOptions {
 };
 
 struct StopOptions {
-  std::vector<std::shared_ptr<CoordinatedThread>> threads{};  // to wait for, in addition to the supervisor's own
+  std::vector<std::shared_ptr<CoordinatedThread>> threads{};  // joined together with the supervisor's own
   bool close_summary_writer = true;
   bool ignore_live_threads = false;
-  bool save_checkpoint = false;  // whether to take a final one, as managed_session() does
+  bool save_checkpoint = false;  // whether to take a final checkpoint, like managed_session()
 };
 
 // Supervises a training run: initialises the model or restores it from the newest intact checkpoint, takes checkpoints
@@ -59,59 +59,58 @@ struct StopOptions {
 // During training, from the preparation of a session to the end of managed_session() or stop(), or to its destruction,
 // the chief holds a lock on its logdir (ChiefOptions::lock). A second chief is refused with a DirectoryLockedError that
 // names the owner. A chief whose logdir was taken over, because it was silent for too long, stops with that error and
-// writes no more checkpoints there. If the logdir disappears (unmounted, moved, removed), training continues: saves and
-// events fail, are counted, and are retried until it is back (DirectoryAwayError); it is not recreated.
+// writes no more checkpoints there. If the logdir disappears (unmounted, moved, removed), training continues. Saves and
+// events then fail (DirectoryAwayError), are counted, and are retried until the logdir is back. It is not recreated.
 //
 // The constructor adds missing operations to the graph and finalizes it. prepare_or_wait_for_session() and stop() are
-// the parts of managed_session(), for programs that need them separately; only one thread at a time may use these
-// three, any thread everything else. A kill leaves behind the newest checkpoint and all events except those of the last
-// flush_secs.
+// the parts of managed_session(), for programs that need them separately. Only one thread at a time may use these three
+// functions; any thread may use the others. If the process is killed, the newest checkpoint remains, and so do all
+// events except those of the last flush_secs.
 class Supervisor {
  public:
-  // InvalidArgumentError: the graph does not allow what the options ask for. Errors of the file system: logdir cannot
-  // be written to.
+  // InvalidArgumentError: the options do not fit the graph. Errors of the file system: logdir cannot be written to.
   explicit Supervisor(SupervisorOptions options = {});
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // Prepares a session, starts the services, calls `body`, stops, takes the final checkpoint
-  // (ServiceOptions::save_at_end), closes the session. After all that, throws the first error of the body or the
-  // services; an OutOfRangeError does not count as one: it is the end of the input. After an error no checkpoint is
-  // taken.
+  // Prepares a session, starts the services, calls `body`, stops the services, takes the final checkpoint
+  // (ServiceOptions::save_at_end) and closes the session. Then throws the first error of the body or the services, if
+  // there was one; an OutOfRangeError means the end of the input and is not an error. After an error no final
+  // checkpoint is taken.
   void managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options = {});
 
   // Returns a session with an initialised model and running services. Throws what SessionManager throws.
   // DirectoryLockedError: logdir has another chief. DirectoryAwayError: logdir was locked for an earlier session and is
   // missing now. FailedPreconditionError: the services of another session are still running; call stop() first. If a
-  // stop was requested, say by the error of a lost session, it waits for them instead.
+  // stop was already requested, say by the error of a lost session, the call waits for those services instead.
   std::shared_ptr<Session> prepare_or_wait_for_session(const PrepareSessionOptions& options = {});
 
-  // The state that the standard services of a session share, for starting some of them, or classes derived from them,
-  // by hand:
+  // The state that the standard services of a session share. Use it to start some of them, or classes derived from
+  // them, by hand:
   //   auto context = std::make_shared<ServiceContext>(sv.service_context(session));
   //   context->global_step = examples_seen;                   // the steps to count
   //   std::make_shared<StepCounterService>(context)->start();
   // FailedPreconditionError: not the chief. InvalidArgumentError: no session.
   ServiceContext service_context(std::shared_ptr<Session> session) const;
 
-  // Starts the services that the options ask for, and returns them. FailedPreconditionError: not the chief;
-  // DirectoryLostError: logdir has another chief now. Without a logdir it starts none, and logs that.
+  // Starts the services that the options select, and returns them. FailedPreconditionError: not the chief;
+  // DirectoryLostError: logdir has another chief now. Without a logdir, starts none and logs that.
   std::vector<std::shared_ptr<LooperThread>> start_standard_services(std::shared_ptr<Session> session);
 
   // Starts the threads of these queue runners; they stop with the supervisor's own. The first form starts those in the
-  // graph's collection `queue_runners`, as prepare_or_wait_for_session() does after starting the services.
+  // graph's collection `queue_runners`; prepare_or_wait_for_session() calls it after starting the services.
   QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session);
   QueueRunnerThreads start_queue_runners(std::shared_ptr<Session> session, const std::vector<QueueRunner>& runners);
 
-  // Calls `target` on a new thread until the stop: every `interval`, or without pause.
+  // Calls `target` on a new thread until the stop, every `interval`; nullopt: without pause.
   std::shared_ptr<LooperThread> loop(std::optional<Seconds> interval, std::function<void()> target);
 
   // Stops the threads and waits for them (under a preemption, for half of the remaining time); then closes the event
-  // file, the mirror and the journal, and unlocks logdir. Every one of these is done even if another fails. Throws the
-  // first error reported. The session stays open. No checkpoint is taken unless StopOptions ask for one; a warning
-  // names the steps that no checkpoint has. The same warning is logged when a Supervisor that was not stopped is
-  // destroyed. May be called twice.
+  // file, the mirror and the journal, and unlocks logdir. Does all of this even if a part of it fails. Throws the first
+  // error reported. The session stays open. Takes no checkpoint unless StopOptions request one, and warns about the
+  // steps that no checkpoint contains. The destructor logs the same warning if the Supervisor was not stopped. May be
+  // called twice.
   void stop(const StopOptions& options = {});
 
   void request_stop(std::exception_ptr error = nullptr) { coord_.request_stop(std::move(error)); }
@@ -119,8 +118,8 @@ class Supervisor {
   bool stop_on_exception(const std::function<void()>& body) { return coord_.stop_on_exception(body); }
   void wait_for_stop() const;
 
-  // Writes a summary, serialised or as run() returns it, for the session's step unless another is given.
-  // FailedPreconditionError: there is no summary writer.
+  // Writes a summary, serialised or as run() returns it. Its step is that of the session, unless `global_step` is
+  // given. FailedPreconditionError: there is no summary writer.
   void summary_computed(Session& session, std::string_view summary, std::optional<int64_t> global_step = std::nullopt);
   void summary_computed(Session& session, const Tensor& summary, std::optional<int64_t> global_step = std::nullopt);
   void summary_computed(Session& session, const proto::Summary& summary,
@@ -141,7 +140,7 @@ class Supervisor {
   const SaveInterval& save_model_secs() const { return options_.save_model_secs; }
   // logdir/checkpoint_basename, absolute; empty: no logdir
   const std::string& save_path() const { return place_.save_path; }
-  SaveStatus save_status() const { return saves_->status(); }                            // how saves have gone so far
+  SaveStatus save_status() const { return saves_->status(); }                            // of all saves so far
   SaveStatus mirror_status() const { return options_.chief.mirror.attempts->status(); }  // the same for the mirror
   const std::string& restored_from() const { return session_manager_->restored_from(); }
 
@@ -183,7 +182,7 @@ class Supervisor {
 
   const WriteSignals write_signals_;
   std::atomic<bool> has_managed_session_{false};
-  const SupervisorOptions options_;  // in a non-chief, without those that only the chief uses
+  const SupervisorOptions options_;  // without the chief's, if this process is not the chief
   const Coordinator coord_;
   const std::shared_ptr<SaveAttempts> saves_;
   const GraphDefaults graph_defaults_;

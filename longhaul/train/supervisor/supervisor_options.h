@@ -14,23 +14,24 @@
 
 namespace longhaul {
 
-// How a Supervisor treats failed saves, and its services that TensorFlow's lacks.
+// How a Supervisor handles failed saves, and the services that TensorFlow's Supervisor does not have.
 struct ServiceOptions {
   bool save_at_end = true;  // whether managed_session() takes a final checkpoint when it ends without an error
 
-  // max_failed_saves: this many consecutive failures, retries included, end training with the last one's error; 0: no
-  // number does. last_save_timeout: how long the save at the end is retried before its error is thrown. The clock is
-  // the Supervisor's.
+  // max_failed_saves: after this many consecutive failures, retries included, training ends with the error of the last;
+  // 0: failed saves never end training. last_save_timeout: how long the final save is retried before its error is
+  // thrown. The clock is the Supervisor's.
   SaveAttemptsOptions saves{};
 
-  // The number of steps between digests of all variables in logdir's events (train/reporting/weight_digest.h), by which
-  // two runs can be compared; 0: no digests. If several threads make steps, a digest belongs to the step that it names.
+  // The number of steps between digests of all variables, which are written to logdir's events so that two runs can be
+  // compared (train/reporting/weight_digest.h); 0: no digests. If several threads make steps, a digest belongs to the
+  // step that it names.
   int64_t digest_every_n_steps = 0;
 };
 
-// An option that is kUseDefault stands for the first element of the graph's collection of that name ("ready_op",
-// "init_op", ...); if the collection is empty, the operation described here is created and added to it. kNone switches
-// the feature off.
+// An option that is kUseDefault takes its value from the first element of the graph's collection of that name
+// ("ready_op", "init_op", ...). If the collection is empty, the operation described here is created and added to it.
+// kNone switches the feature off.
 //
 // Objects passed by plain pointer must outlive the Supervisor and all its threads, including those that outlive
 // stop_grace_secs (stop() names them) or, under a preemption, the remaining time (the log names them). A shared saver
@@ -48,13 +49,13 @@ struct SupervisorOptions {
   Defaulted<MaybeOwned<Saver>> saver{};         // default: of all global variables, if any
   Defaulted<Output> global_step{};              // default: the tensor "global_step:0", if any
   Seconds save_summaries_secs{120};             // 0: no summaries
-  SaveInterval save_model_secs{Seconds{600}};   // 0: no checkpoints; kAuto: chosen to lose least time
+  SaveInterval save_model_secs{Seconds{600}};   // 0: no checkpoints; kAuto: chosen to lose the least time
   Seconds recovery_wait_secs{30};               // between two polls during a wait
   Seconds stop_grace_secs{120};                 // how long threads may take to stop
   std::string checkpoint_basename = "model.ckpt";
   SessionManager* session_manager = nullptr;           // nullptr: one made from the above
   Defaulted<MaybeOwned<FileWriter>> summary_writer{};  // one for logdir
-  InitFn init_fn{};                                    // called after init_op, not when the model is restored
+  InitFn init_fn{};                                    // called after init_op; not called for a restored model
   RunOptions local_init_run_options{};
 
   // Longhaul's own; TensorFlow's names end here.

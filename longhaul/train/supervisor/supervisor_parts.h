@@ -14,8 +14,9 @@
 
 namespace longhaul {
 
-// The effective options: with a graph and absolute paths, and for a non-chief without everything that only a chief
-// does. InvalidArgumentError: a mirror without a logdir; a graph that several processes cannot share.
+// Returns the effective options: with a graph and absolute paths and, if this process is not the chief, without
+// everything that only a chief does. InvalidArgumentError: there is a mirror but no logdir; several processes cannot
+// share the graph.
 SupervisorOptions effective_options(SupervisorOptions options);
 
 std::shared_ptr<SaveAttempts> save_attempts(const SupervisorOptions& options);
@@ -23,7 +24,7 @@ std::shared_ptr<SaveAttempts> save_attempts(const SupervisorOptions& options);
 // The operations that the options leave to the graph's collections. Errors: resolve_defaults().
 GraphDefaults graph_defaults(const SupervisorOptions& options);
 
-// Where the checkpoints go. Errors of the file system: the logdir cannot be written to.
+// The place of the checkpoints. Errors of the file system: the logdir cannot be written to.
 struct CheckpointPlace {
   std::string save_path;        // absolute; empty: there is no logdir
   bool relative_paths = false;  // SaveOptions::relative_paths: the given logdir was relative
@@ -33,8 +34,8 @@ CheckpointPlace checkpoint_place(const std::string& given_logdir, const Supervis
 ChiefTenureOptions tenure_options(const SupervisorOptions& options, std::shared_ptr<SaveAttempts> saves);
 TrainingEvents training_events(const SupervisorOptions& options, const Saver* saver);
 
-// The program's own, or one for these defaults that skips the checkpoints that the tenure tells it to. The tenure
-// outlives it.
+// Returns the program's session manager, or a new one for these defaults that skips the checkpoints for which the
+// tenure gives a skip reason. The tenure must outlive it.
 std::shared_ptr<SessionManager> session_manager(const SupervisorOptions& options, const GraphDefaults& defaults,
                                                 const Coordinator& coord, ChiefTenure& tenure);
 

@@ -35,21 +35,22 @@ struct ServiceContext {
 
 int64_t read_global_step(Session& session, const Output& global_step);
 
-// Takes a checkpoint now, as save_once() does. Returns whether it could be written.
+// Takes a checkpoint now, by save_once(). Returns whether it could be written.
 bool save_checkpoint(const ServiceContext& context);
 
-// The same, and measures how much training time it costs.
+// The same; also measures how much training time the save costs.
 bool save_and_measure(const ServiceContext& context, SaveCostMeter& meter);
 
 // The argument of save_once() for these services. The context outlives it.
 SaveTarget save_target(const ServiceContext& context);
 
-// Programs may construct, derive from and start these services by hand: Supervisor::service_context(). The constructors
-// throw InvalidArgumentError if the context lacks something that the service needs.
+// Programs may derive from these services, and construct and start them by hand: Supervisor::service_context(). The
+// constructors throw InvalidArgumentError if the context lacks something that the service needs.
 
 // Writes a summary every save_summaries_secs, the first one immediately. If the summaries can be computed alone, the
 // thread computes them, in a run that sees the variables as they are between two steps. Otherwise it marks them as due,
-// and the next training step, which has the feeds, computes them as well; summaries still due at the stop are dropped.
+// and the next training step, which has the feeds, computes them too. Summaries that are still due at the stop are
+// dropped.
 class SummaryService : public LooperThread {
  public:
   // UnimplementedError: the summaries cannot be computed alone, and the session has no StepFetching.
@@ -63,7 +64,7 @@ class SummaryService : public LooperThread {
  private:
   const std::shared_ptr<const ServiceContext> context_;
   const std::vector<Output> fetches_;  // the summary, and the step if there is one
-  StepFetching* const along_;          // computes them with the session's steps; null: alone
+  StepFetching* const along_;          // computes them with the session's steps; null: they are computed alone
 };
 
 // Writes the number of steps per second ("global_step/sec"), every save_summaries_secs.
@@ -84,9 +85,10 @@ class StepCounterService : public LooperThread {
   int logged_ = 0;
 };
 
-// Takes a checkpoint every save_model_secs, the first as soon as the snapshots' buffers were touched, unless the model
-// was restored: a run that dies soon after a restart should find the same checkpoint again. CheckpointCadence decides
-// when one is due. A failed save is retried when SaveAttempts says so or with the next interval, whichever is sooner.
+// Takes a checkpoint every save_model_secs. The first one is taken as soon as the memory for snapshots has been
+// touched, unless the model was restored: a run that dies soon after a restart should find the same checkpoint again.
+// CheckpointCadence decides when one is due. A failed save is retried at the time that SaveAttempts gives or at the
+// next interval, whichever is sooner.
 class TimerCheckpointService : public LooperThread {
  public:
   explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
@@ -106,13 +108,13 @@ class TimerCheckpointService : public LooperThread {
   bool is_saved_;  // the model is unchanged since it was restored
 };
 
-// Takes a checkpoint when a save signal asks for one, which notifies it. A failed save is retried when SaveAttempts
-// says so, until training stops.
+// Takes a checkpoint whenever a save signal requests one. A failed save is retried at the times that SaveAttempts
+// gives, until training stops.
 class PreemptionService : public LooperThread {
  public:
   // `preemption` outlives the thread. The context has a saver.
   PreemptionService(std::shared_ptr<const ServiceContext> context, Preemption& preemption)
-      : LooperThread(context->coord, std::nullopt, {}, "lh-preemption"),  // wait: none but that of run_loop()
+      : LooperThread(context->coord, std::nullopt, {}, "lh-preemption"),  // wait: in run_loop()
         context_(std::move(context)),
         preemption_(preemption),
         requests_(preemption.notify_of_saves(context_->coord)) {}
@@ -123,7 +125,7 @@ class PreemptionService : public LooperThread {
  private:
   const std::shared_ptr<const ServiceContext> context_;
   Preemption& preemption_;
-  const std::shared_ptr<const Coordinator> requests_;  // notified of them
+  const std::shared_ptr<const Coordinator> requests_;  // notified of save requests
   bool is_wanted_ = false;
 };
 

@@ -7,8 +7,8 @@
 
 namespace longhaul {
 
-// Writes a digest of all variables after each `every`-th step, for programs that run the session themselves. It stops
-// on destruction, which waits for digests under way, for kDigestTimeout at most.
+// Writes a digest of all variables after each `every`-th step, for programs that run the session themselves. The
+// destructor stops it, and waits at most kDigestTimeout for digests under way.
 class WeightDigestService {
  public:
   // UnimplementedError: the session has no StepWatching. Also throws what StepWatching::watch_steps() throws.

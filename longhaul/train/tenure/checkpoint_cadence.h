@@ -14,38 +14,39 @@ class RunJournal;
 
 struct CadenceOptions {
   SaveOption option{};                    // as the program set it
-  std::optional<Seconds> interval{};      // between checkpoints; absent: by steps, counted elsewhere
-  bool chooses_interval = false;          // kAuto: `interval` is only the initial value
-  std::shared_ptr<RunJournal> journal{};  // of earlier runs; null: they are not known
+  std::optional<Seconds> interval{};      // between checkpoints; absent: it is in steps, counted elsewhere
+  bool chooses_interval = false;          // kAuto: `interval` is only the first one
+  std::shared_ptr<RunJournal> journal{};  // of earlier runs; null: not known
 };
 
-// Decides when the checkpoints of a training run are due, by time: at a fixed interval, sooner at first after runs that
-// were too short to save (first_interval.h), under kAuto at the interval that loses the least time
-// (best_save_interval()), and again after a failure. It has no thread and no clock: the caller passes times and the
-// outcome of each attempt.
+// Decides at which times the checkpoints of a training run are due. They are due at a fixed interval or, with kAuto, at
+// the interval that loses the least time (best_save_interval()); sooner at first if earlier runs ended before they
+// could save (first_interval.h); and again after a failure. The class has no thread and no clock: the caller passes the
+// times and the outcome of each attempt.
 //
 //   made --session_begins--> [attempted]* --session_begins--> ...
 //
-// One thread at a time.
+// One thread at a time may call.
 class CheckpointCadence {
  public:
   explicit CheckpointCadence(CadenceOptions options);
 
-  // A session starts training now; its first checkpoint is about to be attempted. Warns, once, of short runs,
-  // and of kAuto without a journal.
+  // Call this when a session starts training, before its first checkpoint is attempted. Warns once about short runs,
+  // and about kAuto without a journal.
   void session_begins(Seconds now);
   void attempted(Seconds now, bool worked);
 
-  std::optional<Seconds> interval() const { return interval_; }  // the current one, ignoring early_interval()
-  // After short runs, until the option's interval is reached: the time since the previous attempt. Absent: as usual.
+  std::optional<Seconds> interval() const { return interval_; }  // the current one, without early_interval()
+  // The shorter interval since the previous attempt that applies after short runs, until the option's interval is
+  // reached. Absent: interval() applies.
   std::optional<Seconds> early_interval() const { return early_interval_; }
   bool is_early_due(Seconds now) const { return early_interval_ && now >= early_due_; }
-  // The last attempt failed, and it is time to retry. Only attempts reported here count as the last one, not those that
-  // others report to the same SaveAttempts.
+  // Whether the last attempt failed and it is time to retry. Only attempts reported to this object count, not those
+  // that others report to the same SaveAttempts.
   bool is_retry_due(const SaveAttempts& attempts) const;
 
-  // For callers that sleep until one is due: how long to wait after an attempt. Of the checkpoints that fell due during
-  // the attempt, only the last is taken, and the log says so: they do not queue up.
+  // For callers that sleep until a checkpoint is due: how long to wait after an attempt. If several checkpoints became
+  // due during the attempt, only the last is taken, and this is logged: they do not queue up.
   Seconds wait_for_next(Seconds now);
 
   SaveCostMeter& meter() { return meter_; }  // the cost of the attempts, for kAuto
@@ -61,7 +62,7 @@ class CheckpointCadence {
   bool last_failed_ = false;
   std::optional<Seconds> early_interval_;
   Seconds early_due_{0};
-  Seconds due_{0};  // when the last one was due, or the first will be
+  Seconds due_{0};  // when the last checkpoint was due, or when the first will be
 };
 
 }  // namespace longhaul

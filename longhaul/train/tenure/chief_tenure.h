@@ -19,20 +19,20 @@ namespace longhaul {
 class RunJournal;
 class Teardown;
 
-// How a chief treats its directory, with either front end.
+// How a chief uses its directory, for Supervisor and MonitoredSession alike.
 struct ChiefOptions {
   // The directory is locked during training, so that a second chief is refused (io/directory_lock.h).
   LockOptions lock{};
 
-  // Whether the chief that holds the lock keeps a journal of its runs in the directory (train/journal/run_journal.h).
-  // kAuto, the account of lost time and skip_crashing_checkpoints need it.
+  // Whether a chief that holds the lock keeps a journal of its runs in the directory (train/journal/run_journal.h).
+  // kAuto, the account of lost time and skip_crashing_checkpoints need the journal.
   bool keep_journal = true;
 
-  // Whether a restart skips a checkpoint if two runs that restored it died before they saved another one, and restores
-  // the one before it (RunHistory::deaths_after()).
+  // Whether a restart skips a checkpoint, and restores an older one, if two runs that restored it died before they
+  // saved another checkpoint (RunHistory::deaths_after()).
   bool skip_crashing_checkpoints = true;
 
-  // What a restart restores, and what it initialises.
+  // Which checkpoints a restart may restore, and whether it initialises variables that they lack.
   RecoveryOptions recovery{};
 
   // A second directory for the checkpoints, with its own retention, which a restart searches too
@@ -49,20 +49,20 @@ MirrorSearchOptions searched_mirror(const ChiefOptions& options);  // where a re
 struct ChiefTenureOptions {
   std::string directory{};  // empty: none
   ChiefOptions chief{};
-  std::shared_ptr<SaveAttempts> saves{};  // while these fail, an error is not blamed on the checkpoint; nullptr: never
+  std::shared_ptr<SaveAttempts> saves{};  // while saves fail, no error is blamed on a checkpoint; nullptr: not watched
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
 
-// The parts that a front end (Supervisor, MonitoredSession) ends in addition to its tenure, in the order in which
+// The functions that end the parts of a front end (Supervisor, MonitoredSession), in the order in which
 // ChiefTenure::end() calls them. Empty: nothing to do.
 struct TrainingEnd {
-  std::function<void()> hooks;            // calls their end(); not after an error
-  std::function<void()> threads;          // stops and joins them; called again if a preemption cut that short
-  std::function<void()> last_checkpoint;  // takes it, if wanted; not after an error
-  std::function<std::optional<UnsavedSteps>()> unsaved_steps;  // steps that no checkpoint has
+  std::function<void()> hooks;            // calls the hooks' end(); not after an error
+  std::function<void()> threads;          // stops and joins the threads; called again if a preemption cut that short
+  std::function<void()> last_checkpoint;  // takes the final checkpoint, if wanted; not after an error
+  std::function<std::optional<UnsavedSteps>()> unsaved_steps;  // the steps that no checkpoint contains
   std::function<void()> events;                                // closes the event file
-  std::function<void()> session;                               // closes it
+  std::function<void()> session;                               // closes the session
 };
 
 // The time during which this process is the chief of a directory. Owns what the chief holds for that time, and defines
@@ -71,10 +71,10 @@ struct TrainingEnd {
 //   over --begin--> held: recovered, mirror_saves_of, raise_if_lost --end--> over
 //
 // While it is held, the directory is locked, the journal is open, and saved checkpoints are mirrored. A front end that
-// is not a chief or has no directory has a tenure too: without lock, journal and mirror, end() ends only the front
-// end's parts.
+// is not a chief, or has no directory, has a tenure too, but one without lock, journal and mirror: end() then ends only
+// the front end's parts.
 //
-// One thread at a time; its journal may be used from any thread, and may outlive it.
+// One thread at a time may call. The journal may be used from any thread, and may outlive the tenure.
 class ChiefTenure {
  public:
   // InvalidArgumentError: the mirror is the directory itself.
@@ -89,41 +89,42 @@ class ChiefTenure {
   // begin(). DirectoryLockedError: another front end uses it. Any thread.
   void take();
 
-  // Locks the directory and begins the journal. Does nothing if the directory is already held, or if the options say
-  // not to lock it. `on_lost` is called as by ChiefLock. DirectoryLockedError: the directory has another chief.
-  // DirectoryAwayError: it was locked for an earlier tenure and is missing now.
+  // Locks the directory and begins the journal. Does nothing if the directory is already held, or if the options switch
+  // the lock off. `on_lost` is called under the rules of ChiefLock. DirectoryLockedError: the directory has another
+  // chief. DirectoryAwayError: the directory was locked for an earlier tenure and is missing now.
   void begin(std::function<void(const std::exception_ptr&)> on_lost);
 
-  // Whether the last begin() failed: another chief has the directory, or may have it, and nothing may be written there.
+  // Whether the last begin() failed. If so, another chief has the directory, or may have it, and nothing may be written
+  // there.
   bool is_refused() const { return is_refused_; }
   void raise_if_lost() const;  // DirectoryLostError: another chief has it. Costs no system call.
 
-  // The reason, according to the journal, why a restart must skip this checkpoint; nullopt: there is none. For
+  // Returns the reason, from the journal, to skip this checkpoint in a restart, or nullopt if there is none. For
   // SessionManagerOptions::skip_reason.
   std::optional<std::string> skip_reason(const std::string& prefix);
-  // Records that a session is ready, with the model restored from this checkpoint; empty: the model was initialised.
+  // Records that a session is ready and that its model was restored from this checkpoint; empty: it was initialised.
   void recovered(const std::string& prefix);
   // Records in the journal that the run has failed, and why, and closes the journal.
   void failed(const std::exception_ptr& error);
 
-  // Mirrors everything that this saver saves from now on, and the checkpoint that it restored last, because the
-  // previous run may have died while it copied that one. Does nothing without a mirror.
+  // Mirrors everything that this saver saves from now on. Also mirrors the checkpoint that it restored last, because
+  // the previous run may have died while copying it. Does nothing without a mirror.
   void mirror_saves_of(Saver& saver);
 
   const std::shared_ptr<RunJournal>& journal() const { return journal_; }  // null: none, or the tenure is over
   StopBudget budget() const { return options_.chief.preemption; }
 
-  // Ends the run, and with it the tenure. Each step is done even if an earlier one throws. `end` keeps the first error,
-  // which may be from before the call:
+  // Ends the run and the tenure, in these steps. Each is done even if an earlier one throws. `end` keeps the first
+  // error, which may have occurred before the call:
   //   1. the hooks' end() is called, unless there is an error
   //   2. the threads are stopped and joined
-  //   3. the final checkpoint is taken, unless there is an error; under a preemption, the threads then get the time
-  //      left
-  //   4. the event file is closed, and the one that hooks share is flushed
-  //   5. the mirror gets the last checkpoint, within its timeout and the time that a preemption leaves
+  //   3. the final checkpoint is taken, unless there is an error; under a preemption, the threads then get the
+  //      remaining time
+  //   4. the event file is closed, and the event file that hooks share is flushed
+  //   5. the last checkpoint is copied to the mirror, within its timeout and the time that a preemption leaves
   //   6. the session is closed
   //   7. the journal records the outcome, and is closed
-  //   8. the directory is unlocked; before that, no other chief writes there
+  //   8. the directory is unlocked; until then, no other chief writes there
   // A second call ends only the front end's parts.
   void end(Teardown& end, const TrainingEnd& front_end = {});
 
@@ -135,7 +136,7 @@ class ChiefTenure {
 
   const ChiefTenureOptions options_;
   std::atomic<bool> is_taken_{false};
-  bool had_directory_ = false;  // it was locked before
+  bool had_directory_ = false;  // the directory was locked before
   bool is_refused_ = false;
   std::unique_ptr<ChiefLock> lock_;                 // null: over, or without
   std::shared_ptr<RunJournal> journal_;             // null: over, or without

@@ -10,10 +10,10 @@
 
 namespace longhaul {
 
-// Records in a run's journal how far it has come: its first step, as soon as it is made, then a mark every
-// kJournalMarkSecs, from which the next run learns it after a kill, and a requested stop. It also writes the goodput,
-// in percent, to the events. It has no thread and no clock: the caller passes times and steps. An absent step is not
-// known.
+// Records the progress of a run in its journal: its first step, as soon as it is made; then a mark every
+// kJournalMarkSecs, from which the next run learns the progress after a kill; and a requested stop. It also writes the
+// goodput, in percent, to the events. It has no thread and no clock: the caller passes times and steps. An absent step
+// is not known.
 //
 // One thread at a time.
 class RunProgress {

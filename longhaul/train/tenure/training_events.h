@@ -11,25 +11,27 @@
 
 namespace longhaul {
 
-// The events of a training run other than summaries: the graph, once, the start of each session, and the end of the
-// run. Without a writer it does nothing. One thread at a time; the writer may be used from any thread.
+// Writes the events of a training run other than summaries: the graph (once), the start of each session, and the end of
+// the run. Without a writer it does nothing. One thread at a time may call; the writer may be used from any thread.
 class TrainingEvents {
  public:
-  // Records the graph as it is now, with the saver's part of the meta graph. `writer` and `saver` may be null.
+  // Keeps a copy of the graph in its present state, with the saver's part of the meta graph. `writer` and `saver` may
+  // be null.
   TrainingEvents(std::shared_ptr<FileWriter> writer, const Graph& graph, const Saver* saver);
 
   const std::shared_ptr<FileWriter>& writer() const { return writer_; }
 
-  void begin();                    // opens another file, if the previous one is closed
+  void begin();                    // opens a new file if the previous one is closed
   void write_graph();              // once in each file
-  void write_start(int64_t step);  // readers drop what they have of this step and later ones
+  void write_start(int64_t step);  // makes readers drop earlier events of this step and later ones
 
-  // Writes the stop event, which names the last checkpoint, unless the directory is not ours to write to; then closes
-  // the file. Logs events that could not be written. A second call does nothing.
+  // Writes the stop event, which names the last checkpoint, and closes the file. If is_refused, this process may not
+  // write to the directory, and the stop event is left out. Logs events that could not be written. A second call does
+  // nothing.
   void close(const std::string& last_checkpoint, bool is_refused);
-  void flush();  // logs what could not be written
+  void flush();  // logs events that could not be written
 
-  // Flushes, and lets go of the writer: the file is closed, without a stop event, unless others hold it.
+  // Flushes and releases the writer. Unless others hold it, the file is closed, without a stop event.
   void release();
 
  private:
