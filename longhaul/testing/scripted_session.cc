@@ -68,6 +68,19 @@ ScriptedSession::ScriptedSession(Graph& graph, std::shared_ptr<Variables> variab
 
 ScriptedSession::~ScriptedSession() = default;
 
+// Counts a snapshot run when it has ended: whoever sees the count knows that its values have been read.
+struct ScriptedSession::CountedSnapshot {
+  CountedSnapshot(ScriptedSession& session, const Request& request) : session(session), request(request) {}
+  CountedSnapshot(const CountedSnapshot&) = delete;
+  CountedSnapshot& operator=(const CountedSnapshot&) = delete;
+  ~CountedSnapshot() {
+    MutexLock lock(session.mutex_);
+    if (request.options.snapshot) ++session.snapshot_runs_;
+  }
+  ScriptedSession& session;
+  const Request& request;
+};
+
 struct ScriptedSession::Compiled : CompiledRun {
   Compiled(ScriptedSession& session, Request request) : session(session), request(std::move(request)) {}
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
@@ -85,6 +98,7 @@ struct ScriptedSession::CompiledByEngine : CompiledRun {
                                            {this->request.feeds.begin(), this->request.feeds.end()})) {}
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
     session.begin_run(request);
+    const CountedSnapshot counted(session, request);
     run.call(feeds, results);
   }
   ScriptedSession& session;
@@ -102,7 +116,6 @@ int ScriptedSession::begin_run(const Request& request) {
   {
     MutexLock lock(mutex_);
     if (closed_) throw FailedPreconditionError("Attempted to use a closed Session.");
-    if (request.options.snapshot) ++snapshot_runs_;
     number = runs_++;
   }
   if (hook_) hook_(number, request);
@@ -118,6 +131,7 @@ StepFetch ScriptedSession::take_step_fetch(const Request& request) {
 std::vector<Tensor> ScriptedSession::do_run(const Request& request, std::span<const Tensor* const> feed_values,
                                             proto::RunMetadata* metadata) {
   const int number = begin_run(request);
+  const CountedSnapshot counted(*this, request);
   if (engine_) return run_on_engine(*engine_, request, feed_values, metadata);
   return interpret(number, request, feed_values, metadata);
 }

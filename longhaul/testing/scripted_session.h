@@ -55,7 +55,7 @@ class ScriptedSession : public Session, StepFetching {
   void before_each_run(Hook hook) { hook_ = std::move(hook); }
 
   int runs() const;
-  int snapshot_runs() const;
+  int snapshot_runs() const;  // those that have ended
   bool closed() const;
   bool step_fetch_pending() const;
 
@@ -69,6 +69,7 @@ class ScriptedSession : public Session, StepFetching {
   std::shared_ptr<CompiledRun> do_make_callable(const Request& request) override;
 
  private:
+  struct CountedSnapshot;
   struct Compiled;
   struct CompiledByEngine;
 
