@@ -55,8 +55,8 @@ function(longhaul_with_includes out source)
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 
-# longhaul_install_headers(SOURCE BINARY DESTINATION): for a script of an installation. Messages' headers are in the build
-# directory.
+# longhaul_install_headers(SOURCE BINARY DESTINATION): for a script of an installation. Messages' headers are in the
+# build directory.
 function(longhaul_install_headers source binary destination)
   longhaul_public_headers(${source})
   longhaul_with_includes(installed ${source} ${headers})

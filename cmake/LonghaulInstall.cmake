@@ -1,5 +1,5 @@
-# cmake --install: the layers, the public headers with what they include, a package for find_package(longhaul) and a file
-# for pkg-config.
+# cmake --install: the layers, the public headers with what they include, a package for find_package(longhaul) and a
+# file for pkg-config.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
@@ -11,6 +11,15 @@ list(TRANSFORM layers PREPEND longhaul_ OUTPUT_VARIABLE targets)
 install(TARGETS longhaul_torch EXPORT longhaulTargets)
 install(TARGETS ${targets} EXPORT longhaulTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# A developer's build has layers that are less optimised (LONGHAUL_COLD_OPTIONS): whoever installs it is told so.
+if(LONGHAUL_DEVELOPER)
+  install(CODE "
+string(TOLOWER \"\${CMAKE_INSTALL_CONFIG_NAME}\" config)
+if(config STREQUAL \"release\")
+  message(WARNING \"${PROJECT_BINARY_DIR} is a developer's build: layers that no step waits for are compiled \"
+                  \"with -O1. For a library to install, configure with -DLONGHAUL_DEVELOPER=OFF.\")
+endif()")
+endif()
 # Which headers are included is found out when they are installed: the configuration may be older than an #include.
 install(CODE "
 include(\"${PROJECT_SOURCE_DIR}/cmake/LonghaulHeaders.cmake\")

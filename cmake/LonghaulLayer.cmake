@@ -26,7 +26,8 @@ set(LONGHAUL_ARROWS_checkpoint/files base io proto checkpoint/table)
 set(LONGHAUL_ARROWS_checkpoint/bundle base tensor io proto checkpoint/table checkpoint/files)
 set(LONGHAUL_ARROWS_checkpoint/directory base io proto checkpoint/files checkpoint/bundle)
 set(LONGHAUL_ARROWS_checkpoint/retention base tensor io checkpoint/files checkpoint/bundle checkpoint/directory)
-set(LONGHAUL_ARROWS_checkpoint/safetensors base tensor io checkpoint/table checkpoint/files checkpoint/bundle checkpoint/directory)
+set(LONGHAUL_ARROWS_checkpoint/safetensors base tensor io checkpoint/table checkpoint/files checkpoint/bundle
+    checkpoint/directory)
 set(LONGHAUL_ARROWS_graph base tensor io proto)
 set(LONGHAUL_ARROWS_ops base data proto graph)
 set(LONGHAUL_ARROWS_session base tensor proto graph)
@@ -37,20 +38,27 @@ set(LONGHAUL_ARROWS_train/journal base io checkpoint/files train/signals)
 set(LONGHAUL_ARROWS_train/reporting base io proto events ops session checkpoint/files)
 set(LONGHAUL_ARROWS_train/input base proto graph ops session train/coordination)
 set(LONGHAUL_ARROWS_train/saved_state base tensor io proto graph ops session checkpoint/files checkpoint/bundle)
-set(LONGHAUL_ARROWS_train/saving base io proto graph ops session checkpoint/files checkpoint/bundle checkpoint/directory checkpoint/retention train/saved_state)
-set(LONGHAUL_ARROWS_train/checkpointing base io events checkpoint/files checkpoint/bundle checkpoint/directory checkpoint/retention train/coordination train/signals train/journal train/reporting train/saved_state train/saving)
-set(LONGHAUL_ARROWS_train/tenure base io proto events graph checkpoint/files train/coordination train/signals train/journal train/reporting train/saving train/checkpointing)
+set(LONGHAUL_ARROWS_train/saving base io proto graph ops session checkpoint/files checkpoint/bundle checkpoint/directory
+    checkpoint/retention train/saved_state)
+set(LONGHAUL_ARROWS_train/checkpointing base io events checkpoint/files checkpoint/bundle checkpoint/directory
+    checkpoint/retention train/coordination train/signals train/journal train/reporting train/saved_state train/saving)
+set(LONGHAUL_ARROWS_train/tenure base io proto events graph checkpoint/files train/coordination train/signals
+    train/journal train/reporting train/saving train/checkpointing)
 set(LONGHAUL_ARROWS_train/recovery base io checkpoint/files checkpoint/directory train/journal train/saving)
-set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/coordination train/saved_state train/saving train/tenure train/recovery)
-set(LONGHAUL_ARROWS_train/hooks base io events ops session checkpoint/files train/coordination train/signals train/journal train/reporting train/saving train/checkpointing train/tenure train/recovery train/sessions)
-set(LONGHAUL_ARROWS_train/monitored base io proto train/coordination train/signals train/journal train/input train/checkpointing train/tenure train/sessions train/hooks)
-set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
+set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/coordination train/saved_state
+    train/saving train/tenure train/recovery)
+set(LONGHAUL_ARROWS_train/hooks base io events ops session checkpoint/files train/coordination train/signals
+    train/journal train/reporting train/saving train/checkpointing train/tenure train/recovery train/sessions)
+set(LONGHAUL_ARROWS_train/monitored base io proto train/coordination train/signals train/journal train/input
+    train/checkpointing train/tenure train/sessions train/hooks)
+set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals
+    train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
 set(LONGHAUL_ARROWS_runtime base tensor io checkpoint graph session host)
 set(LONGHAUL_ARROWS_binding base tensor ops runtime)
 set(LONGHAUL_ARROWS_testing base io session host)
 
-# Rooms between which there is never an arrow, and whose tests do not see each other either. A test of several such rooms
-# stands above them, in the folder of the layer.
+# Rooms between which there is never an arrow, and whose tests do not see each other either, not by way of a fixture. A
+# test of several such rooms stands in none of them: in the folder of the layer, or in a room that they use.
 set(LONGHAUL_APART train/monitored train/supervisor)
 
 function(longhaul_check_arrows name)
@@ -71,17 +79,17 @@ endfunction()
 # For developers, who build it often: what is not run in each step takes two thirds of its time to build.
 set(LONGHAUL_COLD_OPTIONS $<$<AND:$<CONFIG:Release>,$<BOOL:${LONGHAUL_DEVELOPER}>>:-O1>)
 
-# longhaul_group(TARGET): its sources are compiled eight at a time, which takes a third of the time and up to 1.5 GB: most of a
-# short file's time goes to headers and templates that its neighbours have, too. So what such files have in anonymous
-# namespaces needs names of its own within the target. A source with options of its own stays alone. Not for what each
-# step runs: in a larger unit the compiler inlines less.
+# longhaul_group(TARGET): its sources are compiled eight at a time, which takes a third of the time and up to 1.5 GB:
+# most of a short file's time goes to headers and templates that its neighbours have, too. So what such files have in
+# anonymous namespaces needs names of its own within the target. A source with options of its own stays alone. Not for
+# what each step runs: in a larger unit the compiler inlines less.
 function(longhaul_group target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${LONGHAUL_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
-# longhaul_precompile(NAME [FOR_TESTS] [COLD] HEADERS header ... [LINK library ...]): these headers, with gmock's FOR_TESTS, for
-# targets that say REUSE_FROM NAME; they are compiled with the same options and at least these libraries. It links no layer, so
-# that layers can use it.
+# longhaul_precompile(NAME [FOR_TESTS] [COLD] HEADERS header ... [LINK library ...]): these headers, with gmock's
+# FOR_TESTS, for targets that say REUSE_FROM NAME; they are compiled with the same options and at least these libraries.
+# It links no layer, so that layers can use it.
 function(longhaul_precompile name)
   cmake_parse_arguments(ARG "FOR_TESTS;COLD" "" "LINK;HEADERS" ${ARGN})
   file(GENERATE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/${name}.cc CONTENT "")
@@ -116,7 +124,8 @@ function(longhaul_shared_layer name)
 endfunction()
 
 function(longhaul_layer place)
-  cmake_parse_arguments(ARG "COLD;GROUPED" "REUSE_FROM" "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS;TEST_DEPENDS;TEST_NEEDS;PCH" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;GROUPED" "REUSE_FROM"
+    "SOURCES;DEPENDS;LINK;LINK_PRIVATE;TESTS;TEST_DEPENDS;TEST_NEEDS;PCH" ${ARGN})
   longhaul_check_arrows(${place} ${ARG_DEPENDS})
   string(REPLACE "/" "_" name ${place})
   string(REPLACE "/" "_" ARG_DEPENDS "${ARG_DEPENDS}")
@@ -124,7 +133,8 @@ function(longhaul_layer place)
   add_library(longhaul::${name} ALIAS longhaul_${name})
   set_target_properties(longhaul_${name} PROPERTIES EXPORT_NAME ${name} VERSION ${PROJECT_VERSION}
     SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR} INSTALL_RPATH $ORIGIN)
-  target_include_directories(longhaul_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+  target_include_directories(longhaul_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+    $<INSTALL_INTERFACE:include>)
   target_compile_features(longhaul_${name} PUBLIC cxx_std_20)
   set(dependencies ${ARG_DEPENDS})
   list(TRANSFORM dependencies PREPEND longhaul::)
@@ -157,7 +167,8 @@ function(longhaul_layer place)
     if(ARG_PCH OR ARG_REUSE_FROM)
       set(torch ON_TORCH)
     endif()
-    longhaul_test(${name}_test SOURCES ${ARG_TESTS} DEPENDS ${name} ${ARG_TEST_DEPENDS} NEEDS ${ARG_TEST_NEEDS} ${torch})
+    longhaul_test(${name}_test SOURCES ${ARG_TESTS} DEPENDS ${name} ${ARG_TEST_DEPENDS}
+      NEEDS ${ARG_TEST_NEEDS} ${torch})
   endif()
 endfunction()
 
@@ -171,8 +182,9 @@ function(longhaul_sum name)
   set_property(GLOBAL APPEND PROPERTY LONGHAUL_SUMS ${name})
 endfunction()
 
-# longhaul_rooms(LAYER ROOMS ... [TESTS ...] [TEST_DEPENDS layer ...] [TEST_NEEDS need ...]): the rooms, in folders of the
-# current one; longhaul::LAYER, which is all of them; and LAYER_test, with the tests of each room and TESTS of several.
+# longhaul_rooms(LAYER ROOMS ... [TESTS ...] [TEST_DEPENDS layer ...] [TEST_NEEDS need ...]): the rooms, in folders of
+# the current one; longhaul::LAYER, which is all of them; and LAYER_test, with the tests of each room and TESTS of
+# several.
 function(longhaul_rooms layer)
   cmake_parse_arguments(ARG "" "" "ROOMS;TESTS;TEST_DEPENDS;TEST_NEEDS" ${ARGN})
   foreach(room ${ARG_ROOMS})
@@ -185,6 +197,7 @@ function(longhaul_rooms layer)
     list(TRANSFORM ARG_ROOMS PREPEND shared_)
     target_link_libraries(shared_${layer} INTERFACE ${ARG_ROOMS})
     get_property(tests GLOBAL PROPERTY LONGHAUL_TESTS_OF_${layer})
-    longhaul_test(${layer}_test SOURCES ${ARG_TESTS} ${tests} DEPENDS ${layer} ${ARG_TEST_DEPENDS} NEEDS ${ARG_TEST_NEEDS})
+    longhaul_test(${layer}_test SOURCES ${ARG_TESTS} ${tests} DEPENDS ${layer} ${ARG_TEST_DEPENDS}
+      NEEDS ${ARG_TEST_NEEDS})
   endif()
 endfunction()

@@ -27,6 +27,20 @@ function(longhaul_test_program name)
   endif()
 endfunction()
 
+# longhaul_fixtures(NAME SOURCES ... [DEPENDS layer ...]): the bodies of fixtures that several programs of tests use,
+# compiled once; such a program names it in its DEPENDS. The fixtures of one program are sources of that program.
+function(longhaul_fixtures name)
+  if(NOT LONGHAUL_DEVELOPER)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPENDS" ${ARGN})
+  list(TRANSFORM ARG_DEPENDS PREPEND longhaul::)
+  add_library(longhaul_${name} STATIC ${ARG_SOURCES})
+  add_library(longhaul::${name} ALIAS longhaul_${name})
+  target_link_libraries(longhaul_${name} PUBLIC ${ARG_DEPENDS} PRIVATE fmt::fmt longhaul_flags GTest::gmock)
+  target_compile_options(longhaul_${name} PRIVATE ${LONGHAUL_TEST_OPTIONS})
+endfunction()
+
 # longhaul_test_entry(ENTRY PROGRAM NEED FILTER): ctest runs these tests of a program; NEED may be empty.
 function(longhaul_test_entry entry program need filter)
   add_test(NAME ${entry} COMMAND ${program} --gtest_brief=1 --gtest_filter=${filter})

@@ -23,8 +23,8 @@ if(LONGHAUL_DEVELOPER AND LONGHAUL_HAS_GOLD AND NOT LONGHAUL_SANITIZE)
   add_link_options(-fuse-ld=gold)
 endif()
 
-# Attached to each target of ours, not to what it links or to its users. A compiler that is newer than ours may warn of more,
-# which ends the build of a developer alone.
+# Attached to each target of ours, not to what it links or to its users. A compiler that is newer than ours may warn of
+# more, which ends the build of a developer alone.
 add_library(longhaul_flags INTERFACE)
 target_compile_options(longhaul_flags INTERFACE -Wall -Wextra $<$<BOOL:${LONGHAUL_DEVELOPER}>:-Werror>
                        -Wno-missing-field-initializers)

@@ -1,8 +1,8 @@
 # shellcheck shell=bash disable=SC2034
 # What the commands beside this file share: stages of one line each, packages, configure and build. To be sourced.
 #
-# A stage's own output goes to a log under build/log; its tail is shown when the stage fails. While it runs, a terminal shows
-# a live line and anything else a plain line every 20 seconds.
+# A stage's own output goes to a log under build/log; its tail is shown when the stage fails. While it runs, a terminal
+# shows a live line and anything else a plain line every 20 seconds.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -10,7 +10,8 @@ readonly BUILD_DIR=build/release
 readonly LOG_DIR=build/log
 mkdir -p "$LOG_DIR"
 
-# ccache is used where it is installed; a first build is slower by a fifteenth with it, so that it is not installed here.
+# ccache is used where it is installed; a first build is slower by a fifteenth with it, so that it is not installed
+# here.
 readonly BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config
   libtorch-dev libopenblas-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev libisal-dev liburing-dev
@@ -37,8 +38,8 @@ duration() {
   if [ "$1" -lt 60 ]; then echo "$1 s"; else echo "$(($1 / 60)) min $(($1 % 60)) s"; fi
 }
 
-# progress_of NAME LOG: the last "[12/300]" that ninja, "12/30 Test", that ctest, or "NAME: so far", that the program has
-# written to its log.
+# progress_of NAME LOG: the last "[12/300]" that ninja, "12/30 Test", that ctest, or "NAME: so far", that the program
+# has written to its log.
 progress_of() {
   tail -c 8192 "$2" 2>/dev/null | grep -aoE "^\[[0-9]+/[0-9]+\]|^ *[0-9]+/[0-9]+ Test|^$1: .*" | tail -n 1 |
     sed -E "s|^$1: ||; t; s|[^0-9/]||g; s|/| of |" || true

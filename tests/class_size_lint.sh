@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
-# class_size_lint.sh SOURCE_DIR [LIMIT]: no class in longhaul/ has more than LIMIT private members, data and functions
-# together; 25 unless said otherwise. A larger class tells several stories: divide it. LIMIT 0 lists every class that has
-# any, with its count.
+# class_size_lint.sh SOURCE_DIR [LIMIT]: no class in longhaul/ has more than LIMIT private and protected members, data
+# and functions together; 25 unless said otherwise. A larger class tells several stories: divide it. LIMIT 0 lists every
+# class that has any, with its count.
 #
-# Counted is what stands in private: sections, each overload and each name of a declaration. All of a struct counts if
-# only one class can see it, being in a private section or defined as Owner::Name, and all of a class or struct called
-# Impl. Not counted: types, using, friend, static_assert, constants (static, and const or constexpr), what is defaulted
-# or deleted. Tests are left out.
+# Counted is what stands in private: and protected: sections, each overload and each name of a declaration. All of a
+# struct counts if few can see it: one class, since it is in its private section or defined as Owner::Name, or one file,
+# since it is in an anonymous namespace; and all of a class or struct called Impl. Not counted: types, using, friend,
+# static_assert, constants (static, and const or constexpr), what is defaulted or deleted. Tests are left out.
 set -euo pipefail
 cd "$1"
 
 find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fixture.*' -print | LC_ALL=C sort |
   xargs awk -v limit="${2:-25}" '
+    BEGIN {
+      literal_or_comment = "R\"[^()\\\\ ]*\\(|\"([^\"\\\\]|\\\\.)*\"|//|/\\*"
+      literal_or_comment = literal_or_comment "|[A-Za-z0-9_]*\047([^\047\\\\]|\\\\.)[^\047]*\047|[0-9A-Fa-f]\047"
+    }
     # The scopes that are open are numbered from the outside, and 0 is the file. Of each: text[d], the declaration so
     # far; parens[d], the brackets open in it; is_over[d], its last block was a body, so it ends unless an initializer
     # follows. Of those with is_class[d]: its name[d] and head[d], the line; access[d], to what comes next; hidden[d],
@@ -72,7 +76,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fi
       return s ~ /(^| )static / && s ~ /(^| )const(expr)? / ? 0 : n
     }
     function end_declaration() {
-      if (is_class[depth] && access[depth] == "private") private_members[depth] += members_in(text[depth])
+      if (is_class[depth] && access[depth] != "public") private_members[depth] += members_in(text[depth])
       text[depth] = ""
       is_over[depth] = 0
     }
@@ -103,13 +107,15 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fi
     # Whether all of the class in scope d counts.
     function is_hidden(d, is_struct) {
       if (name[d] ~ /(^|::)Impl$/) return 1
-      return is_struct && (name[d] ~ /::/ || (is_class[d - 1] && access[d - 1] == "private"))
+      return is_struct && (name[d] ~ /::/ || is_anonymous[d - 1] || (is_class[d - 1] && access[d - 1] != "public"))
     }
     function open_scope(    its_name, is_struct) {
       is_struct = plain(text[depth]) !~ /(^|[>)] )class /
       its_name = parens[depth] == 0 ? name_in(text[depth]) : "-"
       is_over[depth] = 0
       ++depth
+      is_anonymous[depth] = plain(text[depth - 1]) == "namespace"
+      if (plain(text[depth - 1]) ~ /^(inline )?namespace /) is_anonymous[depth] = is_anonymous[depth - 1]
       text[depth] = ""
       parens[depth] = is_over[depth] = is_class[depth] = private_members[depth] = 0
       if (its_name == "-") return
@@ -120,14 +126,16 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fi
       access[depth] = is_struct && !hidden[depth] ? "public" : "private"
     }
     function full_name(d,    i, full) {
-      for (i = 1; i <= d; ++i) if (is_class[i]) full = full (full == "" ? "" : "::") (name[i] == "" ? "(nameless)" : name[i])
+      for (i = 1; i <= d; ++i) {
+        if (is_class[i]) full = full (full == "" ? "" : "::") (name[i] == "" ? "(nameless)" : name[i])
+      }
       return full
     }
     function end_class(d) {
-      if (name[d] == "" && is_class[d - 1] && access[d - 1] == "private") private_members[d - 1] += private_members[d]
+      if (name[d] == "" && is_class[d - 1] && access[d - 1] != "public") private_members[d - 1] += private_members[d]
       if (private_members[d] <= limit) return
       complain(FILENAME ":" head[d], full_name(d) " has " private_members[d] \
-               " private members and functions, and " limit " are the most")
+               " private and protected members and functions, and " limit " are the most")
     }
     function close_scope() {
       if (depth == 0) return complain(FILENAME ":" FNR, "a bracket closes that was not opened")
@@ -172,7 +180,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fi
           s = substr(s, at + length(until))
           until = ""
         }
-        if (!match(s, /R"[^()\\ ]*\(|"([^"\\]|\\.)*"|\/\/|\/\*|[A-Za-z0-9_]*\047([^\047\\]|\\.)[^\047]*\047|[0-9A-Fa-f]\047/)) return out s
+        if (!match(s, literal_or_comment)) return out s
         found = substr(s, RSTART, RLENGTH)
         out = out substr(s, 1, RSTART - 1)
         if (found == "//") return out
@@ -189,12 +197,13 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fi
       }
     }
     function end_file() {
-      if (depth != 0 || parens[0] != 0 || until != "") complain(file, "its brackets do not match, so its classes cannot be measured")
+      if (depth == 0 && parens[0] == 0 && until == "") return
+      complain(file, "its brackets do not match, so its classes cannot be measured")
     }
     FNR == 1 {
       if (NR > 1) end_file()
       file = FILENAME
-      depth = parens[0] = is_over[0] = is_class[0] = in_directive = 0
+      depth = parens[0] = is_over[0] = is_class[0] = is_anonymous[0] = in_directive = 0
       text[0] = until = ""
     }
     {

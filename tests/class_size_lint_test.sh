@@ -69,7 +69,7 @@ class Thing {
 };
 FILE
 
-counts "several sections" "Thing 3" <<'FILE'
+counts "several sections" "Thing 5" <<'FILE'
 class Thing {
   int before_;
 
@@ -141,7 +141,8 @@ class Outer {
 };
 FILE
 
-counts "a struct that only one class sees: all of it" "Owner::State 3" "Owner 2" "Owner::Run 2" "Owner::Helper 1" <<'FILE'
+counts "a struct that only one class sees: all of it" \
+  "Owner::State 3" "Owner 2" "Owner::Run 2" "Owner::Helper 1" <<'FILE'
 class Owner {
   struct State {
     void clear();
@@ -205,7 +206,7 @@ class [[deprecated]] Old {
 };
 FILE
 
-counts "namespaces, functions and their local classes" "Local 2" "Last 1" <<'FILE'
+counts "namespaces, functions and their local classes" "Values 3" "Local 2" "Last 1" <<'FILE'
 namespace longhaul::base {
 namespace {
 struct Values {
@@ -232,6 +233,45 @@ class Last {
 };
 }  // namespace
 }  // namespace longhaul::base
+FILE
+
+counts "a struct that only one file sees: all of it" "State 4" "Deep 2" "Row::Cell 2" "Row 2" "Window 1" <<'FILE'
+namespace longhaul {
+struct Seen {
+  int a, b;
+};
+namespace {
+struct State {
+  void clear();
+  int a = 0, b = 0;
+
+ protected:
+  int c = 0;
+};
+namespace detail {
+struct Deep {
+  int a, b;
+};
+}  // namespace detail
+struct Row {
+  struct Cell {
+    int a, b;
+  };
+  Cell cell;
+  int number;
+};
+class Window {
+ public:
+  int open;
+
+ private:
+  int shut_;
+};
+}  // namespace
+struct SeenToo {
+  int a, b;
+};
+}  // namespace longhaul
 FILE
 
 counts "comments, literals and directives" "Thing 3" <<'FILE'
@@ -266,7 +306,7 @@ members 25 a.h
 bash "$lint" "$tree" || failed "25 are allowed"
 members 26 a.cc
 said=$(bash "$lint" "$tree") && failed "26 are too many"
-[[ $said == "longhaul/base/a.cc:2: Thing has 26 private members"* ]] || failed "said '$said'"
+[[ $said == "longhaul/base/a.cc:2: Thing has 26 private and protected members"* ]] || failed "said '$said'"
 for name in a_test.cc a_fixture.h a_fixture.cc; do
   members 26 $name
   bash "$lint" "$tree" || failed "$name is a test's"

@@ -57,7 +57,8 @@ function(longhaul_check_headers name libraries)
     return()
   endif()
   add_library(headers_of_${name} OBJECT ${sources})
-  target_link_libraries(headers_of_${name} PRIVATE ${libraries} fmt::fmt longhaul_flags)  # fmt: as the precompiled header
+  # fmt: as the precompiled header
+  target_link_libraries(headers_of_${name} PRIVATE ${libraries} fmt::fmt longhaul_flags)
   if(name MATCHES "^(runtime|binding)$")
     target_precompile_headers(headers_of_${name} REUSE_FROM longhaul_runtime)
   else()

@@ -8,7 +8,9 @@ mkdir -p "$tree"/{cmake,docs/guide} "$tree"/longhaul/{base,io,train/saving,runti
 cat >"$tree/cmake/LonghaulLayer.cmake" <<'TABLE'
 set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_io base)
-set(LONGHAUL_ARROWS_train/saving base io)
+set(LONGHAUL_ARROWS_train/saving
+    base
+    io)
 set(LONGHAUL_ARROWS_runtime train)
 TABLE
 touch "$tree/cmake/public_headers.txt"
@@ -41,6 +43,15 @@ accepts "a room of 3000 lines without its tests, a page of 299, and arrows that 
 put longhaul/train/saving/saver.cc 2001 longhaul/io/file.h
 rejects "a long room" "longhaul/train/saving: 3001 lines without its tests"
 put longhaul/train/saving/saver.cc 2000 longhaul/io/file.h
+mkdir "$tree/longhaul/host" "$tree/longhaul/host/queues"
+put longhaul/host/queues/big.cc 3001
+rejects "a long folder of a layer without rooms" "longhaul/host/queues: 3001 lines without its tests"
+mkdir "$tree/longhaul/host/queues/order"
+put longhaul/host/queues/big.cc 2000
+put longhaul/host/queues/order/order.cc 1001
+rejects "a long folder, with the folders in it" "longhaul/host/queues: 3001 lines without its tests"
+put longhaul/host/queues/order/order.cc 1000
+accepts "a folder of 3000 lines"
 put docs/guide/page.md 300
 rejects "a long page" "docs/guide/page.md: 300 lines"
 put docs/guide/page.md 299

@@ -43,14 +43,17 @@ find longhaul -name '*.cc' ! -name '*_test.cc' -print | LC_ALL=C sort |
 
 find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_fixture.h' -print | LC_ALL=C sort |
   xargs awk '
-    # Any of `headers` has the names. What the common containers bring along by the standard, or in every library, counts.
+    # Any of `headers` has the names. What the common containers bring along by the standard, or in every library,
+    # counts.
     function in_header(headers, names,    n, words, i) {
       n = split(names, words, " ")
       for (i = 1; i <= n; i++) home[words[i]] = headers
     }
     BEGIN {
-      containers = "array deque functional map memory optional set span string string_view unordered_map unordered_set variant vector"
-      in_header("utility " containers, "std::move std::forward std::pair std::make_index_sequence std::index_sequence std::exchange std::make_pair std::swap std::as_const")
+      containers = "array deque functional map memory optional set span string string_view unordered_map " \
+          "unordered_set variant vector"
+      in_header("utility " containers, "std::move std::forward std::pair std::make_index_sequence " \
+          "std::index_sequence std::exchange std::make_pair std::swap std::as_const")
       in_header("string", "std::string std::to_string std::stoi std::stoll")
       in_header("string_view string", "std::string_view")
       in_header("vector", "std::vector")
@@ -65,27 +68,36 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       in_header("variant", "std::variant std::monostate std::get_if std::holds_alternative std::visit")
       in_header("variant tuple utility array map", "std::get")
       in_header("tuple", "std::tuple std::tie std::make_tuple")
-      in_header("memory", "std::shared_ptr std::unique_ptr std::weak_ptr std::make_shared std::make_unique std::enable_shared_from_this")
+      in_header("memory", "std::shared_ptr std::unique_ptr std::weak_ptr std::make_shared std::make_unique " \
+          "std::enable_shared_from_this")
       in_header("functional", "std::function std::invoke std::plus std::minus")
       in_header("functional map set memory", "std::less std::greater")
       in_header("functional string string_view memory optional variant", "std::hash")
-      in_header("exception stdexcept", "std::exception std::exception_ptr std::current_exception std::rethrow_exception std::make_exception_ptr")
+      in_header("exception stdexcept", "std::exception std::exception_ptr std::current_exception " \
+          "std::rethrow_exception std::make_exception_ptr")
       in_header("stdexcept", "std::runtime_error std::logic_error")
       in_header("system_error charconv", "std::errc std::error_code")
       in_header("atomic", "std::atomic std::memory_order_relaxed std::memory_order_acquire std::memory_order_release")
-      in_header("mutex", "std::mutex std::recursive_mutex std::lock_guard std::unique_lock std::scoped_lock std::call_once std::once_flag")
+      in_header("mutex", "std::mutex std::recursive_mutex std::lock_guard std::unique_lock std::scoped_lock " \
+          "std::call_once std::once_flag")
       in_header("condition_variable", "std::condition_variable std::condition_variable_any")
       in_header("thread", "std::thread std::this_thread std::jthread")
       in_header("chrono", "std::chrono")
       in_header("filesystem", "std::filesystem")
-      in_header("concepts", "std::integral std::invocable std::convertible_to std::same_as std::floating_point std::derived_from")
-      in_header("type_traits concepts " containers, "std::is_same_v std::is_void_v std::is_integral_v std::is_floating_point_v std::is_arithmetic_v std::is_convertible_v std::decay_t std::invoke_result_t std::enable_if_t std::conditional_t std::remove_cvref_t std::is_enum_v std::underlying_type_t std::is_invocable_v std::true_type std::false_type std::is_base_of_v std::is_aggregate_v std::is_constructible_v")
+      in_header("concepts", "std::integral std::invocable std::convertible_to std::same_as std::floating_point " \
+          "std::derived_from")
+      in_header("type_traits concepts " containers, "std::is_same_v std::is_void_v std::is_integral_v " \
+          "std::is_floating_point_v std::is_arithmetic_v std::is_convertible_v std::decay_t std::invoke_result_t " \
+          "std::enable_if_t std::conditional_t std::remove_cvref_t std::is_enum_v std::underlying_type_t " \
+          "std::is_invocable_v std::true_type std::false_type std::is_base_of_v std::is_aggregate_v " \
+          "std::is_constructible_v")
       in_header("initializer_list " containers, "std::initializer_list")
       in_header("complex", "std::complex")
       in_header("cstring", "std::memcpy std::memset std::memcmp std::strlen")
       in_header("cstdlib", "std::strtod std::strtoll std::getenv std::abort")
       in_header("cmath", "std::sqrt std::isnan std::isfinite std::abs std::exp std::log std::pow std::cos std::floor")
-      in_header("algorithm", "std::max std::min std::sort std::copy std::clamp std::find std::find_if std::any_of std::all_of std::none_of std::lower_bound std::upper_bound std::transform")
+      in_header("algorithm", "std::max std::min std::sort std::copy std::clamp std::find std::find_if std::any_of " \
+          "std::all_of std::none_of std::lower_bound std::upper_bound std::transform")
       in_header("numeric", "std::accumulate std::iota")
       in_header("random", "std::mt19937_64 std::mt19937")
       in_header("charconv", "std::from_chars std::to_chars")
@@ -97,8 +109,10 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       in_header("cstdint atomic " containers, "int64_t")
       in_header("cstddef " containers, "std::size_t std::nullptr_t std::byte")
       in_header("new memory", "std::align_val_t std::nothrow")
-      in_header("google/protobuf/message.h google/protobuf/message_lite.h google/protobuf/descriptor.h google/protobuf/io/coded_stream.h longhaul/proto", "google::protobuf")
-      in_header("fmt/format.h fmt/core.h fmt/ranges.h", "fmt::format fmt::formatter fmt::format_to fmt::print fmt::format_string fmt::string_view fmt::appender")
+      in_header("google/protobuf/message.h google/protobuf/message_lite.h google/protobuf/descriptor.h " \
+          "google/protobuf/io/coded_stream.h longhaul/proto", "google::protobuf")
+      in_header("fmt/format.h fmt/core.h fmt/ranges.h", "fmt::format fmt::formatter fmt::format_to fmt::print " \
+          "fmt::format_string fmt::string_view fmt::appender")
     }
     FNR == 1 { files[++n_files] = FILENAME }
     {

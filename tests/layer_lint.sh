@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# layer_lint.sh SOURCE_DIR [--uses]: holds the arrows between the layers over what each file under longhaul/ includes. With
-# --uses it only prints what the code without its tests includes: lines "PLACE OTHER", with repetitions.
+# layer_lint.sh SOURCE_DIR [--uses]: holds the arrows between the layers over what each file under longhaul/ includes.
+# With --uses it only prints what the code without its tests includes: lines "PLACE OTHER", with repetitions.
 #
-# The arrows stand in cmake/LonghaulLayer.cmake, each to a line above its own, and are read from there. A layer or a room of
-# one (longhaul/train/saving) includes itself and what its arrows name, and with a layer its rooms; what stands in the folder
-# of a layer with rooms itself is tests and fixtures.
+# The arrows stand in cmake/LonghaulLayer.cmake, each to a line above its own, and are read from there. A layer or a
+# room of one (longhaul/train/saving) includes itself and what its arrows name, and with a layer its rooms; what stands
+# in the folder of a layer with rooms itself is tests and fixtures.
 #
 # What stands directly in longhaul/ is for users, and above all layers. Each header there has a component
-# (cmake/public_headers.txt), a layer, and includes what this and its rooms may use: who links that alone may include it.
+# (cmake/public_headers.txt), a layer, and includes what this and its rooms may use: who links that alone may include
+# it.
 #
 # Tests may include any layer that is free of libtorch and gRPC as well, except rooms that stay apart from their own
-# (LONGHAUL_APART). libtorch's headers belong to longhaul/runtime, longhaul/binding and longhaul/torch.h, gRPC's to
-# longhaul/cluster.
+# (LONGHAUL_APART), which they must not reach by way of a fixture either. libtorch's headers belong to longhaul/runtime,
+# longhaul/binding and longhaul/torch.h, gRPC's to longhaul/cluster.
 set -euo pipefail
 cd "$1"
 
@@ -21,6 +22,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
       while ((getline line < arrows_file) > 0) {
         if (line ~ /^set\(LONGHAUL_APART /) read_apart(line)
         if (line !~ /^set\(LONGHAUL_ARROWS_/) continue
+        while (line !~ /\)$/ && (getline more < arrows_file) > 0) line = line more
         gsub(/^set\(LONGHAUL_ARROWS_|[")]/, "", line)
         n = split(line, words, " ")
         for (i = 2; i <= n; i++) {
@@ -83,7 +85,9 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
       is_test = FILENAME ~ /_(test|fixture)\.(h|cc)$/
       if (layer != "" && !(layer in known)) complain("layer " layer " has no arrows in " arrows_file)
       if (layer == "" && !(FILENAME in component_of)) complain("stands in no layer, and is not in " public_file)
-      if (layer in has_rooms && !is_test) complain("layer " layer " has rooms: this stands in none that has arrows in " arrows_file)
+      if (layer in has_rooms && !is_test) {
+        complain("layer " layer " has rooms: this stands in none that has arrows in " arrows_file)
+      }
     }
     /^[ \t]*#[ \t]*include[ \t]*["<]/ {
       path = $0
@@ -98,6 +102,8 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
           next
         }
         if (uses_only && !is_test) print_use(layer, other)
+        includes[FILENAME] = includes[FILENAME] " " path
+        if (layer in apart) in_apart[FILENAME] = layer
         if (are_apart(layer, other)) {
           complain(layer " and its tests must never include " path)
           next
@@ -107,11 +113,29 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
         if (is_test && on_libtorch(layer) && other == "") next
         complain("layer " layer " must not include " path)
       } else if (path ~ /^(ATen|torch|c10|caffe2)\//) {
-        if (!on_libtorch(layer) && FILENAME !~ /^longhaul\/torch\./) complain("only longhaul/runtime and binding may include libtorch: " path)
+        if (!on_libtorch(layer) && FILENAME !~ /^longhaul\/torch\./) {
+          complain("only longhaul/runtime and binding may include libtorch: " path)
+        }
       } else if (path ~ /^grpc/) {
         if (layer != "cluster") complain("only longhaul/cluster may include gRPC: " path)
       } else if ($0 ~ /"/) {
         complain("our own headers are included as longhaul/LAYER/NAME.h: " path)
       }
     }
-    END { exit failed }'
+    # Whether file includes one of a room apart from `place`, by way of headers that both may include.
+    function check_reached(file, place, from,    n, headers, i) {
+      n = split(includes[file], headers, " ")
+      for (i = 1; i <= n; i++) {
+        if ((from, headers[i]) in reached) continue
+        reached[from, headers[i]] = 1
+        if (file != from && are_apart(place, place_of(headers[i]))) {
+          print from ": " place " and its tests must never include " headers[i] ", as " file " does for it"
+          failed = 1
+        }
+        check_reached(headers[i], place, from)
+      }
+    }
+    END {
+      if (!uses_only) for (file in in_apart) check_reached(file, in_apart[file], file)
+      exit failed
+    }'

@@ -9,7 +9,8 @@ cat >"$tree/cmake/LonghaulLayer.cmake" <<'TABLE'
 set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_io base)
 set(LONGHAUL_ARROWS_train/saving base io)
-set(LONGHAUL_ARROWS_train/hooks base train/saving)
+set(LONGHAUL_ARROWS_train/hooks base
+    train/saving)
 set(LONGHAUL_ARROWS_train/one base)
 set(LONGHAUL_ARROWS_train/two base)
 set(LONGHAUL_ARROWS_session base train)
@@ -39,7 +40,8 @@ rejects() {
   put "$1" "$2"
   local said
   if said=$(bash "$lint" "$tree"); then echo "FAILED: $1 must not include $2"; exit 1; fi
-  [[ $said == "$1:3: "* || $said == "$1:1: layer "*" has no arrows"* || $said == "$1:1: layer "*" has rooms"* || $said == "$1:1: stands in no layer"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+  [[ $said == "$1:3: "* || $said == "$1:1: layer "*" has no arrows"* || $said == "$1:1: layer "*" has rooms"* ||
+    $said == "$1:1: stands in no layer"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
 }
 
 accepts longhaul/train/saving/saver.h '"longhaul/io/file.h"'
@@ -88,11 +90,24 @@ accepts longhaul/train/one/one_test.cc '"longhaul/train/hooks/hook.h"'
 accepts longhaul/train/train_test.cc '"longhaul/train/two/two.h"'
 rejects longhaul/train/one/one_test.cc '"longhaul/train/two/two.h"'
 rejects longhaul/train/two/two_fixture.h '"longhaul/train/one/one_fixture.h"'
+put longhaul/train/train_fixture.h '"longhaul/train/two/two.h"'
+mkdir -p "$tree/longhaul/train"/{one,two}
+echo '#include "longhaul/train/train_fixture.h"' >"$tree/longhaul/train/train_test.cc"
+echo '#include "longhaul/train/train_fixture.h"' >"$tree/longhaul/train/two/two_test.cc"
+bash "$lint" "$tree" || { echo "FAILED: a fixture of both may include one of two rooms apart"; exit 1; }
+echo '#include "longhaul/train/one/one_fixture.h"' >"$tree/longhaul/train/one/one_test.cc"
+echo '#include "longhaul/train/train_fixture.h"' >"$tree/longhaul/train/one/one_fixture.h"
+said=$(bash "$lint" "$tree") && { echo "FAILED: a fixture must not bring along what stays apart"; exit 1; }
+for file in fixture.h test.cc; do
+  grep -qxF "longhaul/train/one/one_$file: train/one and its tests must never include longhaul/train/two/two.h, as \
+longhaul/train/train_fixture.h does for it" <<<"$said" || { echo "FAILED: said '$said'"; exit 1; }
+done
 rejects longhaul/train/thing.h '<vector>'
 rejects longhaul/train/novel/thing.h '<vector>'
 rejects longhaul/novel/thing.h '<vector>'
 put longhaul/io/file.h '"longhaul/base/error.h"'
 echo 'set(LONGHAUL_ARROWS_novel other)' >>"$tree/cmake/LonghaulLayer.cmake"
 said=$(bash "$lint" "$tree") && { echo "FAILED: an arrow must not lead to a line below its own"; exit 1; }
-[[ $said == *"the arrow from novel to other does not lead to a line above it"* ]] || { echo "FAILED: said '$said'"; exit 1; }
+[[ $said == *"the arrow from novel to other does not lead to a line above it"* ]] ||
+  { echo "FAILED: said '$said'"; exit 1; }
 echo "the lint accepts and rejects as it should"

@@ -2,12 +2,12 @@
 # names_lint.sh SOURCE_DIR: no source and no page has a name that is in the column "before" of the newest section of
 # CHANGELOG.md, in its table "now | before".
 #
-# A name that is also in the column "now", or of a row that says "under the same names", has only moved: it may be used, but
-# not with its old class (`OldOptions::name`). A name that is a word of prose too is looked for as the table writes it:
-# `ends()` with its bracket, `Loan<T>` with its `<`, `OldOptions::lock` with its class, and `lock` not at all.
+# A name that is also in the column "now", or of a row that says "under the same names", has only moved: it may be used,
+# but not with its old class (`OldOptions::name`). A name that is a word of prose too is looked for as the table writes
+# it: `ends()` with its bracket, `Loan<T>` with its `<`, `OldOptions::lock` with its class, and `lock` not at all.
 #
-# Two kinds of pages are about other names: docs/headers.md has a table of the old ones for those who still write them, and
-# docs/coming_from_*.md names what other libraries have.
+# Two kinds of pages are about other names: docs/headers.md has a table of the old ones for those who still write them,
+# and docs/coming_from_*.md names what other libraries have.
 set -euo pipefail
 cd "$1"
 
@@ -60,7 +60,8 @@ old_names() {
     }' CHANGELOG.md
 }
 
-mapfile -t places < <(find . -mindepth 1 -maxdepth 1 ! -name .git ! -name 'build*' ! -name CHANGELOG.md -printf '%P\n' | LC_ALL=C sort)
+mapfile -t places < <(find . -mindepth 1 -maxdepth 1 ! -name .git ! -name 'build*' ! -name CHANGELOG.md -printf '%P\n' |
+  LC_ALL=C sort)
 status=0
 found=$(grep -rnIE -f <(old_names) -- "${places[@]}") || status=$?
 [ "$status" -le 1 ] || exit "$status"

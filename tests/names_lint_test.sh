@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# names_lint_test.sh SOURCE_DIR: shows that names_lint.sh finds the old names of the changelog's newest section, and lets
-# pass what has only moved, what prose has too, and what older sections name.
+# names_lint_test.sh SOURCE_DIR: shows that names_lint.sh finds the old names of the changelog's newest section, and
+# lets pass what has only moved, what prose has too, and what older sections name.
 set -euo pipefail
 lint=$1/tests/names_lint.sh
 tree=$(mktemp -d)

@@ -33,13 +33,20 @@ accepts "a struct that has no options"
 header '  struct AOptions {' "$(fields a 21)" '  };'
 rejects "21 fields within a class" "AOptions has 21 fields"
 end="  // Longhaul's own; TensorFlow's names end here."
-header 'struct AOptions {' "$(fields a 20)" "$end" "$(fields b 20)" '};'
-accepts "20 of TensorFlow and 20 of ours"
-header 'struct AOptions {' "$(fields a 20)" "$end" "$(fields b 21)" '};'
-rejects "20 of TensorFlow and 21 of ours" "AOptions has 21 fields"
+header 'struct AOptions {' "$(fields a 20)" "$end" "$(fields b 4)" '};'
+accepts "20 of TensorFlow and four of ours"
+header 'struct AOptions {' "$(fields a 20)" "$end" "$(fields b 5)" '};'
+rejects "20 of TensorFlow and five of ours" "AOptions has 25 fields"
+header 'struct AOptions {' "$(fields a 16)" "$end" "$(fields b 4)" '};'
+accepts "16 of TensorFlow and four of ours"
+header 'struct AOptions {' "$(fields a 16)" "$end" "$(fields b 5)" '};'
+rejects "16 of TensorFlow and five of ours" "AOptions has 21 fields"
 header 'struct AOptions {' "$(fields a 21)" "$end" '};'
 rejects "21 of TensorFlow" "AOptions has 21 fields"
-header 'struct AOptions {' '  // int a;' '  bool is_set() const;' '  int sum() const { return 1; }' "$(fields a 20)" '};'
+header 'struct AOptions {' "$(fields a 20)" "$end" '};' 'struct BOptions {' "$(fields b 21)" '};'
+rejects "21 fields after a struct with 20 of TensorFlow" "BOptions has 21 fields"
+header 'struct AOptions {' '  // int a;' '  bool is_set() const;' '  int sum() const { return 1; }' "$(fields a 20)" \
+  '};'
 accepts "functions and comments, which are not counted"
 header 'struct AOptions {' '  int sum() const { return 1; }' "$(fields a 21)" '};'
 rejects "21 fields after a function with its body" "AOptions has 21 fields"
@@ -53,15 +60,19 @@ three() {
 three 'int limit = 1;' 'int limit = 1;' 'int other = 1;'
 accepts "a field of two"
 three 'int limit = 1;' 'int limit = 2;' 'int limit{3};'
-rejects "a field of three" '`int limit` is declared in AOptions BOptions COptions'
-three 'int limit = 1;' 'double limit = 2;' 'int limit{3};'
-accepts "fields of other types"
+rejects "a field of three" '`limit` is declared in AOptions BOptions COptions'
+three 'int limit = 1;' 'double limit = 2;' 'std::optional<int> limit{};'
+rejects "a field of three types" '`limit` is declared in AOptions BOptions COptions'
+three 'int limit = 1;' 'int limit[2] = {1, 2};' 'std::map<int, int> limit{};'
+rejects "a field that is an array" '`limit` is declared in AOptions BOptions COptions'
 three 'LimitOptions limit{};' 'LimitOptions limit{};' 'LimitOptions limit{};'
 accepts "the home of options as a member"
-for handle in 'Clock* clock = nullptr;' 'std::shared_ptr<Saver> saver{};' 'Coordinator coordinator{};'; do
+for handle in 'Limit* limit = nullptr;' 'std::shared_ptr<Limit> limit{};'; do
   three "$handle" "$handle" "$handle"
-  accepts "handles: $handle"
+  rejects "a handle of three: $handle" '`limit` is declared in AOptions BOptions COptions'
 done
+three 'Clock* clock = nullptr;' 'std::shared_ptr<Clock> clock{};' 'Clock clock{};'
+accepts "the world, an exception with a reason"
 three 'std::string checkpoint_dir{};' 'std::string checkpoint_dir{};' 'std::string checkpoint_dir{};'
 accepts "an exception with a reason"
 

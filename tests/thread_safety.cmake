@@ -1,7 +1,7 @@
-# Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html) of every source of the layers without
-# libtorch, whose headers clang 14 does not compile in C++20. The test runs a ninja file of its own, so that a file is analysed
-# again only after it or what it includes has changed. Only the system's headers are precompiled, so that a header of
-# ours that its .cc includes first is compiled alone here (headers.cmake).
+# Clang's thread-safety analysis (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html) of every source of the layers
+# without libtorch, whose headers clang 14 does not compile in C++20. The test runs a ninja file of its own, so that a
+# file is analysed again only after it or what it includes has changed. Only the system's headers are precompiled, so
+# that a header of ours that its .cc includes first is compiled alone here (headers.cmake).
 set(directory ${CMAKE_CURRENT_BINARY_DIR}/thread_safety)
 set(common ${CMAKE_CURRENT_SOURCE_DIR}/precompiled_system.h)
 set(clang "clang++ -std=c++20 -Wthread-safety -Werror=thread-safety @flags -MMD -MF $out.d -MT $out")
@@ -44,11 +44,13 @@ set(definitions $<FILTER:$<REMOVE_DUPLICATES:${definitions}>,EXCLUDE,^$>)
 file(GENERATE OUTPUT ${directory}/flags CONTENT "-I$<JOIN:${includes},\n-I>\n-D$<JOIN:${definitions},\n-D>\n")
 file(GENERATE OUTPUT ${directory}/build.ninja CONTENT "${text}")
 
-add_test(NAME thread_safety COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/with_tool.sh clang++ ninja --quiet -j 2 -k 0 -C ${directory})
+add_test(NAME thread_safety COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/with_tool.sh clang++
+         ninja --quiet -j 2 -k 0 -C ${directory})
 add_test(NAME thread_safety_rejects_an_unguarded_access
   COMMAND bash ${CMAKE_CURRENT_SOURCE_DIR}/with_tool.sh clang++ clang++ -std=c++20 -fsyntax-only -Wthread-safety
           -Werror=thread-safety -I${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/thread_safety_violation.cc)
 set_tests_properties(thread_safety_rejects_an_unguarded_access PROPERTIES
-  PASS_REGULAR_EXPRESSION "error: writing variable 'count_' requires holding mutex 'mutex_' exclusively.*1 error generated")
+  PASS_REGULAR_EXPRESSION
+    "error: writing variable 'count_' requires holding mutex 'mutex_' exclusively.*1 error generated")
 set_tests_properties(thread_safety PROPERTIES PROCESSORS 2 TIMEOUT 600)
 set_tests_properties(thread_safety thread_safety_rejects_an_unguarded_access PROPERTIES SKIP_RETURN_CODE 77)

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# with_small_disk.sh MEBIBYTES COMMAND...: runs the command in a namespace of its own, with LONGHAUL_SMALL_DISK the folder of
-# a file system of that size. Where a namespace or a mount is refused it ends with 77, which ctest counts as skipped.
+# with_small_disk.sh MEBIBYTES COMMAND...: runs the command in a namespace of its own, with LONGHAUL_SMALL_DISK the
+# folder of a file system of that size. Where a namespace or a mount is refused it ends with 77, which ctest counts as
+# skipped.
 size=$1
 shift
 folder=$(mktemp -d)

@@ -103,12 +103,16 @@ class DirectSession::DirectRun : public CompiledRun {
   }
 
   void tell_who_watches() {
-    std::shared_ptr<WatchedStep> step;
+    std::vector<std::shared_ptr<WatchedStep>> steps;
     {
       std::lock_guard<std::mutex> lock(state_->mutex);
-      step = state_->watched_step;
+      std::erase_if(state_->watched_steps, [](const auto& step) { return step.expired(); });
+      for (const auto& step : state_->watched_steps) {
+        if (auto watched = step.lock()) steps.push_back(std::move(watched));
+      }
+      state_->watched.store(!state_->watched_steps.empty());
     }
-    if (step) step->look();
+    for (const auto& step : steps) step->look();
   }
 
   void run_with(const StepFetch& due, std::span<const Tensor* const> feeds, Seconds deadline,
@@ -199,17 +203,12 @@ std::shared_ptr<Snapshots> DirectSession::snapshots() {
   return state_->resources->variables().snapshots();
 }
 
-void DirectSession::watch_steps(StepWatch watch) {
+std::shared_ptr<const void> DirectSession::watch_steps(StepWatch watch) {
   auto step = std::make_shared<WatchedStep>(std::move(watch), state_->resources->variables());
   std::lock_guard<std::mutex> lock(state_->mutex);
-  state_->watched_step = std::move(step);
+  state_->watched_steps.push_back(step);
   state_->watched.store(true);
-}
-
-void DirectSession::stop_watching() {
-  std::lock_guard<std::mutex> lock(state_->mutex);
-  state_->watched.store(false);
-  state_->watched_step.reset();
+  return step;
 }
 
 void DirectSession::close() {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "longhaul/base/mutex.h"
 #include "longhaul/runtime/plan/plan.h"
@@ -46,8 +47,8 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
 
   void request_step_fetch(StepFetch request) override;
   void withdraw_step_fetch() override;
-  void watch_steps(StepWatch watch) override;
-  void stop_watching() override;
+  std::shared_ptr<const void> watch_steps(StepWatch watch) override;
+  bool sees_all_steps() const override { return state_->owns_server; }
   std::shared_ptr<Snapshots> snapshots() override;
 
   // The state that runs under way need; callables keep it alive after the session's end.
@@ -69,7 +70,7 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
     std::mutex mutex;
     std::shared_ptr<StepFetch> step_fetch;  // guarded by mutex
     std::atomic<bool> watched{false};
-    std::shared_ptr<WatchedStep> watched_step;  // guarded by mutex
+    std::vector<std::weak_ptr<WatchedStep>> watched_steps;  // guarded by mutex
   };
   // Counts a run; throws if the session is closed.
   class Running;

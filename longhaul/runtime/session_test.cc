@@ -172,14 +172,23 @@ TEST_F(SessionTest, WhoWatchesStepsIsCalledAtEachMultipleUntilItStops) {
   const Operation train = ops::assign_add(root_, step, ops::constant(root_, Tensor::scalar<int64_t>(1))).op();
   DirectSession session(graph_, {});
   session.run(step.initializer());
-  int passed = 0;
+  int passed = 0, passed_each = 0;
   StepWatching& steps = *session.capabilities().step_watching;
-  steps.watch_steps({.step = step, .every = 2, .passed = [&] { ++passed; }});
+  auto watch = steps.watch_steps({.step = step, .every = 2, .passed = [&] { ++passed; }});
+  const auto each = steps.watch_steps({.step = step, .passed = [&] { ++passed_each; }});
   for (int i = 0; i < 5; ++i) session.run(train);
   EXPECT_EQ(passed, 2);
-  steps.stop_watching();
+  EXPECT_EQ(passed_each, 5);
+  watch.reset();
   session.run(train);
   EXPECT_EQ(passed, 2);
+  EXPECT_EQ(passed_each, 6) << "it has its own end";
+}
+
+TEST_F(SessionTest, SeesAllStepsUnlessOthersShareItsVariables) {
+  DirectSession alone(graph_, {}), shared(graph_, {}, std::make_shared<ServerState>());
+  EXPECT_TRUE(alone.capabilities().step_watching->sees_all_steps());
+  EXPECT_FALSE(shared.capabilities().step_watching->sees_all_steps());
 }
 
 TEST_F(SessionTest, ThereIsNoTargetButThisProcess) {  // unlike SG-1

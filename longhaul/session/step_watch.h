@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "longhaul/graph/operation.h"
 
@@ -21,11 +22,14 @@ class StepWatching {
  public:
   virtual ~StepWatching() = default;
 
-  // Starts `watch`, which replaces the previous watch. Each step then costs one more read of the variable.
-  // InvalidArgumentError: `step` is not a variable, or `every` is not above 0.
-  virtual void watch_steps(StepWatch watch) = 0;
-  // A call of `passed` may still be running when this returns.
-  virtual void stop_watching() = 0;
+  // Starts `watch`, in addition to others. It ends when the result is destroyed; a call of `passed` may still be
+  // running then. Each step costs one more read of the variable. InvalidArgumentError: `step` is not an int64 variable,
+  // or `every` is not above 0.
+  [[nodiscard]] virtual std::shared_ptr<const void> watch_steps(StepWatch watch) = 0;
+
+  // Whether only this session makes steps. False: others change the same variables, and a watch learns of their steps
+  // only after this session's next run.
+  virtual bool sees_all_steps() const = 0;
 };
 
 }  // namespace longhaul

@@ -157,8 +157,8 @@ class CheckpointDirAwayTest : public MonitoredFixture {
     training = {.graph = &graph,
                 .checkpoint_dir = place,
                 .save_checkpoint_steps = 1,
-                .saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &clock}),
-                .restart = {.backoff = Seconds{0}},
+                .failures = {.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &clock}),
+                             .restart = {.backoff = Seconds{0}}},
                 .coordinator = coordinator};
   }
   void take_away() { std::filesystem::rename(place, elsewhere); }
@@ -177,12 +177,12 @@ TEST_F(CheckpointDirAwayTest, TheTrainingGoesOnAndSavesWhenItIsBack) {
       session.run(train);
     }
     EXPECT_FALSE(session.should_stop());
-    EXPECT_GE(training.saves->status().consecutive_failures, 3);
+    EXPECT_GE(training.failures.saves->status().consecutive_failures, 3);
     EXPECT_FALSE(std::filesystem::exists(place));
     bring_back();
     clock.advance(Seconds{60});
     session.run(train);
-    EXPECT_EQ(training.saves->status().last_prefix, place + "/model.ckpt-5");
+    EXPECT_EQ(training.failures.saves->status().last_prefix, place + "/model.ckpt-5");
   });
 }
 
@@ -233,7 +233,7 @@ TEST_F(CheckpointDirAwayTest, TheLogTellsOfItLessAndLessOften) {
   monitored_training_session(training, [&](MonitoredSession& session) {
     session.run(train);
     take_away();
-    while (training.saves->status().consecutive_failures < 16) {
+    while (training.failures.saves->status().consecutive_failures < 16) {
       clock.advance(Seconds{60});
       session.run(train);
     }
@@ -310,19 +310,21 @@ TEST_F(RelativePathsTest, ASessionIsReplacedFromItsDirectoryWhereverTheProgramIs
   const WorkingDirectory home(directory.path());
   bool is_lost = false;
   int64_t restored = -1;
-  monitored_training_session(
-      {.graph = &graph, .checkpoint_dir = "logdir", .save_checkpoint_steps = 1, .restart = {.backoff = Seconds{0}}},
-      [&](MonitoredSession& session) {
-        session.run(train);
-        const WorkingDirectory there(other.path());
-        session.run_step_fn([&](StepContext& context) {
-          if (!std::exchange(is_lost, true)) {
-            restart();
-            throw AbortedError("the server was restarted");
-          }
-          restored = context.session().run(step).item<int64_t>();
-        });
-      });
+  monitored_training_session({.graph = &graph,
+                              .checkpoint_dir = "logdir",
+                              .save_checkpoint_steps = 1,
+                              .failures = {.restart = {.backoff = Seconds{0}}}},
+                             [&](MonitoredSession& session) {
+                               session.run(train);
+                               const WorkingDirectory there(other.path());
+                               session.run_step_fn([&](StepContext& context) {
+                                 if (!std::exchange(is_lost, true)) {
+                                   restart();
+                                   throw AbortedError("the server was restarted");
+                                 }
+                                 restored = context.session().run(step).item<int64_t>();
+                               });
+                             });
   EXPECT_EQ(restored, 1);
 }
 

@@ -1,29 +1,33 @@
 #!/usr/bin/env bash
 # facts.sh ROOT [--write]: holds docs/compatibility.md's table of facts and the tests' tags in step.
 #
-# A test that pins a fact names it in a trailing comment on the line of its opening brace: `TEST(A, B) {  // SV-51, SG-5`; one
-# that pins what we do instead says `unlike SM-13`, and the fact is not held then.
+# A test that pins a fact names it in a trailing comment on the line of its opening brace: `TEST(A, B) {  // SV-51,
+# SG-5`; one that pins what we do instead says `unlike SM-13`, and the fact is not held then.
 #
 # A row of the table is | fact | what it says | state | tests | why |, its state one of: held (needs a test; the last
-# cell is empty, or tells the form that the fact has in C++), changed and not applicable (need a why), open (not there yet: needs a why, which
-# says what is missing, and has no test). The numbers of a series follow one another; a section may begin with a new ten.
-# Where LONGHAUL_FACTS names the file of the facts ("- SV-1 [I] ..."), the table has those and no others.
-# With --write the cells "tests" are filled from the tags, and an open row that tests pin becomes held.
+# cell is empty, or tells the form that the fact has in C++), changed and not applicable (need a why), open (not there
+# yet: needs a why, which says what is missing, and has no test). The numbers of a series follow one another; a section
+# may begin with a new ten. Where LONGHAUL_FACTS names the file of the facts ("- SV-1 [I] ..."), the table has those and
+# no others. With --write the cells "tests" are filled from the tags, and an open row that tests pin becomes held.
 set -euo pipefail
 cd "$1"
 page=docs/compatibility.md
 heading='## The facts, one by one'
 
 # How many facts each series has, so that no row can get lost.
-counts='SV 53 BL 3 CO 15 LT 5 SM 25 SA 59 CS 12 CM 9 QR 13 GS 5 SC 7 MT 7 MS 11 MR 9 MH 6 MF 5 HT 3 HS 1 HL 3 HC 10 HN 4 HU 3 HO 5 CL 11 SE 13 SS 24 IN 12 SY 11 EV 18 SU 5 TB 5 TR 3 CB 28 PR 5 SG 9 DS 10 GP 18 MA 18 WK 13 RZ 11 RC 15'
+counts='SV 53 BL 3 CO 15 LT 5 SM 25 SA 59 CS 12 CM 9 QR 13 GS 5 SC 7 MT 7 MS 11 MR 9 MH 6 MF 5 HT 3 HS 1 HL 3'
+counts+=' HC 10 HN 4 HU 3 HO 5 CL 11 SE 13 SS 24 IN 12 SY 11 EV 18 SU 5'
+counts+=' TB 5 TR 3 CB 28 PR 5 SG 9 DS 10 GP 18 MA 18 WK 13 RZ 11 RC 15'
 [ -n "${FACT_COUNTS:-}" ] && counts=$FACT_COUNTS
 
 # How the last cell of a held row begins, if it has one.
 form='in C++: '
 
-# Lines "PLACE TEST FACT" and "PLACE TEST unlike FACT"; "PLACE TEST ? COMMENT" for a comment that names facts in another form.
+# Lines "PLACE TEST FACT" and "PLACE TEST unlike FACT"; "PLACE TEST ? COMMENT" for a comment that names facts in another
+# form.
 tags() {
-  { find longhaul examples tests benchmarks \( -name '*.h' -o -name '*.cc' \) -print 2>/dev/null || true; } | LC_ALL=C sort |
+  { find longhaul examples tests benchmarks \( -name '*.h' -o -name '*.cc' \) -print 2>/dev/null || true; } |
+    LC_ALL=C sort |
     xargs -r awk '
       /^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P)\(/ { head = ""; where = FILENAME ":" FNR; open = 1 }
       !open { next }
@@ -55,7 +59,11 @@ step() {
     function sorted(list,   items, n, i, j, swap, out) {
       n = split(list, items, ", ")
       for (i = 2; i <= n; i++)
-        for (j = i; j > 1 && items[j] < items[j - 1]; j--) { swap = items[j]; items[j] = items[j - 1]; items[j - 1] = swap }
+        for (j = i; j > 1 && items[j] < items[j - 1]; j--) {
+          swap = items[j]
+          items[j] = items[j - 1]
+          items[j - 1] = swap
+        }
       for (i = 1; i <= n; i++) if (i == 1 || items[i] != items[i - 1]) out = add(out, "`" items[i] "`")
       return out
     }
@@ -113,14 +121,18 @@ step() {
         if (why != "" && index(why, form) != 1) complain(where, fact " is held, but differs: " why)
       } else if (state == "changed" || state == "not applicable") {
         if (why == "") complain(where, fact " is " state " without a reason")
-        if (state == "not applicable" && wanted != "") complain(where, fact " is not applicable, but tagged at " place[fact])
+        if (state == "not applicable" && wanted != "") {
+          complain(where, fact " is not applicable, but tagged at " place[fact])
+        }
       } else if (state == "open") {
         if (why == "") complain(where, fact " is open, and it does not say what is missing")
         if (wanted != "") complain(where, fact " is open, but tagged at " place[fact])
       } else {
         complain(where, fact " has an unknown state: \"" state "\"")
       }
-      if (named != wanted) complain(where, fact " names other tests than those tagged with it: run tests/docs/facts.sh . --write")
+      if (named != wanted) {
+        complain(where, fact " names other tests than those tagged with it: run tests/docs/facts.sh . --write")
+      }
     }
     END {
       n = split(counts, count, " ")
@@ -130,7 +142,9 @@ step() {
           complain(page, count[i] " has " rows[count[i]] + 0 " rows instead of " count[i + 1])
       }
       for (fact in original) if (!(fact in row)) complain(facts_file, fact " has no row in " page)
-      for (fact in tests) if (substr(fact, 1, 2) in known && !(fact in row)) complain(place[fact], fact " has no row in " page)
+      for (fact in tests) if (substr(fact, 1, 2) in known && !(fact in row)) {
+        complain(place[fact], fact " has no row in " page)
+      }
       exit mode == "check" && failed
     }' "$page"
 }

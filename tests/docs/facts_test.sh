@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# facts_test.sh SOURCE_DIR: shows that facts.sh accepts a table in step with the tests, refuses each way to be out of step, and
-# brings the tests' names into the table.
+# facts_test.sh SOURCE_DIR: shows that facts.sh accepts a table in step with the tests, refuses each way to be out of
+# step, and brings the tests' names into the table.
 set -euo pipefail
 facts=$1/tests/docs/facts.sh
 tree=$(mktemp -d)
@@ -93,6 +93,7 @@ put
 sed -i -E 's/held \|[^|]*\|/open | |/; s/`File.IsTwo`//' "$tree/$page"
 bash "$facts" "$tree" --write
 accepts "what --write has made of open rows and empty cells"
-grep -q '^| AA-1 | one | held | `File.IsOne`, `Long.Name` | in C++: so |$' "$tree/$page" || { echo "FAILED: --write"; exit 1; }
+grep -q '^| AA-1 | one | held | `File.IsOne`, `Long.Name` | in C++: so |$' "$tree/$page" ||
+  { echo "FAILED: --write"; exit 1; }
 grep -q '^| AA-9 | a table elsewhere |$' "$tree/$page" || { echo "FAILED: --write changed another table"; exit 1; }
 echo "the table of facts is checked and written as it should be"

@@ -41,7 +41,8 @@ rejects 'longhaul/tensor.h is not there' cmake/public_headers.txt 's,longhaul/io
 rejects 'README.md:1: longhaul/io/file.h is not a public header' README.md 's,io.h,io/file.h,'
 rejects 'docs/guide/files.md:1: longhaul/io/file.h is not a public header' docs/guide/files.md 's,io.h,io/file.h,'
 rejects 'examples/files.cc:1: longhaul/io/file.h is not a public header' examples/files.cc 's,io.h,io/file.h,'
-rejects 'tests/consumer/files.cc:1: longhaul/io/file.h is not a public header' tests/consumer/files.cc 's,io.h,io/file.h,'
+rejects 'tests/consumer/files.cc:1: longhaul/io/file.h is not a public header' tests/consumer/files.cc \
+  's,io.h,io/file.h,'
 
 put
 for i in {1..39}; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# house_test.sh SOURCE_DIR: shows that scripts/draw-house draws the arrows that the build has, and refuses a page with others.
+# house_test.sh SOURCE_DIR: shows that scripts/draw-house draws the arrows that the build has, and refuses a page with
+# others.
 set -euo pipefail
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
@@ -9,7 +10,8 @@ cat >"$tree/cmake/LonghaulLayer.cmake" <<'TABLE'
 set(LONGHAUL_ARROWS_base "")
 set(LONGHAUL_ARROWS_io base)
 set(LONGHAUL_ARROWS_train/saving base io)
-set(LONGHAUL_ARROWS_train/hooks base train/saving)
+set(LONGHAUL_ARROWS_train/hooks base
+    train/saving)
 set(LONGHAUL_ARROWS_runtime base train)
 TABLE
 for place in base io train train/saving train/hooks runtime; do

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or says that it is a fragment, and
-# the main() of an example catches exceptions; the files that they link to or name are there, and the headings and symbols
-# that a link names in them; lines end at column 120, and a cell of a table has 230 columns at most: a paragraph stands
-# in the text. The table of facts, which facts.sh writes, is excepted.
+# pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or a fragment that says why it
+# is not; the main() of an example catches exceptions; the files that they link to or name are there, and the headings
+# and symbols that a link names in them; docs/guide.md links to each page of the guide; README's table has each folder
+# of longhaul/; lines end at column 120, and a cell of a table has 230 columns at most: a paragraph stands in the text.
+# The table of facts, which facts.sh writes, is excepted.
 set -euo pipefail
 cd "$1"
 pages=(README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/*/*.md)
@@ -10,8 +11,8 @@ status=0
 
 awk '
   FNR == 1 { previous = "" }
-  /^```cpp/ && previous !~ /^<!-- (example: [a-z0-9_]+|fragment) -->$/ {
-    print FILENAME ":" FNR ": a block of C++ without <!-- example: NAME --> or <!-- fragment --> above it"
+  /^```cpp/ && previous !~ /^<!-- (example: [a-z0-9_]+|fragment: [^ ].*) -->$/ {
+    print FILENAME ":" FNR ": a block of C++ without <!-- example: NAME --> or <!-- fragment: REASON --> above it"
     bad = 1
   }
   /^int main\(.*\{$/ && !/ try \{$/ {
@@ -55,7 +56,8 @@ check_paths() {
 
 # anchors_of PAGE: what a link writes after the # for each of its headings.
 anchors_of() {
-  awk '/^ *```/ { fenced = !fenced } !fenced && /^#+ /' "$1" | sed -E 's/^#+ //; s/[^A-Za-z0-9_ -]//g; s/ /-/g' | tr '[:upper:]' '[:lower:]'
+  awk '/^ *```/ { fenced = !fenced } !fenced && /^#+ /' "$1" | sed -E 's/^#+ //; s/[^A-Za-z0-9_ -]//g; s/ /-/g' |
+    tr '[:upper:]' '[:lower:]'
 }
 
 # [text](page.md#heading): the page has that heading.
@@ -72,23 +74,104 @@ check_anchors() {
   done < <(grep -noE '\]\([^): ]*#[^) ]+\)' "$1" | sed -E 's/\]\((.*)\)/\1/')
 }
 
-# [`Class::name`](file): the file has a word `name`. [`name.cc`](file) names the file itself.
+# declares SYMBOL FILE: the file declares or defines it. `Class::name` is a member in that class's body, or defined as
+# Class::name; `name` a class, one of whose members is defined here, or a function, alias or enum.
+declares() {
+  awk -v symbol="$1" '
+    function is_member(line) {
+      return line ~ ("^  ([A-Za-z~].*[^A-Za-z0-9_.>:])?" name " *[(=;{]") && line !~ /^  (return|throw) /
+    }
+    # Of the class whose definition begins on this line.
+    function class_of(line) {
+      if (line !~ /^(template <.*> *)?(class|struct|enum) / || line ~ /; *$/) return ""
+      sub(/ *\{.*/, "", line)
+      sub(/ : .*/, "", line)
+      sub(/ final$/, "", line)
+      sub(/.*[ :]/, "", line)
+      return line
+    }
+    BEGIN {
+      n = split(symbol, parts, "::")
+      name = parts[n]
+      owner = n > 1 ? parts[n - 1] : ""
+    }
+    {
+      line = $0
+      sub(/\/\/.*/, "", line)
+      gsub(/"([^"\\]|\\.)*"/, "\"\"", line)
+      class = class_of(line)
+    }
+    class != "" { inside = class }
+    line ~ /^\}/ { inside = "" }
+    owner != "" && line ~ ("^([A-Za-z].*[ *&])?" owner "(<[^>]*>)?::" name " *\\(") { found = 1 }
+    owner != "" && inside == owner && is_member(line) { found = 1 }
+    owner == "" && class == name { found = 1 }
+    owner == "" && line ~ ("^[A-Za-z].*[ *&]" name " *\\(") { found = 1 }
+    owner == "" && line ~ ("^([A-Za-z].*[ *&])?" name "(<[^>]*>)?::[~A-Za-z]+\\(") { found = 1 }
+    owner == "" && line ~ ("^using " name " =") { found = 1 }
+    END { exit !found }' "$2"
+}
+
+# [`Class::name`](file): the file declares or defines it. [`name.cc`](file) names the file itself.
 check_symbols() {
   local line symbol path
   while IFS='|' read -r line symbol path; do
     path=$(dirname "$1")/$path
     case $symbol in *.*) continue ;; esac
-    if [ -e "$path" ] && ! grep -qw -- "${symbol##*::}" "$path"; then
-      echo "$1:$line: $path has no $symbol"
+    if [ -e "$path" ] && ! declares "$symbol" "$path"; then
+      echo "$1:$line: $path does not declare or define $symbol"
       status=1
     fi
   done < <(grep -noE '\[`[A-Za-z_:.]+`\]\([^) ]+\.(h|cc)\)' "$1" | sed -E 's/:\[`/|/; s/`\]\(/|/; s/\)$//')
+}
+
+check_guide() {
+  local page
+  for page in docs/guide/*.md; do
+    if [ -e "$page" ] && ! grep -qsE -- "\]\(${page#docs/}[)#]" docs/guide.md; then
+      echo "docs/guide.md: does not link to $page"
+      status=1
+    fi
+  done
+}
+
+# Lines "longhaul/NAME", from the first column of README's table; `longhaul/a/`, `b/` is a and b.
+folders_of_readme() {
+  sed -n '/^## Where things are/,/^## Where to/p' README.md | awk -F '|' '
+    $2 ~ /^ `longhaul\/[a-z]/ {
+      n = split($2, parts, "`")
+      for (i = 2; i <= n; i += 2) {
+        sub(/^longhaul\//, "", parts[i])
+        sub(/\/$/, "", parts[i])
+        print "longhaul/" parts[i]
+      }
+    }' | LC_ALL=C sort
+}
+
+check_folders() {
+  diff <(folders_of_readme) <(find longhaul -mindepth 1 -maxdepth 1 -type d | LC_ALL=C sort) && return
+  echo "README.md: the folders of the library in the table \"Where things are\" (<) are not those there are (>)"
+  status=1
+}
+
+# The stops of the tour are numbered from 1 to 20, and each names its file.
+check_tour() {
+  local tour=docs/code_tour.md stops
+  [ -e "$tour" ] || return 0
+  stops=$(sed -nE 's/^([0-9]+)\. \[`[^`]+`\]\(.*/\1/p' "$tour")
+  [ "$stops" != "$(seq 20)" ] || return 0
+  echo "$tour: its stops are" $stops "instead of 1 to 20"
+  status=1
 }
 
 for page in "${pages[@]}"; do
   check_anchors "$page"
   check_symbols "$page"
   check_paths "$page" "$(dirname "$page")" < <(grep -noE '\]\([^): ]+\)' "$page" | sed -E 's/\]\((.*)\)/\1/')
-  check_paths "$page" . < <(grep -noE '`(longhaul|docs|scripts|tests|examples|benchmarks|cmake)/[A-Za-z0-9_./]*`' "$page" | tr -d '`')
+  check_paths "$page" . < <(grep -noE '`(longhaul|docs|scripts|tests|examples|benchmarks|cmake)/[A-Za-z0-9_./]*`' \
+    "$page" | tr -d '`')
 done
+check_guide
+check_folders
+check_tour
 exit $status

@@ -1,5 +1,6 @@
-# cmake -D PROGRAM=<program> -D WORK=<scratch directory> -D EXPECTED=<file> -P run_example.cmake: runs the program in an empty
-# directory. It must succeed, and print exactly what the file holds, if there is one, with "..." for that directory.
+# cmake -D PROGRAM=<program> -D WORK=<scratch directory> -D EXPECTED=<file> -P run_example.cmake: runs the program in an
+# empty directory. It must succeed, and print exactly what the file holds, if there is one, with "..." for that
+# directory.
 file(REMOVE_RECURSE ${WORK})
 file(MAKE_DIRECTORY ${WORK})
 execute_process(COMMAND ${PROGRAM} WORKING_DIRECTORY ${WORK} TIMEOUT 60

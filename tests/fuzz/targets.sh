@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# targets.sh ROOT: each fuzz target has a source, a corpus and a row in docs/fuzzing.md's first table, and the other way round;
-# that table names each file of a logdir (the first table of docs/formats/logdir.md) and each page of a format.
+# targets.sh ROOT: each fuzz target has a source, a corpus and a row in docs/fuzzing.md's first table, and the other way
+# round; that table names each file of a logdir (the first table of docs/formats/logdir.md) and each page of a format.
 set -euo pipefail
 cd "$1"
 page=docs/fuzzing.md
@@ -40,7 +40,8 @@ done
 unread='chief.lock'
 while read -r file; do
   grep -qxF "$file" <<<"$unread" && continue
-  grep -qF "\`${file#model.ckpt-200}\`" <<<"$table" || complain "no target in $page reads $file (docs/formats/logdir.md)"
+  grep -qF "\`${file#model.ckpt-200}\`" <<<"$table" ||
+    complain "no target in $page reads $file (docs/formats/logdir.md)"
 done < <(first_table docs/formats/logdir.md | cut -d'|' -f2 | names)
 for format in docs/formats/*.md; do
   [ "$format" = docs/formats/logdir.md ] && continue

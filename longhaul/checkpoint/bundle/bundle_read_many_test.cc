@@ -8,6 +8,7 @@
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
 #include "longhaul/checkpoint/bundle/tensor_assembly.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -161,18 +162,6 @@ TEST_F(ReadMany, NothingIsMadeForWhatTheFileDoesNotHold) {
   EXPECT_THROW(reader().read_many(std::vector<BundleReader::Wanted>{{"float1000000", {}}}, make), DataLossError);
 }
 
-// The message of what a read of all throws, which must be an `Expected`.
-template <typename Expected>
-std::string error_of(const BundleReader& reader, const std::vector<BundleReader::Wanted>& wanted) {
-  try {
-    reader.read_many(wanted);
-  } catch (const Expected& error) {
-    return error.what();
-  }
-  ADD_FAILURE() << "not thrown";
-  return "";
-}
-
 TEST_F(ReadMany, AFlippedBitIsTheErrorOfItsTensorAndFile) {
   std::string bytes = read_file(FileSystem::real(), data_file());
   for (const std::string name : {"float1000000", "bool100", "bool400001"}) {
@@ -180,7 +169,7 @@ TEST_F(ReadMany, AFlippedBitIsTheErrorOfItsTensorAndFile) {
     bytes[place] ^= 1;
     write_file_atomically(FileSystem::real(), data_file(), bytes);
     const auto named = AllOf(HasSubstr(data_file() + ": tensor " + name + ": "), HasSubstr("Checksum does not match"));
-    EXPECT_THAT(error_of<DataLossError>(reader(), all()), named);
+    EXPECT_THAT(error_of<DataLossError>([&] { reader().read_many(all()); }), named);
     EXPECT_THAT(reader().verify(), ElementsAre(named));
     bytes[place] ^= 1;
     write_file_atomically(FileSystem::real(), data_file(), bytes);
@@ -190,7 +179,7 @@ TEST_F(ReadMany, AFlippedBitIsTheErrorOfItsTensorAndFile) {
 TEST_F(ReadMany, AFileThatEndsEarlyIsTheErrorOfWhatItLacks) {
   const std::string bytes = read_file(FileSystem::real(), data_file());
   write_file_atomically(FileSystem::real(), data_file(), std::string_view(bytes).substr(0, bytes.size() - 1));
-  EXPECT_THAT(error_of<DataLossError>(reader(), all()),
+  EXPECT_THAT(error_of<DataLossError>([&] { reader().read_many(all()); }),
               AllOf(HasSubstr(data_file()), HasSubstr("but data file 0 has")));
   EXPECT_EQ(reader().verify().size(), 2u);  // the last slice, and the tensor that lacks it
 }
@@ -199,7 +188,7 @@ TEST_F(ReadMany, WhatTheDiskCannotReadIsNamedAndKeepsNothingElse) {
   BadDisk disk(place_of("float400001"));
   const BundleReader reader(disk, prefix_);
   const auto named = AllOf(HasSubstr(data_file() + ": tensor float400001: "), HasSubstr("Input/output error"));
-  EXPECT_THAT(error_of<Error>(reader, all()), named);
+  EXPECT_THAT(error_of<Error>([&] { reader.read_many(all()); }), named);
   EXPECT_THAT(reader.verify(), ElementsAre(named));
   EXPECT_TRUE(identical(reader.read("float1000000"), tensors_["float1000000"]));
 }

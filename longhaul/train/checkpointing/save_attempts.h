@@ -37,7 +37,7 @@ struct SaveStatus {
 // all saves of a run. If several hooks save to different places, their failures are counted together.
 //
 //   auto saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = 20});
-//   monitored_training_session({.graph = &graph, .checkpoint_dir = "runs/demo", .saves = saves}, train);
+//   monitored_training_session({.graph = &graph, .checkpoint_dir = "runs/demo", .failures = {.saves = saves}}, train);
 //   ... on any thread: if (saves->status().consecutive_failures > 3) call_somebody(saves->status().last_error);
 //
 // Any thread may call.

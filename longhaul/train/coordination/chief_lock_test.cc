@@ -256,7 +256,7 @@ class MonitoredLockTest : public ChiefLockTest {
   MonitoredTrainingSessionOptions training() {
     return {.graph = &graph,
             .checkpoint_dir = directory.path(),
-            .restart = {.backoff = Seconds{0}},  // by this clock a longer one would never end
+            .failures = {.restart = {.backoff = Seconds{0}}},  // by this clock a longer one would never end
             .coordinator = Coordinator({.clock = &clock})};
   }
 };

@@ -1,6 +1,7 @@
 #include "longhaul/train/hooks/global_step_waiter_hook.h"
 
 #include "longhaul/base/log.h"
+#include "longhaul/session/step_watch.h"
 
 namespace longhaul {
 
@@ -23,14 +24,27 @@ void GlobalStepWaiterHook::wait(Session& session) const {
   constexpr Seconds kBetweenLooks{0.5};
   constexpr int64_t kStepsBetweenLines = 1000;
   log_info("Waiting for global step {} before starting training.", wait_until_step_);
-  int64_t last_logged = 0;
-  do {
+  auto is_reached = [&, last_logged = int64_t{0}]() mutable {
     const int64_t step = step_.now(session);
-    if (step >= wait_until_step_) return;
-    if (step - last_logged <= kStepsBetweenLines) continue;
+    if (step >= wait_until_step_ || step - last_logged <= kStepsBetweenLines) return step >= wait_until_step_;
     log_info("Waiting for global step {} before starting training. It is {} now.", wait_until_step_, step);
     last_logged = step;
-  } while (!coord_.wait_for_stop(kBetweenLooks));  // wait: other workers make the steps, and notify nobody
+    return false;
+  };
+  if (StepWatching* steps = watching(session)) {
+    const auto watch = steps->watch_steps({.step = step_.tensor(), .passed = [coord = coord_] { coord.notify(); }});
+    coord_.wait_for_stop_or(is_reached);  // wait: each step notifies
+    return;
+  }
+  while (!is_reached()) {
+    if (coord_.wait_for_stop(kBetweenLooks)) return;  // wait: others make the steps, and notify nobody
+  }
+}
+
+StepWatching* GlobalStepWaiterHook::watching(Session& session) const {
+  StepWatching* steps = session.capabilities().step_watching;
+  const bool is_notified = steps != nullptr && steps->sees_all_steps() && step_.tensor().dtype() == kInt64;
+  return is_notified ? steps : nullptr;
 }
 
 }  // namespace longhaul

@@ -7,8 +7,9 @@
 
 namespace longhaul {
 
-// Delays the first run until other workers have brought the global step to the given one, or a stop is requested. It
-// reads the step every half second. With it, the workers of a cluster can start one after the other.
+// Delays the first run until other workers have brought the global step to the given one, or a stop is requested. A
+// session through which all steps are made notifies it of each (session/step_watch.h); in any other it reads the step
+// every half second. With it, the workers of a cluster can start one after the other.
 class GlobalStepWaiterHook : public SessionRunHook {
  public:
   explicit GlobalStepWaiterHook(int64_t wait_until_step) : wait_until_step_(wait_until_step) {}
@@ -19,6 +20,7 @@ class GlobalStepWaiterHook : public SessionRunHook {
 
  private:
   void wait(Session& session) const;
+  StepWatching* watching(Session& session) const;  // nullptr: the session cannot notify of all steps
 
   const int64_t wait_until_step_;
   HookStep step_;

@@ -11,50 +11,23 @@ namespace longhaul {
 // a MonitoredSession does it, or in parts.
 class HookTest : public ::testing::Test {
  protected:
-  HookTest() { set_step(0); }
+  HookTest();
+  ~HookTest() override;
 
-  void set_step(int64_t value) {
-    session->run(step.initializer(), {{step.initial_value(), Tensor::scalar<int64_t>(value)}});
-  }
-  int64_t step_now() { return session->run(step).item<int64_t>(); }
+  void set_step(int64_t value);
+  int64_t step_now();
 
-  void begin(SessionRunHook& hook) { hook.begin(graph); }
-  void start(SessionRunHook& hook) {
-    hook.begin(graph);
-    hook.after_create_session(*session, coord);
-  }
+  void begin(SessionRunHook& hook);
+  void start(SessionRunHook& hook);
 
   // A run of the caller's `fetch` with the hook; whether the hook asks for a stop.
-  bool run(SessionRunHook& hook, const Fetch& fetch) {
-    const SessionRunArgs callers{.fetches = {fetch}};
-    SessionRunContext context(*session, callers);
-    static const SessionRunArgs nothing;
-    const SessionRunArgs* asked = hook.before_run(context);
-    const SessionRunArgs& args = asked != nullptr ? *asked : nothing;
-    std::vector<Fetch> fetches{fetch};
-    fetches.insert(fetches.end(), args.fetches.begin(), args.fetches.end());
-    fetched = args.fetches.size();
-    proto::RunMetadata metadata;
-    const std::vector<Tensor> values = session->run(fetches, args.feeds, args.options, &metadata);
-    const bool traced = args.options.trace_level != TraceLevel::kNoTrace;
-    hook.after_run(context, {std::span(values).subspan(1), &args.options, traced ? &metadata : nullptr});
-    return context.stop_requested();
-  }
+  bool run(SessionRunHook& hook, const Fetch& fetch);
   // A training step, of `by` steps or of one.
-  bool train(SessionRunHook& hook, int64_t by = 1) { return run(hook, adding(by)); }
-  Operation adding(int64_t by) {
-    Operation& op = adding_[by];
-    if (!op.valid()) op = ops::assign_add(root, step, ops::constant(root, by)).op();
-    return op;
-  }
+  bool train(SessionRunHook& hook, int64_t by = 1);
+  Operation adding(int64_t by);
 
   // What is in the event files, the versions left out.
-  std::vector<std::string> events() {
-    writer->flush();
-    std::vector<std::string> lines = describe(events_in_directory(directory.path()));
-    std::erase(lines, "version brain.Event:2");
-    return lines;
-  }
+  std::vector<std::string> events();
 
   testing::TemporaryDirectory directory;
   testing::FakeClock clock;

@@ -1,3 +1,7 @@
+#include <future>
+#include <thread>
+
+#include "longhaul/session/step_watch.h"
 #include "longhaul/train/hooks/feed_fn_hook.h"
 #include "longhaul/train/hooks/final_ops_hook.h"
 #include "longhaul/train/hooks/global_step_waiter_hook.h"
@@ -52,6 +56,77 @@ TEST_F(GlobalStepWaiterTest, ItLooksEveryHalfSecondUntilOthersAreThatFar) {  // 
 TEST_F(GlobalStepWaiterTest, AStopEndsTheWait) {
   coord.request_stop();
   EXPECT_EQ(looks_and_wait(1000), std::pair(1, Seconds{0}));
+}
+
+// A session that makes all steps itself, and notifies of them.
+class NotifyingSession : public ScriptedSession, StepWatching {
+ public:
+  using ScriptedSession::ScriptedSession;
+  SessionCapabilities capabilities() override { return {.step_watching = this}; }
+  bool is_watched() const { return !watch_.expired(); }
+  void step_made() const {
+    if (const auto watch = watch_.lock()) watch->passed();
+  }
+
+ private:
+  std::shared_ptr<const void> watch_steps(StepWatch watch) override {
+    auto made = std::make_shared<const StepWatch>(std::move(watch));
+    watch_ = made;
+    return made;
+  }
+  bool sees_all_steps() const override { return true; }
+
+  std::weak_ptr<const StepWatch> watch_;
+};
+
+class NotifiedGlobalStepWaiterTest : public GlobalStepWaiterTest {
+ protected:
+  NotifiedGlobalStepWaiterTest() {
+    auto made = std::make_unique<NotifyingSession>(graph, server_);
+    notifying_ = made.get();
+    session = std::move(made);
+    others_are_at(0);
+  }
+  void others_are_at(int64_t value) {
+    others_->run(step.initializer(), {{step.initial_value(), Tensor::scalar(value)}});
+    notifying_->step_made();
+  }
+  NotifyingSession* notifying_ = nullptr;
+};
+
+TEST_F(NotifiedGlobalStepWaiterTest, ItLooksAtEachStepAndNeverByTheClock) {  // HO-1
+  coord = Coordinator({.clock = &passing_});
+  session->before_each_run([this](int look, const Session::Request&) { others_are_at(1100 * look); });
+  const LogRecorder log;
+  EXPECT_EQ(looks_and_wait(3000), std::pair(4, Seconds{0}));
+  EXPECT_FALSE(notifying_->is_watched());
+  EXPECT_THAT(log.text(), HasSubstr("Waiting for global step 3000 before starting training."));
+  EXPECT_THAT(log.text(), HasSubstr("It is 1100 now."));
+}
+
+TEST_F(NotifiedGlobalStepWaiterTest, AStepOfAnotherThreadEndsTheWait) {
+  std::promise<void> looked;
+  session->before_each_run([&](int look, const Session::Request&) {
+    if (look == 0) looked.set_value();
+  });
+  std::thread other([&] {
+    looked.get_future().wait();
+    others_are_at(1000);
+  });
+  EXPECT_LE(looks_and_wait(1000).first, 2) << "before and after the step";  // the clock stands still
+  other.join();
+}
+
+TEST_F(NotifiedGlobalStepWaiterTest, AStopOfAnotherThreadEndsTheWait) {
+  std::promise<void> looked;
+  session->before_each_run([&](int, const Session::Request&) { looked.set_value(); });
+  std::thread other([&] {
+    looked.get_future().wait();
+    coord.request_stop();
+  });
+  EXPECT_EQ(looks_and_wait(1000).first, 1);
+  other.join();
+  EXPECT_FALSE(notifying_->is_watched());
 }
 
 TEST_F(HookTest, FinalOpsAreRunAtTheEnd) {  // HO-2

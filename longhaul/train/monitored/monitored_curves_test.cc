@@ -21,7 +21,7 @@ class MonitoredCurves : public MonitoredFixture {
                 .save_checkpoint_steps = 3,
                 .save_summaries_steps = 1,
                 .log_step_count_steps = 2,
-                .restart = {.backoff = Seconds{0}},
+                .failures = {.restart = {.backoff = Seconds{0}}},
                 .coordinator = coordinator};
   }
 

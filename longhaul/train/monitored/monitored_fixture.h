@@ -11,32 +11,14 @@ namespace longhaul {
 // A hook that writes down what it is told, and does what a test wants of it.
 class RecordingHook : public SessionRunHook {
  public:
-  explicit RecordingHook(std::vector<std::string>* calls = nullptr, std::string name = "")
-      : calls_(calls), name_(std::move(name)) {}
+  explicit RecordingHook(std::vector<std::string>* calls = nullptr, std::string name = "");
+  ~RecordingHook() override;
 
-  void begin(Graph& graph) override {
-    note("begin");
-    if (on_begin) on_begin(graph);
-  }
-  void after_create_session(Session& session, const Coordinator& coordinator) override {
-    note("after_create_session");
-    coord = coordinator;
-    if (on_create) on_create(session);
-  }
-  const SessionRunArgs* before_run(SessionRunContext& context) override {
-    note("before_run");
-    if (on_before) on_before(context);
-    return wants ? &*wants : nullptr;
-  }
-  void after_run(SessionRunContext& context, const SessionRunValues& values) override {
-    note("after_run");
-    results.assign(values.results.begin(), values.results.end());
-    if (on_after) on_after(context, values);
-  }
-  void end(Session& session) override {
-    note("end");
-    if (on_end) on_end(session);
-  }
+  void begin(Graph& graph) override;
+  void after_create_session(Session& session, const Coordinator& coordinator) override;
+  const SessionRunArgs* before_run(SessionRunContext& context) override;
+  void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  void end(Session& session) override;
 
   std::optional<SessionRunArgs> wants;
   std::function<void(Graph&)> on_begin;
@@ -48,9 +30,7 @@ class RecordingHook : public SessionRunHook {
   std::vector<Tensor> results;  // of the last run
 
  private:
-  void note(const char* call) {
-    if (calls_ != nullptr) calls_->push_back(name_ + call);
-  }
+  void note(const char* call);
 
   std::vector<std::string>* const calls_;
   const std::string name_;
@@ -60,42 +40,15 @@ class RecordingHook : public SessionRunHook {
 // stands still; no restart waits.
 class MonitoredFixture : public ::testing::Test {
  protected:
-  MonitoredFixture() {
-    install_session_factory([this](const std::string&, Graph& made_for, const SessionOptions&) {
-      if (on_session) on_session();
-      ++sessions;
-      auto session = make_scripted_session(made_for);
-      last_session = session.get();
-      return session;
-    });
-    options.session_creator = std::make_shared<ChiefSessionCreator>(ChiefSessionCreatorOptions{
-        .graph = &graph, .scaffold = scaffold, .checkpoint_dir = directory.path(), .coordinator = coordinator});
-    options.restart.backoff = Seconds{0};
-    options.coordinator = coordinator;
-  }
-  ~MonitoredFixture() override { install_session_factory(nullptr); }
+  MonitoredFixture();
+  ~MonitoredFixture() override;
 
-  std::shared_ptr<RecordingHook> add_hook(const std::string& name = "") {
-    auto hook = std::make_shared<RecordingHook>(&calls, name);
-    options.hooks.push_back(hook);
-    return hook;
-  }
+  std::shared_ptr<RecordingHook> add_hook(const std::string& name = "");
   // The program's own code as an operation of the graph.
-  Operation code(std::function<void()> body) {
-    return ops::host_function(root, {}, {}, [body](const std::vector<Tensor>&) {
-      body();
-      return std::vector<Tensor>();
-    });
-  }
-  int64_t train_once(MonitoredSession& session) {
-    session.run(train);
-    return session.run(step).item<int64_t>();
-  }
+  Operation code(std::function<void()> body);
+  int64_t train_once(MonitoredSession& session);
   // Reports an error from another thread, as one of the session's own would, and waits until it is known.
-  static void report(const Coordinator& coord, std::function<void()> failure) {
-    coord.start_thread("failing", std::move(failure));
-    eventually([&] { return coord.should_stop(); });
-  }
+  static void report(const Coordinator& coord, std::function<void()> failure);
   template <typename Condition>
   static void eventually(Condition&& condition) {
     const Seconds deadline = Clock::real().now() + Seconds{20};

@@ -93,7 +93,7 @@ TEST_F(MonitoredJournalTest, AStopOfTheProgramIsNoted) {
 
 TEST_F(MonitoredJournalTest, AStopWhileARestartWaitsEndsTheRun) {
   const Operation loses = code([] { throw AbortedError("preempted"); });
-  training.restart.backoff = Seconds{1};  // of a clock that stands still
+  training.failures.restart.backoff = Seconds{1};  // of a clock that stands still
   const LogRecorder log;
   std::thread stopper([&] {
     eventually([&] { return log.text().find("restart 1 begins in 1 s") != std::string::npos; });
@@ -110,10 +110,10 @@ TEST_F(MonitoredJournalTest, AStopWhileARestartWaitsEndsTheRun) {
 
 TEST_F(MonitoredJournalTest, AnErrorWhileSavesFailIsNotTheCheckpoints) {
   train_for(3);
-  training.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &clock});
+  training.failures.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &clock});
   const auto fail = [&](MonitoredSession& session) {
     session.run(train);
-    training.saves->failed(std::make_exception_ptr(ResourceExhaustedError("the disk is full")));
+    training.failures.saves->failed(std::make_exception_ptr(ResourceExhaustedError("the disk is full")));
     throw InternalError("a buffer is full");
   };
   EXPECT_THROW(monitored_training_session(training, fail), InternalError);

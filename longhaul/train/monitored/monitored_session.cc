@@ -58,6 +58,19 @@ std::exception_ptr error_of(const Body& body) {
   return nullptr;
 }
 
+void begin_hooks(const SessionRunHooks& hooks, Graph& graph) {
+  for (const auto& hook : hooks) {
+    if (!hook) throw InvalidArgumentError("the list of hooks has a null pointer");
+    call_hook(*hook, "begin", [&] { hook->begin(graph); });
+  }
+}
+
+// Null: there was none.
+void close_lost(std::unique_ptr<CoordinatedSession> session) {
+  const std::exception_ptr error = session ? session->close() : nullptr;
+  if (error && !may_be_made_later(error)) std::rethrow_exception(error);
+}
+
 }  // namespace
 
 MonitoredSession::MonitoredSession(MonitoredSessionOptions options)
@@ -74,7 +87,7 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
   if (options_.preemption != nullptr) preempted_ = options_.preemption->attach(options_.coordinator);
   try {
     tenure_->begin([stops = stops_](const std::exception_ptr& error) { stops.request_stop(error); });
-    begin_hooks();
+    begin_hooks(options_.hooks, graph());
     if (const std::exception_ptr error = try_to_create()) replace(error);
   } catch (...) {
     std::rethrow_exception(shut_down(std::current_exception()));
@@ -87,13 +100,6 @@ MonitoredSession::~MonitoredSession() {
   const std::exception_ptr error = shut_down(not_closed);
   if (error == not_closed) return;
   log_error("a monitored session that was not closed ended with an error: {}", message_of(error));
-}
-
-void MonitoredSession::begin_hooks() {
-  for (const auto& hook : options_.hooks) {
-    if (!hook) throw InvalidArgumentError("the list of hooks has a null pointer");
-    call_hook(*hook, "begin", [&] { hook->begin(graph()); });
-  }
 }
 
 // Null also when a stop has ended what was waited for: there is no session then.
@@ -122,17 +128,11 @@ bool MonitoredSession::may_replace(const std::exception_ptr& cause) const {
 void MonitoredSession::replace(std::exception_ptr cause) {
   while (cause) {
     if (!may_replace(cause)) std::rethrow_exception(cause);
-    close_lost();
+    close_lost(std::move(current_));
     if (!restarts_.session_lost(message_of(cause))) std::rethrow_exception(cause);
     if (!restarts_.wait_for_next()) return;
     cause = try_to_create();
   }
-}
-
-void MonitoredSession::close_lost() {
-  const auto lost = std::move(current_);
-  const std::exception_ptr error = lost ? lost->close() : nullptr;
-  if (error && !may_be_made_later(error)) std::rethrow_exception(error);
 }
 
 CoordinatedSession& MonitoredSession::open_session() const {

@@ -117,11 +117,9 @@ class MonitoredSession {
  private:
   friend class MonitoredCallable;
 
-  void begin_hooks();
   std::exception_ptr try_to_create();
   bool may_replace(const std::exception_ptr& cause) const;
   void replace(std::exception_ptr cause);
-  void close_lost();
   CoordinatedSession& open_session() const;
   template <typename Attempt>
   auto with_session(const Attempt& attempt);

@@ -94,7 +94,7 @@ class ChiefHooks {
                                    .save_secs = checkpoints_.every_secs,
                                    .save_steps = checkpoints_.every_steps,
                                    .scaffold = scaffold_,
-                                   .saves = options_.saves,
+                                   .saves = options_.failures.saves,
                                    .tenure = tenure_,
                                    .chooses_interval = is_auto(options_.save_checkpoint_secs),
                                    .preemption = options_.chief.preemption,
@@ -144,7 +144,7 @@ std::shared_ptr<ChiefTenure> make_tenure(const MonitoredTrainingSessionOptions& 
   return std::make_shared<ChiefTenure>(
       ChiefTenureOptions{.directory = takes_checkpoints(options) ? options.checkpoint_dir : "",
                          .chief = options.chief,
-                         .saves = options.saves,
+                         .saves = options.failures.saves,
                          .files = options.files,
                          .clock = &options.coordinator.clock()});
 }
@@ -158,7 +158,7 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
   MonitoredSessionOptions made{.session_creator = make_creator(options, scaffold, tenure),
                                .hooks = options.hooks,
                                .stop_grace_period_secs = options.stop_grace_period_secs,
-                               .restart = options.restart,
+                               .restart = options.failures.restart,
                                .coordinator = options.coordinator,
                                .preemption = options.chief.preemption,
                                .tenure = tenure};
@@ -182,8 +182,9 @@ void check_numbers(const MonitoredTrainingSessionOptions& options) {
   check("save_summaries_secs", options.save_summaries_secs);
   check("save_summaries_steps", options.save_summaries_steps);
   check_not_negative("log_step_count_steps", static_cast<double>(options.log_step_count_steps));
-  if (options.restart.max_restarts) check_not_negative("restart.max_restarts", *options.restart.max_restarts);
-  check_not_negative("restart.backoff", options.restart.backoff);
+  if (options.failures.restart.max_restarts)
+    check_not_negative("failures.restart.max_restarts", *options.failures.restart.max_restarts);
+  check_not_negative("failures.restart.backoff", options.failures.restart.backoff);
 }
 
 }  // namespace
@@ -200,8 +201,8 @@ MonitoredSessionOptions monitored_session_options(const MonitoredTrainingSession
         "scratch. Pass .checkpoint_dir = \"runs/NAME\", or .save_checkpoint_secs = kNone if that is intended");
   }
   MonitoredTrainingSessionOptions used = options;
-  if (!used.saves) {
-    used.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &options.coordinator.clock()});
+  if (!used.failures.saves) {
+    used.failures.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &options.coordinator.clock()});
   }
   return session_options(used);
 }

@@ -12,6 +12,12 @@
 
 namespace longhaul {
 
+// How a monitored training run handles failures that need not end it.
+struct FailureOptions {
+  std::shared_ptr<SaveAttempts> saves{};  // how failed saves are handled, and their status; nullptr: the defaults
+  RestartOptions restart{};               // how often a lost session is replaced, and how soon
+};
+
 // Of each pair of options in time and in steps, give at most one. kNone and 0 switch the feature off.
 struct MonitoredTrainingSessionOptions {
   Graph* graph = nullptr;                // nullptr: the default graph
@@ -32,9 +38,8 @@ struct MonitoredTrainingSessionOptions {
   std::string summary_dir{};            // empty: checkpoint_dir
 
   // Longhaul's own; TensorFlow's names end here.
-  ChiefOptions chief{};                   // without checkpoints only its preemption is used
-  std::shared_ptr<SaveAttempts> saves{};  // how failed saves are handled, and their status; nullptr: the defaults
-  RestartOptions restart{};
+  ChiefOptions chief{};  // without checkpoints only its preemption is used
+  FailureOptions failures{};
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // stopping it ends training (StopSignals); its clock measures all times
 };

@@ -96,7 +96,7 @@ TEST_F(MonitoredTrainingSessionTest, ANegativeIntervalIsRefused) {
                           +[](MonitoredTrainingSessionOptions& all) { all.save_summaries_secs = Seconds{-1}; },
                           +[](MonitoredTrainingSessionOptions& all) { all.save_summaries_steps = -1; },
                           +[](MonitoredTrainingSessionOptions& all) { all.log_step_count_steps = -1; },
-                          +[](MonitoredTrainingSessionOptions& all) { all.restart.max_restarts = -1; }}) {
+                          +[](MonitoredTrainingSessionOptions& all) { all.failures.restart.max_restarts = -1; }}) {
     training = good;
     set(training);
     EXPECT_THROW(monitored_session_options(training), InvalidArgumentError);
@@ -274,7 +274,7 @@ TEST_F(MonitoredTrainingSessionTest, AtTheEndOfTheInputACheckpointIsTaken) {  //
 
 TEST_F(MonitoredTrainingSessionTest, ALostSessionGoesOnFromTheLastCheckpoint) {  // MR-4
   training.save_checkpoint_steps = 1;
-  training.restart.backoff = Seconds{0};
+  training.failures.restart.backoff = Seconds{0};
   const auto loses = std::make_shared<RecordingHook>();
   training.hooks = {loses};
   std::vector<int64_t> steps;

@@ -11,16 +11,13 @@ namespace longhaul {
 // A graph with two variables and a step counter, initialised in a session, and where to save them.
 class SaverFixture : public ::testing::Test {
  protected:
-  SaverFixture() {
-    session->run(ops::global_variables_initializer(root));
-    options = {.graph = &graph, .files = &files, .clock = &clock};
-  }
-  void set(const Variable& variable, float value) {
-    session->run(variable.initializer(), {{variable.initial_value(), Tensor::scalar(value)}});
-  }
-  float get(const Variable& variable) { return session->run(variable).item<float>(); }
-  CheckpointState state() { return read_checkpoint_state(files, directory.path()).state; }
-  bool exists(const std::string& prefix) { return checkpoint_exists(files, prefix); }
+  SaverFixture();
+  ~SaverFixture() override;
+
+  void set(const Variable& variable, float value);
+  float get(const Variable& variable);
+  CheckpointState state();
+  bool exists(const std::string& prefix);
 
   testing::TemporaryDirectory directory;
   std::string path = directory.file("model");

@@ -18,13 +18,13 @@ WeightDigestService::WeightDigestService(std::shared_ptr<Session> session, const
       steps_(watching(*session_)),
       digests_(std::make_shared<WeightDigests>(session_->graph(), global_step, std::move(writer))) {
   digests_->take_if_due(*session_, every);
-  steps_.watch_steps({.step = global_step, .every = every, .passed = [digests = digests_, session = session_.get()] {
-                        digests->take(*session);
-                      }});
+  watch_ = steps_.watch_steps({.step = global_step,
+                               .every = every,
+                               .passed = [digests = digests_, session = session_.get()] { digests->take(*session); }});
 }
 
 WeightDigestService::~WeightDigestService() {
-  steps_.stop_watching();
+  watch_.reset();
   digests_->finish();
 }
 

@@ -22,6 +22,7 @@ class WeightDigestService {
   const std::shared_ptr<Session> session_;
   StepWatching& steps_;
   const std::shared_ptr<WeightDigests> digests_;  // shared with a call under way
+  std::shared_ptr<const void> watch_;
 };
 
 }  // namespace longhaul

@@ -1,5 +1,6 @@
 // The end of a training run, under both front ends: each step of it throws in turn. All others are done, in their
-// order, the directory is given back last, and the first error is what is thrown.
+// order, the directory is given back last, and the first error is what is thrown. Each test also checks that the
+// planned faults have happened.
 #include <atomic>
 #include <set>
 
@@ -41,11 +42,12 @@ class WatchedDisk : public BadDisk {
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
     if (before_create) before_create(path);
     auto file = BadDisk::create(path, if_exists);
-    if (!path.ends_with("run.journal.new")) return file;
-    return std::make_unique<WatchedFile>(std::move(file), before_journal);
+    if (path.ends_with("run.journal.new")) return std::make_unique<WatchedFile>(std::move(file), before_journal);
+    if (path.find("events.out.tfevents") == path.npos) return file;
+    return std::make_unique<WatchedFile>(std::move(file), before_events);
   }
   std::function<void(const std::string& path)> before_create;
-  std::function<void(std::string_view data)> before_journal = [](auto) {};
+  std::function<void(std::string_view data)> before_journal = [](auto) {}, before_events = [](auto) {};
 };
 
 class WatchedSession : public testing::ScriptedSession {
@@ -88,18 +90,19 @@ class TenureEnd : public SupervisorFixture, public ::testing::WithParamInterface
       }
     };
     disk.before_remove = [this](const std::string& path) {
-      if (path == owner_path(directory.path())) note("lock");
+      if (is_ending && path == owner_path(directory.path())) happens("lock", UnavailableError("the lock"));
       if (path == owner_path(mirror.path())) note("mirror");
     };
     disk.before_create = [this](const std::string& path) {
-      if (!path.starts_with(mirror.path()) || !fails("mirror")) return;
-      mirror_has_failed = true;
-      throw NotAStandardException();
+      if (path.starts_with(mirror.path())) throw_if_failing("mirror", NotAStandardException());
     };
     disk.before_journal = [this](std::string_view text) {
       const auto has = [&](const char* kind) { return text.find(kind) != text.npos; };
       if (!is_ending || !(has("ended ") || has("failed ") || has("disturbed "))) return;
       happens("journal", std::runtime_error("the journal"));
+    };
+    disk.before_events = [this](std::string_view) {
+      if (is_ending) throw_if_failing("events", ResourceExhaustedError("the disk is full"));
     };
     mirror_options = {.directory = mirror.path()};
     if (fails("mirror")) mirror_options.end_timeout = Seconds{0};
@@ -107,8 +110,17 @@ class TenureEnd : public SupervisorFixture, public ::testing::WithParamInterface
 
   bool fails(const std::string& step) const { return GetParam().steps.contains(step); }
   template <typename Error>
-  void throw_if_failing(const std::string& step, const Error& error) const {
-    if (fails(step)) throw error;
+  void throw_if_failing(const std::string& step, const Error& error) {
+    if (!fails(step)) return;
+    {
+      MutexLock lock(mutex);
+      failed.insert(step);
+    }
+    throw error;
+  }
+  bool has_failed(const std::string& step) {
+    MutexLock lock(mutex);
+    return failed.contains(step);
   }
   void note(const std::string& step) {
     MutexLock lock(mutex);
@@ -123,13 +135,12 @@ class TenureEnd : public SupervisorFixture, public ::testing::WithParamInterface
   // The training: a step, whose end comes with the one that `make_step` makes next.
   void train_to_the_end(const std::function<void()>& make_step, const Coordinator& coord, int first_checkpoint) {
     const std::string copy = mirror.file("model.ckpt-" + std::to_string(first_checkpoint));
-    eventually([&] { return fails("mirror") ? mirror_has_failed.load() : exists(copy); });
+    eventually([&] { return fails("mirror") ? has_failed("mirror") : exists(copy); });
     coord.start_thread("of the training", [this, coord] {
       eventually([&] { return coord.wait_for_stop(Seconds{3600}); });
       happens("threads", InternalError("the threads"));
     });
     make_step();
-    if (fails("events")) events_disk.fail_writes_after(0);
     is_ending = true;
   }
 
@@ -158,8 +169,9 @@ class TenureEnd : public SupervisorFixture, public ::testing::WithParamInterface
     {
       MutexLock lock(mutex);
       EXPECT_EQ(done, expected);
+      EXPECT_EQ(failed, GetParam().steps) << "not all of the planned faults have happened";
     }
-    EXPECT_FALSE(FileSystem::real().exists(owner_path(directory.path())));
+    EXPECT_EQ(FileSystem::real().exists(owner_path(directory.path())), fails("lock"));
     const bool is_saved = saves && !fails("checkpoint");
     EXPECT_EQ(exists(directory.file("model.ckpt-2")), is_saved);
     EXPECT_EQ(exists(mirror.file("model.ckpt-2")), is_saved && !fails("mirror"));
@@ -171,28 +183,31 @@ class TenureEnd : public SupervisorFixture, public ::testing::WithParamInterface
 
   WatchedDisk disk;
   testing::TemporaryDirectory mirror, events_place;
-  testing::FaultyFileSystem events_disk;
   MirrorOptions mirror_options;
-  std::atomic<bool> is_ending{false}, mirror_has_failed{false};
+  std::atomic<bool> is_ending{false};
   Mutex mutex;
   std::vector<std::string> done GUARDED_BY(mutex);
+  std::set<std::string> failed GUARDED_BY(mutex);
 };
 
 class SupervisorsTenureEnd : public TenureEnd {};
 
-INSTANTIATE_TEST_SUITE_P(Step, SupervisorsTenureEnd,
-                         ::testing::Values(Fault{{}, ""}, Fault{{"threads"}, "the threads"},
-                                           Fault{{"checkpoint"}, "the last checkpoint could not be saved"},
-                                           Fault{{"events"}, ""},   // an event file that lacks something is logged
-                                           Fault{{"session"}, ""},  // so is a session that does not close well
-                                           Fault{{"mirror"}, ""}, Fault{{"journal"}, "the journal"},
-                                           Fault{{"mirror", "journal"}, "the journal"},
-                                           Fault{{"checkpoint", "mirror", "journal"}, "the last checkpoint could not"},
-                                           Fault{{"threads", "events", "mirror", "session", "journal"},
-                                                 "the threads"}));
+// It has no hooks: in their place the program's function throws, which ends training and leaves no last checkpoint.
+INSTANTIATE_TEST_SUITE_P(
+    Step, SupervisorsTenureEnd,
+    ::testing::Values(Fault{{}, ""}, Fault{{"hooks"}, "the hooks"}, Fault{{"threads"}, "the threads"},
+                      Fault{{"checkpoint"}, "the last checkpoint could not be saved"},
+                      Fault{{"events"}, ""},   // an event file that lacks something is logged
+                      Fault{{"session"}, ""},  // so is a session that does not close well
+                      Fault{{"lock"}, ""},     // so is a lock that is not given back
+                      Fault{{"mirror"}, ""}, Fault{{"journal"}, "the journal"},
+                      Fault{{"mirror", "journal"}, "the journal"}, Fault{{"journal", "lock"}, "the journal"},
+                      Fault{{"checkpoint", "mirror", "journal"}, "the last checkpoint could not"},
+                      Fault{{"hooks", "threads", "session", "journal", "lock"}, "the hooks"},
+                      Fault{{"threads", "events", "mirror", "session", "journal", "lock"}, "the threads"}));
 
 TEST_P(SupervisorsTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
-  FileWriter writer(events_place.path(), {.files = &events_disk});
+  FileWriter writer(events_place.path(), {.files = &disk});
   options.save_model_secs = options.save_summaries_secs = Seconds{0};
   options.summary_writer = &writer;
   options.services.saves.last_save_timeout = Seconds{0};
@@ -204,24 +219,30 @@ TEST_P(SupervisorsTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
       session.run(train);
       sv.saver()->save(session, sv.save_path(), step);
       train_to_the_end([&] { session.run(train); }, sv.coord(), 1);
+      throw_if_failing("hooks", InternalError("the hooks"));
     });
   });
   expect_error(error);
   EXPECT_TRUE(writer.is_closed());
-  expect_all_has_ended(!fails("threads"));
+  expect_all_has_ended(!fails("hooks") && !fails("threads"));
 }
 
 class MonitoredTenureEnd : public TenureEnd {};
 
-INSTANTIATE_TEST_SUITE_P(
-    Step, MonitoredTenureEnd,
-    ::testing::Values(Fault{{}, ""}, Fault{{"hooks"}, "the hooks"}, Fault{{"threads"}, "the threads"},
-                      Fault{{"checkpoint"}, "the last checkpoint could not be saved"},
-                      Fault{{"session"}, ""},  // a session that does not close well is logged
-                      Fault{{"mirror"}, ""}, Fault{{"journal"}, "the journal"},
-                      Fault{{"checkpoint", "hooks"}, "the last checkpoint could not"},
-                      Fault{{"mirror", "journal"}, "the journal"}, Fault{{"hooks", "mirror", "journal"}, "the hooks"},
-                      Fault{{"hooks", "threads", "session", "journal"}, "the threads"}));  // which may be the cause
+INSTANTIATE_TEST_SUITE_P(Step, MonitoredTenureEnd,
+                         ::testing::Values(Fault{{}, ""}, Fault{{"hooks"}, "the hooks"},
+                                           Fault{{"threads"}, "the threads"},
+                                           Fault{{"checkpoint"}, "the last checkpoint could not be saved"},
+                                           Fault{{"events"}, ""},   // an event file that lacks something is logged
+                                           Fault{{"session"}, ""},  // so is a session that does not close well
+                                           Fault{{"lock"}, ""},     // so is a lock that is not given back
+                                           Fault{{"mirror"}, ""}, Fault{{"journal"}, "the journal"},
+                                           Fault{{"journal", "lock"}, "the journal"},
+                                           Fault{{"checkpoint", "hooks"}, "the last checkpoint could not"},
+                                           Fault{{"mirror", "journal"}, "the journal"},
+                                           Fault{{"hooks", "mirror", "journal"}, "the hooks"},
+                                           Fault{{"hooks", "threads", "events", "session", "journal", "lock"},
+                                                 "the threads"}));  // which may be the cause
 
 TEST_P(MonitoredTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
   const Coordinator program({.clock = &clock});
@@ -232,7 +253,8 @@ TEST_P(MonitoredTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
       .checkpoint_dir = directory.path(),
       .hooks = {hook},
       .chief = {.mirror = mirror_options},
-      .saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.last_save_timeout = Seconds{0}, .clock = &clock}),
+      .failures = {.saves = std::make_shared<SaveAttempts>(
+                       SaveAttemptsOptions{.last_save_timeout = Seconds{0}, .clock = &clock})},
       .files = &disk,
       .coordinator = program};
   const std::string error = error_of_end([&] {

@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# pages_test.sh SOURCE_DIR: shows that pages.sh accepts good pages, and refuses each way to be out of step with the
+# tree.
+set -euo pipefail
+pages=$1/tests/docs/pages.sh
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+
+# put: the good tree.
+put() {
+  rm -rf "${tree:?}"/*
+  mkdir -p "$tree"/{docs/guide,longhaul/base,longhaul/io}
+  cat >"$tree/README.md" <<'PAGE'
+# Title
+
+## Where things are
+
+| folder | contents |
+| --- | --- |
+| `longhaul/` | the library |
+| `longhaul/base/`, `io/` | the foundation |
+
+## Where to read next
+
+[`Plan::run`](longhaul/base/plan.cc), [`Plan::size`](longhaul/base/plan.h), [`Plan`](longhaul/base/plan.h),
+[`Plan`](longhaul/base/plan.cc), [`open_all`](longhaul/base/plan.cc), [the code](docs/code_tour.md#the-tour)
+
+<!-- fragment: one call -->
+```cpp
+plan.run();
+```
+PAGE
+  touch "$tree"/{CHANGELOG,CONTRIBUTING}.md
+  echo '[a page](guide/page.md)' >"$tree/docs/guide.md"
+  echo '# A page' >"$tree/docs/guide/page.md"
+  { echo '# The tour'; printf '%s. [`Plan`](../longhaul/base/plan.h): x\n' {1..20}; } >"$tree/docs/code_tour.md"
+  cat >"$tree/longhaul/base/plan.h" <<'CODE'
+class Other;
+// A plan.
+class Plan : public Base {
+ public:
+  int size() const { return out.size(); }
+
+ private:
+  void run(int out);
+  std::vector<int> slots_;
+};
+class Third {
+  int third() const;
+};
+CODE
+  cat >"$tree/longhaul/base/plan.cc" <<'CODE'
+void Plan::run(int out) {
+  write(out);
+  auto result = frame.take(out, "Plan::none(1)");
+}
+static int open_all(int n) { return n; }
+CODE
+}
+# rejects WORDS FILE SED-SCRIPT: the good tree with that change.
+rejects() {
+  put
+  sed -i -E "$3" "$tree/$2"
+  local said
+  if said=$(bash "$pages" "$tree"); then echo "FAILED: it accepts $3 in $2"; exit 1; fi
+  [[ $said == *"$1"* ]] || { echo "FAILED: $3 in $2: said '$said'"; exit 1; }
+}
+
+put
+bash "$pages" "$tree" || { echo "FAILED: it rejects good pages"; exit 1; }
+for symbol in Plan::out Plan::write Plan::take Plan::none Plan::size Other::run write; do
+  rejects "longhaul/base/plan.cc does not declare or define $symbol" README.md "s,Plan::run,$symbol,"
+done
+for symbol in Plan::third Plan::out Plan::slots Third::run; do
+  rejects "longhaul/base/plan.h does not declare or define $symbol" README.md "s,Plan::size,$symbol,"
+done
+rejects "longhaul/base/plan.h does not declare or define Other" README.md 's,`Plan`\](.*plan.h),`Other`]\1,'
+rejects "longhaul/base/none.h is not there" README.md 's,base/plan.h,base/none.h,'
+rejects "no heading for #the-turn" README.md 's,#the-tour,#the-turn,'
+rejects "instead of 1 to 20" docs/code_tour.md '/^7\. /d'
+rejects "instead of 1 to 20" docs/code_tour.md '/^20\. /d'
+rejects "instead of 1 to 20" docs/code_tour.md '$a 21. [`Plan`](../longhaul/base/plan.h): x'
+rejects "instead of 1 to 20" docs/code_tour.md 's/^7\. .*/7. Nothing./'
+rejects "docs/guide.md: does not link to docs/guide/page.md" docs/guide.md 's/guide\/page/code_tour/'
+rejects "> longhaul/io" README.md 's/, `io\/`//'
+rejects "> longhaul/base" README.md '/^\| `longhaul\/base/d'
+rejects "< longhaul/none" README.md 's/, `io\/`/&, `none\/`/'
+rejects "a block of C++ without" README.md 's/^<!-- fragment: .*/<!-- fragment -->/'
+rejects "a block of C++ without" README.md '/^<!-- fragment/d'
+rejects "121 columns" docs/guide.md "\$a $(printf '%0121d' 0)"
+echo "the pages are checked as they should be"
