@@ -1,4 +1,4 @@
-// What does a checkpoint cost the training beside which it is written? How long a step is held up while the variables
+// What does a checkpoint cost the training beside which it is written? How long a step is stalled while the variables
 // are read, and how many steps are not made in all until the checkpoint is durable; on models of 200 variables.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -168,15 +168,15 @@ class Steps {
 };
 
 // By how much the longest of the steps that met the snapshot was longer than a step is, in milliseconds.
-struct HeldUp {
+struct Stall {
   double of_clock = 0;
   double by_save = 0;  // less what each step waited for a processor that others had
 };
 
 // nullopt: none met it, because the thread that trains had no processor just then.
-std::optional<HeldUp> held_up(const std::vector<Interval>& steps, const Interval& snapshot) {
+std::optional<Stall> stall_of(const std::vector<Interval>& steps, const Interval& snapshot) {
   std::vector<double> all;
-  HeldUp longest;
+  Stall longest;
   bool any = false;
   for (const Interval& step : steps) {
     all.push_back(step.milliseconds());
@@ -187,11 +187,11 @@ std::optional<HeldUp> held_up(const std::vector<Interval>& steps, const Interval
   }
   if (!any) return std::nullopt;
   const double normal = median(all);
-  return HeldUp{std::max(0.0, longest.of_clock - normal), std::max(0.0, longest.by_save - normal)};
+  return Stall{std::max(0.0, longest.of_clock - normal), std::max(0.0, longest.by_save - normal)};
 }
 
-// For how many milliseconds saves hold up the training: the median, or the most of several.
-Pair sample_held_up(int64_t bytes, bool most) {
+// For how many milliseconds saves stall the training: the median, or the most of several.
+Pair sample_stall(int64_t bytes, bool most) {
   constexpr size_t kSaves = 7, kMostTries = 3 * kSaves;
   set_intra_op_threads(1);
   Model& model = model_of(bytes);
@@ -200,7 +200,7 @@ Pair sample_held_up(int64_t bytes, bool most) {
     Steps steps(model.counting_step());
     const Seconds begin = Clock::real().now();
     const Interval snapshot{begin, begin + model.save().snapshot};
-    const std::optional<HeldUp> result = held_up(steps.stop(), snapshot);
+    const std::optional<Stall> result = stall_of(steps.stop(), snapshot);
     if (!result) continue;
     of_clock.push_back(result->of_clock);
     by_save.push_back(result->by_save);
@@ -291,14 +291,14 @@ void add_snapshot_rows(std::vector<Row>& rows) {
   constexpr int64_t kMiB = 1 << 20;
   const auto add = [&](const std::string& size, int64_t bytes, bool most, double goal) {
     rows.push_back(
-        {.name = fmt::format("snapshot/held_up_{}{}", most ? "most_" : "", size),
+        {.name = fmt::format("snapshot/stall_{}{}", most ? "most_" : "", size),
          .what = fmt::format(
              "how long a save delays a step, {}, without waits for a processor, compared with a copy of the variables",
              most ? "the longest of 7" : "the median of 7"),
          .unit = "ms",
          .goal = goal,
          .bound = Bound::kAtMost,
-         .sample = [=] { return sample_held_up(bytes, most); },
+         .sample = [=] { return sample_stall(bytes, most); },
          .goal_ours = most ? 5.0 : 1.0});
   };
   const auto add_lost = [&](const std::string& which, const std::string& of_what, std::function<Pair()> sample) {

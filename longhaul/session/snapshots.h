@@ -35,7 +35,7 @@ class Snapshots {
   virtual std::vector<Tensor> take(Session& session, const std::vector<Fetch>& fetches) = 0;
 
   // The time for which this thread's last take() waited for steps under way without stalling them: the steps of a bound
-  // program go on computing during that time.
+  // program continue to compute during that time.
   virtual Seconds last_wait() const { return Seconds{0}; }
 
   // Allocates as many free buffers as the updates during a snapshot can take, and touches them, so that even the first

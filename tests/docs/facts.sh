@@ -1,26 +1,33 @@
 #!/usr/bin/env bash
-# facts.sh ROOT [--write]: holds docs/compatibility.md's table of facts and the tests' tags in step.
+# facts.sh ROOT [--write]: holds docs/compatibility.md's list of facts and the tests' tags in step.
 #
 # A test that pins a fact names it in a trailing comment on the line of its opening brace: `TEST(A, B) {  // SV-51,
 # SG-5`; one that pins what we do instead says `unlike SM-13`, and the fact is not held then.
 #
-# A row of the table is | fact | what it says | state | tests | why |, its state one of: held (needs a test; the last
-# cell is empty, or tells the form that the fact has in C++), changed and not applicable (need a why), open (not there
-# yet: needs a why, which says what is missing, and has no test). The numbers of a series follow one another; a section
-# may begin with a new ten. Where LONGHAUL_FACTS names the file of the facts ("- SV-1 [I] ..."), the table has those and
-# no others. With --write the cells "tests" are filled from the tags, and an open row that tests pin becomes held.
+# A fact of the list is
+#
+#   - SV-1 (held): what it says
+#     - tests: `Suite.Test`, ...
+#     - why: what is different, or "in C++: " and the form that the fact has there
+#
+# A line that is longer than 120 columns is continued below the first word of its text. The state is one of: held (needs
+# a test; no why, but perhaps a form in C++), changed and not applicable (need a why), open (not there yet: needs a why,
+# which says what is missing, and has no test). The numbers of a series follow one another; a section may begin with a
+# new ten. Where LONGHAUL_FACTS names the file of the facts ("- SV-1 [I] ..."), the list has those and no others. With
+# --write the tests are filled in from the tags, lines are filled to 120 columns, and an open fact that tests pin
+# becomes held.
 set -euo pipefail
 cd "$1"
 page=docs/compatibility.md
 heading='## The facts, one by one'
 
-# How many facts each series has, so that no row can get lost.
+# How many facts each series has, so that none can get lost.
 counts='SV 53 BL 3 CO 15 LT 5 SM 25 SA 59 CS 12 CM 9 QR 13 GS 5 SC 7 MT 7 MS 11 MR 9 MH 6 MF 5 HT 3 HS 1 HL 3'
 counts+=' HC 10 HN 4 HU 3 HO 5 CL 11 SE 13 SS 24 IN 12 SY 11 EV 18 SU 5'
 counts+=' TB 5 TR 3 CB 28 PR 5 SG 9 DS 10 GP 18 MA 18 WK 13 RZ 11 RC 15'
 [ -n "${FACT_COUNTS:-}" ] && counts=$FACT_COUNTS
 
-# How the last cell of a held row begins, if it has one.
+# How the last line of a held fact begins, if it has one.
 form='in C++: '
 
 # Lines "PLACE TEST FACT" and "PLACE TEST unlike FACT"; "PLACE TEST ? COMMENT" for a comment that names facts in another
@@ -89,20 +96,70 @@ step() {
         tests[fact] = add(tests[fact], word[2])
         place[fact] = word[1]
       }
+      fact = ""
     }
-    index($0, "## ") == 1 { in_table = $0 == heading }
-    !in_table || !/^\| *[A-Z][A-Z]-/ {
-      if (in_table && /^\|/ && !/^\| (fact|---) /) complain(page ":" NR, "a row of facts begins with a number: " $0)
-      if (mode == "write") print
+    # Prints the words, after `first`; further lines begin with as many spaces. A mark of Markdown never begins a line.
+    function fill(first, text,   words, n, i, line, indent) {
+      indent = first
+      gsub(/./, " ", indent)
+      n = split(text, words, / +/)
+      line = first words[1]
+      for (i = 2; i <= n; i++) {
+        if (length(line) + 1 + length(words[i]) > 120 && words[i] !~ /^([-+*#>|].*|[0-9]+[.)])$/) {
+          print line
+          line = indent words[i]
+        } else {
+          line = line " " words[i]
+        }
+      }
+      print line
+    }
+    # Takes `label` off the front of a line that continues the fact; or adds the line to what the last label began.
+    function take(line) {
+      if (sub(/^  - tests: /, "", line)) { part = "tests"; given++; named = line }
+      else if (sub(/^  - why: /, "", line)) { part = "why"; given++; why = line }
+      else if (index(line, "  - " form) == 1) { part = "why"; given++; why = substr(line, 5) }
+      else if (part == "what" && line ~ /^  [^ -]/) what = what " " trim(line)
+      else if (part == "tests" && line ~ /^    [^ ]/) named = named " " trim(line)
+      else if (part == "why" && line ~ /^    [^ ]/) why = why " " trim(line)
+      else complain(page ":" NR, fact " has neither tests nor a why in this line: " line)
+    }
+    index($0, "## ") == 1 { finish(); in_list = $0 == heading }
+    in_list && /^- / {
+      finish()
+      where = page ":" NR
+      if (!match($0, /^- [A-Z][A-Z]-[0-9]+ \([a-z ]+\): */)) {
+        complain(where, "a fact begins with its number and its state: " $0)
+        next
+      }
+      head = substr($0, 3, RLENGTH - 2)
+      what = trim(substr($0, RLENGTH + 1))
+      fact = head
+      sub(/ .*/, "", fact)
+      state = head
+      sub(/^[^(]*\(/, "", state)
+      sub(/\):.*/, "", state)
+      named = why = ""
+      given = 0
+      part = "what"
       next
     }
+    in_list && fact != "" && /^ / { take($0); next }
     {
-      n = split($0, cell, "|")
-      fact = trim(cell[2]); what = trim(cell[3]); state = trim(cell[4]); named = trim(cell[5]); why = trim(cell[6])
-      where = page ":" NR
-      if (n != 7) complain(where, fact " has " n - 2 " cells instead of 5")
+      finish()
+      if (in_list && /^( |\|)/) complain(page ":" NR, "this line belongs to no fact: " $0)
+      if (mode == "write") print
+    }
+    # Checks or writes the fact whose lines have been read.
+    function finish() {
+      if (fact == "") return
+      check_fact()
+      fact = ""
+    }
+    function check_fact(   wanted) {
+      if (given > (named != "") + (why != "")) complain(where, fact " has tests or a why twice, or an empty one")
       if (fact !~ /^[A-Z][A-Z]-[0-9]+$/) complain(where, fact " is not the number of a fact")
-      if (fact in row) complain(where, fact " has two rows")
+      if (fact in row) complain(where, fact " is there twice")
       if (!(fact in row) && !follows(substr(fact, 1, 2), substr(fact, 4) + 0))
         complain(where, fact " does not follow the number before it")
       if (facts_file != "" && !(fact in original)) complain(where, fact " is not a fact of " facts_file)
@@ -111,8 +168,10 @@ step() {
       wanted = sorted(tests[fact])
       if (mode == "write") {
         if (state == "open" && fact in pinned && !(fact in differs)) state = "held"
-        print "| " fact " | " what " | " state " | " wanted (wanted == "" ? "|" : " |") (why == "" ? "" : " ") why " |"
-        next
+        fill("- ", fact " (" state "): " what)
+        if (wanted != "") fill("  - ", "tests: " wanted)
+        if (why != "") fill("  - ", (index(why, form) == 1 ? "" : "why: ") why)
+        return
       }
       if (what == "") complain(where, fact " does not say what it is")
       if (state == "held") {
@@ -135,15 +194,16 @@ step() {
       }
     }
     END {
+      finish()
       n = split(counts, count, " ")
       for (i = 1; i < n; i += 2) {
         known[count[i]] = 1
         if (rows[count[i]] != count[i + 1])
-          complain(page, count[i] " has " rows[count[i]] + 0 " rows instead of " count[i + 1])
+          complain(page, count[i] " has " rows[count[i]] + 0 " facts instead of " count[i + 1])
       }
-      for (fact in original) if (!(fact in row)) complain(facts_file, fact " has no row in " page)
+      for (fact in original) if (!(fact in row)) complain(facts_file, fact " is not in " page)
       for (fact in tests) if (substr(fact, 1, 2) in known && !(fact in row)) {
-        complain(place[fact], fact " has no row in " page)
+        complain(place[fact], fact " is not in " page)
       }
       exit mode == "check" && failed
     }' "$page"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# facts_test.sh SOURCE_DIR: shows that facts.sh accepts a table in step with the tests, refuses each way to be out of
-# step, and brings the tests' names into the table.
+# facts_test.sh SOURCE_DIR: shows that facts.sh accepts a list in step with the tests, refuses each way to be out of
+# step, and brings the tests' names into the list.
 set -euo pipefail
 facts=$1/tests/docs/facts.sh
 tree=$(mktemp -d)
@@ -14,15 +14,18 @@ put() {
   cat >"$tree/docs/compatibility.md" <<'PAGE'
 # Compatibility
 
-| AA-9 | a table elsewhere |
+- AA-9 (held): a list elsewhere
 
 ## The facts, one by one
 
-| fact | what it says | state | tests | why |
-| --- | --- | --- | --- | --- |
-| AA-1 | one | held | `File.IsOne`, `Long.Name` | in C++: so |
-| AA-2 | two | changed | `File.IsTwo` | better so |
-| BB-1 | three | not applicable | | no threads here |
+- AA-1 (held): one
+  - tests: `File.IsOne`, `Long.Name`
+  - in C++: so
+- AA-2 (changed): two
+  - tests: `File.IsTwo`
+  - why: better so
+- BB-1 (not applicable): three
+  - why: no threads here
 PAGE
   cat >"$tree/longhaul/io/file_test.cc" <<'TESTS'
 TEST(File, IsOne) {  // AA-1
@@ -49,7 +52,7 @@ rejects() {
 }
 
 put
-accepts "a table in step"
+accepts "a list in step"
 
 page=docs/compatibility.md
 tests=longhaul/io/file_test.cc
@@ -58,42 +61,60 @@ rejects 'AA-1 is held, but no test is tagged' $tests 's/AA-1/unlike AA-1/'
 rejects 'AA-1 is held, but tagged as unlike' $tests 's/ZZ-1/unlike AA-1/'
 rejects 'AA-1 names other tests' $page 's/`File.IsOne`, //'
 rejects 'AA-1 names other tests' $page 's/File.IsOne/File.IsNone/'
-rejects 'AA-2 is changed without a reason' $page 's/better so//'
-rejects 'BB-1 is not applicable without a reason' $page 's/no threads here//'
+rejects 'AA-1 names other tests' $page '/tests: `File.IsOne`/d'
+rejects 'AA-2 is changed without a reason' $page '/better so/d'
+rejects 'BB-1 is not applicable without a reason' $page '/no threads here/d'
 rejects 'BB-1 is not applicable, but tagged' $tests 's/AA-2/AA-2, BB-1/'
 rejects 'AA-2 is open, but tagged' $page 's/changed/open/'
-rejects 'BB-1 is open, and it does not say what is missing' $page 's/not applicable \| \| no threads here/open | |/'
+rejects 'BB-1 is open, and it does not say what is missing' $page 's/not applicable/open/;/no threads here/d'
 rejects 'unknown state' $page 's/changed/kept/'
-rejects 'AA-1 does not say' $page 's/\| one \|/| |/'
-rejects 'AA-1 has 4 cells' $page 's/^(\| AA-1.*)\| in C\+\+: so \|$/\1|/'
-rejects 'AA-1 is held, but differs: no more' $page 's/in C\+\+: so/no more/'
-rejects 'AA-3 does not follow' $page 's/^\| AA-2 \|/| AA-3 |/'
-rejects 'AA-12 does not follow' $page 's/^\| AA-2 \|/| AA-12 |/'
-rejects 'AA-1 does not follow' $page '/^\| AA-1 \|/{h;d};/^\| AA-2 \|/G'
-rejects 'AA-1 has two rows' $page 's/^\| AA-2 \|/| AA-1 |/'
-rejects 'AA has 1 rows instead of 2' $page '/^\| AA-2/d'
-rejects 'BB has 0 rows instead of 1' $page '/^\| BB-1/d'
-rejects 'AA-3 has no row' $tests 's/AA-1/AA-3/'
-rejects 'begins with a number' $page 's/^\| BB-1 \|/| |/'
+rejects 'AA-1 does not say' $page 's/: one$/:/'
+rejects 'AA-1 has neither tests nor a why in this line' $page 's/- in C\+\+: so/- more: so/'
+rejects 'AA-1 has neither tests nor a why in this line' $page 's/^  - tests: `File.IsOne`, /   /'
+rejects 'AA-2 has tests or a why twice' $page 's/^  - why: better so/&\n&/'
+rejects 'AA-1 is held, but differs: no more' $page 's/- in C\+\+: so/- why: no more/'
+rejects 'AA-3 does not follow' $page 's/^- AA-2 /- AA-3 /'
+rejects 'AA-12 does not follow' $page 's/^- AA-2 /- AA-12 /'
+rejects 'AA-1 does not follow' $page 's/^- AA-1 /- QQ /;s/^- AA-2 /- AA-1 /;s/^- QQ /- AA-2 /'
+rejects 'AA-1 is there twice' $page 's/^- AA-2 /- AA-1 /'
+rejects 'AA has 1 facts instead of 2' $page '/^- AA-2/,/better so/d'
+rejects 'BB has 0 facts instead of 1' $page '/^- BB-1/,/threads/d'
+rejects 'AA-3 is not in' $tests 's/AA-1/AA-3/'
+rejects 'a fact begins with its number' $page 's/^- BB-1 \(/- (/'
+rejects 'a fact begins with its number' $page 's/^- BB-1 .*:/- BB-1:/'
+rejects 'this line belongs to no fact' $page 's/^- BB-1 .*/| BB-1 | three |/'
 rejects 'is not a tag' $tests 's/unlike AA-2/AA-2 to AA-3/'
 
 put
-sed -i -E 's/^\| AA-2 \|/| AA-10 |/' "$tree/$page"
+sed -i -E 's/^- AA-2 /- AA-10 /' "$tree/$page"
 sed -i -E 's/AA-2/AA-10/' "$tree/$tests"
 accepts "a section that begins with a ten"
 put
 printf -- '- AA-1 [I] one\n- AA-2 [T x] two, like AA-3\n- BB-1 [I] three\n' >"$tree/facts.md"
 export LONGHAUL_FACTS=$tree/facts.md
-accepts "a table of the facts there are"
-rejects 'AA-10 is not a fact of' $page 's/^\| AA-2 \|/| AA-10 |/'
-rejects 'AA-2 has no row in' $page 's/^\| AA-2 \|/| AA-10 |/'
+accepts "a list of the facts there are"
+rejects 'AA-10 is not a fact of' $page 's/^- AA-2 /- AA-10 /'
+rejects 'AA-2 is not in' $page 's/^- AA-2 /- AA-10 /'
 unset LONGHAUL_FACTS
 
 put
-sed -i -E 's/held \|[^|]*\|/open | |/; s/`File.IsTwo`//' "$tree/$page"
+sed -i -E 's/held/open/; /tests:/d' "$tree/$page"
+sed -i -E "s/in C\+\+: so/in C++: $(printf 'a long way %.0s' {1..12})- 5./" "$tree/$page"
 bash "$facts" "$tree" --write
-accepts "what --write has made of open rows and empty cells"
-grep -q '^| AA-1 | one | held | `File.IsOne`, `Long.Name` | in C++: so |$' "$tree/$page" ||
-  { echo "FAILED: --write"; exit 1; }
-grep -q '^| AA-9 | a table elsewhere |$' "$tree/$page" || { echo "FAILED: --write changed another table"; exit 1; }
-echo "the table of facts is checked and written as it should be"
+accepts "what --write has made of open facts, missing tests and long lines"
+diff - <(sed -n '/AA-9/p; /^- AA-1/,$p' "$tree/$page") <<'WRITTEN' || { echo "FAILED: --write"; exit 1; }
+- AA-9 (open): a list elsewhere
+- AA-1 (held): one
+  - tests: `File.IsOne`, `Long.Name`
+  - in C++: a long way a long way a long way a long way a long way a long way a long way a long way a long way a long
+    way a long way a long way - 5.
+- AA-2 (changed): two
+  - tests: `File.IsTwo`
+  - why: better so
+- BB-1 (not applicable): three
+  - why: no threads here
+WRITTEN
+cp "$tree/$page" "$tree/once.md"
+bash "$facts" "$tree" --write
+diff "$tree/once.md" "$tree/$page" || { echo "FAILED: --write changes what it wrote"; exit 1; }
+echo "the list of facts is checked and written as it should be"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# headers.sh ROOT: the table of docs/headers.md and cmake/public_headers.txt have the same headers with the same
-# components, 40 at most, and what the pages and the programs for users include of ours is among them.
+# headers.sh ROOT: the list of docs/headers.md, - `<HEADER>` (`COMPONENT`): contents, and cmake/public_headers.txt have
+# the same headers with the same components, 40 at most, and what the pages and the programs for users include of ours
+# is among them.
 set -euo pipefail
 export LC_ALL=C
 cd "$1"
@@ -8,9 +9,9 @@ page=docs/headers.md list=cmake/public_headers.txt
 status=0
 
 listed=$(grep '^longhaul/' $list | sort)
-in_page=$(sed -nE 's/^\| `<([^>]+)>` \| `([a-z]+)` \| .*/\1 \2/p' $page | sort)
+in_page=$(sed -nE 's/^- `<([^>]+)>` \(`([a-z]+)`\): .*/\1 \2/p' $page | sort)
 if ! differences=$(diff <(echo "$listed") <(echo "$in_page")); then
-  echo "$list (<) and the table of $page (>) are not the same:"
+  echo "$list (<) and the list of $page (>) are not the same:"
   echo "$differences"
   status=1
 fi

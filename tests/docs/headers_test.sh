@@ -13,10 +13,9 @@ put() {
   printf '# HEADER COMPONENT\nlonghaul/io.h io\nlonghaul/proto/event.pb.h proto\n' >"$tree/cmake/public_headers.txt"
   touch "$tree"/longhaul/{io.h,io/file.h,proto/event.proto}
   cat >"$tree/docs/headers.md" <<'PAGE'
-| header | component | what it has |
-| --- | --- | --- |
-| `<longhaul/proto/event.pb.h>` | `proto` | events |
-| `<longhaul/io.h>` | `io` | files |
+- `<longhaul/proto/event.pb.h>` (`proto`): events
+- `<longhaul/io.h>` (`io`): files, in lines that
+  are continued
 PAGE
   echo '#include <longhaul/io.h>' | tee "$tree/docs/guide/files.md" >"$tree/README.md"
   echo '#include "longhaul/io.h"' | tee "$tree/examples/files.cc" >"$tree/tests/consumer/files.cc"
@@ -48,7 +47,7 @@ put
 for i in {1..39}; do
   touch "$tree/longhaul/more$i.h"
   echo "longhaul/more$i.h io" >>"$tree/cmake/public_headers.txt"
-  echo "| \`<longhaul/more$i.h>\` | \`io\` | more |" >>"$tree/docs/headers.md"
+  echo "- \`<longhaul/more$i.h>\` (\`io\`): more" >>"$tree/docs/headers.md"
 done
 said=$(bash "$headers" "$tree") && { echo "FAILED: 41 headers are accepted"; exit 1; }
 [[ $said == *"more than 40 headers"* ]] || { echo "FAILED: said '$said'"; exit 1; }

@@ -17,6 +17,8 @@ TABLE
 for place in base io train train/saving train/hooks runtime; do
   printf '# What %s\n# has.\nlonghaul_layer(it)\n# More.\n' "$place" >"$tree/longhaul/$place/CMakeLists.txt"
 done
+long='in a sentence that is too long for a line of a hundred and twenty columns, which the page continues below'
+sed -i "s/^# has.$/# has, $long./" "$tree/longhaul/io/CMakeLists.txt"
 page=$tree/docs/architecture.md
 printf 'Before.\n\n<!-- house -->\nold\n<!-- end of house -->\n\nAfter.\n' >"$page"
 
@@ -54,14 +56,15 @@ flowchart TD
   longhaul_runtime --> longhaul_train
 ```
 
-| folder | contents | uses (and what these use) |
-| --- | --- | --- |
-| `longhaul/base` | What base has. | - |
-| `longhaul/io` | What io has. | base |
-| `longhaul/train` | What train has. | its rooms |
-| `longhaul/train/saving` | What train/saving has. | io |
-| `longhaul/train/hooks` | What train/hooks has. | train/saving |
-| `longhaul/runtime` | What runtime has. | train |
+Each folder, its contents, and what it uses (and what these use):
+
+- `longhaul/base`: What base has. Uses nothing.
+- `longhaul/io`: What io has, in a sentence that is too long for a line of a hundred and twenty columns, which the page
+  continues below. Uses base.
+- `longhaul/train`: What train has. Uses its rooms.
+- `longhaul/train/saving`: What train/saving has. Uses io.
+- `longhaul/train/hooks`: What train/hooks has. Uses train/saving.
+- `longhaul/runtime`: What runtime has. Uses train.
 
 <!-- end of house -->
 

@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
 # tensorflow_names.sh ROOT: holds docs/coming_from_tensorflow.md and tests/docs/tensorflow_names.cc in step. The page is
-# the source of truth: every piece of C++ in its tables is in the program, word for word but for spaces and line breaks,
-# and every header that a row names is included. A row is | `tf...` | C++ or "not here" | notes |; rows are sorted by
-# their first name, no name comes twice, and "not here" says what to do instead.
+# the source of truth: every piece of C++ in its lists is in the program, word for word but for spaces and line breaks,
+# and every header that an item names is included. An item is
+#
+#   - `tf.x` `tf.y`: C++ or "not here". Notes
+#
+# with further lines below the first name, and it may end after the C++. Items are sorted by their first name, no name
+# comes twice, and "not here" says what to do instead.
 set -euo pipefail
 export LC_ALL=C
 cd "$1"
@@ -18,15 +22,21 @@ sed -E 's,(^|[^:"])//.*,\1,' "$program" | tr '\n' ' ' | tighten >"$code"
 
 # "LINE:C++" for each piece, tightened; what the page gets wrong by itself goes to stderr.
 pieces() {
-  awk -F'[|]' -v page="$page" '
-    function complain(what) { print page ":" FNR ": " what > "/dev/stderr"; bad = 1 }
-    /^## / { previous = "" }
-    !/^\| `(tf|slim)\./ { next }
-    {
-      rows++
-      if (NF != 5) complain("a row has three cells")
-      for (i = 2; i <= 4; i++) gsub(/^ +| +$/, "", $i)
-      names = $2
+  awk -v page="$page" '
+    function complain(what) { print page ":" at ": " what > "/dev/stderr"; bad = 1 }
+    # The item that ends here, its lines joined.
+    function check(   names, cpp, notes, first, n, i, name, part) {
+      if (item == "") return
+      items++
+      if (!match(item, /^(`[^`]+` ?)+: /)) complain("an item has names, a colon, C++: " item)
+      names = substr(item, 1, RLENGTH - 2)
+      cpp = substr(item, RLENGTH + 1)
+      if (!match(cpp, /^(not here( yet)?|(`[^`]+` ?)+)(\. |$)/)) {
+        complain("neither C++ in backticks nor \"not here\": " cpp)
+      }
+      notes = RLENGTH > 0 ? substr(cpp, RLENGTH + 1) : ""
+      if (RLENGTH > 0) cpp = substr(cpp, 1, RLENGTH)
+      sub(/\. $/, "", cpp)
       first = tolower(names)
       sub(/^`(tf|slim)\./, "", first)
       sub(/`.*/, "", first)
@@ -35,14 +45,17 @@ pieces() {
       gsub(/`/, "", names)
       n = split(names, name, " ")
       for (i = 1; i <= n; i++) if (seen[name[i]]++) complain(name[i] " is there twice")
-      if ($3 ~ /^not here( yet)?$/) {
-        if ($4 !~ /^Instead /) complain("\"not here\" without \"Instead ...\"")
-      } else if ($3 !~ /^(`[^`]+` ?)+$/) complain("neither C++ in backticks nor \"not here\": " $3)
-      n = split($3 " " $4, part, "`")
-      for (i = 2; i <= n; i += 2) if (part[i] !~ /^(tf|slim)\./ && part[i] !~ /^examples\//) print FNR ":" part[i]
+      if (cpp ~ /^not here/ && notes !~ /^Instead /) complain("\"not here\" without \"Instead ...\"")
+      n = split(cpp " " notes, part, "`")
+      for (i = 2; i <= n; i += 2) if (part[i] !~ /^(tf|slim)\./ && part[i] !~ /^examples\//) print at ":" part[i]
     }
+    item != "" && /^  [^ ]/ { item = item " " substr($0, 3); next }
+    { check(); item = "" }
+    /^## / { previous = "" }
+    /^- `(tf|slim)\./ { item = substr($0, 3); at = FNR }
     END {
-      if (rows < 200) complain("only " rows + 0 " rows were found")
+      check()
+      if (items < 200) complain("only " items + 0 " items were found")
       exit bad
     }' "$page"
 }

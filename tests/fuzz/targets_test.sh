@@ -13,18 +13,18 @@ put() {
   printf 'longhaul_fuzz_target(%s DEPENDS io)\n' journal bundle >tests/fuzz/CMakeLists.txt
   touch tests/fuzz/{journal,bundle}_fuzz.cc tests/fuzz/corpus/{journal,bundle}/one docs/formats/journal.md
   cat >docs/fuzzing.md <<'PAGE'
-| target | what it reads |
-| --- | --- |
-| `journal` | the `run.journal` file (docs/formats/journal.md) |
-| `bundle` | checkpoints, `.index` |
+- `journal`: the `run.journal` file
+  (docs/formats/journal.md)
+- `bundle`: checkpoints, `.index`
 
-| `other` | a table that is another |
+Another list:
+
+- `other`: not a target
 PAGE
   cat >docs/formats/logdir.md <<'PAGE'
-| file | what |
-| --- | --- |
-| `model.ckpt-200.index`, `run.journal` | what `is_read` |
-| `chief.lock` | what nobody reads |
+- `model.ckpt-200.index`, `run.journal`: what `is_read`
+  - removed by `nobody`
+- `chief.lock`: what nobody reads
 PAGE
 }
 rejects() {
@@ -40,8 +40,8 @@ rejects "an empty corpus" "tests/fuzz/corpus/journal is empty"
 put && touch tests/fuzz/owner_fuzz.cc
 rejects "a source that is not built" "tests/fuzz/owner_fuzz.cc is not a target in tests/fuzz/CMakeLists.txt"
 put && sed -i '/`bundle`/s/`bundle`/`bundles`/' docs/fuzzing.md
-rejects "another name" "docs/fuzzing.md has no row for the target bundle
-docs/fuzzing.md has a row for bundles, which is not a target"
+rejects "another name" "docs/fuzzing.md has no item for the target bundle
+docs/fuzzing.md has an item for bundles, which is not a target"
 put && sed -i 's/`run.journal`/`run.journal`, `run.journal.crash`/' docs/formats/logdir.md
 rejects "a file that no target reads" "no target in docs/fuzzing.md reads run.journal.crash (docs/formats/logdir.md)"
 put && touch docs/formats/owner.md

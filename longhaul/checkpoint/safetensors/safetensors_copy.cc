@@ -31,7 +31,7 @@ std::optional<std::string> SafetensorsChoice::name_for(const std::string& name, 
   if (!is_known) {
     throw UnimplementedError(
         fmt::format("{}: tensor {} has dtype {}, which is not supported in the other format; `rename` can leave it "
-                    "out, `skip_unsupported` leaves out all like it",
+                    "out, `skip_unsupported` leaves out all such tensors",
                     source_, quoted_name(name), dtype));
   }
   if (chosen->empty() || chosen->front() == '\0') refuse(name, *chosen, "that is not a valid name");

@@ -10,9 +10,9 @@ Hyperparameter::Hyperparameter(Output tensor) : tensor_(tensor) {
   if (!tensor.valid()) throw InvalidArgumentError("a learning rate or another hyperparameter is an empty Output");
 }
 
-Output Hyperparameter::as_tensor(const Scope& scope, DType beside, std::string_view name) const {
+Output Hyperparameter::as_tensor(const Scope& scope, DType like, std::string_view name) const {
   if (tensor_.valid()) return tensor_;
-  if (beside == kDouble) return ops::constant(scope, number_, name);
+  if (like == kDouble) return ops::constant(scope, number_, name);
   return ops::constant(scope, static_cast<float>(number_), name);
 }
 

@@ -16,8 +16,8 @@ class Hyperparameter {
   // number() is nullptr for a tensor, tensor() for a number.
   const double* number() const { return tensor_.valid() ? nullptr : &number_; }
   const Output* tensor() const { return tensor_.valid() ? &tensor_ : nullptr; }
-  // The tensor, or a new constant for a number: a double if `beside` is double, else a float.
-  Output as_tensor(const Scope& scope, DType beside, std::string_view name) const;
+  // The tensor, or a new constant for a number: a double if `like` is double, else a float.
+  Output as_tensor(const Scope& scope, DType like, std::string_view name) const;
 
  private:
   double number_ = 0;

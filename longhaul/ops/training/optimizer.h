@@ -13,7 +13,7 @@
 namespace longhaul {
 
 struct GradientAndVariable {
-  Output gradient;  // may be of some rows (indexed_slices_of); invalid: the loss does not depend on the variable
+  Output gradient;  // may cover only some rows (indexed_slices_of); invalid: the loss does not depend on the variable
   Variable variable;
 };
 

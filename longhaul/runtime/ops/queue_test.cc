@@ -223,7 +223,7 @@ TEST_F(QueueRunTest, NobodyWaitsBetweenTwoWrites) {
     session().run(second);
     FAIL() << "a run waits while snapshots wait for it";
   } catch (const InvalidArgumentError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("may wait, but this run changes variables both before and after it"));
+    EXPECT_THAT(error.what(), HasSubstr("may block, and this run changes variables before and after it"));
   }
 }
 

@@ -15,7 +15,7 @@ void refuse_waits_between_writes(const PlanParts& parts) {
     const Operation& op = parts.instructions[i]->op();
     if ((op.traits() & kMayWait) == 0) continue;
     throw InvalidArgumentError(
-        fmt::format("{} ({}) may wait, but this run changes variables both before and after it. Split the run in two",
+        fmt::format("{} ({}) may block, and this run changes variables before and after it: split it into two runs",
                     op.name(), op.type()));
   }
 }

@@ -113,10 +113,10 @@ void MirrorDirectory::list_what_was_copied(ManagedCheckpoints& managed) const {
   if (!lists(managed, name) && checkpoint_exists(mirror_files_, copied)) {
     check_owners();
     if (is_intact_copy(mirror_files_, copied)) {
-      log_info("checkpoint {} was mirrored but not listed, as after a kill: it is listed now", copied);
+      log_info("checkpoint {} was mirrored but not listed, probably by a killed process, and is listed now", copied);
       managed.record(copied, record_options(mirror_files_, copied));
     } else {
-      log_warning("checkpoint {} is half of a copy, as after a kill: it is removed", copied);
+      log_warning("checkpoint {} is an incomplete copy, probably of a killed process, and is removed", copied);
       remove_checkpoint(mirror_files_, copied);
     }
   }

@@ -144,7 +144,7 @@ TEST_F(UnmovedStep, IsNotBlamedWhereTheDisksCopyIsDamagedOrReplaced) {
   flip_a_bit(path + "-0.index");
   const LogRecorder log;
   save();
-  EXPECT_THAT(log.text(), AllOf(HasSubstr(path + "-0 was replaced by somebody else after it was saved"),
+  EXPECT_THAT(log.text(), AllOf(HasSubstr(path + "-0 was replaced by another program after it was saved"),
                                 Not(HasSubstr("still 0"))));
   const auto committed = std::filesystem::last_write_time(path + "-0.index");
   flip_a_bit(path + "-0.index");

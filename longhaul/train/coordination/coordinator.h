@@ -54,7 +54,7 @@ class CoordinatedThread {
 
     Mutex mutex;
     CondVar changed;
-    uint64_t changes GUARDED_BY(mutex) = 0;  // a waiting thread sleeps only while this is what it saw last
+    uint64_t changes GUARDED_BY(mutex) = 0;  // a waiting thread sleeps until this changes
   };
   CoordinatedThread(std::string name, std::shared_ptr<Signal> signal);
   void notify_at_end(const std::shared_ptr<Signal>& waiting);

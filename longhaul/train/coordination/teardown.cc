@@ -9,7 +9,7 @@ namespace {
 // A sink of the program's may throw, too.
 void log_later_error(const std::string& what, const std::exception_ptr& error) noexcept {
   try {
-    log_error("only one error is thrown; another one was: {} (from {})", message_of(error), what);
+    log_error("a later error is only logged: {} (from {})", message_of(error), what);
   } catch (...) {
   }
 }

@@ -12,7 +12,7 @@ namespace longhaul {
 struct InputProducerOptions {
   std::optional<int64_t> num_epochs{};   // absent: forever
   bool shuffle = true;                   // within each epoch
-  int64_t seed = 0;                      // combined with the graph's; both 0: another order in each session
+  int64_t seed = 0;                      // combined with the graph's; if both are 0, each session has its own order
   int32_t capacity = 32;                 // of the queue
   std::optional<Shape> element_shape{};  // of a row, if the input's is not known
   std::string shared_name{};             // of the queue

@@ -132,7 +132,7 @@ TEST_F(ShortRunsTest, ATrainingThatHasEndedAndIsStartedAgainIsNone) {
 TEST_F(ShortRunsTest, ErrorsAreEndsToo) {
   for (int i = 0; i < 3; ++i) {
     run(100, 20);
-    note(Kind::kFailed, std::nullopt, "the loss is no number");
+    note(Kind::kFailed, std::nullopt, "the loss is not a number");
   }
   begin(100);
   EXPECT_TRUE(runs().are_a_pattern());

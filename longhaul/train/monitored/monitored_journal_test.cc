@@ -30,7 +30,7 @@ class MonitoredJournalTest : public MonitoredFixture {
         clock.advance(Seconds{1});
         session.run(train);
       }
-      if (dies) throw InternalError("the loss is no number");
+      if (dies) throw InternalError("the loss is not a number");
     });
     return first;
   }
@@ -127,7 +127,7 @@ TEST_F(MonitoredJournalTest, TheEndOfASessionThatTheProgramMakesIsNotedToo) {
     MonitoredSession session(monitored_session_options(training));
     const auto fail = [&] {
       session.run(train);
-      throw InternalError("the loss is no number");
+      throw InternalError("the loss is not a number");
     };
     EXPECT_THROW(session.monitor(fail), InternalError);
   }

@@ -32,7 +32,7 @@ double commit_time(FileSystem& files, const std::string& prefix) {
 void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SaveHistory& saves,
                          const std::function<bool()>& only_random_states) {
   if (commit_time(files, prefix) != saves.committed_at() && saves.is_first_replacement()) {
-    log_warning("{} was replaced by somebody else after it was saved: it is saved again", prefix);
+    log_warning("{} was replaced by another program after it was saved: it is saved again", prefix);
     return;
   }
   if (const std::string damage = damage_of(files, prefix); !damage.empty()) {

@@ -120,9 +120,10 @@ struct SaveOptions {
 //      later save, even after a restart.
 // After an error in 8, the next save of the same values with skip_if_saved resumes there.
 //
-// Kept are the newest `max_to_keep` checkpoints, the pinned ones, the `best.top_k` with the best metric, and one every
-// n hours. While the saved values contain NaN that arose during training, the last checkpoint without NaN is kept too
-// (nan_watch.h). Pins and metrics survive restarts (docs/formats/checkpoint_retention.md).
+// The saver keeps the newest `max_to_keep` checkpoints, the pinned ones, the `best.top_k` with the best metric, and one
+// every n hours. While the saved values contain NaN that arose during training, it keeps the last checkpoint without
+// NaN too (nan_watch.h). It looks at a sample of each tensor, so it can miss NaN in a few elements of a large one. Pins
+// and metrics survive restarts (docs/formats/checkpoint_retention.md).
 //
 // If this process has locked the directory (io/directory_lock.h; a Supervisor locks its logdir), a save checks before
 // each rename and each deletion that the process still holds the lock: DirectoryLostError otherwise.

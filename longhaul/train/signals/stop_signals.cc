@@ -111,10 +111,9 @@ void take_signals(const char* user) {
   const char* other = nullptr;
   if (in_use_by.compare_exchange_strong(other, user)) return;
   const bool is_same_kind = std::string_view(other) == user;
-  throw FailedPreconditionError(fmt::format(
-      "{} {} handles the signals of this process already, so a {} cannot: there may be one at a time, for all "
-      "training runs of the program",
-      is_same_kind ? "another" : "a", other, user));
+  throw FailedPreconditionError(
+      fmt::format("{} {} already handles this process's signals, so a {} cannot; only one may exist at a time",
+                  is_same_kind ? "another" : "a", other, user));
 }
 
 }  // namespace

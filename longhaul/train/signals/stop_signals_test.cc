@@ -130,7 +130,7 @@ TEST(StopSignals, TheRefusalOfASecondOneNamesWhatTheProgramMade) {
     EXPECT_THAT(refusal_of_preemption(),
                 AllOf(HasSubstr("another Preemption handles the signals"), Not(HasSubstr("StopSignals"))));
     EXPECT_THAT(error_of([] { StopSignals second(Coordinator{}); }),
-                HasSubstr("a Preemption handles the signals of this process already, so a StopSignals cannot"));
+                HasSubstr("a Preemption already handles this process's signals, so a StopSignals cannot"));
   }
   const StopSignals first(Coordinator{});
   EXPECT_THAT(refusal_of_preemption(), HasSubstr("a StopSignals handles the signals"));

@@ -34,7 +34,7 @@ class SupervisorJournalTest : public SupervisorFixture {
     Supervisor sv(options);
     EXPECT_THROW(sv.managed_session([&](Session& session) {
       make_steps(session, 1);
-      throw InternalError("the loss is no number");
+      throw InternalError("the loss is not a number");
     }),
                  InternalError);
     return base_name(sv.restored_from());
