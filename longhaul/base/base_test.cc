@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <cmath>
 #include <string>
 
 #include "longhaul/base/clock.h"
@@ -67,6 +68,15 @@ TEST(Clock, AWaitEndsAtItsTimeout) {
   MutexLock lock(mutex);
   const Seconds start = Clock::real().now();
   while (Clock::real().now() - start < Seconds{0.002}) Clock::real().wait_for(cond, mutex, Seconds{0.002});
+  EXPECT_LT(Clock::real().now() - start, Seconds{10});
+}
+
+TEST(Clock, AWaitOfNoNumberEndsAtOnce) {
+  Mutex mutex;
+  CondVar cond;
+  MutexLock lock(mutex);
+  const Seconds start = Clock::real().now();
+  cond.wait_for(mutex, Seconds{std::nan("")});
   EXPECT_LT(Clock::real().now() - start, Seconds{10});
 }
 

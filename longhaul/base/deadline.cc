@@ -19,6 +19,16 @@ std::optional<Seconds> Deadline::left() const {
   return Seconds{at} - clock_.now();
 }
 
+std::function<std::optional<Seconds>()> half_time(const Deadline* deadline, const Clock& clock) {
+  return [deadline, &clock, since = std::optional<Seconds>()]() mutable -> std::optional<Seconds> {
+    const std::optional<Seconds> left = deadline != nullptr ? deadline->left() : std::nullopt;
+    if (!left) return std::nullopt;
+    const Seconds now = clock.now();
+    if (!since) since = now;
+    return *since + (now - *since + *left) / 2;
+  };
+}
+
 Deadline::Wait::Wait(const Deadline* deadline, Mutex& mutex, CondVar& changed)
     : deadline_(deadline), mutex_(mutex), changed_(changed) {
   if (deadline_ == nullptr) return;

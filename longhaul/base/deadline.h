@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -59,5 +60,10 @@ class Deadline {
   mutable Mutex waits_mutex_;       // taken before the mutex of a wait
   mutable std::vector<const Wait*> waits_ GUARDED_BY(waits_mutex_);
 };
+
+// For a wait that other work follows before the deadline: returns a function that returns the time at which half of the
+// remaining time is used up. The remaining time is measured at the function's first call after the deadline was set;
+// before, and for nullptr, it returns nullopt. Use the function for one wait; deadline and clock must outlive it.
+std::function<std::optional<Seconds>()> half_time(const Deadline* deadline, const Clock& clock);
 
 }  // namespace longhaul

@@ -55,8 +55,8 @@ class CondVar {
   // that ends the wait. If several threads may wait, prefer notify_all(): older versions of glibc may lose a
   // notify_one() (glibc bug 25847).
   void wait(Mutex& mutex) REQUIRES(mutex);
-  // Waits in real time. A wait of over an hour ends after an hour. Code whose tests must not sleep waits through a
-  // Clock instead.
+  // Waits in real time. A wait of over an hour ends after an hour, and one of NaN at once. Code whose tests must not
+  // sleep waits through a Clock instead.
   void wait_for(Mutex& mutex, Seconds timeout) REQUIRES(mutex);
   void notify_all() { cond_.notify_all(); }
   void notify_one() { cond_.notify_one(); }

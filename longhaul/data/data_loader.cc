@@ -29,7 +29,7 @@ DataLoaderOptions checked(const DataLoaderOptions& options) {
                     "two batches per thread",
                     options.prefetch, options.num_threads));
   }
-  if (options.timeout.count() < 0) {
+  if (!(options.timeout.count() >= 0)) {  // nor NaN
     throw InvalidArgumentError(
         fmt::format("data loader: timeout is {} s; it must be at least 0 (0: no timeout)", options.timeout.count()));
   }

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cmath>
 #include <condition_variable>
 #include <map>
 #include <mutex>
@@ -192,6 +193,7 @@ TEST(DataLoader, SaysWhatIsWrong) {
               HasSubstr("prefetch is 2 and num_threads 3"));
   EXPECT_EQ(loader_refusal(numbers(5), {.num_threads = 3, .prefetch = 3}), "");
   EXPECT_THAT(loader_refusal(numbers(5), {.timeout = Seconds{-1}}), HasSubstr("timeout is -1"));
+  EXPECT_THAT(loader_refusal(numbers(5), {.timeout = Seconds{std::nan("")}}), HasSubstr("timeout is nan"));
   DataLoader loader(numbers(5), {});
   EXPECT_THROW(loader.at(-1), InvalidArgumentError);
 }

@@ -27,7 +27,7 @@ Batch Prefetcher::at(int64_t position) {
   if (go_to(position)) space_.notify_all();
   start_threads();
   const std::shared_ptr<Slot> slot = take_first();
-  space_.notify_one();
+  space_.notify_all();  // several threads may wait (see CondVar::wait())
   if (slot->error) std::rethrow_exception(slot->error);
   return std::move(slot->batch);
 }

@@ -28,8 +28,8 @@ AsyncEventWriter::AsyncEventWriter(std::string directory, FileWriterOptions opti
 AsyncEventWriter::~AsyncEventWriter() {
   try {
     close();
-  } catch (const std::exception& error) {
-    log_error("{}", error.what());
+  } catch (...) {
+    log_error("{}", message_of(std::current_exception()));
   }
 }
 
@@ -50,7 +50,13 @@ void AsyncEventWriter::reopen() {
   failures_ = 0;
   if (!options_.filename_suffix.empty()) open_file();
   handover_.open();
-  thread_ = NamedThread("lh-events", [this] { run(); });
+  try {
+    thread_ = NamedThread("lh-events", [this] { run(); });
+  } catch (...) {
+    handover_.close();
+    run();  // once, for those who have added or flushed meanwhile
+    throw;
+  }
 }
 
 void AsyncEventWriter::run() {

@@ -59,7 +59,7 @@ class AsyncEventWriter {
   // Writes the waiting records, syncs them to the disk and stops the thread. A second call does nothing. If records
   // were dropped, throws after closing; the message says how many and why. Does not wait for space on a full disk.
   void close();
-  void reopen();
+  void reopen();  // std::system_error: the thread cannot be started; the writer stays closed
 
   bool is_closed() const { return !handover_.is_open(); }
   std::string last_error() const { return handover_.last_error(); }  // of writing; empty: none

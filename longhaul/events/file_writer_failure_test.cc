@@ -13,6 +13,7 @@
 #include "longhaul/io/working_directory_fixture.h"
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/no_new_threads_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {
@@ -104,6 +105,22 @@ TEST_F(FailingWrites, ClosingOnAFullDiskEndsAndSaysWhatIsLost) {
   EXPECT_TRUE(writer.is_closed());
   EXPECT_THAT(event_files(logdir()), IsEmpty());
   EXPECT_NO_THROW(writer.close());
+}
+
+TEST_F(FailingWrites, OneWhoseThreadCannotBeStartedStaysClosedAndMayBeReopenedLater) {
+  FileWriter writer(logdir(), options());
+  writer.close();
+  {
+    const NoNewThreads none;
+    EXPECT_ANY_THROW(writer.reopen());
+  }
+  EXPECT_TRUE(writer.is_closed());
+  EXPECT_NO_THROW(writer.flush()) << "nobody is waited for";
+  EXPECT_NO_THROW(writer.close());
+  writer.reopen();
+  writer.add_summary(proto::Summary(), 7);
+  writer.close();
+  EXPECT_THAT(steps(), ElementsAre(7));
 }
 
 TEST_F(FailingWrites, ADiskThatStaysFullDoesNotFillWithFiles) {

@@ -29,7 +29,7 @@ DirectWriter::~DirectWriter() {
   if (!file_.is_open()) return;
   try {
     close();
-  } catch (const std::exception&) {
+  } catch (...) {
   }
 }
 
@@ -151,7 +151,7 @@ void DirectWriter::close() {
       flush_blocks();
       file_.cut(position_);
     });
-  } catch (const std::exception&) {
+  } catch (...) {
     error = std::current_exception();
   }
   const int closed = file_.close();

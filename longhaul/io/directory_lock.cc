@@ -68,7 +68,7 @@ bool is_of_ended_process(FileSystem& files, const std::string& path) {
   constexpr uint64_t kMostBytes = 4096;
   try {
     return state_of(parse_owner(read_file(files, path, kMostBytes), path).process) == ProcessState::kGone;
-  } catch (const Error&) {
+  } catch (...) {
     return false;  // not known, perhaps not yet written
   }
 }
@@ -80,7 +80,8 @@ bool remove_remains(FileSystem& files, const std::string& directory, Seconds lim
   const double now = files.modified_at(record);
   bool are_all_gone = true;
   for (const std::string& name : files.list(directory)) {
-    if (!name.starts_with(base_name(record) + ".") || is_own_temporary(name)) continue;
+    const bool is_ours = name.starts_with(base_name(record) + ".tmp") || name.starts_with(base_name(record) + ".probe");
+    if (!is_ours || is_own_temporary(name)) continue;
     const std::string path = join_path(directory, name);
     try {
       const bool is_old = Seconds(now - files.modified_at(path)) > limit;
@@ -89,8 +90,8 @@ bool remove_remains(FileSystem& files, const std::string& directory, Seconds lim
       } else {
         are_all_gone = false;
       }
-    } catch (const Error& error) {  // another process may have removed it meanwhile
-      log_debug("{} stays: {}", path, error.what());
+    } catch (...) {  // another process may have removed it meanwhile
+      log_debug("{} stays: {}", path, message_of(std::current_exception()));
     }
   }
   return are_all_gone;
@@ -288,8 +289,8 @@ void DirectoryLock::write_record(double heartbeat) const {
 void DirectoryLock::sweep() {
   try {
     is_swept_ = remove_remains(*options_.files, directory_, options_.limit);
-  } catch (const Error& error) {
-    log_debug("what earlier chiefs have left in {} stays: {}", directory_, error.what());
+  } catch (...) {  // the directory is taken: nothing may come out of the constructor any more
+    log_debug("what earlier chiefs have left in {} stays: {}", directory_, message_of(std::current_exception()));
   }
 }
 

@@ -151,6 +151,15 @@ TEST_F(DirectoryLockTest, WhatKilledProcessesLeftOfRecordsIsSweptOnceItIsOld) {
               ElementsAre("chief.lock", "chief.owner", "chief.owner.tmpyoung", "chief.owners"));
 }
 
+TEST_F(DirectoryLockTest, WhatSomebodyElseHasNamedAfterTheRecordIsNotSwept) {
+  const std::string copy = directory_.file("chief.owner.bak");
+  write_file_atomically(files_, copy, "");
+  make_older(copy, Seconds{61});
+  const auto lock = take();
+  lock->beat();
+  EXPECT_TRUE(files_.exists(copy));
+}
+
 TEST_F(DirectoryLockTest, WhatIsYoungWhenItIsTakenIsSweptByALaterBeat) {
   const std::string left = directory_.file("chief.owner.tmp1234");
   write_file_atomically(files_, left, "longhaul own");
@@ -184,6 +193,19 @@ TEST_F(DirectoryLockTest, OneThatCannotBeSweptKeepsNoOthers) {
   const auto lock = take();
   EXPECT_TRUE(files_.exists(directory_.file("chief.owner.tmp1/file")));
   EXPECT_FALSE(files_.exists(directory_.file("chief.owner.tmp2")));
+}
+
+TEST_F(DirectoryLockTest, AnOddExceptionOfASweepKeepsNeitherTheLockNorTheNextOut) {
+  class OddList : public testing::FaultyFileSystem {
+   public:
+    std::vector<std::string> list(const std::string&) override { throw 42; }
+  };
+  OddList files;
+  for (int time = 0; time < 2; ++time) {
+    const DirectoryLock lock(directory_.path(), {.files = &files});
+    EXPECT_NO_THROW(lock.check());
+  }
+  EXPECT_THAT(files_.list(directory_.path()), IsEmpty());
 }
 
 TEST_F(DirectoryLockTest, TheClocksOfTwoMachinesNeedNotAgree) {

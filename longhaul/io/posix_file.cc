@@ -90,7 +90,7 @@ class PosixWritableFile : public WritableFile {
     if (fd_ < 0) return;
     try {
       close();
-    } catch (const Error&) {
+    } catch (...) {
     }
   }
 
@@ -123,7 +123,7 @@ class PosixWritableFile : public WritableFile {
     std::exception_ptr error;
     try {
       flush();
-    } catch (const Error&) {
+    } catch (...) {
       error = std::current_exception();
     }
     int closed = ::close(std::exchange(fd_, -1));

@@ -54,7 +54,7 @@ void write_and_sync(FileSystem& files, const std::string& path, std::string_view
 void remove_quietly(FileSystem& files, const std::string& path) {
   try {
     files.remove(path);
-  } catch (const Error&) {
+  } catch (...) {  // the error that led here is the one to throw
   }
 }
 

@@ -107,6 +107,41 @@ TEST_F(BundleCommit, AnErrorLeavesTheOldAndNoTemporaries) {
   }
 }
 
+// A program's own file system, which throws what it likes.
+class OddRemove : public FaultyFileSystem {
+ public:
+  void rename(const std::string& from, const std::string& to) override {
+    FaultyFileSystem::rename(from, to);
+    if (to.ends_with("model.ckpt-7.index")) is_odd = true;
+  }
+  void remove(const std::string& path) override {
+    if (is_odd) throw 42;
+    FaultyFileSystem::remove(path);
+  }
+  bool is_odd = false;  // set once the checkpoint is committed
+};
+
+TEST_F(BundleCommit, AnOddExceptionOfTheCleanupIsSwallowed) {
+  const TemporaryDirectory directory;
+  const std::string prefix = directory.file("model.ckpt-7");
+  save(FileSystem::real(), prefix, 1.0f);
+  OddRemove files;
+  files.is_odd = true;
+  files.fail_writes_after(0);
+  EXPECT_THROW(save(files, prefix, 2.0f), ResourceExhaustedError);
+  EXPECT_EQ(value_of(prefix), 1.0f);
+}
+
+TEST_F(BundleCommit, AnOddExceptionAfterTheCommitDoesNotUndoTheSave) {
+  const TemporaryDirectory directory;
+  const std::string prefix = directory.file("model.ckpt-7");
+  save(FileSystem::real(), prefix, 1.0f);
+  OddRemove files;
+  EXPECT_NO_THROW(save(files, prefix, 2.0f));
+  EXPECT_TRUE(files.is_odd);
+  EXPECT_EQ(value_of(prefix), 2.0f);
+}
+
 TEST_F(BundleCommit, AFullDiskLeavesTheOld) {
   for (uint64_t bytes = 0; bytes < 200; bytes += 5) {
     const TemporaryDirectory directory;

@@ -34,8 +34,8 @@ UncommittedFiles::~UncommittedFiles() {
   if (index_in_place_) return;
   try {
     undo();
-  } catch (const std::exception& error) {
-    log_warning("{} was not saved, and cleaning up failed: {}", prefix_, error.what());
+  } catch (...) {  // also of odd types, from a program's file system
+    log_warning("{} was not saved, and cleaning up failed: {}", prefix_, message_of(std::current_exception()));
   }
 }
 
@@ -103,9 +103,9 @@ void UncommittedFiles::remove_leftovers() {
       const bool ours = std::any_of(data_.begin(), data_.end(), [&](const File& data) { return data.path == path; });
       if (!ours) files_.remove(path);
     }
-  } catch (const Error& error) {
+  } catch (...) {
     log_warning("{} was saved, but files of the checkpoint that it replaces could not be removed: {}", prefix_,
-                error.what());
+                message_of(std::current_exception()));
   }
 }
 

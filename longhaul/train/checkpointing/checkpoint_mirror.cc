@@ -189,8 +189,8 @@ CheckpointMirror::CheckpointMirror(const std::string& directory, MirrorOptions o
 CheckpointMirror::~CheckpointMirror() {
   try {
     close();
-  } catch (const std::exception& error) {
-    log_error("the mirror could not be closed: {}", error.what());
+  } catch (...) {
+    log_error("the mirror could not be closed: {}", message_of(std::current_exception()));
   }
 }
 
@@ -207,7 +207,8 @@ void CheckpointMirror::close(const Deadline* deadline) {
   if (std::exchange(is_closed_, true)) return;
   worker_->finish(deadline);
   coord_.request_stop();
-  coord_.join({.stop_grace = kToComeToAnEnd, .ignore_live_threads = true});
+  coord_.join(
+      {.stop_grace = kToComeToAnEnd, .ignore_live_threads = true, .give_up_at = half_time(deadline, coord_.clock())});
 }
 
 }  // namespace longhaul

@@ -76,8 +76,9 @@ class CheckpointMirror {
   // The status of the copies; last_prefix is the prefix in the mirror.
   SaveStatus status() const;
 
-  // Waits until the newest checkpoint is copied, and retries failures, for end_timeout or until the deadline, whichever
-  // is sooner. Then gives up and logs what is missing. A thread that hangs is left behind. Checkpoints added afterwards
+  // Waits until the newest checkpoint is copied, and retries failures, for end_timeout or half of the time until the
+  // deadline, whichever is less; the first retry comes at once, and one that would come too late is not waited for.
+  // Then gives up and logs what is missing. A thread that hangs is left behind. Checkpoints added afterwards
   // are not copied.
   void close(const Deadline* deadline = nullptr);
 

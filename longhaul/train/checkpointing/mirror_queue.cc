@@ -1,5 +1,8 @@
 #include "longhaul/train/checkpointing/mirror_queue.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "longhaul/base/error.h"
 
 namespace longhaul {
@@ -17,10 +20,12 @@ std::string MirrorQueue::next() {
   while (!is_abandoned_) {
     const Seconds pause = wanted_.empty() ? kLong : attempts_.time_to_retry();
     if (wanted_.empty() && is_finishing_) break;
-    if (pause <= Seconds{0}) {
-      is_replaced_ = false;
+    const bool is_first_at_end = is_finishing_ && !std::exchange(is_tried_at_end_, true);
+    if (pause <= Seconds{0} || is_first_at_end) {
+      is_replaced_ = is_paused_at_end_ = false;
       return wanted_;
     }
+    if (is_finishing_ && !std::exchange(is_paused_at_end_, true)) changed_.notify_all();
     clock_.wait_for(changed_, mutex_, pause);  // wait: until the next retry; add(), finish() and abandon() end it
   }
   return "";
@@ -32,8 +37,10 @@ std::string MirrorQueue::finish(Seconds timeout, const Deadline* deadline) {
   is_finishing_ = true;
   changed_.notify_all();
   const Seconds end = clock_.now() + timeout;
-  const auto left = [&] { return wait.at_most(end - clock_.now()); };
+  const auto half = half_time(deadline, clock_);
+  const auto left = [&] { return std::min(end, half().value_or(end)) - clock_.now(); };
   while (!wanted_.empty() && !is_abandoned_ && left() > Seconds{0}) {
+    if (is_paused_at_end_ && attempts_.time_to_retry() > left()) break;  // the retry would come too late
     clock_.wait_for(changed_, mutex_, left());  // wait: for the last copy, for the caller's timeout
   }
   is_abandoned_ = true;

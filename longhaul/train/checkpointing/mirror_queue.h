@@ -18,13 +18,16 @@ class MirrorQueue {
 
   void add(const std::string& prefix);
 
-  // Waits for a checkpoint, or until one is due for a retry. Empty: there is nothing left to do.
+  // Waits for a checkpoint, or until one is due for a retry. Once finish() waits, the first retry is due at once: what
+  // has failed may work again. Empty: there is nothing left to do.
   std::string next();
   // The checkpoint no longer needs a copy, unless it was added again since next() returned it.
   void drop(const std::string& prefix);
   void check_wanted() const;  // CancelledError: it was abandoned
 
-  // Waits until none is left, or until the deadline, then abandons the queue; returns what is left.
+  // Waits until none is left, then abandons the queue; returns what is left. Waits at most for `timeout`, and for half
+  // of the time until the deadline, because the other half is for what follows. Does not wait for a retry that is due
+  // only later.
   std::string finish(Seconds timeout, const Deadline* deadline = nullptr);
   void abandon();  // next() returns nothing more
 
@@ -37,6 +40,8 @@ class MirrorQueue {
   std::string wanted_ GUARDED_BY(mutex_);        // the newest one not copied yet
   bool is_replaced_ GUARDED_BY(mutex_) = false;  // since next(): perhaps by another one of its name
   bool is_finishing_ GUARDED_BY(mutex_) = false;
+  bool is_tried_at_end_ GUARDED_BY(mutex_) = false;   // since finish() waits
+  bool is_paused_at_end_ GUARDED_BY(mutex_) = false;  // that try has failed, and next() waits for another one
   bool is_abandoned_ GUARDED_BY(mutex_) = false;
 };
 

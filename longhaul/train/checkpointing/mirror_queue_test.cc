@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 #include "longhaul/base/error.h"
 #include "longhaul/train/interrupted_clock_fixture.h"
 
@@ -60,6 +62,43 @@ TEST(MirrorQueue, ADeadlineThatIsSetMeanwhileEndsTheWaitForTheLast) {
   EXPECT_EQ(queue.finish(Seconds{60}, &deadline), "model.ckpt-1");
   EXPECT_EQ(clock.now(), start);
   clock.join();
+}
+
+TEST_F(MirrorQueueTest, HalfOfWhatADeadlineLeavesIsForWhatFollows) {
+  Deadline deadline(clock);
+  queue.add("model.ckpt-1");
+  deadline.bring_forward(Seconds{10});
+  const Seconds start = clock.now();
+  EXPECT_EQ(queue.finish(Seconds{60}, &deadline), "model.ckpt-1");
+  EXPECT_NEAR((clock.now() - start).count(), 5, 0.01);
+}
+
+// The time stands still: only what needs no time happens.
+TEST(MirrorQueue, ARetryThatComesTooLateIsNotWaitedFor) {
+  testing::FakeClock clock;
+  SaveAttempts attempts({.first_wait = Seconds{100}, .longest_wait = Seconds{100}, .clock = &clock});
+  MirrorQueue queue(attempts, clock);
+  queue.add("model.ckpt-1");
+  std::thread worker([&] {
+    while (!queue.next().empty()) attempts.failed(std::make_exception_ptr(UnavailableError("unmounted")));
+  });
+  EXPECT_EQ(queue.finish(Seconds{60}), "model.ckpt-1");
+  worker.join();
+  EXPECT_GE(attempts.status().consecutive_failures, 1);
+}
+
+TEST(MirrorQueue, WhatHasFailedIsTriedAtTheEndWithoutAWait) {
+  testing::FakeClock clock;
+  SaveAttempts attempts({.first_wait = Seconds{100}, .longest_wait = Seconds{100}, .clock = &clock});
+  MirrorQueue queue(attempts, clock);
+  queue.add("model.ckpt-1");
+  EXPECT_EQ(queue.next(), "model.ckpt-1");
+  attempts.failed(std::make_exception_ptr(UnavailableError("unmounted")));
+  std::thread worker([&] {
+    for (std::string prefix = queue.next(); !prefix.empty(); prefix = queue.next()) queue.drop(prefix);
+  });
+  EXPECT_EQ(queue.finish(Seconds{60}), "");
+  worker.join();
 }
 
 TEST_F(MirrorQueueTest, OnceItIsAbandonedNobodyWaits) {

@@ -42,8 +42,10 @@ class ChiefLock::Heart : public LooperThread {
     } catch (const DirectoryLostError&) {
       lose(std::current_exception());
       throw;
-    } catch (const Error& error) {
-      if (!std::exchange(is_failing_, true)) log_warning("the heartbeat failed and is retried: {}", error.what());
+    } catch (...) {  // also of odd types, from a program's file system
+      if (!std::exchange(is_failing_, true)) {
+        log_warning("the heartbeat failed and is retried: {}", message_of(std::current_exception()));
+      }
     }
   }
 

@@ -115,6 +115,36 @@ TEST_F(ChiefLockTest, AHeartbeatThatCannotBeWrittenIsLoggedOnceAndTriedAgain) {
   EXPECT_EQ(losses, 0);
 }
 
+// A program's own file system, which throws what it likes.
+class OddFiles : public testing::FaultyFileSystem {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    if (!is_odd) return FaultyFileSystem::create(path, if_exists);
+    if (++odd_calls % 2 == 0) throw 42;
+    throw std::runtime_error("an odd error");
+  }
+  std::atomic<bool> is_odd{false};
+  std::atomic<int> odd_calls{0};
+};
+
+TEST_F(ChiefLockTest, AHeartbeatIsTriedAgainWhateverItsFileSystemThrows) {
+  OddFiles odd;
+  ChiefLock lock(directory.path(), {.files = &odd, .clock = &watched});
+  eventually([&] { return watched.waits > 0; });
+  const double first = owner()->heartbeat;
+  odd.is_odd = true;
+  for (int failures = 1; failures <= 2; ++failures) {
+    watched.advance(Seconds{10});
+    eventually([&] { return odd.odd_calls == failures; });
+    ASSERT_EQ(odd.odd_calls, failures);
+  }
+  odd.is_odd = false;
+  watched.advance(Seconds{10});
+  eventually([&] { return owner()->heartbeat == first + 30; });
+  EXPECT_EQ(owner()->heartbeat, first + 30);
+  EXPECT_NO_THROW(lock.raise_if_lost());
+}
+
 TEST_F(ChiefLockTest, ALossIsReportedOnceAndEndsTheHeart) {
   const auto lock = take();
   EXPECT_TRUE(has_thread("lh-chief"));

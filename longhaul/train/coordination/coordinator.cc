@@ -143,15 +143,22 @@ void Coordinator::request_stop(std::exception_ptr error) const {
     log_debug("cancelled by the stop: {}", message_of(error));
     error = nullptr;
   }
-  if (error) log_reported(error);
+  const bool is_too_late = !note_stop(error);
+  if (error) log_reported(error);  // after the stop: the log may block
+  if (is_too_late) std::rethrow_exception(error);
+}
+
+// False: the error would not be reported any more, because join() has returned.
+bool Coordinator::note_stop(const std::exception_ptr& error) const {
   {
     MutexLock lock(state_->signal->mutex);
-    if (state_->joined && error) std::rethrow_exception(error);
+    if (state_->joined && error) return false;
     if (!state_->error) state_->error = error;
     state_->stop.store(true, std::memory_order_release);
     state_->signal->note_change();
   }
   state_->wake_children();
+  return true;
 }
 
 void Coordinator::request_stop_while(const std::weak_ptr<const void>& reason) const {

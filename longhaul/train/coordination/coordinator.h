@@ -137,6 +137,7 @@ class Coordinator {
   using Threads = std::vector<std::shared_ptr<CoordinatedThread>>;
   void refuse_own_threads(const Threads& threads) const;
   Threads wait_for_threads(const Threads& threads, const JoinOptions& options, bool* gave_up) const;
+  bool note_stop(const std::exception_ptr& error) const;
   void log_reported(const std::exception_ptr& error) const;
 
   struct State;

@@ -7,7 +7,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/testing/fake_clock.h"
-#include "longhaul/train/coordination/no_new_threads_fixture.h"
+#include "longhaul/testing/no_new_threads_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -41,6 +41,20 @@ class CoordinatorTest : public ::testing::Test {
   Coordinator coord{{.clock = &clock}};
   std::shared_ptr<std::atomic<bool>> release = std::make_shared<std::atomic<bool>>(false);
 };
+
+TEST(Coordinator, AStopDoesNotWaitForTheLogOfItsError) {
+  const Coordinator coord;
+  bool is_too_early = false;
+  int messages = 0;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string&) {
+    if (!coord.should_stop()) is_too_early = true;
+    ++messages;
+  });
+  coord.request_stop(std::make_exception_ptr(UnavailableError("down")));
+  set_log_sink(before);
+  EXPECT_EQ(messages, 1);
+  EXPECT_FALSE(is_too_early);
+}
 
 TEST_F(CoordinatorTest, AFreshOneDoesNotStop) {  // CO-1
   EXPECT_FALSE(coord.should_stop());

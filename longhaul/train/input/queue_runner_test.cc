@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "longhaul/graph/graph_def.h"
-#include "longhaul/train/coordination/no_new_threads_fixture.h"
+#include "longhaul/testing/no_new_threads_fixture.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {

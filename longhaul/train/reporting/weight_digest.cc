@@ -111,8 +111,9 @@ class WeightDigests::Worker {
   void write(Taken taken) {
     try {
       writer_->add_summary(text_summary(kWeightDigestTag, weight_digest(std::move(taken.tensors))), taken.step);
-    } catch (const std::exception& error) {
-      log_error("the weight digest of step {} could not be written: {}", taken.step, error.what());
+    } catch (...) {
+      log_error("the weight digest of step {} could not be written: {}", taken.step,
+                message_of(std::current_exception()));
     }
   }
 

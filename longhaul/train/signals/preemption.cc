@@ -26,14 +26,15 @@ SignalHandling Preemption::handling() {
   return handling;
 }
 
+// The log comes last, here and below: a sink, or a full pipe behind stderr, may block.
 void Preemption::handle(int signal) {
   if (contains(options_.save_signals, signal)) {
-    log_info("{}: a checkpoint is saved after the current step, and training continues", signal_name(signal));
-    return request_save();
+    request_save();
+    return log_info("{}: a checkpoint is saved after the current step, and training continues", signal_name(signal));
   }
   if (contains(options_.interrupt_signals, signal)) {
-    log_info("{}", signal_notice(signal, "training stops after the current step and a last checkpoint"));
-    return stop();
+    stop();
+    return log_info("{}", signal_notice(signal, "training stops after the current step and a last checkpoint"));
   }
   end_in(grace_.after(signal, options_.clock->wall_time()), signal);
 }
@@ -45,6 +46,7 @@ void Preemption::preempt(std::optional<Seconds> grace) {
 
 void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
   deadline_.bring_forward(period.length);
+  stop();
   const std::string consequence =
       fmt::format("training stops after the current step, with {:g} s for the step and a last checkpoint ({})",
                   period.length.count(), period.source);
@@ -52,7 +54,6 @@ void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
   if (!has_attached()) {
     log_warning("no training run uses this Preemption yet (ChiefOptions::preemption), so none stops");
   }
-  stop();
 }
 
 void Preemption::request_save() {

@@ -31,9 +31,9 @@ PreemptionGrace::PreemptionGrace(std::optional<Seconds> told, const VariableRead
     : is_in_pod_(variables("KUBERNETES_SERVICE_HOST") != nullptr) {
   if (const char* end = variables(kJobEnd)) job_end_ = parse_seconds(end);
   if (told) {
-    if (!(*told >= Seconds{0})) {
+    if (!std::isfinite(told->count()) || *told < Seconds{0}) {
       throw InvalidArgumentError(
-          fmt::format("the grace period of a preemption is {} s: it must be 0 or more", told->count()));
+          fmt::format("the grace period of a preemption is {} s: it must be 0 or more, and finite", told->count()));
     }
     fixed_ = Period{*told, "set by the program"};
   } else if (const char* text = variables(kVariable)) {

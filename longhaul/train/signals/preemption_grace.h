@@ -25,7 +25,7 @@ class PreemptionGrace {
  public:
   static constexpr Seconds kDefault{30};
 
-  // InvalidArgumentError: a variable, or the program's value, is not a number of seconds that is 0 or more.
+  // InvalidArgumentError: a variable, or the program's value, is not a finite number of seconds that is 0 or more.
   explicit PreemptionGrace(std::optional<Seconds> told = std::nullopt,
                            const VariableReader& variables = process_variables());
 

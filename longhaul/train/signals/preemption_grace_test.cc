@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <map>
 
 #include "longhaul/train/train_fixture.h"
@@ -74,6 +76,8 @@ TEST(PreemptionGrace, NonsenseIsRefusedByName) {
     EXPECT_THAT(error, HasSubstr("LONGHAUL_PREEMPTION_GRACE")) << text;
   }
   EXPECT_THROW(after(SIGTERM, {}, Seconds{-1}), InvalidArgumentError);
+  EXPECT_THROW(after(SIGTERM, {}, Seconds{std::numeric_limits<double>::infinity()}), InvalidArgumentError);
+  EXPECT_THROW(after(SIGTERM, {}, Seconds{std::nan("")}), InvalidArgumentError);
 }
 
 }  // namespace

@@ -1,5 +1,8 @@
 #include "longhaul/train/signals/preemption.h"
 
+#include <atomic>
+#include <limits>
+
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/coordination/has_thread_fixture.h"
@@ -55,6 +58,45 @@ TEST_F(PreemptionTest, EndsTheTrainingAfterItsStepWithACheckpointOfIt) {
   });
   EXPECT_EQ(steps, 3);
   EXPECT_TRUE(has_checkpoint(sv, 3));
+}
+
+TEST_F(PreemptionTest, AnInfiniteGracePeriodIsRefusedAndIsNoPreemption) {
+  const Seconds infinite{std::numeric_limits<double>::infinity()};
+  EXPECT_THROW(preemption.preempt(infinite), InvalidArgumentError);
+  EXPECT_FALSE(preemption.is_preempted());
+}
+
+// A sink may block: each message must find what it tells of done.
+class LoggedPreemption : public PreemptionTest {
+ protected:
+  LoggedPreemption() {
+    before_ = set_log_sink([this](LogLevel, const std::string&) {
+      if (!coord.should_stop()) is_too_early = true;
+      ++messages;
+    });
+  }
+  ~LoggedPreemption() override { set_log_sink(before_); }
+
+  const Coordinator coord;
+  const std::shared_ptr<const Coordinator> attached = preemption.attach(coord);
+  std::atomic<bool> is_too_early{false};
+  std::atomic<int> messages{0};
+
+ private:
+  LogSink before_;
+};
+
+TEST_F(LoggedPreemption, DoesNotWaitForTheLog) {
+  preemption.preempt(Seconds{1});
+  EXPECT_GT(messages, 0);
+  EXPECT_FALSE(is_too_early);
+}
+
+TEST_F(LoggedPreemption, DoesNotWaitForTheLogAfterASignal) {
+  raise(SIGINT);
+  eventually([&] { return messages > 0; });
+  EXPECT_GT(messages, 0);
+  EXPECT_FALSE(is_too_early);
 }
 
 TEST_F(PreemptionTest, TheExitStatusSaysSo) {

@@ -13,13 +13,7 @@ const Deadline* StopBudget::deadline() const {
 }
 
 std::function<std::optional<Seconds>()> StopBudget::half_time(const Clock& clock) const {
-  return [*this, &clock, since = std::optional<Seconds>()]() mutable -> std::optional<Seconds> {
-    const std::optional<Seconds> left = this->left();
-    if (!left) return std::nullopt;
-    const Seconds now = clock.now();
-    if (!since) since = now;
-    return *since + (now - *since + *left) / 2;
-  };
+  return longhaul::half_time(deadline(), clock);
 }
 
 }  // namespace longhaul

@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <ctime>
 #include <memory>
+#include <thread>
 #include <utility>
 
 #include "longhaul/base/above_stdio.h"
@@ -24,6 +25,7 @@ constexpr int64_t kSameSignal = 100'000'000;  // nanoseconds
 // What the handler may touch: nothing but lock-free atomics and what POSIX calls async-signal-safe.
 std::atomic<pid_t> process{0};  // whose signals are handled: a forked child inherits the handlers, and the pipe
 std::atomic<int> write_end{-1};
+std::atomic<int> pipe_writers{0};  // handlers that may be about to write to it
 std::atomic<int> first_signal{0};
 std::atomic<int64_t> first_at{0};  // of those but SIGHUP; nanoseconds, monotonic; 0: none came
 std::array<std::atomic<bool>, NSIG> asks_for_stop{};
@@ -46,7 +48,11 @@ bool is_second(int64_t now) {
 
 void tell(int signal) {
   const auto byte = static_cast<unsigned char>(signal);
-  [[maybe_unused]] const ssize_t written = write(write_end.load(), &byte, 1);
+  ++pipe_writers;
+  if (const int fd = write_end.load(); fd >= 0) {
+    [[maybe_unused]] const ssize_t written = write(fd, &byte, 1);
+  }
+  --pipe_writers;
 }
 
 // By the signal's default action, which comes when the handler returns, since the signal is blocked until then. The
@@ -102,8 +108,8 @@ bool is_left_alone(int signal) {
 // A stop without a coordinator's error, which lasts as long as the function.
 SignalHandling stop_of(const Coordinator& coord, std::vector<int> signals) {
   return {.stop_signals = std::move(signals), .on_signal = [coord, reason = std::make_shared<int>(0)](int signal) {
+            coord.request_stop_while(reason);  // before the log, which may block
             log_info("{}", signal_notice(signal, "training stops after the current step"));
-            coord.request_stop_while(reason);
           }};
 }
 
@@ -138,16 +144,18 @@ StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::vector<
 StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling)) {
   take_signals(handling_.user);
   try {
+    before_.reserve(handling_.stop_signals.size() + handling_.other_signals.size());
     open_pipe();
+    watcher_ = NamedThread("lh-signals", [this] { watch(); });
   } catch (...) {
+    close_pipe();
     in_use_by = nullptr;
     throw;
   }
-  process = getpid();
+  if (process.exchange(getpid()) != getpid()) pipe_writers = 0;  // what a forked child has counted is its parent's
   first_signal = 0;
   first_at = 0;
   write_end = pipe_[1];
-  watcher_ = NamedThread("lh-signals", [this] { watch(); });
   install();
 }
 
@@ -159,8 +167,7 @@ StopSignals::~StopSignals() {
   } else {
     watcher_.detach();  // the thread and its pipe are the parent's
   }
-  close(pipe_[0]);
-  close(pipe_[1]);
+  close_pipe();
   in_use_by = nullptr;
 }
 
@@ -169,6 +176,17 @@ void StopSignals::open_pipe() {
   const AboveStdio above;
   if (pipe2(pipe_.data(), O_CLOEXEC) != 0) throw_errno(errno, "make a pipe for signals");
   fcntl(pipe_[1], F_SETFL, O_NONBLOCK);
+}
+
+// A handler that still runs on another thread would write into the next file that gets the pipe's number. In a forked
+// child there is none: its other threads are the parent's.
+void StopSignals::close_pipe() {
+  write_end = -1;
+  // wait: a handler of a signal writes a byte, and may not notify
+  while (getpid() == process.load() && pipe_writers.load() > 0) std::this_thread::yield();
+  for (const int fd : pipe_) {
+    if (fd >= 0) close(fd);
+  }
 }
 
 void StopSignals::install() {
@@ -209,8 +227,8 @@ void StopSignals::watch() const {
     const ssize_t count = read(pipe_[0], &byte, 1);
     if (count < 0 && errno == EINTR) continue;
     if (count != 1 || byte == kEnd) return;
-    log_debug("signal {} arrived", static_cast<int>(byte));
     if (handling_.on_signal) handling_.on_signal(byte);
+    log_debug("signal {} arrived", static_cast<int>(byte));
   }
 }
 

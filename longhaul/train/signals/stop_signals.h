@@ -60,6 +60,7 @@ class StopSignals {
 
  private:
   void open_pipe();
+  void close_pipe();
   void install();
   void restore();
   void watch() const;

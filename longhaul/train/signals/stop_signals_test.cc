@@ -1,16 +1,20 @@
 #include "longhaul/train/signals/stop_signals.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <thread>
 
+#include "longhaul/base/log.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/needs_fixture.h"
+#include "longhaul/testing/no_new_threads_fixture.h"
 #include "longhaul/train/signals/preemption.h"
 
 namespace longhaul {
@@ -28,6 +32,22 @@ TEST(StopSignals, ASignalRequestsTheStop) {  // unlike SV-66
   EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
   EXPECT_EQ(signals.signal_received(), SIGTERM);
   EXPECT_NO_THROW(coord.raise_requested_exception());
+}
+
+// A sink may block: each message must find what it tells of done.
+TEST(StopSignals, TheStopDoesNotWaitForTheLog) {
+  const Coordinator coord;
+  std::atomic<bool> is_too_early{false};
+  const LogSink before = set_log_sink([&](LogLevel, const std::string&) {
+    if (!coord.should_stop()) is_too_early = true;
+  });
+  {
+    const StopSignals signals(coord);
+    raise(SIGTERM);
+    EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+  }
+  set_log_sink(before);
+  EXPECT_FALSE(is_too_early);
 }
 
 TEST(StopSignals, TheStopOutlastsAClearing) {
@@ -207,6 +227,34 @@ TEST(StopSignals, TheEndInAForkedChildLeavesTheParentsAlone) {
   const Coordinator coord;
   auto signals = std::make_unique<StopSignals>(coord);
   EXPECT_EQ(exit_status_of([&] { signals.reset(); }), 0);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+}
+
+TEST(StopSignals, AHandlerThatComesLateWritesIntoNoOtherFile) {
+  struct sigaction late{};
+  {
+    const StopSignals signals(SignalHandling{.stop_signals = {}, .other_signals = {SIGUSR2}});
+    sigaction(SIGUSR2, nullptr, &late);
+  }
+  std::array<std::array<int, 2>, 2> pipes{};  // they get the numbers of the one that is closed
+  for (auto& ends : pipes) ASSERT_EQ(pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC), 0);
+  late.sa_handler(SIGUSR2);
+  for (const auto& ends : pipes) {
+    char byte = 0;
+    EXPECT_LT(read(ends[0], &byte, 1), 0) << "a signal's number was written here";
+    for (const int fd : ends) close(fd);
+  }
+}
+
+TEST(StopSignals, OneWhoseThreadCannotBeStartedLeavesTheSignalsToTheNext) {
+  {
+    const NoNewThreads none;
+    EXPECT_ANY_THROW(StopSignals(Coordinator{}));
+  }
+  EXPECT_FALSE(is_caught(SIGTERM));
+  const Coordinator coord;
+  const StopSignals signals(coord);
   raise(SIGTERM);
   EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
 }

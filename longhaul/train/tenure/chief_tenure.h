@@ -121,7 +121,7 @@ class ChiefTenure {
   //   3. the final checkpoint is taken, unless there is an error; under a preemption, the threads then get the
   //      remaining time
   //   4. the event file is closed, and the event file that hooks share is flushed
-  //   5. the last checkpoint is copied to the mirror, within its timeout and the time that a preemption leaves
+  //   5. the last checkpoint is copied to the mirror, within its timeout and half of what a preemption leaves
   //   6. the session is closed
   //   7. the journal records the outcome, and is closed
   //   8. the directory is unlocked; until then, no other chief writes there
