@@ -1,11 +1,31 @@
 #include "examples/training_options.h"
 
 #include <CLI/CLI.hpp>
+#include <vector>
 
 #include "examples/idx_dataset.h"
 
 namespace longhaul::examples {
 namespace {
+
+// Whether an option is given in this argument, with its value in the next.
+bool takes_the_next(const std::string& argument) {
+  return argument.starts_with("--") && argument.find('=') == std::string::npos && argument != "--help";
+}
+
+// CLI11 takes the "--steps=50" of `--logdir=$UNSET --steps=50`, or of `--logdir $UNSET --steps=50`, for the directory.
+void refuse_empty_values(const std::vector<std::string>& arguments) {
+  std::string before;
+  for (const std::string& argument : arguments) {
+    if (takes_the_next(before) && (argument.empty() || argument.starts_with("--"))) {
+      throw CLI::ValidationError(before, "the value is empty");
+    }
+    if (argument.starts_with("--") && argument.ends_with("=")) {
+      throw CLI::ValidationError(argument.substr(0, argument.size() - 1), "the value is empty");
+    }
+    before = argument;
+  }
+}
 
 // Those that all trainings have.
 template <typename Options>
@@ -49,6 +69,7 @@ Parsed<Options> parse(int argc, char** argv, const char* what) {
   app.option_defaults()->always_capture_default();
   add_flags(app, parsed.options);
   try {
+    refuse_empty_values({argv + 1, argv + argc});
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     parsed.exit_status = app.exit(error) == 0 ? 0 : 2;

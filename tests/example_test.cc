@@ -191,6 +191,13 @@ TEST_F(ExampleTest, WrongUsageIsExitStatusTwo) {
   }
 }
 
+TEST_F(ExampleTest, AnEmptyValueIsWrongUsageAndTakesNoOtherFlag) {
+  auto training = start({"--logdir=", "--steps=50"});
+  EXPECT_EQ(training->wait(), 2) << training->errors();
+  EXPECT_THAT(training->errors(), HasSubstr("--logdir: the value is empty"));
+  EXPECT_FALSE(fs::exists("--steps=50")) << "it was taken for a directory";
+}
+
 TEST_F(ExampleTest, HelpSaysWhatThereIsAndTrainsNothing) {
   auto help = start({"--help"});
   EXPECT_EQ(help->wait(), 0) << help->errors();

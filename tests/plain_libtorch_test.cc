@@ -111,6 +111,19 @@ TEST_F(PlainLibtorchTest, WrongUsageIsExitStatusTwo) {
   }
 }
 
+TEST_F(PlainLibtorchTest, AnEmptyValueIsWrongUsageAndTakesNoOtherFlag) {
+  const std::vector<std::vector<std::string>> usages{{"--logdir=", "--steps=50"},
+                                                     {"--logdir", "--steps=50"},
+                                                     {"--logdir", "", "--steps=50"},
+                                                     {"--steps=50", "--logdir="}};
+  for (const auto& flags : usages) {
+    auto training = start_with(flags);
+    EXPECT_EQ(training->wait(), 2) << flags[0];
+    EXPECT_THAT(training->errors(), HasSubstr("--logdir: the value is empty"));
+  }
+  EXPECT_FALSE(fs::exists("--steps=50")) << "it was taken for a directory";
+}
+
 TEST_F(PlainLibtorchTest, ADirectoryThatCannotBeMadeIsExitStatusOneWithItsName) {
   std::ofstream(directory_.file("file")) << "not a directory";
   auto training = start(directory_.file("file") + "/run", 10);

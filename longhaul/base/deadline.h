@@ -29,7 +29,7 @@ class Deadline {
   // Limits a wait on a condition variable by a deadline, even one that is set after the wait began. Construct and
   // destroy it without holding `mutex`; call at_most() while holding it, before each wait:
   //
-  //   const Deadline::Wait wait(deadline, mutex_, changed_);
+  //   const Deadline::Wait wait(&deadline, mutex_, changed_);
   //   MutexLock lock(mutex_);
   //   while (!is_done_ && wait.at_most(end - now()) > Seconds{0}) {
   //     clock_.wait_for(changed_, mutex_, wait.at_most(end - now()));

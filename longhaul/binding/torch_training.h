@@ -22,7 +22,8 @@ class Optimizer;
 // Puts a libtorch program under supervision: its module and optimizers become variables of a graph, and its own code
 // for a step becomes the operation that trains them. No model is needed in the graph:
 //
-//   torch::nn::Sequential net(...);                                       // unchanged
+//   Preemption preemption;                                                // SIGTERM: save, end with status 75
+//   torch::nn::Sequential net(torch::nn::Linear(784, 10));                // unchanged
 //   torch::optim::Adam adam(net->parameters(), 1e-3);
 //   Graph graph;
 //   const TorchTraining training = torch_training(Scope(graph), *net, adam, [&](const TorchStep& step) {
@@ -33,11 +34,12 @@ class Optimizer;
 //     return loss;
 //   });
 //   summary::scalar(Scope(graph), "loss", training.loss);
-//   Supervisor sv({.graph = &graph, .logdir = "runs/net"});
+//   Supervisor sv({.graph = &graph, .logdir = "runs/net", .chief = {.preemption = &preemption}});
 //   sv.managed_session([&](Session& session) {
 //     const Callable train = session.make_callable(training.train_op);
-//     while (!sv.should_stop() && ...) train();
+//     while (!sv.should_stop() && session.run(training.global_step).item<int64_t>() < last_step) train();
 //   });
+//   return preemption.exit_status();
 //
 // The names in checkpoints are those of libtorch, below the scope's:
 //

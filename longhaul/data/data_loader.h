@@ -32,7 +32,7 @@ struct DataLoaderOptions {
 // ops::load_batch saves it; a multiple of the global step works too.
 //
 //   DataLoader loader(tensor_dataset({images, labels}), {.batch_size = 64, .seed = 7, .num_threads = 2});
-//   for (int64_t step = restored_step; ...; ++step) train(loader.at(step * loader.stride()));
+//   for (int64_t step = restored_step; step < last_step; ++step) train(loader.at(step * loader.stride()));
 //
 // The threads start with the first call, at its position, so restoring a position before that costs nothing. A call for
 // a position other than the next one (after the variable was assigned) restarts them there.

@@ -16,6 +16,17 @@ std::shared_ptr<HostFunction> access_to(const ExternalValue& value) {
       });
 }
 
+// Hooks add such variables in begin(), which a second session on the graph calls again.
+std::string new_external_name(const Scope& scope, std::string_view name) {
+  try {
+    return new_variable_name(scope, name);
+  } catch (const AlreadyExistsError& error) {
+    throw AlreadyExistsError(std::string(error.what()) +
+                             "; if a hook of an earlier session added it in begin(), use a new graph, or add it "
+                             "outside begin()");
+  }
+}
+
 }  // namespace
 
 std::string new_variable_name(const Scope& scope, std::string_view name) {
@@ -25,7 +36,7 @@ std::string new_variable_name(const Scope& scope, std::string_view name) {
 }
 
 Variable external_variable(const Scope& scope, std::string_view name, ExternalValue value, bool trainable) {
-  const std::string full_name = new_variable_name(scope, name);
+  const std::string full_name = new_external_name(scope, name);
   const Scope root = scope.outermost(), inner = root.within(full_name);
   VariableInfo info;
   info.trainable = trainable;

@@ -11,12 +11,13 @@ namespace longhaul {
 // A part of a graph that a Saver saves and restores as a unit. The Saver makes one for each variable. Describe any
 // other stateful object (a table, a position in the data) like this, and add it by ops::add_saveable:
 //
-//   const Output keys = ..., values = ...;                            // operations that read the state
+//   // keys and values are outputs of operations that read the state
 //   ops::add_saveable(graph, {.name = "words",
 //                             .op = table,
 //                             .parts = {{"words-keys", keys}, {"words-values", values}},
 //                             .restore = [=](const Scope& scope, const std::vector<Output>& restored) {
-//                               return scope.add("LookupTableImportV2", "import", {table, restored[0], restored[1]});
+//                               const std::vector<Output> inputs{table.output(), restored[0], restored[1]};
+//                               return scope.add("LookupTableImportV2", "import", inputs);
 //                             }});
 //
 // A save reads each part once, in the run that reads all variables. A restore reads no part.

@@ -15,7 +15,7 @@ class StepWatching;
 // live as long as the session, and any thread may call them. A session that forwards its runs to another session
 // returns that session's capabilities, except those that it provides itself.
 //
-//   if (StepFetching* fetching = session.capabilities().step_fetching) fetching->request_step_fetch(...);
+//   if (StepWatching* watching = session.capabilities().step_watching) use(*watching);
 struct SessionCapabilities {
   StepFetching* step_fetching = nullptr;        // session/step_fetch.h
   StepWatching* step_watching = nullptr;        // session/step_watch.h

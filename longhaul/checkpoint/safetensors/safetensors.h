@@ -34,7 +34,8 @@ struct SafetensorsReport {
 // Writes the tensors of a checkpoint to a safetensors file (docs/formats/safetensors.md), which other frameworks read.
 // The first argument is the prefix of the checkpoint, or a directory, which stands for the latest checkpoint there.
 //
-//   export_safetensors("runs/demo", "demo.safetensors", {.rename = [](const std::string& name) { ... }});
+//   const auto rename = [](const std::string& name) { return "demo." + name; };
+//   export_safetensors("runs/demo", "demo.safetensors", {.rename = rename});
 //
 // Verifies the checksum of each tensor. A tensor stored in slices is written whole. At any time, memory holds tensors
 // of up to 64 MiB together, or a single larger one, and those that are still on their way to the disk. The metadata are

@@ -33,7 +33,7 @@ struct DataPosition {
 // uninterrupted run would have seen. Queues cannot guarantee that, because they hold examples that were read ahead.
 //
 //   auto input = ops::data_position(root, {.num_examples = 60'000, .batch_size = 64, .seed = 1});
-//   auto images = ops::host_function(root, {input.indices}, {kFloat}, load_images)[0];
+//   auto images = ops::host_function(root, {input.indices}, {kFloat}, load_images).output();
 //   auto step = ops::group(root, {train_op, input.advance});
 //
 // A batch may span the end of an epoch. A last batch that would not be full is dropped. At the end of the last epoch, a
@@ -54,7 +54,7 @@ struct LoadedBatch {
 //
 //   DataLoader loader(dataset, {.batch_size = 64, .seed = 7});
 //   auto input = ops::load_batch(root, &loader);
-//   auto loss = ops::cross_entropy(root, model(input.components[0]), input.components[1]);
+//   auto loss = ops::cross_entropy_loss(root, model(input.components[0]), input.components[1]);
 //   auto step = ops::group(root, {optimizer.minimize(loss), input.advance});
 //
 // The loader's errors (data/data_loader.h) end the run. To end a wait for the dataset, call loader.stop(); a session's

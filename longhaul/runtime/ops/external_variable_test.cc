@@ -128,8 +128,12 @@ TEST_F(ExternalVariableTest, WhatACheckpointMayLackNeedsNoInitializer) {
 }
 
 TEST_F(ExternalVariableTest, ANameIsTakenOnce) {
-  EXPECT_THROW(ops::external_variable(root_, "epoch", {.read = [] { return Tensor::scalar(1.0f); }}),
-               AlreadyExistsError);
+  try {
+    ops::external_variable(root_, "epoch", {.read = [] { return Tensor::scalar(1.0f); }});
+    FAIL() << "the name is taken";
+  } catch (const AlreadyExistsError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("add it outside begin()")) << "a hook's second session";
+  }
 }
 
 TEST_F(ExternalVariableTest, AStepOfTheProgramCountsOnlyIfItSucceeds) {

@@ -38,7 +38,7 @@ struct SaveStatus {
 //
 //   auto saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.max_failed_saves = 20});
 //   monitored_training_session({.graph = &graph, .checkpoint_dir = "runs/demo", .failures = {.saves = saves}}, train);
-//   ... on any thread: if (saves->status().consecutive_failures > 3) call_somebody(saves->status().last_error);
+//   if (saves->status().consecutive_failures > 3) call_somebody(saves->status().last_error);  // on any thread
 //
 // Any thread may call.
 class SaveAttempts {

@@ -18,8 +18,8 @@ inline constexpr Seconds kShortestLease{1};
 // How the chief of a directory locks it.
 struct LockOptions {
   bool lock = true;  // false: the directory is not locked
-  Seconds lease_secs{
-      60};  // a chief on another machine that is silent for longer counts as dead; kShortestLease or more
+  // A chief on another machine that is silent for longer counts as dead; kShortestLease or more.
+  Seconds lease_secs{60};
   bool with_flock = true;  // false: uses only the owner record, for file systems where flock() hangs or is unreliable
 };
 

@@ -66,7 +66,7 @@ struct ShuffleBatchOptions {
 // shape [batch_size, ...]. At the end of the input they fail with OutOfRangeError. Batches of a sparse component are
 // sparse.
 //
-//   auto [image, label] = ...;                       // one example, from a reader
+//   // image and label are one example, from a reader
 //   auto batch = longhaul::batch(root, {image, label}, {.batch_size = 32});
 //
 // InvalidArgumentError: there are no tensors; a shape is not known ("Cannot infer Tensor's rank"); the join functions

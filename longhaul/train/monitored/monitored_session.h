@@ -45,7 +45,8 @@ struct MonitoredSessionOptions {
 
 // A session that makes its model ready, lets hooks extend its runs, and replaces itself when it is lost.
 //
-//   MonitoredSession session({.hooks = {std::make_shared<StopAtStepHook>(1000)}});
+//   auto stop = std::make_shared<StopAtStepHook>(StopAtStepHookOptions{.last_step = 1000});
+//   MonitoredSession session({.hooks = {stop}});
 //   session.monitor([&] {
 //     while (!session.should_stop()) session.run(train_op);
 //   });

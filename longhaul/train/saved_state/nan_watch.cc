@@ -57,8 +57,10 @@ std::string how_to_go_back(const std::string& last_without) {
   if (last_without.empty()) return "There is no checkpoint without them.";
   return fmt::format(
       "The last checkpoint without them is {}, which is kept until another one without them is saved. To go back to "
-      "it, stop training, name it in the file {} of the logdir and start again, perhaps with a lower learning rate.",
-      last_without, kDefaultStateFile);
+      "it, stop training, name it in the file {} of the logdir (model_checkpoint_path: \"{}\") and start again, "
+      "perhaps "
+      "with a lower learning rate.",
+      last_without, kDefaultStateFile, base_name(last_without));
 }
 
 // A checkpoint that a record names, wherever it says that it lies; "": it names none.

@@ -117,8 +117,8 @@ TEST_F(NanInCheckpoints, WhatIsNanByItsNatureIsNoSign) {
 TEST_F(NanInCheckpoints, ARestartFromOneKeepsTheLastOneWithoutAndSaysSo) {
   warning_of(1, 0.5f);
   for (int n = 2; n < 6; ++n) warning_of(n, kNan);
-  EXPECT_THAT(restart_from(5),
-              AllOf(HasSubstr(at(5) + " is restored with NaNs"), HasSubstr("without them is " + at(1))));
+  EXPECT_THAT(restart_from(5), AllOf(HasSubstr(at(5) + " is restored with NaNs"), HasSubstr("without them is " + at(1)),
+                                     HasSubstr("(model_checkpoint_path: \"model-1\")")));
   for (int n = 6; n < 12; ++n) EXPECT_EQ(warning_of(n, kNan), "");
   EXPECT_THAT(there(), ElementsAre(1, 9, 10, 11));
   restart_from(11);

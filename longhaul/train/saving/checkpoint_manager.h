@@ -23,8 +23,7 @@ struct CheckpointManagerOptions {
 //
 //   CheckpointManager manager({.directory = "runs/demo", .max_to_keep = 3, .saver = {.graph = &graph}});
 //   if (auto latest = manager.latest_checkpoint()) manager.saver().restore(session, *latest);
-//   manager.save(session);                                                            //
-//   runs/demo/ckpt-1.{index,data-...}
+//   manager.save(session);  // runs/demo/ckpt-1.{index,data-...}
 //
 // It adds a variable "save_counter" to the graph, which is saved with the others, so numbering continues where a
 // restored checkpoint left off. It manages the checkpoints that have its checkpoint_name and a time in the state file.

@@ -42,7 +42,7 @@ struct PreemptionOptions {
 //
 //   Preemption preemption;
 //   Supervisor sv({.graph = &graph, .logdir = "runs/demo", .chief = {.preemption = &preemption}});
-//   sv.managed_session(...);                  // or monitored_training_session({..., .chief = ...}, ...)
+//   sv.managed_session(train);                // or monitored_training_session() with the same .chief
 //   return preemption.exit_status();          // 75 if a stop signal came, else 0
 //
 // It must outlive the training runs that use it. A process can have only one Preemption or StopSignals at a time: a

@@ -118,8 +118,9 @@ void take_signals(const char* user) {
   if (in_use_by.compare_exchange_strong(other, user)) return;
   const bool is_same_kind = std::string_view(other) == user;
   throw FailedPreconditionError(
-      fmt::format("{} {} already handles this process's signals, so a {} cannot; only one may exist at a time",
-                  is_same_kind ? "another" : "a", other, user));
+      fmt::format("{} {} already handles this process's signals, so a {} cannot; only one may exist at a time{}",
+                  is_same_kind ? "another" : "a", other, user,
+                  is_same_kind ? "" : ". Delete the StopSignals: the Preemption handles its signals too"));
 }
 
 }  // namespace
@@ -133,6 +134,12 @@ std::string signal_notice(int signal, std::string_view consequence) {
   const bool counts = signal != SIGHUP;
   return fmt::format("{}: {}{}", signal_name(signal), consequence,
                      counts ? "; another signal ends the process at once" : "");
+}
+
+bool is_ended_by_sigterm() {
+  sigset_t blocked{};  // in a program whose own thread waits for signals
+  pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
+  return in_use_by.load() == nullptr && handler_of(SIGTERM) == SIG_DFL && sigismember(&blocked, SIGTERM) == 0;
 }
 
 StopSignals::StopSignals(const Coordinator& coord, std::vector<int> signals)

@@ -21,6 +21,10 @@ std::string signal_name(int signal);
 // "SIGTERM: " and the consequence, for the log. Also tells the reader what a second signal does.
 std::string signal_notice(int signal, std::string_view consequence);
 
+// Whether SIGTERM would end this process by its default action, while no StopSignals or Preemption exists that could
+// turn it into a stop. Any thread.
+bool is_ended_by_sigterm();
+
 // How signals are handled. `on_signal` is called on a thread, one call at a time, and must not throw.
 struct SignalHandling {
   std::vector<int> stop_signals = stopping_signals();
@@ -33,7 +37,7 @@ struct SignalHandling {
 // way.
 //
 //   StopSignals signals(sv.coord());
-//   sv.managed_session(...);
+//   sv.managed_session(train);
 //
 // The first stop signal requests the stop. A second one, of whatever kind, has its default action, so that a second
 // Ctrl-C ends a program that does not stop. A signal within a tenth of a second of the first counts as the same signal,

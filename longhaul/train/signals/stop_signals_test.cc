@@ -138,6 +138,23 @@ TEST(StopSignals, AClosedTerminalThatWasToBeIgnoredIsIgnored) {
   std::signal(SIGHUP, SIG_DFL);
 }
 
+TEST(StopSignals, SigtermEndsAProcessThatNeitherCatchesNorIgnoresNorBlocksIt) {
+  EXPECT_TRUE(is_ended_by_sigterm());
+  {
+    const StopSignals signals(Coordinator{});
+    EXPECT_FALSE(is_ended_by_sigterm());
+  }
+  EXPECT_TRUE(is_ended_by_sigterm());
+  std::signal(SIGTERM, SIG_IGN);
+  EXPECT_FALSE(is_ended_by_sigterm());
+  std::signal(SIGTERM, SIG_DFL);
+  sigset_t blocked{}, before{};
+  sigaddset(&blocked, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before);
+  EXPECT_FALSE(is_ended_by_sigterm());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 TEST(StopSignals, ThereIsOneAtATime) {
   const StopSignals signals(Coordinator{});
   EXPECT_THROW(StopSignals(Coordinator{}), FailedPreconditionError);
@@ -147,13 +164,14 @@ TEST(StopSignals, TheRefusalOfASecondOneNamesWhatTheProgramMade) {
   const auto refusal_of_preemption = [] { return error_of([] { Preemption second; }); };
   {
     const Preemption first;
-    EXPECT_THAT(refusal_of_preemption(),
-                AllOf(HasSubstr("another Preemption handles the signals"), Not(HasSubstr("StopSignals"))));
+    EXPECT_THAT(refusal_of_preemption(), AllOf(HasSubstr("another Preemption already handles this process's signals"),
+                                               Not(HasSubstr("StopSignals"))));
     EXPECT_THAT(error_of([] { StopSignals second(Coordinator{}); }),
-                HasSubstr("a Preemption already handles this process's signals, so a StopSignals cannot"));
+                AllOf(HasSubstr("a Preemption already handles this process's signals, so a StopSignals cannot"),
+                      HasSubstr("Delete the StopSignals: the Preemption handles its signals too")));
   }
   const StopSignals first(Coordinator{});
-  EXPECT_THAT(refusal_of_preemption(), HasSubstr("a StopSignals handles the signals"));
+  EXPECT_THAT(refusal_of_preemption(), HasSubstr("a StopSignals already handles this process's signals"));
 }
 
 TEST(StopSignals, OtherSignalsAreToldAsOftenAsTheyComeAndEndNothing) {

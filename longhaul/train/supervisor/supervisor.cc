@@ -220,8 +220,8 @@ std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(s
   if (options_.logdir.empty()) {
     log_warning(
         "Standard services need a 'logdir', but SupervisorOptions::logdir is empty: no checkpoints, summaries or step "
-        "counts are written, and a restart starts from scratch. Pass .logdir = \"runs/NAME\", or "
-        ".start_standard_services = false if that is intended");
+        "counts are written, and a restart starts from scratch. Pass .logdir = \"runs/NAME\", or, if that is intended, "
+        "managed_session(body, {{.start_standard_services = false}})");
     return {};
   }
   begin_tenure(tenure_, coord_);

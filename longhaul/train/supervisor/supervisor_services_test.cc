@@ -127,7 +127,8 @@ TEST_F(OwnSummaryTest, AWriterOfOnesOwnNeedsNoLogdir) {  // SV-63, SV-44
   sv.stop();
   EXPECT_THAT(log.text(LogLevel::kWarning),
               AllOf(HasSubstr("Standard services need a 'logdir'"), HasSubstr("SupervisorOptions::logdir is empty"),
-                    HasSubstr("Pass .logdir = \"runs/NAME\"")));
+                    HasSubstr("Pass .logdir = \"runs/NAME\""),
+                    HasSubstr("managed_session(body, {.start_standard_services = false})")));
   EXPECT_THAT(described_events(), ElementsAre(version, "graph", "meta_graph", "summary c1=1 @0", "STOP"));
 }
 

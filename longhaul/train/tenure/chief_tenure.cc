@@ -10,6 +10,7 @@
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/reporting/run_events.h"
+#include "longhaul/train/signals/stop_signals.h"
 
 namespace longhaul {
 namespace {
@@ -48,6 +49,7 @@ void ChiefTenure::take() {
 }
 
 void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) {
+  note_unhandled_signals();
   if (lock_ || !locks()) return;
   is_refused_ = true;
   check_lock(options_.chief.lock, "chief.lock");
@@ -66,6 +68,11 @@ void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) 
                                             .files = options_.files,
                                             .clock = options_.clock});
   journal_->begin();
+}
+
+void ChiefTenure::note_unhandled_signals() {
+  if (options_.directory.empty() || std::exchange(has_noted_signals_, true) || !is_ended_by_sigterm()) return;
+  log_info("no StopSignals or Preemption: SIGTERM ends this process without a checkpoint");
 }
 
 void ChiefTenure::raise_if_lost() const {

@@ -89,9 +89,10 @@ class ChiefTenure {
   // begin(). DirectoryLockedError: another front end uses it. Any thread.
   void take();
 
-  // Locks the directory and begins the journal. Does nothing if the directory is already held, or if the options switch
-  // the lock off. `on_lost` is called under the rules of ChiefLock. DirectoryLockedError: the directory has another
-  // chief. DirectoryAwayError: the directory was locked for an earlier tenure and is missing now.
+  // Locks the directory and begins the journal. Neither is done if the directory is already held, or if the options
+  // switch the lock off. The first call logs if SIGTERM would end this process without a checkpoint. `on_lost` is
+  // called under the rules of ChiefLock. DirectoryLockedError: the directory has another chief. DirectoryAwayError: the
+  // directory was locked for an earlier tenure and is missing now.
   void begin(std::function<void(const std::exception_ptr&)> on_lost);
 
   // Whether the last begin() failed. If so, another chief has the directory, or may have it, and nothing may be written
@@ -132,10 +133,12 @@ class ChiefTenure {
   void close_mirror();
   void close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
 
+  void note_unhandled_signals();
   bool locks() const { return options_.chief.lock.lock && !options_.directory.empty(); }
 
   const ChiefTenureOptions options_;
   std::atomic<bool> is_taken_{false};
+  bool has_noted_signals_ = false;
   bool had_directory_ = false;  // the directory was locked before
   bool is_refused_ = false;
   std::unique_ptr<ChiefLock> lock_;                 // null: over, or without

@@ -9,6 +9,7 @@
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/signals/stop_signals.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
@@ -72,6 +73,35 @@ TEST_F(ChiefTenureTest, HeldItHasTheDirectoryAndAJournal) {
   EXPECT_EQ(tenure.journal(), nullptr);
   EXPECT_EQ(sums().phase, RunHistory::Phase::kStopped);
   EXPECT_EQ(sums().interruptions, 0);
+}
+
+TEST_F(ChiefTenureTest, SaysOnceThatNothingTurnsSigtermIntoAStop) {
+  const std::string notice = "no StopSignals or Preemption: SIGTERM ends this process without a checkpoint\n";
+  options.chief.keep_journal = false;
+  const LogRecorder log;
+  ChiefTenure tenure(options);
+  for (int i = 0; i < 2; ++i) {
+    tenure.begin({});
+    tenure.begin({});
+    Teardown end;
+    tenure.end(end);
+  }
+  const std::string told = log.text(LogLevel::kInfo);
+  EXPECT_THAT(told, HasSubstr(notice));
+  EXPECT_EQ(told.find(notice), told.rfind(notice)) << told;
+  EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr(notice)));
+}
+
+TEST_F(ChiefTenureTest, DoesNotSpeakOfSigtermWhereItStopsTrainingOrNothingIsSaved) {
+  const LogRecorder log;
+  ChiefTenure(ChiefTenureOptions{.clock = &clock}).begin({});
+  {
+    const Preemption preemption;
+    ChiefTenure(options).begin({});
+  }
+  const StopSignals signals(Coordinator{});
+  ChiefTenure(options).begin({});
+  EXPECT_THAT(log.text(), Not(HasSubstr("SIGTERM")));
 }
 
 TEST_F(ChiefTenureTest, TheJournalLearnsWhereTheModelIsFromAndWhySomethingIsSkipped) {
