@@ -41,4 +41,10 @@ std::string describe(const UnsavedSteps& steps) {
   return fmt::format("steps {} to {} are", steps.first, steps.last);
 }
 
+std::string describe_lost(const UnsavedSteps& steps, const Saver& saver) {
+  const std::string newest = saver.last_saved();
+  return fmt::format("training ends with an error, so no last checkpoint is saved: {} in no checkpoint; {}",
+                     describe(steps), newest.empty() ? "there is none" : "the newest is " + newest);
+}
+
 }  // namespace longhaul

@@ -24,4 +24,7 @@ std::optional<UnsavedSteps> unsaved_steps(const Saver& saver, const std::string&
 // "step 5 is", "steps 5 to 9 are"
 std::string describe(const UnsavedSteps& steps);
 
+// The same of a run that ends with an error, with the newest checkpoint that the saver saved or restored.
+std::string describe_lost(const UnsavedSteps& steps, const Saver& saver);
+
 }  // namespace longhaul

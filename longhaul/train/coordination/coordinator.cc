@@ -71,6 +71,7 @@ struct Coordinator::State {
   std::atomic<bool> stop{false};        // written under the mutex, so that waits do not miss it
 
   bool joined GUARDED_BY(signal->mutex) = false;
+  int joining GUARDED_BY(signal->mutex) = 0;  // calls of join() that wait
   std::exception_ptr error GUARDED_BY(signal->mutex);
   Threads threads GUARDED_BY(signal->mutex);
   std::vector<std::weak_ptr<State>> children GUARDED_BY(signal->mutex);
@@ -79,6 +80,25 @@ struct Coordinator::State {
   void wake_children() const;
   uint64_t changes() const;
   void wait_for_change(uint64_t seen, std::optional<Seconds> deadline) const;
+};
+
+// A join() that waits, of which threads in wait_for_join() are told.
+class Coordinator::Joining {
+ public:
+  explicit Joining(State& state) : state_(state) {
+    MutexLock lock(state_.signal->mutex);
+    ++state_.joining;
+    state_.signal->note_change();
+  }
+  ~Joining() {
+    MutexLock lock(state_.signal->mutex);
+    --state_.joining;
+  }
+  Joining(const Joining&) = delete;
+  Joining& operator=(const Joining&) = delete;
+
+ private:
+  State& state_;
 };
 
 // Those that look at the stop under their own mutex have either seen it, or wait for this.
@@ -205,6 +225,17 @@ bool Coordinator::wait_for_stop_or(const std::function<bool()>& is_due, std::opt
   }
 }
 
+bool Coordinator::wait_for_join(Seconds timeout) const {
+  const Seconds deadline = state_->clock->now() + timeout;
+  MutexLock lock(state_->signal->mutex);
+  while (should_stop() && !state_->joined && state_->joining == 0) {
+    const Seconds left = deadline - state_->clock->now();
+    if (left <= Seconds{0}) return false;
+    state_->clock->wait_for(state_->signal->changed, state_->signal->mutex, left);  // wait: the caller's limit
+  }
+  return true;
+}
+
 bool Coordinator::stop_on_exception(const std::function<void()>& body) const {
   try {
     body();
@@ -283,6 +314,7 @@ void Coordinator::join(const JoinOptions& options, const Threads& also) const {
     threads.insert(threads.end(), state_->threads.begin(), state_->threads.end());
   }
   refuse_own_threads(threads);
+  const Joining joining(*state_);
   bool gave_up = false;
   const Threads stragglers = wait_for_threads(threads, options, &gave_up);
   for (const auto& thread : threads) {

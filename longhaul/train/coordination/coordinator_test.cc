@@ -403,6 +403,27 @@ TEST_F(CoordinatorTest, AThreadThatCannotBeStartedIsNotWaitedFor) {
   EXPECT_EQ(join_error({.stop_grace = Seconds{1}}), "");
 }
 
+TEST(Coordinator, AThreadCanStayAfterTheStopUntilItIsJoined) {
+  const Coordinator coord;
+  std::atomic<bool> stayed{false}, told{false};
+  coord.start_thread("stays", [&] {
+    coord.wait_for_stop();
+    stayed = !coord.wait_for_join(Seconds{0});
+    told = coord.wait_for_join(Seconds{1000});
+  });
+  coord.request_stop();
+  while (!stayed) std::this_thread::yield();
+  coord.join();
+  EXPECT_TRUE(told);
+  EXPECT_TRUE(coord.wait_for_join(Seconds{1000})) << "it was joined already";
+}
+
+TEST_F(CoordinatorTest, AfterAClearedStopNoThreadWaitsForAJoin) {
+  coord.request_stop();
+  coord.clear_stop();
+  EXPECT_TRUE(coord.wait_for_join(Seconds{1000}));
+}
+
 TEST_F(CoordinatorTest, NoThreadsAtAllIsFine) {  // CO-3
   coord.join({}, {});
   EXPECT_TRUE(coord.joined());

@@ -9,6 +9,7 @@
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
+#include "longhaul/train/checkpointing/unsaved_steps.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/recovery/recovered_list.h"
 #include "longhaul/train/reporting/run_events.h"
@@ -231,6 +232,16 @@ void CheckpointSaverHook::end(Session& session) {
   save(session, step, [&] { return save_final_checkpoint(target(session.graph()), session, options_.preemption); });
   for (const auto& listener : options_.listeners) listener->end(session, step);
   flush_or_log(*writer_);
+}
+
+void CheckpointSaverHook::warn_of_lost_steps(Session& session) const {
+  if (saver_ == nullptr) return;
+  try {
+    const auto unsaved = unsaved_steps(*saver_, save_path_, std::nullopt, step_.now(session));
+    if (unsaved) log_warning("{}", describe_lost(*unsaved, *saver_));
+  } catch (const std::exception& error) {
+    log_debug("the steps since the last checkpoint are unknown: {}", error.what());
+  }
 }
 
 }  // namespace longhaul

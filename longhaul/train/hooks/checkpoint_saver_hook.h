@@ -90,6 +90,9 @@ class CheckpointSaverHook : public SessionRunHook {
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   void end(Session& session) override;
 
+  // Logs the steps that no checkpoint has, if any, as a warning. For a training run that ends with an error.
+  void warn_of_lost_steps(Session& session) const;
+
  private:
   Saver& saver(Graph& graph);
   void write_graph(Graph& graph);

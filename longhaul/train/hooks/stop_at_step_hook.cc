@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "longhaul/base/log.h"
+
 namespace longhaul {
 
 StopAtStepHook::StopAtStepHook(StopAtStepHookOptions options) : options_(options) {
@@ -21,10 +23,13 @@ void StopAtStepHook::begin(Graph& graph) {
   last_step_ = options_.last_step;
 }
 
-void StopAtStepHook::after_create_session(Session& session, const Coordinator&) {
-  if (last_step_) return;
-  const int64_t now = step_.now(session), more = *options_.num_steps;
-  last_step_ = more > kLastOfAll - now ? kLastOfAll : now + more;
+void StopAtStepHook::after_create_session(Session& session, const Coordinator& coord) {
+  const int64_t now = step_.now(session);
+  if (!last_step_) last_step_ = *options_.num_steps > kLastOfAll - now ? kLastOfAll : now + *options_.num_steps;
+  if (now < *last_step_) return;
+  log_info("training stops before its first step: it is at step {}, and StopAtStepHook's last step is {}", now,
+           *last_step_);
+  coord.request_stop();
 }
 
 const SessionRunArgs* StopAtStepHook::before_run(SessionRunContext&) {

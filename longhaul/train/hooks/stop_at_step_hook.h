@@ -13,7 +13,8 @@ struct StopAtStepHookOptions {
   std::optional<int64_t> last_step{};  // or the number of the last one
 };
 
-// Stops training once the global step reaches the last one.
+// Stops training once the global step reaches the last one: after the run that reaches it, or, if the session begins
+// there, before its first run.
 class StopAtStepHook : public SessionRunHook {
  public:
   explicit StopAtStepHook(StopAtStepHookOptions options);  // InvalidArgumentError: not exactly one of the two

@@ -31,6 +31,17 @@ TEST_F(StopAtStepTest, TheLastStepStopsIt) {  // HS-1
   EXPECT_TRUE(stops_at(hook, 11));
 }
 
+TEST_F(StopAtStepTest, ATrainingThatIsFinishedMakesNoStepWhenItIsStartedAgain) {  // unlike HS-1
+  set_step(10);
+  StopAtStepHook last({.last_step = 10}), another({.last_step = 11});
+  start(another);
+  EXPECT_FALSE(coord.should_stop());
+  const LogRecorder log;
+  start(last);
+  EXPECT_TRUE(coord.should_stop());
+  EXPECT_THAT(log.text(), ::testing::HasSubstr("it is at step 10, and StopAtStepHook's last step is 10"));
+}
+
 TEST_F(StopAtStepTest, TheRunThatMakesTheLastStepStopsIt) {
   StopAtStepHook hook({.last_step = 2});
   start(hook);

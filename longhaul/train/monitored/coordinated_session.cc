@@ -11,6 +11,8 @@
 namespace longhaul {
 namespace {
 
+constexpr Seconds kLateAfterStop{10};
+
 Coordinator make_coordinator(const Coordinator& parent) {
   return parent.child({.clean_stop = [](const std::exception_ptr&) { return false; }, .clock = &parent.clock()});
 }
@@ -30,6 +32,17 @@ CoordinatedSession::~CoordinatedSession() {
   if (const std::exception_ptr error = close()) {
     log_error("a thread of an abandoned session failed: {}", message_of(error));
   }
+}
+
+// A loop that asks should_stop() makes at most one such run, with what follows it.
+void CoordinatedSession::note_late_run() {
+  const Seconds now = coord_.clock().now();
+  if (!first_late_run_) first_late_run_ = now;
+  if (now - *first_late_run_ < kLateAfterStop || std::exchange(late_runs_are_known_, true)) return;
+  log_warning(
+      "a stop was requested {:.0f} s ago, but the program still calls run(): end its loop when session.should_stop() "
+      "is true",
+      (now - *first_late_run_).count());
 }
 
 void CoordinatedSession::start() {

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "longhaul/train/monitored/hooked_session.h"
@@ -30,6 +31,7 @@ class CoordinatedSession {
   // As HookedSession's.
   std::vector<Tensor> run(const SessionRunArgs& args, std::span<const Tensor* const> feed_values = {},
                           proto::RunMetadata* metadata = nullptr) {
+    if (coord_.should_stop()) note_late_run();
     return runs_.run(args, feed_values, metadata);
   }
 
@@ -49,6 +51,8 @@ class CoordinatedSession {
   std::exception_ptr close();
 
  private:
+  void note_late_run();
+
   const std::shared_ptr<Session> session_;
   const SessionRunHooks hooks_;
   const Coordinator coord_;
@@ -56,6 +60,8 @@ class CoordinatedSession {
   const StopBudget budget_;
   HookedSession runs_;
   bool threads_stopped_ = false, closed_ = false;
+  std::optional<Seconds> first_late_run_;  // when the first run after a stop began
+  bool late_runs_are_known_ = false;
 };
 
 }  // namespace longhaul

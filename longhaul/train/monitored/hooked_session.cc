@@ -30,7 +30,7 @@ HookedSession::HookedSession(std::shared_ptr<Session> session, SessionRunHooks h
 
 std::vector<Tensor> HookedSession::run(const SessionRunArgs& args, std::span<const Tensor* const> feed_values,
                                        proto::RunMetadata* metadata) {
-  if (stop_requested_) throw FailedPreconditionError("Run called even after should_stop requested.");
+  if (stop_requested_) throw RunAfterStopError();
   SessionRunContext context(*session_, args, feed_values);
   parts_[0] = &args;
   try {

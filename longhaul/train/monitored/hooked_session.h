@@ -8,6 +8,14 @@
 
 namespace longhaul {
 
+// A run that was refused, because a hook has requested a stop. It has changed nothing.
+class RunAfterStopError : public FailedPreconditionError {
+ public:
+  RunAfterStopError()
+      : FailedPreconditionError(
+            "Run called even after should_stop requested. End the loop when session.should_stop() is true") {}
+};
+
 // Runs one session for a caller and its hooks: each run serves all of them. The first run with the same fetches and
 // feeds (named in the same way) is compiled for all later ones. Runs with run options or metadata use Session::run().
 // One thread at a time may call.
@@ -18,8 +26,8 @@ class HookedSession {
   Session& session() const { return *session_; }
 
   // The results of the caller's own fetches. `metadata` may be null, `feed_values` empty: see SessionRunContext.
-  // FailedPreconditionError: "Run called even after should_stop requested"; "Same tensor is fed" by two hooks, or by
-  // a hook and the caller.
+  // RunAfterStopError: a hook has requested a stop. FailedPreconditionError: "Same tensor is fed" by two hooks, or by a
+  // hook and the caller.
   std::vector<Tensor> run(const SessionRunArgs& args, std::span<const Tensor* const> feed_values = {},
                           proto::RunMetadata* metadata = nullptr);
 

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/base/log.h"
 #include "longhaul/train/coordination/lost_session.h"
 #include "longhaul/train/coordination/teardown.h"
+#include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/hook_call.h"
 #include "longhaul/train/monitored/coordinated_session.h"
 #include "longhaul/train/signals/preemption.h"
@@ -71,6 +74,31 @@ void close_lost(std::unique_ptr<CoordinatedSession> session) {
   if (error && !may_be_made_later(error)) std::rethrow_exception(error);
 }
 
+// Or its chief does.
+bool takes_checkpoints(const MonitoredSessionOptions& options) {
+  if (dynamic_cast<const WorkerSessionCreator*>(options.session_creator.get()) != nullptr) return true;
+  return std::any_of(options.hooks.begin(), options.hooks.end(),
+                     [](const auto& hook) { return dynamic_cast<const CheckpointSaverHook*>(hook.get()) != nullptr; });
+}
+
+void warn_of_lost_steps(const SessionRunHooks& hooks, Session& session) {
+  for (const auto& hook : hooks) {
+    const auto* saver = dynamic_cast<const CheckpointSaverHook*>(hook.get());
+    if (saver != nullptr) saver->warn_of_lost_steps(session);
+  }
+}
+
+bool is_run_after_stop(const std::exception_ptr& error) {
+  if (!error) return false;
+  try {
+    std::rethrow_exception(error);
+  } catch (const RunAfterStopError&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 MonitoredSession::MonitoredSession(MonitoredSessionOptions options)
@@ -84,7 +112,9 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
       graph_was_finalized_(graph().finalized()),
       restarts_(options_.restart, stops_) {
   tenure_->take();
-  if (options_.preemption != nullptr) preempted_ = options_.preemption->attach(options_.coordinator);
+  if (options_.preemption != nullptr) {
+    preempted_ = options_.preemption->attach(options_.coordinator, takes_checkpoints(options_));
+  }
   try {
     tenure_->begin([stops = stops_](const std::exception_ptr& error) { stops.request_stop(error); });
     begin_hooks(options_.hooks, graph());
@@ -143,7 +173,7 @@ CoordinatedSession& MonitoredSession::open_session() const {
 
 template <typename Attempt>
 auto MonitoredSession::with_session(const Attempt& attempt) {
-  if (hook_stop_) throw FailedPreconditionError("Run called even after should_stop requested.");
+  if (hook_stop_) throw RunAfterStopError();
   while (true) {
     tenure_->raise_if_lost();
     CoordinatedSession& session = open_session();
@@ -225,11 +255,11 @@ void MonitoredSession::finish(const std::exception_ptr& error) {
   if (const std::exception_ptr first = shut_down(error)) std::rethrow_exception(first);
 }
 
-// Returns the error that is to come out.
+// Returns the error that is to come out. A run that came too late has changed nothing: all before it has ended well.
 std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) {
   closed_ = true;
   std::unique_ptr<CoordinatedSession> last;
-  Teardown end(error);
+  Teardown end(is_run_after_stop(error) ? nullptr : error);
   tenure_->end(end, {.hooks =
                          [&] {
                            if (current_ && !stops_.reported_error()) current_->end_hooks();
@@ -239,6 +269,11 @@ std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) 
                            last = std::move(current_);
                            stop_threads(end, last.get());
                          },
+                     .unsaved_steps =
+                         [&] {
+                           if (end.error() && last) warn_of_lost_steps(options_.hooks, last->session());
+                           return std::optional<UnsavedSteps>();  // the journal learns of them at the restart
+                         },
                      .session =
                          [&] {
                            end.step("the session", [&] {
@@ -247,7 +282,7 @@ std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) 
                            last.reset();
                            if (!graph_was_finalized_) graph().unfinalize();
                          }});
-  return end.error();
+  return end.error() ? end.error() : error;
 }
 
 // What a thread has reported outranks the error so far, which may be what followed from it, and the loss of the

@@ -72,13 +72,14 @@ class MonitoredSession {
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
   // Calls `body`, then closes. If the body throws OutOfRangeError (the end of the input) or StopIteration, it has ended
-  // well. Any other error from it is thrown at the end, and the hooks' end() is not called. A thread's error takes
+  // well. Any other error from it is thrown at the end, and the hooks' end() is not called, except after a run that was
+  // refused because a hook had requested a stop: what was trained before is saved then. A thread's error takes
   // precedence over the body's. FailedPreconditionError: the body has closed the session ("Session is already closed").
   void monitor(const std::function<void()>& body);
 
   // Session::run() with the hooks. Throws what the run and the hooks throw; the message of a hook's error names the
   // hook and the call. FailedPreconditionError: a hook has requested a stop ("Run called even after should_stop
-  // requested"); a hook and the caller, or two hooks, feed the same tensor ("Same tensor is fed"); the session is
+  // requested. ..."); a hook and the caller, or two hooks, feed the same tensor ("Same tensor is fed"); the session is
   // closed. StopIteration: there is no session, because a stop was requested before the first one, or a replacement,
   // was made. DirectoryLostError: the tenure's directory belongs to another chief now. If the session is lost in a run
   // in which a hook requests a stop, the run is repeated, and no further run is made.

@@ -7,6 +7,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 class MonitoredSessionTest : public MonitoredFixture {};
@@ -173,7 +174,39 @@ TEST_F(MonitoredSessionTest, AHooksStopEndsTheRuns) {  // MS-7
   EXPECT_FALSE(session.should_stop());
   session.run(train);
   EXPECT_TRUE(session.should_stop());
-  EXPECT_EQ(error_of([&] { session.run(train); }), "Run called even after should_stop requested.");
+  EXPECT_EQ(error_of([&] { session.run(train); }),
+            "Run called even after should_stop requested. End the loop when session.should_stop() is true");
+}
+
+TEST_F(MonitoredSessionTest, ARunAfterAHooksStopIsAnErrorButTheHooksEnd) {  // unlike MS-5
+  add_hook()->on_after = [](SessionRunContext& context, const SessionRunValues&) { context.request_stop(); };
+  MonitoredSession session(options);
+  EXPECT_THAT(error_of([&] {
+                session.monitor([&] {
+                  while (true) session.run(train);
+                });
+              }),
+              HasSubstr("Run called even after should_stop requested."));
+  EXPECT_EQ(calls.back(), "end");
+}
+
+TEST_F(MonitoredSessionTest, RunsThatGoOnAfterAStopAreReportedOnce) {
+  MonitoredSession session(options);
+  const LogRecorder log;
+  session.run(train);
+  clock.advance(Seconds{60});
+  coordinator.request_stop();
+  session.run(train);
+  clock.advance(Seconds{9});
+  session.run(train);
+  EXPECT_THAT(log.text(), Not(HasSubstr("still calls run()")));
+  clock.advance(Seconds{1});
+  session.run(train);
+  const std::string text = log.text(LogLevel::kWarning);
+  EXPECT_THAT(text, HasSubstr("a stop was requested 10 s ago, but the program still calls run(): end its loop when "
+                              "session.should_stop() is true"));
+  session.run(train);
+  EXPECT_EQ(log.text(LogLevel::kWarning), text);
 }
 
 TEST_F(MonitoredSessionTest, TheGraphIsFinalizedWhileItIsOpen) {  // MS-8

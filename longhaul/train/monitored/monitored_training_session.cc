@@ -1,5 +1,7 @@
 #include "longhaul/train/monitored/monitored_training_session.h"
 
+#include <fmt/format.h>
+
 #include "longhaul/base/log.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/train/coordination/checked_options.h"
@@ -166,6 +168,12 @@ MonitoredSessionOptions session_options(const MonitoredTrainingSessionOptions& o
   return made;
 }
 
+// The hook that would refuse both is not one that the program has made.
+void check_one_of(const char* secs, const char* steps, const TimerInterval& interval) {
+  if (!interval.every_secs || !interval.every_steps) return;
+  throw InvalidArgumentError(fmt::format("exactly one of {} and {} must be given, but both are", secs, steps));
+}
+
 void check_numbers(const MonitoredTrainingSessionOptions& options) {
   const auto check = [](const char* option, const auto& value) {
     if (!value.has_value()) return;
@@ -181,6 +189,9 @@ void check_numbers(const MonitoredTrainingSessionOptions& options) {
   check("save_checkpoint_steps", options.save_checkpoint_steps);
   check("save_summaries_secs", options.save_summaries_secs);
   check("save_summaries_steps", options.save_summaries_steps);
+  check_one_of("save_checkpoint_secs", "save_checkpoint_steps", checkpoint_interval(options));
+  check_one_of("save_summaries_secs", "save_summaries_steps",
+               interval_of(options.save_summaries_secs, options.save_summaries_steps, {}));
   check_not_negative("log_step_count_steps", static_cast<double>(options.log_step_count_steps));
   if (options.failures.restart.max_restarts)
     check_not_negative("failures.restart.max_restarts", *options.failures.restart.max_restarts);

@@ -229,6 +229,31 @@ TEST_F(MonitoredTrainingSessionTest, TheOthersTrainWhatTheChiefHasInitialised) {
   EXPECT_FALSE(is_saved(2));
 }
 
+TEST_F(MonitoredTrainingSessionTest, TwoIntervalsForOneThingAreRefusedByTheirNames) {
+  training.save_checkpoint_secs = Seconds{60};
+  training.save_checkpoint_steps = 100;
+  EXPECT_EQ(error_of([&] { hooks(); }),
+            "exactly one of save_checkpoint_secs and save_checkpoint_steps must be given, but both are");
+  training.save_checkpoint_secs = Seconds{0};
+  training.save_summaries_secs = Seconds{5};
+  training.save_summaries_steps = 7;
+  EXPECT_EQ(error_of([&] { hooks(); }),
+            "exactly one of save_summaries_secs and save_summaries_steps must be given, but both are");
+}
+
+TEST_F(MonitoredTrainingSessionTest, AFinishedTrainingMakesNoMoreSteps) {  // unlike HS-1
+  training.hooks = {std::make_shared<StopAtStepHook>(StopAtStepHookOptions{.last_step = 2})};
+  for (const int steps : {2, 0, 0}) {
+    int made = 0;
+    monitored_training_session(training, [&](MonitoredSession& session) {
+      for (; !session.should_stop(); ++made) session.run(train);
+    });
+    EXPECT_EQ(made, steps);
+  }
+  EXPECT_TRUE(is_saved(2));
+  EXPECT_FALSE(is_saved(3));
+}
+
 TEST_F(MonitoredTrainingSessionTest, AHookSaysWhichStepIsTheLast) {  // MS-9
   const auto steps_of = [&](const StopAtStepHookOptions& stop, int64_t from) {
     training = {.graph = &graph,
@@ -259,9 +284,18 @@ TEST_F(MonitoredTrainingSessionTest, AfterAnErrorNoCheckpointIsTaken) {  // MS-5
     session.run(train);
     throw UnknownError("the user's");
   };
+  const LogRecorder log;
   EXPECT_THROW(monitored_training_session(training, body), UnknownError);
   EXPECT_TRUE(is_saved(0));
   EXPECT_FALSE(is_saved(1));
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              HasSubstr("step 1 is in no checkpoint; the newest is " + directory.file("model.ckpt-0")));
+}
+
+TEST_F(MonitoredTrainingSessionTest, ALoopThatIgnoresAHooksStopIsSaved) {  // unlike MS-5
+  training.hooks = {std::make_shared<StopAtStepHook>(StopAtStepHookOptions{.last_step = 3})};
+  EXPECT_THAT(error_of([&] { train_for(10); }), HasSubstr("Run called even after should_stop requested."));
+  EXPECT_TRUE(is_saved(3));
 }
 
 TEST_F(MonitoredTrainingSessionTest, AtTheEndOfTheInputACheckpointIsTaken) {  // MS-4

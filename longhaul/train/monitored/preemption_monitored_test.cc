@@ -56,6 +56,20 @@ TEST_F(PreemptedTrainingTest, EndsAfterItsStepWithACheckpointOfIt) {
   EXPECT_TRUE(coordinator.should_stop());
 }
 
+TEST_F(PreemptedTrainingTest, WithoutADirectoryNoCheckpointIsPromised) {
+  MonitoredTrainingSessionOptions options = training();
+  options.checkpoint_dir.clear();
+  const LogRecorder log;
+  monitored_training_session(options, [&](MonitoredSession&) { preemption.preempt(Seconds{9}); });
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("with 9 s for the step ("));
+}
+
+TEST_F(PreemptedTrainingTest, WithADirectoryACheckpointIsPromised) {
+  const LogRecorder log;
+  monitored_training_session(training(), [&](MonitoredSession&) { preemption.preempt(Seconds{9}); });
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("with 9 s for the step and a last checkpoint ("));
+}
+
 TEST_F(PreemptedTrainingTest, HasNoLastCheckpointThatDoesNotFit) {
   const LogRecorder log;
   save_takes = Seconds{8};

@@ -6,6 +6,7 @@
 
 #include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/train/recovery/fall_back.h"
@@ -33,6 +34,16 @@ void close_quietly(Session& session) {
 
 constexpr const char* kNotInCheckpoint =
     ". {} does not have them: save them, or set initialize_missing to run their initializers";
+
+// Whoever meant to resume, and named another directory, sees it here.
+void report_fresh_start(FileSystem& files, const PrepareOptions& options) {
+  if (options.saver == nullptr || options.checkpoint_dir.empty()) return;
+  if (checkpoint_exists(files, options.checkpoint_dir)) {
+    log_warning("{} is the prefix of a checkpoint, not a directory: pass the directory that it is in to resume from it",
+                options.checkpoint_dir);
+  }
+  log_info("{} has no checkpoint to resume from: the model is initialised", options.checkpoint_dir);
+}
 
 std::string init_text(const PrepareOptions& options, const OpList& local_init_op) {
   return fmt::format("init_op: {}, init_fn: {}, local_init_op: {}", options.init_op.names(),
@@ -64,7 +75,10 @@ std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& o
   check_checkpoint_arguments(options);
   std::shared_ptr<Session> session = make_session(options.master, options.config);
   try {
-    if (!take_or_restore(*session, options)) initialize(*session, options);
+    if (!take_or_restore(*session, options)) {
+      report_fresh_start(*options_.files, options);
+      initialize(*session, options);
+    }
     initialize_missing(*session, options);
     check_initialized(*session, options);
     if (!restored_from_.empty()) log_info("Restored model from {}", restored_from_);

@@ -29,6 +29,25 @@ TEST_F(SessionManagerTest, TheInitOperationsInitialise) {  // SM-10
   EXPECT_EQ(value(*session, w), 2);
 }
 
+TEST_F(SessionManagerTest, AFreshStartIsReportedWithItsDirectory) {
+  restart();
+  const LogRecorder log;
+  manager().prepare_session(prepare);
+  EXPECT_THAT(log.text(LogLevel::kInfo),
+              HasSubstr(directory.path() + " has no checkpoint to resume from: the model is initialised\n"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("prefix")));
+}
+
+TEST_F(SessionManagerTest, APrefixInPlaceOfADirectoryIsWarnedOf) {
+  const std::string prefix = save(7, 3);
+  restart();
+  prepare.checkpoint_dir = prefix;
+  std::filesystem::create_directory(prefix);  // as the front ends do
+  const LogRecorder log;
+  manager().prepare_session(prepare);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr(prefix + " is the prefix of a checkpoint, not a directory"));
+}
+
 TEST_F(SessionManagerTest, FeedsReachTheInitOperation) {  // SM-10
   prepare.init_feed_dict = {{v.initial_value(), Tensor::scalar(125.0f)}};
   EXPECT_EQ(value(*manager().prepare_session(prepare), v), 125);

@@ -11,6 +11,10 @@ bool contains(const std::vector<int>& signals, int signal) {
   return std::find(signals.begin(), signals.end(), signal) != signals.end();
 }
 
+auto living(const std::vector<std::weak_ptr<const Coordinator>>& coordinators) {
+  return std::count_if(coordinators.begin(), coordinators.end(), [](const auto& each) { return !each.expired(); });
+}
+
 }  // namespace
 
 Preemption::Preemption(PreemptionOptions options)
@@ -33,8 +37,10 @@ void Preemption::handle(int signal) {
     return log_info("{}: a checkpoint is saved after the current step, and training continues", signal_name(signal));
   }
   if (contains(options_.interrupt_signals, signal)) {
+    const bool saves = !saves_nothing();
     stop();
-    return log_info("{}", signal_notice(signal, "training stops after the current step and a last checkpoint"));
+    return log_info("{}", signal_notice(signal, saves ? "training stops after the current step and a last checkpoint"
+                                                      : "training stops after the current step"));
   }
   end_in(grace_.after(signal, options_.clock->wall_time()), signal);
 }
@@ -46,13 +52,17 @@ void Preemption::preempt(std::optional<Seconds> grace) {
 
 void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
   deadline_.bring_forward(period.length);
+  const bool is_used = has_attached(), saves = !saves_nothing();  // a training run may end soon after the stop
   stop();
   const std::string consequence =
-      fmt::format("training stops after the current step, with {:g} s for the step and a last checkpoint ({})",
-                  period.length.count(), period.source);
+      fmt::format("training stops after the current step, with {:g} s for the step{} ({})", period.length.count(),
+                  saves ? " and a last checkpoint" : "", period.source);
   log_warning("{}", signal == 0 ? "preempted: " + consequence : signal_notice(signal, consequence));
-  if (!has_attached()) {
+  if (!is_used) {
     log_warning("no training run uses this Preemption yet (ChiefOptions::preemption), so none stops");
+  }
+  if (!saves) {
+    log_warning("training saves no checkpoints (set logdir or checkpoint_dir): a restart starts from scratch");
   }
 }
 
@@ -70,7 +80,14 @@ void Preemption::request_save() {
 
 bool Preemption::has_attached() {
   MutexLock lock(mutex_);
-  return std::any_of(coordinators_.begin(), coordinators_.end(), [](const auto& each) { return !each.expired(); });
+  return living(coordinators_) > 0;
+}
+
+// There is a training run, and none takes checkpoints.
+bool Preemption::saves_nothing() {
+  MutexLock lock(mutex_);
+  const auto all = living(coordinators_);
+  return all > 0 && all == living(without_checkpoints_);
 }
 
 void Preemption::stop() {
@@ -105,11 +122,15 @@ std::shared_ptr<const Coordinator> Preemption::notify_of_saves(const Coordinator
   return add(coord, waiting_for_saves_);
 }
 
-std::shared_ptr<const Coordinator> Preemption::attach(const Coordinator& coord) {
+std::shared_ptr<const Coordinator> Preemption::attach(const Coordinator& coord, bool takes_checkpoints) {
   std::shared_ptr<const Coordinator> kept;
   {
     MutexLock lock(mutex_);
     kept = add(coord, coordinators_);
+    if (!takes_checkpoints) {
+      std::erase_if(without_checkpoints_, [](const auto& other) { return other.expired(); });
+      without_checkpoints_.push_back(kept);
+    }
   }
   stop_all();
   return kept;

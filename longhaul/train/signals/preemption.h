@@ -78,8 +78,9 @@ class Preemption {
   std::shared_ptr<const Coordinator> notify_of_saves(const Coordinator& coord);
 
   // A preemption requests a stop of `coord`, as long as the caller keeps the returned object; clear_stop() does not
-  // clear that stop. If the program is already preempted, the stop is requested before this returns.
-  std::shared_ptr<const Coordinator> attach(const Coordinator& coord);
+  // clear that stop. If the program is already preempted, the stop is requested before this returns. If no attached
+  // training run takes checkpoints, the log says so when the program is preempted.
+  std::shared_ptr<const Coordinator> attach(const Coordinator& coord, bool takes_checkpoints = true);
 
  private:
   using Coordinators = std::vector<std::weak_ptr<const Coordinator>>;
@@ -88,6 +89,7 @@ class Preemption {
   void handle(int signal);
   void end_in(const PreemptionGrace::Period& period, int signal);  // 0: no signal
   bool has_attached();
+  bool saves_nothing();
   std::shared_ptr<const Coordinator> add(const Coordinator& coord, Coordinators& all) REQUIRES(mutex_);
   void stop();
   void stop_all();
@@ -100,6 +102,7 @@ class Preemption {
   Mutex mutex_;
   bool is_stopping_ GUARDED_BY(mutex_) = false;
   Coordinators coordinators_ GUARDED_BY(mutex_);
+  Coordinators without_checkpoints_ GUARDED_BY(mutex_);  // some of them
   Coordinators waiting_for_saves_ GUARDED_BY(mutex_);
 
   const StopSignals signals_;  // the last member: its thread uses the others

@@ -372,6 +372,27 @@ TEST_F(PreemptionTest, OneThatNoTrainingRunWasGivenSaysSo) {
   EXPECT_THAT(later.text(LogLevel::kWarning), Not(HasSubstr("no training run uses")));
 }
 
+TEST_F(PreemptionTest, WithoutALogdirNoCheckpointIsPromised) {
+  options.logdir.clear();
+  Supervisor sv(options);
+  const LogRecorder log;
+  sv.managed_session([&](Session&) { preemption.preempt(Seconds{9}); });
+  const std::string text = log.text(LogLevel::kWarning);
+  EXPECT_THAT(text, HasSubstr("with 9 s for the step ("));
+  EXPECT_THAT(text, HasSubstr("training saves no checkpoints (set logdir or checkpoint_dir): a restart starts from "
+                              "scratch"));
+}
+
+TEST_F(PreemptionTest, ACheckpointIsPromisedIfOneOfTheTrainingRunsTakesThem) {
+  const Coordinator saving, other;
+  const auto kept = preemption.attach(other, /*takes_checkpoints=*/false);
+  const auto also_kept = preemption.attach(saving);
+  const LogRecorder log;
+  preemption.preempt(Seconds{9});
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("with 9 s for the step and a last checkpoint"));
+  EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("saves no checkpoints")));
+}
+
 TEST_F(PreemptionTest, ItsStopOutlastsAClearing) {
   const Coordinator coord;
   auto kept = preemption.attach(coord);

@@ -31,11 +31,19 @@ std::vector<std::shared_ptr<LooperThread>> SupervisedTraining::start_services(Se
   return services_->start(events);
 }
 
-std::optional<UnsavedSteps> SupervisedTraining::warn_of_unsaved_steps(const std::string& who,
-                                                                      const RunJournal* journal) const {
+std::optional<UnsavedSteps> SupervisedTraining::count_unsaved_steps(const RunJournal* journal) const {
   if (!session_) return std::nullopt;
   const std::optional<int64_t> now = step_now(*session_, defaults_.global_step, journal);
-  const std::optional<UnsavedSteps> unsaved = unsaved_steps(*defaults_.saver, save_path_, start_step_, now);
+  return unsaved_steps(*defaults_.saver, save_path_, start_step_, now);
+}
+
+void SupervisedTraining::warn_of_lost_steps(const RunJournal* journal) const {
+  if (const auto unsaved = count_unsaved_steps(journal)) log_warning("{}", describe_lost(*unsaved, *defaults_.saver));
+}
+
+std::optional<UnsavedSteps> SupervisedTraining::warn_of_unsaved_steps(const std::string& who,
+                                                                      const RunJournal* journal) const {
+  const std::optional<UnsavedSteps> unsaved = count_unsaved_steps(journal);
   if (!unsaved) return std::nullopt;
   log_warning(
       "{} saves no checkpoint: {} not saved. Call saver()->save() before stop(), or stop({{.save_checkpoint = true}}), "

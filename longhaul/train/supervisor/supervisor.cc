@@ -19,9 +19,13 @@ Seconds first_interval(const SaveInterval& interval) {
   return interval.is_auto() ? kShortestAutoInterval : interval.seconds();
 }
 
+bool can_save(const Saver* saver, const CheckpointPlace& place) {
+  return saver != nullptr && !place.save_path.empty();
+}
+
 // Keeps the stops of a preemption coming.
-std::shared_ptr<const Coordinator> heed(Preemption* preemption, const Coordinator& coord) {
-  return preemption != nullptr ? preemption->attach(coord) : nullptr;
+std::shared_ptr<const Coordinator> heed(Preemption* preemption, const Coordinator& coord, bool takes_checkpoints) {
+  return preemption != nullptr ? preemption->attach(coord, takes_checkpoints) : nullptr;
 }
 
 void close_or_log(const std::shared_ptr<Session>& session) {
@@ -30,10 +34,6 @@ void close_or_log(const std::shared_ptr<Session>& session) {
   } catch (const std::exception& error) {
     log_debug("the session could not be closed: {}", error.what());
   }
-}
-
-bool can_save(const Saver* saver, const CheckpointPlace& place) {
-  return saver != nullptr && !place.save_path.empty();
 }
 
 void check_is_chief(const SupervisorOptions& options) {
@@ -81,7 +81,7 @@ Supervisor::Supervisor(SupervisorOptions options)
       tenure_(tenure_options(options_, saves_)),
       events_(training_events(options_, saver())),
       session_manager_(longhaul::session_manager(options_, graph_defaults_, coord_, tenure_)),
-      preempted_(heed(options_.chief.preemption, coord_)) {
+      preempted_(heed(options_.chief.preemption, coord_, !is_chief() || can_save(saver(), place_))) {
   if (place_.relative_paths && saver() != nullptr) saver()->name_relatively_in(options_.logdir);
   options_.graph->finalize();
 }
@@ -139,7 +139,7 @@ std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& 
               }});
   training_.reset();
   coord_.clear_stop();
-  preempted_ = heed(options_.chief.preemption, coord_);
+  preempted_ = heed(options_.chief.preemption, coord_, !is_chief() || can_save(saver(), place_));
   try {
     return prepare(options);
   } catch (...) {
@@ -303,6 +303,11 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
        .last_checkpoint =
            [&] {
              if (options_.services.save_at_end && session) save_last(session);
+           },
+       .unsaved_steps =
+           [&] {
+             if (training_ && coord_.reported_error()) training_->warn_of_lost_steps(tenure_.journal().get());
+             return std::optional<UnsavedSteps>();  // the journal learns of them at the restart
            },
        .session = [&] { close_or_log(session); }},
       options.close_summary_writer);

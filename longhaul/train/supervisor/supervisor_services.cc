@@ -53,6 +53,40 @@ StepFetching& step_fetching(Session& session) {
                              "summary_op = kNone, fetch the summaries with a step, and call summary_computed()");
 }
 
+constexpr Seconds kLookAfterStop{5};
+
+// Whether steps are made after a stop, judged by the step at each look.
+class LateSteps {
+ public:
+  // True once: when a step began after the first look. The one under way then may be the last.
+  bool begin_to_show(std::optional<int64_t> step) {
+    if (!first_) first_ = step;
+    return step && *step > *first_ + 1 && !std::exchange(is_known_, true);
+  }
+
+ private:
+  std::optional<int64_t> first_;
+  bool is_known_ = false;
+};
+
+void warn_of_late_steps(Seconds since_stop, int64_t step) {
+  log_warning(
+      "a stop was requested {:.0f} s ago, but the program still makes steps (now step {}): end its loop when "
+      "should_stop() is true. Until it ends, checkpoints are saved",
+      since_stop.count(), step);
+}
+
+// nullopt: there is none, or it cannot be read, of which who makes steps will be told.
+std::optional<int64_t> step_after_stop(const ServiceContext& context) {
+  if (!context.global_step.valid()) return std::nullopt;
+  try {
+    return read_global_step(*context.session, context.global_step);
+  } catch (const std::exception& error) {
+    log_debug("the step after the stop is unknown: {}", error.what());
+    return std::nullopt;
+  }
+}
+
 // After a success nobody waits any more for the time of a retry.
 bool save_and_notify(const ServiceContext& context, const SaveTarget& target) {
   const bool worked = save_once(target, *context.session).has_value();
@@ -164,6 +198,23 @@ void TimerCheckpointService::run_loop() {
   while (!save()) {
     const Seconds pause = context_->saves->time_to_retry();
     if (clock.now() + pause >= next || coord().wait_for_stop(pause)) return;  // wait: the pause after a failed save
+  }
+}
+
+void TimerCheckpointService::stop_loop() {
+  const Clock& clock = coord().clock();
+  const Seconds stop = clock.now();
+  Seconds due = stop + cadence_.interval().value();
+  LateSteps late;
+  // wait: the next look at the step
+  while (!coord().wait_for_join(kLookAfterStop)) {
+    const std::optional<int64_t> step = step_after_stop(*context_);
+    if (late.begin_to_show(step)) {
+      warn_of_late_steps(clock.now() - stop, *step);
+      due = clock.now();
+    }
+    if (clock.now() < due) continue;
+    due = clock.now() + (save() ? cadence_.interval().value() : context_->saves->time_to_retry());
   }
 }
 

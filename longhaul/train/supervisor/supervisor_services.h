@@ -89,6 +89,9 @@ class StepCounterService : public LooperThread {
 // touched, unless the model was restored: a run that dies soon after a restart should find the same checkpoint again.
 // CheckpointCadence decides when one is due. A failed save is retried at the time that SaveAttempts gives or at the
 // next interval, whichever is sooner.
+//
+// A program that ignores the stop, and makes steps until it calls join(), does not lose them: the service saves on
+// until then, and warns.
 class TimerCheckpointService : public LooperThread {
  public:
   explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
@@ -97,6 +100,7 @@ class TimerCheckpointService : public LooperThread {
   const ServiceContext& context() const { return *context_; }
   void start_loop() override;
   void run_loop() override;
+  void stop_loop() override;
   Seconds next_interval() override { return cadence_.wait_for_next(coord().clock().now()); }
 
  private:

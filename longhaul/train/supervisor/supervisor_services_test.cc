@@ -403,14 +403,61 @@ TEST_F(ServicesTest, AStepIsSavedOnceAlsoAtTheEnd) {
 
 TEST_F(ServicesTest, AnErrorIsNotSaved) {
   add_step();
+  const LogRecorder log;
   Supervisor sv(options);
   EXPECT_THROW(sv.managed_session([&](Session& session) {
-    wait_for_snapshots(1);
+    eventually([&] { return exists(sv.save_path() + "-0"); });
+    eventually([&] { return sv.saver()->last_saved() != ""; });
     session.run(train);
     throw InternalError("diverged");
   }),
                InternalError);
   EXPECT_FALSE(exists(sv.save_path() + "-1"));
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              HasSubstr("training ends with an error, so no last checkpoint is saved: step 1 is in no checkpoint; the "
+                        "newest is " +
+                        sv.save_path() + "-0"));
+}
+
+TEST_F(ServicesTest, StepsAfterTheStopAreSavedToo) {
+  add_step();
+  options.services.save_at_end = false;
+  Supervisor sv(options);
+  const LogRecorder log;
+  sv.managed_session([&](Session& session) {
+    eventually([&] { return exists(sv.save_path() + "-0"); });
+    sv.request_stop();
+    eventually([&] {
+      session.run(train);
+      clock.advance(Seconds{5});
+      return sv.saver()->last_saved() != sv.save_path() + "-0";
+    });
+    const std::string first = sv.saver()->last_saved();
+    session.run(train);
+    eventually([&] {
+      clock.advance(Seconds{600});
+      return sv.saver()->last_saved() != first;
+    });
+  });
+  EXPECT_THAT(log.text(LogLevel::kWarning), AllOf(HasSubstr("but the program still makes steps (now step "),
+                                                  HasSubstr("end its loop when should_stop() is true")));
+}
+
+TEST_F(ServicesTest, ABodyThatMakesNoStepsAfterTheStopMayTakeItsTime) {
+  add_step();
+  options.save_model_secs = Seconds{1e9};
+  Supervisor sv(options);
+  const LogRecorder log;
+  sv.managed_session([&](Session&) {
+    eventually([&] { return exists(sv.save_path() + "-0"); });
+    sv.request_stop();
+    const int before = last_session->runs();
+    eventually([&] {
+      clock.advance(Seconds{5});
+      return last_session->runs() >= before + 8;  // the looks at the step, and the last work of other services
+    });
+  });
+  EXPECT_THAT(log.text(), Not(HasSubstr("still makes steps")));
 }
 
 TEST_F(ServicesTest, TheEndIsNotSavedIfNotWanted) {  // SV-65

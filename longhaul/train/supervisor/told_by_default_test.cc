@@ -52,7 +52,8 @@ TEST_F(ToldByDefault, ASignalAndWhatFollowsFromIt) {
   const Coordinator coord;
   const StopSignals signals(coord);
   raise(SIGTERM);
-  eventually([&] { return coord.should_stop(); });
+  eventually([&] { return told().find("SIGTERM") != std::string::npos; });  // which comes after the stop
+  EXPECT_TRUE(coord.should_stop());
   EXPECT_THAT(told(), HasSubstr("SIGTERM: training stops after the current step; another signal ends the process "
                                 "at once\n"));
 }
