@@ -88,5 +88,23 @@ TEST(NamedThread, RunsItsBodyAndIsJoinedByItsDestructor) {
   EXPECT_TRUE(ran);
 }
 
+TEST(NamedThread, CountsAsRunningFromBeforeItsStartUntilWhatItHoldsIsDestroyed) {
+  const int before = NamedThread::running();
+  std::atomic<bool> may_end = false;
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> seen = held;
+  NamedThread thread("counted", [&may_end, held = std::move(held)] {
+    while (!may_end) std::this_thread::yield();
+  });
+  EXPECT_EQ(NamedThread::running(), before + 1);
+  thread.detach();
+  EXPECT_EQ(NamedThread::running(), before + 1);
+  may_end = true;
+  const Seconds deadline = Clock::real().now() + Seconds{20};
+  while (NamedThread::running() > before && Clock::real().now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(NamedThread::running(), before);
+  EXPECT_TRUE(seen.expired());
+}
+
 }  // namespace
 }  // namespace longhaul

@@ -22,6 +22,10 @@ class NamedThread {
   void join() { thread_.join(); }
   void detach() { thread_.detach(); }
 
+  // How many of them have been started and have not ended, with those that were detached. Whoever sees one fewer comes
+  // after all that the thread did and destroyed.
+  static int running();
+
  private:
   std::string name_;
   std::thread thread_;

@@ -13,7 +13,7 @@
 #include "longhaul/io/bucket_files.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
-#include "longhaul/train/coordination/has_thread_fixture.h"
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
@@ -123,6 +123,7 @@ class MirrorTest : public ::testing::Test {
   BucketFiles unsynced{FileSystem::real(), {.syncs = false}};  // no machine crashes here, and the tests are faster
   SlowFiles files{unsynced};
   MirrorOptions options;
+  const ThreadsEnd threads;
 };
 
 TEST_F(MirrorTest, GetsACheckpointThatWasCommitted) {
@@ -301,7 +302,7 @@ TEST_F(MirrorTest, OneThatHangsHoldsUpTheEndNoLongerThanADeadlineLeaves) {
   mirror.close(&deadline);
   EXPECT_LT(passing.now() - start, Seconds{20});
   files.let_go();
-  eventually([] { return !has_thread("lh-mirror"); });
+  eventually([&] { return !threads.have_not(); });  // the mirror's uses the clock of this test
 }
 
 TEST_F(MirrorTest, TheEndWaitsForOneThatFailsForAMoment) {

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "longhaul/testing/faulty_file_system.h"
-#include "longhaul/train/coordination/has_thread_fixture.h"
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/input/queue_runner.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
 #include "longhaul/train/monitored/monitored_training_session.h"
@@ -146,15 +146,16 @@ TEST_F(ChiefLockTest, AHeartbeatIsTriedAgainWhateverItsFileSystemThrows) {
 }
 
 TEST_F(ChiefLockTest, ALossIsReportedOnceAndEndsTheHeart) {
+  const ThreadsEnd heart;
   const auto lock = take();
-  EXPECT_TRUE(has_thread("lh-chief"));
+  EXPECT_TRUE(heart.have_not());
   steal();
   EXPECT_NO_THROW(lock->raise_if_lost());
   watched.advance(Seconds{10});
   eventually([&] { return losses > 0; });
   EXPECT_THROW(lock->raise_if_lost(), DirectoryLostError);
   watched.advance(Seconds{100});
-  eventually([&] { return !has_thread("lh-chief"); });
+  eventually([&] { return !heart.have_not(); });
   EXPECT_EQ(losses, 1);
   EXPECT_EQ(owner(), stranger());
 }

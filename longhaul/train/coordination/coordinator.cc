@@ -256,7 +256,7 @@ std::shared_ptr<CoordinatedThread> Coordinator::register_thread(std::string name
 std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name, std::function<void()> body) const {
   const std::shared_ptr<CoordinatedThread> thread = register_thread(name);
   // A stop requested after a join comes back as an exception: it was reported, and there is no one to tell.
-  const auto run = [coord = *this, thread, body = std::move(body)]() mutable {
+  auto run = [coord = *this, thread, body = std::move(body)]() mutable {
     try {
       coord.stop_on_exception(body);
     } catch (...) {
@@ -268,7 +268,7 @@ std::shared_ptr<CoordinatedThread> Coordinator::start_thread(std::string name, s
   };
   try {
     MutexLock lock(thread->signal_->mutex);
-    thread->thread_ = NamedThread(std::move(name), run);
+    thread->thread_ = NamedThread(std::move(name), std::move(run));
   } catch (const std::exception& error) {
     thread->finish();
     throw ResourceExhaustedError(fmt::format("thread {} cannot be started: {}", thread->name(), error.what()));

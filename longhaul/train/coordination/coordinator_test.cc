@@ -8,6 +8,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/no_new_threads_fixture.h"
+#include "longhaul/testing/threads_end_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -38,6 +39,7 @@ class CoordinatorTest : public ::testing::Test {
   void TearDown() override { *release = true; }
 
   FakeClock clock{FakeClock::Waits::kPassTime};
+  const ThreadsEnd threads_end;
   Coordinator coord{{.clock = &clock}};
   std::shared_ptr<std::atomic<bool>> release = std::make_shared<std::atomic<bool>>(false);
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "longhaul/events/file_writer.h"
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/hooks/session_run_hook.h"
 #include "longhaul/train/reporting/event_lines_fixture.h"
 #include "longhaul/train/train_fixture.h"
@@ -31,6 +32,7 @@ class HookTest : public ::testing::Test {
 
   testing::TemporaryDirectory directory;
   testing::FakeClock clock;
+  const ThreadsEnd threads_end;
   Coordinator coord{{.clock = &clock}};
   std::shared_ptr<FileWriter> writer =
       std::make_shared<FileWriter>(directory.path(), FileWriterOptions{.clock = &clock});

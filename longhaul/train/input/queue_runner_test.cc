@@ -5,6 +5,7 @@
 
 #include "longhaul/graph/graph_def.h"
 #include "longhaul/testing/no_new_threads_fixture.h"
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
@@ -48,6 +49,7 @@ class QueueRunnerTest : public ::testing::Test {
   Graph graph;
   Scope root{graph};
   std::vector<Variable> counters;
+  const ThreadsEnd threads_end;
 };
 
 TEST_F(QueueRunnerTest, RunsItsOperationUntilTheInputEnds) {  // QR-1, QR-2

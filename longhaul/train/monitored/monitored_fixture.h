@@ -3,6 +3,7 @@
 #include <functional>
 #include <thread>
 
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/monitored/monitored_session.h"
 #include "longhaul/train/train_fixture.h"
 
@@ -68,6 +69,7 @@ class MonitoredFixture : public ::testing::Test {
   int sessions = 0;                // how many were made
   std::function<void()> on_session;
   testing::ScriptedSession* last_session = nullptr;
+  const ThreadsEnd threads_end;
   MonitoredSessionOptions options;
 };
 

@@ -1,7 +1,7 @@
 // A preemption in a monitored training.
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/bad_disk_fixture.h"
-#include "longhaul/train/coordination/has_thread_fixture.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/hook_fixture.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
@@ -100,6 +100,7 @@ TEST_F(PreemptedTrainingTest, AStopThatCameBeforeItIsHeeded) {
 TEST_F(PreemptedTrainingTest, SearchesTheMirrorNoLongerThanThePreemptionLeaves) {
   const LogRecorder log;
   const testing::TemporaryDirectory mirror;
+  const ThreadsEnd search;  // which uses what is above
   write_file_atomically(FileSystem::real(), mirror.file("checkpoint"), "model_checkpoint_path: \"model.ckpt-7\"\n");
   disk.before_open = [&](const std::string& path) {
     if (!path.starts_with(mirror.path())) return;
@@ -110,7 +111,6 @@ TEST_F(PreemptedTrainingTest, SearchesTheMirrorNoLongerThanThePreemptionLeaves) 
   preemption.preempt(Seconds{0});
   monitored_training_session(options, [](MonitoredSession& session) { EXPECT_TRUE(session.should_stop()); });
   EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("no answer in the time that a preemption leaves"));
-  eventually([] { return !has_thread("lh-look"); });
 }
 
 // Counts the checkpoints that it is told of.

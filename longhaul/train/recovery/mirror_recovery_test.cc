@@ -9,7 +9,7 @@
 #include "longhaul/checkpoint/files/corrupt_set.h"
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
-#include "longhaul/train/coordination/has_thread_fixture.h"
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/recovery/recovery_search.h"
 #include "longhaul/train/sessions/session_manager_fixture.h"
 
@@ -27,42 +27,21 @@ class LameMirror : public testing::FaultyFileSystem {
  public:
   explicit LameMirror(std::string mirror) : mirror_(std::move(mirror)) {}
   bool is_directory(const std::string& path) override {
-    const Call call(*this);
     while (hangs && path == mirror_) std::this_thread::sleep_for(Seconds{0.001});
     if (fails && path == mirror_) throw UnknownError("stat " + path + ": Stale file handle");
     return FaultyFileSystem::is_directory(path);
   }
   bool exists(const std::string& path) override {
-    const Call call(*this);
     while (hangs && path.starts_with(mirror_)) std::this_thread::sleep_for(Seconds{0.001});
     return FaultyFileSystem::exists(path);
   }
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
-    const Call call(*this);
     while (hangs && path.starts_with(mirror_)) std::this_thread::sleep_for(Seconds{0.001});
     return FaultyFileSystem::open(path);
   }
-  std::vector<std::string> list(const std::string& path) override {
-    const Call call(*this);
-    return FaultyFileSystem::list(path);
-  }
-  // Who asks comes after all calls that are counted, also those of a thread that was left behind and has ended.
-  int calls_done() const { return done_; }
   std::atomic<bool> hangs{false}, fails{false};
 
  private:
-  class Call {
-   public:
-    explicit Call(LameMirror& mirror) : mirror_(mirror) {}
-    ~Call() { ++mirror_.done_; }
-    Call(const Call&) = delete;
-    Call& operator=(const Call&) = delete;
-
-   private:
-    LameMirror& mirror_;
-  };
-
-  std::atomic<int> done_{0};
   const std::string mirror_;
 };
 
@@ -96,6 +75,7 @@ class MirrorRecovery : public SessionManagerTest {
   testing::TemporaryDirectory mirror;
   LameMirror files{mirror.path()};
   std::vector<std::string> prefixes, mirrored;
+  const ThreadsEnd searches;
 };
 
 TEST_F(MirrorRecovery, AFreshMachineRecoversFromTheMirror) {
@@ -209,12 +189,7 @@ TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForAsLongAsThePatience) {
   EXPECT_EQ(restored(), 3);
   EXPECT_LT(Clock::real().now() - start, Seconds{20});
   EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("no answer within 0.05 s"));
-  EXPECT_TRUE(has_thread("lh-look"));
-  files.hangs = false;
-  const Seconds deadline = Clock::real().now() + Seconds{20};
-  while (has_thread("lh-look") && Clock::real().now() < deadline) std::this_thread::sleep_for(Seconds{0.001});
-  EXPECT_FALSE(has_thread("lh-look")) << "which uses the files of this test";
-  EXPECT_GT(files.calls_done(), 0);
+  EXPECT_TRUE(searches.have_not()) << "it was left behind";
 }
 
 TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForNoLongerThanAPreemptionLeavesThatComesMeanwhile) {
@@ -223,21 +198,15 @@ TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForNoLongerThanAPreemptionLeavesT
   files.hangs = true;
   prepare.mirror.start_timeout = Seconds{20};
   prepare.deadline = &deadline;
-  const auto wait_for_search = [](bool is_there) {
-    const Seconds end = Clock::real().now() + Seconds{20};
-    while (has_thread("lh-look") != is_there && Clock::real().now() < end) std::this_thread::yield();
-  };
   std::thread preemption([&] {
-    wait_for_search(true);
+    const Seconds end = Clock::real().now() + Seconds{20};
+    while (!searches.have_not() && Clock::real().now() < end) std::this_thread::yield();
     deadline.bring_forward(Seconds{0});
   });
   const LogRecorder log;
   EXPECT_EQ(restored(), 3);
   preemption.join();
   EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("no answer in the time that a preemption leaves"));
-  files.hangs = false;
-  wait_for_search(false);
-  EXPECT_FALSE(has_thread("lh-look")) << "which uses the files of this test";
 }
 
 TEST_F(MirrorRecovery, AMirrorThatIsNotThereYetHasNothing) {

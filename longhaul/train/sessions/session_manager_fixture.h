@@ -1,5 +1,6 @@
 #pragma once
 
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/sessions/session_manager.h"
 #include "longhaul/train/train_fixture.h"
 
@@ -53,6 +54,7 @@ class SessionManagerTest : public ::testing::Test {
   Variable v = ops::variable(root, "v", Tensor::scalar(2.0f));
   Variable w = ops::local_variable(root, "w", v);
   Saver saver{{.graph = &graph}};
+  const ThreadsEnd threads_end;
   SessionManagerOptions options;
   PrepareOptions prepare;
 };

@@ -3,9 +3,9 @@
 #include <atomic>
 #include <limits>
 
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
-#include "longhaul/train/coordination/has_thread_fixture.h"
 #include "longhaul/train/interrupted_clock_fixture.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
@@ -216,6 +216,7 @@ TEST_F(PreemptionTest, ThatComesWhileTheLastSaveWaitsForAnotherEndsThatWait) {
 TEST_F(PreemptionTest, AStartSearchesTheMirrorNoLongerThanItLeaves) {
   const LogRecorder log;
   const testing::TemporaryDirectory mirror;
+  const ThreadsEnd search;  // which uses what is above
   write_file_atomically(FileSystem::real(), mirror.file("checkpoint"), "model_checkpoint_path: \"model.ckpt-7\"\n");
   disk.before_open = [&](const std::string& path) {
     if (!path.starts_with(mirror.path())) return;
@@ -226,7 +227,6 @@ TEST_F(PreemptionTest, AStartSearchesTheMirrorNoLongerThanItLeaves) {
   Supervisor sv(options);
   EXPECT_THAT(error_of([&] { sv.managed_session([](Session&) {}); }),
               HasSubstr("no answer in the time that a preemption leaves"));
-  eventually([] { return !has_thread("lh-look"); });
 }
 
 // The time passes until nobody waits for it any more; then it waits for the checkpoint.

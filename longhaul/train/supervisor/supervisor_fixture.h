@@ -4,6 +4,7 @@
 
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/ops/summary_ops.h"
+#include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/reporting/event_lines_fixture.h"
 #include "longhaul/train/supervisor/supervisor.h"
 #include "longhaul/train/train_fixture.h"
@@ -45,6 +46,7 @@ class SupervisorFixture : public ::testing::Test {
   Scope root{graph};
   Variable step;
   Operation train;
+  const ThreadsEnd threads_end;
   SupervisorOptions options;
 };
 
