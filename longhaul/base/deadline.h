@@ -63,7 +63,9 @@ class Deadline {
 
 // For a wait that other work follows before the deadline: returns a function that returns the time at which half of the
 // remaining time is used up. The remaining time is measured at the function's first call after the deadline was set;
-// before, and for nullptr, it returns nullopt. Use the function for one wait; deadline and clock must outlive it.
-std::function<std::optional<Seconds>()> half_time(const Deadline* deadline, const Clock& clock);
+// before, and for nullptr, it returns nullopt. The returned time is `least` from now or later, for a wait that is short
+// unless something hangs. Use the function for one wait; deadline and clock must outlive it.
+std::function<std::optional<Seconds>()> half_time(const Deadline* deadline, const Clock& clock,
+                                                  Seconds least = Seconds{0});
 
 }  // namespace longhaul

@@ -51,6 +51,19 @@ TEST(Deadline, LimitsAWaitToWhatIsLeft) {
   EXPECT_EQ(free.at_most(Seconds{60}), Seconds{60});
 }
 
+TEST(Deadline, TellsWhenHalfOfItsTimeIsOverButNotBeforeTheLeast) {
+  StandingClock clock;
+  Deadline deadline(clock);
+  const auto half = half_time(&deadline, clock), patient = half_time(&deadline, clock, Seconds{3});
+  EXPECT_EQ(half(), std::nullopt);
+  EXPECT_EQ(patient(), std::nullopt);
+  const Seconds start = clock.now();
+  deadline.bring_forward(Seconds{4});
+  EXPECT_EQ(half(), start + Seconds{2});
+  EXPECT_EQ(patient(), start + Seconds{3});
+  EXPECT_EQ(half_time(nullptr, clock)(), std::nullopt);
+}
+
 TEST(Deadline, EndsAWaitThatHasBegun) {
   StandingClock clock;
   Deadline deadline(clock);

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <utility>
+#include <vector>
 
 namespace longhaul {
 namespace {
@@ -33,6 +34,11 @@ NamedThread::NamedThread(std::string name, std::function<void()> body)
         pthread_setname_np(pthread_self(), short_name.c_str());
         std::exchange(body, nullptr)();  // what it holds is destroyed before the thread counts as ended
       }) {}
+
+void NamedThread::leave_to_parent() {
+  static auto& left = *new std::vector<std::thread>;  // never destroyed
+  left.push_back(std::move(thread_));
+}
 
 int NamedThread::running() {
   return running_threads;

@@ -21,6 +21,8 @@ class NamedThread {
   bool is_current() const { return thread_.get_id() == std::this_thread::get_id(); }
   void join() { thread_.join(); }
   void detach() { thread_.detach(); }
+  // In place of both, in a forked child, where it does not run: its number may be that of a thread of the child's own.
+  void leave_to_parent();
 
   // How many of them have been started and have not ended, with those that were detached. Whoever sees one fewer comes
   // after all that the thread did and destroyed.

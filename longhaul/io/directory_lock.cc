@@ -84,6 +84,7 @@ bool remove_remains(FileSystem& files, const std::string& directory, Seconds lim
     if (!is_ours || is_own_temporary(name)) continue;
     const std::string path = join_path(directory, name);
     try {
+      static_cast<void>(files.open(path));  // throws unless it is a regular file
       const bool is_old = Seconds(now - files.modified_at(path)) > limit;
       if (is_old || is_of_ended_process(files, path)) {
         files.remove(path);

@@ -153,11 +153,14 @@ TEST_F(DirectoryLockTest, WhatKilledProcessesLeftOfRecordsIsSweptOnceItIsOld) {
 
 TEST_F(DirectoryLockTest, WhatSomebodyElseHasNamedAfterTheRecordIsNotSwept) {
   const std::string copy = directory_.file("chief.owner.bak");
+  const std::string folder = directory_.file("chief.owner.tmp"), pipe = directory_.file("chief.owner.probe");
   write_file_atomically(files_, copy, "");
-  make_older(copy, Seconds{61});
+  files_.make_directories(folder);
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  for (const std::string& path : {copy, folder, pipe}) make_older(path, Seconds{61});
   const auto lock = take();
   lock->beat();
-  EXPECT_TRUE(files_.exists(copy));
+  for (const std::string& path : {copy, folder, pipe}) EXPECT_TRUE(files_.exists(path)) << path;
 }
 
 TEST_F(DirectoryLockTest, WhatIsYoungWhenItIsTakenIsSweptByALaterBeat) {

@@ -37,7 +37,7 @@ const unsigned char kGenuine[] = {0x18, 0,    0,    0,    0,    0,    0,    0,  
                                   '.',  'E',  'v',  'e',  'n',  't',  ':',  '2',  0xaa, 0x3f, 0xbb, 0xda};
 const std::string kGenuineBytes(reinterpret_cast<const char*>(kGenuine), sizeof(kGenuine));
 
-class Records : public testing::Test {
+class Records : public ::testing::Test {
  protected:
   Result next() { return reader_.next(payload_); }
   void expect_record(const std::string& payload) {

@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
 #include "longhaul/runtime/memory/freed_memory.h"
 #include "longhaul/runtime/plan/plan_builder.h"
@@ -211,30 +212,34 @@ std::shared_ptr<const void> DirectSession::watch_steps(StepWatch watch) {
   return step;
 }
 
-void DirectSession::close() {
+void DirectSession::close_before(const Deadline* deadline) {
   if (state_->closed.exchange(true)) return;
   withdraw_step_fetch();
   SessionResources& resources = *state_->resources;
   if (state_->owns_server) resources.variables().snapshot_limit().close();
   resources.cancellation().cancel("the session was closed (Session::Close)");
-  if (!wait_for_runs() || !state_->owns_server) return;
+  if (!wait_for_runs(deadline) || !state_->owns_server) return;
   resources.variables().clear();
   resources.host_resources().clear();
 }
 
-bool DirectSession::wait_for_runs() {
+bool DirectSession::wait_for_runs(const Deadline* deadline) {
   constexpr Seconds kLongestStep{600};
-  const Seconds deadline = Clock::real().now() + kLongestStep;
+  constexpr Seconds kCancelledStep{1};  // time enough for one that only waited, even if the deadline is over
+  Clock& clock = Clock::real();
+  const Seconds start = clock.now();
+  const auto half = half_time(deadline, clock, kCancelledStep);
+  const auto left = [&] { return std::min(start + kLongestStep, half().value_or(start + kLongestStep)) - clock.now(); };
   const auto busy = [](const State::RunCount& count) { return count.running.load() > 0; };
+  const Deadline::Wait wait(deadline, state_->idle_mutex, state_->idle);
   const MutexLock lock(state_->idle_mutex);
   while (std::any_of(state_->run_counts.begin(), state_->run_counts.end(), busy)) {
-    const Seconds left = deadline - Clock::real().now();
-    if (left <= Seconds{0}) {
-      log_error("a session was closed, but one of its runs has not ended after {} s; its memory is not freed",
-                kLongestStep.count());
+    if (left() <= Seconds{0}) {
+      log_error("a session was closed, but one of its runs has not ended after {:.3g} s; its memory is not freed",
+                (clock.now() - start).count());
       return false;
     }
-    state_->idle.wait_for(state_->idle_mutex, left);  // wait: for the end of the last run, for kLongestStep
+    state_->idle.wait_for(state_->idle_mutex, left());  // wait: for the last run's end, for kLongestStep or less
   }
   return true;
 }

@@ -32,7 +32,8 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
   ~DirectSession() override;
 
   SessionCapabilities capabilities() override;  // all
-  void close() override;
+  void close() override { close_before(nullptr); }
+  void close_before(const Deadline* deadline) override;
 
   // For tests: counters of the variables.
   SessionResources& resources() { return *state_->resources; }
@@ -75,7 +76,7 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
   // Counts a run; throws if the session is closed.
   class Running;
 
-  bool wait_for_runs();  // false: one takes too long
+  bool wait_for_runs(const Deadline* deadline);  // false: one takes too long
 
   std::shared_ptr<State> state_;
   std::mutex mutex_;

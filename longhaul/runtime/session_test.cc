@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/ops/aten_op.h"
 #include "longhaul/ops/external_variable.h"
 #include "longhaul/ops/state_ops.h"
@@ -135,27 +136,57 @@ TEST_F(SessionTest, VariablesLiveInTheirSession) {  // SG-1, SG-3, SG-4
   EXPECT_THAT(error_of<Error>([&] { one->run(v); }), HasSubstr("Attempted to use a closed Session."));
 }
 
+// A run that reads a variable whose reads hang until a test lets them end.
+class HangingRun {
+ public:
+  explicit HangingRun(const Scope& root)
+      : slow_(ops::external_variable(root, "slow",
+                                     {.read =
+                                          [this] {
+                                            if (!is_told_.exchange(true)) begun_.set_value();
+                                            end_.wait();
+                                            return Tensor::scalar(1.f);
+                                          },
+                                      .assign = [](const Tensor&) {},
+                                      .initial = [] { return Tensor::scalar(0.f); }})) {}
+  void begin(Session& session) {
+    session.run(slow_.initializer());
+    run_ = std::async(std::launch::async, [this, &session] { error_of([&] { session.run(slow_); }); });
+    begun_.get_future().wait();
+  }
+  void let_it_end() {
+    may_end_.set_value();
+    run_.wait();
+  }
+
+ private:
+  std::promise<void> begun_, may_end_;
+  const std::shared_future<void> end_ = may_end_.get_future().share();
+  std::atomic<bool> is_told_{false};
+  const Variable slow_;
+  std::future<void> run_;
+};
+
 TEST_F(SessionTest, CloseReturnsWhenTheRunThatIsUnderWayHasEnded) {
-  std::promise<void> begun, may_end;
-  const std::shared_future<void> end = may_end.get_future().share();
-  std::atomic<bool> is_told{false};
-  const Variable slow = ops::external_variable(root_, "slow",
-                                               {.read =
-                                                    [&] {
-                                                      if (!is_told.exchange(true)) begun.set_value();
-                                                      end.wait();
-                                                      return Tensor::scalar(1.f);
-                                                    },
-                                                .assign = [](const Tensor&) {},
-                                                .initial = [] { return Tensor::scalar(0.f); }});
+  HangingRun run(root_);
   auto sess = session();
-  sess->run(slow.initializer());
-  auto run = std::async(std::launch::async, [&] { error_of([&] { sess->run(slow); }); });
-  begun.get_future().wait();
+  run.begin(*sess);
   auto closed = std::async(std::launch::async, [&] { sess->close(); });
   EXPECT_EQ(closed.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
-  may_end.set_value();
+  run.let_it_end();
   EXPECT_EQ(closed.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+}
+
+TEST_F(SessionTest, CloseLeavesARunBehindThatIsStillUnderWayHalfwayToTheDeadline) {
+  HangingRun run(root_);
+  auto sess = session();
+  run.begin(*sess);
+  Deadline deadline(Clock::real());
+  auto closed = std::async(std::launch::async, [&] { sess->close_before(&deadline); });
+  EXPECT_EQ(closed.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  deadline.bring_forward(Seconds{0.1});
+  EXPECT_EQ(closed.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  run.let_it_end();
 }
 
 TEST_F(SessionTest, OfThisProcessHasAllCapabilities) {

@@ -15,6 +15,8 @@
 
 namespace longhaul {
 
+class Deadline;
+
 namespace proto {
 class RunMetadata;
 }
@@ -151,6 +153,11 @@ class Session {
   // Cancels the waits of runs under way (CancelledError "Session::Close"), waits for these runs, and frees the
   // variables and resources. Must not be called from within a run. May be called twice.
   virtual void close() = 0;
+
+  // The same, but waits for the runs for at most half of the time until the deadline, though for a second at least. It
+  // may be set during the wait; the other half is for what follows. Runs that take longer are left behind, with what
+  // they use. nullptr: no deadline. By default, this is close(), without a limit.
+  virtual void close_before(const Deadline* deadline);
 
   struct Request {
     std::vector<Output> feeds;

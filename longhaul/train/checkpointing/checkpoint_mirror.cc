@@ -133,8 +133,9 @@ void CheckpointMirror::Worker::try_to_copy(const std::string& from) {
 void CheckpointMirror::Worker::copy(const std::string& from) {
   const std::string to = mirror_.path_of(from);
   const Seconds start = clock_.now();
-  mirror_.take();
-  const std::optional<uint64_t> bytes = mirror_.copy(from, [this] { queue_.check_wanted(); });
+  const auto before_piece = [this] { queue_.check_wanted(); };
+  mirror_.take(before_piece);
+  const std::optional<uint64_t> bytes = mirror_.copy(from, before_piece);
   mirror_.record(from);
   if (bytes) {
     log_info("checkpoint {} was mirrored as {}: {} in {:.1f} s", from, to, size_text(*bytes),

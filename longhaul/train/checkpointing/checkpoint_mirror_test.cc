@@ -1,5 +1,7 @@
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 
+#include <sys/stat.h>
+
 #include <atomic>
 #include <filesystem>
 #include <thread>
@@ -25,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Files that can be held up, at the first byte of a copy.
+// Files that can be held up, at the first byte of a copy or when one of them is opened. One may be unreadable.
 class SlowFiles : public testing::FaultyFileSystem {
  public:
   using FaultyFileSystem::FaultyFileSystem;
@@ -33,6 +35,13 @@ class SlowFiles : public testing::FaultyFileSystem {
     if (path.find("/.incoming/") != path.npos) wait();
     return testing::FaultyFileSystem::create_large(path, options);
   }
+  std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    if (path == unreadable) throw PermissionDeniedError("open " + path + ": Permission denied");
+    if (path == slow_to_open) wait();
+    return testing::FaultyFileSystem::open(path);
+  }
+  std::string unreadable, slow_to_open;  // set before there is a mirror
+
   void hold() { is_held_ = true; }
   void let_go() { is_held_ = false; }
   bool has_waiting() const { return waiting_ > 0; }
@@ -105,6 +114,12 @@ class MirrorTest : public ::testing::Test {
       names.push_back(base_name(path));
     }
     return names;
+  }
+  std::string note() const { return options.directory + "/checkpoint.unlisted"; }
+  // As if the process were killed before it listed the copy.
+  void copy_unlisted(int step) {
+    copy_checkpoint(save(step), mirrored(step), {});
+    write_file_atomically(FileSystem::real(), note(), fmt::format("m-{}\n", step));
   }
   // Another process does, as it takes `owner` for dead.
   void take_over(const std::string& place, OwnerRecord owner) {
@@ -460,6 +475,73 @@ TEST_F(MirrorTest, HalfOfACopyInPlaceIsNotListedAndGoes) {
   mirror_one(3);
   EXPECT_THAT(listed(), ElementsAre("m-1", "m-3"));
   EXPECT_THAT(steps(), ElementsAre("m-1", "m-3"));
+}
+
+TEST_F(MirrorTest, HalfOfACopyWhoseDataIsGoneGoes) {
+  mirror_one(1);
+  copy_unlisted(2);
+  std::filesystem::remove(data_path(mirrored(2), 0, 1));
+  mirror_one(3);
+  EXPECT_THAT(listed(), ElementsAre("m-1", "m-3"));
+  EXPECT_FALSE(FileSystem::real().exists(index_path(mirrored(2))));
+}
+
+TEST_F(MirrorTest, ACopyThatIsNotListedAndCannotBeReadStaysAndTheNextOneIsMade) {
+  const LogRecorder log;
+  options.lock.lock = false;  // the time passes faster than a heartbeat
+  mirror_one(1);
+  copy_unlisted(2);
+  files.unreadable = data_path(mirrored(2), 0, 1);
+  const auto mirror = this->mirror();
+  mirror->add(save(3));
+  eventually([&] {
+    clock.advance(Seconds{10});
+    return mirror->status().last_prefix == mirrored(3);
+  });
+  mirror->close();
+  EXPECT_THAT(listed(), ElementsAre("m-1", "m-3"));
+  EXPECT_THAT(steps(), ElementsAre("m-1", "m-2", "m-3"));
+  EXPECT_FALSE(FileSystem::real().exists(note()));
+  EXPECT_THAT(log.text(LogLevel::kWarning), AllOf(HasSubstr("may be left there, not listed"), HasSubstr("m-2.data-")));
+}
+
+TEST_F(MirrorTest, ANoteThatIsNoFileIsDoneWithout) {
+  options.lock.lock = false;
+  for (const bool is_pipe : {true, false}) {
+    std::filesystem::remove_all(options.directory);
+    mirror_one(1);
+    if (is_pipe) {
+      ASSERT_EQ(::mkfifo(note().c_str(), 0600), 0);
+    } else {
+      std::filesystem::create_directories(note() + "/of somebody");
+    }
+    const auto mirror = this->mirror();
+    for (const int step : {2, 3}) {
+      mirror->add(save(step));
+      eventually([&] {
+        clock.advance(Seconds{10});
+        return mirror->status().last_prefix == mirrored(step);
+      });
+    }
+    mirror->close();
+    EXPECT_THAT(listed(), ElementsAre("m-1", "m-2", "m-3"));
+    EXPECT_EQ(FileSystem::real().exists(note()), !is_pipe);
+  }
+}
+
+TEST_F(MirrorTest, OneThatIsClosedReadsNoMoreOfACopyThatIsNotListed) {
+  options.end_timeout = Seconds{0.05};
+  mirror_one(1);
+  copy_unlisted(2);
+  files.slow_to_open = data_path(mirrored(2), 0, 1);
+  CheckpointMirror mirror(directory.path(), options, files);
+  files.hold();
+  mirror.add(save(3));
+  eventually([&] { return files.has_waiting(); });
+  mirror.close();
+  files.let_go();
+  eventually([&] { return !threads.have_not(); });
+  EXPECT_THAT(listed(), ElementsAre("m-1"));
 }
 
 TEST_F(MirrorTest, WhatSomebodyElsePutThereIsNotListedAndStays) {

@@ -11,6 +11,7 @@
 #include "longhaul/checkpoint/directory/crash_leftovers.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/io/paced_files.h"
 #include "longhaul/train/checkpointing/mirror_list.h"
 #include "longhaul/train/saved_state/nan_watch.h"
 
@@ -21,9 +22,10 @@ Retention retention_of(const MirrorOptions& options) {
   return {.max_to_keep = options.max_to_keep, .keep_checkpoint_every_n_hours = options.keep_checkpoint_every_n_hours};
 }
 
+// False: a part is missing or damaged. Throws what keeps it from being read.
 bool is_intact_copy(FileSystem& files, const std::string& prefix) {
   try {
-    return BundleReader(files, prefix).verify().empty();
+    return checkpoint_exists(files, prefix) && BundleReader(files, prefix).verify().empty();
   } catch (const DataLossError&) {
     return false;
   }
@@ -48,7 +50,7 @@ std::string MirrorDirectory::path_of(const std::string& prefix) const {
   return join_path(options_.directory, base_name(prefix));
 }
 
-void MirrorDirectory::take() {
+void MirrorDirectory::take(const BeforePiece& before_piece) {
   check_mirrored();
   leave_if_lost();
   make();
@@ -59,7 +61,7 @@ void MirrorDirectory::take() {
                                                                              .limit = options_.lock.lease_secs,
                                                                              .use_flock = options_.lock.with_flock});
   }
-  if (!managed_) take_over_list();
+  if (!managed_) take_over_list(before_piece);
 }
 
 // Once. What is not there later was unmounted: on the disk below it a mirror would be none, and fill that up. Where no
@@ -88,7 +90,7 @@ void MirrorDirectory::leave_if_lost() {
   }
 }
 
-void MirrorDirectory::take_over_list() {
+void MirrorDirectory::take_over_list(const BeforePiece& before_piece) {
   if (lock_) {
     remove_crash_leftovers(mirror_files_, options_.directory, "");
     data_without_index(mirror_files_, options_.directory, "");  // a warning names it
@@ -99,32 +101,67 @@ void MirrorDirectory::take_over_list() {
   for (std::string& path : state.paths_marked_for_deletion) path = path_of(path);
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);
   managed->recover(state);
-  list_what_was_copied(*managed);
+  list_what_was_copied(*managed, before_piece);
   managed_ = std::move(managed);
   early_deletions_ = std::make_unique<EarlyDeletions>(mirror_files_, *managed_);
 }
 
-// After a kill between the copy and its list, or a list that could not be written. In place, a copy may be committed
-// and damaged.
-void MirrorDirectory::list_what_was_copied(ManagedCheckpoints& managed) const {
-  const std::string name = read_unlisted(mirror_files_, options_.directory);
-  if (name.empty()) return;
-  const std::string copied = path_of(name);
-  if (!lists(managed, name) && checkpoint_exists(mirror_files_, copied)) {
+// What cannot be read is tried again, once. Then the mirror goes on without it: it may never be read.
+void MirrorDirectory::list_what_was_copied(ManagedCheckpoints& managed, const BeforePiece& before_piece) {
+  try {
+    const std::string name = read_unlisted(mirror_files_, options_.directory);
+    if (name.empty()) return;
+    if (!lists(managed, name)) list_or_remove(managed, path_of(name), before_piece);
+    remove_unlisted(mirror_files_, options_.directory);
+    failed_listings_ = 0;
+  } catch (...) {
+    before_piece();  // if it throws, or the next one, that is the cause
     check_owners();
-    if (is_intact_copy(mirror_files_, copied)) {
-      log_info("checkpoint {} was mirrored but not listed, probably by a killed process, and is listed now", copied);
-      managed.record(copied, record_options(mirror_files_, copied));
-    } else {
-      log_warning("checkpoint {} is an incomplete copy, probably of a killed process, and is removed", copied);
-      remove_checkpoint(mirror_files_, copied);
-    }
+    if (++failed_listings_ == 1) throw;
+    if (failed_listings_ > 2) return;
+    log_warning("mirror {}: a copy that a killed process had not listed may be left there, not listed: {}",
+                options_.directory, message_of(std::current_exception()));
   }
-  remove_unlisted(mirror_files_, options_.directory);
+}
+
+// After a kill between the copy and its list, or a list that could not be written. In place, a copy may be committed
+// and damaged. Of one that was being removed, only the index may be left.
+void MirrorDirectory::list_or_remove(ManagedCheckpoints& managed, const std::string& copied,
+                                     const BeforePiece& before_piece) const {
+  if (!checkpoint_exists(mirror_files_, copied) && !committed_prefix(mirror_files_, copied)) return;
+  check_owners();
+  PacedFiles paced(mirror_files_, options_.max_bytes_per_second, before_piece, clock_);
+  if (is_intact_copy(paced, copied)) {
+    log_info("checkpoint {} was mirrored but not listed, probably by a killed process, and is listed now", copied);
+    managed.record(copied, record_options(mirror_files_, copied));
+  } else {
+    log_warning("checkpoint {} is an incomplete copy, probably of a killed process, and is removed", copied);
+    remove_checkpoint(mirror_files_, copied);
+  }
+}
+
+// The mirror works without the note, which is for a kill before the copy is listed.
+void MirrorDirectory::note_unlisted(const std::string& name) {
+  try {
+    write_unlisted(mirror_files_, options_.directory, name);
+    failed_listings_ = 0;
+  } catch (...) {
+    log_debug("mirror {}: the copy cannot be noted as not listed: {}", options_.directory,
+              message_of(std::current_exception()));
+  }
+}
+
+void MirrorDirectory::remove_note() const {
+  try {
+    remove_unlisted(mirror_files_, options_.directory);
+  } catch (...) {
+    log_debug("mirror {}: the note of a copy that is not listed stays: {}", options_.directory,
+              message_of(std::current_exception()));
+  }
 }
 
 // A disk that is full although it had said otherwise has room for the next attempt.
-std::optional<uint64_t> MirrorDirectory::copy(const std::string& from, const std::function<void()>& before_piece) {
+std::optional<uint64_t> MirrorDirectory::copy(const std::string& from, const BeforePiece& before_piece) {
   const std::string to = path_of(from);
   uint64_t bytes = 0;
   CheckpointCopyOptions copying{.from_files = &files_,
@@ -138,8 +175,8 @@ std::optional<uint64_t> MirrorDirectory::copy(const std::string& from, const std
     bytes = all;
     early_deletions_->make_room(to, all, record_options(files_, from));
     check_owners();
-    list_what_was_copied(*managed_);
-    write_unlisted(mirror_files_, options_.directory, base_name(to));
+    list_what_was_copied(*managed_, before_piece);
+    note_unlisted(base_name(to));
   };
   constexpr auto kCopy = EarlyDeletions::For::kCheckpoint;
   try {
@@ -155,7 +192,7 @@ std::optional<uint64_t> MirrorDirectory::copy(const std::string& from, const std
 void MirrorDirectory::record(const std::string& from) {
   check_owners();
   managed_->record(path_of(from), record_options(files_, from));
-  remove_unlisted(mirror_files_, options_.directory);
+  remove_note();
   has_list_ = true;
 }
 

@@ -25,13 +25,15 @@ class MirrorDirectory {
 
   // Creates the directory, once, locks it, and takes over its list, to which it adds a copy that a killed process has
   // not listed. DirectoryLockedError: it has another owner; DirectoryLostError: one of the two directories was taken
-  // over; DirectoryAwayError: one of the two is missing.
-  void take();
+  // over; DirectoryAwayError: one of the two is missing. An exception from `before_piece` ends the reading of such a
+  // copy. One that twice cannot be read stays as it is, unlisted; this is logged.
+  using BeforePiece = std::function<void()>;
+  void take(const BeforePiece& before_piece);
   void give_back() { lock_.reset(); }
 
   // Makes room for a checkpoint and copies it. Returns the number of bytes written; nullopt: the copy exists already.
   // An exception from `before_piece` ends the copy.
-  std::optional<uint64_t> copy(const std::string& from, const std::function<void()>& before_piece);
+  std::optional<uint64_t> copy(const std::string& from, const BeforePiece& before_piece);
   // Adds the copy to the list, and deletes the checkpoints that the rule drops.
   void record(const std::string& from);
 
@@ -41,8 +43,11 @@ class MirrorDirectory {
  private:
   void make();
   void leave_if_lost();
-  void take_over_list();
-  void list_what_was_copied(ManagedCheckpoints& managed) const;
+  void take_over_list(const BeforePiece& before_piece);
+  void list_what_was_copied(ManagedCheckpoints& managed, const BeforePiece& before_piece);
+  void list_or_remove(ManagedCheckpoints& managed, const std::string& copied, const BeforePiece& before_piece) const;
+  void note_unlisted(const std::string& name);
+  void remove_note() const;
   void check_mirrored() const;
   void check_owners() const;
   ManagedCheckpoints::RecordOptions record_options(FileSystem& files, const std::string& prefix) const;
@@ -56,7 +61,8 @@ class MirrorDirectory {
   std::unique_ptr<ManagedCheckpoints> managed_;  // null: not known yet
   std::unique_ptr<EarlyDeletions> early_deletions_;
   bool has_been_made_ = false;
-  bool has_list_ = false;  // written by this process
+  bool has_list_ = false;    // written by this process
+  int failed_listings_ = 0;  // of the copy that is noted as not listed
 };
 
 }  // namespace longhaul

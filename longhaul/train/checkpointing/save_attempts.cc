@@ -8,6 +8,7 @@
 #include "longhaul/base/deadline.h"
 #include "longhaul/base/error.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/train/coordination/lost_session.h"
 
 namespace longhaul {
@@ -31,6 +32,17 @@ bool is_away(const std::exception_ptr& error) {
 }
 
 }  // namespace
+
+void check_save_attempts(const SaveAttemptsOptions& options, const std::string& name) {
+  check_not_negative(name + ".max_failed_saves", options.max_failed_saves);
+  check_not_negative(name + ".first_wait", options.first_wait);
+  check_not_negative(name + ".longest_wait", options.longest_wait);
+  check_not_negative(name + ".last_save_timeout", options.last_save_timeout);
+}
+
+SaveAttempts::SaveAttempts(const SaveAttemptsOptions& options) : options_(options) {
+  check_save_attempts(options_, "saves");
+}
 
 int SaveAttempts::succeeded(const std::string& prefix) {
   MutexLock lock(mutex_);
@@ -80,9 +92,9 @@ Seconds SaveAttempts::time_to_retry() const {
 }
 
 Seconds SaveAttempts::wait_after(int failures) const {
-  Seconds wait = options_.first_wait;
+  Seconds wait = std::max(options_.first_wait, kShortestRetryWait);
   for (int i = 1; i < failures && wait < options_.longest_wait; ++i) wait *= 2;
-  return std::min(wait, options_.longest_wait);
+  return std::max(std::min(wait, options_.longest_wait), kShortestRetryWait);
 }
 
 void SaveAttempts::insist(const std::function<bool()>& attempt, std::optional<Seconds> timeout,

@@ -15,13 +15,19 @@ namespace longhaul {
 
 class Deadline;
 
+// Between a failed save and its retry, whatever the options say: a disk that is full is not tried all the time.
+inline constexpr Seconds kShortestRetryWait{0.1};
+
 struct SaveAttemptsOptions {
   int max_failed_saves = 0;       // after this many in a row, retries included, training ends; 0: never
   Seconds first_wait{1};          // from a failure to the retry; doubled after each further failure,
-  Seconds longest_wait{60};       // up to this
+  Seconds longest_wait{60};       // up to this; each wait is kShortestRetryWait at least
   Seconds last_save_timeout{30};  // how long the final save is retried
   Clock* clock = &Clock::real();
 };
+
+// InvalidArgumentError: a number is negative or NaN. `name` is that of the options, for the message.
+void check_save_attempts(const SaveAttemptsOptions& options, const std::string& name);
 
 // The outcome of a run's saves so far. Times are in seconds since 1970.
 struct SaveStatus {
@@ -43,7 +49,8 @@ struct SaveStatus {
 // Any thread may call.
 class SaveAttempts {
  public:
-  explicit SaveAttempts(const SaveAttemptsOptions& options = {}) : options_(options) {}
+  // InvalidArgumentError: see check_save_attempts().
+  explicit SaveAttempts(const SaveAttemptsOptions& options = {});
 
   // Returns the number of consecutive failures before this success.
   int succeeded(const std::string& prefix);

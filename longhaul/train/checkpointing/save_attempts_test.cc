@@ -2,8 +2,11 @@
 
 #include <gmock/gmock.h>
 
+#include <cmath>
+
 #include "longhaul/base/deadline.h"
 #include "longhaul/base/error.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/train/interrupted_clock_fixture.h"
 
 namespace longhaul {
@@ -64,6 +67,27 @@ TEST_F(SaveAttemptsTest, EachWaitIsTwiceTheOneBeforeUpToALimit) {
   EXPECT_FALSE(attempts.is_retry_due());
   attempts.failed(full_disk());
   EXPECT_EQ(attempts.time_to_retry(), Seconds{1});
+}
+
+TEST_F(SaveAttemptsTest, NoWaitIsShorterThanAMoment) {
+  options.first_wait = Seconds{0};
+  for (const double longest : {60.0, 0.0}) {
+    options.longest_wait = Seconds{longest};
+    SaveAttempts attempts(options);
+    attempts.failed(full_disk());
+    EXPECT_NEAR(attempts.time_to_retry().count(), kShortestRetryWait.count(), 1e-6);
+    EXPECT_FALSE(attempts.is_retry_due());
+  }
+}
+
+TEST_F(SaveAttemptsTest, NegativeNumbersAreRefusedByName) {
+  const auto refusal = [](const SaveAttemptsOptions& wrong) {
+    return refusal_of([&] { SaveAttempts attempts(wrong); });
+  };
+  EXPECT_THAT(refusal({.max_failed_saves = -1}), HasSubstr("saves.max_failed_saves is -1"));
+  EXPECT_THAT(refusal({.first_wait = Seconds{-1}}), HasSubstr("saves.first_wait is -1"));
+  EXPECT_THAT(refusal({.longest_wait = Seconds{std::nan("")}}), HasSubstr("saves.longest_wait is nan"));
+  EXPECT_THAT(refusal({.last_save_timeout = Seconds{-1}}), HasSubstr("saves.last_save_timeout is -1"));
 }
 
 TEST_F(SaveAttemptsTest, WithoutALimitNoNumberOfFailuresEndsTheTraining) {

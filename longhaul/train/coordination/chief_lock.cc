@@ -5,6 +5,7 @@
 #include <atomic>
 #include <utility>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
 #include "longhaul/train/coordination/looper_thread.h"
 
@@ -65,17 +66,20 @@ class ChiefLock::Heart : public LooperThread {
 };
 
 ChiefLock::ChiefLock(const std::string& directory, const DirectoryLockOptions& options,
-                     std::function<void(const std::exception_ptr&)> on_lost)
-    : coord_({.clock = options.clock}), limit_(options.limit) {
+                     std::function<void(const std::exception_ptr&)> on_lost, const Deadline* deadline)
+    : coord_({.clock = options.clock}), limit_(options.limit), deadline_(deadline) {
   options.files->make_directories(strip_file_scheme(directory));
   heart_ = std::make_shared<Heart>(coord_, directory, options, std::move(on_lost));
   heart_->start();
 }
 
 ChiefLock::~ChiefLock() {
+  constexpr Seconds kHeartbeat{1};  // time enough for one that does not hang, even if the deadline is over
   try {
     coord_.request_stop();
-    coord_.join({.stop_grace = limit_, .ignore_live_threads = true});
+    coord_.join({.stop_grace = limit_,
+                 .ignore_live_threads = true,
+                 .give_up_at = half_time(deadline_, coord_.clock(), kHeartbeat)});
   } catch (...) {
     log_debug("the heartbeat thread ended with: {}", message_of(std::current_exception()));
   }

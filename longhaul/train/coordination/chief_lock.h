@@ -11,6 +11,8 @@
 
 namespace longhaul {
 
+class Deadline;
+
 // There are six heartbeats per lease, and each writes, syncs and renames a file. With a shorter lease, a living chief
 // might be taken for dead.
 inline constexpr Seconds kShortestLease{1};
@@ -32,12 +34,14 @@ void check_lock(const LockOptions& options, std::string_view name);
 class ChiefLock {
  public:
   // Locks the directory, which is created if needed. DirectoryLockedError: it has another owner. If a heartbeat finds
-  // another owner later, the thread calls `on_lost` once, with the DirectoryLostError.
+  // another owner later, the thread calls `on_lost` once, with the DirectoryLostError. `deadline` is for the
+  // destructor, and outlives the lock; nullptr: none.
   ChiefLock(const std::string& directory, const DirectoryLockOptions& options,
-            std::function<void(const std::exception_ptr&)> on_lost = {});
+            std::function<void(const std::exception_ptr&)> on_lost = {}, const Deadline* deadline = nullptr);
 
-  // Unlocks the directory. If a heartbeat hangs in the file system, waits for it for at most one lease; after that, the
-  // heartbeat's thread unlocks the directory itself.
+  // Unlocks the directory. If a heartbeat hangs in the file system, waits for it for at most one lease, and half of the
+  // time until the deadline if that is set, though for a second at least; after that, the heartbeat's thread unlocks
+  // the directory itself.
   ~ChiefLock();
   ChiefLock(const ChiefLock&) = delete;
   ChiefLock& operator=(const ChiefLock&) = delete;
@@ -49,6 +53,7 @@ class ChiefLock {
 
   const Coordinator coord_;  // the thread's own
   const Seconds limit_;
+  const Deadline* const deadline_;
   std::shared_ptr<Heart> heart_;
 };
 

@@ -6,13 +6,16 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <thread>
 
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/threads_end_fixture.h"
+#include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/input/queue_runner.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
 #include "longhaul/train/monitored/monitored_training_session.h"
+#include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {
@@ -143,6 +146,46 @@ TEST_F(ChiefLockTest, AHeartbeatIsTriedAgainWhateverItsFileSystemThrows) {
   eventually([&] { return owner()->heartbeat == first + 30; });
   EXPECT_EQ(owner()->heartbeat, first + 30);
   EXPECT_NO_THROW(lock.raise_if_lost());
+}
+
+// In which no file can be made while it hangs.
+class HungFiles : public testing::FaultyFileSystem {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
+    if (hangs) is_met = true;
+    while (hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return FaultyFileSystem::create(path, if_exists);
+  }
+  std::atomic<bool> hangs{false}, is_met{false};
+};
+
+TEST_F(ChiefLockTest, AHeartbeatThatHangsIsNotWaitedForBeyondAPreemptionsTime) {
+  HungFiles hung;
+  const ThreadsEnd heart;
+  Preemption preemption({.clock = &watched});
+  ChiefTenure tenure({.directory = directory.path(),
+                      .chief = {.keep_journal = false, .preemption = &preemption},
+                      .files = &hung,
+                      .clock = &watched});
+  tenure.begin({});
+  eventually([&] { return watched.waits > 0; });
+  hung.hangs = true;
+  watched.advance(Seconds{10});
+  eventually([&] { return hung.is_met.load(); });
+  preemption.preempt(Seconds{0});
+  auto ended = std::async(std::launch::async, [&] {
+    Teardown end;
+    tenure.end(end);
+  });
+  const Seconds start = watched.now();
+  eventually([&] {
+    watched.advance(Seconds{0.01});
+    return ended.wait_for(std::chrono::milliseconds(1)) == std::future_status::ready;
+  });
+  EXPECT_LT(watched.now() - start, Seconds{30}) << "half a lease";
+  EXPECT_TRUE(owner());
+  hung.hangs = false;
+  eventually([&] { return !owner(); });
 }
 
 TEST_F(ChiefLockTest, ALossIsReportedOnceAndEndsTheHeart) {

@@ -1,10 +1,23 @@
 #include "longhaul/train/coordination/restarts.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/train/coordination/checked_options.h"
 
 namespace longhaul {
+
+void check_restart(const RestartOptions& options) {
+  if (options.max_restarts) check_not_negative("restart.max_restarts", *options.max_restarts);
+  check_not_negative("restart.backoff", options.backoff);
+  check_not_negative("restart.max_backoff", options.max_backoff);
+  check_not_negative("restart.healthy_after", options.healthy_after);
+}
+
+Restarts::Restarts(const RestartOptions& options, Coordinator coord) : options_(options), coord_(std::move(coord)) {
+  check_restart(options_);
+}
 
 bool Restarts::session_lost(std::string_view why) {
   if (begin_ && coord_.clock().now() - *begin_ >= options_.healthy_after) in_a_row_ = 0;

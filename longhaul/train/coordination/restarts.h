@@ -16,6 +16,9 @@ struct RestartOptions {
   Seconds healthy_after{600};
 };
 
+// InvalidArgumentError: a number is negative or NaN.
+void check_restart(const RestartOptions& options);
+
 // Counts the restarts of one process's training, and waits before each.
 //
 //   none --session_begins--> session --session_lost: true--> none, wait --wait_for_next: true--> none
@@ -25,8 +28,8 @@ struct RestartOptions {
 // One thread at a time may call.
 class Restarts {
  public:
-  // The coordinator's clock measures the times, and its stop ends the waits.
-  Restarts(const RestartOptions& options, Coordinator coord) : options_(options), coord_(std::move(coord)) {}
+  // The coordinator's clock measures the times, and its stop ends the waits. InvalidArgumentError: see check_restart().
+  Restarts(const RestartOptions& options, Coordinator coord);
 
   void session_begins() { begin_ = coord_.clock().now(); }  // call it when the session is ready
 

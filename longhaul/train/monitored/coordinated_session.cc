@@ -82,7 +82,7 @@ std::exception_ptr CoordinatedSession::close() {
   if (std::exchange(closed_, true)) return nullptr;
   const std::exception_ptr error = stop_threads();
   try {
-    session_->close();
+    session_->close_before(budget_.deadline());
   } catch (const std::exception& close_error) {
     log_warning("a session could not be closed: {}", close_error.what());
   }

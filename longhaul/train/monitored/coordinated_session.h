@@ -47,7 +47,8 @@ class CoordinatedSession {
   // Stops the threads and waits for them, for stop_grace or half of the time that a preemption leaves. Returns the
   // error that a thread reported, if any.
   std::exception_ptr stop_threads();
-  // Stops the threads if that was not done yet, and closes the session; an error of closing is logged.
+  // Stops the threads if that was not done yet, and closes the session, which waits for its runs for half of the time
+  // that a preemption leaves; an error of closing is logged.
   std::exception_ptr close();
 
  private:

@@ -193,9 +193,7 @@ void check_numbers(const MonitoredTrainingSessionOptions& options) {
   check_one_of("save_summaries_secs", "save_summaries_steps",
                interval_of(options.save_summaries_secs, options.save_summaries_steps, {}));
   check_not_negative("log_step_count_steps", static_cast<double>(options.log_step_count_steps));
-  if (options.failures.restart.max_restarts)
-    check_not_negative("failures.restart.max_restarts", *options.failures.restart.max_restarts);
-  check_not_negative("failures.restart.backoff", options.failures.restart.backoff);
+  check_restart(options.failures.restart);
 }
 
 }  // namespace

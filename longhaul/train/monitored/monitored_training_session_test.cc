@@ -91,12 +91,16 @@ TEST_F(MonitoredTrainingSessionTest, TwoSessionsOfTheSameOptionsAreNotChiefAtOnc
 
 TEST_F(MonitoredTrainingSessionTest, ANegativeIntervalIsRefused) {
   const MonitoredTrainingSessionOptions good = training;
-  for (const auto& set : {+[](MonitoredTrainingSessionOptions& all) { all.save_checkpoint_secs = Seconds{-1}; },
-                          +[](MonitoredTrainingSessionOptions& all) { all.save_checkpoint_steps = -5; },
-                          +[](MonitoredTrainingSessionOptions& all) { all.save_summaries_secs = Seconds{-1}; },
-                          +[](MonitoredTrainingSessionOptions& all) { all.save_summaries_steps = -1; },
-                          +[](MonitoredTrainingSessionOptions& all) { all.log_step_count_steps = -1; },
-                          +[](MonitoredTrainingSessionOptions& all) { all.failures.restart.max_restarts = -1; }}) {
+  for (const auto& set :
+       {+[](MonitoredTrainingSessionOptions& all) { all.save_checkpoint_secs = Seconds{-1}; },
+        +[](MonitoredTrainingSessionOptions& all) { all.save_checkpoint_steps = -5; },
+        +[](MonitoredTrainingSessionOptions& all) { all.save_summaries_secs = Seconds{-1}; },
+        +[](MonitoredTrainingSessionOptions& all) { all.save_summaries_steps = -1; },
+        +[](MonitoredTrainingSessionOptions& all) { all.log_step_count_steps = -1; },
+        +[](MonitoredTrainingSessionOptions& all) { all.failures.restart.max_restarts = -1; },
+        +[](MonitoredTrainingSessionOptions& all) { all.failures.restart.backoff = Seconds{-1}; },
+        +[](MonitoredTrainingSessionOptions& all) { all.failures.restart.max_backoff = Seconds{-1}; },
+        +[](MonitoredTrainingSessionOptions& all) { all.failures.restart.healthy_after = Seconds{-1}; }}) {
     training = good;
     set(training);
     EXPECT_THROW(monitored_session_options(training), InvalidArgumentError);

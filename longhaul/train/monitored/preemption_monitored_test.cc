@@ -91,6 +91,15 @@ TEST_F(PreemptedTrainingTest, SavesWhenItIsAskedToAndGoesOn) {
   EXPECT_TRUE(has_checkpoint(5));
 }
 
+TEST_F(PreemptedTrainingTest, ClosesItsSessionBeforeTheDeadline) {
+  std::optional<Seconds> left;
+  install_session_factory([&](const std::string&, Graph& made_for, const SessionOptions&) {
+    return std::make_unique<TimedSession>(made_for, left);
+  });
+  train_until_stopped([&](int64_t) { preemption.preempt(Seconds{7}); });
+  EXPECT_EQ(left, Seconds{7});
+}
+
 TEST_F(PreemptedTrainingTest, AStopThatCameBeforeItIsHeeded) {
   preemption.preempt();
   EXPECT_EQ(train_until_stopped([](int64_t) {}), 0);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/events/summary.h"
@@ -60,23 +61,25 @@ class WeightDigests::Worker {
   // False: the ones before are not done.
   bool hand_over(std::unique_ptr<Taken> taken, Seconds timeout) {
     MutexLock lock(mutex_);
-    if (!wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr; }, timeout)) return false;
+    if (!wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr; }, timeout, nullptr)) return false;
     waiting_ = std::move(taken);
     changed_.notify_all();
     return true;
   }
 
-  bool finish(Seconds timeout) {
+  bool finish(Seconds timeout, const Deadline* deadline) {
+    const Deadline::Wait notified(deadline, mutex_, changed_);
     MutexLock lock(mutex_);
-    return wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr && !busy_; }, timeout);
+    return wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr && !busy_; }, timeout, deadline);
   }
 
   // False: the thread goes on.
-  bool stop(Seconds timeout) {
+  bool stop(Seconds timeout, const Deadline* deadline) {
+    const Deadline::Wait notified(deadline, mutex_, changed_);
     MutexLock lock(mutex_);
     stop_ = true;
     changed_.notify_all();
-    return wait([this]() REQUIRES(mutex_) { return has_ended_; }, timeout);
+    return wait([this]() REQUIRES(mutex_) { return has_ended_; }, timeout, deadline);
   }
 
   // The thread.
@@ -86,10 +89,11 @@ class WeightDigests::Worker {
 
  private:
   template <typename Condition>
-  bool wait(Condition condition, Seconds timeout) REQUIRES(mutex_) {
+  bool wait(Condition condition, Seconds timeout, const Deadline* deadline) REQUIRES(mutex_) {
     const Seconds give_up = Clock::real().now() + timeout;
+    const auto half = half_time(deadline, Clock::real());
     while (!condition()) {
-      const Seconds left = give_up - Clock::real().now();
+      const Seconds left = std::min(give_up, half().value_or(give_up)) - Clock::real().now();
       if (left <= Seconds{0}) return false;
       changed_.wait_for(mutex_, left);  // wait: for the thread, which may hang on its disk
     }
@@ -125,8 +129,8 @@ class WeightDigests::Worker {
 };
 
 WeightDigests::WeightDigests(const Graph& graph, Output global_step, std::shared_ptr<FileWriter> writer,
-                             Seconds timeout)
-    : timeout_(timeout), worker_(std::make_shared<Worker>(std::move(writer))) {
+                             Seconds timeout, const Deadline* deadline)
+    : timeout_(timeout), deadline_(deadline), worker_(std::make_shared<Worker>(std::move(writer))) {
   for (const VariableInfo& variable : ops::global_variables(graph)) {
     names_.push_back(variable.name());
     fetches_.emplace_back(variable.read);
@@ -136,14 +140,15 @@ WeightDigests::WeightDigests(const Graph& graph, Output global_step, std::shared
 }
 
 WeightDigests::~WeightDigests() {
-  if (worker_->stop(timeout_)) {
+  const Seconds start = Clock::real().now();
+  if (worker_->stop(timeout_, deadline_)) {
     thread_.join();
     return;
   }
   log_error(
-      "weight digests could not be written within {:g} s and are dropped: does the file system of the event files "
-      "hang?",
-      timeout_.count());
+      "weight digests could not be written within {:.3g} s and are dropped: does the file system of the event "
+      "files hang?",
+      (Clock::real().now() - start).count());
   thread_.detach();
 }
 
@@ -163,7 +168,7 @@ void WeightDigests::take_if_due(Session& session, int64_t every) {
 }
 
 bool WeightDigests::finish() {
-  return worker_->finish(timeout_);
+  return worker_->finish(timeout_, deadline_);
 }
 
 }  // namespace longhaul

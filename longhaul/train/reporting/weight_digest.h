@@ -12,6 +12,8 @@
 
 namespace longhaul {
 
+class Deadline;
+
 // The tag of digests in event files; a digest is a text like "crc64:995dc9bbdf1939fa".
 inline constexpr const char* kWeightDigestTag = "longhaul/weight_digest";
 
@@ -35,12 +37,13 @@ inline constexpr Seconds kDigestTimeout{60};
 //
 // One thread at a time may call. take(), finish() and the destructor wait for the thread for at most `timeout`, because
 // event files on a hanging disk must not stop training. After that, a digest is missing, which is logged, or the thread
-// is left behind with the values that it holds.
+// is left behind with the values that it holds. finish() and the destructor wait for half of the time until the
+// deadline at most, even if that is set meanwhile; the other half is for what follows.
 class WeightDigests {
  public:
-  // `global_step` gives each digest its step.
+  // `global_step` gives each digest its step. The deadline outlives this object; nullptr: none.
   WeightDigests(const Graph& graph, Output global_step, std::shared_ptr<FileWriter> writer,
-                Seconds timeout = kDigestTimeout);
+                Seconds timeout = kDigestTimeout, const Deadline* deadline = nullptr);
   ~WeightDigests();
   WeightDigests(const WeightDigests&) = delete;
   WeightDigests& operator=(const WeightDigests&) = delete;
@@ -59,6 +62,7 @@ class WeightDigests {
   class Worker;
 
   const Seconds timeout_;
+  const Deadline* const deadline_;
   std::vector<std::string> names_;
   std::vector<Fetch> fetches_;            // the variables and, last, the step
   const std::shared_ptr<Worker> worker_;  // its thread shares it

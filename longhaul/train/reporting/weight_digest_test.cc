@@ -3,7 +3,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <future>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/io/crc64.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/testing/faulty_file_system.h"
@@ -146,6 +148,29 @@ TEST_F(WeightDigestHookTest, EventFilesThatHangHoldUpNobodyForEver) {
   hanging.hangs = false;
   for (int i = 0; i < 10'000 && !is_gone; ++i) ::usleep(1000);
   EXPECT_TRUE(is_gone) << "the thread ends when it can";
+}
+
+TEST_F(WeightDigestHookTest, EventFilesThatHangAreNotWaitedForBeyondADeadline) {
+  set_step(0);
+  FilesThatHang hanging;
+  std::atomic<bool> is_gone = false;
+  std::shared_ptr<FileWriter> hung(new FileWriter(directory.path(), {.max_queue = 1, .files = &hanging}),
+                                   [&](FileWriter* used) {
+                                     delete used;
+                                     is_gone = true;
+                                   });
+  Deadline deadline(Clock::real());
+  auto ended = std::async(std::launch::async, [&, hung = std::move(hung)]() mutable {
+    WeightDigests digests(graph, step, std::move(hung), kDigestTimeout, &deadline);
+    for (int i = 0; i < 3; ++i) digests.take(*session);  // the third is more than the event files take
+    EXPECT_FALSE(digests.finish());
+  });
+  EXPECT_EQ(ended.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
+  deadline.bring_forward(Seconds{0.1});
+  EXPECT_EQ(ended.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  hanging.hangs = false;
+  for (int i = 0; i < 10'000 && !is_gone; ++i) ::usleep(1000);
+  EXPECT_TRUE(is_gone);
 }
 
 TEST_F(WeightDigestHookTest, WrongOptionsAreRefused) {

@@ -281,6 +281,16 @@ TEST_F(PreemptionTest, AThreadThatWasLeftBehindIsWaitedForAgainAfterTheLastCheck
   eventually([&] { return stuck->finished(); });
 }
 
+TEST_F(PreemptionTest, ASessionIsClosedBeforeItsDeadline) {
+  std::optional<Seconds> left;
+  install_session_factory([&](const std::string&, Graph& made_for, const SessionOptions&) {
+    return std::make_unique<TimedSession>(made_for, left);
+  });
+  Supervisor sv(options);
+  sv.managed_session([&](Session&) { preemption.preempt(Seconds{7}); });
+  EXPECT_EQ(left, Seconds{7});
+}
+
 TEST_F(PreemptionTest, ASaveThatIsAskedForIsTakenAndTheTrainingGoesOn) {
   options.save_model_secs = Seconds{0};
   Supervisor sv(options);

@@ -29,7 +29,8 @@ std::atomic<int> pipe_writers{0};  // handlers that may be about to write to it
 std::atomic<int> first_signal{0};
 std::atomic<int64_t> first_at{0};  // of those but SIGHUP; nanoseconds, monotonic; 0: none came
 std::array<std::atomic<bool>, NSIG> asks_for_stop{};
-std::atomic<const char*> in_use_by{nullptr};  // SignalHandling::user; nullptr: nobody
+std::atomic<pid_t> taken_by{0};               // the process with a StopSignals; 0: none
+std::atomic<const char*> in_use_by{nullptr};  // its SignalHandling::user
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<int64_t>::is_always_lock_free &&
               std::atomic<bool>::is_always_lock_free);
 
@@ -113,13 +114,21 @@ SignalHandling stop_of(const Coordinator& coord, std::vector<int> signals) {
           }};
 }
 
-void take_signals(const char* user) {
-  const char* other = nullptr;
-  if (in_use_by.compare_exchange_strong(other, user)) return;
-  const bool is_same_kind = std::string_view(other) == user;
+// A forked child may have a StopSignals beside the inherited one, which is its parent's. Returns the parent; 0: none.
+pid_t take_signals(const char* user) {
+  pid_t other = 0;
+  const pid_t own = getpid();
+  while (other != own && !taken_by.compare_exchange_strong(other, own)) {
+  }
+  if (other != own) {
+    in_use_by = user;
+    return other;
+  }
+  const char* const other_user = in_use_by.load();
+  const bool is_same_kind = other_user == nullptr || std::string_view(other_user) == user;
   throw FailedPreconditionError(
       fmt::format("{} {} already handles this process's signals, so a {} cannot; only one may exist at a time{}",
-                  is_same_kind ? "another" : "a", other, user,
+                  is_same_kind ? "another" : "a", is_same_kind ? user : other_user, user,
                   is_same_kind ? "" : ". Delete the StopSignals: the Preemption handles its signals too"));
 }
 
@@ -139,7 +148,7 @@ std::string signal_notice(int signal, std::string_view consequence) {
 bool is_ended_by_sigterm() {
   sigset_t blocked{};  // in a program whose own thread waits for signals
   pthread_sigmask(SIG_BLOCK, nullptr, &blocked);
-  return in_use_by.load() == nullptr && handler_of(SIGTERM) == SIG_DFL && sigismember(&blocked, SIGTERM) == 0;
+  return taken_by.load() == 0 && handler_of(SIGTERM) == SIG_DFL && sigismember(&blocked, SIGTERM) == 0;
 }
 
 StopSignals::StopSignals(const Coordinator& coord, std::vector<int> signals)
@@ -148,17 +157,18 @@ StopSignals::StopSignals(const Coordinator& coord, std::vector<int> signals)
 StopSignals::StopSignals(std::function<void(int signal)> on_signal, std::vector<int> signals)
     : StopSignals(SignalHandling{.stop_signals = std::move(signals), .on_signal = std::move(on_signal)}) {}
 
-StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling)) {
-  take_signals(handling_.user);
+StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling)), process_(getpid()) {
+  parent_ = take_signals(handling_.user);
   try {
     before_.reserve(handling_.stop_signals.size() + handling_.other_signals.size());
     open_pipe();
     watcher_ = NamedThread("lh-signals", [this] { watch(); });
   } catch (...) {
     close_pipe();
-    in_use_by = nullptr;
+    taken_by = parent_;
     throw;
   }
+  write_end = -1;
   if (process.exchange(getpid()) != getpid()) pipe_writers = 0;  // what a forked child has counted is its parent's
   first_signal = 0;
   first_at = 0;
@@ -167,15 +177,25 @@ StopSignals::StopSignals(SignalHandling handling) : handling_(std::move(handling
 }
 
 StopSignals::~StopSignals() {
-  restore();
-  if (getpid() == process.load()) {
-    end_watch();
-    watcher_.join();
-  } else {
-    watcher_.detach();  // the thread and its pipe are the parent's
+  if (getpid() != process_) {
+    leave_to_parent();
+    return;
   }
+  restore();
+  end_watch();
+  watcher_.join();
   close_pipe();
-  in_use_by = nullptr;
+  if (parent_ != 0) process = parent_;  // the handlers are again those that this forked child has inherited
+  taken_by = parent_;
+}
+
+// In a forked child: the thread and its pipe are the parent's. The child may have handlers of its own.
+void StopSignals::leave_to_parent() {
+  watcher_.detach();
+  if (taken_by == getpid()) return close_ends();
+  restore();
+  close_pipe();
+  taken_by = parent_;
 }
 
 // The end that the handler writes to does not block: a full pipe has signals enough.
@@ -191,6 +211,10 @@ void StopSignals::close_pipe() {
   write_end = -1;
   // wait: a handler of a signal writes a byte, and may not notify
   while (getpid() == process.load() && pipe_writers.load() > 0) std::this_thread::yield();
+  close_ends();
+}
+
+void StopSignals::close_ends() {
   for (const int fd : pipe_) {
     if (fd >= 0) close(fd);
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <csignal>
 #include <functional>
@@ -47,8 +49,8 @@ struct SignalHandling {
 // exists: preparing a session does not clear the stop of an earlier signal. The handlers only write a byte to a pipe; a
 // thread ("lh-signals") sleeps until it can read the byte, and makes the calls. A process can have only one StopSignals
 // or Preemption at a time: FailedPreconditionError otherwise. The destructor restores the previous handlers. A signal
-// to a forked child does not affect this process: a stop signal ends the child, other signals do nothing there. For
-// programs on a cluster, see Preemption.
+// to a forked child does not affect this process: a stop signal ends the child, other signals do nothing there. The
+// child may have a StopSignals of its own meanwhile. For programs on a cluster, see Preemption.
 class StopSignals {
  public:
   explicit StopSignals(const Coordinator& coord, std::vector<int> signals = stopping_signals());
@@ -63,8 +65,10 @@ class StopSignals {
   int signal_received() const;
 
  private:
+  void leave_to_parent();
   void open_pipe();
   void close_pipe();
+  void close_ends();
   void install();
   void restore();
   void watch() const;
@@ -72,6 +76,8 @@ class StopSignals {
 
   const WriteSignals write_signals_;
   const SignalHandling handling_;
+  const pid_t process_;  // whose object this is: a forked child inherits it
+  pid_t parent_ = 0;     // whose object this process has inherited; 0: none
   std::array<int, 2> pipe_{-1, -1};
   std::vector<std::pair<int, struct sigaction>> before_;  // the previous actions
   NamedThread watcher_;

@@ -244,6 +244,45 @@ TEST(StopSignals, OtherSignalsDoNothingInAForkedChild) {
   EXPECT_EQ(told, 1);
 }
 
+#ifndef __SANITIZE_THREAD__  // under which no child of a process with threads can start one
+TEST(StopSignals, AForkedChildMayHaveOneOfItsOwn) {
+  const Coordinator coord;
+  const StopSignals signals(coord);
+  const auto have_one = [] {
+    const Coordinator own;
+    const StopSignals signals_of_child(own);
+    raise(SIGTERM);
+    if (!own.wait_for_stop(Seconds{60})) _exit(1);
+    if (error_of<FailedPreconditionError>([&] { StopSignals second(own); }).empty()) _exit(2);
+  };
+  EXPECT_EQ(exit_status_of(have_one), 0);
+  EXPECT_EQ(exit_status_of([&] {
+              have_one();
+              raise(SIGTERM);
+            }),
+            128 + SIGTERM)
+      << "without one of its own, a child is ended as before";
+  EXPECT_EQ(signals.signal_received(), 0);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+}
+
+TEST(StopSignals, TheEndOfTheParentsInAForkedChildLeavesTheChildsOwnAlone) {
+  const Coordinator coord;
+  auto signals = std::make_unique<StopSignals>(coord);
+  const auto end_parents = [&] {
+    const Coordinator own;
+    const StopSignals signals_of_child(own);
+    signals.reset();
+    raise(SIGTERM);
+    if (!own.wait_for_stop(Seconds{60})) _exit(1);
+  };
+  EXPECT_EQ(exit_status_of(end_parents), 0);
+  raise(SIGTERM);
+  EXPECT_TRUE(coord.wait_for_stop(Seconds{60}));
+}
+#endif
+
 TEST(StopSignals, TheEndInAForkedChildLeavesTheParentsAlone) {
   const Coordinator coord;
   auto signals = std::make_unique<StopSignals>(coord);

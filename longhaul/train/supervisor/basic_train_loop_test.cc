@@ -130,6 +130,13 @@ TEST_F(BasicTrainLoopTest, EachRestartWaitsTwiceAsLong) {  // unlike BL-3
   EXPECT_THAT(times, ElementsAre(0, 10, 30, 60, 90));
 }
 
+TEST_F(BasicTrainLoopTest, NegativeNumbersOfRestartsAreRefusedByName) {
+  loop.restart.max_backoff = Seconds{-1};
+  EXPECT_THAT(error_of_loop([](Session&) { FAIL(); }), HasSubstr("restart.max_backoff is -1"));
+  loop.restart = {.healthy_after = Seconds{-1}};
+  EXPECT_THAT(error_of_loop([](Session&) { FAIL(); }), HasSubstr("restart.healthy_after is -1"));
+}
+
 TEST_F(BasicTrainLoopTest, ASessionThatLastedEndsTheRow) {
   loop.restart.max_restarts = 1;
   loop.restart.healthy_after = Seconds{100};

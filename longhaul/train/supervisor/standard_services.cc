@@ -1,5 +1,6 @@
 #include "longhaul/train/supervisor/standard_services.h"
 
+#include "longhaul/train/signals/stop_budget.h"
 #include "longhaul/train/supervisor/journal_service.h"
 
 namespace longhaul {
@@ -9,7 +10,8 @@ std::vector<std::shared_ptr<LooperThread>> StandardServices::start(TrainingEvent
     events.write_start(read_global_step(*context_->session, context_->global_step));
     if (options_.digest_every_n_steps != 0) {
       digests_ = std::make_unique<WeightDigestService>(context_->session, context_->global_step, context_->writer,
-                                                       options_.digest_every_n_steps);
+                                                       options_.digest_every_n_steps,
+                                                       StopBudget(options_.preemption).deadline());
     }
   }
   const std::vector<std::shared_ptr<LooperThread>> services = make();

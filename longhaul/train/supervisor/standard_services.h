@@ -11,7 +11,7 @@
 namespace longhaul {
 
 struct StandardServicesOptions {
-  Preemption* preemption = nullptr;  // whose save signals are watched for; outlives the threads
+  Preemption* preemption = nullptr;  // whose save signals and deadline are heeded; outlives the threads
   int64_t digest_every_n_steps = 0;  // 0: no digests
 };
 

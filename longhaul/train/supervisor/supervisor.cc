@@ -28,9 +28,9 @@ std::shared_ptr<const Coordinator> heed(Preemption* preemption, const Coordinato
   return preemption != nullptr ? preemption->attach(coord, takes_checkpoints) : nullptr;
 }
 
-void close_or_log(const std::shared_ptr<Session>& session) {
+void close_or_log(const std::shared_ptr<Session>& session, const StopBudget& budget) {
   try {
-    if (session) session->close();
+    if (session) session->close_before(budget.deadline());
   } catch (const std::exception& error) {
     log_debug("the session could not be closed: {}", error.what());
   }
@@ -309,7 +309,7 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
              if (training_ && coord_.reported_error()) training_->warn_of_lost_steps(tenure_.journal().get());
              return std::optional<UnsavedSteps>();  // the journal learns of them at the restart
            },
-       .session = [&] { close_or_log(session); }},
+       .session = [&] { close_or_log(session, tenure_.budget()); }},
       options.close_summary_writer);
 }
 

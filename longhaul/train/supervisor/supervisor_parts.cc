@@ -30,7 +30,7 @@ void check_numbers(const SupervisorOptions& options) {
   check_not_negative("save_summaries_secs", options.save_summaries_secs);
   if (!options.save_model_secs.is_auto()) check_not_negative("save_model_secs", options.save_model_secs.seconds());
   check_not_negative("services.digest_every_n_steps", static_cast<double>(options.services.digest_every_n_steps));
-  check_not_negative("services.saves.max_failed_saves", options.services.saves.max_failed_saves);
+  check_save_attempts(options.services.saves, "services.saves");
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ TEST_F(SupervisorTest, ANegativeNumberIsRefused) {
                           +[](SupervisorOptions& all) { all.save_model_secs = Seconds{std::nan("")}; },
                           +[](SupervisorOptions& all) { all.save_summaries_secs = Seconds{-1}; },
                           +[](SupervisorOptions& all) { all.services.digest_every_n_steps = -1; },
-                          +[](SupervisorOptions& all) { all.services.saves.max_failed_saves = -1; }}) {
+                          +[](SupervisorOptions& all) { all.services.saves.max_failed_saves = -1; },
+                          +[](SupervisorOptions& all) { all.services.saves.first_wait = Seconds{-1}; }}) {
     Graph other;
     SupervisorOptions wrong{.graph = &other};
     set(wrong);

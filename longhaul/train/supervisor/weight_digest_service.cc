@@ -13,10 +13,11 @@ StepWatching& watching(Session& session) {
 }  // namespace
 
 WeightDigestService::WeightDigestService(std::shared_ptr<Session> session, const Output& global_step,
-                                         std::shared_ptr<FileWriter> writer, int64_t every)
+                                         std::shared_ptr<FileWriter> writer, int64_t every, const Deadline* deadline)
     : session_(std::move(session)),
       steps_(watching(*session_)),
-      digests_(std::make_shared<WeightDigests>(session_->graph(), global_step, std::move(writer))) {
+      digests_(std::make_shared<WeightDigests>(session_->graph(), global_step, std::move(writer), kDigestTimeout,
+                                               deadline)) {
   digests_->take_if_due(*session_, every);
   watch_ = steps_.watch_steps({.step = global_step,
                                .every = every,

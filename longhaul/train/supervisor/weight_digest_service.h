@@ -8,12 +8,13 @@
 namespace longhaul {
 
 // Writes a digest of all variables after each `every`-th step, for programs that run the session themselves. The
-// destructor stops it, and waits at most kDigestTimeout for digests under way.
+// destructor stops it, and waits for digests under way, for at most kDigestTimeout and half of the time until the
+// deadline.
 class WeightDigestService {
  public:
   // UnimplementedError: the session has no StepWatching. Also throws what StepWatching::watch_steps() throws.
   WeightDigestService(std::shared_ptr<Session> session, const Output& global_step, std::shared_ptr<FileWriter> writer,
-                      int64_t every);
+                      int64_t every, const Deadline* deadline = nullptr);
   ~WeightDigestService();
   WeightDigestService(const WeightDigestService&) = delete;
   WeightDigestService& operator=(const WeightDigestService&) = delete;

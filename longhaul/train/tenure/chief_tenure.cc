@@ -59,7 +59,7 @@ void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) 
                                                            .clock = options_.clock,
                                                            .limit = options_.chief.lock.lease_secs,
                                                            .use_flock = options_.chief.lock.with_flock},
-                                      std::move(on_lost));
+                                      std::move(on_lost), budget().deadline());
   is_refused_ = false;
   had_directory_ = true;
   if (!options_.chief.keep_journal) return;

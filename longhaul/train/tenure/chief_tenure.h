@@ -123,7 +123,7 @@ class ChiefTenure {
   //      remaining time
   //   4. the event file is closed, and the event file that hooks share is flushed
   //   5. the last checkpoint is copied to the mirror, within its timeout and half of what a preemption leaves
-  //   6. the session is closed
+  //   6. the session is closed; it waits for its runs for half of what a preemption leaves
   //   7. the journal records the outcome, and is closed
   //   8. the directory is unlocked; until then, no other chief writes there
   // A second call ends only the front end's parts.
