@@ -8,6 +8,11 @@
 #include <bit>
 
 namespace longhaul {
+namespace {
+
+constexpr int64_t kStepsToFirstUpdate = 1000;  // no program accumulates gradients for so long
+
+}  // namespace
 
 void ResumeWatch::add_parameter(const std::string& name, const at::Tensor& tensor) {
   names_.push_back({.name = name, .is_parameter = true});
@@ -52,6 +57,7 @@ void ResumeWatch::end(const at::Tensor& loss) {
   rates_.end();
   for (const NamedGenerator& generator : generators_) generator.watch->end_step();
   look_at_updates();
+  look_for_updates();
   look_at_optimizers();
   look_at_generators();
   if (const auto sizes = leaves_.look_at(loss)) {
@@ -87,7 +93,9 @@ void ResumeWatch::fetched_loss_alone() {
   find(Kind::kLoss,
        "the loss was fetched in a separate run (TorchTraining::loss without train_op), while other runs had train_op. "
        "The loss is the loss of a step, so each such run trains one more step, and that step counts. Fetch both in one "
-       "run. To compute a loss without training, use the module itself");
+       "run. In a monitored session, a hook that fetches the loss does so in each run; make runs that are not to train "
+       "in run_step_fn(), where context.session() has no hooks. To compute a loss without training, use the module "
+       "itself");
 }
 
 void ResumeWatch::forget() {
@@ -121,7 +129,10 @@ void ResumeWatch::name_written(const std::string& name, int64_t number) {
 void ResumeWatch::look_between(int64_t number) {
   auto written = tensors_.written_between();
   if (!written) written = gradients_.written_between();
-  if (written) name_written(names_[*written].name, number);
+  if (written) {
+    awaits_update_ = false;
+    name_written(names_[*written].name, number);
+  }
   is_assigned_ = false;
   if (rates_.scheduler_stepped_between()) {
     find(Kind::kScheduler,
@@ -159,7 +170,9 @@ void ResumeWatch::look_at_update(size_t i) {
 
 void ResumeWatch::look_at_updates() {
   for (size_t i = 0; i < names_.size(); ++i) {
-    if (names_[i].is_parameter && changed_in_step(i)) look_at_update(i);
+    if (!names_[i].is_parameter || !changed_in_step(i)) continue;
+    awaits_update_ = false;
+    look_at_update(i);
   }
   if (rates_.rate_changed_in_step() && !declared_.rates_follow_step) {
     find(Kind::kScheduler,
@@ -170,6 +183,23 @@ void ResumeWatch::look_at_updates() {
          "ops::external_variable. If the program sets the rate from the step number, or from such a variable, set "
          "TorchTrainingOptions::rates_follow_step");
   }
+}
+
+// Steps without gradients may be meant to change nothing, such as those that fill a memory of examples.
+void ResumeWatch::look_for_updates() {
+  if (!awaits_update_ || declared_.updates_without_optimizer) return;
+  const auto may_be_updated = [this](size_t i) {  // and it would be seen
+    return names_[i].has_optimizer && tensors_.has_gradient(i) && tensors_.tensor(i).is_cpu();
+  };
+  size_t i = 0;
+  while (i < names_.size() && !may_be_updated(i)) ++i;
+  if (i == names_.size() || ++steps_without_update_ < kStepsToFirstUpdate) return;
+  awaits_update_ = false;
+  find(
+      Kind::kNoUpdate,
+      fmt::format("no parameter has changed in {} steps, although backward() has computed gradients ({} has one). Call "
+                  "step() of the optimizer in the step function, after backward(), and set a learning rate above 0",
+                  kStepsToFirstUpdate, names_[i].name));
 }
 
 void ResumeWatch::look_at_optimizers() {

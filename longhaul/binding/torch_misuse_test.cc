@@ -197,6 +197,54 @@ TEST_F(TorchMisuseTest, ATrainingThatFetchesNothingButTheLossIsNotNamed) {
   EXPECT_THAT(warnings.seen(), IsEmpty());
 }
 
+// A program that computes gradients, and leaves the update to others.
+std::unique_ptr<Trial> without_update() {
+  auto trial = std::make_unique<Trial>();
+  trial->bind();
+  trial->step = [trial = trial.get()](const TorchStep&) {
+    trial->optimizer->zero_grad();
+    const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
+    loss.backward();
+    return loss;
+  };
+  return trial;
+}
+
+TEST_F(TorchMisuseTest, AForgottenUpdateIsNamedOnce) {
+  const auto trial = without_update();
+  trial->start();
+  const Warnings warnings;
+  trial->train(999);
+  EXPECT_THAT(warnings.seen(), IsEmpty());
+  trial->train(1500);
+  EXPECT_THAT(warnings.seen(), ElementsAre(AllOf(HasSubstr("no parameter has changed in 1000 steps"),
+                                                 HasSubstr("step() of the optimizer"))));
+}
+
+TEST_F(TorchMisuseTest, AnUpdateBetweenStepsIsNamedAsThatAndNotAsForgotten) {
+  const auto trial = without_update();
+  trial->start();
+  const Warnings warnings;
+  for (int i = 0; i < 1100; ++i) {
+    trial->train();
+    trial->optimizer->step();
+  }
+  EXPECT_THAT(warnings.seen(), ElementsAre(HasSubstr("changed between two steps")));
+}
+
+TEST_F(TorchMisuseTest, StepsWithoutGradientsBeforeTheFirstUpdateAreNotNamed) {
+  const auto trial = plain();
+  trial->step = [&](const TorchStep& step) {
+    if (step.number < 1100) return torch::ones({1});
+    trial->optimizer->zero_grad();
+    return trial->update(trial->loss_of(torch::ones({2, 4})));
+  };
+  trial->start();
+  const Warnings warnings;
+  trial->train(1200);
+  EXPECT_THAT(warnings.seen(), IsEmpty());
+}
+
 TEST_F(TorchMisuseTest, AHandMadeRuleForTheRateIsToldWhatKeepsItsCounts) {
   const auto make = [] {
     auto trial = plain();

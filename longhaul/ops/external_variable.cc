@@ -1,10 +1,14 @@
 #include "longhaul/ops/external_variable.h"
 
+#include <algorithm>
+
 #include "longhaul/ops/saveable.h"
 #include "longhaul/ops/variable_name.h"
 
 namespace longhaul::ops {
 namespace {
+
+constexpr const char* kProgramStepType = "ProgramStep";
 
 // Called with nothing it reads, with a value it assigns.
 std::shared_ptr<HostFunction> access_to(const ExternalValue& value) {
@@ -86,7 +90,16 @@ Operation program_step(const Scope& scope, const Variable& global_step, const st
     function(values[0].item<int64_t>(), {values.begin() + 1, values.end()});
     return std::vector<Tensor>();
   };
-  return scope.add("ProgramStep", name, arguments, {{"function", std::make_shared<HostFunction>(call)}});
+  return scope.add(kProgramStepType, name, arguments, {{"function", std::make_shared<HostFunction>(call)}});
+}
+
+bool is_program_step(const Operation& op) {
+  return op.type() == kProgramStepType;
+}
+
+bool has_program_step(const Graph& graph) {
+  const auto operations = graph.operations();
+  return std::any_of(operations.begin(), operations.end(), is_program_step);
 }
 
 }  // namespace longhaul::ops

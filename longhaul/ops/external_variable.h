@@ -60,6 +60,8 @@ void optional_program_value(const Scope& scope, std::string_view name, ExternalV
 using ProgramStep = std::function<void(int64_t step, const std::vector<Tensor>& inputs)>;
 Operation program_step(const Scope& scope, const Variable& global_step, const std::vector<Output>& inputs,
                        ProgramStep function, std::string_view name = "step");
+bool is_program_step(const Operation& op);
+bool has_program_step(const Graph& graph);
 
 }  // namespace ops
 }  // namespace longhaul

@@ -1,6 +1,7 @@
 // Trainings whose variables change while the global step does not.
 #include <filesystem>
 
+#include "longhaul/ops/external_variable.h"
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/saving/saver_fixture.h"
@@ -136,6 +137,17 @@ TEST_F(UnmovedStep, IsWarnedOfOnceWhereVariablesChange) {
   set(a, 9);
   save();
   EXPECT_EQ(log.text(LogLevel::kWarning), text);
+}
+
+TEST_F(UnmovedStep, OfABoundProgramIsToldWhatCountsItsSteps) {
+  ops::program_step(root, step, {}, [](int64_t, const std::vector<Tensor>&) {});
+  const LogRecorder log;
+  save();
+  set(a, 8);
+  save();
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              AllOf(HasSubstr("run TorchTraining::train_op for each step"),
+                    HasSubstr("leave TorchTrainingOptions::counts_"), Not(HasSubstr("minimize()"))));
 }
 
 TEST_F(UnmovedStep, IsNotBlamedWhereTheDisksCopyIsDamagedOrReplaced) {

@@ -27,7 +27,7 @@ std::optional<UnsavedSteps> unsaved_steps(const Saver& saver, const std::string&
                                           std::optional<int64_t> start, std::optional<int64_t> now) {
   const std::string newest = saver.last_saved();
   std::optional<int64_t> saved = newest.empty() ? start : split_step(newest).step;
-  if (!now || !saved) return std::nullopt;
+  if (!now || !saved || *now <= *saved) return std::nullopt;
   // One of a later step is another training's.
   const std::optional<int64_t> on_disk = step_on_disk(saver.files(), directory_name(save_path));
   if (on_disk && *on_disk <= *now) saved = std::max(*saved, *on_disk);

@@ -24,6 +24,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 OwnerRecord stranger() {
   return {.token = std::string(32, 'e'),
@@ -248,6 +249,16 @@ TEST_F(ChiefLockTest, ASecondSupervisorIsRefusedAndLeavesNoTrace) {
     EXPECT_EQ(FileSystem::real().list(directory.path()), before);
   });
   EXPECT_TRUE(exists(directory.file("model.ckpt-1")));
+}
+
+TEST_F(ChiefLockTest, ARefusalIsThrownAndNotLoggedAsWell) {
+  const auto lock = take();
+  Supervisor sv(options);
+  const LogRecorder log;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_THROW(sv.managed_session([](Session&) { FAIL(); }), DirectoryLockedError);
+  }
+  EXPECT_THAT(log.text(LogLevel::kInfo), Not(HasSubstr("already has a chief")));
 }
 
 TEST_F(ChiefLockTest, ASupervisorHasItsLogdirWhileItTrains) {

@@ -9,7 +9,6 @@
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
-#include "longhaul/train/checkpointing/unsaved_steps.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/recovery/recovered_list.h"
 #include "longhaul/train/reporting/run_events.h"
@@ -84,6 +83,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
   saver_.reset();
   timer_.reset();
   graph_is_written_ = stop_wanted_ = false;
+  start_step_.reset();
   cadence_ = std::make_unique<CheckpointCadence>(
       CadenceOptions{save_option(options_), options_.save_secs, options_.chooses_interval, journal_of(options_)});
   runs_at_step_ = 0;
@@ -92,6 +92,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
 
 void CheckpointSaverHook::after_create_session(Session& session, const Coordinator&) {
   const int64_t step = step_.now(session);
+  if (!start_step_) start_step_ = step;
   if (!graph_is_written_) write_graph(session.graph());
   graph_is_written_ = true;
   Saver& saver = this->saver(session.graph());
@@ -234,13 +235,15 @@ void CheckpointSaverHook::end(Session& session) {
   flush_or_log(*writer_);
 }
 
-void CheckpointSaverHook::warn_of_lost_steps(Session& session) const {
-  if (saver_ == nullptr) return;
+std::optional<UnsavedSteps> CheckpointSaverHook::count_unsaved_steps(Session& session, bool after_error) const {
+  if (saver_ == nullptr) return std::nullopt;
   try {
-    const auto unsaved = unsaved_steps(*saver_, save_path_, std::nullopt, step_.now(session));
-    if (unsaved) log_warning("{}", describe_lost(*unsaved, *saver_));
+    const auto unsaved = unsaved_steps(*saver_, save_path_, start_step_, step_.now(session));
+    if (unsaved && after_error) log_warning("{}", describe_lost(*unsaved, *saver_));
+    return unsaved;
   } catch (const std::exception& error) {
     log_debug("the steps since the last checkpoint are unknown: {}", error.what());
+    return std::nullopt;
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/checkpointing/save_once.h"
+#include "longhaul/train/checkpointing/unsaved_steps.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/hooks/second_or_step_timer.h"
 #include "longhaul/train/hooks/session_run_hook.h"
@@ -90,8 +91,8 @@ class CheckpointSaverHook : public SessionRunHook {
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   void end(Session& session) override;
 
-  // Logs the steps that no checkpoint has, if any, as a warning. For a training run that ends with an error.
-  void warn_of_lost_steps(Session& session) const;
+  // The steps of this run that no checkpoint has; after an error, logs them as a warning. nullopt: none, or unknown.
+  std::optional<UnsavedSteps> count_unsaved_steps(Session& session, bool after_error) const;
 
  private:
   Saver& saver(Graph& graph);
@@ -115,6 +116,7 @@ class CheckpointSaverHook : public SessionRunHook {
   std::shared_ptr<FileWriter> writer_;
   std::shared_ptr<Saver> saver_;  // null until it is found
   HookStep step_;
+  std::optional<int64_t> start_step_;  // of the run
   bool graph_is_written_ = false;
   bool stop_wanted_ = false;  // requested by a listener
   int64_t runs_at_step_ = 0;  // runs since the step last increased, as far as known

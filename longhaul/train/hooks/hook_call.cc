@@ -4,20 +4,12 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <string>
 #include <typeinfo>
 
 #include "longhaul/base/log.h"
 
 namespace longhaul {
 namespace {
-
-std::string class_name(const SessionRunHook& hook) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(typeid(hook).name(), nullptr, nullptr, &status),
-                                                    std::free);
-  return name ? name.get() : typeid(hook).name();
-}
 
 // Throws the error with another text; returns if its class is not one of the library's own.
 void throw_renamed(const std::exception_ptr& error, const std::string& message) {
@@ -35,6 +27,13 @@ void throw_renamed(const std::exception_ptr& error, const std::string& message) 
 }
 
 }  // namespace
+
+std::string class_name(const SessionRunHook& hook) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(typeid(hook).name(), nullptr, nullptr, &status),
+                                                    std::free);
+  return name ? name.get() : typeid(hook).name();
+}
 
 void rethrow_naming(const SessionRunHook& hook, const char* call) {
   const std::exception_ptr error = std::current_exception();

@@ -4,6 +4,7 @@
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/reporting/step_rate.h"
+#include "longhaul/train/saving/step_advice.h"
 
 namespace longhaul {
 
@@ -29,7 +30,7 @@ const SessionRunArgs* StepCounterHook::before_run(SessionRunContext&) {
 void StepCounterHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const int64_t before = HookStep::before_the_run(values);
   if (timer_.should_trigger_for_step(before + options_.steps_per_run)) count(step_.now(context.session()));
-  check_progress(before);
+  check_progress(context.session().graph(), before);
 }
 
 void StepCounterHook::count(int64_t step) {
@@ -44,14 +45,15 @@ void StepCounterHook::count(int64_t step) {
   log_debug("{}: {:g}", tag_, per_second);
 }
 
-void StepCounterHook::check_progress(int64_t step) {
+void StepCounterHook::check_progress(const Graph& graph, int64_t step) {
   constexpr int kMostWarnings = 5;
   if (last_step_ == step && warnings_ < kMostWarnings) {
     ++warnings_;
     log_warning(
-        "It seems that the global step ({}) has not been increased: it was {} at the beginning of two runs. Pass "
-        "ops::global_step() to the optimizer's minimize() or apply_gradients().",
-        step_.tensor().name(), step);
+        "It seems that the global step ({}) has not been increased: it was {} at the beginning of two runs. To count "
+        "steps, {}.",
+        step_.tensor().name(), step,
+        step_advice(graph, "pass ops::global_step() to the optimizer's minimize() or apply_gradients()"));
   }
   last_step_ = step;
 }

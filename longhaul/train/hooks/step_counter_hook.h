@@ -41,7 +41,7 @@ class StepCounterHook : public SessionRunHook {
 
  private:
   void count(int64_t step);
-  void check_progress(int64_t step);
+  void check_progress(const Graph& graph, int64_t step);
 
   const StepCounterHookOptions options_;
   SecondOrStepTimer timer_;

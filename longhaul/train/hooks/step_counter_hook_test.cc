@@ -2,12 +2,14 @@
 
 #include <limits>
 
+#include "longhaul/ops/external_variable.h"
 #include "longhaul/train/hooks/hook_fixture.h"
 #include "longhaul/train/reporting/step_rate.h"
 
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -130,6 +132,17 @@ TEST_F(StepCounterTest, AStepThatStandsStillIsWarnedOfFiveTimes) {  // HN-3
   EXPECT_THAT(log.text(), ::testing::ContainsRegex("global step.*has not been increased"));
   for (int i = 0; i < 7; ++i) run(hook, nothing);
   EXPECT_EQ(warnings(log), 5);
+}
+
+TEST_F(StepCounterTest, ABoundProgramIsToldWhatCountsItsSteps) {
+  ops::program_step(root, step, {}, [](int64_t, const std::vector<Tensor>&) {});
+  StepCounterHook hook(options());
+  start(hook);
+  const LogRecorder log;
+  const Operation nothing = ops::no_op(root);
+  for (int i = 0; i < 2; ++i) run(hook, nothing);
+  EXPECT_EQ(warnings(log), 1);
+  EXPECT_THAT(log.text(), AllOf(HasSubstr("run TorchTraining::train_op for each step"), Not(HasSubstr("minimize()"))));
 }
 
 TEST_F(StepCounterTest, AStepThatGrowsIsNotWarnedOf) {  // HN-3

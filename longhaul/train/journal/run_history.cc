@@ -78,7 +78,8 @@ void RunHistory::account(const RunEvent& event) {
       breakdown.stopped += passed;
       break;
     case Phase::kStopping:
-      (event.kind == RunEvent::Kind::kSaved ? breakdown.saving : breakdown.stopped) += passed;
+      if (!begins_again) return account_stopping(event, passed);
+      breakdown.stopped += passed;
       break;
     case Phase::kStopped: breakdown.stopped += passed; break;
   }
@@ -90,6 +91,14 @@ void RunHistory::account_training(const RunEvent& event, Seconds passed) {
   sums_.breakdown.saving += stalled;
   sums_.breakdown.redone += redone;
   sums_.breakdown.training += passed - stalled - redone;
+}
+
+// A program may make steps after a stop. If it has made none since the event before, all waits for a save.
+void RunHistory::account_stopping(const RunEvent& event, Seconds passed) {
+  if (sums_.step && event.step > sums_.step) return account_training(event, passed);
+  const Seconds saving = event.kind == RunEvent::Kind::kSaved ? std::min(passed, event.lasted) : Seconds{0};
+  sums_.breakdown.saving += saving;
+  sums_.breakdown.stopped += passed - saving;
 }
 
 // Of the steps from the last known one on, the part that an earlier run had made.

@@ -91,6 +91,7 @@ class RunHistory {
  private:
   void account(const RunEvent& event);
   void account_training(const RunEvent& event, Seconds passed);
+  void account_stopping(const RunEvent& event, Seconds passed);
   double redone_share(std::optional<int64_t> to) const;
   void move_to(std::optional<int64_t> step);
   void begin_run();

@@ -14,11 +14,12 @@ class RunHistoryTest : public ::testing::Test {
     if (kind == Kind::kBegan && text.empty()) text = "process 1 started 2 boot 3 host 4";
     history.apply({.kind = kind, .time = time, .step = step, .text = std::move(text)});
   }
-  void saved_at(double time, int64_t step, Seconds stalled, Seconds cost = Seconds{0}) {
+  void saved_at(double time, int64_t step, Seconds stalled, Seconds cost = Seconds{0}, Seconds lasted = Seconds{0}) {
     history.apply({.kind = Kind::kSaved,
                    .time = time,
                    .step = step,
                    .stalled = stalled,
+                   .lasted = lasted,
                    .cost = cost,
                    .text = "ckpt-" + std::to_string(step)});
   }
@@ -61,7 +62,7 @@ TEST_F(RunHistoryTest, EachMomentCountsOnce) {
   at(1003, Kind::kTraining, 1);
   saved_at(1103, 100, Seconds{4});
   at(1203, Kind::kStopRequested, 200);
-  saved_at(1206, 200, Seconds{1});
+  saved_at(1206, 200, Seconds{1}, Seconds{0}, Seconds{3});
   at(1207, Kind::kEnded);
   at(1307, Kind::kBegan);
   at(1309, Kind::kRestoring, std::nullopt, "ckpt");
@@ -75,6 +76,39 @@ TEST_F(RunHistoryTest, EachMomentCountsOnce) {
   EXPECT_EQ(breakdown().redone, Seconds{0});
   EXPECT_EQ(breakdown().total(), Seconds{316});
   EXPECT_NEAR(breakdown().goodput(), 100.0 * 196 / 316, 1e-9);
+}
+
+TEST_F(RunHistoryTest, StepsAfterAStopAreTrainingAndASaveIsSavingOnlyAsLongAsItLasts) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised, 0);
+  at(1000, Kind::kTraining, 0);
+  at(1010, Kind::kStopRequested, 10);
+  at(1015, Kind::kMark, 15);
+  saved_at(1020, 19, Seconds{1}, Seconds{0}, Seconds{4});  // while steps go on
+  at(1025, Kind::kMark, 25);
+  EXPECT_EQ(breakdown().training, Seconds{24});
+  EXPECT_EQ(breakdown().saving, Seconds{1});
+  at(1028, Kind::kMark, 25);
+  saved_at(1038, 25, Seconds{1}, Seconds{0}, Seconds{2});
+  at(1039, Kind::kEnded);
+  EXPECT_EQ(breakdown().training, Seconds{24});
+  EXPECT_EQ(breakdown().saving, Seconds{3});
+  EXPECT_EQ(breakdown().stopped, Seconds{12}) << "nothing was done from the last step to the last save";
+}
+
+TEST_F(RunHistoryTest, StepsAfterAStopThatAnEarlierRunHadMadeAreRedone) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised, 0);
+  at(1000, Kind::kTraining, 0);
+  at(1050, Kind::kMark, 50);
+  at(1050, Kind::kBegan);
+  at(1050, Kind::kRestored, 10, "ckpt");
+  at(1050, Kind::kTraining, 10);
+  at(1060, Kind::kStopRequested, 20);
+  at(1070, Kind::kMark, 30);
+  at(1075, Kind::kBegan);  // it was killed
+  EXPECT_EQ(breakdown().redone, Seconds{20});
+  EXPECT_EQ(breakdown().stopped, Seconds{5});
 }
 
 TEST_F(RunHistoryTest, StepsThatWereLostAreRedone) {

@@ -20,6 +20,9 @@ using Kind = RunEvent::Kind;
 constexpr uint64_t kMostBytesRead = 16 * 1024 * 1024;
 constexpr int64_t kMostDeaths = 2;  // after a checkpoint, before it is skipped
 
+constexpr const char* kNoStep =
+    "; the global step was not seen to move in this run, so the time up to its end counts as initialising";
+
 std::string process_text() {
   const ProcessIdentity process = this_process();
   return fmt::format("process {} started {} boot {} host {}", process.pid, process.start_time, process.boot_id,
@@ -129,7 +132,8 @@ void RunJournal::begin() {
   {
     MutexLock lock(mutex_);
     history_ = std::move(before);
-    trained_before_ = history_.breakdown().training;
+    before_ = history_.breakdown();
+    has_trained_ = false;
     chosen_ = std::move(chosen);
     began_ = options_.clock->now();
     began_wall_ = std::max(0.0, options_.clock->wall_time());
@@ -215,18 +219,20 @@ void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed, doubl
   }
   RunHistory all;
   Seconds trained{0};  // in this run
+  std::string remark;
   std::unique_ptr<WritableFile> file;
   std::unique_ptr<CrashRecord> crash_record;
   {
     MutexLock lock(mutex_);
     if (!std::exchange(is_open_, false)) return;
     all = history_;
-    trained = all.breakdown().training - trained_before_;
+    trained = all.breakdown().training - before_.training;
+    if (!has_trained_ && all.breakdown().initialising - before_.initialising >= kJournalMarkSecs) remark = kNoStep;
     if (!turns_.is_hanging()) crash_record = std::move(crash_record_);  // else to remove its file might hang, too
     if (!turns_.is_taken()) file = file_.release();
   }
   file.reset();
-  log_info("{}: {}", directory_, describe(all.breakdown(), all.sums().runs, unsaved * trained));
+  log_info("{}: {}{}", directory_, describe(all.breakdown(), all.sums().runs, unsaved * trained), remark);
 }
 
 RunHistory RunJournal::history() const {
@@ -248,6 +254,7 @@ void RunJournal::note(RunEvent event) {
     if (!is_open_) return;
     event.time = time_now();
     history_.apply(event);
+    has_trained_ |= event.kind == Kind::kTraining || event.step > history_.sums().restored_step.value_or(0);
     if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised) is_restoring_ = false;
     turns_.note(format_run_event(event), needs_disk(event.kind));
   }

@@ -73,6 +73,7 @@ class RunJournal {
   // The run ends, by this error if any; logs where the time went. Call once; nothing may be recorded afterwards.
   // `is_disturbed`: the error, whatever it is, must not be blamed on the checkpoint. `unsaved`: the share of this run's
   // steps that no checkpoint has, which the log does not count as goodput. (The next run repeats them, as `redone`.)
+  // The log says so if no step was seen in all of the run, which then counts as initialising.
   void ended(const std::exception_ptr& error = nullptr, bool is_disturbed = false, double unsaved = 0);
 
   RunHistory history() const;  // including the time until now
@@ -93,7 +94,8 @@ class RunJournal {
   double began_wall_ GUARDED_BY(mutex_) = 0;
   std::string chosen_ GUARDED_BY(mutex_);  // the checkpoint chosen by hand; empty: none
   RunHistory history_ GUARDED_BY(mutex_);
-  Seconds trained_before_ GUARDED_BY(mutex_){0};  // in earlier runs
+  TimeBreakdown before_ GUARDED_BY(mutex_);  // in earlier runs
+  bool has_trained_ GUARDED_BY(mutex_) = false;
   bool is_restoring_ GUARDED_BY(mutex_) = false;
   NoteTurns turns_ GUARDED_BY(mutex_);
   std::unique_ptr<CrashRecord> crash_record_;  // null: not open, or not possible

@@ -304,6 +304,23 @@ TEST_F(RunJournalTest, TheEndIsLoggedAndOnTheDisk) {
   EXPECT_EQ(files.operations().back(), "sync run.journal.new");
 }
 
+TEST_F(RunJournalTest, ARunWithoutAnyStepIsSaidToHaveNone) {
+  const auto time_of_run = [&](bool trains) {
+    const LogRecorder log;
+    const auto journal = begin();
+    journal->initialised(0);
+    clock.advance(Seconds{10});
+    if (trains) journal->training(1);
+    journal->ended();
+    return log.text();
+  };
+  const char* remark =
+      "the global step was not seen to move in this run, so the time up to its end counts as initialising";
+  EXPECT_THAT(time_of_run(/*trains=*/false), HasSubstr(remark));
+  EXPECT_THAT(time_of_run(/*trains=*/true), Not(HasSubstr(remark)));
+  EXPECT_THAT(time_of_run(/*trains=*/false), HasSubstr(remark)) << "of this run";
+}
+
 TEST_F(RunJournalTest, ClosedNothingIsNoted) {
   RunJournal journal(directory.path(), {.files = &files, .clock = &clock});
   EXPECT_EQ(journal.skip_reason(prefix()), std::nullopt);

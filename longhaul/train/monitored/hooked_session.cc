@@ -26,7 +26,10 @@ bool wants_metadata(const RunOptions& options) {
 }  // namespace
 
 HookedSession::HookedSession(std::shared_ptr<Session> session, SessionRunHooks hooks)
-    : session_(std::move(session)), hooks_(std::move(hooks)), parts_(hooks_.size() + 1) {}
+    : session_(std::move(session)),
+      hooks_(std::move(hooks)),
+      steps_by_hooks_(session_->graph()),
+      parts_(hooks_.size() + 1) {}
 
 std::vector<Tensor> HookedSession::run(const SessionRunArgs& args, std::span<const Tensor* const> feed_values,
                                        proto::RunMetadata* metadata) {
@@ -58,6 +61,7 @@ std::vector<Tensor> HookedSession::run_with_hooks(SessionRunContext& context,
   } else {
     parts_[0] = &context.original_args();
     check_feeds();
+    steps_by_hooks_.look(parts_, hooks_);
     results = session_->run(merge_fetches(), merged_feeds(), options, metadata);
   }
   tell_hooks(context, results, options, metadata);
@@ -137,6 +141,7 @@ const HookedSession::Compiled& HookedSession::compiled() {
 
 HookedSession::Compiled HookedSession::compile() {
   check_feeds();
+  steps_by_hooks_.look(parts_, hooks_);
   Compiled made;
   std::vector<Fetch> all_feeds;
   for (const SessionRunArgs* part : parts_) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "longhaul/train/hooks/session_run_hook.h"
+#include "longhaul/train/hooks/steps_by_hooks.h"
 
 namespace longhaul {
 
@@ -59,6 +60,7 @@ class HookedSession {
   const SessionRunArgs nothing_;
   std::vector<Compiled> compiled_;  // most recently used first
   bool stop_requested_ = false;
+  StepsByHooks steps_by_hooks_;
 
   // Of the run under way; members so that their memory is reused.
   std::vector<const SessionRunArgs*> parts_;  // the caller's, then each hook's

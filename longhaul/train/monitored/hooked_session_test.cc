@@ -1,11 +1,13 @@
 #include "longhaul/train/monitored/hooked_session.h"
 
+#include "longhaul/ops/external_variable.h"
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
 
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -236,6 +238,55 @@ TEST_F(HookedSessionTest, AnErrorOfAnotherClassStaysAsItIsAndIsLogged) {
   EXPECT_THAT(log.text(), HasSubstr("hook longhaul::RecordingHook failed in after_run: of its own kind"));
   hook->on_after = [](SessionRunContext&, const SessionRunValues&) { throw std::out_of_range("not the library's"); };
   EXPECT_THROW(run(session, {.fetches = {zero}}), std::out_of_range);
+}
+
+// A bound program (torch_training()), whose loss is that of a step.
+class HookedProgramTest : public HookedSessionTest {
+ protected:
+  HookedProgramTest() {
+    raw->on("ProgramStep", [](const Operation&, const std::vector<Tensor>&) { return std::vector<Tensor>(); });
+    raw->run(ops::global_variables_initializer(root));
+  }
+
+  Variable count = ops::variable(root, "count", number(0), {.trainable = false});
+  Operation made = ops::program_step(root, count, {}, [](int64_t, const std::vector<Tensor>&) {});
+  Scope after = root.with_control_dependencies({made});
+  Operation train = ops::host_function(after, {}, {}, [](const auto&) { return std::vector<Tensor>(); }, "train");
+  Output loss = ops::host_function(
+                    after, {}, {kInt64}, [](const auto&) { return std::vector<Tensor>{number(1)}; }, "loss")
+                    .output();
+  LogRecorder log;
+};
+
+TEST_F(HookedProgramTest, ARunThatAHookMakesATrainingStepIsToldOnce) {
+  add_hook();
+  add_hook()->wants = {.fetches = {loss}};
+  HookedSession session(raw, hooks);
+  session.run({.fetches = {count}});
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              AllOf(HasSubstr("a run of " + Output(count).name() + " is a training step"),
+                    HasSubstr("the hook longhaul::RecordingHook fetches loss:0"), HasSubstr("session.run_step_fn(")));
+  const std::string told = log.text();
+  session.run({.fetches = {zero}});
+  EXPECT_EQ(log.text(), told);
+}
+
+TEST_F(HookedProgramTest, ATracedRunThatAHookMakesATrainingStepIsToldToo) {
+  add_hook()->wants = {.fetches = {loss}, .options = {.trace_level = TraceLevel::kFullTrace}};
+  HookedSession session(raw, hooks);
+  session.run({.fetches = {count}});
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("is a training step"));
+}
+
+TEST_F(HookedProgramTest, AHookThatFetchesTheLossOfATrainingStepIsNotWarnedOf) {
+  const auto hook = add_hook();
+  hook->wants = {.fetches = {loss}};
+  HookedSession session(raw, hooks);
+  session.run({.fetches = {train}});
+  session.run({.fetches = {loss, count}});
+  hook->wants = {.fetches = {count}};
+  session.run({.fetches = {count}});
+  EXPECT_THAT(log.text(LogLevel::kWarning), IsEmpty());
 }
 
 }  // namespace

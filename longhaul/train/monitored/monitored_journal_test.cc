@@ -69,6 +69,26 @@ TEST_F(MonitoredJournalTest, StepsThatWereLostAreRedone) {
   EXPECT_EQ(history().sums().interruptions, 1);
 }
 
+TEST_F(MonitoredJournalTest, StepsAfterAStopAreTrainingAndNotSaving) {
+  monitored_training_session(training, [&](MonitoredSession& session) {
+    for (int i = 0; i < 101; ++i) {
+      clock.advance(Seconds{1});
+      if (i == 50) coordinator.request_stop();
+      session.run(train);
+    }
+  });
+  EXPECT_NEAR(history().breakdown().training.count(), 100, 0.1);
+  EXPECT_NEAR(history().breakdown().saving.count(), 0, 0.1);
+}
+
+TEST_F(MonitoredJournalTest, TellsHowMuchOfTheTrainingIsInNoCheckpoint) {
+  training.save_checkpoint_steps = 50;
+  const LogRecorder log;
+  EXPECT_THROW(train_for(100 + 25, /*dies=*/true), InternalError);
+  EXPECT_THAT(log.text(), HasSubstr("steps 101 to 125 are in no checkpoint"));
+  EXPECT_THAT(log.text(), HasSubstr(" 19.8 % in no checkpoint"));
+}
+
 TEST_F(MonitoredJournalTest, PassesOverACheckpointAfterWhichItDiedTwice) {
   train_for(3);
   train_for(2);

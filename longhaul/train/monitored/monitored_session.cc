@@ -81,11 +81,16 @@ bool takes_checkpoints(const MonitoredSessionOptions& options) {
                      [](const auto& hook) { return dynamic_cast<const CheckpointSaverHook*>(hook.get()) != nullptr; });
 }
 
-void warn_of_lost_steps(const SessionRunHooks& hooks, Session& session) {
+// Those that the hook has left that saved most.
+std::optional<UnsavedSteps> count_unsaved_steps(const SessionRunHooks& hooks, Session& session, bool after_error) {
+  std::vector<std::optional<UnsavedSteps>> left;
   for (const auto& hook : hooks) {
     const auto* saver = dynamic_cast<const CheckpointSaverHook*>(hook.get());
-    if (saver != nullptr) saver->warn_of_lost_steps(session);
+    if (saver != nullptr) left.push_back(saver->count_unsaved_steps(session, after_error));
   }
+  const auto share = [](const std::optional<UnsavedSteps>& steps) { return steps ? steps->share : 0; };
+  const auto least = std::min_element(left.begin(), left.end(), [&](auto& a, auto& b) { return share(a) < share(b); });
+  return least == left.end() ? std::nullopt : *least;
 }
 
 bool is_run_after_stop(const std::exception_ptr& error) {
@@ -271,8 +276,8 @@ std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) 
                          },
                      .unsaved_steps =
                          [&] {
-                           if (end.error() && last) warn_of_lost_steps(options_.hooks, last->session());
-                           return std::optional<UnsavedSteps>();  // the journal learns of them at the restart
+                           const bool is_error = end.error() != nullptr;
+                           return last ? count_unsaved_steps(options_.hooks, last->session(), is_error) : std::nullopt;
                          },
                      .session =
                          [&] {

@@ -145,6 +145,7 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
 std::shared_ptr<ChiefTenure> make_tenure(const MonitoredTrainingSessionOptions& options) {
   return std::make_shared<ChiefTenure>(
       ChiefTenureOptions{.directory = takes_checkpoints(options) ? options.checkpoint_dir : "",
+                         .directory_option = "checkpoint_dir",
                          .chief = options.chief,
                          .saves = options.failures.saves,
                          .files = options.files,

@@ -233,6 +233,13 @@ TEST_F(MonitoredTrainingSessionTest, TheOthersTrainWhatTheChiefHasInitialised) {
   EXPECT_FALSE(is_saved(2));
 }
 
+TEST_F(MonitoredTrainingSessionTest, ADirectoryThatCannotBeWrittenIsNamedWithItsOption) {
+  write_file_atomically(FileSystem::real(), directory.file("file"), "");
+  training.checkpoint_dir = directory.file("file") + "/run";
+  EXPECT_THAT(error_of([&] { train_for(1); }),
+              StartsWith("checkpoint_dir " + training.checkpoint_dir + " cannot be written to: make directory "));
+}
+
 TEST_F(MonitoredTrainingSessionTest, TwoIntervalsForOneThingAreRefusedByTheirNames) {
   training.save_checkpoint_secs = Seconds{60};
   training.save_checkpoint_steps = 100;

@@ -3,6 +3,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/train/saving/step_advice.h"
 
 namespace longhaul {
 namespace {
@@ -30,7 +31,7 @@ double commit_time(FileSystem& files, const std::string& prefix) {
 }
 
 void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SaveHistory& saves,
-                         const std::function<bool()>& only_random_states) {
+                         const Graph& graph, const std::function<bool()>& only_random_states) {
   if (commit_time(files, prefix) != saves.committed_at() && saves.is_first_replacement()) {
     log_warning("{} was replaced by another program after it was saved: it is saved again", prefix);
     return;
@@ -46,8 +47,8 @@ void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t s
   saves.has_warned();
   log_warning(
       "the global step is still {} although variables have changed, so {} is overwritten and no other checkpoint is "
-      "kept: pass the step to minimize(), or run assign_add on it in each step",
-      step, prefix);
+      "kept: {}",
+      step, prefix, step_advice(graph, "pass the step to minimize(), or run assign_add on it in each step"));
 }
 
 }  // namespace longhaul

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 
+#include "longhaul/graph/graph.h"
 #include "longhaul/io/file.h"
 #include "longhaul/train/saving/save_history.h"
 
@@ -16,6 +17,6 @@ double commit_time(FileSystem& files, const std::string& prefix);
 // saved values differ only in the states of random numbers, for example after an evaluation. No step was forgotten
 // then, and the log says so without a warning.
 void warn_of_replacement(FileSystem& files, const std::string& prefix, int64_t step, SaveHistory& saves,
-                         const std::function<bool()>& only_random_states);
+                         const Graph& graph, const std::function<bool()>& only_random_states);
 
 }  // namespace longhaul

@@ -254,7 +254,7 @@ void Saver::announce(const std::string& prefix, std::optional<int64_t> step, con
   if (options.before_write) options.before_write(step);
   const bool is_replaced = prefix == saves_.last() && checkpoint_exists(*options_.files, prefix);
   if (!step || !is_replaced || !saves_.is_first_step(*step)) return;
-  warn_of_replacement(*options_.files, prefix, *step, saves_,
+  warn_of_replacement(*options_.files, prefix, *step, saves_, *graph_,
                       [&] { return has_all_but_random_states(*options_.files, prefix, nodes_, values); });
 }
 

@@ -32,6 +32,11 @@ void warn_of_little_memory(const std::string& root, uint64_t needed) {
       size_text(*limit), size_text(needed));
 }
 
+std::string with_replaced(std::string text, const std::string& part, const std::string& by) {
+  const size_t at = text.find(part);
+  return at == std::string::npos ? text : text.replace(at, part.size(), by);
+}
+
 }  // namespace
 
 void report_checkpoint_costs(const Saver& saver, const std::string& directory, const std::string& root) {
@@ -44,13 +49,14 @@ void report_checkpoint_costs(const Saver& saver, const std::string& directory, c
   warn_of_little_memory(root, 2 * size.bytes);
 }
 
-void check_writable(FileSystem& files, const std::string& directory) {
+void check_writable(FileSystem& files, const std::string& directory, const std::string& option) {
   const std::string probe = temporary_path(join_path(directory, "write_test"));
   try {
     files.make_directories(directory);
     files.create(probe, FileSystem::IfExists::kFail)->close();
   } catch (const Error& error) {
-    throw_error(error.code(), fmt::format("logdir {} cannot be written to: {}", directory, error.what()));
+    throw_error(error.code(), fmt::format("{} {} cannot be written to: {}", option, directory,
+                                          with_replaced(error.what(), probe, "a file in it")));
   }
   files.remove(probe);
 }

@@ -12,7 +12,8 @@ namespace longhaul {
 // known. `root`: as for memory_limit().
 void report_checkpoint_costs(const Saver& saver, const std::string& directory, const std::string& root = "/");
 
-// Creates the directory. NotFoundError, PermissionDeniedError, ...: files cannot be created in it.
-void check_writable(FileSystem& files, const std::string& directory);
+// Creates the directory. NotFoundError, PermissionDeniedError, ...: files cannot be created in it. `option`: what the
+// message calls it, such as "logdir".
+void check_writable(FileSystem& files, const std::string& directory, const std::string& option);
 
 }  // namespace longhaul

@@ -191,7 +191,7 @@ StopSignals::~StopSignals() {
 
 // In a forked child: the thread and its pipe are the parent's. The child may have handlers of its own.
 void StopSignals::leave_to_parent() {
-  watcher_.detach();
+  watcher_.leave_to_parent();
   if (taken_by == getpid()) return close_ends();
   restore();
   close_pipe();

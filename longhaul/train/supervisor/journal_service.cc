@@ -24,7 +24,8 @@ void JournalService::run_loop() {
   progress_.look(coord().clock().now(), read_step());
 }
 
-// A stop for an error is no stop that was asked for: the end of the run tells which.
+// A stop for an error is no stop that was asked for: the end of the run tells which. After another one the program may
+// make steps until it joins the threads.
 void JournalService::stop_loop() {
   try {
     coord().raise_requested_exception();
@@ -32,6 +33,9 @@ void JournalService::stop_loop() {
     return;
   }
   progress_.stop_requested(read_step());
+  // wait: the next mark, if there are steps
+  while (!coord().wait_for_join(kJournalMarkSecs)) progress_.look_after_stop(read_step());
+  progress_.look_after_stop(read_step());
 }
 
 // nullopt: there is none, or the session fails, which is the business of who makes steps.

@@ -10,7 +10,7 @@ namespace longhaul {
 
 // A thread, lh-journal, that records progress in the journal and writes the goodput to the events every
 // save_summaries_secs (RunProgress). It polls every five seconds, more often until the first step is made. A stop
-// without an error is recorded as well.
+// without an error is recorded as well, and the steps that the program makes after it.
 class JournalService : public LooperThread {
  public:
   explicit JournalService(std::shared_ptr<const ServiceContext> context);  // InvalidArgumentError: it has no journal

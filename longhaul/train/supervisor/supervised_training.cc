@@ -31,14 +31,12 @@ std::vector<std::shared_ptr<LooperThread>> SupervisedTraining::start_services(Se
   return services_->start(events);
 }
 
-std::optional<UnsavedSteps> SupervisedTraining::count_unsaved_steps(const RunJournal* journal) const {
+std::optional<UnsavedSteps> SupervisedTraining::count_unsaved_steps(const RunJournal* journal, bool after_error) const {
   if (!session_) return std::nullopt;
   const std::optional<int64_t> now = step_now(*session_, defaults_.global_step, journal);
-  return unsaved_steps(*defaults_.saver, save_path_, start_step_, now);
-}
-
-void SupervisedTraining::warn_of_lost_steps(const RunJournal* journal) const {
-  if (const auto unsaved = count_unsaved_steps(journal)) log_warning("{}", describe_lost(*unsaved, *defaults_.saver));
+  const auto unsaved = unsaved_steps(*defaults_.saver, save_path_, start_step_, now);
+  if (unsaved && after_error) log_warning("{}", describe_lost(*unsaved, *defaults_.saver));
+  return unsaved;
 }
 
 std::optional<UnsavedSteps> SupervisedTraining::warn_of_unsaved_steps(const std::string& who,

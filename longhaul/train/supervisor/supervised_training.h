@@ -35,12 +35,10 @@ class SupervisedTraining {
 
   // The steps that no checkpoint has, if any, which it logs as a warning that `who` ends the training without saving.
   std::optional<UnsavedSteps> warn_of_unsaved_steps(const std::string& who, const RunJournal* journal) const;
-  // Logs the steps that no checkpoint has, if any, as a warning after an error.
-  void warn_of_lost_steps(const RunJournal* journal) const;
+  // The steps that no checkpoint has; after an error, logs them as a warning.
+  std::optional<UnsavedSteps> count_unsaved_steps(const RunJournal* journal, bool after_error = false) const;
 
  private:
-  std::optional<UnsavedSteps> count_unsaved_steps(const RunJournal* journal) const;
-
   const GraphDefaults& defaults_;
   const std::string save_path_;
   std::shared_ptr<Session> session_;

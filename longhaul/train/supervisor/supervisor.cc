@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "longhaul/base/log.h"
+#include "longhaul/io/directory_lock.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/saving/startup_report.h"
@@ -267,8 +268,8 @@ void Supervisor::stop(const StopOptions& options) {
   end(std::move(steps), options.close_summary_writer);
 }
 
-// Throws the first error.
-void Supervisor::end(TrainingEnd steps, bool close_summary_writer) {
+// Throws the first error; `error` comes before all.
+void Supervisor::end(TrainingEnd steps, bool close_summary_writer, std::exception_ptr error) {
   steps.events = [&] {
     if (training_) training_->end_services();
     if (close_summary_writer) {
@@ -276,7 +277,7 @@ void Supervisor::end(TrainingEnd steps, bool close_summary_writer) {
     }
     if (!tenure_.is_refused()) events_.flush();
   };
-  Teardown end;
+  Teardown end(std::move(error));
   tenure_.end(end, steps);
   training_.reset();
   end.raise_error();
@@ -292,11 +293,17 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
   const ManagedSessionTurn turn(has_managed_session_);
   end_session_before();
   std::shared_ptr<Session> session;
+  std::exception_ptr refusal;  // the caller's alone: nothing has started that needs to be told
   coord_.clear_stop();
   stop_on_exception([&] {
-    session = prepare_again({.master = options.master,
-                             .config = options.config,
-                             .start_standard_services = options.start_standard_services});
+    try {
+      session = prepare_again({.master = options.master,
+                               .config = options.config,
+                               .start_standard_services = options.start_standard_services});
+    } catch (const DirectoryLockedError&) {
+      refusal = std::current_exception();
+      return;
+    }
     body(*session);
   });
   end({.threads = [&] { join(); },
@@ -306,11 +313,11 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
            },
        .unsaved_steps =
            [&] {
-             if (training_ && coord_.reported_error()) training_->warn_of_lost_steps(tenure_.journal().get());
-             return std::optional<UnsavedSteps>();  // the journal learns of them at the restart
+             const bool is_error = coord_.reported_error() != nullptr;
+             return training_ ? training_->count_unsaved_steps(tenure_.journal().get(), is_error) : std::nullopt;
            },
        .session = [&] { close_or_log(session, tenure_.budget()); }},
-      options.close_summary_writer);
+      options.close_summary_writer, refusal);
 }
 
 void Supervisor::wait_for_stop() const {

@@ -178,7 +178,7 @@ class Supervisor {
   void note_session(const std::shared_ptr<Session>& session);
   void join(const StopOptions& options = {});
   void save_last(const std::shared_ptr<Session>& session);
-  void end(TrainingEnd steps, bool close_summary_writer);
+  void end(TrainingEnd steps, bool close_summary_writer, std::exception_ptr error = nullptr);
 
   const WriteSignals write_signals_;
   std::atomic<bool> has_managed_session_{false};

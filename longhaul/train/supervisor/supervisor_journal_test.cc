@@ -93,6 +93,55 @@ TEST_F(SupervisorJournalTest, MarksHowFarItHasCome) {
   });
 }
 
+TEST_F(SupervisorJournalTest, StepsAfterAStopAreTrainingAndNotSaving) {
+  options.save_model_secs = Seconds{0};
+  Supervisor sv(options);
+  sv.managed_session([&](Session& session) {
+    as_time_passes([&] {
+      make_steps(session, 1);
+      return history().sums().phase == RunHistory::Phase::kTraining;
+    });
+    sv.request_stop();
+    eventually([&] { return history().sums().stop_requested; });
+    const RunHistory before = history();
+    make_steps(session, 5);
+    eventually([&] {
+      clock.advance(Seconds{5});
+      return history().sums().step >= *before.sums().step + 5;
+    });
+    EXPECT_GE(history().breakdown().training, before.breakdown().training + Seconds{5});
+  });
+  EXPECT_EQ(history().breakdown().saving, Seconds{0});
+}
+
+TEST_F(SupervisorJournalTest, TellsHowMuchOfTheTrainingIsInNoCheckpoint) {
+  options.save_model_secs = Seconds{0};
+  int steps = 0;
+  const auto train_unsaved = [&](bool dies) {
+    restart();
+    steps += 1000;  // more than the run before, or all of them are redone
+    const LogRecorder log;
+    Supervisor sv(options);
+    const auto body = [&](Session& session) {
+      as_time_passes([&] {
+        make_steps(session, 1);
+        return history().sums().phase == RunHistory::Phase::kTraining;
+      });
+      make_steps(session, steps);
+      clock.advance(Seconds{1000});
+      if (dies) throw InternalError("the loss is no number");
+    };
+    const std::string error = error_of([&] { sv.managed_session(body); });
+    EXPECT_EQ(error, dies ? "the loss is no number" : "");
+    return log.text();
+  };
+  EXPECT_THAT(train_unsaved(/*dies=*/true), HasSubstr("% in no checkpoint"));
+  options.services.save_at_end = false;
+  EXPECT_THAT(train_unsaved(/*dies=*/false), HasSubstr("% in no checkpoint"));
+  options.services.save_at_end = true;
+  EXPECT_THAT(train_unsaved(/*dies=*/false), Not(HasSubstr("% in no checkpoint")));
+}
+
 TEST_F(SupervisorJournalTest, WritesTheGoodputAsAScalar) {
   options.save_summaries_secs = Seconds{120};
   Supervisor sv(options);

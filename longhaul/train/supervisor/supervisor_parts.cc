@@ -69,7 +69,7 @@ GraphDefaults graph_defaults(const SupervisorOptions& options) {
 
 CheckpointPlace checkpoint_place(const std::string& given_logdir, const SupervisorOptions& options) {
   if (options.logdir.empty()) return {};
-  check_writable(*options.files, options.logdir);
+  check_writable(*options.files, options.logdir, "logdir");
   return {.save_path = join_path(options.logdir, options.checkpoint_basename),
           .relative_paths = !strip_file_scheme(given_logdir).starts_with('/')};
 }

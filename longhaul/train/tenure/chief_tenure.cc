@@ -10,6 +10,7 @@
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/reporting/run_events.h"
+#include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/signals/stop_signals.h"
 
 namespace longhaul {
@@ -54,6 +55,18 @@ void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) 
   is_refused_ = true;
   check_lock(options_.chief.lock, "chief.lock");
   if (had_directory_) check_directory_is_there(*options_.files, options_.directory);
+  try {
+    lock_directory(std::move(on_lost));
+  } catch (const DirectoryLockedError&) {
+    throw;
+  } catch (const Error&) {
+    check_writable(*options_.files, options_.directory, options_.directory_option);  // a better error, if it is that
+    throw;
+  }
+  begin_journal();
+}
+
+void ChiefTenure::lock_directory(std::function<void(const std::exception_ptr&)> on_lost) {
   lock_ = std::make_unique<ChiefLock>(options_.directory,
                                       DirectoryLockOptions{.files = options_.files,
                                                            .clock = options_.clock,
@@ -62,6 +75,9 @@ void ChiefTenure::begin(std::function<void(const std::exception_ptr&)> on_lost) 
                                       std::move(on_lost), budget().deadline());
   is_refused_ = false;
   had_directory_ = true;
+}
+
+void ChiefTenure::begin_journal() {
   if (!options_.chief.keep_journal) return;
   journal_ = std::make_shared<RunJournal>(
       options_.directory, RunJournalOptions{.skip_crashing_checkpoints = options_.chief.skip_crashing_checkpoints,

@@ -47,7 +47,8 @@ struct ChiefOptions {
 MirrorSearchOptions searched_mirror(const ChiefOptions& options);  // where a restart looks for the mirror's checkpoints
 
 struct ChiefTenureOptions {
-  std::string directory{};  // empty: none
+  std::string directory{};                  // empty: none
+  std::string directory_option = "logdir";  // what errors call it
   ChiefOptions chief{};
   std::shared_ptr<SaveAttempts> saves{};  // while saves fail, no error is blamed on a checkpoint; nullptr: not watched
   FileSystem* files = &FileSystem::real();
@@ -92,7 +93,8 @@ class ChiefTenure {
   // Locks the directory and begins the journal. Neither is done if the directory is already held, or if the options
   // switch the lock off. The first call logs if SIGTERM would end this process without a checkpoint. `on_lost` is
   // called under the rules of ChiefLock. DirectoryLockedError: the directory has another chief. DirectoryAwayError: the
-  // directory was locked for an earlier tenure and is missing now.
+  // directory was locked for an earlier tenure and is missing now. Errors of the file system: the directory cannot be
+  // written to.
   void begin(std::function<void(const std::exception_ptr&)> on_lost);
 
   // Whether the last begin() failed. If so, another chief has the directory, or may have it, and nothing may be written
@@ -130,6 +132,8 @@ class ChiefTenure {
   void end(Teardown& end, const TrainingEnd& front_end = {});
 
  private:
+  void lock_directory(std::function<void(const std::exception_ptr&)> on_lost);
+  void begin_journal();
   void close_mirror();
   void close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
 

@@ -224,6 +224,24 @@ TEST_F(ChiefTenureTest, ALockThatCannotBeGivenBackEndsItAllTheSameWhateverIsThro
   }
 }
 
+// A disk without permission to create files.
+class ReadOnlyDisk : public BadDisk {
+ public:
+  std::unique_ptr<WritableFile> create(const std::string& path, IfExists) override {
+    throw PermissionDeniedError("create " + path + ": Permission denied");
+  }
+};
+
+TEST_F(ChiefTenureTest, ADirectoryThatCannotBeWrittenIsNamedWithItsOptionAndWithoutATemporaryFile) {
+  ReadOnlyDisk disk;
+  options.files = &disk;
+  options.directory_option = "checkpoint_dir";
+  ChiefTenure tenure(options);
+  EXPECT_EQ(error_of([&] { tenure.begin({}); }),
+            "checkpoint_dir " + directory.path() + " cannot be written to: create a file in it: Permission denied");
+  EXPECT_TRUE(tenure.is_refused());
+}
+
 TEST_F(ChiefTenureTest, TheJournalLearnsHowMuchOfTheTrainingIsInNoCheckpoint) {
   const LogRecorder log;
   ChiefTenure tenure(options);

@@ -41,7 +41,14 @@ void RunProgress::look(Seconds now, std::optional<int64_t> step) {
 }
 
 void RunProgress::stop_requested(std::optional<int64_t> step) {
+  last_step_ = step;
   if (journal_) journal_->stop_requested("a stop was requested", step);
+}
+
+void RunProgress::look_after_stop(std::optional<int64_t> step) {
+  if (!journal_ || step <= last_step_) return;
+  last_step_ = step;
+  journal_->mark(step);
 }
 
 void RunProgress::write_goodput(Seconds now, int64_t step) {

@@ -32,6 +32,8 @@ class RunProgress {
   void look(Seconds now, std::optional<int64_t> step);
 
   void stop_requested(std::optional<int64_t> step);  // only the first call counts
+  // In place of look() once a stop is recorded: a mark, if the program has made further steps.
+  void look_after_stop(std::optional<int64_t> step);
 
  private:
   void write_goodput(Seconds now, int64_t step);
@@ -41,6 +43,7 @@ class RunProgress {
   const Seconds goodput_secs_;
   bool counts_steps_ = true;
   std::optional<int64_t> first_step_;  // of the session
+  std::optional<int64_t> last_step_;   // as recorded at the stop, and after it
   bool is_training_ = false;
   Seconds pause_;
   Seconds next_mark_{0};

@@ -120,11 +120,27 @@ TEST_F(RunProgressTest, AStopIsNotedOnce) {
   EXPECT_EQ(sums().until, until);
 }
 
+TEST_F(RunProgressTest, StepsAfterTheStopAreMarked) {
+  progress.session_begins(now(), 0);
+  look_after(Seconds{1}, 1);
+  progress.stop_requested(2);
+  clock.advance(Seconds{5});
+  progress.look_after_stop(7);
+  EXPECT_EQ(sums().step, 7);
+  EXPECT_EQ(sums().phase, Phase::kStopping);
+  const double until = sums().until;
+  clock.advance(Seconds{5});
+  progress.look_after_stop(7);
+  progress.look_after_stop(std::nullopt);
+  EXPECT_EQ(sums().until, until) << "there is nothing to tell";
+}
+
 TEST(RunProgress, WithoutAJournalNothingIsNoted) {
   RunProgress progress(nullptr);
   progress.session_begins(Seconds{0}, 0);
   progress.look(Seconds{10}, 1);
   progress.stop_requested(1);
+  progress.look_after_stop(2);
 }
 
 }  // namespace
