@@ -2,7 +2,8 @@
 # header_examples.sh ROOT: prints a C++ source with all examples in the comments of the public headers and of those that
 # they include, each a function. An example is a block of comment lines indented by three spaces (`//   code`), at least
 # one of which ends as code does; lines that begin with "..." are left out. What examples use and do not declare is in
-# header_examples.h, and for single headers in header_examples.context: lines "HEADER: code".
+# header_examples.h, and for single headers in header_examples.context: lines "HEADER: code", of which a header may
+# have several.
 set -euo pipefail
 export LC_ALL=C
 cd "$1"
@@ -38,7 +39,10 @@ awk -v context_file="$context" '
   BEGIN {
     while ((getline line < context_file) > 0) {
       colon = index(line, ": ")
-      context[substr(line, 1, colon - 1)] = substr(line, colon + 2)
+      header = substr(line, 1, colon - 1)
+      code = substr(line, colon + 2)
+      if (header in context) code = context[header] "\n" code
+      context[header] = code
     }
   }
   function flush(  i, code, text, is_code) {

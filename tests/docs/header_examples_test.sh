@@ -25,12 +25,13 @@ class One {
 };
 EOF
 echo '//   not_included();' >"$tree/longhaul/part/internal.h"
-echo 'longhaul/part/one.h: int before = 0;' >"$tree/tests/docs/header_examples.context"
+printf 'longhaul/part/one.h: %s\n' 'int before = 0;' 'int also = 0;' >"$tree/tests/docs/header_examples.context"
 
 expected='#include "tests/docs/header_examples.h"
 namespace longhaul::header_examples {
 auto example_1() {
 int before = 0;
+int also = 0;
 {
 #line 5 "longhaul/part/one.h"
 One one(1);  // a comment
@@ -40,6 +41,7 @@ one.run();
 }
 auto example_2() {
 int before = 0;
+int also = 0;
 {
 #line 15 "longhaul/part/one.h"
 two();

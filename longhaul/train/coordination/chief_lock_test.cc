@@ -154,8 +154,12 @@ class HungFiles : public testing::FaultyFileSystem {
  public:
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
     if (hangs) is_met = true;
-    while (hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    hangs.wait(true);
     return FaultyFileSystem::create(path, if_exists);
+  }
+  void let_go() {
+    hangs = false;
+    hangs.notify_all();
   }
   std::atomic<bool> hangs{false}, is_met{false};
 };
@@ -185,7 +189,7 @@ TEST_F(ChiefLockTest, AHeartbeatThatHangsIsNotWaitedForBeyondAPreemptionsTime) {
   });
   EXPECT_LT(watched.now() - start, Seconds{30}) << "half a lease";
   EXPECT_TRUE(owner());
-  hung.hangs = false;
+  hung.let_go();
   eventually([&] { return !owner(); });
 }
 
