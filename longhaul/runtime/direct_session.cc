@@ -8,6 +8,7 @@
 #include "longhaul/base/clock.h"
 #include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
+#include "longhaul/runtime/blas_kernels.h"
 #include "longhaul/runtime/memory/freed_memory.h"
 #include "longhaul/runtime/plan/plan_builder.h"
 #include "longhaul/session/needed_operations.h"
@@ -175,6 +176,7 @@ DirectSession::DirectSession(Graph& graph, const SessionOptions& options, std::s
   if (cpus < 1)
     throw InvalidArgumentError(fmt::format("device_count: at least one CPU device is needed, not {}", cpus));
   set_intra_op_threads(options.intra_op_parallelism_threads);
+  warn_of_old_blas_kernels();
   keep_freed_memory();
   state_->resources = std::make_unique<SessionResources>(cpus, FileSystem::real(), std::move(server));
   state_->default_timeout = options.operation_timeout;
