@@ -1,6 +1,7 @@
 #include "longhaul/base/deadline.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace longhaul {
 
@@ -9,8 +10,8 @@ void Deadline::bring_forward(Seconds time) {
   double before = at_.load();
   while (at < before && !at_.compare_exchange_weak(before, at)) {
   }
-  MutexLock lock(waits_mutex_);
-  for (const Wait* wait : waits_) wait->wake();
+  MutexLock lock(notices_mutex_);
+  for (const Notice* notice : notices_) notice->notify_();
 }
 
 std::optional<Seconds> Deadline::left() const {
@@ -30,24 +31,25 @@ std::function<std::optional<Seconds>()> half_time(const Deadline* deadline, cons
   };
 }
 
+Deadline::Notice::Notice(const Deadline* deadline, std::function<void()> notify)
+    : deadline_(deadline), notify_(std::move(notify)) {
+  if (deadline_ == nullptr) return;
+  MutexLock lock(deadline_->notices_mutex_);
+  deadline_->notices_.push_back(this);
+}
+
+Deadline::Notice::~Notice() {
+  if (deadline_ == nullptr) return;
+  MutexLock lock(deadline_->notices_mutex_);
+  std::erase(deadline_->notices_, this);
+}
+
+// Notified under its mutex: it has either seen the deadline, or waits for this.
 Deadline::Wait::Wait(const Deadline* deadline, Mutex& mutex, CondVar& changed)
-    : deadline_(deadline), mutex_(mutex), changed_(changed) {
-  if (deadline_ == nullptr) return;
-  MutexLock lock(deadline_->waits_mutex_);
-  deadline_->waits_.push_back(this);
-}
-
-Deadline::Wait::~Wait() {
-  if (deadline_ == nullptr) return;
-  MutexLock lock(deadline_->waits_mutex_);
-  std::erase(deadline_->waits_, this);
-}
-
-// Under its mutex: it has either seen the deadline, or waits for this.
-void Deadline::Wait::wake() const {
-  MutexLock lock(mutex_);
-  changed_.notify_all();
-}
+    : deadline_(deadline), notice_(deadline, [&mutex, &changed] {
+        MutexLock lock(mutex);
+        changed.notify_all();
+      }) {}
 
 Seconds Deadline::Wait::at_most(Seconds time) const {
   return deadline_ == nullptr ? time : std::min(time, deadline_->left().value_or(time));

@@ -20,11 +20,28 @@ class Deadline {
   Deadline& operator=(const Deadline&) = delete;
 
   // Sets the deadline to `time` from now, unless it is already sooner. Notifies the waits. Do not call it while holding
-  // a lock that one of the waits takes.
-  void bring_forward(Seconds time) EXCLUDES(waits_mutex_);
+  // a lock that one of the waits or notices takes.
+  void bring_forward(Seconds time) EXCLUDES(notices_mutex_);
 
   bool is_set() const { return at_ != kNever; }
   std::optional<Seconds> left() const;  // negative: past; nullopt: not set
+
+  // Calls `notify` at each bring_forward(), as long as the notice exists: for waits that ask half_time(), and must ask
+  // again. Construct and destroy it without holding a lock that `notify` takes. `notify` only notifies: it must not
+  // throw, wait, or use this deadline's notices.
+  class Notice {
+   public:
+    Notice(const Deadline* deadline, std::function<void()> notify);  // nullptr: no deadline
+    ~Notice();
+    Notice(const Notice&) = delete;
+    Notice& operator=(const Notice&) = delete;
+
+   private:
+    friend class Deadline;
+
+    const Deadline* const deadline_;
+    const std::function<void()> notify_;
+  };
 
   // Limits a wait on a condition variable by a deadline, even one that is set after the wait began. Construct and
   // destroy it without holding `mutex`; call at_most() while holding it, before each wait:
@@ -37,19 +54,11 @@ class Deadline {
   class Wait {
    public:
     Wait(const Deadline* deadline, Mutex& mutex, CondVar& changed);  // nullptr: no deadline
-    ~Wait();
-    Wait(const Wait&) = delete;
-    Wait& operator=(const Wait&) = delete;
-
     Seconds at_most(Seconds time) const;  // `time`, or the time until the deadline if that is shorter
 
    private:
-    friend class Deadline;
-    void wake() const;
-
     const Deadline* const deadline_;
-    Mutex& mutex_;
-    CondVar& changed_;
+    const Notice notice_;
   };
 
  private:
@@ -57,8 +66,8 @@ class Deadline {
 
   Clock& clock_;
   std::atomic<double> at_{kNever};  // on the clock
-  mutable Mutex waits_mutex_;       // taken before the mutex of a wait
-  mutable std::vector<const Wait*> waits_ GUARDED_BY(waits_mutex_);
+  mutable Mutex notices_mutex_;     // taken before the mutex of a wait
+  mutable std::vector<const Notice*> notices_ GUARDED_BY(notices_mutex_);
 };
 
 // For a wait that other work follows before the deadline: returns a function that returns the time at which half of the

@@ -64,6 +64,20 @@ TEST(Deadline, TellsWhenHalfOfItsTimeIsOverButNotBeforeTheLeast) {
   EXPECT_EQ(half_time(nullptr, clock)(), std::nullopt);
 }
 
+TEST(Deadline, NotifiesAsLongAsItsNoticeIsKept) {
+  StandingClock clock;
+  Deadline deadline(clock);
+  std::vector<std::optional<Seconds>> seen;
+  {
+    const Deadline::Notice notice(&deadline, [&] { seen.push_back(deadline.left()); });
+    const Deadline::Notice of_none(nullptr, [&] { ADD_FAILURE(); });
+    deadline.bring_forward(Seconds{10});
+    deadline.bring_forward(Seconds{4});
+  }
+  deadline.bring_forward(Seconds{1});
+  EXPECT_EQ(seen, (std::vector<std::optional<Seconds>>{Seconds{10}, Seconds{4}}));
+}
+
 TEST(Deadline, EndsAWaitThatHasBegun) {
   StandingClock clock;
   Deadline deadline(clock);

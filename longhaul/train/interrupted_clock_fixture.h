@@ -21,6 +21,9 @@ class InterruptedClock : public testing::FakeClock {
     cond.wait_for(mutex, kInVain);
     if (Clock::real().now() - start >= kInVain) advance(timeout);
   }
+  void wait_until(CondVar& cond, Mutex& mutex, Seconds deadline) override REQUIRES(mutex) {
+    wait_for(cond, mutex, deadline - now());
+  }
 
   // Call it before what the event uses is destroyed.
   void join() {

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
 #include "longhaul/base/size_text.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
@@ -207,6 +208,7 @@ void CheckpointMirror::close(const Deadline* deadline) {
   constexpr Seconds kToComeToAnEnd{2};
   if (std::exchange(is_closed_, true)) return;
   worker_->finish(deadline);
+  const Deadline::Notice notice(deadline, [this] { coord_.notify(); });
   coord_.request_stop();
   coord_.join(
       {.stop_grace = kToComeToAnEnd, .ignore_live_threads = true, .give_up_at = half_time(deadline, coord_.clock())});

@@ -78,8 +78,8 @@ class CheckpointMirror {
 
   // Waits until the newest checkpoint is copied, and retries failures, for end_timeout or half of the time until the
   // deadline, whichever is less; the first retry comes at once, and one that would come too late is not waited for.
-  // Then gives up and logs what is missing. A thread that hangs is left behind. Checkpoints added afterwards
-  // are not copied.
+  // Then gives up and logs what is missing. A thread that hangs is left behind. A deadline that is set during one of
+  // these waits shortens it. Checkpoints added afterwards are not copied.
   void close(const Deadline* deadline = nullptr);
 
  private:

@@ -16,6 +16,7 @@
 #include "longhaul/io/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/threads_end_fixture.h"
+#include "longhaul/train/interrupted_clock_fixture.h"
 #include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
@@ -318,6 +319,25 @@ TEST_F(MirrorTest, OneThatHangsHoldsUpTheEndNoLongerThanADeadlineLeaves) {
   EXPECT_LT(passing.now() - start, Seconds{20});
   files.let_go();
   eventually([&] { return !threads.have_not(); });  // the mirror's uses the clock of this test
+}
+
+TEST_F(MirrorTest, ADeadlineThatIsSetWhileAThreadThatHangsIsJoinedEndsThatWait) {
+  InterruptedClock interrupted;
+  Deadline deadline(interrupted);
+  options.lock.lock = false;  // whose heartbeats would wait on the clock, too
+  options.end_timeout = Seconds{0};
+  CheckpointMirror mirror(directory.path(), options, files, interrupted);
+  files.hold();
+  mirror.add(save(1));
+  eventually([&] { return files.has_waiting(); });
+  interrupted.event = [&] { deadline.bring_forward(Seconds{0}); };
+  const Seconds start = interrupted.now();
+  mirror.close(&deadline);
+  EXPECT_TRUE(deadline.is_set()) << "the thread was waited for";
+  EXPECT_EQ(interrupted.now(), start);
+  files.let_go();
+  eventually([&] { return !threads.have_not(); });  // the mirror's uses the clock of this test
+  interrupted.join();
 }
 
 TEST_F(MirrorTest, TheEndWaitsForOneThatFailsForAMoment) {

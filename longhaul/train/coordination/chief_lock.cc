@@ -76,6 +76,7 @@ ChiefLock::ChiefLock(const std::string& directory, const DirectoryLockOptions& o
 ChiefLock::~ChiefLock() {
   constexpr Seconds kHeartbeat{1};  // time enough for one that does not hang, even if the deadline is over
   try {
+    const Deadline::Notice notice(deadline_, [this] { coord_.notify(); });
     coord_.request_stop();
     coord_.join({.stop_grace = limit_,
                  .ignore_live_threads = true,

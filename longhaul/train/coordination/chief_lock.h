@@ -40,8 +40,8 @@ class ChiefLock {
             std::function<void(const std::exception_ptr&)> on_lost = {}, const Deadline* deadline = nullptr);
 
   // Unlocks the directory. If a heartbeat hangs in the file system, waits for it for at most one lease, and half of the
-  // time until the deadline if that is set, though for a second at least; after that, the heartbeat's thread unlocks
-  // the directory itself.
+  // time until the deadline if that is set, even if it is set during the wait, though for a second at least; after
+  // that, the heartbeat's thread unlocks the directory itself.
   ~ChiefLock();
   ChiefLock(const ChiefLock&) = delete;
   ChiefLock& operator=(const ChiefLock&) = delete;

@@ -9,10 +9,12 @@
 #include <future>
 #include <thread>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/input/queue_runner.h"
+#include "longhaul/train/interrupted_clock_fixture.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
 #include "longhaul/train/monitored/monitored_training_session.h"
 #include "longhaul/train/signals/preemption.h"
@@ -191,6 +193,40 @@ TEST_F(ChiefLockTest, AHeartbeatThatHangsIsNotWaitedForBeyondAPreemptionsTime) {
   EXPECT_TRUE(owner());
   hung.let_go();
   eventually([&] { return !owner(); });
+}
+
+// One that the test moves, until what waits on it is to be interrupted.
+class LaterInterruptedClock : public InterruptedClock {
+ public:
+  void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex) {
+    is_moved ? FakeClock::wait_for(cond, mutex, timeout) : InterruptedClock::wait_for(cond, mutex, timeout);
+  }
+  std::atomic<bool> is_moved{true};
+};
+
+TEST_F(ChiefLockTest, APreemptionThatBeginsWhileAHungHeartbeatIsWaitedForShortensThatWait) {
+  HungFiles hung;
+  LaterInterruptedClock interrupted;
+  Deadline deadline(interrupted);
+  const ThreadsEnd heart;
+  auto lock = std::make_unique<ChiefLock>(directory.path(), DirectoryLockOptions{.files = &hung, .clock = &interrupted},
+                                          nullptr, &deadline);
+  hung.hangs = true;
+  eventually([&] {
+    interrupted.advance(Seconds{1});
+    return hung.is_met.load();
+  });
+  interrupted.event = [&] {
+    interrupted.advance(Seconds{1});  // which a heartbeat has in any case
+    deadline.bring_forward(Seconds{0});
+  };
+  interrupted.is_moved = false;
+  const Seconds start = interrupted.now();
+  lock.reset();
+  EXPECT_TRUE(deadline.is_set()) << "the heartbeat was waited for";
+  EXPECT_LE(interrupted.now() - start, Seconds{1});
+  hung.let_go();
+  interrupted.join();
 }
 
 TEST_F(ChiefLockTest, ALossIsReportedOnceAndEndsTheHeart) {
