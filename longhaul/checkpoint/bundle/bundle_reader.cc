@@ -11,7 +11,8 @@ bool is_slice(const std::string& key) {
 
 // Whether such an error is the checkpoint's fault, and not that of the moment.
 bool tells_of_damage(Code code) {
-  return code != Code::kResourceExhausted && code != Code::kUnavailable && code != Code::kPermissionDenied;
+  return code != Code::kResourceExhausted && code != Code::kUnavailable && code != Code::kPermissionDenied &&
+         code != Code::kCancelled;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/writes_under_way.h"
+#include "longhaul/io/paced_files.h"
 #include "longhaul/io/rate_limit.h"
 
 namespace longhaul {
@@ -141,7 +142,8 @@ class Copy {
   }
 
   void verify() {
-    const std::vector<std::string> damages = BundleReader(files_, place_).verify();
+    PacedFiles paced(files_, options_.max_bytes_per_second, [this] { call(options_.before_piece); }, *options_.clock);
+    const std::vector<std::string> damages = BundleReader(paced, place_).verify();
     if (!damages.empty()) throw DataLossError("the copy cannot be read back: " + damages.front());
   }
 

@@ -12,11 +12,11 @@ struct CheckpointCopyOptions {
   FileSystem* from_files = &FileSystem::real();
   FileSystem* to_files = &FileSystem::real();
   std::string meta_suffix = "meta";
-  double max_bytes_per_second = 0;  // 0: unlimited
+  double max_bytes_per_second = 0;  // when writing, and when reading back; 0: unlimited
   // Whether to write the files under their final names, the index last; for file systems where a rename copies.
   bool in_place = false;
   std::function<void(uint64_t bytes)> before_first_byte{};  // with the size of all files, once known
-  std::function<void()> before_piece{};   // before each piece of some megabytes; an exception ends the copy
+  std::function<void()> before_piece{};   // before each piece, written or read back; an exception ends the copy
   std::function<void()> before_change{};  // the same, before existing files are renamed or removed
   Clock* clock = &Clock::real();
 };

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "longhaul/base/error.h"
@@ -9,6 +10,7 @@
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/io/bucket_files.h"
+#include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -45,6 +47,12 @@ class CheckpointCopy : public ::testing::Test {
     const BundleReader reader(FileSystem::real(), to_.file("m-1"));
     EXPECT_THAT(reader.verify(), IsEmpty());
     return reader.read("v").item<float>();
+  }
+  // All of a copy is written then. `since`: so many operations were before it.
+  bool has_synced_incoming(size_t since) {
+    const std::vector<std::string> operations = files_.operations();
+    return std::find(operations.begin() + static_cast<ptrdiff_t>(since), operations.end(),
+                     "sync_directory " + to_.file(kIncoming)) != operations.end();
   }
   std::vector<std::string> names() {
     std::vector<std::string> names = FileSystem::real().list(to_.path());
@@ -163,6 +171,43 @@ TEST_F(CheckpointCopy, WhoIsAskedBeforeAPieceCanEndIt) {
   EXPECT_THROW(copy(), CancelledError);
   EXPECT_THAT(names(), IsEmpty());
   for (const std::string& operation : files_.operations()) EXPECT_FALSE(operation.starts_with("append")) << operation;
+}
+
+// Numbers and strings are read in different ways.
+TEST_F(CheckpointCopy, WhoIsAskedBeforeAPieceCanEndTheReadingBackToo) {
+  constexpr int kMost = 100;
+  const std::string prefix = from_.file("m-1");
+  BundleWriter writer(unsynced_, prefix);
+  writer.add("names", Tensor::of<std::string>({"a", "b"}));
+  writer.add("numbers", Tensor::of<float>({1, 2, 3}));
+  writer.finish();
+  bool is_copied = false;
+  int ended = 0;
+  for (; !is_copied && ended < kMost; ended += !is_copied) {
+    const size_t before = files_.operations().size();
+    int pieces = 0;
+    options_.before_piece = [&] {
+      if (has_synced_incoming(before) && pieces++ == ended) throw CancelledError("enough");
+    };
+    try {
+      is_copied = copy();
+    } catch (const CancelledError&) {
+      EXPECT_THAT(names(), IsEmpty()) << ended;
+    }
+  }
+  EXPECT_TRUE(is_copied);
+  EXPECT_GE(ended, 3) << "the index, the numbers and the strings";
+}
+
+TEST_F(CheckpointCopy, IsReadBackNoFasterThanItIsWritten) {
+  testing::FakeClock clock(testing::FakeClock::Waits::kPassTime);
+  save(1, 1);
+  options_.clock = &clock;
+  options_.max_bytes_per_second = 1000;
+  const Seconds start = clock.now();
+  EXPECT_TRUE(copy());
+  EXPECT_GE(clock.now() - start, Seconds{24}) << "12000 bytes are written and read";
+  EXPECT_LT(clock.now() - start, Seconds{27});
 }
 
 TEST_F(CheckpointCopy, WhoIsAskedBeforeAChangeKeepsItFromRenamingAndRemoving) {

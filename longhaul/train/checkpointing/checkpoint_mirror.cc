@@ -12,6 +12,7 @@
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/io/directory_id.h"
 #include "longhaul/io/directory_lock.h"
+#include "longhaul/io/paced_files.h"
 #include "longhaul/train/checkpointing/mirror_directory.h"
 #include "longhaul/train/checkpointing/mirror_queue.h"
 #include "longhaul/train/coordination/checked_options.h"
@@ -156,7 +157,8 @@ bool CheckpointMirror::Worker::is_gone(const std::string& prefix) const {
 
 bool CheckpointMirror::Worker::is_damaged(const std::string& prefix) const {
   try {
-    return !BundleReader(files_, prefix).verify().empty();
+    PacedFiles paced(files_, options_.max_bytes_per_second, [this] { queue_.check_wanted(); }, clock_);
+    return !BundleReader(paced, prefix).verify().empty();
   } catch (const DataLossError&) {
     return true;
   } catch (const Error&) {
