@@ -190,10 +190,19 @@ bool copy_checkpoint(const std::string& from, const std::string& to, const Check
   return true;
 }
 
-void clear_incoming(FileSystem& files, const std::string& directory) {
+std::vector<std::string> clear_incoming(FileSystem& files, const std::string& directory) {
   const std::string incoming = join_path(directory, kIncoming);
-  if (!files.is_directory(incoming)) return;
-  for (const std::string& name : files.list(incoming)) remove_if_exists(files, join_path(incoming, name));
+  std::vector<std::string> kept;
+  if (!files.is_directory(incoming)) return kept;
+  for (const std::string& name : files.list(incoming)) {
+    const std::string path = join_path(incoming, name);
+    if (files.is_directory(path)) {
+      kept.push_back(path);
+    } else {
+      remove_if_exists(files, path);
+    }
+  }
+  return kept;
 }
 
 }  // namespace longhaul

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/io/file.h"
@@ -42,6 +43,7 @@ bool copy_checkpoint(const std::string& from, const std::string& to, const Check
 inline constexpr const char* kIncoming = ".incoming";
 
 // Removes the leftovers of killed processes in the folder kIncoming of `directory`. No copy may be under way there.
-void clear_incoming(FileSystem& files, const std::string& directory);
+// Returns the paths of what stays: folders, which somebody else put there, since a copy makes none.
+std::vector<std::string> clear_incoming(FileSystem& files, const std::string& directory);
 
 }  // namespace longhaul

@@ -249,8 +249,24 @@ TEST_F(CheckpointCopy, InPlaceADamagedOneIsRemovedAgain) {
 TEST_F(CheckpointCopy, WhatAKilledProcessLeftIsRemoved) {
   std::filesystem::create_directory(to_.file(kIncoming));
   write_file_atomically(files_, to_.file(kIncoming) + std::string("/m-1.meta"), "half");
-  clear_incoming(files_, to_.path());
+  EXPECT_THAT(clear_incoming(files_, to_.path()), IsEmpty());
   EXPECT_THAT(files_.list(to_.file(kIncoming)), IsEmpty());
+}
+
+TEST_F(CheckpointCopy, AFolderAmongCopiesUnderWayStaysAndStopsNoCopy) {
+  const std::string theirs = to_.file(kIncoming) + std::string("/theirs");
+  std::filesystem::create_directories(theirs);
+  write_file_atomically(files_, theirs + "/notes", "precious");
+  save(1);
+  for (const bool in_place : {false, true}) {
+    options_.in_place = in_place;
+    remove_checkpoint(files_, to_.file("m-1"));
+    EXPECT_TRUE(copy());
+    EXPECT_EQ(copied(), 1);
+    EXPECT_THAT(files_.list(to_.file(kIncoming)), ElementsAre("theirs"));
+  }
+  EXPECT_THAT(clear_incoming(files_, to_.path()), ElementsAre(theirs));
+  EXPECT_EQ(read_file(files_, theirs + "/notes"), "precious");
 }
 
 }  // namespace

@@ -106,8 +106,10 @@ class Sweep {
 
   std::vector<std::string> bases_of_incoming() const {
     std::vector<std::string> bases;
-    for (const std::string& name : names_in(files_, join_path(directory_, kIncoming))) {
-      if (name.ends_with(kIndex)) bases.push_back(name.substr(0, name.size() - kIndex.size()));
+    const std::string incoming = join_path(directory_, kIncoming);
+    for (const std::string& name : names_in(files_, incoming)) {
+      const bool is_index = name.ends_with(kIndex) && !files_.is_directory(join_path(incoming, name));
+      if (is_index) bases.push_back(name.substr(0, name.size() - kIndex.size()));
     }
     return bases;
   }

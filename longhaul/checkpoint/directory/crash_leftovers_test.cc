@@ -111,6 +111,12 @@ TEST_F(CrashLeftovers, OfACopyThatDidNotEndNothingStays) {
   EXPECT_THAT(left_by("m"), ElementsAre(kIncoming, "checkpoint"));
 }
 
+TEST_F(CrashLeftovers, AFolderAmongCopiesUnderWayAnnouncesNone) {
+  FileSystem::real().make_directories(directory.file(kIncoming) + "/m-1.index");
+  put({"m-1.data-00000-of-00001"});
+  EXPECT_THAT(left_by("m"), ElementsAre(kIncoming, "m-1.data-00000-of-00001"));
+}
+
 TEST_F(CrashLeftovers, WhatHasAnIndexStaysWhereverItLies) {
   put({"m-1.data-00000-of-00001", "m-1.index", "m-1.meta"});
   put({"m-2.aside.data-00000-of-00001", "m-2.aside.index"});

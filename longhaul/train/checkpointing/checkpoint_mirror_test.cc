@@ -549,6 +549,28 @@ TEST_F(MirrorTest, ANoteThatIsNoFileIsDoneWithout) {
   }
 }
 
+TEST_F(MirrorTest, AFolderThatSomebodyPutAmongCopiesUnderWayIsToldOfAndStopsNoCopy) {
+  const std::string theirs = options.directory + "/.incoming/theirs";
+  for (const bool renames : {true, false}) {
+    const LogRecorder log;
+    std::filesystem::remove_all(options.directory);
+    options.renames = renames;
+    std::filesystem::create_directories(theirs);
+    write_file_atomically(FileSystem::real(), theirs + "/notes", "precious");
+    const auto mirror = this->mirror();
+    for (const int step : {1, 2}) {
+      mirror->add(save(step));
+      eventually([&] { return mirror->status().last_prefix == mirrored(step); });
+    }
+    mirror->close();
+    EXPECT_THAT(listed(), ElementsAre("m-1", "m-2")) << renames;
+    EXPECT_EQ(read_file(FileSystem::real(), theirs + "/notes"), "precious") << renames;
+    const std::string text = log.text(LogLevel::kWarning);
+    EXPECT_THAT(text, AllOf(HasSubstr("move them elsewhere: " + theirs), HasSubstr("copies go on"))) << renames;
+    EXPECT_EQ(text.find(theirs), text.rfind(theirs)) << "once";
+  }
+}
+
 TEST_F(MirrorTest, OneThatIsClosedReadsNoMoreOfACopyThatIsNotListed) {
   options.end_timeout = Seconds{0.05};
   mirror_one(1);

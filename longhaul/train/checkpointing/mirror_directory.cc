@@ -1,10 +1,12 @@
 #include "longhaul/train/checkpointing/mirror_directory.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/directory/checkpoint_copy.h"
@@ -35,6 +37,15 @@ bool lists(const ManagedCheckpoints& managed, const std::string& name) {
   const std::vector<std::string> listed = managed.prefixes();
   return std::any_of(listed.begin(), listed.end(),
                      [&](const std::string& prefix) { return base_name(prefix) == name; });
+}
+
+void warn_of_folders(const std::string& directory, const std::vector<std::string>& theirs) {
+  constexpr size_t kMostShown = 2000;
+  if (theirs.empty()) return;
+  log_warning(
+      "mirror {}: the folder {} is for copies under way, but contains folders, which no copy makes. They are kept, and "
+      "copies go on, except one with a file of the same name; move them elsewhere: {}",
+      directory, kIncoming, excerpt(fmt::format("{}", fmt::join(theirs, ", ")), kMostShown));
 }
 
 }  // namespace
@@ -95,7 +106,7 @@ void MirrorDirectory::take_over_list(const BeforePiece& before_piece) {
     remove_crash_leftovers(mirror_files_, options_.directory, "");
     data_without_index(mirror_files_, options_.directory, "");  // a warning names it
   }
-  clear_incoming(mirror_files_, options_.directory);
+  const std::vector<std::string> theirs = clear_incoming(mirror_files_, options_.directory);
   CheckpointState state = read_mirror_list(mirror_files_, options_);
   for (std::string& path : state.all_model_checkpoint_paths) path = path_of(path);
   for (std::string& path : state.paths_marked_for_deletion) path = path_of(path);
@@ -104,6 +115,7 @@ void MirrorDirectory::take_over_list(const BeforePiece& before_piece) {
   list_what_was_copied(*managed, before_piece);
   managed_ = std::move(managed);
   early_deletions_ = std::make_unique<EarlyDeletions>(mirror_files_, *managed_);
+  warn_of_folders(options_.directory, theirs);
 }
 
 // What cannot be read is tried again, once. Then the mirror goes on without it: it may never be read.
