@@ -5,23 +5,37 @@
 #include "longhaul/base/log.h"
 
 namespace longhaul {
+namespace {
+
+bool saves_checkpoints(const ServiceContext& context) {
+  return context.saver != nullptr && context.save_model_secs > Seconds{0};
+}
+
+}  // namespace
 
 JournalService::JournalService(std::shared_ptr<const ServiceContext> context)
     // wait: the journal has a mark after each interval
     : LooperThread(context->coord, kJournalMarkSecs, {}, "lh-journal"),
       context_(std::move(context)),
-      progress_(context_->journal, context_->writer, context_->save_summaries_secs) {
+      progress_(context_->journal, context_->writer, context_->save_summaries_secs),
+      missing_(saves_checkpoints(*context_) ? context_->global_step : Output()) {
   if (!context_->journal || !context_->session) {
     throw InvalidArgumentError("JournalService: its ServiceContext needs a session and a journal");
   }
 }
 
 void JournalService::start_loop() {
-  progress_.session_begins(coord().clock().now(), read_step(), context_->global_step.valid());
+  const std::optional<int64_t> step = read_step();
+  const Seconds now = coord().clock().now();
+  progress_.session_begins(now, step, context_->global_step.valid());
+  missing_.session_begins(now, step);
 }
 
 void JournalService::run_loop() {
-  progress_.look(coord().clock().now(), read_step());
+  const std::optional<int64_t> step = read_step();
+  const Seconds now = coord().clock().now();
+  progress_.look(now, step);
+  missing_.look(now, step);
 }
 
 // A stop for an error is no stop that was asked for: the end of the run tells which. After another one the program may
@@ -35,7 +49,9 @@ void JournalService::stop_loop() {
   progress_.stop_requested(read_step());
   // wait: the next mark, if there are steps
   while (!coord().wait_for_join(kJournalMarkSecs)) progress_.look_after_stop(read_step());
-  progress_.look_after_stop(read_step());
+  const std::optional<int64_t> last = read_step();
+  progress_.look_after_stop(last);
+  missing_.ends(coord().clock().now(), last);
 }
 
 // nullopt: there is none, or the session fails, which is the business of who makes steps.

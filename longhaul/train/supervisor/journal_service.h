@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "longhaul/train/supervisor/missing_steps.h"
 #include "longhaul/train/supervisor/supervisor_services.h"
 #include "longhaul/train/tenure/run_progress.h"
 
@@ -10,7 +11,8 @@ namespace longhaul {
 
 // A thread, lh-journal, that records progress in the journal and writes the goodput to the events every
 // save_summaries_secs (RunProgress). It polls every five seconds, more often until the first step is made. A stop
-// without an error is recorded as well, and the steps that the program makes after it.
+// without an error is recorded as well, and the steps that the program makes after it. If checkpoints are saved but no
+// step is made, it warns (MissingSteps).
 class JournalService : public LooperThread {
  public:
   explicit JournalService(std::shared_ptr<const ServiceContext> context);  // InvalidArgumentError: it has no journal
@@ -26,6 +28,7 @@ class JournalService : public LooperThread {
 
   const std::shared_ptr<const ServiceContext> context_;
   RunProgress progress_;
+  MissingSteps missing_;
 };
 
 }  // namespace longhaul

@@ -1,0 +1,65 @@
+#include "longhaul/train/supervisor/missing_steps.h"
+
+#include <algorithm>
+
+#include "longhaul/base/log.h"
+#include "longhaul/train/saving/step_advice.h"
+
+namespace longhaul {
+namespace {
+
+// Of the step, which may be a read of it.
+Operation variable_of(const Output& global_step) {
+  const std::vector<Output>& inputs = global_step.op().inputs();
+  return inputs.empty() ? global_step.op() : inputs.front().op();
+}
+
+bool is_counted(const Output& global_step) {
+  const Operation variable = variable_of(global_step);
+  const std::vector<Operation> operations = global_step.graph().operations();
+  return std::any_of(operations.begin(), operations.end(), [&](const Operation& op) {
+    return op.type() == "AssignAdd" && op.inputs().front().op() == variable;
+  });
+}
+
+std::string advice_for(const Output& global_step) {
+  if (!global_step.valid()) return "";
+  return step_advice(global_step.graph(), is_counted(global_step)
+                                              ? "run the operation that counts it, which minimize() "
+                                                "or apply_gradients() returned, in each step"
+                                              : "");
+}
+
+}  // namespace
+
+MissingSteps::MissingSteps(const Output& global_step)
+    : name_(global_step.valid() ? variable_of(global_step).name() : ""), advice_(advice_for(global_step)) {}
+
+void MissingSteps::session_begins(Seconds now, std::optional<int64_t> step) {
+  begin_.reset();
+  if (step == 0 && !advice_.empty()) begin_ = now;
+}
+
+void MissingSteps::look(Seconds now, std::optional<int64_t> step) {
+  constexpr Seconds kLongestStart{600};
+  look_after(kLongestStart, now, step);
+}
+
+void MissingSteps::ends(Seconds now, std::optional<int64_t> step) {
+  constexpr Seconds kLongerThanATrial{60};
+  look_after(kLongerThanATrial, now, step);
+}
+
+void MissingSteps::look_after(Seconds time, Seconds now, std::optional<int64_t> step) {
+  if (!begin_ || !step) return;
+  const Seconds since = now - *begin_;
+  if (*step == 0 && since < time) return;
+  begin_.reset();
+  if (*step != 0) return;
+  log_warning(
+      "no step has been made since the session began, {:.0f} s ago: the global step ({}) is still 0, and checkpoints "
+      "contain what it began with. To train, {}",
+      since.count(), name_, advice_);
+}
+
+}  // namespace longhaul
