@@ -1,15 +1,8 @@
 #!/usr/bin/env bash
 # class_size_lint_test.sh SOURCE_DIR: class_size_lint.sh finds every class, counts its private members as it should, and
 # refuses those that have too many.
-set -euo pipefail
-lint=$1/tests/class_size_lint.sh
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+. "$1/tests/lint_fixture.sh"
 mkdir -p "$tree/longhaul/base"
-failed() {
-  echo "FAILED: $1"
-  exit 1
-}
 
 # counts NAME "CLASS COUNT" ... <<FILE: in that file, these classes have so many.
 counts() {

@@ -1,10 +1,7 @@
 #!/usr/bin/env bash
 # descriptor_lint_test.sh SOURCE_DIR: shows that descriptor_lint.sh accepts a good tree and rejects each kind of bad
 # call.
-set -euo pipefail
-lint=$1/tests/descriptor_lint.sh
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+. "$1/tests/lint_fixture.sh"
 
 # put PATH LINES: the tree is that one file.
 put() {
@@ -14,13 +11,12 @@ put() {
 }
 accepts() {
   put "$1" "$2"
-  bash "$lint" "$tree" || { echo "FAILED: $1 may have $2"; exit 1; }
+  passes "$1 with $2"
 }
 rejects() {
   put "$1" "$2"
-  local said
-  if said=$(bash "$lint" "$tree"); then echo "FAILED: $1 must not have $2"; exit 1; fi
-  [[ $said == "$1:"*": a descriptor is made"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+  complains "$1 with $2"
+  [[ $said == "$1:"*": a descriptor is made"* ]] || failed "$1: said '$said'"
 }
 
 accepts longhaul/io/file.cc '  const AboveStdio above;\n  const int fd = ::open(path, flags);'

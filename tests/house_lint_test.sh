@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # house_lint_test.sh SOURCE_DIR: shows that house_lint.sh accepts a good tree, and names what is too long or not used.
-set -euo pipefail
-lint=$1/tests/house_lint.sh
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+. "$1/tests/lint_fixture.sh"
 mkdir -p "$tree"/{cmake,docs/guide} "$tree"/longhaul/{base,io,train/saving,runtime}
 cat >"$tree/cmake/LonghaulLayer.cmake" <<'TABLE'
 set(LONGHAUL_ARROWS_base "")
@@ -20,14 +17,6 @@ put() {
   local path=$tree/$1 lines=$2
   shift 2
   { for header; do echo "#include \"$header\""; done; head -c $((lines - $#)) /dev/zero | tr '\0' '\n'; } >"$path"
-}
-accepts() {
-  bash "$lint" "$tree" || { echo "FAILED: it rejects $1"; exit 1; }
-}
-rejects() {
-  local said
-  if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts $1"; exit 1; fi
-  [[ $said == "$2"* && $said != *$'\n'* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
 }
 
 put docs/guide/page.md 299

@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # include_lint_test.sh SOURCE_DIR: include_lint.sh accepts and rejects what it should.
-set -euo pipefail
-lint=$1/tests/include_lint.sh
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+. "$1/tests/lint_fixture.sh"
 mkdir -p "$tree/longhaul/base"
 
 # header NAME LINE...; source_file NAME LINE...
@@ -17,13 +14,9 @@ source_file() {
   shift
   printf '%s\n' "$@" >"$tree/longhaul/base/$name.cc"
 }
-accepts() {
-  bash "$lint" "$tree" || { echo "FAILED: it rejects $1"; exit 1; }
-}
 rejects() {
-  local said
-  if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts $1"; exit 1; fi
-  [[ $said == "longhaul/base/a."*":1: $2"* && $said != *$'\n'* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+  complains "$1"
+  [[ $said == "longhaul/base/a."*":1: $2"* && $said != *$'\n'* ]] || failed "$1: said '$said'"
 }
 
 header a '#include <vector>' 'std::vector<int> numbers(); // not std::string'

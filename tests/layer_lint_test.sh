@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # layer_lint_test.sh SOURCE_DIR: shows that layer_lint.sh accepts a good tree and rejects each kind of bad include.
-set -euo pipefail
-lint=$1/tests/layer_lint.sh
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+. "$1/tests/lint_fixture.sh"
 mkdir "$tree/cmake"
 cat >"$tree/cmake/LonghaulLayer.cmake" <<'TABLE'
 set(LONGHAUL_ARROWS_base "")
@@ -34,14 +31,13 @@ put() {
 }
 accepts() {
   put "$1" "$2"
-  bash "$lint" "$tree" || { echo "FAILED: $1 may include $2"; exit 1; }
+  passes "$1, which includes $2"
 }
 rejects() {
   put "$1" "$2"
-  local said
-  if said=$(bash "$lint" "$tree"); then echo "FAILED: $1 must not include $2"; exit 1; fi
+  complains "$1, which includes $2"
   [[ $said == "$1:3: "* || $said == "$1:1: layer "*" has no arrows"* || $said == "$1:1: layer "*" has rooms"* ||
-    $said == "$1:1: stands in no layer"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+    $said == "$1:1: stands in no layer"* ]] || failed "$1: said '$said'"
 }
 
 accepts longhaul/train/saving/saver.h '"longhaul/io/file.h"'
@@ -94,20 +90,20 @@ put longhaul/train/train_fixture.h '"longhaul/train/two/two.h"'
 mkdir -p "$tree/longhaul/train"/{one,two}
 echo '#include "longhaul/train/train_fixture.h"' >"$tree/longhaul/train/train_test.cc"
 echo '#include "longhaul/train/train_fixture.h"' >"$tree/longhaul/train/two/two_test.cc"
-bash "$lint" "$tree" || { echo "FAILED: a fixture of both may include one of two rooms apart"; exit 1; }
+bash "$lint" "$tree" || failed "a fixture of both may include one of two rooms apart"
 echo '#include "longhaul/train/one/one_fixture.h"' >"$tree/longhaul/train/one/one_test.cc"
 echo '#include "longhaul/train/train_fixture.h"' >"$tree/longhaul/train/one/one_fixture.h"
-said=$(bash "$lint" "$tree") && { echo "FAILED: a fixture must not bring along what stays apart"; exit 1; }
+said=$(bash "$lint" "$tree") && failed "a fixture must not bring along what stays apart"
 for file in fixture.h test.cc; do
   grep -qxF "longhaul/train/one/one_$file: train/one and its tests must never include longhaul/train/two/two.h, as \
-longhaul/train/train_fixture.h does for it" <<<"$said" || { echo "FAILED: said '$said'"; exit 1; }
+longhaul/train/train_fixture.h does for it" <<<"$said" || failed "said '$said'"
 done
 rejects longhaul/train/thing.h '<vector>'
 rejects longhaul/train/novel/thing.h '<vector>'
 rejects longhaul/novel/thing.h '<vector>'
 put longhaul/io/file.h '"longhaul/base/error.h"'
 echo 'set(LONGHAUL_ARROWS_novel other)' >>"$tree/cmake/LonghaulLayer.cmake"
-said=$(bash "$lint" "$tree") && { echo "FAILED: an arrow must not lead to a line below its own"; exit 1; }
+said=$(bash "$lint" "$tree") && failed "an arrow must not lead to a line below its own"
 [[ $said == *"the arrow from novel to other does not lead to a line above it"* ]] ||
-  { echo "FAILED: said '$said'"; exit 1; }
+  failed "said '$said'"
 echo "the lint accepts and rejects as it should"

@@ -1,10 +1,7 @@
 #!/usr/bin/env bash
 # names_lint_test.sh SOURCE_DIR: shows that names_lint.sh finds the old names of the changelog's newest section, and
 # lets pass what has only moved, what prose has too, and what older sections name.
-set -euo pipefail
-lint=$1/tests/names_lint.sh
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+. "$1/tests/lint_fixture.sh"
 mkdir -p "$tree"/{docs,longhaul/base,build/old}
 cat >"$tree/CHANGELOG.md" <<'PAGE'
 # Changelog
@@ -42,13 +39,12 @@ put() {
 }
 accepts() {
   put "$1"
-  bash "$lint" "$tree" || { echo "FAILED: it rejects $1"; exit 1; }
+  passes "$1"
 }
 rejects() {
   put "$1"
-  local said
-  if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts $1"; exit 1; fi
-  [[ $said == "longhaul/base/error.h:1:$1 "* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+  complains "$1"
+  [[ $said == "longhaul/base/error.h:1:$1 "* ]] || failed "$1: said '$said'"
 }
 
 accepts 'bool keep_top;'
@@ -67,6 +63,6 @@ rejects 'run_saves();'
 rejects 'OldOptions::verify'
 put ''
 echo 'the option `keep_good`' >"$tree/docs/page.md"
-if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts an old name in a page"; exit 1; fi
-[[ $said == "docs/page.md:1:"* ]] || { echo "FAILED: said '$said'"; exit 1; }
+complains "an old name in a page"
+[[ $said == "docs/page.md:1:"* ]] || failed "said '$said'"
 echo "the lint accepts and rejects as it should"

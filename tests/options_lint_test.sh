@@ -1,9 +1,6 @@
 #!/usr/bin/env bash
 # options_lint_test.sh SOURCE_DIR: options_lint.sh accepts and rejects what it should.
-set -euo pipefail
-lint=$1/tests/options_lint.sh
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+. "$1/tests/lint_fixture.sh"
 mkdir -p "$tree/longhaul/base"
 
 # header LINE...: the tree is that one header.
@@ -14,14 +11,9 @@ header() {
 fields() {
   for ((i = 1; i <= $2; ++i)); do echo "  int $1_$i = 0;"; done
 }
-accepts() {
-  local said
-  said=$(bash "$lint" "$tree") || { echo "FAILED: it rejects $1: $said"; exit 1; }
-}
 rejects() {
-  local said
-  if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts $1"; exit 1; fi
-  [[ $said == "longhaul/base/a.h:"*": $2"* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
+  complains "$1"
+  [[ $said == "longhaul/base/a.h:"*": $2"* ]] || failed "$1: said '$said'"
 }
 
 header 'struct AOptions {' "$(fields a 20)" '};'
@@ -84,6 +76,6 @@ header 'struct AOptions {' '  std::string name{};' '  Seconds wait{1};' '  int n
 accepts "fields with initializers"
 
 for ((i = 1; i <= 40; ++i)); do echo "struct A${i}Options {"; echo '};'; done >"$tree/longhaul/base/a.h"
-if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts exceptions that nothing needs"; exit 1; fi
-[[ $said == *'`checkpoint_dir` is no exception any more'* ]] || { echo "FAILED: said '$said'"; exit 1; }
+complains "exceptions that nothing needs"
+[[ $said == *'`checkpoint_dir` is no exception any more'* ]] || failed "said '$said'"
 echo "the lint accepts and rejects as it should"

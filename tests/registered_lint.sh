@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # registered_lint.sh SOURCE_DIR: what stands among the tests runs with them.
 #
-#   1. Each script under tests/ is named in the CMakeLists.txt of its folder, or by a script in scripts/ that runs it.
+#   1. Each script under tests/ is named in the CMakeLists.txt of its folder, by a script in scripts/ that runs it, or
+#      by a test that sources it.
 #      The lints and their tests, tests/*_lint.sh and tests/*_lint_test.sh, are added as the folder's listing has them.
 #   2. Each lint has a test, tests/NAME_lint_test.sh.
 #   3. Each *_test.cc is named in the CMakeLists.txt of its folder, or of one above.
@@ -30,10 +31,15 @@ runs_lints() {
     grep -qsE '^ *add_test\(NAME \$\{name\} COMMAND bash \$\{lint\} ' tests/CMakeLists.txt
 }
 
+# is_sourced PATH: a test begins with `. "$1/PATH"`.
+is_sourced() {
+  grep -qsxF -- ". \"\$1/$1\"" tests/*_test.sh
+}
+
 check_scripts() {
   local path
   while read -r path; do
-    is_named "$(dirname "$path")" "$(basename "$path")" || grep -qrsF -- "$path" scripts ||
+    is_named "$(dirname "$path")" "$(basename "$path")" || grep -qrsF -- "$path" scripts || is_sourced "$path" ||
       complain "$path: no CMakeLists.txt adds it as a test, and no script runs it"
   done < <(find tests -name '*.sh' ! -path 'tests/*_lint.sh' ! -path 'tests/*_lint_test.sh' | LC_ALL=C sort)
 }

@@ -1,20 +1,9 @@
 #!/usr/bin/env bash
 # registered_lint_test.sh SOURCE_DIR: shows that registered_lint.sh names what stands among the tests and never runs.
-set -euo pipefail
-lint=$1/tests/registered_lint.sh
-tree=$(mktemp -d)
-trap 'rm -rf "$tree"' EXIT
+. "$1/tests/lint_fixture.sh"
 mkdir -p "$tree"/{benchmarks,examples,scripts,tests/docs,longhaul/base}
 list=$tree/tests/CMakeLists.txt
 
-accepts() {
-  bash "$lint" "$tree" || { echo "FAILED: it rejects $1"; exit 1; }
-}
-rejects() {
-  local said
-  if said=$(bash "$lint" "$tree"); then echo "FAILED: it accepts $1"; exit 1; fi
-  [[ $said == "$2"* && $said != *$'\n'* ]] || { echo "FAILED: $1: said '$said'"; exit 1; }
-}
 write_list() {
   cat >"$list" <<'LIST'
 file(GLOB lints CONFIGURE_DEPENDS *_lint.sh *_lint_test.sh)
@@ -47,6 +36,10 @@ rejects "a script of a folder below" "tests/docs/pages.sh: no CMakeLists.txt add
 echo 'add_test(NAME doc_pages COMMAND bash pages.sh)' >"$tree/tests/docs/CMakeLists.txt"
 echo >"$tree/scripts/test"
 rejects "a script that no other runs any more" "tests/skipped.sh: no CMakeLists.txt adds it"
+echo '. "$1/tests/skipped.sh"' >"$tree/tests/one_lint_test.sh"
+accepts "a script that a test sources"
+echo '# . "$1/tests/skipped.sh"' >"$tree/tests/one_lint_test.sh"
+rejects "a script that a test's comment names" "tests/skipped.sh: no CMakeLists.txt adds it"
 echo 'bash tests/skipped.sh' >"$tree/scripts/test"
 
 for line in GLOB add_test.*lint; do
