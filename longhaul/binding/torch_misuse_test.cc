@@ -197,19 +197,6 @@ TEST_F(TorchMisuseTest, ATrainingThatFetchesNothingButTheLossIsNotNamed) {
   EXPECT_THAT(warnings.seen(), IsEmpty());
 }
 
-// A program that computes gradients, and leaves the update to others.
-std::unique_ptr<Trial> without_update() {
-  auto trial = std::make_unique<Trial>();
-  trial->bind();
-  trial->step = [trial = trial.get()](const TorchStep&) {
-    trial->optimizer->zero_grad();
-    const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
-    loss.backward();
-    return loss;
-  };
-  return trial;
-}
-
 TEST_F(TorchMisuseTest, AForgottenUpdateIsNamedOnce) {
   const auto trial = without_update();
   trial->start();

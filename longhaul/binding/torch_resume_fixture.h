@@ -82,6 +82,19 @@ struct Trial {
   DirectSession session{graph, SessionOptions{}};
 };
 
+// Computes gradients in each step, and leaves the update to others.
+inline std::unique_ptr<Trial> without_update() {
+  auto trial = std::make_unique<Trial>();
+  trial->bind();
+  trial->step = [trial = trial.get()](const TorchStep&) {
+    trial->optimizer->zero_grad();
+    const torch::Tensor loss = trial->loss_of(torch::ones({2, 4}));
+    loss.backward();
+    return loss;
+  };
+  return trial;
+}
+
 // Updates in every fourth step, by the gradients of four.
 inline std::unique_ptr<Trial> gathering(const TorchTrainingOptions& options) {
   auto trial = std::make_unique<Trial>();
