@@ -1,7 +1,5 @@
 #include "longhaul/train/reporting/weight_digest.h"
 
-#include <unistd.h>
-
 #include <atomic>
 #include <future>
 
@@ -121,56 +119,65 @@ TEST_F(WeightDigestHookTest, ItsSnapshotsAreTheSessionsOwnAndKeepToTheirLimit) {
 class FilesThatHang : public testing::FaultyFileSystem {
  public:
   std::unique_ptr<WritableFile> create(const std::string& path, IfExists if_exists) override {
-    while (hangs) ::usleep(1000);
+    hangs_.wait(true);
     return FaultyFileSystem::create(path, if_exists);
   }
-  std::atomic<bool> hangs = true;
+  void let_go() {
+    hangs_ = false;
+    hangs_.notify_all();
+  }
+
+ private:
+  std::atomic<bool> hangs_ = true;
+};
+
+// Event files on such a disk. Their writer may be destroyed by the digests' own thread, which is waited for.
+struct HungEvents {
+  explicit HungEvents(const std::string& directory) {
+    const auto gone = std::make_shared<std::promise<void>>();
+    is_gone = gone->get_future();
+    writer = {new FileWriter(directory, {.max_queue = 1, .files = &files}), [gone](FileWriter* used) {
+                delete used;
+                gone->set_value();
+              }};
+  }
+  bool are_gone_within(Seconds time) const { return is_gone.wait_for(time) == std::future_status::ready; }
+
+  FilesThatHang files;
+  std::future<void> is_gone;
+  std::shared_ptr<FileWriter> writer;
 };
 
 TEST_F(WeightDigestHookTest, EventFilesThatHangHoldUpNobodyForEver) {
   set_step(0);
-  FilesThatHang hanging;
-  std::atomic<bool> is_gone = false;  // with its own thread
-  std::shared_ptr<FileWriter> hung(new FileWriter(directory.path(), {.max_queue = 1, .files = &hanging}),
-                                   [&](FileWriter* used) {
-                                     delete used;
-                                     is_gone = true;
-                                   });
+  HungEvents events(directory.path());
   const LogRecorder log;
   {
-    WeightDigests digests(graph, step, std::move(hung), Seconds{0.05});
+    WeightDigests digests(graph, step, std::move(events.writer), Seconds{0.05});
     for (int i = 0; i < 8; ++i) digests.take(*session);
     EXPECT_FALSE(digests.finish());
   }
   EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("the weight digest of step 0 is skipped"));
   EXPECT_THAT(log.text(LogLevel::kError), HasSubstr("are dropped: does the file system of the event files hang?"));
-  EXPECT_FALSE(is_gone);
-  hanging.hangs = false;
-  for (int i = 0; i < 10'000 && !is_gone; ++i) ::usleep(1000);
-  EXPECT_TRUE(is_gone) << "the thread ends when it can";
+  EXPECT_FALSE(events.are_gone_within(Seconds{0}));
+  events.files.let_go();
+  EXPECT_TRUE(events.are_gone_within(Seconds{20})) << "the thread ends when it can";
 }
 
 TEST_F(WeightDigestHookTest, EventFilesThatHangAreNotWaitedForBeyondADeadline) {
   set_step(0);
-  FilesThatHang hanging;
-  std::atomic<bool> is_gone = false;
-  std::shared_ptr<FileWriter> hung(new FileWriter(directory.path(), {.max_queue = 1, .files = &hanging}),
-                                   [&](FileWriter* used) {
-                                     delete used;
-                                     is_gone = true;
-                                   });
+  HungEvents events(directory.path());
   Deadline deadline(Clock::real());
-  auto ended = std::async(std::launch::async, [&, hung = std::move(hung)]() mutable {
-    WeightDigests digests(graph, step, std::move(hung), kDigestTimeout, &deadline);
+  auto ended = std::async(std::launch::async, [&] {
+    WeightDigests digests(graph, step, std::move(events.writer), kDigestTimeout, &deadline);
     for (int i = 0; i < 3; ++i) digests.take(*session);  // the third is more than the event files take
     EXPECT_FALSE(digests.finish());
   });
   EXPECT_EQ(ended.wait_for(std::chrono::milliseconds(20)), std::future_status::timeout);
   deadline.bring_forward(Seconds{0.1});
   EXPECT_EQ(ended.wait_for(std::chrono::seconds(20)), std::future_status::ready);
-  hanging.hangs = false;
-  for (int i = 0; i < 10'000 && !is_gone; ++i) ::usleep(1000);
-  EXPECT_TRUE(is_gone);
+  events.files.let_go();
+  EXPECT_TRUE(events.are_gone_within(Seconds{20}));
 }
 
 TEST_F(WeightDigestHookTest, WrongOptionsAreRefused) {
