@@ -54,12 +54,19 @@ function(longhaul_test_entry entry program need filter)
   endif()
 endfunction()
 
-# longhaul_test(NAME ... [NEEDS need ...] [ALL_NEED need]): a program as above, and ctest runs it. Those of its tests
-# that need something are an entry NAME_NEED, so that ctest shows them as skipped where it is lacking, and the others
-# not; where all of them need it, whatever their names and it are, NAME itself is shown so. A program that starts others
-# (tests/process.cc) has the label "processes".
+# longhaul_test_part(ENTRY PART PARTS): of the tests of this entry ctest runs those of one part; the first is 1.
+function(longhaul_test_part entry part parts)
+  math(EXPR index "${part} - 1")
+  set_property(TEST ${entry} APPEND PROPERTY ENVIRONMENT GTEST_TOTAL_SHARDS=${parts} GTEST_SHARD_INDEX=${index})
+endfunction()
+
+# longhaul_test(NAME ... [NEEDS need ...] [ALL_NEED need] [PARTS n]): a program as above, and ctest runs it. Those of
+# its tests that need something are an entry NAME_NEED, so that ctest shows them as skipped where it is lacking, and the
+# others not; where all of them need it, whatever their names and it are, NAME itself is shown so. A program that starts
+# others (tests/process.cc) has the label "processes". With PARTS, which is for a program that mostly waits, NAME has
+# only a part of the other tests, and NAME_2, NAME_3, ... the rest, so that ctest can run them side by side.
 function(longhaul_test name)
-  cmake_parse_arguments(ARG "ON_TORCH" "ALL_NEED" "SOURCES;DEPENDS;LINK;NEEDS" ${ARGN})
+  cmake_parse_arguments(ARG "ON_TORCH" "ALL_NEED;PARTS" "SOURCES;DEPENDS;LINK;NEEDS" ${ARGN})
   set(torch "")
   if(ARG_ON_TORCH)
     set(torch ON_TORCH)
@@ -84,4 +91,11 @@ function(longhaul_test name)
     set(others *)
   endif()
   longhaul_test_entry(${name} ${name} "${ARG_ALL_NEED}" ${others})
+  if(ARG_PARTS)
+    longhaul_test_part(${name} 1 ${ARG_PARTS})
+    foreach(part RANGE 2 ${ARG_PARTS})
+      longhaul_test_entry(${name}_${part} ${name} "${ARG_ALL_NEED}" ${others})
+      longhaul_test_part(${name}_${part} ${part} ${ARG_PARTS})
+    endforeach()
+  endif()
 endfunction()

@@ -39,7 +39,7 @@ foreach(i RANGE ${last})
   string(JSON program GET "${test}" command 0)
   cmake_path(GET program FILENAME program_name)
   if(NOT name STREQUAL program_name)
-    continue()  # it runs some of the program's tests: those that need something
+    continue()  # it runs some of the program's tests: those that need something, or a part of them
   endif()
   property_of(labels "${test}" LABELS)
   property_of(directory "${test}" WORKING_DIRECTORY)
