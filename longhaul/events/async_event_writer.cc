@@ -2,77 +2,97 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <exception>
 #include <optional>
 #include <utility>
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/events/event_writer.h"
 #include "longhaul/io/directory_lock.h"
 
 namespace longhaul {
+namespace {
 
-void AsyncEventWriter::Batch::clear() {
+FileWriterOptions checked(FileWriterOptions options) {
+  if (options.hang_secs > Seconds{0}) return options;
+  throw InvalidArgumentError(
+      fmt::format("FileWriterOptions::hang_secs is {:g} s: it must be above 0", options.hang_secs.count()));
+}
+
+}  // namespace
+
+// What the thread keeps, however long it may live.
+class AsyncEventWriter::Worker {
+ public:
+  Worker(std::string directory, FileWriterOptions options)
+      : directory_(std::move(directory)),
+        options_(checked(std::move(options))),
+        files_(options_.files ? *options_.files : FileSystem::real()),
+        clock_(options_.clock ? *options_.clock : Clock::real()),
+        handover_(options_.max_queue, options_.max_queue_bytes, options_.flush_secs, options_.hang_secs, clock_) {}
+
+  const std::string& directory() const { return directory_; }
+  EventHandover& handover() { return handover_; }
+
+  void begin();  // while there is no thread
+  void run();
+
+ private:
+  struct Batch {
+    std::string records;
+    size_t events = 0;
+    void clear();
+  };
+
+  std::exception_ptr write_all();
+  void write_batch();
+  void append_batch();
+  void take_queue();
+  void open_file();
+  void note_failure(const std::string& message);
+  void note_success();
+  void log_drop() const;
+  std::exception_ptr finish(std::exception_ptr error);
+  void note_return(const std::exception_ptr& error, size_t lost) const;
+
+  const std::string directory_;
+  const FileWriterOptions options_;
+  FileSystem& files_;
+  Clock& clock_;
+  EventHandover handover_;
+
+  // Used only by the writer thread while it runs.
+  std::unique_ptr<EventWriter> file_;
+  Batch batch_;       // being written; kept until the write succeeds
+  int failures_ = 0;  // since writing last worked
+};
+
+void AsyncEventWriter::Worker::Batch::clear() {
   records.clear();
   events = 0;
 }
 
-AsyncEventWriter::AsyncEventWriter(std::string directory, FileWriterOptions options)
-    : directory_(std::move(directory)),
-      options_(std::move(options)),
-      files_(options_.files ? *options_.files : FileSystem::real()),
-      clock_(options_.clock ? *options_.clock : Clock::real()),
-      handover_(options_.max_queue, options_.max_queue_bytes, options_.flush_secs, clock_) {
-  reopen();
-}
-
-AsyncEventWriter::~AsyncEventWriter() {
-  try {
-    close();
-  } catch (...) {
-    log_error("{}", message_of(std::current_exception()));
-  }
-}
-
-void AsyncEventWriter::close() {
-  MutexLock lifecycle(lifecycle_);
-  if (!handover_.close()) return;
-  thread_.join();
-  const EventHandover::Result result = handover_.result();
-  if (!result.error && result.dropped == 0) return;
-  const Code code = result.error ? code_of(result.error) : Code::kDataLoss;
-  throw_error(code, fmt::format("close event files in {}: {} events dropped: {}", directory_, result.dropped,
-                                result.last_error));
-}
-
-void AsyncEventWriter::reopen() {
-  MutexLock lifecycle(lifecycle_);
-  if (!is_closed()) return;
+void AsyncEventWriter::Worker::begin() {
   failures_ = 0;
-  if (!options_.filename_suffix.empty()) open_file();
-  handover_.open();
-  try {
-    thread_ = NamedThread("lh-events", [this] { run(); });
-  } catch (...) {
-    handover_.close();
-    run();  // once, for those who have added or flushed meanwhile
-    throw;
-  }
+  if (!options_.filename_suffix.empty() && !file_) open_file();
 }
 
-void AsyncEventWriter::run() {
-  for (bool is_last = false; !is_last;) {
+void AsyncEventWriter::Worker::run() {
+  for (bool has_ended = false; !has_ended;) {
     const EventHandover::Work work = handover_.wait_for_work(batch_.events > 0, file_ != nullptr);
-    is_last = work.is_last;
     if (work.tells_of_drop) log_drop();
     if (!work.is_due) continue;
     std::exception_ptr error = write_all();
-    if (is_last) error = finish(error);
+    if (work.is_last) error = finish(error);
     handover_.report(work, error);
+    has_ended = work.is_last && handover_.end();
   }
 }
 
 // What waited when it was called is in the kernel's hands afterwards, unless it returns an error.
-std::exception_ptr AsyncEventWriter::write_all() {
+std::exception_ptr AsyncEventWriter::Worker::write_all() {
   try {
     write_batch();
     take_queue();
@@ -85,23 +105,38 @@ std::exception_ptr AsyncEventWriter::write_all() {
   }
 }
 
-void AsyncEventWriter::take_queue() {
+void AsyncEventWriter::Worker::take_queue() {
   batch_.events += handover_.take(batch_.records);
 }
 
-void AsyncEventWriter::write_batch() {
+// One that was left behind makes no file: the directory may have another chief by now.
+void AsyncEventWriter::Worker::write_batch() {
   if (batch_.events == 0) return;
+  handover_.begin_to("looking at " + directory_, batch_.events);
   check_directory_owner(files_, join_path(directory_, "events"));
+  if (!file_ && handover_.is_left_behind()) {
+    throw UnavailableError("the file system hung when the writer was closed, so no new file is made");
+  }
   if (!file_) open_file();
-  file_->append(batch_.records);
+  append_batch();
   batch_.clear();
 }
 
-void AsyncEventWriter::open_file() {
+// In pieces, so that a slow disk is not taken for one that hangs.
+void AsyncEventWriter::Worker::append_batch() {
+  constexpr size_t kPieceBytes = size_t{1} << 20;
+  for (std::string_view rest = batch_.records; !rest.empty(); rest.remove_prefix(std::min(rest.size(), kPieceBytes))) {
+    handover_.begin_to("writing to " + file_->path(), batch_.events);
+    file_->append(rest.substr(0, kPieceBytes));
+  }
+}
+
+void AsyncEventWriter::Worker::open_file() {
+  handover_.begin_to("creating an event file in " + directory_, batch_.events);
   file_ = std::make_unique<EventWriter>(files_, clock_, directory_, options_.filename_suffix);
 }
 
-void AsyncEventWriter::note_failure(const std::string& message) {
+void AsyncEventWriter::Worker::note_failure(const std::string& message) {
   if (file_) file_->abandon();
   file_.reset();
   ++failures_;
@@ -110,7 +145,7 @@ void AsyncEventWriter::note_failure(const std::string& message) {
               directory_, message, options_.retry_secs.count());
 }
 
-void AsyncEventWriter::note_success() {
+void AsyncEventWriter::Worker::note_success() {
   const int failures = std::exchange(failures_, 0);
   const std::optional<uint64_t> dropped = handover_.succeeded();
   if (!dropped) return;
@@ -119,24 +154,92 @@ void AsyncEventWriter::note_success() {
 }
 
 // Whoever adds may be a log sink, which must not log.
-void AsyncEventWriter::log_drop() const {
+void AsyncEventWriter::Worker::log_drop() const {
   log_error("event files in {}: no more events fit into memory; new events are dropped", directory_);
 }
 
 // Gets what is left to the disk, with a second try where the first failed, and returns what stood in the way.
-std::exception_ptr AsyncEventWriter::finish(std::exception_ptr error) {
+std::exception_ptr AsyncEventWriter::Worker::finish(std::exception_ptr error) {
   if (error) error = write_all();
   if (error) take_queue();
   handover_.count_dropped(batch_.events);
+  const size_t lost = batch_.events;
   batch_.clear();
-  if (error || !file_) return error;
-  try {
-    std::exchange(file_, nullptr)->close();
-  } catch (...) {
-    error = std::current_exception();
-    note_failure(message_of(error));
+  if (!error && file_) {
+    handover_.begin_to("syncing " + file_->path(), 0);
+    try {
+      std::exchange(file_, nullptr)->close();
+    } catch (...) {
+      error = std::current_exception();
+      note_failure(message_of(error));
+    }
   }
+  if (handover_.is_left_behind()) note_return(error, lost);
   return error;
+}
+
+// Whoever closed it has not heard.
+void AsyncEventWriter::Worker::note_return(const std::exception_ptr& error, size_t lost) const {
+  if (!error) {
+    log_warning("event files in {}: the file system works again, and the events that hung are written", directory_);
+  } else {
+    log_error("event files in {}: the file system no longer hangs, but {} events are lost: {}", directory_, lost,
+              message_of(error));
+  }
+}
+
+AsyncEventWriter::AsyncEventWriter(std::string directory, FileWriterOptions options)
+    : worker_(std::make_shared<Worker>(std::move(directory), std::move(options))), handover_(worker_->handover()) {
+  reopen();
+}
+
+AsyncEventWriter::~AsyncEventWriter() {
+  try {
+    close_before(nullptr);
+  } catch (...) {
+    log_error("{}", message_of(std::current_exception()));
+  }
+}
+
+bool AsyncEventWriter::flush_before(const Deadline* deadline) {
+  const EventHandover::Flush flushed = handover_.flush(deadline);
+  if (flushed != EventHandover::Flush::kHangs) return flushed == EventHandover::Flush::kDone;
+  const std::string text = fmt::format("flush event files in {}: {}", worker_->directory(), handover_.describe_hang());
+  if (handover_.is_hang_news()) log_error("{}; they are written if it works again", text);
+  throw UnavailableError(text);
+}
+
+void AsyncEventWriter::close_before(const Deadline* deadline) {
+  MutexLock lifecycle(lifecycle_);
+  if (!handover_.close()) return;
+  if (!handover_.wait_for_end(deadline)) leave_behind();
+  if (thread_.joinable()) thread_.join();
+  const EventHandover::Result result = handover_.result();
+  if (!result.error && result.dropped == 0) return;
+  const Code code = result.error ? code_of(result.error) : Code::kDataLoss;
+  throw_error(code, fmt::format("close event files in {}: {} events dropped: {}", worker_->directory(), result.dropped,
+                                result.last_error));
+}
+
+void AsyncEventWriter::leave_behind() {
+  if (thread_.joinable()) thread_.detach();
+  throw UnavailableError(
+      fmt::format("close event files in {}: {} The thread lh-events is left behind, and writes them if it works again",
+                  worker_->directory(), handover_.describe_hang()));
+}
+
+void AsyncEventWriter::reopen() {
+  MutexLock lifecycle(lifecycle_);
+  if (!is_closed()) return;
+  if (handover_.has_ended()) worker_->begin();
+  if (!handover_.open()) return;
+  try {
+    thread_ = NamedThread("lh-events", [worker = worker_] { worker->run(); });
+  } catch (...) {
+    handover_.close();
+    worker_->run();  // once, for those who have added or flushed meanwhile
+    throw;
+  }
 }
 
 }  // namespace longhaul

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -10,10 +9,11 @@
 #include "longhaul/base/mutex.h"
 #include "longhaul/base/thread.h"
 #include "longhaul/events/event_handover.h"
-#include "longhaul/events/event_writer.h"
 #include "longhaul/io/file.h"
 
 namespace longhaul {
+
+class Deadline;
 
 struct FileWriterOptions {
   // The most events, and bytes, that wait for the writer thread. At most as many again are being written. If the queue
@@ -25,7 +25,8 @@ struct FileWriterOptions {
   Seconds flush_secs{120};        // an event is in the file after this time at the latest, even if no others follow
   std::string filename_suffix{};  // the end of the file's name; if not empty, the file is created at the start
   Seconds retry_secs{10};         // from a failed write to the next attempt, in a new file
-  FileSystem* files = nullptr;    // nullptr: the machine's
+  Seconds hang_secs{60};          // above 0; a file operation that takes longer hangs, and is no longer waited for
+  FileSystem* files = nullptr;    // nullptr: the machine's; both outlive the writer's thread, even one left behind
   Clock* clock = nullptr;
 };
 
@@ -39,11 +40,18 @@ struct FileWriterOptions {
 // thread logs, never a thread that adds: it logs the first error, the first drop and, when writing works again, both
 // counts. Any thread may call.
 //
+// If the file system hangs (a network mount that does not answer), only this thread hangs with it. Others wait as long
+// as it gets on, however slowly, but no longer than hang_secs for a single file operation. Then flush() and close()
+// give up, and an add to a full queue drops the record; so does each further call, at once, until the thread gets on.
+// Whoever closes or destroys the writer leaves the thread behind. If the file system answers later, the thread writes
+// what is left into its file, makes no new file, logs what became of the events, and ends; reopen() lets it go on.
+//
 // The writer never creates the directory, so that an unmounted one is not recreated on another disk. If this process
 // has locked the directory, or one above it, each write calls check_directory_owner() first.
 class AsyncEventWriter {
  public:
-  // The directory must exist.
+  // The directory must exist. The file system and the clock must outlive the thread, even one that is left behind.
+  // InvalidArgumentError: hang_secs is not above 0.
   AsyncEventWriter(std::string directory, FileWriterOptions options);
   ~AsyncEventWriter();
 
@@ -53,12 +61,15 @@ class AsyncEventWriter {
   bool add(std::string_view record, IfFull if_full = IfFull::kWait) { return handover_.add(record, if_full); }
 
   // On return, the kernel has all records that were added before. If that fails, throws the error; the records are kept
-  // and retried. Returns false if closed.
-  bool flush() { return handover_.flush(); }
+  // and retried. Waits for half of the time until the deadline at most (nullptr: none), even if that is set meanwhile.
+  // UnavailableError: the file system hangs, or there was no time; this is logged once until it works again. Returns
+  // false if closed.
+  bool flush_before(const Deadline* deadline);
 
   // Writes the waiting records, syncs them to the disk and stops the thread. A second call does nothing. If records
-  // were dropped, throws after closing; the message says how many and why. Does not wait for space on a full disk.
-  void close();
+  // were dropped, throws after closing; the message says how many and why. Does not wait for space on a full disk, and
+  // for a hanging one as flush_before() does: UnavailableError, and the thread is left behind.
+  void close_before(const Deadline* deadline);
   void reopen();  // std::system_error: the thread cannot be started; the writer stays closed
 
   bool is_closed() const { return !handover_.is_open(); }
@@ -69,35 +80,13 @@ class AsyncEventWriter {
   uint64_t disruptions() const { return handover_.disruptions(); }
 
  private:
-  struct Batch {
-    std::string records;
-    size_t events = 0;
-    void clear();
-  };
+  class Worker;
 
-  // The writer thread.
-  void run();
-  std::exception_ptr write_all();
-  void write_batch();
-  void take_queue();
-  void open_file();
-  void note_failure(const std::string& message);
-  void note_success();
-  void log_drop() const;
-  std::exception_ptr finish(std::exception_ptr error);
+  [[noreturn]] void leave_behind() REQUIRES(lifecycle_);
 
-  const std::string directory_;
-  const FileWriterOptions options_;
-  FileSystem& files_;
-  Clock& clock_;
-  EventHandover handover_;
-
-  // Used only by the writer thread while it runs.
-  std::unique_ptr<EventWriter> file_;
-  Batch batch_;       // being written; kept until the write succeeds
-  int failures_ = 0;  // since writing last worked
-
-  Mutex lifecycle_;  // one close() or reopen() at a time; taken before the handover's
+  const std::shared_ptr<Worker> worker_;  // its thread shares it
+  EventHandover& handover_;               // the worker's
+  Mutex lifecycle_;                       // one close() or reopen() at a time; taken before the handover's
   NamedThread thread_ GUARDED_BY(lifecycle_);
 };
 

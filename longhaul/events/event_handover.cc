@@ -1,6 +1,10 @@
 #include "longhaul/events/event_handover.h"
 
+#include <fmt/format.h>
+
 #include <utility>
+
+#include "longhaul/base/deadline.h"
 
 namespace longhaul {
 namespace {
@@ -9,8 +13,8 @@ constexpr Seconds kLongWait{3600};
 
 }  // namespace
 
-EventHandover::EventHandover(size_t max_events, size_t max_bytes, Seconds flush_secs, Clock& clock)
-    : clock_(clock), flush_secs_(flush_secs), queue_(max_events, max_bytes) {}
+EventHandover::EventHandover(size_t max_events, size_t max_bytes, Seconds flush_secs, Seconds hang_secs, Clock& clock)
+    : clock_(clock), flush_secs_(flush_secs), queue_(max_events, max_bytes), progress_(hang_secs, clock) {}
 
 bool EventHandover::add(std::string_view record, IfFull if_full) {
   for (;;) {
@@ -32,28 +36,38 @@ void EventHandover::wake_writer() {
 // False: there is none, and nobody is to wait for it, so one record was counted as dropped.
 bool EventHandover::wait_for_space(IfFull if_full) {
   MutexLock lock(mutex_);
-  const bool may_wait = if_full == IfFull::kWait;
-  // wait: take(), failed() and close() end it; an hour is the longest wait of a clock
-  while (may_wait && queue_.is_open() && !failing_ && queue_.is_full()) clock_.wait_for(space_, mutex_, kLongWait);
-  const bool drop = queue_.is_open() && queue_.is_full();
-  if (!drop) return true;
+  const auto may_go_on = [this]() REQUIRES(mutex_) { return !queue_.is_open() || failing_ || !queue_.is_full(); };
+  const bool hangs = if_full == IfFull::kWait && !progress_.wait(may_go_on, space_, mutex_);
+  if (!queue_.is_open() || !queue_.is_full()) return true;
   ++dropped_;
-  if (failing_ && ++dropped_while_failing_ == 1) {
+  if (hangs) ++disruptions_;  // what describes a tag may be among it
+  if ((failing_ || hangs) && ++dropped_while_failing_ == 1 && failing_) {
     drop_is_news_ = true;
     work_.notify_one();
   }
   return false;
 }
 
-bool EventHandover::flush() {
+EventHandover::Flush EventHandover::flush(const Deadline* deadline) {
+  const Deadline::Wait notified(deadline, mutex_, done_);
   MutexLock lock(mutex_);
-  if (!queue_.is_open()) return false;
+  if (!queue_.is_open()) return Flush::kClosed;
   const uint64_t mine = ++flushes_asked_;
   work_.notify_one();
-  // wait: report() ends it; an hour is the longest wait of a clock
-  while (flushes_served_ < mine) clock_.wait_for(done_, mutex_, kLongWait);
+  const auto is_served = [this, mine]() REQUIRES(mutex_) { return flushes_served_ >= mine; };
+  if (!progress_.wait(is_served, done_, mutex_, deadline)) return Flush::kHangs;
   if (flush_error_) std::rethrow_exception(flush_error_);
-  return true;
+  return Flush::kDone;
+}
+
+std::string EventHandover::describe_hang() const {
+  MutexLock lock(mutex_);
+  return fmt::format("{} events may be missing: {}", progress_.events() + queue_.events(), progress_.describe());
+}
+
+bool EventHandover::is_hang_news() {
+  MutexLock lock(mutex_);
+  return progress_.is_news();
 }
 
 std::string EventHandover::last_error() const {
@@ -66,13 +80,21 @@ uint64_t EventHandover::dropped_events() const {
   return dropped_;
 }
 
-void EventHandover::open() {
-  flush_due_.reset();
+bool EventHandover::has_ended() const {
+  MutexLock lock(mutex_);
+  return has_ended_;
+}
+
+bool EventHandover::open() {
   MutexLock lock(mutex_);
   queue_.open();
-  failing_ = false;
+  failing_ = is_left_ = false;
   dropped_before_ = dropped_;
   dropped_while_failing_ = 0;
+  if (!std::exchange(has_ended_, false)) return false;
+  flush_due_.reset();  // of the thread before
+  progress_.rest();
+  return true;
 }
 
 bool EventHandover::close() {
@@ -84,6 +106,14 @@ bool EventHandover::close() {
   work_.notify_one();
   space_.notify_all();
   return true;
+}
+
+bool EventHandover::wait_for_end(const Deadline* deadline) {
+  const Deadline::Wait notified(deadline, mutex_, done_);
+  MutexLock lock(mutex_);
+  const auto has_ended = [this]() REQUIRES(mutex_) { return has_ended_; };
+  is_left_ = !progress_.wait(has_ended, done_, mutex_, deadline);
+  return !is_left_;
 }
 
 EventHandover::Result EventHandover::result() const {
@@ -100,6 +130,7 @@ EventHandover::Work EventHandover::wait_for_work(bool is_holding, bool has_file)
     if (is_queued && !flush_due_) flush_due_ = now + flush_secs_;
     const Seconds time = time_until_due(now, is_holding || is_queued, has_file);
     const bool is_due = time <= Seconds{0}, tells_of_drop = std::exchange(drop_is_news_, false);
+    if (is_due) progress_.begin_to("beginning to write", 0);
     if (is_due || tells_of_drop) return {flushes_asked_, !queue_.is_open(), tells_of_drop, is_due};
     // wait: until the next flush or attempt is due; events, flush() and close() end it
     clock_.wait_for(work_, mutex_, time);
@@ -138,7 +169,8 @@ bool EventHandover::failed(const std::string& message, Seconds next_attempt) {
 
 std::optional<uint64_t> EventHandover::succeeded() {
   MutexLock lock(mutex_);
-  if (!std::exchange(failing_, false)) return std::nullopt;
+  const bool failed = std::exchange(failing_, false);
+  if (!failed && dropped_while_failing_ == 0) return std::nullopt;
   ++disruptions_;
   return std::exchange(dropped_while_failing_, 0);
 }
@@ -150,9 +182,28 @@ void EventHandover::count_dropped(size_t events) {
 
 void EventHandover::report(const Work& work, const std::exception_ptr& error) {
   MutexLock lock(mutex_);
-  flushes_served_ = work.is_last ? flushes_asked_ : work.flush;
+  flushes_served_ = work.is_last && !queue_.is_open() ? flushes_asked_ : work.flush;
   flush_error_ = error;
+  progress_.rest();
   done_.notify_all();
+}
+
+void EventHandover::begin_to(std::string operation, size_t events) {
+  MutexLock lock(mutex_);
+  progress_.begin_to(std::move(operation), events);
+}
+
+bool EventHandover::is_left_behind() const {
+  MutexLock lock(mutex_);
+  return is_left_;
+}
+
+bool EventHandover::end() {
+  MutexLock lock(mutex_);
+  if (queue_.is_open()) return false;
+  has_ended_ = true;
+  done_.notify_all();
+  return true;
 }
 
 }  // namespace longhaul

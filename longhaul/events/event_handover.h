@@ -10,29 +10,39 @@
 #include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/events/event_queue.h"
+#include "longhaul/events/writer_progress.h"
 
 namespace longhaul {
 
+class Deadline;
+
 // Passes records from the threads that add events to the thread that writes them, requests for a flush and their
-// results, and the state of writing. While writing works, adding waits if the queue is full. While writing fails,
-// records beyond the limits are dropped and counted.
+// results, and the state of writing. While writing works, adding waits if the queue is full. While writing fails or
+// hangs (WriterProgress), records beyond the limits are dropped and counted.
 class EventHandover {
  public:
   // Is closed at first. Records are due after `flush_secs` at the latest.
-  EventHandover(size_t max_events, size_t max_bytes, Seconds flush_secs, Clock& clock);
+  EventHandover(size_t max_events, size_t max_bytes, Seconds flush_secs, Seconds hang_secs, Clock& clock);
 
   // Any thread.
   enum class IfFull { kWait, kDrop };
   bool add(std::string_view record, IfFull if_full);  // false: closed
-  bool flush();                                       // throws the error if it fails; false: closed
+  enum class Flush { kDone, kClosed, kHangs };
+  Flush flush(const Deadline* deadline);  // throws the error if it fails
   bool is_open() const { return queue_.is_open(); }
   std::string last_error() const;   // of writing; empty: none
   uint64_t dropped_events() const;  // the total number
   uint64_t disruptions() const { return disruptions_; }
 
+  // What the writer thread hangs in, how long, and how many events wait; for errors.
+  std::string describe_hang() const;
+  bool is_hang_news();  // true once for each hang
+
   // For the thread that starts the writer thread and waits for its end.
-  void open();
-  bool close();  // the writer's next work is its last; false: already closed
+  bool has_ended() const;  // there is no writer thread
+  bool open();             // false: the writer thread that was left behind has not ended, and goes on; else start one
+  bool close();            // the writer's next work is its last; false: already closed
+  bool wait_for_end(const Deadline* deadline);  // after close(); false: the thread hangs and is left behind
   struct Result {
     uint64_t dropped;          // since open()
     std::exception_ptr error;  // of the last flush
@@ -57,6 +67,10 @@ class EventHandover {
   std::optional<uint64_t> succeeded();
   void count_dropped(size_t events);
   void report(const Work& work, const std::exception_ptr& error);  // ends the flushes that wait for this work
+  // Says what the thread begins to do next, and with how many events, which shows that it does not hang.
+  void begin_to(std::string operation, size_t events);
+  bool is_left_behind() const;  // wait_for_end() has given up, and open() was not called since
+  bool end();                   // false: opened again meanwhile, so the thread goes on
 
  private:
   bool wait_for_space(IfFull if_full);
@@ -75,7 +89,10 @@ class EventHandover {
   mutable Mutex mutex_;
   CondVar work_;   // for the writer thread
   CondVar space_;  // for threads that add
-  CondVar done_;   // for threads that flush
+  CondVar done_;   // for threads that flush or close
+  WriterProgress progress_ GUARDED_BY(mutex_);
+  bool has_ended_ GUARDED_BY(mutex_) = true;
+  bool is_left_ GUARDED_BY(mutex_) = false;
   bool failing_ GUARDED_BY(mutex_) = false;
   bool drop_is_news_ GUARDED_BY(mutex_) = false;  // to be logged
   uint64_t flushes_asked_ GUARDED_BY(mutex_) = 0;

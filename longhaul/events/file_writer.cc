@@ -139,12 +139,12 @@ void FileWriter::add_plugin_asset(const std::string& plugin, const std::string& 
   write_file_atomically(files_, join_path(directory, asset), contents);
 }
 
-void FileWriter::flush() {
-  if (!writer_.flush()) warn_closed("flush");
+void FileWriter::flush_before(const Deadline* deadline) {
+  if (!writer_.flush_before(deadline)) warn_closed("flush");
 }
 
-void FileWriter::close() {
-  writer_.close();
+void FileWriter::close_before(const Deadline* deadline) {
+  writer_.close_before(deadline);
 }
 
 void FileWriter::reopen() {

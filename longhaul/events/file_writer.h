@@ -27,7 +27,7 @@ class GraphDef;
 // Adding takes well under a microsecond and does no I/O; the writer's own thread writes. The file is created with the
 // first event. An added event is in the file after at most flush_secs, or after flush(); after close(), it survives a
 // crash of the machine. Events from one thread keep their order, and so do events that several threads add in a known
-// order. A failing disk never stops training: see AsyncEventWriter. Any thread may call any method.
+// order. A failing or hanging disk never stops training: see AsyncEventWriter. Any thread may call any method.
 //
 // After close(), all add methods and flush() only log a warning, until reopen().
 class FileWriter {
@@ -70,12 +70,18 @@ class FileWriter {
   void add_plugin_asset(const std::string& plugin, const std::string& asset, std::string_view contents);
 
   // On return, everything that was added before is in the file. If that fails, throws the error; the events are retried
-  // later.
-  void flush();
+  // later. UnavailableError: the file system hangs (FileWriterOptions::hang_secs); events may be missing.
+  void flush() { flush_before(nullptr); }
 
   // Writes the remaining events, syncs them to the disk and ends the thread. Throws if events were lost; the writer is
-  // then closed too. Does nothing if already closed.
-  void close();
+  // then closed too. Does nothing if already closed. UnavailableError: the file system hangs; the thread is left
+  // behind, and writes the events if the file system works again. The destructor does the same, but logs the error.
+  void close() { close_before(nullptr); }
+
+  // The same, but both wait for a file system that hangs for half of the time until the deadline at most (though for a
+  // second at least), even if that is set during the wait; the other half is for what follows. nullptr: no deadline.
+  void flush_before(const Deadline* deadline);
+  void close_before(const Deadline* deadline);
 
   // Continues in a new file, which sorts after the old one. Does nothing if open.
   void reopen();

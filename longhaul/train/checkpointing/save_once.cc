@@ -62,7 +62,7 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
                                 [&](std::optional<int64_t> at) {
                                   snapshot = {true, at};
                                   // A restart does not write again what is of steps before the checkpoint.
-                                  if (target.writer != nullptr) flush_or_log(*target.writer);
+                                  if (target.writer != nullptr) flush_or_log(*target.writer, target.deadline);
                                 },
                             .before_write = target.before_write,
                             .after_save = [&](const SaveReport& done) { report = done; },

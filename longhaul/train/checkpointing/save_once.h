@@ -26,6 +26,8 @@ struct SaveTarget {
   // Called before the first byte of a checkpoint is written, to announce it. Not called if none is written.
   std::function<void(std::optional<int64_t> step)> before_write = {};
   bool relative_paths = false;  // SaveOptions::relative_paths
+  // Limits the flush of the writer before a save (FileWriter::flush_before()); nullptr: none.
+  const Deadline* deadline = nullptr;
 };
 
 // Takes a checkpoint and returns its prefix. A checkpoint that is on the disk already, byte for byte, is not written

@@ -15,6 +15,7 @@
 #include "longhaul/train/sessions/graph_defaults.h"
 #include "longhaul/train/sessions/scaffold.h"
 #include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/signals/stop_budget.h"
 #include "longhaul/train/tenure/chief_tenure.h"
 #include "longhaul/train/tenure/training_events.h"
 
@@ -176,7 +177,8 @@ SaveTarget CheckpointSaverHook::target(Graph& graph) {
           [this](std::optional<int64_t> step) {
             log_debug("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
           },
-      .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/')};
+      .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/'),
+      .deadline = StopBudget(options_.preemption).deadline()};
 }
 
 void CheckpointSaverHook::save(Session& session, int64_t step) {
@@ -232,7 +234,7 @@ void CheckpointSaverHook::end(Session& session) {
   const int64_t step = step_.now(session);
   save(session, step, [&] { return save_final_checkpoint(target(session.graph()), session, options_.preemption); });
   for (const auto& listener : options_.listeners) listener->end(session, step);
-  flush_or_log(*writer_);
+  flush_or_log(*writer_, StopBudget(options_.preemption).deadline());
 }
 
 std::optional<UnsavedSteps> CheckpointSaverHook::count_unsaved_steps(Session& session, bool after_error) const {

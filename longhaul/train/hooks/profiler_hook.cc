@@ -64,8 +64,8 @@ void ProfilerHook::write(const proto::RunMetadata& metadata, int64_t step) {
   }
 }
 
-void ProfilerHook::end(Session&) {
-  flush_or_log(*writer_);
+void ProfilerHook::end_before(Session&, const Deadline* deadline) {
+  flush_or_log(*writer_, deadline);
 }
 
 }  // namespace longhaul

@@ -14,6 +14,8 @@ namespace proto {
 class RunMetadata;
 }
 
+class Deadline;
+
 // A request to one run: from its caller, or from a hook that adds to the run.
 struct SessionRunArgs {
   std::vector<Fetch> fetches{};
@@ -76,6 +78,10 @@ class SessionRunHook {
 
   // Training has ended well: by a stop or at the end of the input. Not called after an error.
   virtual void end(Session& /*session*/) {}
+
+  // What a MonitoredSession calls in place of end(): for hooks that may wait long for something that hangs. They wait
+  // for half of the time until the deadline at most, even if it is set during the wait. nullptr: there is no deadline.
+  virtual void end_before(Session& session, const Deadline* /*deadline*/) { end(session); }
 };
 
 using SessionRunHooks = std::vector<std::shared_ptr<SessionRunHook>>;

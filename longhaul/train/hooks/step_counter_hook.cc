@@ -58,8 +58,8 @@ void StepCounterHook::check_progress(const Graph& graph, int64_t step) {
   last_step_ = step;
 }
 
-void StepCounterHook::end(Session&) {
-  if (writer_ != nullptr) flush_or_log(*writer_);
+void StepCounterHook::end_before(Session&, const Deadline* deadline) {
+  if (writer_ != nullptr) flush_or_log(*writer_, deadline);
 }
 
 }  // namespace longhaul

@@ -58,8 +58,8 @@ void SummarySaverHook::write(std::span<const Tensor> summaries, int64_t step) {
   for (const Tensor& summary : summaries) writer_->add_summary(summary.item<std::string>(), step);
 }
 
-void SummarySaverHook::end(Session&) {
-  flush_or_log(*writer_);
+void SummarySaverHook::end_before(Session&, const Deadline* deadline) {
+  flush_or_log(*writer_, deadline);
 }
 
 }  // namespace longhaul

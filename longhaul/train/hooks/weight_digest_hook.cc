@@ -42,9 +42,9 @@ void WeightDigestHook::after_run(SessionRunContext& context, const SessionRunVal
   last_ = now;
 }
 
-void WeightDigestHook::end(Session&) {
-  digests_->finish();
-  flush_or_log(*writer_);
+void WeightDigestHook::end_before(Session&, const Deadline* deadline) {
+  digests_->finish(deadline);
+  flush_or_log(*writer_, deadline);
 }
 
 }  // namespace longhaul

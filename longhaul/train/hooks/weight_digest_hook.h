@@ -31,7 +31,8 @@ class WeightDigestHook : public SessionRunHook {
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
-  void end(Session& session) override;
+  void end(Session& session) override { end_before(session, nullptr); }
+  void end_before(Session& session, const Deadline* deadline) override;
 
  private:
   const WeightDigestHookOptions options_;

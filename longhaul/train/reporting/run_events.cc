@@ -40,9 +40,9 @@ void write_stop(FileWriter& writer, const std::string& last_checkpoint) {
   writer.add_session_log(session_log(proto::SessionLog::STOP, last_checkpoint));
 }
 
-void flush_or_log(FileWriter& writer) {
+void flush_or_log(FileWriter& writer, const Deadline* deadline) {
   try {
-    writer.flush();
+    writer.flush_before(deadline);
   } catch (...) {
     log_debug("events are buffered until {} can be written: {}", writer.logdir(), message_of(std::current_exception()));
   }

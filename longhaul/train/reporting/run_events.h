@@ -21,7 +21,8 @@ void write_saves_work_again(FileWriter& writer, int64_t step);  // the scalar: 0
 
 void write_stop(FileWriter& writer, const std::string& last_checkpoint);
 
-// Flushes everything written so far. The writer logs a failure: training does not fail because of events.
-void flush_or_log(FileWriter& writer);
+// Flushes everything written so far, with FileWriter::flush_before(). The writer logs a failure: training does not fail
+// because of events.
+void flush_or_log(FileWriter& writer, const Deadline* deadline = nullptr);
 
 }  // namespace longhaul

@@ -167,8 +167,8 @@ void WeightDigests::take_if_due(Session& session, int64_t every) {
   if (step > 0 && step % every == 0) take(session);
 }
 
-bool WeightDigests::finish() {
-  return worker_->finish(timeout_, deadline_);
+bool WeightDigests::finish(const Deadline* deadline) {
+  return worker_->finish(timeout_, deadline);
 }
 
 }  // namespace longhaul

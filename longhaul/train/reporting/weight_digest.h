@@ -55,8 +55,10 @@ class WeightDigests {
   // process may have been killed while writing it.
   void take_if_due(Session& session, int64_t every);
 
-  // Waits until all digests are written. Returns false if some could not be written.
-  bool finish();
+  // Waits until all digests are written. Returns false if some could not be written. The second form has a deadline of
+  // its own.
+  bool finish() { return finish(deadline_); }
+  bool finish(const Deadline* deadline);
 
  private:
   class Worker;

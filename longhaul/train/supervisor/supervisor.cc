@@ -102,7 +102,7 @@ Supervisor::~Supervisor() {
        .events =
            [&] {
              training_.reset();  // its services hold the writer
-             events_.release();
+             events_.release(tenure_.budget().deadline());
            }});
   if (end.error() == before) return;
   log_error("a Supervisor destroyed without stop() ended with an error: {}", message_of(end.error()));
@@ -136,7 +136,7 @@ void Supervisor::end_session_before() {
 std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& options) {
   Teardown before(std::make_exception_ptr(AbortedError("another session was prepared")));
   tenure_.end(before, {.events = [&] {
-                if (training_) events_.flush();
+                if (training_) events_.flush(tenure_.budget().deadline());
               }});
   training_.reset();
   coord_.clear_stop();
@@ -213,7 +213,8 @@ ServiceContext Supervisor::service_context(std::shared_ptr<Session> session) con
           .save_model_secs = first_interval(options_.save_model_secs),
           .saves = saves_,
           .chooses_interval = options_.save_model_secs.is_auto(),
-          .journal = tenure_.journal()};
+          .journal = tenure_.journal(),
+          .deadline = tenure_.budget().deadline()};
 }
 
 std::vector<std::shared_ptr<LooperThread>> Supervisor::start_standard_services(std::shared_ptr<Session> session) {
@@ -271,11 +272,12 @@ void Supervisor::stop(const StopOptions& options) {
 // Throws the first error; `error` comes before all.
 void Supervisor::end(TrainingEnd steps, bool close_summary_writer, std::exception_ptr error) {
   steps.events = [&] {
+    const Deadline* const deadline = tenure_.budget().deadline();
     if (training_) training_->end_services();
     if (close_summary_writer) {
-      return events_.close(saver() != nullptr ? saver()->last_saved() : "", tenure_.is_refused());
+      return events_.close(saver() != nullptr ? saver()->last_saved() : "", tenure_.is_refused(), deadline);
     }
-    if (!tenure_.is_refused()) events_.flush();
+    if (!tenure_.is_refused()) events_.flush(deadline);
   };
   Teardown end(std::move(error));
   tenure_.end(end, steps);

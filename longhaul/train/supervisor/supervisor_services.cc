@@ -108,7 +108,8 @@ SaveTarget save_target(const ServiceContext& context) {
           .writer = context.writer.get(),
           .journal = context.journal.get(),
           .before_write = [path = context.save_path](auto) { log_debug("Saving checkpoint to path {}", path); },
-          .relative_paths = context.relative_paths};
+          .relative_paths = context.relative_paths,
+          .deadline = context.deadline};
 }
 
 bool save_checkpoint(const ServiceContext& context) {

@@ -31,6 +31,7 @@ struct ServiceContext {
   std::shared_ptr<SaveAttempts> saves;  // of the training run; not null if there is a saver
   bool chooses_interval = false;        // kAuto: save_model_secs is only the initial value
   std::shared_ptr<RunJournal> journal;  // may be null
+  const Deadline* deadline = nullptr;   // of a preemption, and outlives the threads; nullptr: there is none
 };
 
 int64_t read_global_step(Session& session, const Output& global_step);

@@ -23,8 +23,8 @@ ChiefTenureOptions with_absolute_paths(ChiefTenureOptions options) {
 }
 
 // Of hooks, which hold it until after the end.
-void flush_shared_events(const std::string& directory) {
-  if (const auto writer = FileWriterCache::find(directory)) flush_or_log(*writer);
+void flush_shared_events(const std::string& directory, const Deadline* deadline) {
+  if (const auto writer = FileWriterCache::find(directory)) flush_or_log(*writer, deadline);
 }
 
 }  // namespace
@@ -135,7 +135,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
   });
   step("the event file", front_end.events);
   end.step("the event file", [&] {
-    if (lock_) flush_shared_events(options_.directory);
+    if (lock_) flush_shared_events(options_.directory, budget().deadline());
   });
   end.step("the mirror", [&] { close_mirror(); });
   step("the session", front_end.session);

@@ -123,7 +123,8 @@ class ChiefTenure {
   //   2. the threads are stopped and joined
   //   3. the final checkpoint is taken, unless there is an error; under a preemption, the threads then get the
   //      remaining time
-  //   4. the event file is closed, and the event file that hooks share is flushed
+  //   4. the event file is closed, and the event file that hooks share is flushed; if their file system hangs, each
+  //      gets half of what a preemption leaves, or FileWriterOptions::hang_secs
   //   5. the last checkpoint is copied to the mirror, within its timeout and half of what a preemption leaves
   //   6. the session is closed; it waits for its runs for half of what a preemption leaves
   //   7. the journal records the outcome, and is closed

@@ -9,6 +9,18 @@
 #include "longhaul/train/reporting/run_events.h"
 
 namespace longhaul {
+namespace {
+
+template <typename Work>
+void try_to(const FileWriter& writer, const Work& work) {
+  try {
+    work();
+  } catch (...) {
+    log_error("the event file in {} is incomplete: {}", writer.logdir(), message_of(std::current_exception()));
+  }
+}
+
+}  // namespace
 
 TrainingEvents::TrainingEvents(std::shared_ptr<FileWriter> writer, const Graph& graph, const Saver* saver)
     : writer_(std::move(writer)) {
@@ -32,27 +44,22 @@ void TrainingEvents::write_start(int64_t step) {
   if (writer_) longhaul::write_start(*writer_, step);
 }
 
-void TrainingEvents::close(const std::string& last_checkpoint, bool is_refused) {
+void TrainingEvents::close(const std::string& last_checkpoint, bool is_refused, const Deadline* deadline) {
   graph_is_written_ = false;
   if (!writer_ || writer_->is_closed()) return;
-  const auto try_to = [this](const auto& work) {
-    try {
-      work();
-    } catch (...) {
-      log_error("the event file in {} is incomplete: {}", writer_->logdir(), message_of(std::current_exception()));
-    }
-  };
-  if (!is_refused) try_to([&] { write_stop(*writer_, last_checkpoint); });
-  try_to([&] { writer_->close(); });
+  if (deadline != nullptr) flush_or_log(*writer_, deadline);  // else a full queue on a disk that hangs has no deadline
+  if (!is_refused) try_to(*writer_, [&] { write_stop(*writer_, last_checkpoint); });
+  try_to(*writer_, [&] { writer_->close_before(deadline); });
 }
 
-void TrainingEvents::flush() {
-  if (writer_ && !writer_->is_closed()) flush_or_log(*writer_);
+void TrainingEvents::flush(const Deadline* deadline) {
+  if (writer_ && !writer_->is_closed()) flush_or_log(*writer_, deadline);
 }
 
-void TrainingEvents::release() {
-  flush();
-  writer_.reset();
+void TrainingEvents::release(const Deadline* deadline) {
+  flush(deadline);
+  const std::shared_ptr<FileWriter> writer = std::exchange(writer_, nullptr);
+  if (writer.use_count() == 1) try_to(*writer, [&] { writer->close_before(deadline); });
 }
 
 void write_graph_text(const Graph& graph, const std::string& directory, FileSystem& files) {

@@ -27,12 +27,12 @@ class TrainingEvents {
 
   // Writes the stop event, which names the last checkpoint, and closes the file. If is_refused, this process may not
   // write to the directory, and the stop event is left out. Logs events that could not be written. A second call does
-  // nothing.
-  void close(const std::string& last_checkpoint, bool is_refused);
-  void flush();  // logs events that could not be written
+  // nothing. These three wait for a file system that hangs as FileWriter::close_before() does; nullptr: no deadline.
+  void close(const std::string& last_checkpoint, bool is_refused, const Deadline* deadline = nullptr);
+  void flush(const Deadline* deadline = nullptr);  // logs events that could not be written
 
   // Flushes and releases the writer. Unless others hold it, the file is closed, without a stop event.
-  void release();
+  void release(const Deadline* deadline = nullptr);
 
  private:
   std::shared_ptr<FileWriter> writer_;

@@ -1,0 +1,61 @@
+#include "longhaul/events/writer_progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "longhaul/base/deadline.h"
+
+namespace longhaul {
+
+void WriterProgress::begin_to(std::string operation, size_t events) {
+  since_ = clock_.now();
+  operation_ = std::move(operation);
+  events_ = events;
+  is_given_up_ = is_told_ = false;
+}
+
+void WriterProgress::rest() {
+  begin_to("", 0);
+}
+
+bool WriterProgress::wait(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex,
+                          const Deadline* deadline) {
+  constexpr Seconds kAFewWrites{1};
+  if (is_done()) return true;
+  const Seconds start = clock_.now();
+  const auto half = half_time(deadline, clock_, kAFewWrites);
+  while (!is_done()) {
+    if (is_given_up_) return false;
+    const Seconds hangs = (operation_.empty() ? start : since_) + hang_secs_;
+    const Seconds end = std::min(hangs, half().value_or(hangs));
+    if (clock_.now() >= end) {
+      is_given_up_ = !comes_in_a_moment(is_done, changed, mutex);
+      continue;
+    }
+    clock_.wait_until(changed, mutex, end);  // wait: for the writer thread, which may hang in its file system
+  }
+  return true;
+}
+
+// Time may have passed without the thread: the process was stopped for a while, or a test's clock leaps.
+bool WriterProgress::comes_in_a_moment(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex) {
+  constexpr Seconds kMoment{0.2};
+  const Seconds end = Clock::real().now() + kMoment;
+  while (!is_done() && Clock::real().now() < end) {
+    changed.wait_for(mutex, end - Clock::real().now());  // wait: the moment that a thread needs to run at all
+  }
+  return is_done();
+}
+
+bool WriterProgress::is_news() {
+  return is_given_up_ && !std::exchange(is_told_, true);
+}
+
+std::string WriterProgress::describe() const {
+  return fmt::format("{} has taken {:.1f} s so far; does its file system hang?",
+                     operation_.empty() ? "starting the writer thread" : operation_, (clock_.now() - since_).count());
+}
+
+}  // namespace longhaul
