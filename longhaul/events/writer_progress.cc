@@ -41,7 +41,7 @@ bool WriterProgress::wait(const std::function<bool()>& is_done, CondVar& changed
 
 // Time may have passed without the thread: the process was stopped for a while, or a test's clock leaps.
 bool WriterProgress::comes_in_a_moment(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex) {
-  constexpr Seconds kMoment{0.2};
+  constexpr Seconds kMoment{0.1};
   const Seconds end = Clock::real().now() + kMoment;
   while (!is_done() && Clock::real().now() < end) {
     changed.wait_for(mutex, end - Clock::real().now());  // wait: the moment that a thread needs to run at all

@@ -1,0 +1,114 @@
+// The end of a preempted training run, under both front ends, whose event files are on a disk that hangs: the journal
+// gets its end and the directory is unlocked within the grace period.
+#include <future>
+
+#include "longhaul/testing/hanging_file_system_fixture.h"
+#include "longhaul/train/journal/run_journal.h"
+#include "longhaul/train/journal/run_journal_format.h"
+#include "longhaul/train/monitored/monitored_training_session.h"
+#include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/supervisor/supervisor_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using At = testing::HangingFileSystem::At;
+
+class EventDiskHangs : public SupervisorFixture, public ::testing::WithParamInterface<At> {
+ protected:
+  EventDiskHangs() { add_step(); }
+  ~EventDiskHangs() override { disk.let_go(); }
+
+  void hang() { disk.hang(GetParam(), "tfevents"); }
+  static constexpr Seconds kGrace{30};
+
+  // `training` is preempted in its course. Time passes once the disk hangs, and until it is known.
+  void expect_end_in_time(const std::function<void()>& training) {
+    auto ended = std::async(std::launch::async, training);
+    EXPECT_TRUE(disk.comes_to_hang());
+    const Seconds limit = Clock::real().now() + Seconds{60};
+    while (ended.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready && Clock::real().now() < limit) {
+      if (preemption.is_preempted() && !is_known()) clock.advance(Seconds{0.25});
+    }
+    EXPECT_EQ(ended.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "it waits for the disk";
+    EXPECT_GT(preemption.time_left().value_or(Seconds{-1}), Seconds{0});
+    expect_ended_well();
+    disk.let_go();
+    EXPECT_NO_THROW(ended.get());
+  }
+  bool is_known() const { return log.text(LogLevel::kError).find("does its file system hang?") != std::string::npos; }
+  void expect_ended_well() {
+    EXPECT_FALSE(FileSystem::real().exists(owner_path(directory.path())));
+    EXPECT_TRUE(exists(directory.file("model.ckpt-1")));
+    const auto sums = parse_run_journal(read_file(FileSystem::real(), journal_path(directory.path()))).history.sums();
+    EXPECT_EQ(sums.phase, RunHistory::Phase::kStopped);
+    EXPECT_TRUE(is_known());
+  }
+
+  testing::HangingFileSystem disk;
+  Preemption preemption{{.grace = kGrace, .clock = &clock}};
+  const LogRecorder log;
+  const ThreadsEnd writers_end;
+};
+
+class SupervisorsEventDiskHangs : public EventDiskHangs {};
+
+INSTANTIATE_TEST_SUITE_P(At, SupervisorsEventDiskHangs,
+                         ::testing::Values(At::kCreate, At::kExists, At::kAppend, At::kSync, At::kClose));
+
+TEST_P(SupervisorsEventDiskHangs, TheRestOfTheEndIsDone) {
+  options.save_model_secs = options.save_summaries_secs = Seconds{0};
+  options.chief.preemption = &preemption;
+  options.files = &disk;
+  if (GetParam() == At::kCreate) hang();
+  Supervisor sv(options);
+  expect_end_in_time([&] {
+    sv.managed_session([&](Session& session) {
+      session.run(train);
+      hang();
+      sv.summary_writer()->add_scalar("t", 1, 1);
+      preemption.preempt();
+    });
+  });
+}
+
+// Of a session that was prepared by hand, whose writer is only released.
+TEST_P(SupervisorsEventDiskHangs, AlsoWhereNobodyCallsStop) {
+  options.save_model_secs = options.save_summaries_secs = Seconds{0};
+  options.chief.preemption = &preemption;
+  options.files = &disk;
+  if (GetParam() == At::kCreate) hang();
+  expect_end_in_time([&] {
+    Supervisor sv(options);
+    const auto session = sv.prepare_or_wait_for_session();
+    session->run(train);
+    sv.saver()->save(*session, sv.save_path(), step);
+    hang();
+    sv.summary_writer()->add_scalar("t", 1, 1);
+    preemption.preempt();
+  });
+}
+
+class MonitoredEventDiskHangs : public EventDiskHangs {};
+
+// The file that the hooks share stays open until they are destroyed.
+INSTANTIATE_TEST_SUITE_P(At, MonitoredEventDiskHangs, ::testing::Values(At::kExists, At::kAppend, At::kFlush));
+
+TEST_P(MonitoredEventDiskHangs, TheRestOfTheEndIsDone) {
+  const Coordinator program({.clock = &clock});
+  expect_end_in_time([&] {
+    monitored_training_session({.graph = &graph,
+                                .checkpoint_dir = directory.path(),
+                                .chief = {.preemption = &preemption},
+                                .files = &disk,
+                                .coordinator = program},
+                               [&](MonitoredSession& session) {
+                                 session.run(train);
+                                 hang();
+                                 preemption.preempt();
+                               });
+  });
+}
+
+}  // namespace
+}  // namespace longhaul
