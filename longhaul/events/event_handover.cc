@@ -37,6 +37,7 @@ void EventHandover::wake_writer() {
 bool EventHandover::wait_for_space(IfFull if_full) {
   MutexLock lock(mutex_);
   const auto may_go_on = [this]() REQUIRES(mutex_) { return !queue_.is_open() || failing_ || !queue_.is_full(); };
+  // wait: for room, which take() makes; failed(), close() and a file system that hangs end it, too
   const bool hangs = if_full == IfFull::kWait && !progress_.wait(may_go_on, space_, mutex_);
   if (!queue_.is_open() || !queue_.is_full()) return true;
   ++dropped_;

@@ -55,7 +55,7 @@ bool WriterProgress::is_news() {
 
 std::string WriterProgress::describe() const {
   return fmt::format("{} has taken {:.1f} s so far; does its file system hang?",
-                     operation_.empty() ? "starting the writer thread" : operation_, (clock_.now() - since_).count());
+                     operation_.empty() ? "the last file operation" : operation_, (clock_.now() - since_).count());
 }
 
 }  // namespace longhaul

@@ -61,8 +61,7 @@ std::exception_ptr CoordinatedSession::cause_of(std::exception_ptr error) const 
 void CoordinatedSession::end_hooks() {
   Teardown end;
   for (const auto& hook : hooks_) {
-    end.step("the hooks",
-             [&] { call_hook(*hook, "end", [&] { hook->end_before(*session_, budget_.deadline()); }); });
+    end.step("the hooks", [&] { call_hook(*hook, "end", [&] { hook->end_before(*session_, budget_.deadline()); }); });
   }
   end.raise_error();
 }

@@ -7,6 +7,7 @@
 #include "longhaul/io/crc64.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/testing/faulty_file_system.h"
+#include "longhaul/testing/hanging_file_system_fixture.h"
 #include "longhaul/train/hooks/hook_fixture.h"
 #include "longhaul/train/hooks/weight_digest_hook.h"
 #include "longhaul/train/supervisor/weight_digest_service.h"
@@ -178,6 +179,24 @@ TEST_F(WeightDigestHookTest, EventFilesThatHangAreNotWaitedForBeyondADeadline) {
   EXPECT_EQ(ended.wait_for(std::chrono::seconds(20)), std::future_status::ready);
   events.files.let_go();
   EXPECT_TRUE(events.are_gone_within(Seconds{20}));
+}
+
+TEST_F(WeightDigestHookTest, AtTheEndItWaitsForHalfOfADeadlineAtMost) {
+  testing::HangingFileSystem hanging;
+  const ThreadsEnd writers_end;
+  Deadline deadline(Clock::real());
+  {
+    WeightDigestHook late(
+        {.every_n_steps = 3,
+         .summary_writer = std::make_shared<FileWriter>(directory.path(), FileWriterOptions{.files = &hanging})});
+    hanging.hang(testing::HangingFileSystem::At::kCreate);
+    start(late);
+    for (int i = 0; i < 3; ++i) train(late);
+    deadline.bring_forward(Seconds{1});
+    auto ended = std::async(std::launch::async, [&] { late.end_before(*session, &deadline); });
+    EXPECT_EQ(ended.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  }
+  hanging.let_go();
 }
 
 TEST_F(WeightDigestHookTest, WrongOptionsAreRefused) {
