@@ -56,7 +56,10 @@ EventHandover::Flush EventHandover::flush(const Deadline* deadline) {
   const uint64_t mine = ++flushes_asked_;
   work_.notify_one();
   const auto is_served = [this, mine]() REQUIRES(mutex_) { return flushes_served_ >= mine; };
-  if (!progress_.wait(is_served, done_, mutex_, deadline)) return Flush::kHangs;
+  if (!progress_.wait(is_served, done_, mutex_, deadline)) {
+    space_.notify_all();  // who adds is not to wait longer
+    return Flush::kHangs;
+  }
   if (flush_error_) std::rethrow_exception(flush_error_);
   return Flush::kDone;
 }

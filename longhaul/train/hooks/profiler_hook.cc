@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "longhaul/base/log.h"
 #include "longhaul/io/canonical_directory.h"
 #include "longhaul/io/directory_lock.h"
@@ -64,8 +66,13 @@ void ProfilerHook::write(const proto::RunMetadata& metadata, int64_t step) {
   }
 }
 
-void ProfilerHook::end_before(Session&, const Deadline* deadline) {
-  flush_or_log(*writer_, deadline);
+void ProfilerHook::end(Session&) {
+  flush_or_log(*writer_, std::exchange(deadline_, nullptr));
+}
+
+void ProfilerHook::end_before(Session& session, const Deadline* deadline) {
+  deadline_ = deadline;
+  end(session);
 }
 
 }  // namespace longhaul

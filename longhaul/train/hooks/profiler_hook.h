@@ -34,7 +34,7 @@ class ProfilerHook : public SessionRunHook {
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
-  void end(Session& session) override { end_before(session, nullptr); }
+  void end(Session& session) override;
   void end_before(Session& session, const Deadline* deadline) override;
 
  private:
@@ -45,6 +45,7 @@ class ProfilerHook : public SessionRunHook {
   const std::string directory_;
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
+  const Deadline* deadline_ = nullptr;  // of the end
   HookStep step_;
   SessionRunArgs traced_;                // the global step, with tracing options
   std::optional<int64_t> next_step_;     // the step that the next run will probably make; nullopt: no run yet

@@ -81,6 +81,7 @@ class SessionRunHook {
 
   // What a MonitoredSession calls in place of end(): for hooks that may wait long for something that hangs. They wait
   // for half of the time until the deadline at most, even if it is set during the wait. nullptr: there is no deadline.
+  // The library's hooks call their end() from it, so a class derived from one of them can override that as well.
   virtual void end_before(Session& session, const Deadline* /*deadline*/) { end(session); }
 };
 

@@ -1,5 +1,7 @@
 #include "longhaul/train/hooks/step_counter_hook.h"
 
+#include <utility>
+
 #include "longhaul/base/log.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/reporting/run_events.h"
@@ -58,8 +60,13 @@ void StepCounterHook::check_progress(const Graph& graph, int64_t step) {
   last_step_ = step;
 }
 
-void StepCounterHook::end_before(Session&, const Deadline* deadline) {
-  if (writer_ != nullptr) flush_or_log(*writer_, deadline);
+void StepCounterHook::end(Session&) {
+  if (writer_ != nullptr) flush_or_log(*writer_, std::exchange(deadline_, nullptr));
+}
+
+void StepCounterHook::end_before(Session& session, const Deadline* deadline) {
+  deadline_ = deadline;
+  end(session);
 }
 
 }  // namespace longhaul

@@ -37,7 +37,7 @@ class StepCounterHook : public SessionRunHook {
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
-  void end(Session& session) override { end_before(session, nullptr); }
+  void end(Session& session) override;
   void end_before(Session& session, const Deadline* deadline) override;
 
  private:
@@ -47,6 +47,7 @@ class StepCounterHook : public SessionRunHook {
   const StepCounterHookOptions options_;
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
+  const Deadline* deadline_ = nullptr;  // of the end
   std::string tag_;
   HookStep step_;
   std::optional<int64_t> last_step_;  // the step at which the last run began

@@ -1,5 +1,7 @@
 #include "longhaul/train/hooks/summary_saver_hook.h"
 
+#include <utility>
+
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/sessions/scaffold.h"
@@ -58,8 +60,13 @@ void SummarySaverHook::write(std::span<const Tensor> summaries, int64_t step) {
   for (const Tensor& summary : summaries) writer_->add_summary(summary.item<std::string>(), step);
 }
 
-void SummarySaverHook::end_before(Session&, const Deadline* deadline) {
-  flush_or_log(*writer_, deadline);
+void SummarySaverHook::end(Session&) {
+  flush_or_log(*writer_, std::exchange(deadline_, nullptr));
+}
+
+void SummarySaverHook::end_before(Session& session, const Deadline* deadline) {
+  deadline_ = deadline;
+  end(session);
 }
 
 }  // namespace longhaul

@@ -41,7 +41,7 @@ class SummarySaverHook : public SessionRunHook {
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
-  void end(Session& session) override { end_before(session, nullptr); }
+  void end(Session& session) override;
   void end_before(Session& session, const Deadline* deadline) override;
 
  private:
@@ -51,6 +51,7 @@ class SummarySaverHook : public SessionRunHook {
   const SummarySaverHookOptions options_;
   SecondOrStepTimer timer_;
   std::shared_ptr<FileWriter> writer_;
+  const Deadline* deadline_ = nullptr;  // of the end
   HookStep step_;
   SessionRunArgs step_and_summaries_;  // empty until the first summary is due
   std::optional<int64_t> next_step_;   // the step that the next run will probably make; nullopt: no run yet

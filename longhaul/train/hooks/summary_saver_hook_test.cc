@@ -1,5 +1,6 @@
 #include "longhaul/train/hooks/summary_saver_hook.h"
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/ops/summary_ops.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/train/hooks/hook_fixture.h"
@@ -48,6 +49,23 @@ TEST_F(SummarySaverTest, ItWantsAPlaceToWrite) {
   auto nowhere = every(1);
   nowhere.summary_writer = nullptr;
   EXPECT_THAT(error_of([&] { SummarySaverHook{nowhere}; }), HasSubstr("nowhere to write"));
+}
+
+TEST_F(SummarySaverTest, ADerivedHooksEndIsCalledBeforeADeadlineToo) {
+  struct Derived : SummarySaverHook {
+    using SummarySaverHook::SummarySaverHook;
+    void end(Session& ending) override {
+      ++ends;
+      SummarySaverHook::end(ending);
+    }
+    int ends = 0;
+  } hook(every(1));
+  start(hook);
+  train(hook);
+  const Deadline deadline(clock);
+  hook.end_before(*session, &deadline);
+  EXPECT_EQ(hook.ends, 1);
+  EXPECT_THAT(events(), ElementsAre("START 1", "summary a=1 @1"));
 }
 
 TEST_F(SummarySaverTest, ByStepsItWritesAllSummaries) {  // HU-2, HU-3

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/reporting/run_events.h"
 
@@ -42,9 +44,15 @@ void WeightDigestHook::after_run(SessionRunContext& context, const SessionRunVal
   last_ = now;
 }
 
-void WeightDigestHook::end_before(Session&, const Deadline* deadline) {
+void WeightDigestHook::end(Session&) {
+  const Deadline* const deadline = std::exchange(deadline_, nullptr);
   digests_->finish(deadline);
   flush_or_log(*writer_, deadline);
+}
+
+void WeightDigestHook::end_before(Session& session, const Deadline* deadline) {
+  deadline_ = deadline;
+  end(session);
 }
 
 }  // namespace longhaul

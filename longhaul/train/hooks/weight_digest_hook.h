@@ -31,7 +31,7 @@ class WeightDigestHook : public SessionRunHook {
   void after_create_session(Session& session, const Coordinator& coord) override;
   const SessionRunArgs* before_run(SessionRunContext& context) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
-  void end(Session& session) override { end_before(session, nullptr); }
+  void end(Session& session) override;
   void end_before(Session& session, const Deadline* deadline) override;
 
  private:
@@ -39,6 +39,7 @@ class WeightDigestHook : public SessionRunHook {
   HookStep step_;
   std::optional<int64_t> last_;  // the step of the last digest, or the first one seen
   std::shared_ptr<FileWriter> writer_;
+  const Deadline* deadline_ = nullptr;  // of the end
   std::unique_ptr<WeightDigests> digests_;
 };
 

@@ -59,9 +59,10 @@ class WeightDigests::Worker {
   explicit Worker(std::shared_ptr<FileWriter> writer) : writer_(std::move(writer)) {}
 
   // False: the ones before are not done.
-  bool hand_over(std::unique_ptr<Taken> taken, Seconds timeout) {
+  bool hand_over(std::unique_ptr<Taken> taken, Seconds timeout, const Deadline* deadline) {
+    const Deadline::Wait notified(deadline, mutex_, changed_);
     MutexLock lock(mutex_);
-    if (!wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr; }, timeout, nullptr)) return false;
+    if (!wait([this]() REQUIRES(mutex_) { return waiting_ == nullptr; }, timeout, deadline)) return false;
     waiting_ = std::move(taken);
     changed_.notify_all();
     return true;
@@ -157,9 +158,10 @@ void WeightDigests::take(Session& session) {
   auto taken = std::make_unique<Worker::Taken>();
   const auto step = taken->step = values.back().item<int64_t>();
   for (size_t i = 0; i < names_.size(); ++i) taken->tensors.push_back({names_[i], std::move(values[i])});
-  if (worker_->hand_over(std::move(taken), timeout_)) return;
-  log_error("the weight digest of step {} is skipped: earlier ones could not be written within {:g} s", step,
-            timeout_.count());
+  const Seconds start = Clock::real().now();
+  if (worker_->hand_over(std::move(taken), timeout_, deadline_)) return;
+  log_error("the weight digest of step {} is skipped: earlier ones could not be written within {:.3g} s", step,
+            (Clock::real().now() - start).count());
 }
 
 void WeightDigests::take_if_due(Session& session, int64_t every) {

@@ -37,8 +37,8 @@ inline constexpr Seconds kDigestTimeout{60};
 //
 // One thread at a time may call. take(), finish() and the destructor wait for the thread for at most `timeout`, because
 // event files on a hanging disk must not stop training. After that, a digest is missing, which is logged, or the thread
-// is left behind with the values that it holds. finish() and the destructor wait for half of the time until the
-// deadline at most, even if that is set meanwhile; the other half is for what follows.
+// is left behind with the values that it holds. They wait for half of the time until the deadline at most, even if that
+// is set meanwhile; the other half is for what follows.
 class WeightDigests {
  public:
   // `global_step` gives each digest its step. The deadline outlives this object; nullptr: none.

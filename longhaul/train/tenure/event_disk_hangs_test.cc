@@ -2,6 +2,7 @@
 // gets its end and the directory is unlocked within the grace period.
 #include <future>
 
+#include "longhaul/events/file_writer_cache.h"
 #include "longhaul/testing/hanging_file_system_fixture.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
@@ -105,6 +106,7 @@ TEST_P(MonitoredEventDiskHangs, TheRestOfTheEndIsDone) {
                                [&](MonitoredSession& session) {
                                  session.run(train);
                                  hang();
+                                 FileWriterCache::get(directory.path())->add_scalar("t", 1, 1);
                                  preemption.preempt();
                                });
   });
