@@ -13,6 +13,7 @@ void WriterProgress::begin_to(std::string operation, size_t events) {
   since_ = clock_.now();
   operation_ = std::move(operation);
   events_ = events;
+  ++operations_;
   is_given_up_ = is_told_ = false;
 }
 
@@ -31,7 +32,8 @@ bool WriterProgress::wait(const std::function<bool()>& is_done, CondVar& changed
     const Seconds hangs = (operation_.empty() ? start : since_) + hang_secs_;
     const Seconds end = std::min(hangs, half().value_or(hangs));
     if (clock_.now() >= end) {
-      is_given_up_ = !comes_in_a_moment(is_done, changed, mutex);
+      const bool gets_on = gets_on_in_a_moment(is_done, changed, mutex);
+      is_given_up_ = !is_done() && (!gets_on || end < hangs);
       continue;
     }
     clock_.wait_until(changed, mutex, end);  // wait: for the writer thread, which may hang in its file system
@@ -40,13 +42,14 @@ bool WriterProgress::wait(const std::function<bool()>& is_done, CondVar& changed
 }
 
 // Time may have passed without the thread: the process was stopped for a while, or a test's clock leaps.
-bool WriterProgress::comes_in_a_moment(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex) {
+bool WriterProgress::gets_on_in_a_moment(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex) const {
   constexpr Seconds kMoment{0.1};
   const Seconds end = Clock::real().now() + kMoment;
+  const uint64_t before = operations_;
   while (!is_done() && Clock::real().now() < end) {
     changed.wait_for(mutex, end - Clock::real().now());  // wait: the moment that a thread needs to run at all
   }
-  return is_done();
+  return operations_ != before;
 }
 
 bool WriterProgress::is_news() {

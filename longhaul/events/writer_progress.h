@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -35,13 +36,14 @@ class WriterProgress {
   size_t events() const { return events_; }
 
  private:
-  static bool comes_in_a_moment(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex) REQUIRES(mutex);
+  bool gets_on_in_a_moment(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex) const REQUIRES(mutex);
 
   Clock& clock_;
   const Seconds hang_secs_;
   Seconds since_;          // of the operation
   std::string operation_;  // empty: it rests
   size_t events_ = 0;
+  uint64_t operations_ = 0;  // begun so far
   bool is_given_up_ = false, is_told_ = false;
 };
 
