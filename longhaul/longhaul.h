@@ -10,6 +10,7 @@
 #else
 #include "longhaul/base.h"
 #include "longhaul/checkpoint.h"
+#include "longhaul/cluster.h"
 #include "longhaul/coordination.h"
 #include "longhaul/data.h"
 #include "longhaul/events.h"

@@ -1,0 +1,5 @@
+#pragma once
+
+// Clusters: their jobs, and the addresses of their tasks.
+
+#include "longhaul/cluster/spec/cluster_spec.h"
