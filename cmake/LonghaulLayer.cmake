@@ -55,6 +55,7 @@ set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files tra
     train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
 set(LONGHAUL_ARROWS_runtime base tensor io checkpoint graph session host)
 set(LONGHAUL_ARROWS_cluster/spec base proto graph)
+set(LONGHAUL_ARROWS_launch base cluster/spec)
 set(LONGHAUL_ARROWS_binding base tensor ops runtime)
 set(LONGHAUL_ARROWS_testing base io session host)
 

@@ -18,6 +18,7 @@
 #include "longhaul/hooks.h"
 #include "longhaul/input.h"
 #include "longhaul/io.h"
+#include "longhaul/launch.h"
 #include "longhaul/media.h"
 #include "longhaul/monitored.h"
 #include "longhaul/ops.h"

@@ -37,8 +37,8 @@ class JobTasks {
 
 // The jobs of a cluster and the addresses of their tasks (`tf.train.ClusterSpec`). A value, which never changes.
 //
-//   const lh::ClusterSpec cluster({{"ps", {"ps0.example:2222"}},
-//                                  {"worker", {"worker0.example:2222", "worker1.example:2222"}}});
+//   const ClusterSpec cluster({{"ps", {"ps0.example:2222"}},
+//                              {"worker", {"worker0.example:2222", "worker1.example:2222"}}});
 //   cluster.num_tasks("worker");        // 2
 //   cluster.task_address("worker", 1);  // "worker1.example:2222"
 //
