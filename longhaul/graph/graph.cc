@@ -67,6 +67,14 @@ void check_handles(const OperationSpec& spec, const OpInfo& info) {
   }
 }
 
+void follow_references(const OpInfo& info, OperationSpec* spec) {
+  if (!spec->follows_references || info.ref_inputs == 0) return;
+  const auto first = spec->inputs.begin(), end = first + info.ref_inputs;
+  const std::string& device = first->op().device();
+  const bool share_one = std::all_of(first, end, [&](const Output& taken) { return taken.op().device() == device; });
+  if (share_one) spec->device = device;
+}
+
 }  // namespace
 
 const std::string& Operation::name() const {
@@ -161,6 +169,7 @@ Operation Graph::add_operation(OperationSpec spec) {
   check_spec(this, spec);
   OpInfo info = resolve_operation(spec);
   check_handles(spec, info);
+  follow_references(info, &spec);
   MutexLock lock(mutex_);
   auto node = std::make_unique<Node>();
   node->graph = this;

@@ -161,6 +161,61 @@ TEST_F(GraphTest, ScopesMergeDevicesAndControlInputs) {
   EXPECT_THAT(op.control_inputs(), ElementsAre(first));
 }
 
+TEST_F(GraphTest, ADeviceFunctionIsAskedAfterTheScopesWithin) {
+  std::vector<std::string> asked;
+  const Scope scope = root_.with_device("/job:ps/task:1").with_device([&](const OperationSpec& op) {
+    asked.push_back(op.type + " " + op.name + " " + op.device);
+    return "/task:2" + op.device;
+  });
+  EXPECT_EQ(scope.add("NoOp", "a").device(), "/job:ps/task:2");
+  EXPECT_EQ(scope.with_device("/cpu:0").add("NoOp", "b").device(), "/job:ps/task:2/device:CPU:0");
+  EXPECT_THAT(asked, ElementsAre("NoOp a ", "NoOp b /device:CPU:0"));
+  EXPECT_EQ(scope.with_device(nullptr).add("NoOp", "c").device(), "");
+  EXPECT_EQ(scope.with_device(nullptr).with_device("/cpu:1").add("NoOp", "d").device(), "/device:CPU:1");
+  EXPECT_EQ(scope.with_device(DeviceFunction()).add("NoOp", "e").device(), "");
+  EXPECT_EQ(asked.size(), 2u);
+  EXPECT_THROW(root_.with_device([](const OperationSpec&) { return "nonsense"; }).add("NoOp", "f"),
+               InvalidArgumentError);
+}
+
+TEST_F(GraphTest, CopiesOfAScopeShareTheirDeviceFunction) {
+  const Scope scope =
+      root_.with_device([next = 0](const OperationSpec&) mutable { return "/task:" + std::to_string(next++); });
+  const Scope copy = scope;
+  EXPECT_EQ(scope.add("NoOp", "a").device(), "/task:0");
+  EXPECT_EQ(copy.sub("b").add("NoOp", "b").device(), "/task:1");
+}
+
+TEST_F(GraphTest, UsersOfAReferenceAreWhereItIs) {
+  const Scope ps = root_.with_device("/job:ps"), worker = root_.with_device("/job:worker");
+  const Attrs attrs = {{"dtype", kFloat}, {"shape", Shape({})}};
+  const Output v = ps.add("VariableV2", "v", {}, attrs).output();
+  const Output other = worker.add("VariableV2", "other", {}, attrs).output();
+  const Output value = worker.add("Const", "c", {}, {{"value", Tensor::scalar(1.f)}, {"dtype", kFloat}}).output();
+  EXPECT_EQ(worker.add("Assign", "a", {v, value}).device(), "/job:ps");
+  EXPECT_EQ(worker.add("IsVariableInitialized", "i", {v}).device(), "/job:ps");
+  EXPECT_EQ(worker.add("Identity", "value", {value}).device(), "/job:worker");
+  EXPECT_EQ(ps.add("ReportUninitializedVariables", "r", {v, other}).device(), "/job:ps");
+  EXPECT_EQ(root_.add("Assign", "without", {v, value}).device(), "");
+}
+
+TEST_F(GraphTest, ColocatedOperationsAreOnOneDevice) {
+  const Operation a = root_.with_device("/job:ps/task:0").add("NoOp", "a");
+  const Operation b = root_.add("NoOp", "b");
+  const Scope scope = root_.with_device("/job:worker").colocate_with(a);
+  const Operation beside = scope.add("NoOp", "beside");
+  EXPECT_EQ(beside.device(), "/job:ps/task:0");
+  EXPECT_THAT(beside.attr<std::vector<std::string>>("_class"), ElementsAre("loc:@a"));
+  const Operation with_both = scope.colocate_with(b).colocate_with(a).add("NoOp", "with_both");
+  EXPECT_THAT(with_both.attr<std::vector<std::string>>("_class"), ElementsAre("loc:@a", "loc:@b"));
+  const Operation near = scope.on_device_of(b).add("NoOp", "near");
+  EXPECT_EQ(near.device(), "");
+  EXPECT_EQ(near.find_attr<std::vector<std::string>>("_class"), nullptr);
+  Graph elsewhere;
+  EXPECT_THROW(Scope(elsewhere).colocate_with(a), InvalidArgumentError);
+  EXPECT_THROW(root_.colocate_with(Operation()), InvalidArgumentError);
+}
+
 TEST(DeviceSpec, ReadsFullAndShortNames) {
   const DeviceSpec spec = DeviceSpec::parse("/job:worker/replica:0/task:1/device:GPU:2");
   EXPECT_EQ(spec.job, "worker");

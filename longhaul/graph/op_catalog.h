@@ -16,6 +16,8 @@ struct OperationSpec {
   Attrs attrs;
   std::vector<Operation> control_inputs;
   std::string device;
+  // Instead of `device` it gets the one of the variables and resources that it takes by reference, if they share one.
+  bool follows_references = false;
 };
 
 // The properties and results of an operation with that spec.

@@ -1,5 +1,7 @@
 #include "longhaul/graph/scope.h"
 
+#include <algorithm>
+
 namespace longhaul {
 
 Scope Scope::sub(std::string_view name) const {
@@ -37,7 +39,45 @@ Scope Scope::without_control_dependencies() const {
 
 Scope Scope::with_device(std::string_view device) const {
   Scope inner = *this;
-  inner.device_ = device_.merged_with(DeviceSpec::parse(device));
+  const DeviceSpec spec = DeviceSpec::parse(device);
+  DeviceSpec* last = inner.devices_.empty() ? nullptr : std::get_if<DeviceSpec>(&inner.devices_.back());
+  if (last != nullptr) {
+    *last = last->merged_with(spec);
+  } else if (spec != DeviceSpec()) {
+    inner.devices_.emplace_back(spec);
+  }
+  return inner;
+}
+
+Scope Scope::with_device(DeviceFunction function) const {
+  if (!function) return with_device(nullptr);
+  Scope inner = *this;
+  inner.devices_.emplace_back(std::make_shared<const DeviceFunction>(std::move(function)));
+  return inner;
+}
+
+Scope Scope::with_device(std::nullptr_t) const {
+  Scope inner = *this;
+  inner.devices_.clear();
+  return inner;
+}
+
+Scope Scope::on_device_of(const Operation& op) const {
+  if (!op.valid() || &op.graph() != graph_) {
+    throw InvalidArgumentError("operations can only be colocated with an operation of their own graph, not with " +
+                               (op.valid() ? op.name() : std::string("an empty Operation")));
+  }
+  Scope inner = with_device(nullptr).with_device(op.device());
+  inner.colocations_.clear();
+  return inner;
+}
+
+Scope Scope::colocate_with(const Operation& op) const {
+  Scope inner = on_device_of(op);
+  inner.colocations_ = colocations_;
+  inner.colocations_.push_back("loc:@" + op.name());
+  std::sort(inner.colocations_.begin(), inner.colocations_.end());
+  inner.colocations_.erase(std::unique(inner.colocations_.begin(), inner.colocations_.end()), inner.colocations_.end());
   return inner;
 }
 
@@ -47,13 +87,28 @@ Scope Scope::with_control_dependencies(std::vector<Operation> operations) const 
   return inner;
 }
 
+std::string Scope::chosen_device(const Device& device, const OperationSpec& op) {
+  if (const auto* spec = std::get_if<DeviceSpec>(&device)) {
+    return spec->merged_with(DeviceSpec::parse(op.device)).to_string();
+  }
+  const std::string chosen = (*std::get<std::shared_ptr<const DeviceFunction>>(device))(op);
+  return DeviceSpec::parse(chosen).to_string();
+}
+
+void Scope::add_colocations(OperationSpec* op) const {
+  if (!colocations_.empty()) op->attrs.try_emplace("_class", colocations_);
+}
+
 Operation Scope::add(std::string type, std::string_view name, std::vector<Output> inputs, Attrs attrs) const {
-  return graph_->add_operation({.type = std::move(type),
-                                .name = prefix_ + std::string(name),
-                                .inputs = std::move(inputs),
-                                .attrs = std::move(attrs),
-                                .control_inputs = control_inputs_,
-                                .device = device_.to_string()});
+  OperationSpec op{.type = std::move(type),
+                   .name = prefix_ + std::string(name),
+                   .inputs = std::move(inputs),
+                   .attrs = std::move(attrs),
+                   .control_inputs = control_inputs_};
+  for (auto device = devices_.rbegin(); device != devices_.rend(); ++device) op.device = chosen_device(*device, op);
+  op.follows_references = !devices_.empty();
+  add_colocations(&op);
+  return graph_->add_operation(std::move(op));
 }
 
 }  // namespace longhaul

@@ -1,13 +1,20 @@
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "longhaul/graph/device_spec.h"
 #include "longhaul/graph/graph.h"
 
 namespace longhaul {
+
+// Chooses the device of an operation that is about to be added. `op.device` is what scopes within the function's own
+// say, and empty if they say nothing; the result replaces it. An empty result: no device.
+using DeviceFunction = std::function<std::string(const OperationSpec& op)>;
 
 // The place where operations are added: a graph, a name prefix, a device and control inputs. A Scope is a small value;
 // with_*, sub() and variable_scope() return changed copies.
@@ -42,8 +49,21 @@ class Scope {
   // Returns a scope with the same device and control inputs, but no name prefix: for full names.
   Scope outermost() const;
 
-  // Operations added in the returned scope get this device, unless they specify their own. Nested devices are merged.
+  // Operations added in the returned scope get this device. Nested devices are merged; the innermost scope decides what
+  // several specify. An operation that takes variables or resources by reference (an assignment, an optimizer's update,
+  // a queue's operation) is on the device of these, whatever the scopes say, unless these are on different ones.
   Scope with_device(std::string_view device) const;
+  // The same with a function, which is called once for each operation, after the scopes within. All copies of the scope
+  // call the same function. An empty one is nullptr.
+  //
+  //   const Scope scope = root.with_device(replica_device_setter({.ps_tasks = 2}));
+  Scope with_device(DeviceFunction function) const;
+  // In the returned scope nothing that was specified so far holds.
+  Scope with_device(std::nullptr_t) const;
+  // Operations added in the returned scope are where `op` is: they get its device, whatever was specified so far.
+  Scope on_device_of(const Operation& op) const;
+  // The same, and they stay there if `op` is placed elsewhere: they get the attr `_class` with "loc:@NAME".
+  Scope colocate_with(const Operation& op) const;
 
   // Operations added in the returned scope run after these operations.
   Scope with_control_dependencies(std::vector<Operation> operations) const;
@@ -54,9 +74,15 @@ class Scope {
   Operation add(std::string type, std::string_view name, std::vector<Output> inputs = {}, Attrs attrs = {}) const;
 
  private:
+  using Device = std::variant<DeviceSpec, std::shared_ptr<const DeviceFunction>>;
+
+  static std::string chosen_device(const Device& device, const OperationSpec& op);
+  void add_colocations(OperationSpec* op) const;
+
   Graph* graph_;
   std::string prefix_, variable_prefix_, slot_prefix_;
-  DeviceSpec device_;
+  std::vector<Device> devices_;           // the outermost scope's first
+  std::vector<std::string> colocations_;  // "loc:@NAME", sorted
   std::vector<Operation> control_inputs_;
 };
 

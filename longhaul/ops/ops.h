@@ -19,6 +19,7 @@
 #include "longhaul/ops/math_ops.h"
 #include "longhaul/ops/nn_ops.h"
 #include "longhaul/ops/partitioned_variable.h"
+#include "longhaul/ops/replica_device_setter.h"
 #include "longhaul/ops/saveable.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/ops/summary_ops.h"

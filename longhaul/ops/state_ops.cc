@@ -104,7 +104,7 @@ Variable variable(const Scope& scope, std::string_view name, const Output& initi
   info.initial_value = UninitializedReads(inner).replaced(initial_value);
   info.initializer =
       inner.add("Assign", "Assign", {info.ref, info.initial_value}, {{"validate_shape", options.validate_shape}});
-  info.read = inner.add("Identity", "read", {info.ref}).output();
+  info.read = inner.on_device_of(info.ref.op()).add("Identity", "read", {info.ref}).output();
   scope.graph().add_to_collection(options.collection, info);
   if (options.trainable) scope.graph().add_to_collection(collections::kTrainableVariables, info);
   return Variable(std::move(info));
@@ -120,7 +120,7 @@ Variable local_variable(const Scope& scope, std::string_view name, const Output&
 }
 
 Output read_value(const Scope& scope, const Variable& variable, std::string_view name) {
-  return scope.add("Identity", name, {variable.ref()}).output();
+  return scope.on_device_of(variable.ref().op()).add("Identity", name, {variable.ref()}).output();
 }
 
 Output initialized_value(const Scope& scope, const VariableInfo& variable, std::string_view name) {

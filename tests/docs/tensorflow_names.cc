@@ -61,6 +61,9 @@ void graphs_and_sessions() {
   const Operation train_op = result.op();
   graph.add_to_collection("costs", loss);
   use(graph.collection_of<Output>("costs"), collections::kTrainableVariables, collections::kSummaries);
+  use(root.colocate_with(loss.op()));
+  ClusterSpec cluster({{"ps", {"ps0:2222"}}, {"worker", {"worker0:2222"}}});
+  use(root.with_device(replica_device_setter({.cluster = cluster})));
   use(root.with_device("/cpu:0"), root.sub("tower"), Graph::default_graph(), ops::no_op(root), ops::identity(root, x));
   use(kFloat, kHalf, kDouble, kBFloat16, kInt32, kInt64, kUInt8, kBool, kString, Shape{-1, 784});
   use(graph.output("x:0"), graph.operation("x"), graph.find_output("x:0"), ops::group(root, {train_op, update}));

@@ -84,7 +84,7 @@ Operation ExponentialMovingAverage::apply(const Scope& scope, const std::vector<
   const Output rate = update_rate(inner);
   std::vector<Operation> updates;
   for (const Variable& variable : averaged) {
-    const Scope beside = inner.with_device(variable.ref().op().device());
+    const Scope beside = inner.on_device_of(variable.ref().op());
     updates.push_back(moved(beside, add_shadow(inner, variable), ops::read_value(beside, variable), rate).op());
   }
   return ops::group(inner, updates, "update");

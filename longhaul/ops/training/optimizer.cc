@@ -81,7 +81,7 @@ Operation Optimizer::apply_gradients(const Scope& scope, const std::vector<Gradi
   std::vector<Operation> updates;
   for (const auto& [gradient, variable] : gradients) {
     if (!gradient.valid()) continue;
-    const Scope beside = inner.within("update_" + variable.name()).with_device(variable.ref().op().device());
+    const Scope beside = inner.within("update_" + variable.name()).on_device_of(variable.ref().op());
     updates.push_back(update(beside, gradient, variable));
   }
   for (const Operation& op : finish(inner, updates)) updates.push_back(op);
@@ -129,12 +129,12 @@ Variable Optimizer::make_slot(const Variable& like, const std::string& slot, dou
   return made;
 }
 
-Variable Optimizer::make_scalar(const std::string& name, double value) {
+Variable Optimizer::make_scalar(const std::string& name, double value, const Variable& beside) {
   const Scope& scope = *outer_scope_;
   const std::string full_name = ops::free_name(scope.graph(), scope.prefix() + name);
   const Tensor initial_value = Tensor::scalar(static_cast<float>(value));
-  const Variable made =
-      ops::variable(scope.outermost().without_control_dependencies(), full_name, initial_value, {.trainable = false});
+  const Scope there = scope.outermost().without_control_dependencies().on_device_of(beside.ref().op());
+  const Variable made = ops::variable(there, full_name, initial_value, {.trainable = false});
   own_variables_.push_back(made);
   return made;
 }

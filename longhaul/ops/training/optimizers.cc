@@ -1,5 +1,6 @@
 #include "longhaul/ops/training/optimizers.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -88,10 +89,12 @@ AdamOptimizer::AdamOptimizer(Hyperparameter learning_rate, double beta1, double 
   check_size("AdamOptimizer", "epsilon", epsilon);
 }
 
-void AdamOptimizer::prepare(const Scope& /*scope*/, const std::vector<Variable>& /*variables*/) {
+void AdamOptimizer::prepare(const Scope& /*scope*/, const std::vector<Variable>& variables) {
   if (beta1_power_) return;
-  beta1_power_ = make_scalar("beta1_power", *beta1_.number());
-  beta2_power_ = make_scalar("beta2_power", *beta2_.number());
+  const auto comes_first = [](const Variable& a, const Variable& b) { return a.name() < b.name(); };
+  const Variable& first = *std::min_element(variables.begin(), variables.end(), comes_first);
+  beta1_power_ = make_scalar("beta1_power", *beta1_.number(), first);
+  beta2_power_ = make_scalar("beta2_power", *beta2_.number(), first);
 }
 
 Operation AdamOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {

@@ -645,5 +645,23 @@ TEST_F(OptimizerTest, TheLearningRateMayBeATensor) {
   EXPECT_EQ(session->run(w).item<float>(), 7);
 }
 
+TEST_F(OptimizerTest, StateIsOnTheDeviceOfItsVariablesAndTakesNoTurn) {  // DS-2
+  const Scope scope = root_.with_device(replica_device_setter({.ps_tasks = 2}));
+  const Variable second = ops::variable(scope, "w2", Tensor::scalar(1.f));
+  const Variable first = ops::variable(scope, "w1", Tensor::scalar(1.f));
+  AdamOptimizer(0.1).minimize(scope, ops::mul(scope, first, second));
+  EXPECT_EQ(graph_.operation("w2/Adam").device(), "/job:ps/task:0");
+  EXPECT_EQ(graph_.operation("w1/Adam_1").device(), "/job:ps/task:1");
+  EXPECT_EQ(graph_.operation("beta1_power").device(), "/job:ps/task:1");
+  int updates = 0;
+  for (const Operation& op : graph_.operations()) {
+    if (op.type() != "ApplyAdam") continue;
+    ++updates;
+    EXPECT_EQ(op.device(), op.inputs()[0].op().device()) << op.name();
+  }
+  EXPECT_EQ(updates, 2);
+  EXPECT_EQ(ops::variable(scope, "w3", Tensor::scalar(1.f)).ref().op().device(), "/job:ps/task:0");
+}
+
 }  // namespace
 }  // namespace longhaul
