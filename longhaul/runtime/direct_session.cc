@@ -11,6 +11,7 @@
 #include "longhaul/runtime/blas_kernels.h"
 #include "longhaul/runtime/memory/freed_memory.h"
 #include "longhaul/runtime/plan/plan_builder.h"
+#include "longhaul/session/config_proto.h"
 #include "longhaul/session/needed_operations.h"
 #include "longhaul/session/step_trace.h"
 
@@ -275,6 +276,7 @@ std::shared_ptr<CompiledRun> DirectSession::do_make_callable(const Request& requ
 std::unique_ptr<Session> new_direct_session(const std::string& target, Graph& graph, const SessionOptions& options) {
   if (!target.empty())
     throw NotFoundError(fmt::format("there is no session for the target '{}'; use '' for this process", target));
+  check_options_in_process(options);
   return std::make_unique<DirectSession>(graph, options);
 }
 

@@ -56,6 +56,12 @@ TEST_F(SessionTest, FetchesTensorsOperationsAndNames) {  // SG-2
               HasSubstr("Cannot feed value of shape []"));
 }
 
+TEST_F(SessionTest, RefusesOptionsOfServersByName) {
+  EXPECT_THAT(error_of<UnimplementedError>([&] { new_session("", graph_, {.device_filters = {"/job:ps"}}); }),
+              HasSubstr("SessionOptions::device_filters is for sessions on servers"));
+  EXPECT_NO_THROW(new_session("", graph_, {.isolate_session_state = true}));
+}
+
 TEST_F(SessionTest, AnOperationThatWasRunForAValueSaysWhatToFetch) {
   const Variable v = ops::variable(root_, "hidden/weights", Tensor::scalar(3.f));
   const Output add = ops::assign_add(root_, v, v);

@@ -81,6 +81,18 @@ struct SessionOptions {
   int intra_op_parallelism_threads = 0;
   Seconds operation_timeout{0};  // for every run; 0: none
 
+  // For sessions on servers. A session of this process refuses them (UnimplementedError), except isolate_session_state,
+  // as it shares its variables with no other.
+  std::vector<std::string> device_filters{};  // "/job:ps": the only devices that the session uses; empty: all
+  bool allow_soft_placement = false;          // a device that does not exist: the CPU of its task
+  bool log_device_placement = false;          // the log says where each operation is
+  bool isolate_session_state = false;         // the session's variables are its own, not the servers'
+  // The cluster that the session uses instead of its server's, by job and index; a ClusterSpec converts to it. Its
+  // state is isolated unless the next option is set.
+  std::map<std::string, std::map<int, std::string>> cluster_def{};
+  bool share_session_state_in_clusterspec_propagation = false;
+  bool use_rpc_for_inprocess_master = false;  // also for a target that is a server of this process
+
   // The number of bytes that snapshots may hold in addition to the variables themselves. A step that would need more
   // waits, before its first write, until a saver has written enough. Absent: no limit. One snapshot takes at most the
   // size of the variables.

@@ -1,0 +1,27 @@
+#pragma once
+
+#include "longhaul/session/session.h"
+
+namespace longhaul {
+
+namespace proto {
+class ConfigProto;
+class RunOptions;
+}  // namespace proto
+
+// The options of a session and of a run as messages have them, in the definition of a server or from a client.
+// docs/compatibility.md lists all fields.
+//
+// UnimplementedError: a field is set that nothing here can heed, also one that is not known by name: no field is
+// ignored. The message has its path ("ConfigProto.gpu_options.allow_growth"). InvalidArgumentError: a value is none.
+SessionOptions session_options_of(const proto::ConfigProto& config);
+RunOptions run_options_of(const proto::RunOptions& options);
+
+// The config with what it leaves out filled in from a server's defaults; lists are replaced, not joined.
+proto::ConfigProto with_defaults(const proto::ConfigProto& config, const proto::ConfigProto& defaults);
+
+// UnimplementedError: an option is set that is for sessions on servers, and which a session of this process cannot
+// heed. The message names it.
+void check_options_in_process(const SessionOptions& options);
+
+}  // namespace longhaul

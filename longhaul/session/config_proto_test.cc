@@ -1,0 +1,140 @@
+#include "longhaul/session/config_proto.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include "longhaul/proto/config.pb.h"
+#include "longhaul/testing/error_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+template <typename Message>
+Message parsed(const std::string& text) {
+  Message message;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &message)) << text;
+  return message;
+}
+
+SessionOptions session_options(const std::string& text) {
+  return session_options_of(parsed<proto::ConfigProto>(text));
+}
+
+RunOptions run_options(const std::string& text) {
+  return run_options_of(parsed<proto::RunOptions>(text));
+}
+
+TEST(ConfigProto, BecomesSessionOptions) {
+  const SessionOptions options = session_options(R"(
+      device_count { key: 'CPU' value: 2 } intra_op_parallelism_threads: 3 operation_timeout_in_ms: 1500
+      device_filters: '/job:ps' device_filters: '/job:worker/task:1' allow_soft_placement: true
+      log_device_placement: true isolate_session_state: true rpc_options { use_rpc_for_inprocess_master: true }
+      cluster_def { job { name: 'ps' tasks { key: 0 value: 'a:1' } } }
+      experimental { share_session_state_in_clusterspec_propagation: true })");
+  EXPECT_EQ(options.device_count, (std::map<std::string, int>{{"CPU", 2}}));
+  EXPECT_EQ(options.intra_op_parallelism_threads, 3);
+  EXPECT_EQ(options.operation_timeout, Seconds{1.5});
+  EXPECT_THAT(options.device_filters, ElementsAre("/job:ps", "/job:worker/task:1"));
+  EXPECT_TRUE(options.allow_soft_placement);
+  EXPECT_TRUE(options.log_device_placement);
+  EXPECT_TRUE(options.isolate_session_state);
+  EXPECT_TRUE(options.use_rpc_for_inprocess_master);
+  EXPECT_TRUE(options.share_session_state_in_clusterspec_propagation);
+  EXPECT_EQ(options.cluster_def.at("ps").at(0), "a:1");
+  EXPECT_THAT(session_options("").device_filters, IsEmpty());
+}
+
+TEST(ConfigProto, AcceptsValuesThatAskForWhatIsDoneAnyway) {
+  EXPECT_NO_THROW(session_options(R"(
+      inter_op_parallelism_threads: 1 gpu_options {} experimental { executor_type: 'DEFAULT' }
+      graph_options { optimizer_options { opt_level: L0 global_jit_level: OFF } })"));
+}
+
+TEST(ConfigProto, RefusesWhatItCannotHeedByName) {
+  const std::pair<std::string, std::string> cases[] = {
+      {"gpu_options { allow_growth: true }", "ConfigProto.gpu_options.allow_growth is set"},
+      {"inter_op_parallelism_threads: 2", "ConfigProto.inter_op_parallelism_threads is set"},
+      {"graph_options { optimizer_options { global_jit_level: ON_1 } }",
+       "ConfigProto.graph_options.optimizer_options.global_jit_level is set"},
+      {"session_inter_op_thread_pool {}", "ConfigProto.session_inter_op_thread_pool is set"},
+      {"experimental { executor_type: 'SINGLE' }", "ConfigProto.experimental.executor_type is set"},
+  };
+  for (const auto& [text, why] : cases) {
+    EXPECT_THAT(error_of<UnimplementedError>([&] { session_options(text); }), HasSubstr(why)) << text;
+  }
+}
+
+TEST(ConfigProto, RefusesFieldsThatItDoesNotKnow) {
+  proto::ConfigProto config;
+  auto* graph_options = config.mutable_graph_options();
+  auto* unknown = graph_options->GetReflection()->MutableUnknownFields(graph_options);
+  unknown->AddLengthDelimited(10, "");
+  EXPECT_NO_THROW(session_options_of(config));
+  unknown->AddLengthDelimited(10, "x");
+  EXPECT_THAT(error_of<UnimplementedError>([&] { session_options_of(config); }),
+              HasSubstr("ConfigProto.graph_options.rewrite_options is set"));
+  unknown->Clear();
+  unknown->AddVarint(99, 0);
+  EXPECT_THAT(error_of<UnimplementedError>([&] { session_options_of(config); }),
+              HasSubstr("ConfigProto.graph_options, field 99, is set"));
+  proto::RunOptions run;
+  run.GetReflection()->MutableUnknownFields(&run)->AddLengthDelimited(6, "x");
+  EXPECT_THAT(error_of<UnimplementedError>([&] { run_options_of(run); }), HasSubstr("RunOptions.debug_options is set"));
+}
+
+TEST(ConfigProto, RefusesValuesThatAreNone) {
+  EXPECT_THAT(refusal_of([] { session_options("operation_timeout_in_ms: -1"); }),
+              HasSubstr("ConfigProto.operation_timeout_in_ms is -1, below 0"));
+  EXPECT_THAT(refusal_of([] { session_options("device_filters: 'nonsense'"); }),
+              HasSubstr("ConfigProto.device_filters: device \"nonsense\""));
+  EXPECT_THAT(refusal_of([] { session_options("cluster_def { job { name: 'ps' } job { name: 'ps' } }"); }),
+              HasSubstr("Duplicate job ID in cluster definition: 'ps'"));
+  EXPECT_THAT(refusal_of([] { run_options("timeout_in_ms: -5"); }), HasSubstr("RunOptions.timeout_in_ms is -5"));
+  proto::RunOptions run;
+  run.set_trace_level(static_cast<proto::RunOptions::TraceLevel>(7));
+  EXPECT_THAT(refusal_of([&] { run_options_of(run); }), HasSubstr("RunOptions.trace_level is 7"));
+}
+
+TEST(ConfigProto, OfARunBecomesRunOptions) {
+  const RunOptions expected = {
+      .timeout = Seconds{2}, .trace_level = TraceLevel::kFullTrace, .output_partition_graphs = true};
+  EXPECT_EQ(run_options("timeout_in_ms: 2000 trace_level: FULL_TRACE output_partition_graphs: true "
+                        "inter_op_thread_pool: -1 experimental {}"),
+            expected);
+  EXPECT_THAT(error_of<UnimplementedError>([] { run_options("inter_op_thread_pool: 1"); }),
+              HasSubstr("RunOptions.inter_op_thread_pool is set"));
+}
+
+TEST(ConfigProto, IsFilledInFromAServersDefaults) {  // unlike SE-10
+  const auto merged = with_defaults(
+      parsed<proto::ConfigProto>("operation_timeout_in_ms: 5 device_filters: '/job:b'"),
+      parsed<proto::ConfigProto>(
+          "operation_timeout_in_ms: 9 isolate_session_state: true device_filters: '/job:a' device_filters: '/job:c'"));
+  EXPECT_EQ(merged.operation_timeout_in_ms(), 5);
+  EXPECT_TRUE(merged.isolate_session_state());
+  EXPECT_THAT(merged.device_filters(), ElementsAre("/job:b"));
+  EXPECT_THAT(with_defaults({}, merged).device_filters(), ElementsAre("/job:b"));
+}
+
+TEST(SessionOptions, ForServersAreRefusedInTheProcess) {
+  EXPECT_NO_THROW(check_options_in_process({.operation_timeout = Seconds{1}, .isolate_session_state = true}));
+  const std::pair<SessionOptions, std::string> cases[] = {
+      {{.device_filters = {"/job:ps"}}, "SessionOptions::device_filters is for sessions on servers"},
+      {{.allow_soft_placement = true}, "SessionOptions::allow_soft_placement"},
+      {{.log_device_placement = true}, "SessionOptions::log_device_placement"},
+      {{.cluster_def = {{"ps", {{0, "a:1"}}}}}, "SessionOptions::cluster_def"},
+      {{.share_session_state_in_clusterspec_propagation = true}, "SessionOptions::share_session_state"},
+      {{.use_rpc_for_inprocess_master = true}, "SessionOptions::use_rpc_for_inprocess_master"},
+  };
+  for (const auto& [options, why] : cases) {
+    EXPECT_THAT(error_of<UnimplementedError>([&] { check_options_in_process(options); }), HasSubstr(why));
+  }
+}
+
+}  // namespace
+}  // namespace longhaul
