@@ -73,6 +73,15 @@ TEST_F(ReplicaDeviceSetter, LocalVariablesTakeATurn) {  // DS-2
   EXPECT_EQ(variable_device(scope, "v"), "/job:ps/task:1");
 }
 
+TEST_F(ReplicaDeviceSetter, TheGlobalStepTakesATurnWithoutAName) {  // DS-1
+  const Scope scope = root_.sub("model").with_device(replica_device_setter({.ps_tasks = 2}));
+  const Variable step = ops::create_global_step(scope);
+  EXPECT_EQ(step.name(), "global_step");
+  EXPECT_EQ(step.ref().op().device(), "/job:ps/task:0");
+  EXPECT_EQ(step.initializer().device(), "/job:ps/task:0");
+  EXPECT_EQ(variable_device(scope, "v"), "/job:ps/task:1");
+}
+
 TEST_F(ReplicaDeviceSetter, PartsOfAVariableTakeTurns) {
   const Scope scope = root_.with_device(replica_device_setter({.ps_tasks = 2}));
   const auto parts =

@@ -199,7 +199,7 @@ Output report_uninitialized_variables(const Scope& scope, const std::vector<Vari
 }
 
 Variable create_global_step(const Scope& scope) {
-  const Scope root(scope.graph());
+  const Scope root = scope.outermost().without_control_dependencies();
   const std::string name = scope.slot_prefix() + kGlobalStepName;
   if (root.graph().name_taken(name) || get_global_step(root.graph())) {
     throw AlreadyExistsError("\"global_step\" already exists");

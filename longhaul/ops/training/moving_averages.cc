@@ -69,7 +69,7 @@ Variable ExponentialMovingAverage::add_shadow(const Scope& scope, const Variable
 
 Variable ExponentialMovingAverage::add_shadow(const Scope& scope, const Output& tensor) {
   check_new(tensor);
-  const Scope root(tensor.graph());
+  const Scope root = scope.outermost().without_control_dependencies();
   const std::string name =
       ops::free_name(tensor.graph(), scope.slot_prefix() + tensor.op().name() + "/" + options_.name);
   const Output zeros = ops::zeros(root.within(name), tensor.shape(), tensor.dtype());
@@ -104,7 +104,8 @@ Operation ExponentialMovingAverage::apply_to_tensors(const Scope& scope, const s
 
 Operation ExponentialMovingAverage::move_debiased(const Scope& scope, const Variable& shadow, const Output& value,
                                                   const Output& rate) const {
-  const Scope root(scope.graph()), beside = root.within(scope.slot_prefix() + shadow.name());
+  const Scope root = Scope(scope.graph()).on_device_of(shadow.ref().op());
+  const Scope beside = root.within(scope.slot_prefix() + shadow.name());
   const auto zeros = [&](const char* name, const Shape& shape) {
     const Output initial = ops::zeros(beside.within(name), shape, shadow.dtype());
     return ops::variable(beside, name, initial, {.trainable = false});
