@@ -10,12 +10,12 @@ namespace longhaul {
 
 // An operation that is about to be added to a graph.
 struct OperationSpec {
-  std::string type;
-  std::string name;  // full, with scopes; made unique by a suffix
-  std::vector<Output> inputs;
-  Attrs attrs;
-  std::vector<Operation> control_inputs;
-  std::string device;
+  std::string type{};
+  std::string name{};  // full, with scopes; made unique by a suffix
+  std::vector<Output> inputs{};
+  Attrs attrs{};
+  std::vector<Operation> control_inputs{};
+  std::string device{};
   // Instead of `device` it gets the one of the variables and resources that it takes by reference, if they share one.
   bool follows_references = false;
 };

@@ -22,7 +22,7 @@ bool is_job_letter(unsigned char c) {
 }  // namespace
 
 std::string task_name(const TaskId& task) {
-  return DeviceSpec{.job = task.job, .replica = 0, .task = task.index}.to_string();
+  return fmt::format("/job:{}/replica:0/task:{}", task.job, task.index);
 }
 
 TaskId parse_task_name(std::string_view name) {
