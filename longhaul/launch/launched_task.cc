@@ -33,6 +33,17 @@ void check_chiefs(const ClusterSpec& cluster, const std::string& source) {
   }
 }
 
+// Every other process would wait for a model that nobody initialises.
+void check_somebody_is_chief(const ClusterSpec& cluster, const std::string& source) {
+  const bool has_chief = cluster.has_job(jobs::kChief) || cluster.has_job(jobs::kMaster);
+  const auto workers = cluster.tasks().find(jobs::kWorker);
+  const bool has_first_worker = workers != cluster.tasks().end() && workers->second.contains(0);
+  if (has_chief || has_first_worker || tasks_of_cluster(cluster) <= 1) return;
+  refuse_launch(source, fmt::format("no task would be the chief: the cluster has neither a job 'chief' nor a worker 0; "
+                                    "its jobs are [{}]",
+                                    first_names(cluster.jobs())));
+}
+
 void check_own_task(const LaunchedTask& task, const std::string& source) {
   if (task.is_evaluator()) return;
   if (!task.cluster.has_job(task.job)) {
@@ -48,6 +59,8 @@ void check_own_task(const LaunchedTask& task, const std::string& source) {
 
 bool LaunchedTask::is_chief() const {
   if (job == jobs::kChief || job == jobs::kMaster) return true;
+  if (is_ps() || is_evaluator()) return false;
+  if (tasks_of_cluster(cluster) == 1) return true;
   const bool has_chief = cluster.has_job(jobs::kChief) || cluster.has_job(jobs::kMaster);
   return !has_chief && job == jobs::kWorker && index == 0;
 }
@@ -71,6 +84,7 @@ void check_launched_task(const LaunchedTask& task, const std::string& source) {
   if (task.cluster.empty()) return;
   check_chiefs(task.cluster, source);
   check_own_task(task, source);
+  check_somebody_is_chief(task.cluster, source);
 }
 
 }  // namespace longhaul

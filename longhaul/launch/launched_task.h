@@ -26,7 +26,7 @@ struct LaunchedTask {
   int index = 0;
   std::string session_master;  // empty: master() follows from the cluster
 
-  // Whether it initialises and saves: the chief (or master), or worker 0 if the cluster has neither.
+  // Whether it initialises and saves: the chief (or master), worker 0 if the cluster has neither, or the only task.
   bool is_chief() const;
   bool is_ps() const { return job == jobs::kPs; }
   bool is_evaluator() const { return job == jobs::kEvaluator; }
@@ -40,8 +40,8 @@ struct LaunchedTask {
   std::vector<std::string> device_filters() const;
 };
 
-// InvalidArgumentError: several chiefs, a chief and a master, an evaluator in the cluster, or an own task that the
-// cluster lacks. `source` begins the message.
+// InvalidArgumentError: several chiefs, a chief and a master, no task that would be the chief, an evaluator in the
+// cluster, or an own task that the cluster lacks. `source` begins the message.
 void check_launched_task(const LaunchedTask& task, const std::string& source);
 
 }  // namespace longhaul

@@ -70,6 +70,7 @@ TEST(TfConfig, KnowsWhatOperatorsWrite) {
   EXPECT_TRUE(
       parse_tf_config(R"({"cluster": {"master": ["m:1"]}, "task": {"type": "master", "index": 0}})").is_chief());
   EXPECT_TRUE(parse_tf_config(R"({"task": {"type": "worker", "index": 0}})").is_chief());
+  EXPECT_TRUE(parse_tf_config(R"({"cluster": {"trainer": ["a:1"]}})").is_chief());
   EXPECT_TRUE(parse_tf_config(" \n").is_chief());
 }
 
@@ -97,6 +98,8 @@ TEST(TfConfig, SaysWhatIsWrongWithIt) {  // CL-11
       {R"({"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}})", "must have one task"},
       {R"({"cluster": {"evaluator": ["a:1"]}, "task": {"type": "evaluator", "index": 0}})",
        "the job 'evaluator' is not part of the cluster"},
+      {R"({"cluster": {"ps": ["a:1"], "worker": {"1": "b:1"}}, "task": {"type": "worker", "index": 1}})",
+       "no task would be the chief: the cluster has neither a job 'chief' nor a worker 0; its jobs are [ps, worker]"},
       {R"({"task": {"type": "worker", "index": 1}})", "the task must be worker 0"},
       {R"({"task": {"type": "ps", "index": 0}})", "the task must be worker 0"},
       {R"({"rpc_layer": "http"})", "\"rpc_layer\" must be \"grpc\", not \"http\""},
