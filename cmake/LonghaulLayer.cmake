@@ -29,6 +29,9 @@ set(LONGHAUL_ARROWS_checkpoint/retention base tensor io checkpoint/files checkpo
 set(LONGHAUL_ARROWS_checkpoint/safetensors base tensor io checkpoint/table checkpoint/files checkpoint/bundle
     checkpoint/directory)
 set(LONGHAUL_ARROWS_graph base tensor io proto)
+set(LONGHAUL_ARROWS_cluster/transport base tensor proto)
+set(LONGHAUL_ARROWS_cluster/simulation base cluster/transport)
+set(LONGHAUL_ARROWS_cluster/exchange base tensor proto cluster/transport)
 set(LONGHAUL_ARROWS_ops base data proto graph)
 set(LONGHAUL_ARROWS_session base tensor proto graph)
 set(LONGHAUL_ARROWS_host base tensor io data proto media events graph)

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "longhaul/base/mutex.h"
+
+namespace longhaul {
+
+// What happens to one message of a simulated network: the `message`-th that is sent, counted from 1, calls and replies
+// alike.
+struct NetworkFault {
+  enum class Kind {
+    kLose,                // it never arrives, and its connection breaks (TransportLimits::lost_line)
+    kLoseReply,           // of a call: it is handled, but its reply never arrives; of a reply: the same as kLose
+    kDouble,              // it arrives twice
+    kDelay,               // it arrives after `time`, behind all that is sent meanwhile
+    kCut,                 // before it arrives the line between the two tasks is cut; mended after `time`
+    kCutOneWay,           // the same, in its direction only
+    kKillSenderBefore,    // the sender dies and it is not sent; restarted after `time`
+    kKillSenderAfter,     // the sender dies, but it arrives
+    kKillReceiverBefore,  // the receiver dies before it arrives
+    kKillReceiverAfter,   // the receiver dies once its handler has returned
+  };
+
+  Kind kind = Kind::kLose;
+  uint64_t message = 1;
+  Seconds time{1};  // 0: a cut is not mended, a task not restarted
+};
+
+// All kinds, for loops over them.
+const std::vector<NetworkFault::Kind>& all_network_faults();
+
+std::string to_string(const NetworkFault& fault);  // "message 3: kill the receiver before, for 1 s"
+
+}  // namespace longhaul

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "longhaul/cluster/transport/transport.h"
+
+namespace longhaul {
+
+// Watches another process, or its session, by one parked call. Nothing is sent while all is well.
+class PeerWatch {
+ public:
+  // Calls `lost` once, on a thread of the transport, without a lock: with AbortedError if another process answers there
+  // or the session was ended, else with UnavailableError. It may still be under way when the watch is destroyed, so it
+  // must own what it touches.
+  PeerWatch(Transport& transport, const std::string& task, uint64_t incarnation, const std::string& session,
+            std::function<void(std::exception_ptr)> lost);
+  ~PeerWatch();
+  PeerWatch(const PeerWatch&) = delete;
+  PeerWatch& operator=(const PeerWatch&) = delete;
+
+ private:
+  struct State;
+  const std::shared_ptr<State> state_;
+  std::shared_ptr<OutgoingCall> call_;
+};
+
+// The watched side: keeps the watchers' calls. Any thread may call.
+class Watched {
+ public:
+  using Gone = std::function<void(const IncomingCall::Caller& caller, const std::string& session)>;
+
+  // Serves Watch. `gone`, if there is one, is told of each watcher that has gone; on a thread of the transport, without
+  // a lock; it must own what it touches.
+  explicit Watched(Transport& transport, Gone gone = {});
+
+  // Tells the watchers of that session, or of the process if it is empty, that it has ended.
+  void end(const std::string& session, const std::string& why);
+
+  size_t watchers() const;
+
+ private:
+  struct State;
+  const std::shared_ptr<State> state_;
+};
+
+}  // namespace longhaul

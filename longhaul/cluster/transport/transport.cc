@@ -1,0 +1,74 @@
+#include "longhaul/cluster/transport/transport.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace longhaul {
+
+Transport::Transport(std::string task, uint64_t incarnation, Clock& clock)
+    : task_(std::move(task)), incarnation_(incarnation), clock_(clock), server_(task_, incarnation, clock) {}
+
+Transport::~Transport() = default;
+
+std::shared_ptr<OutgoingCall> Transport::start(CallRequest request, OutgoingCall::Done done) {
+  const std::shared_ptr<OutgoingCall> call = open(request, std::move(done));
+  if (const std::exception_ptr stopped = stopped_error(request.method)) {
+    call->end({.error = stopped});
+  } else if (request.time_left && *request.time_left <= Seconds{0}) {
+    call->give_up_late(clock_.now());
+  } else {
+    send(call, header_of_call(request), std::move(request.message));
+  }
+  return call;
+}
+
+std::shared_ptr<OutgoingCall> Transport::open(const CallRequest& request, OutgoingCall::Done done) {
+  // The call's own address, once it has one.
+  const auto self = std::make_shared<const OutgoingCall*>(nullptr);
+  const auto end = [calls = outgoing_, self, done = std::move(done)](CallReply reply) {
+    calls->remove(*self);
+    done(std::move(reply));
+  };
+  const auto call = std::make_shared<OutgoingCall>(
+      OutgoingCall::Peer{request.task, address_of(request.task), request.method, request.incarnation, clock_.now()},
+      end);
+  *self = call.get();
+  outgoing_->add(call);
+  return call;
+}
+
+proto::CallHeader Transport::header_of_call(const CallRequest& request) const {
+  proto::CallHeader header;
+  header.set_method(request.method);
+  header.set_to_task(request.task);
+  header.set_to_incarnation(request.incarnation);
+  header.set_from_task(task_);
+  header.set_from_incarnation(incarnation_);
+  if (request.time_left) {
+    constexpr double kMostMicros = 1e15;  // 30 years
+    const double micros = std::clamp(request.time_left->count() * 1e6, 1.0, kMostMicros);
+    header.set_time_left_micros(static_cast<int64_t>(micros));
+  }
+  return header;
+}
+
+std::exception_ptr Transport::stopped_error(const std::string& method) const {
+  MutexLock lock(mutex_);
+  if (!is_stopped_) return nullptr;
+  return std::make_exception_ptr(UnavailableError(
+      fmt::format("{} was not answered: the calls of task {} were stopped: {}", method, task_, why_stopped_)));
+}
+
+void Transport::stop(const std::string& why) {
+  {
+    MutexLock lock(mutex_);
+    if (is_stopped_) return;
+    is_stopped_ = true;
+    why_stopped_ = why;
+  }
+  server_.stop(why);
+  for (const auto& call : outgoing_->all()) call->give_up(stopped_error(call->peer().method));
+}
+
+}  // namespace longhaul

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "longhaul/base/cancellation.h"
+#include "longhaul/base/clock.h"
+#include "longhaul/cluster/transport/call_server.h"
+#include "longhaul/cluster/transport/incoming_call.h"
+#include "longhaul/cluster/transport/message.h"
+#include "longhaul/cluster/transport/open_calls.h"
+#include "longhaul/cluster/transport/outgoing_call.h"
+
+namespace longhaul {
+
+// What a task, one process, sends to the others of its cluster and answers to them. What carries the messages derives
+// from it: a simulated network (cluster/simulation), gRPC.
+//
+//   transport.serve(methods::kAsk, [](std::shared_ptr<IncomingCall> call) { call->reply(...); });
+//   transport.start({.task = "/job:ps/replica:0/task:0", .method = methods::kAsk, .message = ...},
+//                   [](CallReply reply) { ... });
+//
+// What it promises, whatever carries the messages:
+//   - A call waits for the connection, so that a repetition at once is no storm. It ends with UnavailableError if the
+//     peer cannot be reached for TransportLimits::connect, or if a connection on which it was sent breaks: then nobody
+//     knows whether the peer has handled it. The transport itself never repeats a call.
+//   - A parked call, one that is answered later or never, ends soon after its peer's death: see TransportLimits.
+//   - A call may reach the peer later than one that was started after it.
+//
+// Handlers and callbacks run on the transport's threads, several at once, and may not wait: they hand over. Any thread
+// may call.
+class Transport {
+ public:
+  virtual ~Transport();
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  const std::string& task() const { return task_; }
+  uint64_t incarnation() const { return incarnation_; }  // of this process
+  Clock& clock() const { return clock_; }
+  virtual std::string address_of(const std::string& task) const = 0;  // "10.0.0.3:2222"; empty: not known
+
+  // Before the first call arrives: the method's calls go to `handler`, which replies then or later.
+  void serve(const std::string& method, CallHandler handler) { server_.serve(method, std::move(handler)); }
+
+  // Begins a call. `done` is called once, with the reply or an error, on a thread of the transport or inside start(),
+  // OutgoingCall::cancel() or stop(): hold no lock that it takes. The returned handle may be dropped.
+  std::shared_ptr<OutgoingCall> start(CallRequest request, OutgoingCall::Done done);
+
+  // Ends all calls, in both directions, with UnavailableError, and every later one.
+  void stop(const std::string& why);
+
+  struct Open {
+    size_t outgoing = 0;
+    size_t incoming = 0;
+    bool operator==(const Open&) const = default;
+  };
+  Open open_calls() const { return {outgoing_->size(), server_.open_calls()}; }
+
+ protected:
+  Transport(std::string task, uint64_t incarnation, Clock& clock);
+
+  // Sends the request, and ends `call` in one of its ways; by the deadline, if there is one.
+  virtual void send(std::shared_ptr<OutgoingCall> call, proto::CallHeader header, Message message) = 0;
+  CallServer& server() { return server_; }
+  std::vector<std::shared_ptr<OutgoingCall>> outgoing() const { return outgoing_->all(); }
+
+ private:
+  std::shared_ptr<OutgoingCall> open(const CallRequest& request, OutgoingCall::Done done);
+  proto::CallHeader header_of_call(const CallRequest& request) const;
+  std::exception_ptr stopped_error(const std::string& method) const EXCLUDES(mutex_);  // null: it was not
+
+  const std::string task_;
+  const uint64_t incarnation_;
+  Clock& clock_;
+  CallServer server_;
+  // Shared with the calls, which may end later than this.
+  const std::shared_ptr<OpenCalls<OutgoingCall>> outgoing_ = std::make_shared<OpenCalls<OutgoingCall>>();
+  mutable Mutex mutex_;
+  bool is_stopped_ GUARDED_BY(mutex_) = false;
+  std::string why_stopped_ GUARDED_BY(mutex_);
+};
+
+// How long a transport waits for a peer.
+struct TransportLimits {
+  Seconds connect{10};     // for a connection
+  Seconds death{0.1};      // until a call notices that the peer's process has ended
+  Seconds lost_line{3.5};  // until a call notices that the line is cut, in one direction or both
+};
+
+}  // namespace longhaul
