@@ -14,7 +14,7 @@ void SimulatedCall::set_arrived(std::shared_ptr<SimulatedProcess> callee,
                                 const std::shared_ptr<IncomingCall>& incoming) {
   MutexLock lock(mutex_);
   callee_ = std::move(callee);
-  if (incoming_.expired()) incoming_ = incoming;
+  if (incoming != nullptr) incoming_.push_back(incoming);
 }
 
 std::shared_ptr<SimulatedProcess> SimulatedCall::callee() const {
@@ -28,12 +28,14 @@ void SimulatedCall::break_off(Seconds now) {
 }
 
 void SimulatedCall::end_incoming() {
-  std::shared_ptr<IncomingCall> incoming;
+  std::vector<std::weak_ptr<IncomingCall>> incoming;
   {
     MutexLock lock(mutex_);
-    incoming = incoming_.lock();
+    incoming.swap(incoming_);
   }
-  if (incoming != nullptr) incoming->end_caller();
+  for (const auto& weak : incoming) {
+    if (const auto call = weak.lock()) call->end_caller();
+  }
 }
 
 SimulatedProcess::SimulatedProcess(std::string task, NetworkRouter& router)

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "longhaul/cluster/transport/transport.h"
 
@@ -24,7 +25,7 @@ class SimulatedCall {
   const std::string& to() const { return to_; }
   bool is_between(const std::string& one, const std::string& other) const;
 
-  // It has arrived there; of a doubled call, the first `incoming` is the one whose caller may go.
+  // It has arrived there, perhaps once more; `incoming` is null if it was refused.
   void set_arrived(std::shared_ptr<SimulatedProcess> callee, const std::shared_ptr<IncomingCall>& incoming)
       EXCLUDES(mutex_);
   std::shared_ptr<SimulatedProcess> callee() const EXCLUDES(mutex_);
@@ -42,7 +43,7 @@ class SimulatedCall {
   std::atomic<bool> loses_reply_ = false;
   mutable Mutex mutex_;
   std::shared_ptr<SimulatedProcess> callee_ GUARDED_BY(mutex_);
-  std::weak_ptr<IncomingCall> incoming_ GUARDED_BY(mutex_);
+  std::vector<std::weak_ptr<IncomingCall>> incoming_ GUARDED_BY(mutex_);  // two if it was doubled
 };
 
 // A message on its way.
