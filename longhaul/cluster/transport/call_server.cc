@@ -55,10 +55,9 @@ CallHandler CallServer::find(const proto::CallHeader& header) const {
 
 std::shared_ptr<IncomingCall> CallServer::open(const proto::CallHeader& header, Message request,
                                                IncomingCall::Respond respond) {
-  // The call's own address, once it has one.
-  const auto self = std::make_shared<const IncomingCall*>(nullptr);
-  const auto end = [calls = calls_, self, incarnation = incarnation_, respond = std::move(respond)](CallReply reply) {
-    calls->remove(*self);
+  const auto number = std::make_shared<uint64_t>(0);  // the call's, once it has one
+  const auto end = [calls = calls_, number, incarnation = incarnation_, respond = std::move(respond)](CallReply reply) {
+    calls->remove(*number);
     reply.incarnation = incarnation;
     respond(std::move(reply));
   };
@@ -67,8 +66,7 @@ std::shared_ptr<IncomingCall> CallServer::open(const proto::CallHeader& header, 
   const auto call = std::make_shared<IncomingCall>(header.method(),
                                                    IncomingCall::Caller{header.from_task(), header.from_incarnation()},
                                                    deadline, std::move(request), end);
-  *self = call.get();
-  calls_->add(call);
+  *number = calls_->add(call);
   return call;
 }
 

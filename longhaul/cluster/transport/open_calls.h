@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <vector>
@@ -12,18 +13,21 @@ namespace longhaul {
 template <typename Call>
 class OpenCalls {
  public:
-  void add(const std::shared_ptr<Call>& call) EXCLUDES(mutex_) {
+  // A number by which it is removed.
+  uint64_t add(const std::shared_ptr<Call>& call) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    calls_.emplace(call.get(), call);
+    calls_.emplace(++last_, call);
+    return last_;
   }
-  void remove(const Call* call) EXCLUDES(mutex_) {
+  void remove(uint64_t number) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    calls_.erase(call);
+    calls_.erase(number);
   }
+  // In the order of their beginning.
   std::vector<std::shared_ptr<Call>> all() const EXCLUDES(mutex_) {
     std::vector<std::shared_ptr<Call>> calls;
     MutexLock lock(mutex_);
-    for (const auto& [key, call] : calls_) {
+    for (const auto& [number, call] : calls_) {
       if (auto kept = call.lock()) calls.push_back(std::move(kept));
     }
     return calls;
@@ -35,7 +39,8 @@ class OpenCalls {
 
  private:
   mutable Mutex mutex_;
-  std::map<const Call*, std::weak_ptr<Call>> calls_ GUARDED_BY(mutex_);
+  std::map<uint64_t, std::weak_ptr<Call>> calls_ GUARDED_BY(mutex_);
+  uint64_t last_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace longhaul

@@ -1,5 +1,6 @@
 #include "longhaul/cluster/transport/task_frame.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "longhaul/cluster/transport/task_errors.h"
@@ -34,6 +35,18 @@ TEST(TaskFrame, ProtobufWritesTheSameBytes) {
   ASSERT_TRUE(parsed.ParseFromString(bytes));
   EXPECT_EQ(parsed.header(), "header");
   EXPECT_EQ(parsed.SerializeAsString(), bytes);
+}
+
+// The example of docs/formats/task_messages.md.
+TEST(TaskFrame, HasTheBytesOfItsPage) {
+  TaskFrame frame;
+  frame.reply.emplace().set_incarnation(7);
+  frame.message.tensors = {Tensor::of<float>({1, 2})};
+  std::string hex;
+  for (const unsigned char byte : joined(write_frame(frame))) hex += fmt::format("{:02x}", byte);
+  EXPECT_EQ(hex,
+            "1209090700000000000000"
+            "2212080112041202080222080000803f00000040");
 }
 
 TEST(TaskFrame, NoPrefixIsBelieved) {

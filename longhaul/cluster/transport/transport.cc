@@ -24,17 +24,15 @@ std::shared_ptr<OutgoingCall> Transport::start(CallRequest request, OutgoingCall
 }
 
 std::shared_ptr<OutgoingCall> Transport::open(const CallRequest& request, OutgoingCall::Done done) {
-  // The call's own address, once it has one.
-  const auto self = std::make_shared<const OutgoingCall*>(nullptr);
-  const auto end = [calls = outgoing_, self, done = std::move(done)](CallReply reply) {
-    calls->remove(*self);
+  const auto number = std::make_shared<uint64_t>(0);  // the call's, once it has one
+  const auto end = [calls = outgoing_, number, done = std::move(done)](CallReply reply) {
+    calls->remove(*number);
     done(std::move(reply));
   };
   const auto call = std::make_shared<OutgoingCall>(
       OutgoingCall::Peer{request.task, address_of(request.task), request.method, request.incarnation, clock_.now()},
       end);
-  *self = call.get();
-  outgoing_->add(call);
+  *number = outgoing_->add(call);
   return call;
 }
 
