@@ -60,7 +60,8 @@ class Transport {
  protected:
   Transport(std::string task, uint64_t incarnation, Clock& clock);
 
-  // Sends the request, and ends `call` in one of its ways; by the deadline, if there is one.
+  // Sends the request, keeps `call` until it has ended, and ends it in one of its ways: by the deadline, if there is
+  // one.
   virtual void send(std::shared_ptr<OutgoingCall> call, proto::CallHeader header, Message message) = 0;
   CallServer& server() { return server_; }
   std::vector<std::shared_ptr<OutgoingCall>> outgoing() const { return outgoing_->all(); }
