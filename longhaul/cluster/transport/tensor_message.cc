@@ -90,7 +90,7 @@ class TensorReading {
   }
 
   void take_dtype(uint32_t type) {
-    uint64_t number;
+    uint64_t number = 0;
     need(type == WireReader::kVarint && in_.take_varint(number), "its dtype is damaged");
     need(dtype_ == kInvalid && !tensor_.defined(), "it has two dtypes");
     if (number > INT32_MAX || !is_known_dtype(static_cast<int>(number)) || number == kResource) {
@@ -167,7 +167,7 @@ class TensorReading {
   }
 
   size_t length_of(uint32_t type) {
-    size_t length;
+    size_t length = 0;
     need(type == kBytesType && in_.take_length(length) && in_.left() - length >= end_, "a field ends after it");
     return length;
   }
