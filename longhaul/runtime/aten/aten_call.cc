@@ -41,7 +41,7 @@ class Binder {
     if (taken_ != spec_.inputs.size())
       refuse(fmt::format("{} inputs were given, but the operator takes {}", spec_.inputs.size(), taken_));
     for (const auto& [name, value] : spec_.attrs) {
-      if (name != "edges" && name != "_class" && !schema_.argumentIndexWithName(name))
+      if (name != "edges" && !name.starts_with('_') && !schema_.argumentIndexWithName(name))
         refuse("the operator has no argument '" + name + "'");
     }
     return std::move(call_);

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "longhaul/runtime/aten/value.h"
-#include "longhaul/session/session.h"
+#include "longhaul/session/run_order.h"
 
 namespace longhaul {
 
@@ -14,27 +14,19 @@ class NeededGraph {
   // InvalidArgumentError: the fetches cannot be computed from the feeds, or a snapshot writes variables.
   explicit NeededGraph(const Session::Request& request);
 
-  const std::vector<Operation>& operations() const { return needed_; }  // in order of creation
+  const std::vector<Operation>& operations() const { return order_.operations(); }  // in order of creation
   // In the order in which they run: first what no write precedes.
-  std::vector<Operation> ordered() const;
+  std::vector<Operation> ordered() const { return order_.ordered(); }
 
-  bool is_fed(const Output& output) const { return fed_.contains(output); }
-  bool depends_on_write(const Operation& op) const { return after_write_.contains(op); }
+  bool is_fed(const Output& output) const { return order_.is_fed(output); }
+  bool depends_on_write(const Operation& op) const { return order_.depends_on_write(op); }
   // What goes from one operation without libtorch to the next, or to a fetch, is left as it is.
   ValuePlace place_of(const Output& output) const {
     return for_libtorch_.contains(output) ? ValuePlace::kLibtorch : ValuePlace::kHost;
   }
 
  private:
-  using OperationSet = std::unordered_set<Operation, OperationHash>;
-
-  bool depends_on_any_of(const Operation& op, const OperationSet& set) const;
-  void find_what_follows_writes();
-  void check_snapshot() const;
-
-  std::unordered_set<Output, OutputHash> fed_;
-  std::vector<Operation> needed_;  // the order of creation respects dependencies
-  OperationSet after_write_;
+  const RunOrder order_;
   std::unordered_set<Output, OutputHash> for_libtorch_;  // values taken by libtorch operations
 };
 
