@@ -57,6 +57,17 @@ void parse_part(std::string_view part, std::string_view text, DeviceSpec* spec) 
   }
 }
 
+// Where only one of them is given, or both are equal.
+template <typename Part>
+void combine(Part DeviceSpec::* part, std::string_view parts, const DeviceSpec& a, const DeviceSpec& b,
+             DeviceSpec* combined) {
+  if (a.*part != Part() && b.*part != Part() && a.*part != b.*part) {
+    throw InvalidArgumentError(
+        fmt::format("Cannot merge devices with incompatible {}: '{}' and '{}'", parts, a.to_string(), b.to_string()));
+  }
+  combined->*part = a.*part != Part() ? a.*part : b.*part;
+}
+
 }  // namespace
 
 DeviceSpec DeviceSpec::parse(std::string_view text) {
@@ -80,6 +91,24 @@ DeviceSpec DeviceSpec::merged_with(const DeviceSpec& inner) const {
   if (!inner.type.empty()) merged.type = inner.type;
   if (inner.index) merged.index = inner.index;
   return merged;
+}
+
+DeviceSpec DeviceSpec::combined_with(const DeviceSpec& other) const {
+  DeviceSpec combined;
+  combine(&DeviceSpec::job, "jobs", *this, other, &combined);
+  combine(&DeviceSpec::replica, "replicas", *this, other, &combined);
+  combine(&DeviceSpec::task, "tasks", *this, other, &combined);
+  combine(&DeviceSpec::type, "types", *this, other, &combined);
+  combine(&DeviceSpec::index, "ids", *this, other, &combined);
+  return combined;
+}
+
+bool DeviceSpec::matches(const DeviceSpec& full) const {
+  return full.merged_with(*this) == full;
+}
+
+DeviceSpec DeviceSpec::without_type() const {
+  return {.job = job, .replica = replica, .task = task};
 }
 
 std::string DeviceSpec::to_string() const {

@@ -18,6 +18,14 @@ struct DeviceSpec {
 
   // Returns `inner` with its unspecified parts filled in from this one, for nested device scopes.
   DeviceSpec merged_with(const DeviceSpec& inner) const;
+
+  // Returns what both ask for. InvalidArgumentError: they contradict each other ("Cannot merge devices with
+  // incompatible jobs: '/job:ps' and '/job:worker'").
+  DeviceSpec combined_with(const DeviceSpec& other) const;
+
+  // Whether the device of that full name is one that this asks for.
+  bool matches(const DeviceSpec& full) const;
+  DeviceSpec without_type() const;  // nor index: a task, if both are given
   std::string to_string() const;
   bool operator==(const DeviceSpec&) const = default;
 };

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "longhaul/base/log.h"
 #include "longhaul/graph/device_spec.h"
 #include "longhaul/graph/graph_def.h"
@@ -214,6 +216,35 @@ TEST_F(GraphTest, ColocatedOperationsAreOnOneDevice) {
   Graph elsewhere;
   EXPECT_THROW(Scope(elsewhere).colocate_with(a), InvalidArgumentError);
   EXPECT_THROW(root_.colocate_with(Operation()), InvalidArgumentError);
+}
+
+TEST(DeviceSpec, TwoRequestsAreCombinedUnlessTheyContradictEachOther) {
+  const auto combined = [](const char* a, const char* b) {
+    return DeviceSpec::parse(a).combined_with(DeviceSpec::parse(b)).to_string();
+  };
+  EXPECT_EQ(combined("/job:ps", "/task:1/cpu:0"), "/job:ps/task:1/device:CPU:0");
+  EXPECT_EQ(combined("", "/gpu:*"), "/device:GPU:*");
+  const std::vector<std::array<const char*, 3>> contradictions = {
+      {"/job:ps/task:0", "/job:worker/task:1", "jobs: '/job:ps/task:0' and '/job:worker/task:1'"},
+      {"/replica:0", "/replica:1", "replicas: '/replica:0' and '/replica:1'"},
+      {"/job:ps/task:0", "/task:1", "tasks: '/job:ps/task:0' and '/task:1'"},
+      {"/cpu:0", "/gpu:0", "types: '/device:CPU:0' and '/device:GPU:0'"},
+      {"/cpu:0", "/cpu:1", "ids: '/device:CPU:0' and '/device:CPU:1'"}};
+  for (const auto& [a, b, said] : contradictions) {
+    EXPECT_EQ(error_of<InvalidArgumentError>([&, a = a, b = b] { combined(a, b); }),
+              std::string("Cannot merge devices with incompatible ") + said);
+  }
+}
+
+TEST(DeviceSpec, APartialNameMatchesTheFullOnesThatHaveItsParts) {
+  const DeviceSpec full = DeviceSpec::parse("/job:ps/replica:0/task:1/device:CPU:0");
+  for (const char* fits : {"", "/job:ps", "/task:1", "/cpu:*", "/job:ps/replica:0/task:1/cpu:0"}) {
+    EXPECT_TRUE(DeviceSpec::parse(fits).matches(full)) << fits;
+  }
+  for (const char* other : {"/job:worker", "/job:ps/task:0", "/gpu:0", "/cpu:1", "/replica:1"}) {
+    EXPECT_FALSE(DeviceSpec::parse(other).matches(full)) << other;
+  }
+  EXPECT_EQ(full.without_type().to_string(), "/job:ps/replica:0/task:1");
 }
 
 TEST(DeviceSpec, ReadsFullAndShortNames) {
