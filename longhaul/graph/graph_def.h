@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "longhaul/graph/graph.h"
 #include "longhaul/proto/graph.pb.h"
 #include "longhaul/proto/meta_graph.pb.h"
@@ -12,6 +14,9 @@ inline constexpr int kGraphVersion = 134;  // TensorFlow 1.15's; readers compare
 // The form of a graph in files. With add_shapes, the attr _output_shapes of each node has the known shapes of its
 // outputs.
 proto::GraphDef to_graph_def(const Graph& graph, bool add_shapes = false);
+
+// One node of it, without the attr of that name.
+proto::NodeDef to_node_def(const Operation& op, std::string_view left_out_attr = "");
 
 // The graph with shapes, its collections and, if given, its SaverDef. The same as export_meta_graph (meta_graph.h)
 // without further options.

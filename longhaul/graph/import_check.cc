@@ -91,6 +91,17 @@ void check_supported(const proto::GraphDef& graph_def) {
   }
 }
 
+void check_no_transfers(const proto::GraphDef& graph_def) {
+  for (const auto& node : graph_def.node()) {
+    const std::string& type = node.op();
+    if (type != "_Send" && type != "_Recv" && type != "_SendControl" && type != "_RecvControl") continue;
+    throw InvalidArgumentError(
+        fmt::format("node {} ({}): only sessions make such operations, for a run on several tasks. Export the graph of "
+                    "the program instead of a partition graph",
+                    excerpt(node.name()), type));
+  }
+}
+
 void check_version(const proto::GraphDef& graph_def) {
   const proto::VersionDef& versions = graph_def.versions();
   if (versions.min_consumer() > kGraphVersion) {

@@ -8,6 +8,7 @@ namespace longhaul {
 
 // The checks that import_graph_def makes before it adds anything (for the errors, see there).
 void check_supported(const proto::GraphDef& graph_def);
+void check_no_transfers(const proto::GraphDef& graph_def);
 void check_version(const proto::GraphDef& graph_def);
 void check_node_count(const proto::GraphDef& graph_def, int64_t most);
 void check_constants(const proto::GraphDef& graph_def, uint64_t most_bytes);

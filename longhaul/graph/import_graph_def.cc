@@ -29,6 +29,7 @@ class Importer {
     check_version(graph_def_);
     check_node_count(graph_def_, options_.most_nodes);
     check_supported(graph_def_);
+    if (!options_.is_part) check_no_transfers(graph_def_);
     check_constants(graph_def_, options_.most_constant_bytes);
     numbers_ = number_nodes(graph_def_);
     take_replacements();
@@ -147,6 +148,9 @@ class Importer {
       }
     }
     for (const auto& [name, attr] : node.attr()) add_attr(node, name, attr, &spec.attrs);
+    if (const auto constant = options_.constants.find(node.name()); constant != options_.constants.end()) {
+      spec.attrs.emplace("value", constant->second);
+    }
     result_.operations[static_cast<size_t>(number)] = graph_.add_operation(std::move(spec));
   }
 

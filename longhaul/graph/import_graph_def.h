@@ -21,6 +21,11 @@ struct ImportOptions {
   bool clear_devices = false;
   uint64_t most_constant_bytes = uint64_t{4} << 30;  // for all constants together
   int64_t most_nodes = int64_t{1} << 22;             // an imported node takes about a kilobyte
+
+  // The graph is a task's part of a run (placement/part_graph.h), which may send and receive tensors, and these are the
+  // values of its constants whose nodes have none.
+  bool is_part = false;
+  std::map<std::string, Tensor> constants{};
 };
 
 using GraphElement = std::variant<Operation, Output>;
@@ -39,7 +44,8 @@ struct ImportedGraph {
 //   UnimplementedError: valid, but not supported. Lists everything: the types of operations that no catalog has, with
 //     the number of nodes of each (and the header for libtorch's, if none are installed), functions, functions of the
 //     program (which no file can hold), loops.
-//   InvalidArgumentError: malformed. A duplicate name, or one taken in `graph`; an input that does not exist; control
+//   InvalidArgumentError: malformed. Transfers between tasks, unless it is a part of a run; a duplicate name, or one
+//   taken in `graph`; an input that does not exist; control
 //     inputs before others; keys of input_map or return_elements that match nothing; a newer reader is required.
 //   ResourceExhaustedError: the constants are larger than `most_constant_bytes`, or there are more than `most_nodes`.
 //   FailedPreconditionError: the graph is finalized.

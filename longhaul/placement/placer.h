@@ -54,7 +54,7 @@ class Placer {
   void forget() { homes_.clear(); }
 
  private:
-  const PlacerOptions options_;
+  PlacerOptions options_;
   std::map<std::string, DeviceSpec> homes_;  // of variables and resources, by name
 };
 

@@ -29,16 +29,16 @@ class Waiting {
     std::unordered_map<Operation, size_t, OperationHash> positions;
     for (size_t i = 0; i < ops.size(); ++i) positions.emplace(ops[i], i);
     for (size_t i = 0; i < ops.size(); ++i) {
-      const auto wait_for = [&](const Operation& needed) {
+      const auto follow = [&](const Operation& needed) {
         const auto it = positions.find(needed);
         if (it == positions.end()) return;
         ++missing_[i];
         users_[it->second].push_back(i);
       };
       for (const Output& input : ops[i].inputs()) {
-        if (!run.is_fed(input)) wait_for(input.op());
+        if (!run.is_fed(input)) follow(input.op());
       }
-      for (const Operation& control : ops[i].control_inputs()) wait_for(control);
+      for (const Operation& control : ops[i].control_inputs()) follow(control);
     }
     for (size_t i = 0; i < ops.size(); ++i) {
       if (missing_[i] == 0) ready_[urgency(ops[i])].insert(i);

@@ -68,5 +68,6 @@ ResolverTable random_ops();
 ResolverTable reader_ops();
 ResolverTable state_ops();
 ResolverTable summary_ops();
+ResolverTable transfer_ops();
 
 }  // namespace longhaul::builtin
