@@ -105,7 +105,7 @@ class PartBuilder {
     proto::NodeDef node = to_node_def(op, large ? "value" : "");
     if (large) part_.constants.emplace_back(op.name(), op.attr<Tensor>("value"));
     node.clear_input();
-    node.set_device(order_.task_of(op) == task_ ? placement_.device_of(op).to_string() : "");
+    node.set_device(order_.task_of(op) == task_ && placement_.has(op) ? placement_.device_of(op).to_string() : "");
     *part_.graph.add_node() = std::move(node);
     return op.name();
   }

@@ -13,6 +13,7 @@ namespace longhaul {
 // Which device each operation of a run goes to. Immutable.
 class Placement {
  public:
+  bool has(const Operation& op) const { return devices_.contains(op); }
   // A full name. InternalError: the operation was not placed.
   const DeviceSpec& device_of(const Operation& op) const;
   // The same, as a task: "/job:ps/replica:0/task:0".

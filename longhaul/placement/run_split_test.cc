@@ -156,6 +156,16 @@ TEST_F(RunSplitTest, WritesOfSeveralTasksFollowEachOtherWithoutAMessage) {
   EXPECT_THAT(steps(run, on_ps1_), ElementsAre("count"));
 }
 
+TEST_F(RunSplitTest, AConstantMadeAfterAWriteIsNoReasonToWait) {
+  const Output v = variable(ps0_, "v"), w = variable(ps1_, "w");
+  const Output set_v = assign(ps0_, "set_v", v, constant(ps0_, "c"));
+  const Output late = constant(worker_.with_control_dependencies({set_v.op()}), "late");
+  const RunSplit run = split({assign(ps1_, "set_w", w, late)});
+  EXPECT_TRUE(run.transfers.empty());
+  EXPECT_THAT(steps(run, on_ps0_), ElementsAre("set_v"));
+  EXPECT_THAT(steps(run, on_ps1_), ElementsAre("set_w"));
+}
+
 TEST_F(RunSplitTest, AWriteThatNeedsWhatAnotherTaskWroteIsRefused) {
   const Output v = variable(ps0_, "v"), w = variable(ps1_, "w");
   const Output set_v = assign(ps0_, "set_v", v, constant(ps0_, "c"));

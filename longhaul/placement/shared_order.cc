@@ -34,8 +34,7 @@ bool is_early_read(const Operation& op, const RunOrder& run) {
 }  // namespace
 
 bool stands_for_value(const Operation& op) {
-  return op.type() == "VariableV2" || (op.traits() & kIsResource) != 0 ||
-         (op.type() == "Const" && op.control_inputs().empty());
+  return op.type() == "VariableV2" || op.type() == "Const" || (op.traits() & kIsResource) != 0;
 }
 
 SharedOrder::SharedOrder(const RunOrder& run, const Placement& placement) : run_(run), plain_(run.ordered()) {
@@ -56,6 +55,11 @@ void SharedOrder::number_tasks(const Placement& placement) {
     const auto task = std::lower_bound(tasks_.begin(), tasks_.end(), placement.task_of(op));
     task_numbers_.emplace(op, static_cast<int>(task - tasks_.begin()));
   }
+  for (const Operation& op : plain_) {  // a variable that is fed is not needed, but may be written
+    for (int i = 0; i < op.ref_inputs(); ++i) {
+      task_numbers_.emplace(op.inputs()[static_cast<size_t>(i)].op(), task_of(op));
+    }
+  }
 }
 
 // What follows writes is put in another order later, so all of it is kept; early reads are put first.
@@ -66,13 +70,23 @@ void SharedOrder::add_to(Frontier& frontier, const Operation& op, size_t positio
   last = std::max(last, position);
 }
 
+// By control edges, also by way of constants: a constant has its value at any time, but what precedes it precedes its
+// users.
+std::vector<Operation> SharedOrder::predecessors(const Operation& op) const {
+  std::vector<Operation> found = op.control_inputs();
+  for (const Output& input : op.inputs()) {
+    if (input.op().type() == "Const" && !run_.is_fed(input)) found.push_back(input.op());
+  }
+  return found;
+}
+
 void SharedOrder::find_waits() {
   std::unordered_map<Operation, size_t, OperationHash> positions;
   for (size_t i = 0; i < plain_.size(); ++i) {
     const Operation& op = plain_[i];
     positions.emplace(op, i);
     Frontier frontier;
-    for (const Operation& control : op.control_inputs()) {
+    for (const Operation& control : predecessors(op)) {
       if (!does_nothing(control, run_)) {
         add_to(frontier, control, positions.at(control));
       } else if (const auto before = before_.find(control); before != before_.end()) {
@@ -134,7 +148,7 @@ void SharedOrder::find_what_leads_to_writes() {
   };
   for (auto op = plain_.rbegin(); op != plain_.rend(); ++op) {
     if (writes_variable(*op)) leads_.insert(*op);
-    for (const Operation& control : op->control_inputs()) lead(control, *op);
+    for (const Operation& control : predecessors(*op)) lead(control, *op);
     if (!leads_.contains(*op)) continue;
     for (const Output& input : op->inputs()) {
       if (!run_.is_fed(input)) leads_.insert(input.op());
@@ -172,7 +186,7 @@ void SharedOrder::find_late() {
   OperationSet after_late;  // no-ops
   for (const Operation& op : plain_) {
     Operation source = does_nothing(op, run_) ? Operation() : late_source(op);
-    for (const Operation& control : op.control_inputs()) {
+    for (const Operation& control : predecessors(op)) {
       const bool late = late_.contains(control) || after_late.contains(control);
       if (late && !source && !writes_variable(op)) source = control;  // of a write: see leads_by_control
     }

@@ -52,6 +52,7 @@ class SharedOrder {
   };
 
   void number_tasks(const Placement& placement);
+  std::vector<Operation> predecessors(const Operation& op) const;
   void find_waits();
   void add_to(Frontier& frontier, const Operation& op, size_t position);
   void keep_waits(const Operation& op, const Frontier& frontier);
@@ -73,8 +74,7 @@ class SharedOrder {
   std::vector<Operation> order_;
 };
 
-// Whether the operation stands for something and is never run itself: a variable, a resource, a constant that nothing
-// precedes.
+// Whether the operation stands for something and is never run itself: a variable, a resource, a constant.
 bool stands_for_value(const Operation& op);
 
 }  // namespace longhaul
