@@ -52,6 +52,13 @@ TEST_F(OpsTest, ArithmeticIsWrittenAsSuch) {
   EXPECT_EQ(session->run(product).item<float>(), 6);
 }
 
+TEST_F(OpsTest, AttrsThatBeginWithAnUnderscoreAreNotForTheOperator) {
+  const Output a = floats({1, 2});
+  const Attrs attrs = {{"edges", std::vector<std::string>{"self"}}, {"_class", std::vector<std::string>{"loc:@x"}}};
+  EXPECT_THAT(run(root_.add("aten::neg", "n", {a}, attrs).output()), ElementsAre(-1, -2));
+  EXPECT_THROW(root_.add("aten::neg", "n", {a}, {{"class", std::string("x")}}), InvalidArgumentError);
+}
+
 TEST_F(OpsTest, WholeNumbersKeepIntegersWhole) {
   const Output n = ops::constant(root_, Tensor::of<int64_t>({1, 2}));
   EXPECT_EQ((n + 1).dtype(), kInt64);
