@@ -45,8 +45,7 @@ struct RunSplit {
   std::vector<Bundle> bundles;  // by number
 };
 
-// InternalError: an operation is not on the device of its variable or resource. May be used without bundles, then each
-// transfer is a message.
+// InternalError: an operation is not on the device of its variable or resource.
 RunSplit split_run(const SharedOrder& order);
 
 }  // namespace longhaul
