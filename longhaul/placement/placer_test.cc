@@ -113,7 +113,7 @@ TEST_F(PlacerTest, TheShapeOfATensorIsWhereTheTensorIs) {  // GP-7
   EXPECT_EQ(device_of(shape), kPs1);
 }
 
-TEST_F(PlacerTest, WhatNobodyPlacesIsOnTheOwnTask) {  // unlike GP-8
+TEST_F(PlacerTest, WhatNobodyPlacesIsOnTheOwnTask) {  // unlike GP-8, unlike DS-10
   EXPECT_EQ(device_of(variable(root_, "v")), kWorker0);
   EXPECT_EQ(device_of(constant(on("/cpu:0"), "c")), kWorker0);
   EXPECT_EQ(device_of(constant(on("/job:worker"), "w")), kWorker0);

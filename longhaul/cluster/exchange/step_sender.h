@@ -25,7 +25,7 @@ class StepSender {
     Seconds patience{10};                          // a delivery is repeated that long after its first attempt
     // Told of the first error at once, while the part may wait for something else; on any thread, without a lock. It
     // must own what it touches.
-    std::function<void(std::exception_ptr)> failed;
+    std::function<void(std::exception_ptr)> failed{};
   };
   struct Peer {
     std::string task;

@@ -28,7 +28,7 @@ class SimulatedNetwork {
  public:
   struct Options {
     SimulatedClock::Threads threads = SimulatedClock::Threads::kOne;
-    TransportLimits limits;
+    TransportLimits limits{};
     bool through_bytes = false;  // messages are encoded and decoded, as on a real network
   };
   struct Sent {
