@@ -9,10 +9,10 @@ namespace longhaul {
 namespace {
 
 testing::ScriptedSession::Engine direct_sessions() {
-  return {.new_server = [] { return std::make_shared<ServerState>(); },
+  return {.new_server = [] { return std::make_shared<TaskResources>(TaskOptions{.cpu_devices = 2}); },
           .new_session = [](Graph& graph, const std::shared_ptr<void>& server) -> std::unique_ptr<Session> {
-            return std::make_unique<DirectSession>(graph, SessionOptions{.device_count = {{"CPU", 2}}},
-                                                   std::static_pointer_cast<ServerState>(server));
+            return std::make_unique<DirectSession>(graph, SessionOptions{},
+                                                   std::static_pointer_cast<TaskResources>(server));
           }};
 }
 

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 
 #include "longhaul/base/mutex.h"
@@ -11,11 +12,21 @@ namespace longhaul {
 // Ends the waits inside a piece of work (a session's runs) from outside. Any thread may call any method.
 class Cancellation {
  public:
+  Cancellation() = default;
+  // Of a part of other work, whose cancellation outlives this one: what ends the whole also ends the part.
+  explicit Cancellation(Cancellation* whole);
+  Cancellation(const Cancellation&) = delete;
+  Cancellation& operator=(const Cancellation&) = delete;
+
   // Ends the waits with CancelledError, whose message is the first caller's `why`. Cannot be undone.
-  void cancel(const std::string& why) EXCLUDES(mutex_);
+  void cancel(const std::string& why) EXCLUDES(mutex_) { end(why, /*aborted=*/false); }
+  // The same with AbortedError: what the work uses is gone, and a new session can go on.
+  void abort(const std::string& why) EXCLUDES(mutex_) { end(why, /*aborted=*/true); }
   bool cancelled() const EXCLUDES(mutex_);
-  // CancelledError: it was cancelled.
+  // CancelledError, AbortedError: it was cancelled, or aborted.
   void check() const EXCLUDES(mutex_);
+  // AbortedError: it was aborted. Being cancelled is no error here: for work that must be finished.
+  void check_aborted() const EXCLUDES(mutex_);
 
   // Calls `wake` once, on the cancelling thread, when the work is cancelled; if it is already cancelled, the
   // constructor calls it. `wake` is not called after the destructor. Construct and destroy a Watch without holding the
@@ -33,11 +44,15 @@ class Cancellation {
   };
 
  private:
+  void end(const std::string& why, bool aborted) EXCLUDES(mutex_);
+
   mutable Mutex mutex_;
   bool cancelled_ GUARDED_BY(mutex_) = false;
+  bool aborted_ GUARDED_BY(mutex_) = false;
   std::string why_ GUARDED_BY(mutex_);
   int next_id_ GUARDED_BY(mutex_) = 0;
   std::map<int, std::function<void()>> watches_ GUARDED_BY(mutex_);
+  std::unique_ptr<Watch> end_of_whole_;  // destroyed first
 };
 
 // How long an operation may wait; set for the work to which it belongs.

@@ -48,6 +48,33 @@ TEST(Cancellation, AWatchThatComesTooLateIsWokenAtOnce) {
   EXPECT_EQ(woken, 1);
 }
 
+TEST(Cancellation, AnAbortIsAnotherErrorAndTheFirstCounts) {
+  Cancellation aborted, cancelled;
+  aborted.abort("the containers were reset");
+  aborted.cancel("the session was closed");
+  EXPECT_THROW(aborted.check(), AbortedError);
+  EXPECT_THROW(aborted.check_aborted(), AbortedError);
+  cancelled.cancel("the session was closed");
+  cancelled.abort("the containers were reset");
+  EXPECT_EQ(reason_of(cancelled), "the session was closed");
+  EXPECT_NO_THROW(cancelled.check_aborted());
+}
+
+TEST(Cancellation, APartEndsWithTheWholeAndForTheSameReason) {
+  Cancellation whole;
+  Cancellation part(&whole), ended(&whole);
+  int woken = 0;
+  const Cancellation::Watch watch(part, [&] { ++woken; });
+  ended.cancel("another part failed");
+  EXPECT_FALSE(whole.cancelled());
+  whole.abort("the containers were reset");
+  EXPECT_EQ(woken, 1);
+  EXPECT_THROW(part.check(), AbortedError);
+  EXPECT_EQ(reason_of(ended), "another part failed");
+  const Cancellation late(&whole);
+  EXPECT_THROW(late.check(), AbortedError);
+}
+
 TEST(Cancellation, AWatchThatIsGoneIsNotWoken) {
   Cancellation cancellation;
   int woken = 0;

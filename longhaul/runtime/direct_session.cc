@@ -45,23 +45,71 @@ bool goes_along(const std::vector<Output>& outputs, const Session::Request& requ
   });
 }
 
+int number_of_cpus(const SessionOptions& options) {
+  int cpus = 1;
+  for (const auto& [type, count] : options.device_count) {
+    if (type == "CPU") cpus = count;
+    if (type != "CPU" && count > 0)
+      throw InvalidArgumentError(fmt::format("device_count: there are no {} devices", type));
+  }
+  if (cpus < 1)
+    throw InvalidArgumentError(fmt::format("device_count: at least one CPU device is needed, not {}", cpus));
+  return cpus;
+}
+
+// The tasks of the sessions for the target "": each has its own.
+struct LocalTasks {
+  Mutex mutex;
+  std::vector<std::weak_ptr<TaskResources>> tasks GUARDED_BY(mutex);
+};
+
+LocalTasks& local_tasks() {
+  static auto* const tasks = new LocalTasks;
+  return *tasks;
+}
+
+void add_local_task(const std::shared_ptr<TaskResources>& task) {
+  const MutexLock lock(local_tasks().mutex);
+  std::erase_if(local_tasks().tasks, [](const auto& known) { return known.expired(); });
+  local_tasks().tasks.push_back(task);
+}
+
+std::vector<std::weak_ptr<TaskResources>> all_local_tasks() {
+  const MutexLock lock(local_tasks().mutex);
+  return local_tasks().tasks;
+}
+
+std::shared_ptr<TaskResources> own_task(const SessionOptions& options) {
+  auto task = std::make_shared<TaskResources>(
+      TaskOptions{.cpu_devices = number_of_cpus(options), .snapshot_memory = options.snapshot_memory});
+  add_local_task(task);
+  return task;
+}
+
+void need_this_process(const std::string& target) {
+  if (target.empty()) return;
+  throw NotFoundError(fmt::format("there is no session for the target '{}'; use '' for this process", target));
+}
+
 }  // namespace
 
 class DirectSession::Running {
  public:
   explicit Running(State& state, size_t count = 0) : state_(state), running_(state.run_counts[count].running) {
     ++running_;
-    if (!state.closed.load()) return;
+    if (!state.ended.load()) return;
     leave();
+    if (!state.closed.load()) state.session->cancellation().check();
     throw FailedPreconditionError("Attempted to use a closed Session.");
   }
   ~Running() { leave(); }
   Running(const Running&) = delete;
 
  private:
-  // Whoever closes says so before it counts, and this looks after it has counted: one of the two sees the other.
+  // Whoever ends the session says so before it counts, and this looks after it has counted: one of the two sees the
+  // other.
   void leave() {
-    if (--running_ > 0 || !state_.closed.load()) return;
+    if (--running_ > 0 || !state_.ended.load()) return;
     const MutexLock lock(state_.idle_mutex);
     state_.idle.notify_all();
   }
@@ -77,7 +125,7 @@ class DirectSession::DirectRun : public CompiledRun {
       : state_(std::move(state)),
         count_(state_->next_count.fetch_add(1) % state_->run_counts.size()),
         request_(request),
-        plan_(PlanBuilder(request, *state_->resources).build(), *state_->resources) {}
+        plan_(PlanBuilder(request, *state_->session).build(), state_->session) {}
 
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
     call_within(feeds, state_->default_timeout, results, /*trace=*/nullptr);
@@ -147,8 +195,7 @@ class DirectSession::DirectRun : public CompiledRun {
     std::lock_guard<std::mutex> lock(mutex_);
     auto& plan = extended_plans_[key_of(request)];
     if (!plan) {
-      SessionResources& resources = *state_->resources;
-      plan = std::make_unique<Plan>(PlanBuilder(request, resources).build(), resources);
+      plan = std::make_unique<Plan>(PlanBuilder(request, *state_->session).build(), state_->session);
     }
     return *plan;
   }
@@ -162,24 +209,19 @@ class DirectSession::DirectRun : public CompiledRun {
 };
 
 DirectSession::DirectSession(Graph& graph, const SessionOptions& options)
-    : DirectSession(graph, options, std::make_shared<ServerState>(options.snapshot_memory)) {
-  state_->owns_server = true;
+    : DirectSession(graph, options, own_task(options)) {
+  state_->owns_task = true;
 }
 
-DirectSession::DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<ServerState> server)
+DirectSession::DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<TaskResources> task)
     : Session(graph), state_(std::make_shared<State>()) {
-  int cpus = 1;
-  for (const auto& [type, count] : options.device_count) {
-    if (type == "CPU") cpus = count;
-    if (type != "CPU" && count > 0)
-      throw InvalidArgumentError(fmt::format("device_count: there are no {} devices", type));
-  }
-  if (cpus < 1)
-    throw InvalidArgumentError(fmt::format("device_count: at least one CPU device is needed, not {}", cpus));
+  number_of_cpus(options);
   set_intra_op_threads(options.intra_op_parallelism_threads);
   warn_of_old_blas_kernels();
   keep_freed_memory();
-  state_->resources = std::make_unique<SessionResources>(cpus, FileSystem::real(), std::move(server));
+  state_->session = std::make_shared<SessionState>(std::move(task), options.isolate_session_state);
+  state_->end = std::make_unique<Cancellation::Watch>(state_->session->cancellation(),
+                                                      [state = state_.get()] { state->ended.store(true); });
   state_->default_timeout = options.operation_timeout;
 }
 
@@ -189,6 +231,11 @@ DirectSession::~DirectSession() {
 
 SessionCapabilities DirectSession::capabilities() {
   return {.step_fetching = this, .step_watching = this, .snapshot_keeping = this};
+}
+
+std::vector<DeviceAttributes> DirectSession::list_devices() {
+  const Running running(*state_);
+  return state_->session->task().devices();
 }
 
 void DirectSession::request_step_fetch(StepFetch request) {
@@ -204,11 +251,12 @@ void DirectSession::withdraw_step_fetch() {
 }
 
 std::shared_ptr<Snapshots> DirectSession::snapshots() {
-  return state_->resources->variables().snapshots();
+  return state_->session->variables().snapshots();
 }
 
 std::shared_ptr<const void> DirectSession::watch_steps(StepWatch watch) {
-  auto step = std::make_shared<WatchedStep>(std::move(watch), state_->resources->variables());
+  SessionState& session = *state_->session;
+  auto step = std::make_shared<WatchedStep>(std::move(watch), session.variables(), session.task().default_container());
   std::lock_guard<std::mutex> lock(state_->mutex);
   state_->watched_steps.push_back(step);
   state_->watched.store(true);
@@ -217,13 +265,14 @@ std::shared_ptr<const void> DirectSession::watch_steps(StepWatch watch) {
 
 void DirectSession::close_before(const Deadline* deadline) {
   if (state_->closed.exchange(true)) return;
+  state_->ended.store(true);
   withdraw_step_fetch();
-  SessionResources& resources = *state_->resources;
-  if (state_->owns_server) resources.variables().snapshot_limit().close();
-  resources.cancellation().cancel("the session was closed (Session::Close)");
-  if (!wait_for_runs(deadline) || !state_->owns_server) return;
-  resources.variables().clear();
-  resources.host_resources().clear();
+  SessionState& session = *state_->session;
+  if (state_->owns_task) session.variables().snapshot_limit().close();
+  session.cancellation().cancel("the session was closed (Session::Close)");
+  if (!wait_for_runs(deadline) || !state_->owns_variables()) return;
+  session.variables().clear();
+  session.host_resources().clear();
 }
 
 bool DirectSession::wait_for_runs(const Deadline* deadline) {
@@ -274,10 +323,16 @@ std::shared_ptr<CompiledRun> DirectSession::do_make_callable(const Request& requ
 }
 
 std::unique_ptr<Session> new_direct_session(const std::string& target, Graph& graph, const SessionOptions& options) {
-  if (!target.empty())
-    throw NotFoundError(fmt::format("there is no session for the target '{}'; use '' for this process", target));
+  need_this_process(target);
   check_options_in_process(options);
   return std::make_unique<DirectSession>(graph, options);
+}
+
+void reset_direct_sessions(const std::string& target, const std::vector<std::string>& containers) {
+  need_this_process(target);
+  for (const auto& known : all_local_tasks()) {
+    if (const std::shared_ptr<TaskResources> task = known.lock()) task->reset(containers);
+  }
 }
 
 }  // namespace longhaul

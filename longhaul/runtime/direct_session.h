@@ -10,7 +10,7 @@
 
 #include "longhaul/base/mutex.h"
 #include "longhaul/runtime/plan/plan.h"
-#include "longhaul/runtime/state/resources.h"
+#include "longhaul/runtime/state/session_state.h"
 #include "longhaul/runtime/state/watched_step.h"
 #include "longhaul/runtime/threads.h"
 #include "longhaul/session/session.h"
@@ -20,23 +20,25 @@
 
 namespace longhaul {
 
-// A session in this process: plans are compiled once for each set of fetches and feeds. Variables live here, or in a
-// ServerState if several sessions share them.
+// A session in this process: plans are compiled once for each set of fetches and feeds. Variables live in a task: one
+// of its own, or one that sessions share.
 class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeeping {
  public:
   // The graph must outlive the session. InvalidArgumentError: options that this machine does not support.
   DirectSession(Graph& graph, const SessionOptions& options);
-  // One of several sessions that share a server's variables and resources: close() ends its own runs and leaves these
-  // alone. So it waits for a step that is waiting for snapshot memory, whose limit is the server's.
-  DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<ServerState> server);
+  // One of several sessions that share a task's variables and resources (unless the options isolate its state), its
+  // devices and its snapshot memory: close() ends its own runs and leaves these alone. So it waits for a step that is
+  // waiting for snapshot memory, whose limit is the task's.
+  DirectSession(Graph& graph, const SessionOptions& options, std::shared_ptr<TaskResources> task);
   ~DirectSession() override;
 
   SessionCapabilities capabilities() override;  // all
   void close() override { close_before(nullptr); }
   void close_before(const Deadline* deadline) override;
+  std::vector<DeviceAttributes> list_devices() override;
 
   // For tests: counters of the variables.
-  SessionResources& resources() { return *state_->resources; }
+  SessionState& resources() { return *state_->session; }
 
  protected:
   std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values,
@@ -49,15 +51,18 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
   void request_step_fetch(StepFetch request) override;
   void withdraw_step_fetch() override;
   std::shared_ptr<const void> watch_steps(StepWatch watch) override;
-  bool sees_all_steps() const override { return state_->owns_server; }
+  bool sees_all_steps() const override { return state_->owns_variables(); }
   std::shared_ptr<Snapshots> snapshots() override;
 
   // The state that runs under way need; callables keep it alive after the session's end.
   struct State {
-    std::unique_ptr<SessionResources> resources;
-    bool owns_server = false;  // and clears it at the end
+    std::shared_ptr<SessionState> session;
+    bool owns_task = false;
+    bool owns_variables() const { return owns_task || session->isolated(); }  // and clears them at the end
     Seconds default_timeout{0};
-    std::atomic<bool> closed{false};
+    std::atomic<bool> ended{false};   // no run begins: it was closed, or a reset of the task has aborted it
+    std::atomic<bool> closed{false};  // close() was called
+    std::unique_ptr<Cancellation::Watch> end;
     // Runs under way, counted per callable: threads that run different ones do not share a cache line.
     struct alignas(64) RunCount {
       std::atomic<int> running{0};
@@ -65,7 +70,7 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
     std::array<RunCount, 16> run_counts;
     std::atomic<size_t> next_count{0};
     Mutex idle_mutex;
-    CondVar idle;  // a run of a closed session ended
+    CondVar idle;  // a run of a session that has ended did, too
 
     std::atomic<bool> step_fetch_due{false};
     std::mutex mutex;
@@ -83,7 +88,8 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
   std::map<std::string, std::shared_ptr<DirectRun>> compiled_;  // guarded by mutex_
 };
 
-// The factory that longhaul.h installs: sessions of this process for the target "".
+// What longhaul.h installs: sessions of this process for the target "", and Session::reset() of all of these.
 std::unique_ptr<Session> new_direct_session(const std::string& target, Graph& graph, const SessionOptions& options);
+void reset_direct_sessions(const std::string& target, const std::vector<std::string>& containers);
 
 }  // namespace longhaul

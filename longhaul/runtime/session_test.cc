@@ -223,7 +223,7 @@ TEST_F(SessionTest, WhoWatchesStepsIsCalledAtEachMultipleUntilItStops) {
 }
 
 TEST_F(SessionTest, SeesAllStepsUnlessOthersShareItsVariables) {
-  DirectSession alone(graph_, {}), shared(graph_, {}, std::make_shared<ServerState>());
+  DirectSession alone(graph_, {}), shared(graph_, {}, std::make_shared<TaskResources>());
   EXPECT_TRUE(alone.capabilities().step_watching->sees_all_steps());
   EXPECT_FALSE(shared.capabilities().step_watching->sees_all_steps());
 }

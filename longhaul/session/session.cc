@@ -104,6 +104,10 @@ void Session::close_before(const Deadline*) {
   close();
 }
 
+std::vector<DeviceAttributes> Session::list_devices() {
+  throw UnimplementedError("this kind of session cannot list its devices; ask a session made by new_session()");
+}
+
 bool is_side_effect_free(const std::vector<Output>& outputs) {
   std::vector<Operation> targets;
   for (const Output& output : outputs) targets.push_back(output.op());
@@ -118,6 +122,7 @@ namespace {
 struct InstalledFactory {
   Mutex mutex;
   SessionFactory factory GUARDED_BY(mutex);
+  SessionResetFunction reset GUARDED_BY(mutex);
 };
 
 InstalledFactory& installed() {
@@ -130,6 +135,23 @@ InstalledFactory& installed() {
 void install_session_factory(SessionFactory factory) {
   MutexLock lock(installed().mutex);
   installed().factory = std::move(factory);
+}
+
+void install_session_reset(SessionResetFunction reset) {
+  MutexLock lock(installed().mutex);
+  installed().reset = std::move(reset);
+}
+
+void Session::reset(const std::string& target, const std::vector<std::string>& containers) {
+  SessionResetFunction reset;
+  {
+    MutexLock lock(installed().mutex);
+    reset = installed().reset;
+  }
+  if (!reset)
+    throw FailedPreconditionError(
+        "no session implementation is installed; #include <longhaul/longhaul.h> installs one");
+  reset(target, containers);
 }
 
 std::unique_ptr<Session> new_session(const std::string& target, Graph& graph, const SessionOptions& options) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include "longhaul/base/mutex.h"
 #include "longhaul/graph/graph.h"
 #include "longhaul/session/capabilities.h"
+#include "longhaul/session/device_attributes.h"
 
 namespace longhaul {
 
@@ -86,7 +88,9 @@ struct SessionOptions {
   std::vector<std::string> device_filters{};  // "/job:ps": the only devices that the session uses; empty: all
   bool allow_soft_placement = false;          // a device that does not exist: the CPU of its task
   bool log_device_placement = false;          // the log says where each operation is
-  bool isolate_session_state = false;         // the session's variables are its own, not the servers'
+  // Variables, queues and tables that no other session sees, and that end with the session. Otherwise sessions on one
+  // server share them, by container and name.
+  bool isolate_session_state = false;
   // The cluster that the session uses instead of its server's, by job and index; a ClusterSpec converts to it. Its
   // state is isolated unless the next option is set.
   std::map<std::string, std::map<int, std::string>> cluster_def{};
@@ -171,6 +175,15 @@ class Session {
   // they use. nullptr: no deadline. By default, this is close(), without a limit.
   virtual void close_before(const Deadline* deadline);
 
+  // The devices on which the session's operations may run. UnimplementedError: this kind of session cannot tell.
+  virtual std::vector<DeviceAttributes> list_devices();
+
+  // Empties these containers of the target, without names all of them: variables become uninitialised, and queues,
+  // readers and tables are gone. All sessions on the target fail with AbortedError from then on, and runs that wait end
+  // with it; a new session finds nothing. A container that does not exist is no error. For the target "", these are all
+  // sessions of this process. NotFoundError: there is no such target.
+  static void reset(const std::string& target, const std::vector<std::string>& containers = {});
+
   struct Request {
     std::vector<Output> feeds;
     std::vector<Fetch::Target> fetches;
@@ -200,6 +213,9 @@ bool is_side_effect_free(const std::vector<Output>& outputs);
 using SessionFactory =
     std::function<std::unique_ptr<Session>(const std::string& target, Graph& graph, const SessionOptions& options)>;
 void install_session_factory(SessionFactory factory);
+// What Session::reset() calls.
+using SessionResetFunction = std::function<void(const std::string& target, const std::vector<std::string>& containers)>;
+void install_session_reset(SessionResetFunction reset);
 // FailedPreconditionError: no factory was installed.
 std::unique_ptr<Session> new_session(const std::string& target, Graph& graph, const SessionOptions& options = {});
 

@@ -56,6 +56,13 @@ OpInfo resolve_report_uninitialized(const OperationSpec& spec) {
   return {{{kString, {-1}}}, kPure, static_cast<int>(spec.inputs.size())};
 }
 
+// The reports of several tasks, in the order of the attr `names`, which has all that may be in them.
+OpInfo resolve_join_reports(const OperationSpec& spec) {
+  for (size_t i = 0; i < spec.inputs.size(); ++i) need_dtype(spec, i, kString);
+  need_attr<std::vector<std::string>>(spec, "names");
+  return {{{kString, {-1}}}};
+}
+
 OpInfo resolve_no_op(const OperationSpec& spec) {
   need_inputs(spec, 0);
   return {};
@@ -125,6 +132,7 @@ ResolverTable state_ops() {
       {"InitializedValue", resolve_initialized_value},
       {"IsVariableInitialized", resolve_is_initialized},
       {"ReportUninitializedVariables", resolve_report_uninitialized},
+      {"_JoinReports", resolve_join_reports},
       {"NoOp", resolve_no_op},
       {"Identity", resolve_identity},
       {"Shape", resolve_shape},

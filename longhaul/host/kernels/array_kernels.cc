@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <set>
+
 #include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"
 #include "longhaul/host/queues/random_stream.h"
@@ -73,6 +75,20 @@ void pack_parts(HostCall& call) {
   call.results.push_back(pack(call.inputs, axis == nullptr ? 0 : *axis));
 }
 
+// In the order of all names, which is that of a report on one task.
+void join_reports(HostCall& call) {
+  std::set<std::string> reported;
+  for (const Tensor& report : call.inputs) {
+    const auto names = report.flat<std::string>();
+    reported.insert(names.begin(), names.end());
+  }
+  std::vector<std::string> joined;
+  for (const std::string& name : call.op.attr<std::vector<std::string>>("names")) {
+    if (reported.contains(name)) joined.push_back(name);
+  }
+  call.results.push_back(Tensor::of(std::move(joined)));
+}
+
 }  // namespace
 
 HostKernelTable array_host_kernels() {
@@ -84,6 +100,7 @@ HostKernelTable array_host_kernels() {
           {"Reshape", named_errors<reshape>},
           {"ExpandDims", named_errors<expand_dims>},
           {"Pack", named_errors<pack_parts>},
+          {"_JoinReports", named_errors<join_reports>},
       },
       {},
   };

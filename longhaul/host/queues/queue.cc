@@ -146,8 +146,9 @@ void Queue::await(Pending& pending, Seconds deadline) {
 
 void Queue::begin(PendingEnqueue& pending) {
   if (closed_) {
-    return finish(pending,
-                  std::make_exception_ptr(CancelledError(fmt::format("{} '{}' is closed.", spec_.kind, name()))));
+    return finish(
+        pending,
+        error_of_end(std::make_exception_ptr(CancelledError(fmt::format("{} '{}' is closed.", spec_.kind, name())))));
   }
   enqueues_.push_back(&pending);
   serve();
@@ -218,9 +219,14 @@ bool Queue::serve_dequeues() {
 
 void Queue::end_of_elements(PendingDequeue& pending) {
   store_->put_back(std::move(pending.taken));
-  finish(pending, std::make_exception_ptr(OutOfRangeError(
+  finish(pending, error_of_end(std::make_exception_ptr(OutOfRangeError(
                       fmt::format("{} '{}' is closed and has insufficient elements (requested {}, current size {})",
-                                  spec_.kind, name(), pending.wanted, store_->size()))));
+                                  spec_.kind, name(), pending.wanted, store_->size())))));
+}
+
+std::exception_ptr Queue::error_of_end(const std::exception_ptr& if_closed) const {
+  if (why_dropped_.empty()) return if_closed;
+  return std::make_exception_ptr(AbortedError(fmt::format("{} '{}': {}", spec_.kind, name(), why_dropped_)));
 }
 
 // Under the lock: the call may return, and be gone, as soon as that is free.
@@ -241,6 +247,18 @@ void Queue::close(bool cancel_pending_enqueues) {
     enqueues_.clear();
   }
   serve();
+}
+
+// Not even a dequeue that the remaining elements would serve gets them: nobody knows of them any more.
+void Queue::drop(const std::string& why) {
+  MutexLock lock(mutex_);
+  closed_ = true;
+  why_dropped_ = why;
+  const std::exception_ptr error = error_of_end(nullptr);
+  for (PendingEnqueue* pending : enqueues_) finish(*pending, error);
+  for (PendingDequeue* pending : dequeues_) finish(*pending, error);
+  enqueues_.clear();
+  dequeues_.clear();
 }
 
 bool Queue::is_closed() const {

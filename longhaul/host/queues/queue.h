@@ -59,6 +59,7 @@ class Queue final : public Resource {
   std::vector<Tensor> dequeue_up_to(int64_t n, const WaitLimits& limits = {}) EXCLUDES(mutex_);
 
   void close(bool cancel_pending_enqueues) EXCLUDES(mutex_);  // may be called again
+  void drop(const std::string& why) override EXCLUDES(mutex_);
   bool is_closed() const EXCLUDES(mutex_);
   size_t size() const EXCLUDES(mutex_);     // without pending enqueues
   size_t waiting() const EXCLUDES(mutex_);  // waiting calls
@@ -102,6 +103,7 @@ class Queue final : public Resource {
   bool serve_enqueues() REQUIRES(mutex_);
   bool serve_dequeues() REQUIRES(mutex_);
   void end_of_elements(PendingDequeue& pending) REQUIRES(mutex_);
+  std::exception_ptr error_of_end(const std::exception_ptr& if_closed) const REQUIRES(mutex_);
   static void finish(Pending& pending, std::exception_ptr error = nullptr);
 
   const QueueSpec spec_;
@@ -109,6 +111,7 @@ class Queue final : public Resource {
   const ElementCheck check_;
   mutable Mutex mutex_;
   bool closed_ GUARDED_BY(mutex_) = false;
+  std::string why_dropped_ GUARDED_BY(mutex_);               // empty: it was not
   std::deque<PendingEnqueue*> enqueues_ GUARDED_BY(mutex_);  // in order of arrival
   std::deque<PendingDequeue*> dequeues_ GUARDED_BY(mutex_);
 };

@@ -5,7 +5,7 @@
 
 #include "longhaul/graph/operation.h"
 #include "longhaul/runtime/aten/value.h"
-#include "longhaul/runtime/state/resources.h"
+#include "longhaul/runtime/state/session_state.h"
 
 namespace longhaul {
 
@@ -15,7 +15,7 @@ class KernelContext {
  public:
   KernelContext(const Operation& op, const std::vector<int>& inputs, const std::vector<int>& last_uses,
                 const std::vector<VariableSlot*>& variables, int first_output, std::vector<Value>& slots,
-                SessionResources& resources)
+                SessionState& resources)
       : op_(op),
         inputs_(inputs),
         last_uses_(last_uses),
@@ -34,7 +34,7 @@ class KernelContext {
   Value take_input(int i);
   const std::vector<VariableSlot*>& variables() const { return variables_; }
   VariableSlot& variable(int i) const { return *variables_[static_cast<size_t>(i)]; }
-  SessionResources& resources() const { return resources_; }
+  SessionState& resources() const { return resources_; }
 
   // Whether the output is used.
   bool output_needed(int i) const;
@@ -50,7 +50,7 @@ class KernelContext {
   const std::vector<VariableSlot*>& variables_;
   const int first_output_;
   std::vector<Value>& slots_;
-  SessionResources& resources_;
+  SessionState& resources_;
 };
 
 // How a built-in type runs. A kernel that writes variables has `check`, which detects every possible error of the call;

@@ -43,7 +43,7 @@ class RestoreKernel : public ::testing::Test {
   const std::string prefix_ = directory_.file("model");
   Graph graph_;
   Scope root_{graph_};
-  SessionResources resources_;
+  SessionState resources_;
 };
 
 TEST_F(RestoreKernel, ASliceIsOfATensorOfTheShapeThatItNames) {
@@ -62,11 +62,11 @@ TEST_F(RestoreKernel, AVariableTakesWhatWasReadWithoutACopy) {
   for (Value& value : values) {
     const void* read = value.tensor.data_ptr();
     EXPECT_TRUE(VariableSlot::exclusive(value.tensor));
-    VariableSlot& slot = resources_.variables().slot(value.shape().to_string());
+    VariableSlot& slot = *resources_.variables().slot(value.shape().to_string());
     EXPECT_EQ(slot.assign(std::move(value)).tensor.data_ptr(), read);
   }
   EXPECT_EQ(
-      reinterpret_cast<uintptr_t>(resources_.variables().slot(Shape{kCount}.to_string()).read().tensor.data_ptr()) %
+      reinterpret_cast<uintptr_t>(resources_.variables().slot(Shape{kCount}.to_string())->read().tensor.data_ptr()) %
           VariableMemory::kAlignment,
       0u);
 }

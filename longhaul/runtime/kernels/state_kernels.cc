@@ -29,7 +29,7 @@ void check_assign(const KernelContext& context) {
 void assign(KernelContext& context) {
   VariableSlot& variable = context.variable(0);
   Value assigned = variable.assign(context.take_input(1));
-  context.resources().variables().mark_consistent(variable.name());
+  context.resources().variables().mark_consistent(variable);
   context.set_output(0, std::move(assigned));
 }
 
@@ -89,8 +89,8 @@ void is_variable_initialized(KernelContext& context) {
 
 void report_uninitialized_variables(KernelContext& context) {
   std::vector<std::string> names;
-  for (const VariableSlot* variable : context.variables()) {
-    if (!variable->initialized()) names.push_back(variable->name());
+  for (size_t i = 0; i < context.variables().size(); ++i) {
+    if (!context.variables()[i]->initialized()) names.push_back(context.op().inputs()[i].op().name());
   }
   context.set_output(0, Value(Tensor::of(std::move(names))));
 }

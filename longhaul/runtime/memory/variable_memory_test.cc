@@ -194,7 +194,7 @@ class VariableSlotTest : public ::testing::Test {
   const void* place() { return slot_.read().tensor.data_ptr(); }
 
   VariableStore store_;
-  VariableSlot& slot_ = store_.slot("v");
+  VariableSlot& slot_ = *store_.slot("v");
 };
 
 TEST_F(VariableSlotTest, IsAlignedAfterEveryWayOfAssigning) {

@@ -31,9 +31,8 @@ Tensor HostInstruction::input(size_t i, Frame& frame) const {
   return movable_[i] ? std::move(value).to_host() : std::as_const(value).to_host();
 }
 
-std::vector<Tensor> HostInstruction::call(std::span<Tensor> inputs, const WaitLimits& limits,
-                                          SessionResources& resources, std::vector<Tensor> results,
-                                          std::optional<uint64_t> random_seed) const {
+std::vector<Tensor> HostInstruction::call(std::span<Tensor> inputs, const WaitLimits& limits, SessionState& resources,
+                                          std::vector<Tensor> results, std::optional<uint64_t> random_seed) const {
   results.clear();
   HostCall call{
       op(), inputs, resources_, limits, resources.files(), resources.host_resources(), std::move(results), random_seed};
@@ -41,7 +40,7 @@ std::vector<Tensor> HostInstruction::call(std::span<Tensor> inputs, const WaitLi
   return std::move(call.results);
 }
 
-void HostInstruction::run(Frame& frame, SessionResources& resources) const {
+void HostInstruction::run(Frame& frame, SessionState& resources) const {
   std::vector<Tensor>& inputs = frame.host_inputs;
   inputs.clear();
   for (size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(input(i, frame));
@@ -59,16 +58,16 @@ void HostInstruction::run(Frame& frame, SessionResources& resources) const {
   frame.host_outputs.clear();
 }
 
-void ReadRandomState::run(Frame& frame, SessionResources&) const {
+void ReadRandomState::run(Frame& frame, SessionState&) const {
   frame.slots[static_cast<size_t>(first_output())] = Value(as_tensor(stream_->state()));
 }
 
-void KernelInstruction::run(Frame& frame, SessionResources& resources) const {
+void KernelInstruction::run(Frame& frame, SessionState& resources) const {
   KernelContext context(op(), inputs_, releases(), variables_, first_output(), frame.slots, resources);
   kernel_.run(context);
 }
 
-void KernelInstruction::check(Frame& frame, SessionResources& resources) const {
+void KernelInstruction::check(Frame& frame, SessionState& resources) const {
   if (kernel_.check == nullptr) return;
   kernel_.check(KernelContext(op(), inputs_, releases(), variables_, first_output(), frame.slots, resources));
 }
@@ -91,7 +90,7 @@ void AtenInstruction::allow_move(int slot) {
   mark_single_use(inputs_, slot, &movable_);
 }
 
-void AtenInstruction::run(Frame& frame, SessionResources&) const {
+void AtenInstruction::run(Frame& frame, SessionState&) const {
   frame.stack.clear();
   if (draw_) seed_for_draw(frame.draws[*draw_].seed, frame.generator);
   const bool into_buffers = out_ && frame.buffers[static_cast<size_t>(first_buffer_)].defined();

@@ -16,6 +16,8 @@
 
 namespace longhaul {
 
+class PartExchange;
+
 // The memory of one execution of a plan. It is kept for the next one, with its buffers.
 struct Frame {
   std::vector<Value> slots;         // a value for each edge; empty between executions, constants excepted
@@ -26,6 +28,7 @@ struct Frame {
   std::vector<RandomStream::Draw> draws;          // of this execution, one for each instruction that is random
   at::Generator generator;                        // of one instruction, for libtorch's operators
   WaitLimits limits;                              // of this execution
+  PartExchange* exchange = nullptr;               // of this execution, if it is a part of a run over several tasks
 };
 
 class HostInstruction;
@@ -36,8 +39,8 @@ class Instruction {
   // Its outputs go to consecutive slots starting at `first_output`.
   Instruction(Operation op, int first_output) : op_(op), first_output_(first_output) {}
   virtual ~Instruction() = default;
-  virtual void run(Frame& frame, SessionResources& resources) const = 0;
-  virtual void check(Frame&, SessionResources&) const {}
+  virtual void run(Frame& frame, SessionState& resources) const = 0;
+  virtual void check(Frame&, SessionState&) const {}
   // This is the slot's last use: its value may be moved from.
   virtual void allow_move(int) {}
   // Whether it appears in traces: it does the work of its operation.
@@ -63,7 +66,7 @@ class Instruction {
 class ReadInstruction : public Instruction {
  public:
   ReadInstruction(Operation op, VariableSlot& variable, int output) : Instruction(op, output), variable_(variable) {}
-  void run(Frame& frame, SessionResources&) const override {
+  void run(Frame& frame, SessionState&) const override {
     frame.slots[static_cast<size_t>(first_output())] = variable_.read();
   }
 
@@ -71,12 +74,20 @@ class ReadInstruction : public Instruction {
   VariableSlot& variable_;
 };
 
+// Tells who waits for a change of the task's state that a restore has been done.
+class CountChange : public Instruction {
+ public:
+  using Instruction::Instruction;
+  void run(Frame&, SessionState& session) const override { session.task().changes().bump(); }
+  bool is_traced() const override { return false; }
+};
+
 // Reads the position in an operation's random numbers into a slot (graph/builtin/random_ops.cc).
 class ReadRandomState : public Instruction {
  public:
   ReadRandomState(Operation op, std::shared_ptr<RandomStream> stream, int output)
       : Instruction(op, output), stream_(std::move(stream)) {}
-  void run(Frame& frame, SessionResources&) const override;
+  void run(Frame& frame, SessionState&) const override;
 
  private:
   const std::shared_ptr<RandomStream> stream_;
@@ -88,8 +99,8 @@ class KernelInstruction : public Instruction {
   KernelInstruction(Operation op, const Kernel& kernel, std::vector<int> inputs, std::vector<VariableSlot*> variables,
                     int first_output)
       : Instruction(op, first_output), kernel_(kernel), inputs_(std::move(inputs)), variables_(std::move(variables)) {}
-  void run(Frame& frame, SessionResources& resources) const override;
-  void check(Frame& frame, SessionResources& resources) const override;
+  void run(Frame& frame, SessionState& resources) const override;
+  void check(Frame& frame, SessionState& resources) const override;
   std::span<VariableSlot* const> written() const override {
     return writes() ? std::span<VariableSlot* const>(variables_) : std::span<VariableSlot* const>();
   }
@@ -114,12 +125,12 @@ class HostInstruction : public Instruction {
         places_(std::move(places)),
         draw_(draw),
         movable_(inputs_.size(), false) {}
-  void run(Frame& frame, SessionResources& resources) const override;
+  void run(Frame& frame, SessionState& resources) const override;
   void allow_move(int slot) override;
   const HostInstruction* as_host() const override { return this; }
 
   // The same without a frame. `inputs` are in the operation's order, to be moved from; returns its outputs.
-  std::vector<Tensor> call(std::span<Tensor> inputs, const WaitLimits& limits, SessionResources& resources,
+  std::vector<Tensor> call(std::span<Tensor> inputs, const WaitLimits& limits, SessionState& resources,
                            std::vector<Tensor> outputs = {}, std::optional<uint64_t> random_seed = {}) const;
   // The slots of the inputs; -1: a resource.
   const std::vector<int>& inputs() const { return inputs_; }
@@ -143,7 +154,7 @@ class AtenInstruction : public Instruction {
   // draws, if it takes a generator.
   AtenInstruction(Operation op, AtenCall call, std::vector<int> inputs, int first_output, int first_buffer,
                   std::optional<size_t> draw);
-  void run(Frame& frame, SessionResources& resources) const override;
+  void run(Frame& frame, SessionState& resources) const override;
   static bool uses_buffers(const Operation& op);
 
   void allow_move(int slot) override;

@@ -67,7 +67,7 @@ std::optional<LossOfPair> loss_of_pair(const Operation& op) {
   return LossOfPair{op, *prediction, *target};
 }
 
-void LossShapeCheck::run(Frame& frame, SessionResources&) const {
+void LossShapeCheck::run(Frame& frame, SessionState&) const {
   const at::Tensor& prediction = frame.slots[static_cast<size_t>(prediction_)].tensor;
   const at::Tensor& target = frame.slots[static_cast<size_t>(target_)].tensor;
   if (prediction.sizes() == target.sizes()) return;

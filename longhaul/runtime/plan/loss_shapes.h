@@ -30,7 +30,7 @@ class LossShapeCheck : public Instruction {
  public:
   LossShapeCheck(const LossOfPair& pair, int prediction, int target, int first_output)
       : Instruction(pair.loss, first_output), pair_(pair), prediction_(prediction), target_(target) {}
-  void run(Frame& frame, SessionResources&) const override;
+  void run(Frame& frame, SessionState&) const override;
   bool is_traced() const override { return false; }
 
  private:

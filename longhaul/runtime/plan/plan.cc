@@ -4,9 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <optional>
+#include <set>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/runtime/plan/loss_shapes.h"
+#include "longhaul/runtime/plan/prepared.h"
 #include "longhaul/runtime/plan/tracer.h"
 
 namespace longhaul {
@@ -56,7 +58,18 @@ void check_feed(const Output& target, const Tensor& value) {
   }
 }
 
+void check_feeds(std::span<const Tensor* const> values, const std::vector<PlanParts::Feed>& feeds) {
+  check_count(values.size(), feeds);
+  for (size_t i = 0; i < values.size(); ++i) check_feed(feeds[i].target, *values[i]);
+}
+
 }  // namespace
+
+std::vector<std::string> Plan::written_containers() const {
+  std::set<std::string> containers;
+  for (const VariableSlot* variable : parts_.written) containers.insert(variable->full_name().container);
+  return {containers.begin(), containers.end()};
+}
 
 std::unique_ptr<Frame> Plan::take_frame() {
   {
@@ -81,11 +94,10 @@ void Plan::give_back(std::unique_ptr<Frame> frame) {
 }
 
 void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace) {
-  check_count(feeds.size(), parts_.feeds);
-  for (size_t i = 0; i < feeds.size(); ++i) check_feed(parts_.feeds[i].target, *feeds[i]);
+  check_feeds(feeds, parts_.feeds);
   if (parts_.single_call && trace == nullptr) return call_single(feeds, deadline, results);
   std::unique_ptr<Frame> frame = take_frame();
-  frame->limits = {deadline, &resources_.cancellation()};
+  frame->limits = {deadline, &session_->cancellation()};
   try {
     bind_feeds(feeds, *frame);
     if (trace == nullptr) {
@@ -103,6 +115,13 @@ void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vect
   give_back(std::move(frame));
 }
 
+Prepared Plan::prepare(std::shared_ptr<Plan> plan, std::span<const Tensor* const> feeds, const PartRun& how) {
+  check_feeds(feeds, plan->parts_.feeds);
+  Prepared prepared(std::move(plan), how);
+  prepared.compute(feeds);
+  return prepared;
+}
+
 void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results) {
   const auto& [instruction, inputs_from, outputs_to, all_in_order] = *parts_.single_call;
   c10::SmallVector<Tensor, 4> inputs;
@@ -115,7 +134,7 @@ void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, s
   }
   std::vector<Tensor> outputs;
   with_our_errors(instruction->op(), [&, call = instruction] {
-    outputs = call->call({inputs.data(), inputs.size()}, {deadline, &resources_.cancellation()}, resources_);
+    outputs = call->call({inputs.data(), inputs.size()}, {deadline, &session_->cancellation()}, *session_);
   });
   if (all_in_order && results->empty()) {
     *results = std::move(outputs);
@@ -125,17 +144,17 @@ void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, s
 }
 
 // All at the start: a step's are committed together, also those of what is computed after its writes.
-void Plan::take_draws(Frame& frame) const {
+void Plan::take_draws(Frame& frame, bool is_step) const {
   for (size_t i = 0; i < parts_.random_streams.size(); ++i) {
     RandomStream& stream = *parts_.random_streams[i];
-    frame.draws[i] = writes_variables() ? stream.take_for_step() : stream.take_for_other_run();
+    frame.draws[i] = is_step ? stream.take_for_step() : stream.take_for_other_run();
   }
 }
 
 // Of a step that failed: the next one computes with the same numbers, as a training does that goes on from a
 // checkpoint.
-void Plan::give_draws_back(const Frame& frame) const {
-  if (!writes_variables()) return;
+void Plan::give_draws_back(const Frame& frame, bool is_step) const {
+  if (!is_step) return;
   for (size_t i = 0; i < parts_.random_streams.size(); ++i) parts_.random_streams[i]->give_back(frame.draws[i]);
 }
 
@@ -161,11 +180,11 @@ template <typename Runner>
 void Plan::execute(Frame& frame, Seconds deadline, const Runner& runner) {
   std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
   if (!parts_.only_host) below_autograd.emplace();
-  take_draws(frame);
+  take_draws(frame, writes_variables());
   try {
     execute_with_draws(frame, deadline, runner);
   } catch (...) {
-    give_draws_back(frame);
+    give_draws_back(frame, writes_variables());
     throw;
   }
 }
@@ -174,7 +193,7 @@ template <typename Runner>
 void Plan::execute_with_draws(Frame& frame, Seconds deadline, const Runner& runner) {
   size_t begin = 0;
   if (parts_.is_snapshot) {
-    read_snapshot(frame, deadline, runner);
+    read_snapshot(frame, deadline, /*door=*/nullptr, runner);
     begin = parts_.end_of_reads;
   }
   if (!writes_variables()) return execute_range(frame, begin, parts_.instructions.size(), deadline, runner);
@@ -184,19 +203,22 @@ void Plan::execute_with_draws(Frame& frame, Seconds deadline, const Runner& runn
 }
 
 template <typename Runner>
-void Plan::read_snapshot(Frame& frame, Seconds deadline, const Runner& runner) {
+void Plan::read_snapshot(Frame& frame, Seconds deadline, const std::string* door, const Runner& runner) {
   const Seconds timeout = deadline.count() > 0 ? deadline - Clock::real().now() : StepGate::kLongestStep;
   std::exception_ptr error;
-  resources_.gate().snapshot(
-      [&] {
-        try {
-          resources_.variables().check_consistent();
-          for (size_t i = 0; i < parts_.end_of_reads; ++i) runner.run(*parts_.instructions[i], frame, resources_);
-        } catch (...) {
-          error = std::current_exception();
-        }
-      },
-      timeout);
+  const auto read = [&] {
+    try {
+      session_->variables().check_consistent();
+      for (size_t i = 0; i < parts_.end_of_reads; ++i) runner.run(*parts_.instructions[i], frame, *session_);
+    } catch (...) {
+      error = std::current_exception();
+    }
+  };
+  if (door == nullptr) {
+    session_->gate().snapshot(read, timeout);
+  } else {
+    session_->gate().take(*door, read, timeout);
+  }
   if (error) std::rethrow_exception(error);
 }
 
@@ -207,21 +229,25 @@ void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadlin
     if (deadline.count() > 0 && Clock::real().now() > deadline) {
       throw DeadlineExceededError(fmt::format("the run timed out before {}", instruction.op().name()));
     }
-    with_our_errors(instruction.op(), [&] { runner.run(instruction, frame, resources_); });
+    with_our_errors(instruction.op(), [&] { runner.run(instruction, frame, *session_); });
     for (int slot : instruction.releases()) frame.slots[static_cast<size_t>(slot)].reset();
   }
 }
 
 void Plan::check(size_t instruction, Frame& frame) const {
   const Instruction& write = *parts_.instructions[instruction];
-  with_our_errors(write.op(), [&] { write.check(frame, resources_); });
+  with_our_errors(write.op(), [&] { write.check(frame, *session_); });
+}
+
+template <typename Runner>
+void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) {
+  const SnapshotLimit::Entry inside(session_->gate(), session_->variables().snapshot_limit(), parts_.written, deadline);
+  write_inside(frame, runner);
 }
 
 // All checks that can be made come before the first write; those of writes that follow others come just before these.
 template <typename Runner>
-void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) {
-  const SnapshotLimit::Entry inside(resources_.gate(), resources_.variables().snapshot_limit(), parts_.written,
-                                    deadline);
+void Plan::write_inside(Frame& frame, const Runner& runner) {
   for (size_t i : parts_.checks_first) check(i, frame);
   auto checked = parts_.checks_first.begin();
   for (size_t i = parts_.first_write; i < parts_.end_of_writes; ++i) {
@@ -240,6 +266,10 @@ void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) 
   for (size_t i = 0; i < parts_.random_streams.size(); ++i) parts_.random_streams[i]->commit(frame.draws[i]);
 }
 
+void Plan::mark_torn(const std::string& why) {
+  for (const VariableSlot* variable : parts_.written) session_->variables().mark_inconsistent(*variable, why);
+}
+
 // What was written before instruction `failed` is the middle of a step. So may be what it writes itself, if that is
 // several variables; one that changes a single variable fails before it writes. Called where the error is caught.
 void Plan::mark_inconsistent(size_t failed) {
@@ -247,8 +277,47 @@ void Plan::mark_inconsistent(size_t failed) {
   for (size_t i = parts_.first_write; i <= failed; ++i) {
     const auto written = parts_.instructions[i]->written();
     if (i == failed && written.size() == 1) continue;
-    for (const VariableSlot* variable : written) resources_.variables().mark_inconsistent(variable->name(), why);
+    for (const VariableSlot* variable : written) session_->variables().mark_inconsistent(*variable, why);
   }
+}
+
+template <typename Body>
+void Plan::with_runner(const Tracer* tracer, const Body& body) const {
+  std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
+  if (!parts_.only_host) below_autograd.emplace();
+  if (tracer == nullptr) {
+    body(Untraced());
+  } else {
+    body(*tracer);
+  }
+}
+
+void Plan::compute_to_write(Frame& frame, const PartRun& how, const Tracer* tracer) {
+  with_runner(tracer, [&](const auto& runner) {
+    const std::string* door = how.door.empty() ? nullptr : &how.door;
+    if (parts_.is_snapshot) read_snapshot(frame, how.deadline, door, runner);
+    const size_t begin = parts_.is_snapshot ? parts_.end_of_reads : 0;
+    const size_t end = writes_variables() ? parts_.first_write : parts_.instructions.size();
+    execute_range(frame, begin, end, how.deadline, runner);
+    for (size_t i : parts_.checks_first) check(i, frame);
+  });
+}
+
+// Without the run's deadline: other tasks may have committed the step already.
+void Plan::write(Frame& frame, uint64_t step, const Tracer* tracer) {
+  with_runner(tracer, [&](const auto& runner) {
+    const SnapshotLimit::Entry inside(session_->gate(), session_->variables().snapshot_limit(), parts_.written,
+                                      /*deadline=*/Seconds{0}, step);
+    session_->cancellation().check_aborted();
+    write_inside(frame, runner);
+  });
+}
+
+void Plan::compute_rest(Frame& frame, Seconds deadline, const Tracer* tracer) {
+  if (!writes_variables()) return;
+  with_runner(tracer, [&](const auto& runner) {
+    execute_range(frame, parts_.end_of_writes, parts_.instructions.size(), deadline, runner);
+  });
 }
 
 void Plan::collect(Frame& frame, std::vector<Tensor>* results) const {

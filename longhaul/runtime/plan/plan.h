@@ -3,6 +3,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,9 @@
 
 namespace longhaul {
 
+class Prepared;
+class Tracer;
+struct PartRun;
 struct StepTrace;
 
 // The part of a graph that some fetches need, as a flat list of instructions in an order that respects all dependencies
@@ -23,18 +27,28 @@ struct StepTrace;
 // run a plan, and several may do so concurrently: each has its own Frame.
 class Plan {
  public:
-  // From parts that were built with these resources, which outlive the plan.
-  Plan(PlanParts parts, SessionResources& resources) : parts_(std::move(parts)), resources_(resources) {}
+  // From parts that were built with this state.
+  Plan(PlanParts parts, std::shared_ptr<SessionState> session)
+      : parts_(std::move(parts)), session_(std::move(session)) {}
 
   // Appends a tensor for each fetch. `deadline`: on the monotonic clock; none if 0. `trace` may be null.
   void run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace);
 
+  // Runs the plan up to its first write, and checks its writes; the rest is the result's (prepared.h). Throws what
+  // run() throws up to there.
+  static Prepared prepare(std::shared_ptr<Plan> plan, std::span<const Tensor* const> feeds, const PartRun& how);
+
   bool writes_variables() const { return parts_.writes_variables(); }
+  // The containers of the variables that it writes, sorted, each once.
+  std::vector<std::string> written_containers() const;
 
  private:
+  friend class Prepared;
+
   void call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results);
-  void take_draws(Frame& frame) const;
-  void give_draws_back(const Frame& frame) const;
+  // `is_step`: of a run that writes variables, here or in another of its parts.
+  void take_draws(Frame& frame, bool is_step) const;
+  void give_draws_back(const Frame& frame, bool is_step) const;
   std::unique_ptr<Frame> take_frame();
   void give_back(std::unique_ptr<Frame> frame);
   void bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const;
@@ -43,19 +57,29 @@ class Plan {
   void execute(Frame& frame, Seconds deadline, const Runner& runner);
   template <typename Runner>
   void execute_with_draws(Frame& frame, Seconds deadline, const Runner& runner);
+  // `door`: the id that keeps the gate shut; null: none.
   template <typename Runner>
-  void read_snapshot(Frame& frame, Seconds deadline, const Runner& runner);
+  void read_snapshot(Frame& frame, Seconds deadline, const std::string* door, const Runner& runner);
   template <typename Runner>
   void execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline, const Runner& runner);
   template <typename Runner>
   void execute_writes(Frame& frame, Seconds deadline, const Runner& runner);
+  template <typename Runner>
+  void write_inside(Frame& frame, const Runner& runner);
+  // The same in the steps of a Prepared. `tracer` may be null.
+  template <typename Body>
+  void with_runner(const Tracer* tracer, const Body& body) const;
+  void compute_to_write(Frame& frame, const PartRun& how, const Tracer* tracer);
+  void write(Frame& frame, uint64_t step, const Tracer* tracer);
+  void compute_rest(Frame& frame, Seconds deadline, const Tracer* tracer);
   void check(size_t instruction, Frame& frame) const;
   void mark_inconsistent(size_t failed);
+  void mark_torn(const std::string& why);  // all that it writes
   void collect(Frame& frame, std::vector<Tensor>* results) const;
   void clear_slots(Frame& frame) const;
 
   const PlanParts parts_;
-  SessionResources& resources_;
+  const std::shared_ptr<SessionState> session_;
 
   std::mutex mutex_;
   std::vector<std::unique_ptr<Frame>> spare_frames_;  // guarded by mutex_

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "longhaul/graph/builtin/random_state.h"
+#include "longhaul/runtime/plan/exchange_instructions.h"
 #include "longhaul/runtime/plan/loss_shapes.h"
 
 namespace longhaul {
@@ -17,8 +18,9 @@ bool runs_on_host(const Operation& op) {
   return find_host_kernel(op.type()) != nullptr;
 }
 
-VariableSlot& variable_slot(const Operation& variable, SessionResources& resources) {
-  VariableSlot& slot = resources.variables().slot(variable.name());
+VariableSlot& variable_slot(const Operation& variable, SessionState& resources, PlanParts& parts) {
+  parts.variables.push_back(resources.variable(variable));
+  VariableSlot& slot = *parts.variables.back();
   const auto* access = variable.find_attr<std::shared_ptr<HostFunction>>("program_value");
   const bool* initialized = variable.find_attr<bool>("always_initialized");
   if (access != nullptr) slot.set_program_value(*access, initialized != nullptr && *initialized);
@@ -31,7 +33,7 @@ bool is_alias(const Operation& op) {
 }
 
 // Which of the frame's draws the operation takes; none if it is not random.
-std::optional<size_t> add_draw(PlanParts& parts, const Operation& op, SessionResources& resources) {
+std::optional<size_t> add_draw(PlanParts& parts, const Operation& op, SessionState& resources) {
   if (!has_random_stream(op)) return std::nullopt;
   parts.random_streams.push_back(resources.random_stream(op));
   return parts.random_streams.size() - 1;
@@ -39,7 +41,7 @@ std::optional<size_t> add_draw(PlanParts& parts, const Operation& op, SessionRes
 
 }  // namespace
 
-PlanBuilder::PlanBuilder(const Session::Request& request, SessionResources& resources)
+PlanBuilder::PlanBuilder(const Session::Request& request, SessionState& resources)
     : request_(request), resources_(resources), graph_(request) {}
 
 PlanParts PlanBuilder::build() && {
@@ -48,6 +50,7 @@ PlanParts PlanBuilder::build() && {
   add_reads();
   for (const Operation& op : graph_.ordered()) add(op);
   add_fetches();
+  add_change_of_restore();
   complete_plan(parts_, graph_, slots_.size(), uses_);
   return std::move(parts_);
 }
@@ -66,7 +69,7 @@ void PlanBuilder::add_reads() {
     if (graph_.is_fed(variable) || slots_.is_read_early(variable)) return;
     const int slot = slots_.add();
     slots_.set_early_read(variable, slot);
-    place(std::make_unique<ReadInstruction>(variable.op(), variable_slot(variable.op(), resources_), slot), {});
+    place(std::make_unique<ReadInstruction>(variable.op(), variable_slot(variable.op(), resources_, parts_), slot), {});
   };
   for (const Operation& op : graph_.operations()) {
     if (graph_.depends_on_write(op)) continue;
@@ -92,7 +95,7 @@ int PlanBuilder::read_slot(const Output& variable, bool after_write) {
   if (graph_.is_fed(variable)) return slots_.of(variable);
   if (!after_write) return slots_.early_read(variable);
   const int slot = slots_.add();
-  place(std::make_unique<ReadInstruction>(variable.op(), variable_slot(variable.op(), resources_), slot), {});
+  place(std::make_unique<ReadInstruction>(variable.op(), variable_slot(variable.op(), resources_, parts_), slot), {});
   return slot;
 }
 
@@ -148,6 +151,8 @@ void PlanBuilder::add(const Operation& op) {
     if (graph_.depends_on_write(op)) read_random_state(op);
   } else if (op.type().starts_with("aten::")) {
     add_aten(op);
+  } else if (is_exchange(op)) {
+    add_exchange(op);
   } else if (runs_on_host(op)) {
     add_host(op);
   } else {
@@ -188,11 +193,28 @@ void PlanBuilder::add_kernel(const Operation& op) {
   add_loss_check(op);
   std::vector<VariableSlot*> variables;
   for (int i = 0; i < op.ref_inputs(); ++i) {
-    variables.push_back(&variable_slot(op.inputs()[static_cast<size_t>(i)].op(), resources_));
+    variables.push_back(&variable_slot(op.inputs()[static_cast<size_t>(i)].op(), resources_, parts_));
   }
   const std::vector<int> inputs = input_slots(op);
   const int first_output = output_slots(op);
   place(std::make_unique<KernelInstruction>(op, *kernel, inputs, std::move(variables), first_output), inputs);
+}
+
+void PlanBuilder::add_exchange(const Operation& op) {
+  const std::vector<int> inputs = input_slots(op);
+  const ValuePlace to = op.num_outputs() == 0 ? ValuePlace::kHost : graph_.place_of(op.output());
+  const int first_output = output_slots(op);
+  place(make_exchange_instruction(op, inputs.empty() ? -1 : inputs[0], to, first_output), inputs);
+}
+
+// After the writes: whoever waits for a model that is ready looks again.
+void PlanBuilder::add_change_of_restore() {
+  if (!parts_.writes_variables()) return;
+  for (const Operation& op : graph_.operations()) {
+    if (op.type() != "RestoreV2") continue;
+    place(std::make_unique<CountChange>(op, slots_.size()), {});
+    return;
+  }
 }
 
 void PlanBuilder::add_host(const Operation& op) {

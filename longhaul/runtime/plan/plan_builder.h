@@ -14,11 +14,11 @@ namespace longhaul {
 // Compiles a request: makes an instruction of each operation that it needs (NeededGraph), in their order, with slots
 // for their values, and completes the plan (plan_passes.h).
 //
-//   Plan plan(PlanBuilder(request, resources).build(), resources);
+//   Plan plan(PlanBuilder(request, *session).build(), session);
 class PlanBuilder {
  public:
-  // Both outlive the builder, and the resources also outlive its result. Throws what NeededGraph throws.
-  PlanBuilder(const Session::Request& request, SessionResources& resources);
+  // Both outlive the builder. Throws what NeededGraph throws.
+  PlanBuilder(const Session::Request& request, SessionState& resources);
 
   // Call once. InvalidArgumentError: this process cannot run an operation, or what the request asks for cannot be done
   // in one run.
@@ -35,13 +35,15 @@ class PlanBuilder {
   void add_aten(const Operation& op);
   void add_kernel(const Operation& op);
   void add_host(const Operation& op);
+  void add_exchange(const Operation& op);
+  void add_change_of_restore();
   std::vector<int> input_slots(const Operation& op);
   int output_slots(const Operation& op);
   void place(std::unique_ptr<Instruction> instruction, const std::vector<int>& taken);
   void add_fetches();
 
   const Session::Request& request_;
-  SessionResources& resources_;
+  SessionState& resources_;
   const NeededGraph graph_;
   PlanParts parts_;
   SlotTable slots_;

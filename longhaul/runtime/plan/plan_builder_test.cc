@@ -19,14 +19,14 @@ class PlanBuilderTest : public ::testing::Test {
   PlanParts build(const std::vector<Fetch>& fetches, const std::vector<Output>& feeds) {
     Session::Request request{.feeds = feeds};
     for (const Fetch& fetch : fetches) request.fetches.push_back(fetch.resolve(graph_));
-    return PlanBuilder(request, resources_).build();
+    return PlanBuilder(request, *session_).build();
   }
   Output negative(const Output& x) { return ops::aten(root_, "aten::neg", "neg", {{"self", x}}).output(); }
 
   Graph graph_;
   Scope root_{graph_};
   Output x_ = ops::placeholder(root_, kFloat, {}, "x");
-  SessionResources resources_;
+  const std::shared_ptr<SessionState> session_ = std::make_shared<SessionState>();
 };
 
 std::vector<ValuePlace> places_of_feeds(const PlanParts& parts) {
@@ -59,8 +59,8 @@ TEST_F(PlanBuilderTest, WhatIsWrittenIsNamedOnce) {
   const Output second = ops::assign_add(root_.with_control_dependencies({first.op()}), v, x_);
   const PlanParts parts = build({first.op(), second.op(), ops::assign_add(root_, w, x_).op()}, {x_});
   EXPECT_TRUE(parts.writes_variables());
-  EXPECT_THAT(parts.written,
-              ::testing::UnorderedElementsAre(&resources_.variables().slot("v"), &resources_.variables().slot("w")));
+  EXPECT_THAT(parts.written, ::testing::UnorderedElementsAre(session_->variables().slot("v").get(),
+                                                             session_->variables().slot("w").get()));
   EXPECT_THAT(parts.checks_first, SizeIs(2)) << "the second write of v is checked when the first is done";
   EXPECT_THAT(build({v}, {}).written, SizeIs(0));
 }
@@ -73,7 +73,7 @@ TEST_F(PlanBuilderTest, AValueThatIsFetchedTwiceIsMovedOnce) {
 }
 
 TEST_F(PlanBuilderTest, APlanRunsWhatWasBuiltWhenTheBuilderIsGone) {
-  Plan plan(build({negative(x_)}, {x_}), resources_);
+  Plan plan(build({negative(x_)}, {x_}), session_);
   const Tensor two = Tensor::scalar(2.f);
   const Tensor* const feeds[] = {&two};
   std::vector<Tensor> results;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -40,8 +41,9 @@ struct PlanParts {
   std::vector<std::unique_ptr<Instruction>> instructions;  // in the order in which they run
   size_t end_of_reads = 0;                                 // of variables, at the start
   size_t first_write = 0, end_of_writes = 0;
-  std::vector<VariableSlot*> written;  // by the writes; each once
-  std::vector<size_t> checks_first;    // writes whose check does not depend on an earlier write of the plan
+  std::vector<std::shared_ptr<VariableSlot>> variables;  // of all instructions, which a reset may remove from the task
+  std::vector<VariableSlot*> written;                    // by the writes; each once
+  std::vector<size_t> checks_first;  // writes whose check does not depend on an earlier write of the plan
   std::vector<std::shared_ptr<RandomStream>> random_streams;  // one for each of Frame::draws
   std::vector<std::pair<int, Value>> constants;               // and their slots
   std::vector<bool> is_constant;                              // of each slot

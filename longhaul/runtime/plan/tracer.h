@@ -8,7 +8,7 @@ namespace longhaul {
 
 // How a plan runs its instructions: directly, at no cost,
 struct Untraced {
-  void run(const Instruction& instruction, Frame& frame, SessionResources& resources) const {
+  void run(const Instruction& instruction, Frame& frame, SessionState& resources) const {
     instruction.run(frame, resources);
   }
 };
@@ -18,7 +18,7 @@ class Tracer {
  public:
   explicit Tracer(StepTrace& trace) : trace_(trace) { trace_.wall_time = Clock::real().wall_time(); }
 
-  void run(const Instruction& instruction, Frame& frame, SessionResources& resources) const {
+  void run(const Instruction& instruction, Frame& frame, SessionState& resources) const {
     if (!instruction.is_traced()) return instruction.run(frame, resources);
     const Seconds start = since_beginning();
     instruction.run(frame, resources);

@@ -81,9 +81,9 @@ void SnapshotLimit::Snapshot::hold(std::shared_ptr<Snapshot> snapshot, std::vect
 }
 
 SnapshotLimit::Entry::Entry(StepGate& gate, SnapshotLimit& limit, std::span<VariableSlot* const> variables,
-                            Seconds deadline)
-    : gate_(gate), limit_(limit) {
-  gate_.enter(deadline);
+                            Seconds deadline, uint64_t step)
+    : gate_(gate), limit_(limit), step_(step) {
+  gate_.enter(deadline, step);
   if (limit_.in_force_.load(std::memory_order_relaxed)) wait_for_room(variables, deadline);
 }
 
@@ -107,7 +107,7 @@ void SnapshotLimit::Entry::wait_for_room(std::span<VariableSlot* const> variable
     }
     gate_.leave();
     limit_.wait_for_change(seen, deadline);
-    gate_.enter(deadline);
+    gate_.enter(deadline, step_);
   }
 }
 

@@ -53,10 +53,11 @@ class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
   std::shared_ptr<Snapshot> begin();
 
   // A step's stay inside the gate, with room for updates of these variables. DeadlineExceededError: it had to wait
-  // beyond `deadline`, on the real clock (0: none).
+  // beyond `deadline`, on the real clock (0: none). `step`: as StepGate::enter().
   class Entry {
    public:
-    Entry(StepGate& gate, SnapshotLimit& limit, std::span<VariableSlot* const> variables, Seconds deadline);
+    Entry(StepGate& gate, SnapshotLimit& limit, std::span<VariableSlot* const> variables, Seconds deadline,
+          uint64_t step = 0);
     ~Entry();
     Entry(const Entry&) = delete;
 
@@ -65,6 +66,7 @@ class SnapshotLimit : public std::enable_shared_from_this<SnapshotLimit> {
 
     StepGate& gate_;
     SnapshotLimit& limit_;
+    const uint64_t step_;
     uint64_t reserved_ = 0;
   };
 

@@ -224,7 +224,7 @@ TEST_F(SnapshotMemoryTest, WaitingEndsWithTheRunsDeadlineAndWithTheSession) {
 
 // Two steps while a saver lets go of nothing; the limit is nothing.
 void exceed(const VariableMemory& memory, const std::shared_ptr<SnapshotLimit>& limit) {
-  VariableSlot variable("v", memory);
+  VariableSlot variable(ResourceName{kLocalContainer, "v"}, memory, std::make_shared<StateChanges>());
   variable.assign(Value(at::zeros({kElements})));
   std::shared_ptr<SnapshotLimit::Snapshot> snapshot = limit->begin();
   std::vector<Tensor> values{variable.read().to_host()};

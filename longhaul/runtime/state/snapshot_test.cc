@@ -67,7 +67,8 @@ class SnapshotTest : public ::testing::Test {
 
   int64_t copies() {
     int64_t sum = 0;
-    for (const Variable& variable : variables_) sum += session_->resources().variables().slot(variable.name()).copies();
+    for (const Variable& variable : variables_)
+      sum += session_->resources().variables().slot(variable.name())->copies();
     return sum;
   }
 

@@ -1,5 +1,7 @@
 #include "longhaul/runtime/state/step_gate.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "longhaul/base/error.h"
@@ -16,22 +18,40 @@ Seconds StepGate::last_wait() {
   return wait_of_this_thread;
 }
 
-void StepGate::enter(Seconds deadline) {
+void StepGate::enter(Seconds deadline, uint64_t step) {
+  {
+    MutexLock lock(mutex_);
+    if (doors_ == 0) {
+      ++inside_;
+      return;
+    }
+  }
+  enter_when_open(deadline, step);
+}
+
+void StepGate::enter_when_open(Seconds deadline, uint64_t step) {
   MutexLock lock(mutex_);
-  while (!waiting_.empty()) {
+  for (drop_expired(); doors_ > 0 && !is_guest(step); drop_expired()) {
     hold_up();
     if (deadline.count() > 0 && clock_.now() > deadline) {
       throw DeadlineExceededError("a step timed out while it waited for a snapshot");
     }
     ++outside_;
-    if (deadline.count() > 0) {
-      clock_.wait_for(changed_, mutex_, deadline - clock_.now());  // wait: the run's time
-    } else {
-      changed_.wait(mutex_);  // wait: the snapshot ends it, when it is taken or given up
-    }
+    wait_outside(deadline);
     --outside_;
   }
   ++inside_;
+}
+
+void StepGate::wait_outside(Seconds deadline) {
+  std::optional<Seconds> until;
+  if (deadline.count() > 0) until = deadline;
+  for (const auto& [id, lease] : leases_) until = std::min(until.value_or(lease.end), lease.end);
+  if (until) {
+    clock_.wait_for(changed_, mutex_, *until - clock_.now());  // wait: the run's time, or the end of a lease
+  } else {
+    changed_.wait(mutex_);  // wait: the snapshot ends it, when it is taken or given up
+  }
 }
 
 void StepGate::hold_up() {
@@ -44,12 +64,13 @@ void StepGate::hold_up() {
 void StepGate::leave() {
   MutexLock lock(mutex_);
   --inside_;
-  if (inside_ == 0 && !waiting_.empty()) take_waiting();
+  if (inside_ == 0 && doors_ > 0) take_waiting();
 }
 
 bool StepGate::is_shut() {
   MutexLock lock(mutex_);
-  return !waiting_.empty();
+  drop_expired();
+  return doors_ > 0;
 }
 
 void StepGate::take_waiting() {
@@ -59,6 +80,7 @@ void StepGate::take_waiting() {
     waiting->taken = true;
   }
   waiting_.clear();
+  count_doors();
   changed_.notify_all();
 }
 
@@ -66,6 +88,7 @@ bool StepGate::take_or_ask(Waiting* waiting) {
   const MutexLock lock(mutex_);
   if (inside_ > 0) {
     waiting_.push_back(waiting);
+    count_doors();
     if (outside_ > 0) hold_up();
     return false;
   }
@@ -87,6 +110,7 @@ bool StepGate::withdraw(Waiting* waiting) {
   const MutexLock lock(mutex_);
   if (waiting->taken) return false;
   waiting_.erase(std::find(waiting_.begin(), waiting_.end(), waiting));
+  count_doors();
   changed_.notify_all();
   return true;
 }
@@ -106,6 +130,85 @@ void StepGate::snapshot(const std::function<void()>& take, Seconds timeout, Seco
     }
   }
   wait_of_this_thread = std::max(Seconds{0}, waiting.alone_until.value_or(start) - start);
+}
+
+void StepGate::lose(const std::string& id) {
+  leases_.erase(id);
+  count_doors();
+  changed_.notify_all();
+}
+
+void StepGate::count_doors() {
+  doors_ = waiting_.size() + leases_.size();
+}
+
+void StepGate::drop_expired() {
+  if (leases_.empty()) return;
+  const Seconds now = clock_.now();
+  if (std::erase_if(leases_, [now](const auto& lease) { return lease.second.end <= now; }) == 0) return;
+  count_doors();
+  changed_.notify_all();
+}
+
+bool StepGate::shut(const std::string& id, Seconds lease, Seconds timeout) {
+  const MutexLock lock(mutex_);
+  drop_expired();
+  const Seconds now = clock_.now(), end = now + lease;
+  const bool renewed = leases_.contains(id);
+  leases_[id].end = end;
+  count_doors();
+  if (is_empty_before(std::min(end, now + timeout)) && leases_.contains(id)) return renewed;
+  lose(id);
+  throw DeadlineExceededError(fmt::format(
+      "the snapshot {} of several tasks timed out while it waited for a step to finish its writes on this one", id));
+}
+
+bool StepGate::is_empty_before(Seconds until) {
+  while (inside_ > 0) {
+    const Seconds left = until - clock_.now();
+    if (left <= Seconds{0}) return false;
+    clock_.wait_for(changed_, mutex_, left);  // wait: for the last step to leave, for the caller's timeout or lease
+  }
+  return true;
+}
+
+void StepGate::need_shut(const std::string& id) {
+  drop_expired();
+  if (leases_.contains(id)) return;
+  throw AbortedError(fmt::format(
+      "the snapshot {} of several tasks no longer keeps this one from making steps: its lease ended. Take another",
+      id));
+}
+
+void StepGate::let_in(const std::string& id, uint64_t step) {
+  const MutexLock lock(mutex_);
+  need_shut(id);
+  leases_[id].guests.insert(step);
+  changed_.notify_all();
+}
+
+bool StepGate::is_guest(uint64_t step) {
+  if (step == 0) return false;
+  return std::any_of(leases_.begin(), leases_.end(),
+                     [step](auto& lease) { return lease.second.guests.contains(step); });
+}
+
+// The id is looked for again after the wait: its lease may have ended meanwhile.
+void StepGate::take(const std::string& id, const std::function<void()>& take, Seconds timeout) {
+  const MutexLock lock(mutex_);
+  need_shut(id);
+  const bool is_empty = is_empty_before(clock_.now() + timeout);
+  need_shut(id);
+  if (is_empty) take();
+  lose(id);
+  if (is_empty) return;
+  throw DeadlineExceededError(
+      fmt::format("the snapshot {} of several tasks timed out while it waited for a step to finish its writes", id));
+}
+
+void StepGate::open(const std::string& id) {
+  const MutexLock lock(mutex_);
+  lose(id);
 }
 
 }  // namespace longhaul

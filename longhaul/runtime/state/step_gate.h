@@ -1,7 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "longhaul/base/clock.h"
@@ -15,13 +19,21 @@ namespace longhaul {
 //   step:      enter --> write variables --> leave      (steps inside never block: no waiting, no files)
 //   snapshot:  shut the door --> all have left --> take --> open the door
 //
+// A snapshot of several tasks shuts all their doors before it takes anything, and says so by an id:
+//
+//   shut(id) --> [commit what other tasks have committed: let_in(id, step)] --> take(id), which opens the door
+//
+// Several ids may keep the door shut; it opens when all have taken, opened or run out of their lease. So an owner that
+// disappears holds up steps for a bounded time.
+//
 // Any thread may call any method; a thread inside must not ask for a snapshot.
 class StepGate {
  public:
   explicit StepGate(Clock& clock = Clock::real()) : clock_(clock) {}
 
-  // DeadlineExceededError: the door stayed shut until `deadline`, on the gate's clock; 0: none.
-  void enter(Seconds deadline = Seconds{0}) EXCLUDES(mutex_);
+  // DeadlineExceededError: the door stayed shut until `deadline`, on the gate's clock; 0: none. `step`: its number, if
+  // let_in() may let it past the door; no two steps have the same.
+  void enter(Seconds deadline = Seconds{0}, uint64_t step = 0) EXCLUDES(mutex_);
   void leave() EXCLUDES(mutex_);
 
   static constexpr Seconds kLongestStep{24 * 3600.0};
@@ -37,7 +49,21 @@ class StepGate {
   // it was taken.
   static Seconds last_wait();
 
-  // Whether a snapshot waits for steps to leave.
+  // Keeps the door shut for this id, for at most `lease`, and waits until no step is inside. Again: renews the lease,
+  // and returns true; false if the door was open for the id in between, so that steps may have been made.
+  // DeadlineExceededError: a step stayed inside for longer than `timeout`, or the lease; the id no longer shuts.
+  bool shut(const std::string& id, Seconds lease, Seconds timeout) EXCLUDES(mutex_);
+  // Lets a step that another task has committed past the door that the id keeps shut, with others or without: whether
+  // the step waits outside already, or comes later. AbortedError: the id does not, for its lease has run out.
+  void let_in(const std::string& id, uint64_t step) EXCLUDES(mutex_);
+  // Runs `take`, as snapshot() does, while the id keeps the door shut, then opens the door for the id. Waits for steps
+  // that have entered past the door, for at most `timeout`: DeadlineExceededError. AbortedError: the id does not keep
+  // the door shut, so that steps may have been made since shut().
+  void take(const std::string& id, const std::function<void()>& take, Seconds timeout) EXCLUDES(mutex_);
+  // The id no longer keeps the door shut. May be called again, and for an id that never did.
+  void open(const std::string& id) EXCLUDES(mutex_);
+
+  // Whether a snapshot waits for steps to leave, or an id keeps the door shut.
   bool is_shut() EXCLUDES(mutex_);
 
  private:
@@ -46,18 +72,32 @@ class StepGate {
     bool taken = false;
     std::optional<Seconds> alone_until;  // when it first stalled a step, or was taken
   };
+  struct Lease {
+    Seconds end{0};
+    std::set<uint64_t> guests;  // steps that it lets in
+  };
   void hold_up() REQUIRES(mutex_);
   bool take_or_ask(Waiting* waiting) EXCLUDES(mutex_);  // true: taken
   bool is_taken_by(Waiting* waiting, Seconds until) EXCLUDES(mutex_);
   bool withdraw(Waiting* waiting) EXCLUDES(mutex_);  // false: it was taken after all
   void take_waiting() REQUIRES(mutex_);
+  void enter_when_open(Seconds deadline, uint64_t step) EXCLUDES(mutex_);
+  void wait_outside(Seconds deadline) REQUIRES(mutex_);
+  bool is_guest(uint64_t step) REQUIRES(mutex_);
+  void lose(const std::string& id) REQUIRES(mutex_);
+  void count_doors() REQUIRES(mutex_);
+  void drop_expired() REQUIRES(mutex_);
+  void need_shut(const std::string& id) REQUIRES(mutex_);
+  bool is_empty_before(Seconds until) REQUIRES(mutex_);  // waits; false: a step is still inside
 
   Clock& clock_;
   Mutex mutex_;
   CondVar changed_;
   int inside_ GUARDED_BY(mutex_) = 0;
-  int outside_ GUARDED_BY(mutex_) = 0;  // steps that wait for the door
+  int outside_ GUARDED_BY(mutex_) = 0;   // steps that wait for the door
+  size_t doors_ GUARDED_BY(mutex_) = 0;  // how many snapshots and ids keep the door shut: the size of the next two
   std::vector<Waiting*> waiting_ GUARDED_BY(mutex_);
+  std::map<std::string, Lease> leases_ GUARDED_BY(mutex_);  // by their ids
 };
 
 }  // namespace longhaul

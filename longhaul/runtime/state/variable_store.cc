@@ -53,14 +53,14 @@ bool VariableSlot::initialized() const {
 void VariableSlot::check_initialized() const {
   if (!initialized_locked()) {
     throw FailedPreconditionError(fmt::format(
-        "Attempting to use uninitialized value {}; run its initializer or restore a checkpoint first", name_));
+        "Attempting to use uninitialized value {}; run its initializer or restore a checkpoint first", name()));
   }
 }
 
 void VariableSlot::check_updatable() const {
   check_initialized();
   if (!program_value_) return;
-  throw InvalidArgumentError(name_ + " belongs to the program, which changes it itself; only Assign may write it");
+  throw InvalidArgumentError(name() + " belongs to the program, which changes it itself; only Assign may write it");
 }
 
 Value VariableSlot::read() const {
@@ -71,12 +71,18 @@ Value VariableSlot::read() const {
   return Value((*program_value_)({}).at(0));
 }
 
+void VariableSlot::release() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  memory_.replaced(value_.tensor, {});
+  value_ = Value();
+}
+
 Value VariableSlot::assign(Value value) {
   if (std::unique_lock<std::mutex> lock(mutex_); program_value_) {
     lock.unlock();
     return assign_to_program(std::move(value));
   }
-  std::lock_guard<std::mutex> lock(mutex_);
+  std::unique_lock<std::mutex> lock(mutex_);
   if (value.is_host()) {
     value.host = copy_of(value.host);
   } else if (can_copy_in_place(value.tensor)) {
@@ -86,8 +92,12 @@ Value VariableSlot::assign(Value value) {
     value.tensor = memory_.make(value.tensor.sizes(), value.tensor.scalar_type()).copy_(value.tensor);
   }
   memory_.replaced(value_.tensor, value.tensor);
+  const bool is_first = !value_.defined();
   value_ = std::move(value);
-  return value_;
+  Value assigned = value_;
+  lock.unlock();
+  if (is_first) changes_->bump();
+  return assigned;
 }
 
 bool VariableSlot::can_take(const at::Tensor& tensor) const {
@@ -110,19 +120,25 @@ std::pair<const void*, size_t> VariableSlot::held_buffer() const {
 
 Value VariableSlot::assign_to_program(Value value) {
   (*program_value_)({value.to_host()});
-  std::lock_guard<std::mutex> lock(mutex_);
-  program_value_assigned_ = true;
+  std::unique_lock<std::mutex> lock(mutex_);
+  const bool is_first = !std::exchange(program_value_assigned_, true);
+  lock.unlock();
+  if (is_first) changes_->bump();
   return value;
 }
 
-VariableStore::VariableStore(std::optional<uint64_t> snapshot_memory)
+VariableStore::VariableStore(std::optional<uint64_t> snapshot_memory, Clock& clock)
     : memory_(snapshot_memory.value_or(UINT64_MAX)),
-      snapshot_limit_(std::make_shared<SnapshotLimit>(memory_, snapshot_memory)) {
+      snapshot_limit_(std::make_shared<SnapshotLimit>(memory_, snapshot_memory)),
+      changes_(std::make_shared<StateChanges>(clock)) {
   if (!snapshot_memory) return;
   memory_.set_on_release([limit = std::weak_ptr(snapshot_limit_)] {
     if (const std::shared_ptr<SnapshotLimit> still = limit.lock()) still->memory_released();
   });
 }
+
+VariableStore::VariableStore(const VariableStore* neighbour)
+    : memory_(neighbour->memory_), snapshot_limit_(neighbour->snapshot_limit_), changes_(neighbour->changes_) {}
 
 std::shared_ptr<Snapshots> VariableStore::snapshots() {
   std::lock_guard<std::mutex> lock(mutex_);
@@ -134,28 +150,53 @@ std::shared_ptr<Snapshots> VariableStore::snapshots() {
   return snapshots;
 }
 
-VariableSlot& VariableStore::slot(const std::string& name) {
+std::shared_ptr<VariableSlot> VariableStore::slot(const ResourceName& name) {
   std::lock_guard<std::mutex> lock(mutex_);
-  std::unique_ptr<VariableSlot>& slot = slots_[name];
-  if (!slot) slot = std::make_unique<VariableSlot>(name, memory_);
-  return *slot;
+  std::shared_ptr<VariableSlot>& slot = slots_[name];
+  if (!slot) slot = std::make_shared<VariableSlot>(name, memory_, changes_);
+  return slot;
+}
+
+void VariableStore::remove(const std::vector<std::string>& containers) {
+  std::vector<std::shared_ptr<VariableSlot>> gone;  // their bytes are freed without the lock
+  std::lock_guard<std::mutex> lock(mutex_);
+  std::erase_if(removed_, [](const auto& slot) { return slot.expired(); });
+  std::erase_if(slots_, [&](auto& entry) {
+    if (!is_among(entry.first.container, containers)) return false;
+    removed_.push_back(entry.second);
+    gone.push_back(std::move(entry.second));
+    return true;
+  });
+  std::erase_if(inconsistent_, [&](const auto& entry) { return is_among(entry.first.container, containers); });
+  any_inconsistent_.store(!inconsistent_.empty());
 }
 
 void VariableStore::clear() {
-  std::lock_guard<std::mutex> lock(mutex_);
-  slots_.clear();
+  remove({});
+  std::vector<std::weak_ptr<VariableSlot>> removed;
+  {
+    std::lock_guard<std::mutex> lock(mutex_);
+    removed.swap(removed_);
+  }
+  for (const auto& slot : removed) {
+    if (const std::shared_ptr<VariableSlot> held = slot.lock()) held->release();
+  }
 }
 
-void VariableStore::mark_inconsistent(const std::string& name, const std::string& why) {
+void VariableStore::mark_inconsistent(const VariableSlot& variable, const std::string& why) {
   std::lock_guard<std::mutex> lock(mutex_);
-  inconsistent_[name] = why;
+  const auto found = slots_.find(variable.full_name());
+  if (found == slots_.end() || found->second.get() != &variable) return;
+  inconsistent_[variable.full_name()] = why;
   any_inconsistent_.store(true);
 }
 
-void VariableStore::mark_consistent(const std::string& name) {
+void VariableStore::mark_consistent(const VariableSlot& variable) {
   if (!any_inconsistent_.load()) return;
   std::lock_guard<std::mutex> lock(mutex_);
-  inconsistent_.erase(name);
+  const auto found = slots_.find(variable.full_name());
+  if (found == slots_.end() || found->second.get() != &variable) return;
+  inconsistent_.erase(variable.full_name());
   any_inconsistent_.store(!inconsistent_.empty());
 }
 
@@ -166,7 +207,7 @@ void VariableStore::check_consistent() const {
   throw FailedPreconditionError(
       fmt::format("a step failed after it had written some of its variables (such as {}), so there is no consistent "
                   "state to save. Restore a checkpoint or run the initializers. The error of the step: {}",
-                  inconsistent_.begin()->first, inconsistent_.begin()->second));
+                  inconsistent_.begin()->first.name, inconsistent_.begin()->second));
 }
 
 }  // namespace longhaul

@@ -10,25 +10,31 @@
 #include <set>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "longhaul/graph/operation.h"
+#include "longhaul/host/resource_name.h"
 #include "longhaul/runtime/aten/value.h"
 #include "longhaul/runtime/memory/variable_memory.h"
 #include "longhaul/runtime/state/snapshot_limit.h"
+#include "longhaul/runtime/state/state_changes.h"
 
 namespace longhaul {
 
 class Snapshots;
 
-// One variable of a session: a slot that holds a tensor. Reading returns the tensor itself. An update writes in place
+// One variable of a task: a slot that holds a tensor. Reading returns the tensor itself. An update writes in place
 // if the storage is not held elsewhere, and otherwise to another buffer, so a returned tensor never changes. All but
 // small tensors are in the memory for variables, wherever they came from. Any thread.
 class VariableSlot {
  public:
-  VariableSlot(std::string name, VariableMemory memory) : name_(std::move(name)), memory_(std::move(memory)) {}
+  // `changes` is told of the first assignment.
+  VariableSlot(ResourceName name, VariableMemory memory, std::shared_ptr<StateChanges> changes)
+      : name_(std::move(name)), memory_(std::move(memory)), changes_(std::move(changes)) {}
   ~VariableSlot();
   VariableSlot(const VariableSlot&) = delete;
-  const std::string& name() const { return name_; }
+  const std::string& name() const { return name_.name; }
+  const ResourceName& full_name() const { return name_; }
 
   // From now on the value is the program's (ops/external_variable.h): read() calls the function without arguments,
   // assign() with the new value, and update() is refused. Only the first call counts. `initialized`: it can be read
@@ -42,6 +48,9 @@ class VariableSlot {
   // Takes `value` itself if its bytes are not held elsewhere and come from the memory for variables (or from libtorch,
   // if small), otherwise a copy. Returns the variable's new value.
   Value assign(Value value);
+
+  // Forgets the value, and frees its bytes unless they are held elsewhere.
+  void release();
 
   // Calls write(source, destination): both are the variable's tensor if it may be changed in place; else destination is
   // a buffer of the same shape to be filled. Returns the new value. The slot is locked during the call.
@@ -88,8 +97,9 @@ class VariableSlot {
   bool can_take(const at::Tensor& tensor) const;
   bool can_copy_in_place(const at::Tensor& tensor) const;
 
-  const std::string name_;
+  const ResourceName name_;
   const VariableMemory memory_;
+  const std::shared_ptr<StateChanges> changes_;
   std::atomic<int64_t> copies_{0};
   mutable std::mutex mutex_;
   Value value_;  // guarded by mutex_
@@ -98,33 +108,44 @@ class VariableSlot {
   bool program_value_assigned_ = false;          // guarded by mutex_
 };
 
-// The variables of a session, by name. Any thread.
+// The variables of a task, by container and name. Any thread.
 class VariableStore {
  public:
   // `snapshot_memory`: see SessionOptions.
-  explicit VariableStore(std::optional<uint64_t> snapshot_memory = std::nullopt);
+  explicit VariableStore(std::optional<uint64_t> snapshot_memory = std::nullopt, Clock& clock = Clock::real());
+  // Others in the memory of that one, with its limit and its count of changes.
+  explicit VariableStore(const VariableStore* neighbour);
 
   const VariableMemory& memory() const { return memory_; }
   SnapshotLimit& snapshot_limit() { return *snapshot_limit_; }
   std::shared_ptr<Snapshots> snapshots();
+  StateChanges& changes() { return *changes_; }
 
-  // The slot of that name, created by the first call; lives as long as the store.
-  VariableSlot& slot(const std::string& name);
+  // The slot of that name, created by the first call. A plan that holds it may use it after a reset.
+  std::shared_ptr<VariableSlot> slot(const ResourceName& name);
+  // The same in the default container of a process that is no task of a cluster.
+  std::shared_ptr<VariableSlot> slot(const std::string& name) { return slot(ResourceName{kLocalContainer, name}); }
+  // Forgets the variables of these containers (of none: of all). Plans under way still read and write them.
+  void remove(const std::vector<std::string>& containers);
+  // Forgets all variables and frees their bytes, whoever holds a slot.
   void clear();
 
-  // Marks a variable whose step failed halfway. While there is one, no snapshot can be taken.
-  void mark_inconsistent(const std::string& name, const std::string& why);
-  void mark_consistent(const std::string& name);
+  // Marks a variable whose step failed halfway. While there is one, no snapshot can be taken. A slot that a reset has
+  // removed is not marked.
+  void mark_inconsistent(const VariableSlot& variable, const std::string& why);
+  void mark_consistent(const VariableSlot& variable);
   // FailedPreconditionError: a variable is inconsistent.
   void check_consistent() const;
 
  private:
   const VariableMemory memory_;
   const std::shared_ptr<SnapshotLimit> snapshot_limit_;
+  const std::shared_ptr<StateChanges> changes_;
   mutable std::mutex mutex_;
-  std::weak_ptr<Snapshots> snapshots_;                          // guarded by mutex_
-  std::map<std::string, std::unique_ptr<VariableSlot>> slots_;  // guarded by mutex_
-  std::map<std::string, std::string> inconsistent_;             // guarded by mutex_
+  std::weak_ptr<Snapshots> snapshots_;                           // guarded by mutex_
+  std::map<ResourceName, std::shared_ptr<VariableSlot>> slots_;  // guarded by mutex_
+  std::vector<std::weak_ptr<VariableSlot>> removed_;             // guarded by mutex_; what plans still hold
+  std::map<ResourceName, std::string> inconsistent_;             // guarded by mutex_
   std::atomic<bool> any_inconsistent_{false};
 };
 

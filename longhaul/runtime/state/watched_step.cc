@@ -26,11 +26,13 @@ StepWatch checked(StepWatch watch) {
 
 }  // namespace
 
-WatchedStep::WatchedStep(StepWatch watch, VariableStore& variables)
-    : watch_(checked(std::move(watch))), step_(variables.slot(watch_.step.op().name())), last_(now()) {}
+WatchedStep::WatchedStep(StepWatch watch, VariableStore& variables, const std::string& default_container)
+    : watch_(checked(std::move(watch))),
+      step_(variables.slot(resource_name(watch_.step.op(), default_container))),
+      last_(now()) {}
 
 int64_t WatchedStep::now() const {
-  return step_.initialized() ? step_.read().tensor.item<int64_t>() : 0;
+  return step_->initialized() ? step_->read().tensor.item<int64_t>() : 0;
 }
 
 WatchedStep::Steps WatchedStep::advance() {

@@ -10,7 +10,7 @@ namespace longhaul {
 class WatchedStep {
  public:
   // InvalidArgumentError: as StepWatching::watch_steps().
-  WatchedStep(StepWatch watch, VariableStore& variables);
+  WatchedStep(StepWatch watch, VariableStore& variables, const std::string& default_container = kLocalContainer);
 
   // After each run that has written variables.
   void look() EXCLUDES(mutex_);
@@ -23,7 +23,7 @@ class WatchedStep {
   int64_t now() const;               // 0: it has no value
 
   const StepWatch watch_;
-  VariableSlot& step_;
+  const std::shared_ptr<VariableSlot> step_;
   Mutex mutex_;  // not held while passed() is called
   int64_t last_ GUARDED_BY(mutex_);
 };

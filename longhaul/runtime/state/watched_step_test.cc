@@ -19,7 +19,7 @@ TEST(WatchedStep, ThreadsThatOvertakeEachOtherPassEachMarkOnce) {
   Scope root(graph);
   const Variable step = ops::create_global_step(root);
   VariableStore store;
-  VariableSlot& slot = store.slot("global_step");
+  VariableSlot& slot = *store.slot("global_step");
   slot.assign(Value(at::zeros({}, at::kLong)));
   std::atomic<int> passed{0};
   WatchedStep watched({.step = step, .every = kEvery, .passed = [&] { ++passed; }}, store);

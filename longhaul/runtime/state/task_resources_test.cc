@@ -14,23 +14,21 @@
 namespace longhaul {
 namespace {
 
-// Two sessions of one server, on one graph with a variable and a queue.
-class ServerStateTest : public ::testing::Test {
+// Two sessions of one task, on one graph with a variable and a queue.
+class TaskResourcesTest : public ::testing::Test {
  protected:
-  std::unique_ptr<DirectSession> session() {
-    return std::make_unique<DirectSession>(graph_, SessionOptions{}, server_);
-  }
+  std::unique_ptr<DirectSession> session() { return std::make_unique<DirectSession>(graph_, SessionOptions{}, task_); }
   std::future<Tensor> dequeue_in_background(Session& session) {
     return std::async(std::launch::async, [&session, this] { return session.run(element_); });
   }
   void wait_until_waiting(size_t calls) {
-    const auto& queue = dynamic_cast<const Queue&>(*resource_of(queue_.handle().op(), server_->host_resources));
+    const auto& queue = dynamic_cast<const Queue&>(*resource_of(queue_.handle().op(), task_->host_resources()));
     const Seconds deadline = Clock::real().now() + Seconds{20};
     while (queue.waiting() != calls && Clock::real().now() < deadline) std::this_thread::yield();
     ASSERT_EQ(queue.waiting(), calls);
   }
 
-  const std::shared_ptr<ServerState> server_ = std::make_shared<ServerState>();
+  const std::shared_ptr<TaskResources> task_ = std::make_shared<TaskResources>();
   Graph graph_;
   Scope root_{graph_};
   Variable v_ = ops::variable(root_, "v", Tensor::scalar(2.f));
@@ -40,7 +38,7 @@ class ServerStateTest : public ::testing::Test {
   Output element_ = queue_.dequeue(root_)[0];
 };
 
-TEST_F(ServerStateTest, SessionsOfOneServerShareTheirVariablesAndResources) {
+TEST_F(TaskResourcesTest, SessionsOfOneTaskShareTheirVariablesAndResources) {
   const auto one = session(), other = session();
   one->run(v_.initializer());
   other->run(add_);
@@ -49,7 +47,7 @@ TEST_F(ServerStateTest, SessionsOfOneServerShareTheirVariablesAndResources) {
   EXPECT_EQ(other->run(element_).item<float>(), 7);
 }
 
-TEST_F(ServerStateTest, ASessionThatClosesLeavesThemToTheOthers) {
+TEST_F(TaskResourcesTest, ASessionThatClosesLeavesThemToTheOthers) {
   const auto one = session(), other = session();
   const Callable add = other->make_callable(add_);
   one->run(v_.initializer());
@@ -60,7 +58,7 @@ TEST_F(ServerStateTest, ASessionThatClosesLeavesThemToTheOthers) {
   EXPECT_EQ(other->run(element_).item<float>(), 7);
 }
 
-TEST_F(ServerStateTest, ASessionThatClosesEndsItsOwnWaitsAlone) {
+TEST_F(TaskResourcesTest, ASessionThatClosesEndsItsOwnWaitsAlone) {
   const auto one = session(), other = session();
   auto ended = dequeue_in_background(*one);
   wait_until_waiting(1);

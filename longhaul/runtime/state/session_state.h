@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longhaul/host/queues/random_stream.h"
+#include "longhaul/runtime/state/leases.h"
+#include "longhaul/runtime/state/task_resources.h"
+
+namespace longhaul {
+
+// What the plans of one session use: the resources of its task, and what is its own. Any thread.
+class SessionState {
+ public:
+  // `isolated`: with containers of its own, which end with it (SessionOptions::isolate_session_state).
+  explicit SessionState(std::shared_ptr<TaskResources> task = std::make_shared<TaskResources>(), bool isolated = false);
+
+  TaskResources& task() { return *task_; }
+  VariableStore& variables() { return containers_->variables; }
+  ResourceMap& host_resources() { return containers_->resources; }
+  StepGate& gate() { return task_->gate(); }
+  FileSystem& files() { return task_->files(); }
+  // Of all runs of the session; a reset of the task aborts it.
+  Cancellation& cancellation() { return *cancellation_; }
+  // What snapshots of several tasks keep here until it is written.
+  Leases<std::vector<Tensor>>& snapshots() { return snapshots_; }
+  bool isolated() const { return containers_ != task_->containers(); }
+
+  void check_device(const Operation& op) const { task_->check_device(op); }
+  std::shared_ptr<VariableSlot> variable(const Operation& variable) {
+    return variables().slot(resource_name(variable, task_->default_container()));
+  }
+  std::shared_ptr<RandomStream> random_stream(const Operation& op) {
+    return longhaul::random_stream(op, host_resources());
+  }
+
+ private:
+  const std::shared_ptr<TaskResources> task_;
+  const std::shared_ptr<Containers> containers_;
+  const std::shared_ptr<Cancellation> cancellation_ = std::make_shared<Cancellation>();
+  Leases<std::vector<Tensor>> snapshots_;
+};
+
+}  // namespace longhaul

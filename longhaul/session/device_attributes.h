@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace longhaul {
+
+// A device of a session, with the fields of TensorFlow's message of that name.
+struct DeviceAttributes {
+  std::string name;          // full: "/job:localhost/replica:0/task:0/device:CPU:0"
+  std::string device_type;   // "CPU"
+  int64_t memory_limit = 0;  // bytes; for a CPU TensorFlow's constant, 256 MiB, which limits nothing
+  uint64_t incarnation = 0;  // drawn when the task begins; never 0, and another one after a restart
+  std::string physical_device_desc;
+  bool operator==(const DeviceAttributes&) const = default;
+};
+
+// The CPU devices of a task, with random incarnations.
+std::vector<DeviceAttributes> cpu_devices(const std::string& job, int task, int count);
+
+}  // namespace longhaul
