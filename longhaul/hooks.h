@@ -14,4 +14,5 @@
 #include "longhaul/train/hooks/step_counter_hook.h"
 #include "longhaul/train/hooks/stop_at_step_hook.h"
 #include "longhaul/train/hooks/summary_saver_hook.h"
+#include "longhaul/train/hooks/sync_replicas_hook.h"
 #include "longhaul/train/hooks/weight_digest_hook.h"

@@ -14,6 +14,8 @@ using Defaults = std::map<std::string, Attrs>;
 // From TensorFlow's registrations (REGISTER_OP) of the types that exist here.
 const Defaults& defaults_by_type() {
   static const Attrs resource = {{"container", std::string()}, {"shared_name", std::string()}};
+  static const Attrs accumulator = {
+      {"container", std::string()}, {"shared_name", std::string()}, {"reduction_type", std::string("MEAN")}};
   static const Attrs apply = {{"use_locking", false}};
   static const Defaults* const defaults = new Defaults{
       {"VariableV2", resource},
@@ -42,6 +44,8 @@ const Defaults& defaults_by_type() {
       {"AudioSummaryV2", {{"max_outputs", int64_t{3}}}},
       {"HashTableV2", resource},
       {"MutableHashTableV2", resource},
+      {"ConditionalAccumulator", accumulator},
+      {"SparseConditionalAccumulator", accumulator},
       {"FIFOQueueV2", resource},
       {"PaddingFIFOQueueV2", resource},
       {"RandomShuffleQueueV2", resource},

@@ -142,7 +142,9 @@ class Callable {
 // InvalidArgumentError for fetches and feeds that do not fit the graph; FailedPreconditionError "Attempting to use
 // uninitialized value NAME" for a variable that was never assigned; FailedPreconditionError "Attempted to use a closed
 // Session." after close().
-class Session {
+//
+// Where a session is held by a shared_ptr, weak_from_this() leads to it: for threads that keep their session alive.
+class Session : public std::enable_shared_from_this<Session> {
  public:
   virtual ~Session() = default;
   Session(const Session&) = delete;

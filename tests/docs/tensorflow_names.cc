@@ -238,6 +238,8 @@ void gradients_and_optimizers() {
   auto gradients = optimizer.compute_gradients(root, loss);
   gradients = ops::clip_by_global_norm(root, gradients, 5.0).first;
   added(optimizer.apply_gradients(root, gradients, step));
+  const SyncReplicasOptimizer replicas = SyncReplicasOptimizer(optimizer, 2);
+  use(std::make_shared<SyncReplicasHook>(replicas, true));
   added.run(graph);
 }
 

@@ -10,8 +10,8 @@ class BuiltinCatalog : public OpCatalog {
   BuiltinCatalog() {
     using namespace builtin;
     for (const ResolverTable& table :
-         {array_ops(), function_ops(), image_ops(), input_ops(), lookup_ops(), optimizer_ops(), parsing_ops(),
-          queue_ops(), random_ops(), reader_ops(), state_ops(), summary_ops(), transfer_ops()}) {
+         {accumulator_ops(), array_ops(), function_ops(), image_ops(), input_ops(), lookup_ops(), optimizer_ops(),
+          parsing_ops(), queue_ops(), random_ops(), reader_ops(), state_ops(), summary_ops(), transfer_ops()}) {
       resolvers_.insert(table.begin(), table.end());
     }
   }

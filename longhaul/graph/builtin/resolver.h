@@ -56,6 +56,7 @@ inline OpInfo resource_handle() {
   return {{{kResource, {}}}, kIsResource};
 }
 
+ResolverTable accumulator_ops();
 ResolverTable array_ops();
 ResolverTable function_ops();
 ResolverTable image_ops();

@@ -13,9 +13,10 @@ struct AllTables {
 const AllTables& all_tables() {
   static const AllTables* tables = [] {
     auto* all = new AllTables;
-    for (const HostKernelTable& table : {array_host_kernels(), image_host_kernels(), input_host_kernels(),
-                                         lookup_host_kernels(), parsing_host_kernels(), queue_host_kernels(),
-                                         random_host_kernels(), reader_host_kernels(), summary_host_kernels()}) {
+    for (const HostKernelTable& table :
+         {accumulator_host_kernels(), array_host_kernels(), image_host_kernels(), input_host_kernels(),
+          lookup_host_kernels(), parsing_host_kernels(), queue_host_kernels(), random_host_kernels(),
+          reader_host_kernels(), summary_host_kernels()}) {
       all->kernels.insert(table.kernels.begin(), table.kernels.end());
       all->resources.insert(table.resources.begin(), table.resources.end());
     }

@@ -48,6 +48,7 @@ struct HostKernelTable {
   std::vector<std::pair<std::string, HostKernel>> kernels;
   std::vector<std::pair<std::string, ResourceMaker>> resources;
 };
+HostKernelTable accumulator_host_kernels();
 HostKernelTable array_host_kernels();
 HostKernelTable image_host_kernels();
 HostKernelTable input_host_kernels();

@@ -39,13 +39,13 @@ class Optimizer {
   // The two halves of minimize, for changing the gradients in between.
   std::vector<GradientAndVariable> compute_gradients(const Scope& scope, const Output& loss,
                                                      const std::vector<Variable>& variables = {}) const;
-  Operation apply_gradients(const Scope& scope, const std::vector<GradientAndVariable>& gradients,
-                            const std::optional<Variable>& global_step = {});
+  virtual Operation apply_gradients(const Scope& scope, const std::vector<GradientAndVariable>& gradients,
+                                    const std::optional<Variable>& global_step = {});
 
   // The optimizer's slot for a variable ("momentum", "m", ...); nullopt if it has no such slot, or has not made it yet.
-  std::optional<Variable> get_slot(const Variable& variable, const std::string& slot) const;
+  virtual std::optional<Variable> get_slot(const Variable& variable, const std::string& slot) const;
   // All variables that the optimizer has created: slots, and the powers of Adam's betas.
-  const std::vector<Variable>& variables() const { return own_variables_; }
+  virtual const std::vector<Variable>& variables() const { return own_variables_; }
 
  protected:
   explicit Optimizer(std::string name);  // InvalidArgumentError: the name is empty

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "longhaul/base/cancellation.h"
+#include "longhaul/base/mutex.h"
+#include "longhaul/host/accumulators/gradient_sum.h"
+#include "longhaul/host/resource.h"
+
+namespace longhaul {
+
+// Collects the gradients of one variable from several workers until there are enough for a step: TensorFlow's
+// conditional accumulator. It counts steps, from 0: each take() begins the next one. A gradient says for which step it
+// was computed, and one that comes too late for its step is dropped.
+//
+// If the model was set back (a chief restored a checkpoint), so is the step. Gradients of the steps that are undone
+// then count for nothing: neither those that wait to be taken, nor those that still come. TensorFlow takes them for
+// gradients of the restored model.
+//
+// Any thread may call any method. Waiting takes are served in order of arrival. All waits end with `limits`, as those
+// of a Queue, and with cancel_takes().
+class Accumulator final : public Resource {
+ public:
+  Accumulator(std::string name, GradientSpec spec, std::unique_ptr<GradientSum> sum);
+  ~Accumulator() override = default;
+
+  const std::string& name() const { return name_; }
+  // InvalidArgumentError: the handle declares gradients of another dtype or shape, or another reduction.
+  void check_handle(const Operation& handle) const override;
+
+  struct Applied {
+    bool counted = false;  // false: dropped
+    int64_t step = 0;      // the accumulator's
+  };
+  // Adds a gradient that was computed in step `local_step`, or drops it. Never waits. InvalidArgumentError: the
+  // gradient is not of the accumulator's dtype and shape. AbortedError: its container was reset.
+  Applied apply(int64_t local_step, std::span<const Tensor> gradient) EXCLUDES(mutex_);
+
+  // Waits until there are at least that many gradients, and returns the tensors of their mean or sum: of all that there
+  // are. InvalidArgumentError: num_required is not positive. CancelledError "TakeGrad operation was cancelled".
+  // AbortedError: its container was reset.
+  std::vector<Tensor> take(int32_t num_required, const WaitLimits& limits = {}) EXCLUDES(mutex_);
+
+  // The step to which gradients belong from now on. Also allows takes again, if they were cancelled.
+  void set_global_step(int64_t step) EXCLUDES(mutex_);
+  // Ends waiting takes, and later ones too, until set_global_step() is called: for a chief that stops.
+  void cancel_takes() EXCLUDES(mutex_);
+
+  void drop(const std::string& why) override EXCLUDES(mutex_);
+
+  int64_t step() const EXCLUDES(mutex_);
+  int32_t num_accumulated() const EXCLUDES(mutex_);  // since the last take
+  int64_t num_dropped() const EXCLUDES(mutex_);      // since it was created
+  size_t waiting() const EXCLUDES(mutex_);           // takes
+
+ private:
+  enum class End { kReady, kCancelled, kTakesCancelled, kDropped, kLate };
+  // A waiting take, on its thread's stack. Guarded by the accumulator's mutex.
+  struct Taker {
+    int32_t num_required = 0;
+    CondVar changed;
+    std::optional<End> end;  // from outside: the work that it belongs to was cancelled, or the take itself
+    std::vector<Tensor> taken;
+  };
+
+  End wait_and_take(Taker& taker, Seconds deadline) EXCLUDES(mutex_);
+  End await(Taker& taker, Seconds deadline) REQUIRES(mutex_);
+  bool is_served(const Taker& taker) const REQUIRES(mutex_);
+  bool is_of_another_step(int64_t local_step) const REQUIRES(mutex_);
+  void wake_first() REQUIRES(mutex_);
+  void check_not_dropped() const REQUIRES(mutex_);
+  void end_takes(End end) REQUIRES(mutex_);
+  [[noreturn]] void end_wait(End end, const WaitLimits& limits) const EXCLUDES(mutex_);
+
+  const std::string name_;
+  const GradientSpec spec_;
+  mutable Mutex mutex_;
+  const std::unique_ptr<GradientSum> sum_;  // guarded by mutex_
+  int32_t count_ GUARDED_BY(mutex_) = 0;
+  int64_t step_ GUARDED_BY(mutex_) = 0;
+  int64_t last_undone_ GUARDED_BY(mutex_) = 0;  // the highest step from which it was set back
+  int64_t dropped_ GUARDED_BY(mutex_) = 0;
+  bool takes_cancelled_ GUARDED_BY(mutex_) = false;
+  std::string why_dropped_ GUARDED_BY(mutex_);    // empty: it was not
+  std::deque<Taker*> takers_ GUARDED_BY(mutex_);  // in order of arrival
+};
+
+// The form of a handle's gradients (`ConditionalAccumulator`, `SparseConditionalAccumulator`).
+GradientSpec gradient_spec(const Operation& handle);
+
+}  // namespace longhaul
