@@ -16,7 +16,8 @@ struct OperationSpec {
   Attrs attrs{};
   std::vector<Operation> control_inputs{};
   std::string device{};
-  // Instead of `device` it gets the one of the variables and resources that it takes by reference, if they share one.
+  // Instead of `device` it gets the one of the variables and resources that it takes by reference, if they share one
+  // and have one.
   bool follows_references = false;
 };
 

@@ -58,7 +58,7 @@ class PreparedTest : public ::testing::Test {
     const Tensor* const feeds[] = {&value};
     return Plan::prepare(add_plan_, feeds, how);
   }
-  float v() { return session_->variable(Output(v_).op())->read().to_host().item<float>(); }
+  float v() { return session_->variable(v_.ref().op())->read().to_host().item<float>(); }
   Operation send(const Output& value, const std::string& name) {
     return root_.add("_Send", name, {value},
                      {{"peer", peer_}, {"bundle", int64_t{3}}, {"slot", int64_t{1}}, {"T", kFloat}});
@@ -134,7 +134,7 @@ TEST_F(PreparedTest, PreparedRunsHoldNobodyUp) {
 
 TEST_F(PreparedTest, TheWritesAreCheckedWhenItIsPreparedAndAgainWhenTheyAreMade) {
   const Operation count =
-      root_.add("CountUpTo", "count", {Output(ops::create_global_step(root_))}, {{"limit", int64_t{1}}});
+      root_.add("CountUpTo", "count", {ops::create_global_step(root_).ref()}, {{"limit", int64_t{1}}});
   DirectSession init(graph_, {}, task_);
   init.run(ops::global_variables_initializer(root_));
   const std::shared_ptr<Plan> counted = plan({count.output(), add_}, {x_});
@@ -350,7 +350,7 @@ TEST_F(PreparedTest, CommitsRaceWithResets) {
     while (!stop) {
       try {
         const auto session = std::make_shared<SessionState>(task_);
-        session->variable(Output(v_).op())->assign(Value(Tensor::scalar(0.f)));
+        session->variable(v_.ref().op())->assign(Value(Tensor::scalar(0.f)));
         Session::Request request{.feeds = {x_}, .fetches = {Fetch(add_).resolve(graph_)}};
         const auto own = std::make_shared<Plan>(PlanBuilder(request, *session).build(), session);
         const Tensor one = Tensor::scalar(1.f);
