@@ -11,6 +11,7 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/genuine_test.h"
 #include "longhaul/checkpoint/table/table.h"
+#include "longhaul/testing/faulty_file_system.h"
 
 namespace longhaul {
 namespace {
@@ -260,6 +261,24 @@ TEST_F(SliceTest, AnySliceIsPutTogetherFromThoseStored) {  // CB-30, CB-33
   }
   EXPECT_THROW(sliced.read_slice("p", parse_shape_and_slice("9 9 8,1:-").second), InvalidArgumentError);
   EXPECT_THAT(sliced.verify(), ElementsAre());
+}
+
+// Opens no data file for now.
+class BusyDataFiles : public testing::FaultyFileSystem {
+ public:
+  std::unique_ptr<ReadableFile> open(const std::string& path) override {
+    if (path.find(".data-") != path.npos) throw UnavailableError(path + ": busy");
+    return FaultyFileSystem::open(path);
+  }
+};
+
+TEST_F(SliceTest, AFileThatCannotBeOpenedForNowIsNoDamage) {
+  BundleWriter writer(files_, path("m"));
+  writer.add_slice("p", {2}, parse_shape_and_slice("2 0,2").second, Tensor::of<float>({1, 2}));
+  writer.finish();
+  BusyDataFiles busy;
+  EXPECT_THROW(BundleReader(busy, path("m")).verify(), UnavailableError);
+  EXPECT_THAT(reader().verify(), ElementsAre());
 }
 
 TEST_F(SliceTest, StringsComeInSlicesToo) {
