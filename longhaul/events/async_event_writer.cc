@@ -15,10 +15,17 @@
 namespace longhaul {
 namespace {
 
+void check_time(const char* name, Seconds time, bool is_right, const char* must) {
+  if (is_right) return;
+  throw InvalidArgumentError(fmt::format("FileWriterOptions::{} is {:g} s: it must be {}", name, time.count(), must));
+}
+
+// NaN is none of this. With it, or without a pause, the writer's thread would never rest.
 FileWriterOptions checked(FileWriterOptions options) {
-  if (options.hang_secs > Seconds{0}) return options;
-  throw InvalidArgumentError(
-      fmt::format("FileWriterOptions::hang_secs is {:g} s: it must be above 0", options.hang_secs.count()));
+  check_time("hang_secs", options.hang_secs, options.hang_secs > Seconds{0}, "above 0");
+  check_time("retry_secs", options.retry_secs, options.retry_secs > Seconds{0}, "above 0");
+  check_time("flush_secs", options.flush_secs, options.flush_secs >= Seconds{0}, "0 or above");
+  return options;
 }
 
 }  // namespace
@@ -207,6 +214,12 @@ bool AsyncEventWriter::flush_before(const Deadline* deadline) {
   const std::string text = fmt::format("flush event files in {}: {}", worker_->directory(), handover_.describe_hang());
   if (handover_.is_hang_news()) log_error("{}; they are written if it works again", text);
   throw UnavailableError(text);
+}
+
+void AsyncEventWriter::log_drops() {
+  if (!handover_.is_hang_news()) return;
+  log_error("event files in {}: {} They are written if it works again; new events are dropped until then",
+            worker_->directory(), handover_.describe_hang());
 }
 
 void AsyncEventWriter::close_before(const Deadline* deadline) {

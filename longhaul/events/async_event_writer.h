@@ -24,7 +24,7 @@ struct FileWriterOptions {
 
   Seconds flush_secs{120};        // an event is in the file after this time at the latest, even if no others follow
   std::string filename_suffix{};  // the end of the file's name; if not empty, the file is created at the start
-  Seconds retry_secs{10};         // from a failed write to the next attempt, in a new file
+  Seconds retry_secs{10};         // above 0; from a failed write to the next attempt, in a new file
   Seconds hang_secs{60};          // above 0; a file operation that takes longer hangs, and is no longer waited for
   FileSystem* files = nullptr;    // nullptr: the machine's; both outlive the writer's thread, even one left behind
   Clock* clock = nullptr;
@@ -37,12 +37,13 @@ struct FileWriterOptions {
 // The thread creates a file when the first record arrives. If a write fails (a full disk, a deleted file), it logs the
 // error, abandons the file, and after retry_secs writes the same records to a new one; some records may then be in
 // both. Until that succeeds, adding never blocks: records beyond the limits are dropped and counted. Only the writer
-// thread logs, never a thread that adds: it logs the first error, the first drop and, when writing works again, both
-// counts. Any thread may call.
+// thread logs this, never a thread that adds: it logs the first error, the first drop and, when writing works again,
+// both counts. Any thread may call.
 //
 // If the file system hangs (a network mount that does not answer), only this thread hangs with it. Others wait as long
 // as it gets on, however slowly, but no longer than hang_secs for a single file operation. Then flush() and close()
 // give up, and an add to a full queue drops the record; so does each further call, at once, until the thread gets on.
+// The first of them logs it, an add too, unless it is IfFull::kDrop, as those of log sinks are.
 // Whoever closes or destroys the writer leaves the thread behind. If the file system answers later, the thread writes
 // what is left into its file, makes no new file, logs what became of the events, and ends; reopen() lets it go on.
 //
@@ -51,14 +52,18 @@ struct FileWriterOptions {
 class AsyncEventWriter {
  public:
   // The directory must exist. The file system and the clock must outlive the thread, even one that is left behind.
-  // InvalidArgumentError: hang_secs is not above 0.
+  // InvalidArgumentError: hang_secs or retry_secs is not above 0, or flush_secs not 0 or above.
   AsyncEventWriter(std::string directory, FileWriterOptions options);
   ~AsyncEventWriter();
 
   // Queues the record. If the queue is full and writing works, blocks, or drops and counts the record. Returns false if
   // closed; nothing was queued then.
   using IfFull = EventHandover::IfFull;
-  bool add(std::string_view record, IfFull if_full = IfFull::kWait) { return handover_.add(record, if_full); }
+  bool add(std::string_view record, IfFull if_full = IfFull::kWait) {
+    const EventHandover::Added added = handover_.add(record, if_full);
+    if (added == EventHandover::Added::kGaveUp) log_drops();
+    return added != EventHandover::Added::kClosed;
+  }
 
   // On return, the kernel has all records that were added before. If that fails, throws the error; the records are kept
   // and retried. Waits for half of the time until the deadline at most (nullptr: none), even if that is set meanwhile.
@@ -82,6 +87,7 @@ class AsyncEventWriter {
  private:
   class Worker;
 
+  void log_drops();  // unless the hang is known
   [[noreturn]] void leave_behind() REQUIRES(lifecycle_);
 
   const std::shared_ptr<Worker> worker_;  // its thread shares it

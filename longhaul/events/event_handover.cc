@@ -16,14 +16,14 @@ constexpr Seconds kLongWait{3600};
 EventHandover::EventHandover(size_t max_events, size_t max_bytes, Seconds flush_secs, Seconds hang_secs, Clock& clock)
     : clock_(clock), flush_secs_(flush_secs), queue_(max_events, max_bytes), progress_(hang_secs, clock) {}
 
-bool EventHandover::add(std::string_view record, IfFull if_full) {
+EventHandover::Added EventHandover::add(std::string_view record, IfFull if_full) {
   for (;;) {
     switch (queue_.add(record)) {
-      case EventQueue::Result::kAdded: return true;
-      case EventQueue::Result::kAddedWake: wake_writer(); return true;
-      case EventQueue::Result::kClosed: return false;
+      case EventQueue::Result::kAdded: return Added::kYes;
+      case EventQueue::Result::kAddedWake: wake_writer(); return Added::kYes;
+      case EventQueue::Result::kClosed: return Added::kClosed;
       case EventQueue::Result::kFull:
-        if (!wait_for_space(if_full)) return true;
+        if (const auto dropped = wait_for_space(if_full)) return *dropped;
     }
   }
 }
@@ -33,20 +33,20 @@ void EventHandover::wake_writer() {
   work_.notify_one();
 }
 
-// False: there is none, and nobody is to wait for it, so one record was counted as dropped.
-bool EventHandover::wait_for_space(IfFull if_full) {
+// nullopt: there may be some. Else nobody is to wait for it, and one record was counted as dropped.
+std::optional<EventHandover::Added> EventHandover::wait_for_space(IfFull if_full) {
   MutexLock lock(mutex_);
   const auto may_go_on = [this]() REQUIRES(mutex_) { return !queue_.is_open() || failing_ || !queue_.is_full(); };
   // wait: for room, which take() makes; failed(), close() and a file system that hangs end it, too
   const bool hangs = if_full == IfFull::kWait && !progress_.wait(may_go_on, space_, mutex_);
-  if (!queue_.is_open() || !queue_.is_full()) return true;
+  if (!queue_.is_open() || !queue_.is_full()) return std::nullopt;
   ++dropped_;
   if (hangs) ++disruptions_;  // what describes a tag may be among it
   if ((failing_ || hangs) && ++dropped_while_failing_ == 1 && failing_) {
     drop_is_news_ = true;
     work_.notify_one();
   }
-  return false;
+  return hangs ? Added::kGaveUp : Added::kDropped;
 }
 
 EventHandover::Flush EventHandover::flush(const Deadline* deadline) {

@@ -26,7 +26,8 @@ class EventHandover {
 
   // Any thread.
   enum class IfFull { kWait, kDrop };
-  bool add(std::string_view record, IfFull if_full);  // false: closed
+  enum class Added { kYes, kClosed, kDropped, kGaveUp };  // kGaveUp: dropped, since nobody waits for one that hangs
+  Added add(std::string_view record, IfFull if_full);
   enum class Flush { kDone, kClosed, kHangs };
   Flush flush(const Deadline* deadline);  // throws the error if it fails
   bool is_open() const { return queue_.is_open(); }
@@ -73,7 +74,7 @@ class EventHandover {
   bool end();                   // false: opened again meanwhile, so the thread goes on
 
  private:
-  bool wait_for_space(IfFull if_full);
+  std::optional<Added> wait_for_space(IfFull if_full);
   void wake_writer();
   Seconds time_until_due(Seconds now, bool has_records, bool has_file) const REQUIRES(mutex_);
 

@@ -39,6 +39,16 @@ class CountingClock : public testing::FakeClock {
   std::atomic<int> waits{0};
 };
 
+// One on which a wait is ended by a notification, and otherwise so late that the test has failed.
+class SleepingClock : public CountingClock {
+ public:
+  void wait_for(CondVar& cond, Mutex& mutex, Seconds) override REQUIRES(mutex) {
+    constexpr Seconds kTooLong{60};
+    ++waits;
+    cond.wait_for(mutex, kTooLong);
+  }
+};
+
 class HangingWrites : public ::testing::Test {
  protected:
   HangingWrites() {
@@ -127,6 +137,7 @@ class HangingWrites : public ::testing::Test {
   testing::TemporaryDirectory directory_;
   testing::HangingFileSystem files_;
   CountingClock clock_;
+  SleepingClock sleeping_;
   Deadline deadline_{clock_};
   std::function<void()> while_it_hangs_ = [] {};
   LogSink before_;
@@ -170,6 +181,40 @@ TEST_F(HangingWrites, AFlushLeavesHalfOfADeadlineThatIsSetMeanwhile) {
   while_it_hangs_ = [&] { deadline_.bring_forward(Seconds{30}); };
   const std::string error = error_after(Seconds{15}, [&] { writer->flush_before(&deadline_); });
   EXPECT_THAT(error, HasSubstr("has taken 15.5 s"));
+}
+
+TEST_F(HangingWrites, AllWhoWaitAreWokenWhenOneGivesUp) {
+  Deadline deadline(sleeping_);
+  FileWriter writer(directory_.path(), {.files = &files_, .clock = &sleeping_});
+  files_.hang(At::kAppend);
+  writer.add_scalar("t", 1, 1);
+  EXPECT_TRUE(files_.comes_to_hang());
+  const auto flush = [&](const Deadline* limit) {
+    const int before = sleeping_.waits;
+    auto error = std::async(std::launch::async, [&writer, limit] {
+      return error_of<UnavailableError>([&] { writer.flush_before(limit); });
+    });
+    eventually([&] { return sleeping_.waits > before; });
+    return error;
+  };
+  auto patient = flush(nullptr), hurried = flush(&deadline);
+  sleeping_.advance(Seconds{10});
+  deadline.bring_forward(Seconds{0});
+  for (auto* error : {&hurried, &patient}) {
+    EXPECT_EQ(error->wait_for(std::chrono::seconds(20)), std::future_status::ready);
+  }
+  files_.let_go();
+  EXPECT_THAT(hurried.get(), HasSubstr("1 events may be missing"));
+  EXPECT_THAT(patient.get(), HasSubstr("1 events may be missing"));
+  eventually([&] { return error_of([&] { writer.flush(); }).empty(); });
+}
+
+// With the writer's thread, which would otherwise have gone on.
+TEST_F(HangingWrites, AStopOfTheProcessIsNoHang) {
+  auto writer = make_hanging_writer(At::kAppend);
+  writer->add_scalar("t", 1, 2);
+  while_it_hangs_ = [&] { clock_.advance(Seconds{1000}); };
+  EXPECT_THAT(error_after(Seconds{60}, [&] { writer->flush(); }), HasSubstr("has taken 60.5 s"));
 }
 
 TEST_F(HangingWrites, AfterADeadlineADiskThatWorksStillGetsItsTime) {
@@ -331,6 +376,8 @@ TEST_F(HangingWrites, WhoAddsToAFullQueueIsNotHeldUpForEver) {
   };
   EXPECT_THAT(error_after(Seconds{60}, fill), IsEmpty());
   EXPECT_EQ(writer->dropped_events(), 7u);
+  EXPECT_THAT(errors(), ElementsAre(AllOf(HasSubstr("creating an event file in " + directory_.path()),
+                                          HasSubstr("new events are dropped"))));
   files_.let_go();
   eventually([&] { return error_of([&] { writer->flush(); }).empty(); });
   EXPECT_THAT(steps(), ElementsAre(1, 2, 3));
@@ -341,6 +388,10 @@ TEST_F(HangingWrites, WhoAddsToAFullQueueIsNotHeldUpForEver) {
 TEST_F(HangingWrites, ATimeThatIsNoneIsRefused) {
   for (const double secs : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_THROW(FileWriter(directory_.path(), {.hang_secs = Seconds{secs}, .files = &files_}), InvalidArgumentError);
+    EXPECT_THROW(FileWriter(directory_.path(), {.retry_secs = Seconds{secs}, .files = &files_}), InvalidArgumentError);
+  }
+  for (const double secs : {-1.0, std::numeric_limits<double>::quiet_NaN()}) {
+    EXPECT_THROW(FileWriter(directory_.path(), {.flush_secs = Seconds{secs}, .files = &files_}), InvalidArgumentError);
   }
 }
 

@@ -23,25 +23,28 @@ void WriterProgress::rest() {
 
 bool WriterProgress::wait(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex,
                           const Deadline* deadline) {
-  constexpr Seconds kAFewWrites{1};
+  constexpr Seconds kAFewWrites{1}, kStopped{1};
   if (is_done()) return true;
-  const Seconds start = clock_.now();
+  Seconds start = clock_.now(), now = start;
   const auto half = half_time(deadline, clock_, kAFewWrites);
   while (!is_done()) {
     if (is_given_up_) return false;
     const Seconds hangs = (operation_.empty() ? start : since_) + hang_secs_;
     const Seconds end = std::min(hangs, half().value_or(hangs));
-    if (clock_.now() >= end) {
+    if (now >= end) {
       const bool gets_on = gets_on_in_a_moment(is_done, changed, mutex);
       is_given_up_ = !is_done() && (!gets_on || end < hangs);
+      if (is_given_up_) changed.notify_all();  // others are not to wait longer
       continue;
     }
     clock_.wait_until(changed, mutex, end);  // wait: for the writer thread, which may hang in its file system
+    now = clock_.now();
+    if (now > end + kStopped) since_ = start = now;  // the process was stopped, and the thread with it
   }
   return true;
 }
 
-// Time may have passed without the thread: the process was stopped for a while, or a test's clock leaps.
+// Time may have passed without the thread: the process was stopped before the wait, or a test's clock leaps.
 bool WriterProgress::gets_on_in_a_moment(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex) const {
   constexpr Seconds kMoment{0.1};
   const Seconds end = Clock::real().now() + kMoment;
