@@ -40,12 +40,13 @@ struct FileWriterOptions {
 // thread logs this, never a thread that adds: it logs the first error, the first drop and, when writing works again,
 // both counts. Any thread may call.
 //
-// If the file system hangs (a network mount that does not answer), only this thread hangs with it. Others wait as long
-// as it gets on, however slowly, but no longer than hang_secs for a single file operation. Then flush() and close()
-// give up, and an add to a full queue drops the record; so does each further call, at once, until the thread gets on.
-// The first of them logs it, an add too, unless it is IfFull::kDrop, as those of log sinks are.
-// Whoever closes or destroys the writer leaves the thread behind. If the file system answers later, the thread writes
-// what is left into its file, makes no new file, logs what became of the events, and ends; reopen() lets it go on.
+// If the file system hangs (a network mount that does not answer), only this thread hangs with it, and who creates the
+// file at the start, for filename_suffix: the constructor, and reopen(). Others wait as long as it gets on, however
+// slowly, but no longer than hang_secs for a single file operation. Then flush() and close() give up, and an add to a
+// full queue drops the record; so does each further call, at once, until the thread gets on. The first of them logs it,
+// an add too, unless it is IfFull::kDrop, as those of log sinks are. Whoever closes or destroys the writer leaves the
+// thread behind. If the file system answers later, the thread writes what is left into its file, makes no new file,
+// logs what became of the events, and ends; reopen() lets it go on.
 //
 // The writer never creates the directory, so that an unmounted one is not recreated on another disk. If this process
 // has locked the directory, or one above it, each write calls check_directory_owner() first.
@@ -76,6 +77,10 @@ class AsyncEventWriter {
   // for a hanging one as flush_before() does: UnavailableError, and the thread is left behind.
   void close_before(const Deadline* deadline);
   void reopen();  // std::system_error: the thread cannot be started; the writer stays closed
+
+  // See FileWriter::WaitLimit.
+  void limit_waits(const Deadline* deadline) { handover_.limit_waits(deadline); }
+  void notify_waits() { handover_.notify_waits(); }
 
   bool is_closed() const { return !handover_.is_open(); }
   std::string last_error() const { return handover_.last_error(); }  // of writing; empty: none

@@ -74,6 +74,18 @@ bool EventHandover::is_hang_news() {
   return progress_.is_news();
 }
 
+void EventHandover::limit_waits(const Deadline* deadline) {
+  MutexLock lock(mutex_);
+  progress_.limit(deadline);
+}
+
+// Under the mutex: whoever waits has either seen the deadline, or waits for this.
+void EventHandover::notify_waits() {
+  MutexLock lock(mutex_);
+  space_.notify_all();
+  done_.notify_all();
+}
+
 std::string EventHandover::last_error() const {
   MutexLock lock(mutex_);
   return last_error_;

@@ -147,6 +147,15 @@ void FileWriter::close_before(const Deadline* deadline) {
   writer_.close_before(deadline);
 }
 
+FileWriter::WaitLimit::WaitLimit(FileWriter& writer, const Deadline& deadline)
+    : writer_(writer.writer_), notice_(&deadline, [&waited_for = writer_] { waited_for.notify_waits(); }) {
+  writer_.limit_waits(&deadline);
+}
+
+FileWriter::WaitLimit::~WaitLimit() {
+  writer_.limit_waits(nullptr);
+}
+
 void FileWriter::reopen() {
   {
     MutexLock lock(tags_mutex_);

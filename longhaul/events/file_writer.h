@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "longhaul/base/deadline.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/events/async_event_writer.h"
 #include "longhaul/events/event_encoding.h"
@@ -82,6 +83,21 @@ class FileWriter {
   // second at least), even if that is set during the wait; the other half is for what follows. nullptr: no deadline.
   void flush_before(const Deadline* deadline);
   void close_before(const Deadline* deadline);
+
+  // While it exists, calls without a deadline of their own, above all an add to a full queue, wait for a file system
+  // that hangs for half of the time until this deadline at most, so that training gets to its last checkpoint. One at a
+  // time. The writer must outlive it; the deadline, the calls too that began meanwhile.
+  class WaitLimit {
+   public:
+    WaitLimit(FileWriter& writer, const Deadline& deadline);
+    ~WaitLimit();
+    WaitLimit(const WaitLimit&) = delete;
+    WaitLimit& operator=(const WaitLimit&) = delete;
+
+   private:
+    AsyncEventWriter& writer_;
+    const Deadline::Notice notice_;
+  };
 
   // Continues in a new file, which sorts after the old one. Does nothing if open.
   void reopen();

@@ -385,6 +385,30 @@ TEST_F(HangingWrites, WhoAddsToAFullQueueIsNotHeldUpForEver) {
   EXPECT_THROW(writer->close(), DataLossError);
 }
 
+TEST_F(HangingWrites, WhoAddsToAFullQueueLeavesHalfOfADeadline) {
+  auto writer = make_writer(/*max_queue=*/2);
+  const FileWriter::WaitLimit limit(*writer, deadline_);
+  files_.hang(At::kAppend);
+  writer->add_scalar("t", 1, 1);
+  ASSERT_TRUE(files_.comes_to_hang());
+  while_it_hangs_ = [&] { deadline_.bring_forward(Seconds{30}); };
+  const auto fill = [&] {
+    for (int step = 2; step <= 10; ++step) writer->add_scalar("t", 1, step);
+  };
+  EXPECT_THAT(error_after(Seconds{15}, fill), IsEmpty());
+  EXPECT_EQ(writer->dropped_events(), 7u);
+}
+
+TEST_F(HangingWrites, WithoutTheLimitADeadlineIsOver) {
+  auto writer = make_hanging_writer(At::kAppend);
+  deadline_.bring_forward(Seconds{30});
+  {
+    const FileWriter::WaitLimit limit(*writer, deadline_);
+  }
+  writer->add_scalar("t", 1, 2);
+  error_after(Seconds{60}, [&] { writer->flush(); });
+}
+
 TEST_F(HangingWrites, ATimeThatIsNoneIsRefused) {
   for (const double secs : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_THROW(FileWriter(directory_.path(), {.hang_secs = Seconds{secs}, .files = &files_}), InvalidArgumentError);

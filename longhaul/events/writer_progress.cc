@@ -26,7 +26,7 @@ bool WriterProgress::wait(const std::function<bool()>& is_done, CondVar& changed
   constexpr Seconds kAFewWrites{1}, kStopped{1};
   if (is_done()) return true;
   Seconds start = clock_.now(), now = start;
-  const auto half = half_time(deadline, clock_, kAFewWrites);
+  const auto half = half_time(deadline != nullptr ? deadline : limit_, clock_, kAFewWrites);
   while (!is_done()) {
     if (is_given_up_) return false;
     const Seconds hangs = (operation_.empty() ? start : since_) + hang_secs_;

@@ -31,6 +31,9 @@ class WriterProgress {
   bool wait(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex, const Deadline* deadline = nullptr)
       REQUIRES(mutex);
 
+  // For the waits that have no deadline of their own, from the next one on; nullptr: none.
+  void limit(const Deadline* deadline) { limit_ = deadline; }
+
   bool is_news();  // true once, after a wait has given up, until the thread gets on
   std::string describe() const;
   size_t events() const { return events_; }
@@ -40,6 +43,7 @@ class WriterProgress {
 
   Clock& clock_;
   const Seconds hang_secs_;
+  const Deadline* limit_ = nullptr;
   Seconds since_;          // of the operation
   std::string operation_;  // empty: it rests
   size_t events_ = 0;

@@ -123,6 +123,7 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
   try {
     tenure_->begin([stops = stops_](const std::exception_ptr& error) { stops.request_stop(error); });
     begin_hooks(options_.hooks, graph());
+    tenure_->limit_waits_for_events();
     if (const std::exception_ptr error = try_to_create()) replace(error);
   } catch (...) {
     std::rethrow_exception(shut_down(std::current_exception()));

@@ -153,6 +153,7 @@ std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& 
 std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& options) {
   begin_tenure(tenure_, coord_);
   events_.begin();
+  tenure_.limit_waits_for_events(events_.writer());
   std::shared_ptr<Session> session =
       is_chief() ? prepare_as_chief(options)
                  : session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);

@@ -119,6 +119,25 @@ void ChiefTenure::mirror_saves_of(Saver& saver) {
   mirroring_ = saver.on_saved([mirror = mirror_](const std::string& prefix) { mirror->add(prefix); });
 }
 
+void ChiefTenure::limit_waits_for_events() {
+  if (options_.directory.empty() || budget().deadline() == nullptr) return;
+  limit_waits_for_events(FileWriterCache::find(options_.directory));
+}
+
+void ChiefTenure::limit_waits_for_events(std::shared_ptr<FileWriter> writer) {
+  const Deadline* const deadline = budget().deadline();
+  if (writer == nullptr || deadline == nullptr) return;
+  event_limit_.reset();
+  limited_events_ = std::move(writer);
+  event_limit_ = std::make_unique<FileWriter::WaitLimit>(*limited_events_, *deadline);
+}
+
+// What follows brings its own.
+void ChiefTenure::lift_event_limit() {
+  event_limit_.reset();
+  limited_events_.reset();
+}
+
 void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
   const auto step = [&](const char* what, const auto& body) {
     if (body) end.step(what, [&] { body(); });
@@ -133,6 +152,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
   end.step("the count of unsaved steps", [&] {
     if (front_end.unsaved_steps) unsaved = front_end.unsaved_steps();
   });
+  lift_event_limit();
   step("the event file", front_end.events);
   end.step("the event file", [&] {
     if (lock_) flush_shared_events(options_.directory, budget().deadline());

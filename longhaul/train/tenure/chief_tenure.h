@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "longhaul/events/file_writer.h"
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/checkpointing/unsaved_steps.h"
 #include "longhaul/train/coordination/chief_lock.h"
@@ -117,6 +118,12 @@ class ChiefTenure {
   const std::shared_ptr<RunJournal>& journal() const { return journal_; }  // null: none, or the tenure is over
   StopBudget budget() const { return options_.chief.preemption; }
 
+  // Until end(), who adds events to a full queue, because the file system of the event file hangs, waits for half of
+  // what a preemption leaves at most, so that the last checkpoint is taken. The first form is for the event file that
+  // hooks share. Does nothing if there is none, or without a preemption.
+  void limit_waits_for_events();
+  void limit_waits_for_events(std::shared_ptr<FileWriter> writer);
+
   // Ends the run and the tenure, in these steps. Each is done even if an earlier one throws. `end` keeps the first
   // error, which may have occurred before the call:
   //   1. the hooks' end() is called, unless there is an error
@@ -135,6 +142,7 @@ class ChiefTenure {
  private:
   void lock_directory(std::function<void(const std::exception_ptr&)> on_lost);
   void begin_journal();
+  void lift_event_limit();
   void close_mirror();
   void close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
 
@@ -150,6 +158,8 @@ class ChiefTenure {
   std::shared_ptr<RunJournal> journal_;             // null: over, or without
   std::shared_ptr<CheckpointMirror> mirror_;        // null: over, or without
   std::shared_ptr<const SavedCallback> mirroring_;  // passes saved checkpoints to the mirror
+  std::shared_ptr<FileWriter> limited_events_;
+  std::unique_ptr<FileWriter::WaitLimit> event_limit_;  // null: there is none
 };
 
 }  // namespace longhaul

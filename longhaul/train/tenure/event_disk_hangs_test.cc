@@ -112,5 +112,51 @@ TEST_P(MonitoredEventDiskHangs, TheRestOfTheEndIsDone) {
   });
 }
 
+class FullQueueOnADiskThatHangs : public EventDiskHangs {
+ protected:
+  // Whoever makes steps is preempted, and waits for room.
+  void add_too_much(FileWriter& writer) {
+    const std::string large(size_t{17} << 20, 'x');
+    writer.flush();
+    hang();
+    writer.add_graph(large);
+    ASSERT_TRUE(disk.comes_to_hang());
+    writer.add_graph(large);
+    preemption.preempt();
+    writer.add_scalar("t", 1, 1);
+    EXPECT_EQ(writer.dropped_events(), 1u);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(At, FullQueueOnADiskThatHangs, ::testing::Values(At::kAppend));
+
+TEST_P(FullQueueOnADiskThatHangs, ASupervisorTakesTheLastCheckpoint) {
+  options.save_model_secs = options.save_summaries_secs = Seconds{0};
+  options.chief.preemption = &preemption;
+  options.files = &disk;
+  Supervisor sv(options);
+  expect_end_in_time([&] {
+    sv.managed_session([&](Session& session) {
+      session.run(train);
+      add_too_much(*sv.summary_writer());
+    });
+  });
+}
+
+TEST_P(FullQueueOnADiskThatHangs, AMonitoredSessionTakesTheLastCheckpoint) {
+  const Coordinator program({.clock = &clock});
+  expect_end_in_time([&] {
+    monitored_training_session({.graph = &graph,
+                                .checkpoint_dir = directory.path(),
+                                .chief = {.preemption = &preemption},
+                                .files = &disk,
+                                .coordinator = program},
+                               [&](MonitoredSession& session) {
+                                 session.run(train);
+                                 add_too_much(*FileWriterCache::get(directory.path()));
+                               });
+  });
+}
+
 }  // namespace
 }  // namespace longhaul
