@@ -88,7 +88,7 @@ void EventWriter::abandon() {
   file_.reset();
   try {
     if (is_empty_) files_.remove(path_);
-  } catch (const Error&) {
+  } catch (...) {  // also of odd types, from a program's file system
   }
 }
 

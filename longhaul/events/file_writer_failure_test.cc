@@ -107,6 +107,21 @@ TEST_F(FailingWrites, ClosingOnAFullDiskEndsAndSaysWhatIsLost) {
   EXPECT_NO_THROW(writer.close());
 }
 
+class OddRemovals : public testing::FaultyFileSystem {
+ public:
+  void remove(const std::string&) override { throw 7; }
+};
+
+TEST_F(FailingWrites, AnErrorOfOddTypeWhileCleaningUpHidesNoOther) {
+  OddRemovals odd;
+  odd.fail_writes_after(0);
+  FileWriter writer(logdir(), {.files = &odd, .clock = &clock_});
+  writer.add_scalar("t", 1, 1);
+  EXPECT_THROW(writer.flush(), ResourceExhaustedError);
+  odd.heal();
+  EXPECT_NO_THROW(writer.flush());
+}
+
 TEST_F(FailingWrites, OneWhoseThreadCannotBeStartedStaysClosedAndMayBeReopenedLater) {
   FileWriter writer(logdir(), options());
   writer.close();

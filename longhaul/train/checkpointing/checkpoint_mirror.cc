@@ -150,7 +150,7 @@ void CheckpointMirror::Worker::copy(const std::string& from) {
 bool CheckpointMirror::Worker::is_gone(const std::string& prefix) const {
   try {
     return !checkpoint_exists(files_, prefix);
-  } catch (const Error&) {
+  } catch (...) {
     return false;  // not known
   }
 }
@@ -161,7 +161,7 @@ bool CheckpointMirror::Worker::is_damaged(const std::string& prefix) const {
     return !BundleReader(paced, prefix).verify().empty();
   } catch (const DataLossError&) {
     return true;
-  } catch (const Error&) {
+  } catch (...) {
     return false;
   }
 }

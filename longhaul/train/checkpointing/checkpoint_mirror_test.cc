@@ -39,9 +39,14 @@ class SlowFiles : public testing::FaultyFileSystem {
   std::unique_ptr<ReadableFile> open(const std::string& path) override {
     if (path == unreadable) throw PermissionDeniedError("open " + path + ": Permission denied");
     if (path == slow_to_open) wait();
+    if (path == odd) throw 7;
     return testing::FaultyFileSystem::open(path);
   }
-  std::string unreadable, slow_to_open;  // set before there is a mirror
+  bool exists(const std::string& path) override {
+    if (path == odd) throw 7;
+    return testing::FaultyFileSystem::exists(path);
+  }
+  std::string unreadable, slow_to_open, odd;  // set before there is a mirror
 
   void hold() { is_held_ = true; }
   void let_go() { is_held_ = false; }
@@ -141,6 +146,16 @@ class MirrorTest : public ::testing::Test {
   MirrorOptions options;
   const ThreadsEnd threads;
 };
+
+TEST_F(MirrorTest, AnErrorOfOddTypeIsAFailureLikeOthers) {
+  const std::string prefix = save(1);
+  files.odd = index_path(prefix);
+  options.end_timeout = Seconds{0};
+  const auto one = mirror();
+  one->add(prefix);
+  eventually([&] { return one->status().consecutive_failures > 0; });
+  one->close();
+}
 
 TEST_F(MirrorTest, GetsACheckpointThatWasCommitted) {
   const auto mirror = this->mirror();
