@@ -17,6 +17,7 @@ inline constexpr char kAsk[] = "Ask";
 inline constexpr char kFreeze[] = "Freeze";
 inline constexpr char kTake[] = "Take";
 inline constexpr char kOpen[] = "Open";
+inline constexpr char kReset[] = "Reset";
 inline constexpr char kWriteShard[] = "WriteShard";
 
 }  // namespace longhaul::methods

@@ -27,10 +27,11 @@ struct PeerWatch::State {
 };
 
 PeerWatch::PeerWatch(Transport& transport, const std::string& task, uint64_t incarnation, const std::string& session,
-                     std::function<void(std::exception_ptr)> lost)
+                     std::function<void(std::exception_ptr)> lost, bool isolated)
     : state_(std::make_shared<State>()) {
   proto::WatchRequest request;
   request.set_session(session);
+  request.set_isolated(isolated);
   call_ = transport.start(
       {.task = task, .method = methods::kWatch, .incarnation = incarnation, .message = to_message(request)},
       [state = state_, task, lost = std::move(lost)](CallReply reply) {

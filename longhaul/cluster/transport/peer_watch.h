@@ -9,14 +9,15 @@
 
 namespace longhaul {
 
-// Watches another process, or its session, by one parked call. Nothing is sent while all is well.
+// Watches another process, or its session, by one parked call. Nothing is sent while all is well. The session begins
+// there with it, and ends with it.
 class PeerWatch {
  public:
-  // Calls `lost` once, on a thread of the transport, without a lock: with AbortedError if another process answers there
+  // `isolated`: the session has containers of its own. Calls `lost` once, on a thread of the transport, without a lock: with AbortedError if another process answers there
   // or the session was ended, else with UnavailableError. It may still be under way when the watch is destroyed, so it
   // must own what it touches.
   PeerWatch(Transport& transport, const std::string& task, uint64_t incarnation, const std::string& session,
-            std::function<void(std::exception_ptr)> lost);
+            std::function<void(std::exception_ptr)> lost, bool isolated = false);
   ~PeerWatch();
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
