@@ -13,7 +13,8 @@ namespace longhaul {
 // lets time pass, to the next event or the end of the wait. So a test with one thread is deterministic.
 //
 // With several threads, time passes only after a moment of real time in which nothing has happened, and by half a
-// second at most, because a thread may be computing. Any thread may call.
+// second at most, because a thread may be computing; and not at all while it is known that one does (around()). Any
+// thread may call.
 class SimulatedClock : public Clock {
  public:
   enum class Threads { kOne, kSeveral };
@@ -30,6 +31,9 @@ class SimulatedClock : public Clock {
   bool run_until(const std::function<bool()>& done, Seconds most) EXCLUDES(mutex_);
   void drop_events() EXCLUDES(mutex_);
 
+  // The job, which a thread is to run: until it has ended, time passes only while it waits on this clock.
+  std::function<void()> around(std::function<void()> job) EXCLUDES(mutex_);
+
   Seconds now() const override EXCLUDES(mutex_);
   double wall_time() const override { return 1.6e9 + now().count(); }
   // InternalError: a year has passed, or hours with several threads: what is waited for will never happen.
@@ -39,12 +43,14 @@ class SimulatedClock : public Clock {
   bool run_one() EXCLUDES(mutex_);  // false: none is due
   void pass_time(Seconds until, uint64_t seen) EXCLUDES(mutex_);
   uint64_t happened() const EXCLUDES(mutex_);
+  void add_at_work(int by) EXCLUDES(mutex_);
 
   const Threads threads_;
   mutable Mutex mutex_;
   Seconds now_ GUARDED_BY(mutex_){1000};
   std::multimap<Seconds, std::function<void()>> events_ GUARDED_BY(mutex_);
   int running_ GUARDED_BY(mutex_) = 0;
+  int at_work_ GUARDED_BY(mutex_) = 0;        // jobs that do not wait
   uint64_t happened_ GUARDED_BY(mutex_) = 0;  // counts what may make a wait unnecessary
 };
 

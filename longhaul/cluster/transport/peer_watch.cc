@@ -69,14 +69,17 @@ struct Watched::State {
   }
 };
 
-Watched::Watched(Transport& transport, Gone gone) : state_(std::make_shared<State>()) {
-  transport.serve(methods::kWatch, [state = state_, gone = std::move(gone)](std::shared_ptr<IncomingCall> call) {
-    const std::string session = header_of<proto::WatchRequest>(call->request(), "Watch").session();
+Watched::Watched(Transport& transport, Gone gone, Come come) : state_(std::make_shared<State>()) {
+  const auto watch = [state = state_, gone, come](std::shared_ptr<IncomingCall> call) {
+    const auto request = header_of<proto::WatchRequest>(call->request(), "Watch from " + call->caller().task);
+    if (come) come(call->caller(), request);
+    const std::string session = request.session();
     state->add(session, call);
     call->on_gone([state, gone, session, key = call.get(), caller = call->caller()] {
       if (state->remove(key) && gone) gone(caller, session);
     });
-  });
+  };
+  transport.serve(methods::kWatch, watch);
 }
 
 void Watched::end(const std::string& session, const std::string& why) {

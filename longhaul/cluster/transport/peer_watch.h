@@ -6,6 +6,7 @@
 #include <string>
 
 #include "longhaul/cluster/transport/transport.h"
+#include "longhaul/proto/cluster_service.pb.h"
 
 namespace longhaul {
 
@@ -13,9 +14,9 @@ namespace longhaul {
 // there with it, and ends with it.
 class PeerWatch {
  public:
-  // `isolated`: the session has containers of its own. Calls `lost` once, on a thread of the transport, without a lock: with AbortedError if another process answers there
-  // or the session was ended, else with UnavailableError. It may still be under way when the watch is destroyed, so it
-  // must own what it touches.
+  // `isolated`: the session has containers of its own. Calls `lost` once, on a thread of the transport, without a lock:
+  // with AbortedError if another process answers there or the session was ended, else with UnavailableError. It may
+  // still be under way when the watch is destroyed, so it must own what it touches.
   PeerWatch(Transport& transport, const std::string& task, uint64_t incarnation, const std::string& session,
             std::function<void(std::exception_ptr)> lost, bool isolated = false);
   ~PeerWatch();
@@ -32,10 +33,11 @@ class PeerWatch {
 class Watched {
  public:
   using Gone = std::function<void(const IncomingCall::Caller& caller, const std::string& session)>;
+  using Come = std::function<void(const IncomingCall::Caller& caller, const proto::WatchRequest& request)>;
 
-  // Serves Watch. `gone`, if there is one, is told of each watcher that has gone; on a thread of the transport, without
-  // a lock; it must own what it touches.
-  explicit Watched(Transport& transport, Gone gone = {});
+  // Serves Watch. `come`, if there is one, is told of each watcher, and refuses it by throwing; `gone`, of each that
+  // has gone. Both on a thread of the transport, without a lock; they must own what they touch.
+  explicit Watched(Transport& transport, Gone gone = {}, Come come = {});
 
   // Tells the watchers of that session, or of the process if it is empty, that it has ended.
   void end(const std::string& session, const std::string& why);

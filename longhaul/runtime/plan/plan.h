@@ -39,6 +39,7 @@ class Plan {
   static Prepared prepare(std::shared_ptr<Plan> plan, std::span<const Tensor* const> feeds, const PartRun& how);
 
   bool writes_variables() const { return parts_.writes_variables(); }
+  bool draws_random_numbers() const { return !parts_.random_streams.empty(); }
   // The containers of the variables that it writes, sorted, each once.
   std::vector<std::string> written_containers() const;
 

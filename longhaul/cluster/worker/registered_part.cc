@@ -1,0 +1,60 @@
+#include "longhaul/cluster/worker/registered_part.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/graph/import_graph_def.h"
+#include "longhaul/runtime/plan/plan_builder.h"
+
+namespace longhaul {
+namespace {
+
+std::map<std::string, Tensor> constants_of(const proto::RegisterGraphRequest& request,
+                                           const std::vector<Tensor>& values) {
+  if (values.size() != static_cast<size_t>(request.constant_size())) {
+    throw InvalidArgumentError(fmt::format("the part {} names {} constants, but has the values of {}",
+                                           request.graph_handle(), request.constant_size(), values.size()));
+  }
+  std::map<std::string, Tensor> constants;
+  for (int i = 0; i < request.constant_size(); ++i) {
+    constants.emplace(request.constant(i), values[static_cast<size_t>(i)]);
+  }
+  return constants;
+}
+
+std::map<int64_t, proto::Bundle> by_number(const google::protobuf::RepeatedPtrField<proto::Bundle>& bundles) {
+  std::map<int64_t, proto::Bundle> numbered;
+  for (const proto::Bundle& bundle : bundles) {
+    if (bundle.values() < 0 || bundle.values() > (1 << 20)) {
+      throw InvalidArgumentError(fmt::format("message {} has {} values", bundle.id(), bundle.values()));
+    }
+    numbered.emplace(bundle.id(), bundle);
+  }
+  return numbered;
+}
+
+Session::Request request_of(const proto::RegisterGraphRequest& request, const Graph& graph) {
+  Session::Request wanted;
+  wanted.options.snapshot = request.is_snapshot();
+  for (const std::string& feed : request.feed()) wanted.feeds.push_back(Fetch(feed).resolve(graph).output());
+  for (const std::string& fetch : request.fetch()) wanted.fetches.push_back(Fetch(fetch).resolve(graph));
+  for (const std::string& target : request.target()) wanted.fetches.push_back(Fetch(target).resolve(graph));
+  return wanted;
+}
+
+}  // namespace
+
+std::shared_ptr<const RegisteredPart> register_part(const proto::RegisterGraphRequest& request,
+                                                    const std::vector<Tensor>& constants,
+                                                    const std::shared_ptr<SessionState>& session) {
+  const auto part = std::make_shared<RegisteredPart>();
+  part->graph.set_seed(request.graph_seed());
+  import_graph_def(part->graph, request.graph(), {.is_part = true, .constants = constants_of(request, constants)});
+  part->plan = std::make_shared<Plan>(PlanBuilder(request_of(request, part->graph), *session).build(), session);
+  part->fetches.assign(request.fetch().begin(), request.fetch().end());
+  part->bundles = {by_number(request.sent()), by_number(request.received())};
+  part->run_writes = request.run_writes();
+  part->changes_state = part->plan->writes_variables() || (part->run_writes && part->plan->draws_random_numbers());
+  return part;
+}
+
+}  // namespace longhaul

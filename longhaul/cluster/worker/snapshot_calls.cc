@@ -1,0 +1,136 @@
+#include "longhaul/cluster/worker/snapshot_calls.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "longhaul/base/error.h"
+#include "longhaul/cluster/transport/methods.h"
+#include "longhaul/cluster/worker/part_job.h"
+#include "longhaul/cluster/worker/session_calls.h"
+#include "longhaul/runtime/plan/prepared.h"
+
+namespace longhaul {
+namespace {
+
+template <typename Request>
+Request snapshot_request(const IncomingCall& call) {
+  return header_of<Request>(call.request(), fmt::format("{} from {}", call.method(), call.caller().task));
+}
+
+// What a master asks for, within what the task allows.
+Seconds lease_of(double secs, Seconds most) {
+  return secs > 0 ? std::min(Seconds{secs}, most) : most;
+}
+
+// ---- Freeze ----
+
+AbortedError lease_ended(const std::string& snapshot) {
+  return AbortedError(
+      fmt::format("the snapshot {} of several tasks no longer keeps this one from making steps: its lease or its "
+                  "session has ended. Take another",
+                  snapshot));
+}
+
+proto::FreezeReply steps_of_several_tasks(const StepTable& steps) {
+  proto::FreezeReply reply;
+  for (const auto& life : steps.all()) {
+    if (!life->call().joint) continue;
+    const proto::StepState state = life->state();
+    if (life->has_written()) {
+      reply.add_committed(life->call().step);
+    } else if (state == proto::STEP_PREPARED || state == proto::STEP_COMMITTED) {
+      reply.add_prepared(life->call().step);
+    }
+  }
+  return reply;
+}
+
+// Renewed too late, it is another moment than that of the other tasks. A session that has ended since does not open the
+// gate again.
+void shut_gate(WorkerState& worker, WorkerSession& session, const proto::FreezeRequest& request) {
+  const bool is_new = session.add_snapshot(request.snapshot());
+  StepGate& gate = worker.resources->gate();
+  const Seconds most = worker.options.freeze;
+  const bool was_shut = gate.shut(request.snapshot(), lease_of(request.lease_secs(), most), most);
+  if ((is_new || was_shut) && !worker.sessions.has_ended(session)) return;
+  gate.open(request.snapshot());
+  throw lease_ended(request.snapshot());
+}
+
+void freeze(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
+  const auto request = snapshot_request<proto::FreezeRequest>(*call);
+  const auto session = worker->sessions.find(request.session(), call->caller());
+  hand_over(worker, call, [worker, session, request](IncomingCall& asked) {
+    shut_gate(*worker, *session, request);
+    asked.reply(to_message(steps_of_several_tasks(worker->steps)));
+  });
+}
+
+// ---- Take ----
+
+// Reads the part's variables at the moment that the gate is shut for, which opens the gate.
+std::vector<Tensor> take_values(WorkerState& worker, const WorkerSession& session, const RegisteredPart& part,
+                                const std::string& snapshot, Seconds deadline) {
+  Prepared prepared = Plan::prepare(part.plan, {},
+                                    {.deadline = plan_deadline(deadline, worker.clock()),
+                                     .cancellation = &session.state()->cancellation(),
+                                     .door = snapshot});
+  std::vector<Tensor> values;
+  prepared.commit(&values);
+  values.resize(part.fetches.size());
+  return values;
+}
+
+TakenValues taken_values(WorkerState& worker, WorkerSession& session, const proto::TakeRequest& request,
+                         Seconds deadline) {
+  const Seconds lease = lease_of(request.lease_secs(), worker.options.taken);
+  if (auto before = session.taken(request.snapshot(), lease)) return *std::move(before);
+  const auto part = session.part(request.graph_handle());
+  std::vector<Tensor> values = take_values(worker, session, *part, request.snapshot(), deadline);
+  session.keep_taken(request.snapshot(), part, values, lease);
+  return {part->fetches, std::move(values)};
+}
+
+proto::TakeReply reply_to_take(const TakenValues& taken, const std::string& global_step) {
+  proto::TakeReply reply;
+  for (size_t i = 0; i < taken.names.size() && !global_step.empty(); ++i) {
+    if (taken.names[i] != global_step) continue;
+    reply.set_has_global_step(true);
+    reply.set_global_step(taken.values[i].item<int64_t>());
+  }
+  return reply;
+}
+
+void take(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
+  const auto request = snapshot_request<proto::TakeRequest>(*call);
+  const auto session = worker->sessions.find(request.session(), call->caller());
+  hand_over(worker, call, [worker, session, request](IncomingCall& asked) {
+    const TakenValues taken = taken_values(*worker, *session, request, asked.deadline());
+    asked.reply(to_message(reply_to_take(taken, request.global_step())));
+  });
+}
+
+// ---- Open ----
+
+void open_gate(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
+  const auto request = snapshot_request<proto::OpenRequest>(*call);
+  worker->resources->gate().open(request.snapshot());
+  const auto session = worker->sessions.find(request.session(), call->caller());
+  session->remove_snapshot(request.snapshot());
+  session->drop_taken(request.snapshot());
+  call->reply(to_message(proto::OpenReply()));
+}
+
+}  // namespace
+
+void serve_snapshots(const std::shared_ptr<WorkerState>& worker) {
+  const auto serve = [&](const char* method, auto* handler) {
+    worker->transport.serve(method, [worker, handler](std::shared_ptr<IncomingCall> call) { handler(worker, call); });
+  };
+  serve(methods::kFreeze, freeze);
+  serve(methods::kTake, take);
+  serve(methods::kOpen, open_gate);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "longhaul/cluster/exchange/step_exchange.h"
+#include "longhaul/cluster/transport/peer_watch.h"
+#include "longhaul/cluster/worker/change_calls.h"
+#include "longhaul/cluster/worker/part_threads.h"
+#include "longhaul/cluster/worker/step_table.h"
+#include "longhaul/cluster/worker/worker_sessions.h"
+
+namespace longhaul {
+
+// How a task serves the masters of its cluster.
+struct WorkerOptions {
+  PartThreads::Options threads{};
+  ExchangeOptions exchange{};
+  StepTable::Options steps{};
+  Seconds late_watch{10};  // a part waits that long to be registered for its session's Watch
+  Seconds undecided{60};   // a prepared step is in doubt if its master is silent that long after the step's deadline
+  Seconds doubt{60};       // a step in doubt waits that long for participants that do not answer
+  Seconds freeze{10};      // the longest lease of a shut gate, and wait for a step that is inside
+  Seconds taken{600};      // the longest lease of what a snapshot has taken
+};
+
+// What the calls of a task have in common. The calls and the jobs keep it; the transport outlives them.
+struct WorkerState {
+  WorkerState(Transport& through, const std::shared_ptr<TaskResources>& of, const WorkerOptions& with)
+      : transport(through),
+        resources(of),
+        options(with),
+        exchange(std::make_shared<StepExchange>(through.clock(), with.exchange)),
+        steps(with.steps),
+        sessions(through.task(), of, through.clock()),
+        changes(std::make_shared<ChangeCalls>(of)),
+        threads(through.task(), through.clock(), with.threads) {}
+
+  Clock& clock() const { return transport.clock(); }
+
+  Transport& transport;
+  const std::shared_ptr<TaskResources> resources;
+  const WorkerOptions options;
+  const std::shared_ptr<StepExchange> exchange;
+  StepTable steps;
+  WorkerSessions sessions;
+  const std::shared_ptr<ChangeCalls> changes;
+  PartThreads threads;
+  std::unique_ptr<Watched> watched;  // set before the first call comes
+};
+
+}  // namespace longhaul
