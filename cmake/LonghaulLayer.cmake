@@ -190,11 +190,11 @@ function(longhaul_sum name)
   set_property(GLOBAL APPEND PROPERTY LONGHAUL_SUMS ${name})
 endfunction()
 
-# longhaul_rooms(LAYER ROOMS ... [TESTS ...] [TEST_DEPENDS layer ...] [TEST_NEEDS need ...]): the rooms, in folders of
-# the current one; longhaul::LAYER, which is all of them; and LAYER_test, with the tests of each room and TESTS of
-# several.
+# longhaul_rooms(LAYER ROOMS ... [TESTS ...] [TEST_DEPENDS layer ...] [TEST_NEEDS need ...] [ON_TORCH]): the rooms, in
+# folders of the current one; longhaul::LAYER, which is all of them; and LAYER_test, with the tests of each room and
+# TESTS of several, ON_TORCH if some of them use libtorch.
 function(longhaul_rooms layer)
-  cmake_parse_arguments(ARG "" "" "ROOMS;TESTS;TEST_DEPENDS;TEST_NEEDS" ${ARGN})
+  cmake_parse_arguments(ARG "ON_TORCH" "" "ROOMS;TESTS;TEST_DEPENDS;TEST_NEEDS" ${ARGN})
   foreach(room ${ARG_ROOMS})
     add_subdirectory(${room})
   endforeach()
@@ -205,7 +205,10 @@ function(longhaul_rooms layer)
     list(TRANSFORM ARG_ROOMS PREPEND shared_)
     target_link_libraries(shared_${layer} INTERFACE ${ARG_ROOMS})
     get_property(tests GLOBAL PROPERTY LONGHAUL_TESTS_OF_${layer})
+    if(ARG_ON_TORCH)
+      set(torch ON_TORCH)
+    endif()
     longhaul_test(${layer}_test SOURCES ${ARG_TESTS} ${tests} DEPENDS ${layer} ${ARG_TEST_DEPENDS}
-      NEEDS ${ARG_TEST_NEEDS})
+      NEEDS ${ARG_TEST_NEEDS} ${torch})
   endif()
 endfunction()

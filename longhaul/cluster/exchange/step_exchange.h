@@ -40,6 +40,9 @@ class StepExchange {
   //   - DeadlineExceededError, which names the sender, or CancelledError: `limits`
   std::vector<Tensor> receive(const Bundle& bundle, const WaitLimits& limits) EXCLUDES(mutex_);
 
+  // From now on the step's deliveries are answered, however much is buffered: its part waits for what comes after them.
+  void answer_all(int64_t step) EXCLUDES(mutex_) { add_receiver(step); }
+
   // Ends the step's waits and drops its bundles. The first error is kept; one that is no consequence replaces one that
   // is. Nothing happens if the step is over.
   void abort(int64_t step, std::exception_ptr error) EXCLUDES(mutex_);

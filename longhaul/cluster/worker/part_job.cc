@@ -44,10 +44,12 @@ class RunningPart {
                                                   .exchange = &messages_,
                                                   .is_step = job_.part->run_writes,
                                                   .door = job_.snapshot}));
-    Prepared& prepared = *kept;
-    if (!(call().joint ? is_to_be_committed(kept) : life().commit_alone())) return false;
-    write(prepared);
-    prepared.finish(results);
+    if (!is_to_be_committed(kept)) {
+      kept->abort();
+      return false;
+    }
+    write(*kept);
+    kept->finish(results);
     results->resize(job_.part->fetches.size());  // without the targets
     sender_.finish();
     return true;
@@ -59,7 +61,7 @@ class RunningPart {
 
   StepSender::Options sender_options() const {
     StepSender::Options options;
-    options.failed = [life = job_.life](const std::exception_ptr& error) { life->abort(error); };
+    options.failed = [life = job_.life](const std::exception_ptr& error) { life->give_up(error); };
     return options;
   }
 
@@ -69,9 +71,18 @@ class RunningPart {
     return step;
   }
 
-  // The life keeps the prepared part: whoever lets it past the gate may be late.
+  // What it has sent has arrived by then: once it is prepared, or has written, no other part fails for lack of it. The
+  // life keeps the prepared part, because whoever lets it past the gate may be late.
   bool is_to_be_committed(const std::shared_ptr<Prepared>& prepared) {
+    sender_.finish();
+    if (!call().joint) return life().commit_alone();
+    job_.worker->exchange->answer_all(call().step);
     if (!life().set_prepared([prepared](const std::string& door) { prepared->let_in(door); })) return false;
+    wait_for_verdict(*prepared);
+    return life().state() == proto::STEP_COMMITTED;
+  }
+
+  void wait_for_verdict(Prepared& prepared) {
     const WorkerOptions& options = job_.worker->options;
     Clock& clock = job_.worker->clock();
     constexpr Seconds kHour{3600};
@@ -82,8 +93,7 @@ class RunningPart {
       ask_participants(job_.life, job_.worker->transport, until);
       verdict = life().wait_for_others(clock, until);
     }
-    if (verdict == StepLife::Verdict::kInDoubt) give_up(*prepared);
-    return life().state() == proto::STEP_COMMITTED;
+    if (verdict == StepLife::Verdict::kInDoubt) give_up(prepared);
   }
 
   // Whether the others have committed is not known: so nothing of this state is saved.

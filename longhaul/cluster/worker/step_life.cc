@@ -92,11 +92,12 @@ std::function<void(std::exception_ptr)> StepLife::set_aborted(const std::excepti
 }
 
 // What follows the writes of a committed step waits for nothing any more.
-proto::StepState StepLife::abort(std::exception_ptr error) {
+proto::StepState StepLife::abort_if(bool even_prepared, const std::exception_ptr& error) {
   std::function<void(std::exception_ptr)> end_waits;
   proto::StepState found;
   {
     MutexLock lock(mutex_);
+    if (state_ == proto::STEP_PREPARED && !even_prepared) return state_;
     if (state_ == proto::STEP_COMMITTED && !is_over_) {
       keep(error);
       end_waits = std::exchange(end_waits_, {});
@@ -109,16 +110,20 @@ proto::StepState StepLife::abort(std::exception_ptr error) {
   return found;
 }
 
+proto::StepState StepLife::abort(std::exception_ptr error) {
+  return abort_if(/*even_prepared=*/true, error);
+}
+
+void StepLife::give_up(std::exception_ptr error) {
+  abort_if(/*even_prepared=*/false, error);
+}
+
 void StepLife::lose_master(const std::string& why) {
-  {
-    MutexLock lock(mutex_);
-    if (state_ == proto::STEP_PREPARED) {
-      is_in_doubt_ = true;
-      changed_.notify_all();
-      return;
-    }
-  }
-  abort(std::make_exception_ptr(ConsequenceError(Code::kAborted, why)));
+  const auto error = std::make_exception_ptr(ConsequenceError(Code::kAborted, why));
+  if (abort_if(/*even_prepared=*/false, error) != proto::STEP_PREPARED) return;
+  MutexLock lock(mutex_);
+  is_in_doubt_ = state_ == proto::STEP_PREPARED;
+  changed_.notify_all();
 }
 
 StepOutcome StepLife::ask(bool resolve) {

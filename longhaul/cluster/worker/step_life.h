@@ -61,6 +61,8 @@ class StepLife {
   // Returns what it is then. The first error is kept; one that is no consequence replaces one that is. Of a committed
   // step, what follows its writes is given up.
   proto::StepState abort(std::exception_ptr error) EXCLUDES(mutex_);
+  // The part cannot go on: as abort(), but a prepared step is left to its master.
+  void give_up(std::exception_ptr error) EXCLUDES(mutex_);
   // The master has died: the step is aborted, unless it is prepared, then it is in doubt.
   void lose_master(const std::string& why) EXCLUDES(mutex_);
   // `resolve`: as AskRequest has it.
@@ -96,6 +98,7 @@ class StepLife {
   using Replies = std::vector<Reply>;
 
   std::exception_ptr not_prepared() const;
+  proto::StepState abort_if(bool even_prepared, const std::exception_ptr& error) EXCLUDES(mutex_);
   void keep(const std::exception_ptr& error) REQUIRES(mutex_);
   std::function<void(std::exception_ptr)> set_aborted(const std::exception_ptr& error) REQUIRES(mutex_);
   bool may_answer_run() const REQUIRES(mutex_);
