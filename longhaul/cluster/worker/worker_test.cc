@@ -78,7 +78,7 @@ TEST_F(WorkerTest, AStepOnTwoTasksIsMadeOnBoth) {
   expect_nothing_left();
 }
 
-TEST_F(WorkerTest, TheFetchedValuesComeWithTheCommit) {
+TEST_F(WorkerTest, TheFetchedValuesComeWithTheCommit) {  // unlike WK-6
   const int64_t step = prepare();
   EXPECT_EQ(values(), std::pair(0.f, 0.f));
   EXPECT_EQ(asked(kPs, step), proto::STEP_PREPARED);
@@ -135,8 +135,7 @@ TEST_F(WorkerTest, ACommitOfAStepThatNobodyKnowsSaysSo) {
   EXPECT_EQ(asked(kPs1, 7), proto::STEP_UNKNOWN);
 }
 
-// WK-3, WK-5
-TEST_F(WorkerTest, WhatATaskDoesNotKnowIsNamedInTensorFlowsWords) {
+TEST_F(WorkerTest, WhatATaskDoesNotKnowIsNamedInTensorFlowsWords) {  // WK-3, WK-5
   CallRequest request = master_->run_request(step_, step_[0], master_->new_step(), 1);
   proto::RunPartRequest run = header_of<proto::RunPartRequest>(request.message, "");
   run.set_session("feed");
@@ -198,7 +197,7 @@ TEST_F(WorkerTest, AnErrorComesWholeAndWhatFollowsFromItSaysSo) {
   expect_nothing_left();
 }
 
-TEST_F(WorkerTest, APartThatWaitsEndsWithTheAbortsCause) {
+TEST_F(WorkerTest, APartThatWaitsEndsWithTheAbortsCause) {  // unlike WK-7
   const auto on1 = std::find_if(step_.begin(), step_.end(), [](const auto& part) { return part.task == kPs1; });
   const int64_t step = master_->new_step();
   LateReply reply;
@@ -228,7 +227,7 @@ TEST_F(WorkerTest, AStepsDeadlineEndsItsWaits) {
 
 // ---- The master dies ----
 
-TEST_F(WorkerTest, AMasterThatDiesBeforeItCommitsLeavesNothing) {
+TEST_F(WorkerTest, AMasterThatDiesBeforeItCommitsLeavesNothing) {  // unlike WK-8
   prepare();
   tasks_.network().kill(kWorker);
   EXPECT_TRUE(tasks_.passes([&] { return !tasks_.is_anything_left(); }, 10));
@@ -397,7 +396,7 @@ class CrowdedWorkerTest : public WorkerTest {
   CrowdedWorkerTest() : WorkerTest({.threads = {.most = 2}}) {}
 };
 
-TEST_F(CrowdedWorkerTest, MoreThanTheMostPartsAreRefusedByName) {
+TEST_F(CrowdedWorkerTest, MoreThanTheMostPartsAreRefusedByName) {  // unlike WK-12
   const auto on1 = std::find_if(step_.begin(), step_.end(), [](const auto& part) { return part.task == kPs1; });
   for (int i = 0; i < 2; ++i) {
     master_->transport().start(master_->run_request(step_, *on1, master_->new_step(), 1), [](CallReply) {});
