@@ -13,7 +13,7 @@ constexpr Seconds kMostAtOnce{0.5};  // while other threads may be at work
 constexpr Seconds kMostInSteps{3 * 3600.0};
 constexpr Seconds kMostInLeaps{366 * 24 * 3600.0};
 
-thread_local const SimulatedClock* clock_of_job = nullptr;  // this thread runs a job of around()
+thread_local const SimulatedClock* clock_of_work = nullptr;  // this thread is at work
 
 }  // namespace
 
@@ -51,21 +51,42 @@ Seconds SimulatedClock::now() const {
   return now_;
 }
 
-// The lock of the waiting code is let go by hand: the events take it, too.
+// This thread, while it waits.
+class SimulatedClock::Waiter {
+ public:
+  explicit Waiter(SimulatedClock& clock) : clock_(clock), is_known_(clock_of_work == &clock) {
+    MutexLock lock(clock_.mutex_);
+    seen_ = clock_.happened_;
+    clock_.waiters_.insert(seen_);
+    if (is_known_) --clock_.at_work_;
+  }
+  ~Waiter() {
+    MutexLock lock(clock_.mutex_);
+    clock_.waiters_.erase(clock_.waiters_.find(seen_));
+    if (is_known_) ++clock_.at_work_;
+  }
+  Waiter(const Waiter&) = delete;
+
+  uint64_t seen() const { return seen_; }
+
+ private:
+  SimulatedClock& clock_;
+  const bool is_known_;
+  uint64_t seen_ = 0;
+};
+
+// The lock of the waiting code is let go by hand: the events take it, too. What happens from here on is seen by it,
+// since nobody can change what it waits for before the lock is let go, and it looks again after the wait.
 void SimulatedClock::wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) NO_THREAD_SAFETY_ANALYSIS {
-  const bool is_job = clock_of_job == this;
-  if (is_job) add_at_work(-1);
-  const std::unique_ptr<SimulatedClock, void (*)(SimulatedClock*)> back_to_work(
-      is_job ? this : nullptr, [](SimulatedClock* clock) { clock->add_at_work(1); });
+  const Waiter waiter(*this);
   const Seconds end = now() + timeout;
   mutex.unlock();
-  const uint64_t seen = happened();
   const bool ran = run_one();
   mutex.lock();
   if (ran) return;
   // wait: lets other threads go on; nothing that happens meanwhile is missed, because time passes only after it
   if (threads_ == Threads::kSeveral) cond.wait_for(mutex, kMoment);
-  pass_time(end, seen);
+  pass_time(end, waiter.seen());
 }
 
 bool SimulatedClock::run_one() {
@@ -89,7 +110,8 @@ bool SimulatedClock::run_one() {
 void SimulatedClock::pass_time(Seconds until, uint64_t seen) {
   MutexLock lock(mutex_);
   const bool may_compute = threads_ == Threads::kSeveral;
-  if (happened_ != seen || (may_compute && running_ > 0) || at_work_ > 0) return;
+  if (happened_ != seen || at_work_ > 0) return;
+  if (may_compute && (running_ > 0 || *waiters_.begin() != happened_)) return;
   if (!events_.empty()) until = std::min(until, events_.begin()->first);
   if (may_compute) until = std::min(until, now_ + kMostAtOnce);
   if (until <= now_) return;
@@ -105,19 +127,24 @@ void SimulatedClock::add_at_work(int by) {
   ++happened_;
 }
 
+SimulatedClock::AtWork::AtWork(SimulatedClock& clock) : clock_(clock) {
+  clock_of_work = &clock;
+  clock_.add_at_work(1);
+}
+
+SimulatedClock::AtWork::~AtWork() {
+  clock_of_work = nullptr;
+  clock_.add_at_work(-1);
+}
+
 std::function<void()> SimulatedClock::around(std::function<void()> job) {
   add_at_work(1);
   const std::shared_ptr<void> end(nullptr, [this](void*) { add_at_work(-1); });
   return [this, end, job = std::move(job)] {
-    clock_of_job = this;
+    clock_of_work = this;
     job();
-    clock_of_job = nullptr;
+    clock_of_work = nullptr;
   };
-}
-
-uint64_t SimulatedClock::happened() const {
-  MutexLock lock(mutex_);
-  return happened_;
 }
 
 }  // namespace longhaul

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 
 #include "longhaul/base/clock.h"
 
@@ -13,8 +14,8 @@ namespace longhaul {
 // lets time pass, to the next event or the end of the wait. So a test with one thread is deterministic.
 //
 // With several threads, time passes only after a moment of real time in which nothing has happened, and by half a
-// second at most, because a thread may be computing; and not at all while it is known that one does (around()). Any
-// thread may call.
+// second at most, because a thread may be computing; and not at all while it is known that one does (AtWork), or one
+// that waits has not looked since something has happened. Any thread may call.
 class SimulatedClock : public Clock {
  public:
   enum class Threads { kOne, kSeveral };
@@ -31,7 +32,18 @@ class SimulatedClock : public Clock {
   bool run_until(const std::function<bool()>& done, Seconds most) EXCLUDES(mutex_);
   void drop_events() EXCLUDES(mutex_);
 
-  // The job, which a thread is to run: until it has ended, time passes only while it waits on this clock.
+  // From now on this thread is known to be at work: time passes only while it waits on this clock. Destroyed by it.
+  class AtWork {
+   public:
+    explicit AtWork(SimulatedClock& clock);
+    ~AtWork();
+    AtWork(const AtWork&) = delete;
+    AtWork& operator=(const AtWork&) = delete;
+
+   private:
+    SimulatedClock& clock_;
+  };
+  // The job, which another thread is to run: the same from this moment to the job's end.
   std::function<void()> around(std::function<void()> job) EXCLUDES(mutex_);
 
   Seconds now() const override EXCLUDES(mutex_);
@@ -40,9 +52,9 @@ class SimulatedClock : public Clock {
   void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) override REQUIRES(mutex);
 
  private:
+  class Waiter;
   bool run_one() EXCLUDES(mutex_);  // false: none is due
   void pass_time(Seconds until, uint64_t seen) EXCLUDES(mutex_);
-  uint64_t happened() const EXCLUDES(mutex_);
   void add_at_work(int by) EXCLUDES(mutex_);
 
   const Threads threads_;
@@ -50,8 +62,9 @@ class SimulatedClock : public Clock {
   Seconds now_ GUARDED_BY(mutex_){1000};
   std::multimap<Seconds, std::function<void()>> events_ GUARDED_BY(mutex_);
   int running_ GUARDED_BY(mutex_) = 0;
-  int at_work_ GUARDED_BY(mutex_) = 0;        // jobs that do not wait
-  uint64_t happened_ GUARDED_BY(mutex_) = 0;  // counts what may make a wait unnecessary
+  int at_work_ GUARDED_BY(mutex_) = 0;                  // threads and jobs that do not wait
+  std::multiset<uint64_t> waiters_ GUARDED_BY(mutex_);  // of each thread that waits: what had happened when it looked
+  uint64_t happened_ GUARDED_BY(mutex_) = 0;            // counts what may make a wait unnecessary
 };
 
 }  // namespace longhaul

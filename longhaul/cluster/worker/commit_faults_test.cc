@@ -80,7 +80,7 @@ void expect_to_survive(const NetworkFault& fault) {
     run = run_script(*master, model);
   }
   EXPECT_TRUE(tasks.passes([&] { return !tasks.is_anything_left(); }, 200)) << "something is left";
-  EXPECT_LE((tasks.clock().now() - began).count(), kLongestScript.count());
+  EXPECT_LE((tasks.clock().now() - began).count(), kLongestScript.count()) << "a wait has no bound";
   expect_whole_steps(tasks, run);
   if (fault.kind == NetworkFault::Kind::kDouble) {
     EXPECT_TRUE(run.is_complete) << "a doubled message changes nothing";
@@ -89,12 +89,24 @@ void expect_to_survive(const NetworkFault& fault) {
   if (tasks.network().sent().size() >= fault.message) expect_a_new_start(tasks, model);
 }
 
-class CommitFaultsTest : public ::testing::TestWithParam<NetworkFault::Kind> {};
+class CommitFaultsTest : public ::testing::TestWithParam<NetworkFault::Kind> {
+ protected:
+  // `time`: less than the time after which a line counts as lost, or more.
+  void expect_to_survive_all(Seconds time) {
+    const size_t messages = messages_of_script();
+    EXPECT_GE(messages, 20u);
+    for (size_t i = 1; i <= messages && !HasFailure(); ++i) {
+      expect_to_survive({.kind = GetParam(), .message = i, .time = time});
+    }
+  }
+};
 
 TEST_P(CommitFaultsTest, AStepIsMadeOnBothTasksOrOnNone) {
-  const size_t messages = messages_of_script();
-  EXPECT_GE(messages, 20u);
-  for (size_t i = 1; i <= messages && !HasFailure(); ++i) expect_to_survive({.kind = GetParam(), .message = i});
+  expect_to_survive_all(Seconds{1});
+}
+
+TEST_P(CommitFaultsTest, AStepIsMadeOnBothTasksOrOnNoneThoughItTakesLong) {
+  expect_to_survive_all(Seconds{5});
 }
 
 INSTANTIATE_TEST_SUITE_P(Faults, CommitFaultsTest, ::testing::ValuesIn(all_network_faults()));

@@ -61,13 +61,16 @@ struct PartThreads::State : std::enable_shared_from_this<State> {
       } catch (const std::exception& error) {
         log_error("task {}: a call of a master failed: {}", task, error.what());
       }
-      job = nullptr;
-      MutexLock lock(mutex);
-      --busy;
-      changed.notify_all();
+      end_job();
     }
     MutexLock lock(mutex);
     --running;
+    changed.notify_all();
+  }
+
+  void end_job() EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    --busy;
     changed.notify_all();
   }
 

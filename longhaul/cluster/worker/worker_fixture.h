@@ -372,6 +372,7 @@ class TwoTasks {
   const ThreadsEnd threads_end_;
   const WorkerOptions options_;
   SimulatedNetwork network_{{.threads = SimulatedClock::Threads::kSeveral}};
+  const SimulatedClock::AtWork at_work_{network_.clock()};
   std::shared_ptr<Transport> master_transport_;
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<PsProcess>> living_ GUARDED_BY(mutex_);
