@@ -54,11 +54,21 @@ Tensor PartMessages::receive(int64_t id, int64_t slot, const WaitLimits& limits)
   return std::move(values.at(static_cast<size_t>(slot)));
 }
 
+// What has ended the work says why, and whether the session is lost.
+std::vector<Tensor> PartMessages::awaited(const proto::Bundle& bundle, Cancellation* cancellation) {
+  try {
+    return exchange_.receive({.step = step_.step, .id = bundle.id(), .from = bundle.task()},
+                             {.deadline = step_.deadline, .cancellation = cancellation});
+  } catch (const CancelledError&) {
+    if (cancellation != nullptr) cancellation->check();
+    throw;
+  }
+}
+
 std::vector<Tensor>& PartMessages::received(const proto::Bundle& bundle, const WaitLimits& limits) {
   const auto found = received_.find(bundle.id());
   if (found != received_.end()) return found->second;
-  std::vector<Tensor> values = exchange_.receive({.step = step_.step, .id = bundle.id(), .from = bundle.task()},
-                                                 {.deadline = step_.deadline, .cancellation = limits.cancellation});
+  std::vector<Tensor> values = awaited(bundle, limits.cancellation);
   if (static_cast<int>(values.size()) != bundle.values()) {
     throw InternalError(fmt::format("task {} has sent {} values in message {}, which has {}", bundle.task(),
                                     values.size(), bundle.id(), bundle.values()));

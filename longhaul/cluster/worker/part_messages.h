@@ -42,6 +42,7 @@ class PartMessages : public PartExchange {
   };
 
   void deliver(const proto::Bundle& bundle, std::vector<Tensor> values);
+  std::vector<Tensor> awaited(const proto::Bundle& bundle, Cancellation* cancellation);
   std::vector<Tensor>& received(const proto::Bundle& bundle, const WaitLimits& limits);
 
   const PartBundles& bundles_;

@@ -16,10 +16,7 @@ Request session_request(const IncomingCall& call) {
 }
 
 void let_go(WorkerState& worker, WorkerSession& session, const std::string& why) {
-  for (const auto& life : worker.steps.of_session(session.id())) {
-    life->lose_master(why);
-    worker.steps.forget_when_over(life->call().step);
-  }
+  for (const auto& life : worker.steps.of_session(session.id())) lose_step(worker, *life, why);
   for (const std::string& snapshot : session.snapshots()) {
     worker.resources->gate().open(snapshot);
     session.drop_taken(snapshot);
@@ -95,6 +92,13 @@ void serve_watch(const std::shared_ptr<WorkerState>& worker) {
 }
 
 }  // namespace
+
+// What was committed here is told to snapshots for as long as another participant may be in doubt about it.
+void lose_step(WorkerState& worker, StepLife& life, const std::string& why) {
+  life.lose_master(why);
+  const WorkerOptions& options = worker.options;
+  worker.steps.forget_when_over(life.call().step, worker.clock().now() + options.undecided + options.doubt);
+}
 
 void end_session(WorkerState& worker, const std::string& id, const std::string& why) {
   if (const auto session = worker.sessions.end(id)) let_go(worker, *session, why);

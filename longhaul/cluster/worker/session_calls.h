@@ -14,6 +14,8 @@ void serve_sessions(const std::shared_ptr<WorkerState>& worker);
 // The session has ended: its steps are aborted, those that are prepared are in doubt, its doors are opened, its
 // snapshots dropped. Variables stay, unless it has its own.
 void end_session(WorkerState& worker, const std::string& session, const std::string& why);
+// The same of one of its steps.
+void lose_step(WorkerState& worker, StepLife& life, const std::string& why);
 // The same of the whole task; steps in doubt are aborted, because their variables end, too.
 void end_all_sessions(WorkerState& worker, const std::string& why);
 

@@ -32,8 +32,23 @@ AbortedError lease_ended(const std::string& snapshot) {
                   snapshot));
 }
 
-proto::FreezeReply steps_of_several_tasks(const StepTable& steps) {
+// A step whose commit has come is made now, since other tasks may have made it: its part may wait at the gate, or has
+// written and not yet said so.
+void complete_committed(WorkerState& worker, const std::string& snapshot) {
+  const Seconds until = worker.clock().now() + worker.options.freeze;
+  for (const auto& life : worker.steps.all()) {
+    if (!life->call().joint || life->state() != proto::STEP_COMMITTED || life->has_written()) continue;
+    life->commit_as_others(snapshot, [](const StepOutcome&) {});
+    if (life->wait_for_writes(worker.clock(), until)) continue;
+    throw DeadlineExceededError(
+        fmt::format("the snapshot {} of several tasks timed out while it waited for step {} to finish its writes",
+                    snapshot, life->call().step));
+  }
+}
+
+proto::FreezeReply steps_of_several_tasks(StepTable& steps, Seconds now) {
   proto::FreezeReply reply;
+  for (const int64_t step : steps.committed_orphans(now)) reply.add_committed(step);
   for (const auto& life : steps.all()) {
     if (!life->call().joint) continue;
     const proto::StepState state = life->state();
@@ -63,7 +78,13 @@ void freeze(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<In
   const auto session = worker->sessions.find(request.session(), call->caller());
   hand_over(worker, call, [worker, session, request](IncomingCall& asked) {
     shut_gate(*worker, *session, request);
-    asked.reply(to_message(steps_of_several_tasks(worker->steps)));
+    try {
+      complete_committed(*worker, request.snapshot());
+    } catch (...) {
+      worker->resources->gate().open(request.snapshot());
+      throw;
+    }
+    asked.reply(to_message(steps_of_several_tasks(worker->steps, worker->clock().now())));
   });
 }
 

@@ -6,6 +6,7 @@
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/cluster/worker/part_job.h"
+#include "longhaul/cluster/worker/session_calls.h"
 
 namespace longhaul {
 namespace {
@@ -61,8 +62,7 @@ void start_part(PartJob job) {
     worker->steps.keep(life);
   }
   if (!worker->sessions.has_ended(*session)) return;
-  life->lose_master(fmt::format("the session of step {} has ended", life->call().step));
-  worker->steps.forget_when_over(life->call().step);
+  lose_step(*worker, *life, fmt::format("the session of step {} has ended", life->call().step));
 }
 
 void run_part_call(const std::shared_ptr<WorkerState>& worker, const SharedCall& call) {

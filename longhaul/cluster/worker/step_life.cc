@@ -166,6 +166,14 @@ bool StepLife::has_written() const {
   return has_written_;
 }
 
+bool StepLife::wait_for_writes(Clock& clock, Seconds until) {
+  MutexLock lock(mutex_);
+  while (!has_written_ && !is_over_ && clock.now() < until) {
+    clock.wait_until(changed_, mutex_, until);  // wait: for a step that is inside the gate, or about to enter
+  }
+  return has_written_ || is_over_;
+}
+
 void StepLife::on_abort(std::function<void(std::exception_ptr)> end_waits) {
   std::exception_ptr error;
   {
@@ -222,6 +230,7 @@ void StepLife::set_written() {
   {
     MutexLock lock(mutex_);
     has_written_ = true;
+    changed_.notify_all();
   }
   answer(/*over=*/false);
 }

@@ -74,6 +74,8 @@ class StepLife {
   bool is_over() const EXCLUDES(mutex_);
   proto::StepState state() const EXCLUDES(mutex_);
   bool has_written() const EXCLUDES(mutex_);
+  // Waits until a committed step has written, or is over. False: it has not at `until`.
+  bool wait_for_writes(Clock& clock, Seconds until) EXCLUDES(mutex_);
 
   // ---- The part's own thread ----
 

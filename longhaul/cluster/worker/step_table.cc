@@ -69,8 +69,11 @@ void StepTable::remember(int64_t step, proto::StepState state) {
   in_order_.pop_front();
 }
 
-std::shared_ptr<StepLife> StepTable::forget(Steps::iterator step) {
+std::shared_ptr<StepLife> StepTable::forget(Steps::iterator step, Seconds orphan_until) {
   std::shared_ptr<StepLife> life = std::move(step->second);
+  if (orphan_until.count() > 0 && life->call().joint && life->has_written()) {
+    orphans_.emplace_back(orphan_until, step->first);
+  }
   remember(step->first, life->state());
   to_forget_.erase(step->first);
   steps_.erase(step);
@@ -89,27 +92,35 @@ void StepTable::keep(const std::shared_ptr<StepLife>& life) {
   MutexLock lock(mutex_);
   const auto found = steps_.find(life->call().step);
   if (found == steps_.end()) return;
-  if (to_forget_.contains(found->first)) {
-    dropped.push_back(forget(found));
+  if (const auto due = to_forget_.find(found->first); due != to_forget_.end()) {
+    dropped.push_back(forget(found, due->second));
     return;
   }
   kept_.push_back({life, bytes});
   kept_bytes_ += bytes;
   while (kept_bytes_ > options_.most_result_bytes || kept_.size() > options_.most_over) {
-    dropped.push_back(forget(steps_.find(kept_.front().life->call().step)));
+    dropped.push_back(forget(steps_.find(kept_.front().life->call().step), Seconds{0}));
   }
 }
 
-void StepTable::forget_when_over(int64_t step) {
+void StepTable::forget_when_over(int64_t step, Seconds orphan_until) {
   std::shared_ptr<StepLife> dropped;  // destroyed without the lock
   MutexLock lock(mutex_);
   const auto found = steps_.find(step);
   if (found == steps_.end()) return;
   if (found->second->is_over()) {
-    dropped = forget(found);
+    dropped = forget(found, orphan_until);
   } else {
-    to_forget_.insert(step);
+    to_forget_[step] = orphan_until;
   }
+}
+
+std::vector<int64_t> StepTable::committed_orphans(Seconds now) {
+  std::vector<int64_t> steps;
+  MutexLock lock(mutex_);
+  while (!orphans_.empty() && orphans_.front().first <= now) orphans_.pop_front();
+  for (const auto& [until, step] : orphans_) steps.push_back(step);
+  return steps;
 }
 
 std::vector<std::shared_ptr<StepLife>> StepTable::of_session(const std::string& session) const {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "longhaul/cluster/worker/step_life.h"
@@ -42,8 +42,11 @@ class StepTable {
   std::shared_ptr<StepLife> bury(int64_t step) EXCLUDES(mutex_);
   // The step is over: it is kept within the bounds, until it may be forgotten.
   void keep(const std::shared_ptr<StepLife>& life) EXCLUDES(mutex_);
-  // Only its outcome is remembered, once it is over.
-  void forget_when_over(int64_t step) EXCLUDES(mutex_);
+  // Only its outcome is remembered, once it is over. `orphan_until`: its master has died, so other participants may
+  // still have to find out that it was committed; 0: it has not.
+  void forget_when_over(int64_t step, Seconds orphan_until = Seconds{0}) EXCLUDES(mutex_);
+  // The steps of several tasks that were committed here, and forgotten because their masters have died, until then.
+  std::vector<int64_t> committed_orphans(Seconds now) EXCLUDES(mutex_);
 
   std::vector<std::shared_ptr<StepLife>> of_session(const std::string& session) const EXCLUDES(mutex_);
   std::vector<std::shared_ptr<StepLife>> all() const EXCLUDES(mutex_);
@@ -57,14 +60,16 @@ class StepTable {
   using Steps = std::unordered_map<int64_t, std::shared_ptr<StepLife>>;
 
   void remember(int64_t step, proto::StepState state) REQUIRES(mutex_);
-  std::shared_ptr<StepLife> forget(Steps::iterator step) REQUIRES(mutex_);  // to be destroyed without the lock
+  // Returns what is to be destroyed without the lock.
+  std::shared_ptr<StepLife> forget(Steps::iterator step, Seconds orphan_until) REQUIRES(mutex_);
 
   const Options options_;
   mutable Mutex mutex_;
   Steps steps_ GUARDED_BY(mutex_);
-  std::unordered_set<int64_t> to_forget_ GUARDED_BY(mutex_);  // of steps_: once they are over
-  std::deque<Kept> kept_ GUARDED_BY(mutex_);                  // steps that are over, the oldest first
+  std::unordered_map<int64_t, Seconds> to_forget_ GUARDED_BY(mutex_);  // of steps_: once they are over
+  std::deque<Kept> kept_ GUARDED_BY(mutex_);                           // steps that are over, the oldest first
   uint64_t kept_bytes_ GUARDED_BY(mutex_) = 0;
+  std::deque<std::pair<Seconds, int64_t>> orphans_ GUARDED_BY(mutex_);  // in the order of time
   std::unordered_map<int64_t, proto::StepState> remembered_ GUARDED_BY(mutex_);
   std::deque<int64_t> in_order_ GUARDED_BY(mutex_);  // of remembered_
 };

@@ -320,6 +320,34 @@ TEST_F(WorkerTest, AFrozenTaskMakesNoStepAndTellsWhichArePrepared) {
   expect_nothing_left();
 }
 
+TEST_F(WorkerTest, AFreezeMakesTheStepsWhoseCommitHasCome) {
+  const int64_t step = prepare();
+  ASSERT_EQ(freeze(kPs, "one").error, nullptr);
+  LateReply committed;
+  proto::CommitRequest request;
+  request.set_step(step);
+  master_->transport().start(master_->request(kPs, methods::kCommit, to_message(request)), committed.done());
+  ASSERT_TRUE(tasks_.passes([&] { return asked(kPs, step) == proto::STEP_COMMITTED; }, 10));
+  EXPECT_EQ(tasks_.ps()->value("a"), 0);
+  EXPECT_THAT(committed_in(freeze(kPs, "two")), ElementsAre(step)) << "another task may have made it";
+  EXPECT_EQ(tasks_.ps()->value("a"), 1);
+  EXPECT_TRUE(tasks_.passes([&] { return committed.get().has_value(); }, 10));
+}
+
+TEST_F(WorkerTest, AStepOfADeadMasterIsToldToSnapshotsWhileAnotherTaskIsInDoubt) {
+  const int64_t step = prepare();
+  ASSERT_EQ(commit(kPs1, step).error, nullptr);
+  tasks_.network().cut(kPs, kPs1);
+  tasks_.network().kill(kWorker);
+  EXPECT_TRUE(tasks_.passes([&] { return tasks_.ps1()->worker->counts().sessions == 0; }, 5));
+  master_ = tasks_.new_master("fedcba0987654321");
+  ASSERT_TRUE(master_->open());
+  EXPECT_THAT(prepared_in(freeze(kPs)), ElementsAre(step));
+  EXPECT_THAT(committed_in(freeze(kPs1)), ElementsAre(step));
+  EXPECT_EQ(commit(kPs, step, "s").error, nullptr);
+  EXPECT_EQ(values(), std::pair(1.f, 1.f));
+}
+
 TEST_F(WorkerTest, ASnapshotIsTakenAndKeptForItsLease) {
   const auto reads = *master_->add(model_.divide({model_.a, model_.b}, /*is_snapshot=*/true), /*is_snapshot=*/true);
   EXPECT_EQ(master_->step(step_), Outcome::kCommitted);
