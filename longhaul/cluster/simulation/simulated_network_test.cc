@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
 #include "longhaul/cluster/simulation/tasks_fixture.h"
 #include "longhaul/testing/error_fixture.h"
 
@@ -148,6 +151,36 @@ TEST(SimulatedClock, WhatNeverHappensIsAnError) {
         while (true) clock.wait_for(never, mutex, Seconds{1e6});
       },
       InternalError);
+}
+
+TEST(SimulatedClockTest, TimeStandsStillWhileAJobIsAtWork) {
+  SimulatedClock clock(SimulatedClock::Threads::kSeveral);
+  const Seconds began = clock.now();
+  std::atomic<bool> may_end = false, has_ended = false;
+  std::thread worker(clock.around([&] {
+    while (!may_end) std::this_thread::yield();
+    has_ended = true;
+  }));
+  int looks = 0;
+  EXPECT_TRUE(clock.run_until(
+      [&] {
+        if (++looks == 50) may_end = true;
+        return has_ended.load();
+      },
+      Seconds{3600}));
+  worker.join();
+  EXPECT_LE((clock.now() - began).count(), 1) << "half a second may pass before the test's thread looks again";
+}
+
+TEST(SimulatedClockTest, AJobThatWaitsLetsTimePass) {
+  SimulatedClock clock(SimulatedClock::Threads::kSeveral);
+  std::atomic<bool> has_ended = false;
+  std::thread worker(clock.around([&] {
+    clock.run_until([] { return false; }, Seconds{5});
+    has_ended = true;
+  }));
+  EXPECT_TRUE(clock.run_until([&] { return has_ended.load(); }, Seconds{20}));
+  worker.join();
 }
 
 }  // namespace
