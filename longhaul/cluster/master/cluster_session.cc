@@ -1,0 +1,186 @@
+#include "longhaul/cluster/master/cluster_session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "longhaul/base/deadline.h"
+#include "longhaul/base/log.h"
+#include "longhaul/cluster/master/cluster_step.h"
+#include "longhaul/cluster/master/frozen_tasks.h"
+#include "longhaul/cluster/master/task_changes.h"
+#include "longhaul/cluster/transport/methods.h"
+#include "longhaul/cluster/transport/task_errors.h"
+#include "longhaul/proto/config.pb.h"
+
+namespace longhaul {
+namespace {
+
+constexpr Seconds kLongestClose{10};
+
+// A snapshot run freezes the tasks itself.
+class ClusterSnapshots : public Snapshots {
+ public:
+  std::vector<Tensor> take(Session& session, const std::vector<Fetch>& fetches) override {
+    return session.run(fetches, {}, {.snapshot = true});
+  }
+  void prepare(const std::function<bool()>&) override {}  // the memory is the tasks'
+  uint64_t bytes_free() const override { return 0; }
+};
+
+// The time until which a close may wait.
+Seconds end_of_close(const Deadline* deadline, Clock& clock) {
+  constexpr Seconds kAtLeast{1};
+  const Seconds end = clock.now() + kLongestClose;
+  const std::optional<Seconds> half = half_time(deadline, clock, kAtLeast)();
+  return half ? std::min(end, *half) : end;
+}
+
+}  // namespace
+
+ClusterSession::State::State(Transport& the_transport, const ClusterSessionOptions& options)
+    : transport(the_transport),
+      operation_timeout(options.session.operation_timeout),
+      tasks(SessionTasks::create(the_transport, {.session = fmt::format("{:016x}", new_incarnation()),
+                                                 .isolated = options.session.isolate_session_state,
+                                                 .tasks = options.tasks,
+                                                 .device_filters = options.session.device_filters,
+                                                 .max_wait = options.max_wait})),
+      runs(tasks, {.allow_soft_placement = options.session.allow_soft_placement,
+                   .log_device_placement = options.session.log_device_placement}) {}
+
+WaitLimits ClusterSession::State::limits(Seconds timeout) {
+  if (timeout.count() <= 0) timeout = operation_timeout;
+  return {.deadline = timeout.count() > 0 ? transport.clock().now() + timeout : Seconds{0},
+          .cancellation = &tasks->cancellation()};
+}
+
+std::vector<Tensor> ClusterSession::State::run(const Graph& graph, const Request& request,
+                                               std::span<const Tensor* const> feed_values, Seconds timeout,
+                                               proto::RunMetadata* metadata) {
+  begin_run();
+  const std::shared_ptr<void> running(nullptr, [this](void*) { end_run(); });
+  const WaitLimits limits_of_run = limits(timeout);
+  const std::shared_ptr<const ClusterRun> run = runs.get(graph, request, limits_of_run);
+  std::vector<Tensor> results = run_step(run, feed_values, limits_of_run);
+  if (metadata == nullptr) return results;
+  metadata->Clear();
+  if (request.options.output_partition_graphs)
+    metadata->mutable_partition_graphs()->Assign(run->graphs.begin(), run->graphs.end());
+  return results;
+}
+
+std::vector<Tensor> ClusterSession::State::run_step(const std::shared_ptr<const ClusterRun>& run,
+                                                    std::span<const Tensor* const> feed_values,
+                                                    const WaitLimits& limits_of_run) {
+  if (!run->is_snapshot || run->parts.size() < 2) return ClusterStep(tasks, run, limits_of_run).run(feed_values);
+  FrozenTasks frozen(tasks, run->tasks());
+  frozen.freeze(limits_of_run);
+  std::vector<Tensor> results = ClusterStep(tasks, run, limits_of_run, frozen.id()).run(feed_values);
+  frozen.keep();
+  return results;
+}
+
+void ClusterSession::State::begin_run() {
+  MutexLock lock(mutex);
+  if (is_closed) throw FailedPreconditionError("Attempted to use a closed Session.");
+  tasks->cancellation().check();
+  ++running;
+}
+
+void ClusterSession::State::end_run() {
+  MutexLock lock(mutex);
+  --running;
+  changed.notify_all();
+}
+
+bool ClusterSession::State::wait_for_runs(Seconds until) {
+  Clock& clock = transport.clock();
+  MutexLock lock(mutex);
+  // wait: for the runs, which were cancelled
+  while (running > 0 && clock.now() < until) clock.wait_until(changed, mutex, until);
+  return running == 0;
+}
+
+// A run that is looked up once.
+class ClusterSession::ClusterCallable : public CompiledRun {
+ public:
+  ClusterCallable(std::shared_ptr<State> state, const Graph& graph, Request request)
+      : state_(std::move(state)), graph_(graph), request_(std::move(request)) {}
+
+  void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
+    std::vector<Tensor> values = state_->run(graph_, request_, feeds, Seconds{0}, nullptr);
+    std::move(values.begin(), values.end(), std::back_inserter(*results));
+  }
+
+ private:
+  const std::shared_ptr<State> state_;
+  const Graph& graph_;
+  const Request request_;
+};
+
+ClusterSession::ClusterSession(Graph& graph, Transport& transport, const ClusterSessionOptions& options)
+    : Session(graph), state_(std::make_shared<State>(transport, options)) {}
+
+ClusterSession::~ClusterSession() {
+  close();
+}
+
+SessionCapabilities ClusterSession::capabilities() {
+  return {.snapshot_keeping = this};
+}
+
+std::shared_ptr<Snapshots> ClusterSession::snapshots() {
+  return std::make_shared<ClusterSnapshots>();
+}
+
+std::vector<Tensor> ClusterSession::do_run(const Request& request, std::span<const Tensor* const> feed_values,
+                                           proto::RunMetadata* metadata) {
+  return state_->run(graph(), request, feed_values, request.options.timeout, metadata);
+}
+
+// Made at the first call: making it may have to wait for tasks.
+std::shared_ptr<CompiledRun> ClusterSession::do_make_callable(const Request& request) {
+  state_->begin_run();
+  state_->end_run();
+  return std::make_shared<ClusterCallable>(state_, graph(), request);
+}
+
+std::vector<DeviceAttributes> ClusterSession::list_devices() {
+  state_->begin_run();
+  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
+  return state_->tasks->list_devices(state_->limits(Seconds{0}));
+}
+
+std::unique_ptr<TaskChanges> ClusterSession::changes() {
+  return std::make_unique<TaskChanges>(state_->tasks);
+}
+
+void ClusterSession::close_before(const Deadline* deadline) {
+  {
+    MutexLock lock(state_->mutex);
+    if (std::exchange(state_->is_closed, true)) return;
+  }
+  const Seconds end = end_of_close(deadline, state_->transport.clock());
+  const bool is_lost = state_->tasks->cancellation().cancelled();
+  state_->tasks->cancellation().cancel("the session was closed (Session::Close)");
+  if (!state_->wait_for_runs(end)) log_error("a session was closed, but one of its runs has not ended in time");
+  try {
+    if (!is_lost) state_->runs.deregister({.deadline = end});
+  } catch (const std::exception& error) {
+    log_warning("a session was closed, but not all of its tasks know: {}", error.what());
+  }
+  state_->tasks->end_watches();
+}
+
+void reset_tasks(Transport& transport, const std::vector<std::string>& tasks,
+                 const std::vector<std::string>& containers, const WaitLimits& limits) {
+  proto::ResetRequest request;
+  for (const std::string& container : containers) request.add_container(container);
+  std::vector<CallRequest> requests;
+  for (const std::string& task : tasks)
+    requests.push_back({.task = task, .method = methods::kReset, .message = to_message(request)});
+  call_all(transport, std::move(requests), limits);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longhaul/cluster/master/cluster_run.h"
+#include "longhaul/session/session.h"
+#include "longhaul/session/snapshots.h"
+
+namespace longhaul {
+
+class TaskChanges;
+
+// What a session of several tasks is made of.
+struct ClusterSessionOptions {
+  std::vector<std::string> tasks;  // of the cluster: "/job:ps/replica:0/task:0"
+  // Filters, placement, isolation and the time limit of runs; the rest is the tasks' matter.
+  SessionOptions session{};
+  Seconds max_wait{600};  // for a task that a run names and that is not there yet
+};
+
+// A session whose graph runs on several tasks, in the process of one of them: the master. Nobody is contacted before a
+// run names him. Each step takes place on all its tasks or on none. Any thread.
+//
+// run() throws, besides what Session says:
+//   - AbortedError: a task of the session died, was restarted or cut off, or the session was ended there. All later
+//     runs throw it at once; a new session goes on with the variables that live
+//   - UnavailableError: a task does not answer, though the session may go on
+//   - InvalidArgumentError: an operation cannot be placed, or a step would need a value that another task computes
+//     after writing
+// Errors of tasks begin with "From TASK:". Those of a step that was to write say whether it was committed, where a
+// repetition would need to know.
+class ClusterSession : public Session, SnapshotKeeping {
+ public:
+  // The transport is that of the session's own task. It and the graph must outlive the session. InvalidArgumentError: a
+  // filter is malformed, or the own task is not among the tasks.
+  ClusterSession(Graph& graph, Transport& transport, const ClusterSessionOptions& options);
+  ~ClusterSession() override;
+
+  const std::string& handle() const { return state_->tasks->session(); }  // 16 hex digits, its own
+
+  SessionCapabilities capabilities() override;
+  // Ends the runs under way and the session on its tasks, all in 10 s. Tasks that no run has named are not contacted,
+  // nor are those of a session that is lost. Errors are logged.
+  void close() override { close_before(nullptr); }
+  void close_before(const Deadline* deadline) override;
+  // Asks all tasks that the filters leave.
+  std::vector<DeviceAttributes> list_devices() override;
+
+  // For waits until the model is ready: what changes on the tasks that runs have named so far.
+  std::unique_ptr<TaskChanges> changes();
+
+ protected:
+  std::vector<Tensor> do_run(const Request& request, std::span<const Tensor* const> feed_values,
+                             proto::RunMetadata* metadata) override;
+  std::shared_ptr<CompiledRun> do_make_callable(const Request& request) override;
+
+ private:
+  class ClusterCallable;
+
+  // Callables keep it alive after the session's end.
+  struct State {
+    State(Transport& the_transport, const ClusterSessionOptions& options);
+    // `timeout` 0: the session's.
+    std::vector<Tensor> run(const Graph& graph, const Request& request, std::span<const Tensor* const> feed_values,
+                            Seconds timeout, proto::RunMetadata* metadata);
+    std::vector<Tensor> run_step(const std::shared_ptr<const ClusterRun>& run,
+                                 std::span<const Tensor* const> feed_values, const WaitLimits& limits);
+    WaitLimits limits(Seconds timeout);
+
+    void begin_run() EXCLUDES(mutex);  // throws if it is closed or lost
+    void end_run() EXCLUDES(mutex);
+    bool wait_for_runs(Seconds until) EXCLUDES(mutex);  // false: one has not ended
+
+    Transport& transport;
+    const Seconds operation_timeout;
+    const std::shared_ptr<SessionTasks> tasks;
+    ClusterRuns runs;
+    Mutex mutex;
+    CondVar changed;
+    bool is_closed GUARDED_BY(mutex) = false;
+    int running GUARDED_BY(mutex) = 0;
+  };
+
+  std::shared_ptr<Snapshots> snapshots() override;
+
+  const std::shared_ptr<State> state_;
+};
+
+// Empties containers of the tasks; without names, all of them. All sessions there end with AbortedError. Waits until
+// each task has answered, within the limits. UnavailableError, DeadlineExceededError: one has not, and is named; the
+// others may have.
+void reset_tasks(Transport& transport, const std::vector<std::string>& tasks,
+                 const std::vector<std::string>& containers, const WaitLimits& limits);
+
+}  // namespace longhaul

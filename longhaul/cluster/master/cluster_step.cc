@@ -1,0 +1,204 @@
+#include "longhaul/cluster/master/cluster_step.h"
+
+#include <fmt/format.h>
+
+#include "longhaul/cluster/transport/methods.h"
+#include "longhaul/cluster/transport/task_errors.h"
+
+namespace longhaul {
+namespace {
+
+// After an error: how long its cause may come later, a task may tell what became of the step, and the death of a task
+// may be noticed that others could not reach.
+constexpr Seconds kCauseComes{1};
+constexpr Seconds kOutcomeComes{1};
+constexpr Seconds kDeathIsNoticed{0.5};
+
+// Whoever gets it may make the step again, and must know whether it was made.
+bool may_be_repeated(Code code) {
+  return code == Code::kDeadlineExceeded || code == Code::kCancelled || code == Code::kUnavailable ||
+         code == Code::kAborted;
+}
+
+std::exception_ptr error_of_step(Code code, const std::string& text) {
+  try {
+    throw_error(code, text);
+  } catch (...) {
+    return std::current_exception();
+  }
+}
+
+}  // namespace
+
+ClusterStep::ClusterStep(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<const ClusterRun> run,
+                         const WaitLimits& limits, std::string snapshot)
+    : tasks_(std::move(tasks)),
+      run_(std::move(run)),
+      limits_(limits),
+      snapshot_(std::move(snapshot)),
+      transport_(tasks_->transport()),
+      began_(transport_.clock().now()),
+      step_(tasks_->new_step()),
+      calls_(transport_),
+      results_(run_->fetches) {}
+
+std::vector<Tensor> ClusterStep::run(std::span<const Tensor* const> feeds) {
+  for (const auto& [fetch, feed] : run_->fetched_feeds)
+    results_[static_cast<size_t>(fetch)] = *feeds[static_cast<size_t>(feed)];
+  try {
+    start_parts(feeds);
+    while (run_->is_joint() && prepared_ < run_->commits) await_answer();
+    if (run_->is_joint()) start_commits();
+    while (calls_.under_way() > 0) await_answer();
+  } catch (...) {
+    fail(std::current_exception());
+  }
+  for (const Part& part : run_->parts) tasks_->add_finished(part.task, step_);
+  return std::move(results_);
+}
+
+void ClusterStep::start_parts(std::span<const Tensor* const> feeds) {
+  for (const Part& part : run_->parts) {
+    proto::RunPartRequest request = part.request;
+    request.set_step(step_);
+    request.set_snapshot(snapshot_);
+    for (const int64_t step : tasks_->take_finished(part.task)) request.add_cleanup(step);
+    std::vector<Tensor> values;
+    for (const RunPart::Named& feed : part.feeds) values.push_back(*feeds[static_cast<size_t>(feed.index)]);
+    parts_.push_back(parts_.size());
+    calls_.start(tasks_->request_to(part.task, methods::kRunPart, to_message(request, std::move(values))),
+                 limits_.deadline);
+  }
+}
+
+// From here on the step takes place, whatever happens: so these calls have no deadline.
+void ClusterStep::start_commits() {
+  is_decided_ = true;
+  proto::CommitRequest request;
+  request.set_step(step_);
+  for (size_t i = 0; i < run_->parts.size(); ++i) {
+    if (!run_->parts[i].commits) continue;
+    parts_.push_back(i);
+    calls_.start(tasks_->request_to(run_->parts[i].task, methods::kCommit, to_message(request)));
+  }
+}
+
+void ClusterStep::await_answer() {
+  auto ended = calls_.next(limits_);
+  if (!ended) interrupted();
+  if (ended->reply.error == nullptr) return take_answer(*ended);
+  failed_task_ = part_of(ended->call).task;
+  // What follows the writes has failed, or the task could not be asked.
+  const bool has_answered = ended->reply.incarnation != 0 && code_of(ended->reply.error) != Code::kAborted;
+  if (is_commit(ended->call) && has_answered) has_committed_ = true;
+  std::rethrow_exception(ended->reply.error);
+}
+
+void ClusterStep::take_answer(const CallGroup::Ended& ended) {
+  const Part& part = part_of(ended.call);
+  if (!is_commit(ended.call) && part.commits) {
+    const bool is_prepared = header_of<proto::RunPartReply>(ended.reply.message, "RunPart").is_prepared();
+    if (is_prepared != run_->is_joint())
+      throw InternalError(fmt::format("task {} has not kept to the commit of step {}", part.task, step_));
+    if (is_prepared) ++prepared_;
+    if (is_prepared) return;
+  }
+  if (part.commits) has_committed_ = true;
+  const std::vector<Tensor>& values = ended.reply.message.tensors;
+  if (values.size() != part.fetches.size())
+    throw InternalError(fmt::format("task {} has answered {} values of step {}, not {}", part.task, values.size(),
+                                    step_, part.fetches.size()));
+  for (size_t i = 0; i < values.size(); ++i) results_[static_cast<size_t>(part.fetches[i].index)] = values[i];
+}
+
+void ClusterStep::interrupted() {
+  limits_.cancellation->check();
+  size_t silent = 0;
+  while (calls_.has_ended(silent)) ++silent;
+  const std::string& task = part_of(silent).task;
+  const char* method = is_commit(silent) ? methods::kCommit : methods::kRunPart;
+  throw DeadlineExceededError(
+      unanswered_text(task, transport_.address_of(task), method, transport_.clock().now() - began_));
+}
+
+void ClusterStep::fail(std::exception_ptr error) {
+  CallGroup aborts(transport_);
+  abort_others(error, aborts);
+  error = loss_behind(cause_of(error));
+  const Outcome outcome = outcome_after(error, aborts);
+  aborts.leave();
+  if (is_decided_) {
+    calls_.leave();
+  } else {
+    for (const Part& part : run_->parts) tasks_->add_finished(part.task, step_);
+  }
+  const Code code = code_of(error);
+  if (!run_->writes() || !(may_be_repeated(code) || outcome == Outcome::kCommitted)) std::rethrow_exception(error);
+  const char* known = outcome == Outcome::kCommitted      ? "The step was committed: it takes place on all its tasks."
+                      : outcome == Outcome::kNotCommitted ? "The step was not committed: no variable was changed."
+                                                          : "Whether the step was committed is not known.";
+  throw_error(code, fmt::format("{}\n{}", message_of(error), known));
+}
+
+void ClusterStep::abort_others(const std::exception_ptr& error, CallGroup& aborts) {
+  proto::AbortRequest request;
+  request.set_step(step_);
+  *request.mutable_error() = to_error_body(error);
+  for (const Part& part : run_->parts) {
+    if (is_decided_ && part.commits) continue;
+    aborts.start(tasks_->request_to(part.task, methods::kAbort, to_message(request)));
+  }
+}
+
+// A consequence may arrive before its cause.
+std::exception_ptr ClusterStep::cause_of(std::exception_ptr error) {
+  const WaitLimits limits{.deadline = transport_.clock().now() + kCauseComes, .cancellation = limits_.cancellation};
+  while (is_consequence(error)) {
+    const auto ended = calls_.next(limits);
+    if (!ended) break;
+    if (ended->reply.error == nullptr || is_consequence(ended->reply.error)) continue;
+    failed_task_ = part_of(ended->call).task;
+    error = ended->reply.error;
+  }
+  return error;
+}
+
+// The same error, or that of the session: a task may be lost that has not answered, or that others could not reach.
+std::exception_ptr ClusterStep::loss_behind(std::exception_ptr error) {
+  const Code code = code_of(error);
+  const bool is_cut = code == Code::kUnavailable || code == Code::kAborted;
+  if (!is_cut && !is_consequence(error)) return error;
+  tasks_->wait_for_loss(kDeathIsNoticed);
+  try {
+    limits_.cancellation->check();
+  } catch (...) {
+    return std::current_exception();
+  }
+  if (code != Code::kAborted) return error;
+  // The tasks of a snapshot were frozen for too long; those of another step have lost what it needs.
+  if (run_->is_snapshot) return error_of_step(Code::kUnavailable, message_of(error));
+  tasks_->lose(failed_task_, error);
+  return error;
+}
+
+ClusterStep::Outcome ClusterStep::outcome_after(const std::exception_ptr& error, CallGroup& aborts) {
+  if (has_committed_) return Outcome::kCommitted;
+  // Tasks that the commits do not reach, all of them, may agree that they never came.
+  if (is_decided_) return Outcome::kNotKnown;
+  if (!run_->writes() || run_->is_joint()) return Outcome::kNotCommitted;
+  // A task that was lost will not answer.
+  const bool may_answer = code_of(error) != Code::kAborted;
+  return answered_outcome({.deadline = transport_.clock().now() + (may_answer ? kOutcomeComes : Seconds{0})}, aborts);
+}
+
+ClusterStep::Outcome ClusterStep::answered_outcome(const WaitLimits& limits, CallGroup& aborts) {
+  while (const auto ended = aborts.next(limits)) {
+    const Part& part = run_->parts[ended->call];  // nothing is decided, so each part was told
+    if (!part.commits || ended->reply.error != nullptr) continue;
+    const auto state = header_of<proto::AbortReply>(ended->reply.message, "Abort").state();
+    return state == proto::STEP_COMMITTED ? Outcome::kCommitted : Outcome::kNotCommitted;
+  }
+  return Outcome::kNotKnown;
+}
+
+}  // namespace longhaul

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <exception>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/master/cluster_run.h"
+
+namespace longhaul {
+
+// One execution of a run, on all its tasks at once. It takes place on all of them or on none:
+//
+//   running --all that commit are prepared--> decided --all have committed--> done
+//      |                                        | error, deadline
+//      +--error, deadline--> aborted            +--> the commits go on by themselves
+//
+// If only one task commits, or none, nothing is decided here: one round trip. One thread; used once.
+class ClusterStep {
+ public:
+  // `limits` end the caller's wait; their cancellation is the session's. `snapshot`: the id for which the tasks are
+  // frozen; empty: none.
+  ClusterStep(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<const ClusterRun> run, const WaitLimits& limits,
+              std::string snapshot = {});
+
+  // Returns a tensor for each fetch; for an operation an undefined one.
+  //
+  // Throws the first error of a task that does not follow from another one, whole: "From TASK:\n...". The other tasks
+  // are told at once. The error says whether the step was committed, where that is not plain.
+  //   - DeadlineExceededError: names a task that has not answered
+  //   - AbortedError: a task was lost, and with it the session
+  //   - UnavailableError: a line is broken, or a snapshot came too late; the session lives
+  std::vector<Tensor> run(std::span<const Tensor* const> feeds);
+
+ private:
+  using Part = ClusterRun::Part;
+  enum class Outcome { kNotCommitted, kCommitted, kNotKnown };
+
+  void start_parts(std::span<const Tensor* const> feeds);
+  void start_commits();
+  void await_answer();
+  void take_answer(const CallGroup::Ended& ended);
+  const Part& part_of(size_t call) const { return run_->parts[parts_[call]]; }
+  bool is_commit(size_t call) const { return call >= run_->parts.size(); }
+
+  [[noreturn]] void interrupted();
+  [[noreturn]] void fail(std::exception_ptr error);
+  void abort_others(const std::exception_ptr& error, CallGroup& aborts);
+  std::exception_ptr cause_of(std::exception_ptr error);
+  std::exception_ptr loss_behind(std::exception_ptr error);
+  Outcome outcome_after(const std::exception_ptr& error, CallGroup& aborts);
+  Outcome answered_outcome(const WaitLimits& limits, CallGroup& aborts);
+
+  const std::shared_ptr<SessionTasks> tasks_;
+  const std::shared_ptr<const ClusterRun> run_;
+  const WaitLimits limits_;
+  const std::string snapshot_;
+  Transport& transport_;
+  const Seconds began_;
+  const int64_t step_;
+  CallGroup calls_;            // RunPart to each part, then Commit to those that commit
+  std::vector<size_t> parts_;  // of each call
+  std::string failed_task_;    // which has told of the error
+  size_t prepared_ = 0;
+  bool is_decided_ = false;
+  bool has_committed_ = false;  // a task has said so
+  std::vector<Tensor> results_;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,161 @@
+#include "longhaul/cluster/master/session_tasks.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/transport/task_errors.h"
+
+namespace longhaul {
+namespace {
+
+// Another number for each number, so well mixed that neighbours have nothing in common (splitmix64).
+uint64_t mixed_bits(uint64_t number) {
+  number += 0x9e3779b97f4a7c15;
+  number = (number ^ (number >> 30)) * 0xbf58476d1ce4e5b9;
+  number = (number ^ (number >> 27)) * 0x94d049bb133111eb;
+  return number ^ (number >> 31);
+}
+
+}  // namespace
+
+std::shared_ptr<SessionTasks> SessionTasks::create(Transport& transport, Options options) {
+  auto tasks = std::make_shared<SessionTasks>(transport, std::move(options));
+  tasks->devices();  // checks the filters
+  return tasks;
+}
+
+SessionTasks::SessionTasks(Transport& transport, Options options)
+    : transport_(transport), options_(std::move(options)), first_step_(new_incarnation()) {
+  MutexLock lock(mutex_);
+  for (const std::string& task : options_.tasks) links_[task];
+}
+
+DeviceList SessionTasks::devices() const {
+  std::vector<TaskDevices> tasks;
+  {
+    MutexLock lock(mutex_);
+    for (const auto& [name, link] : links_) {
+      TaskDevices task{.task = DeviceSpec::parse(name), .incarnation = link.status.incarnation};
+      for (const DeviceAttributes& device : link.status.devices) task.devices.push_back(DeviceSpec::parse(device.name));
+      tasks.push_back(std::move(task));
+    }
+  }
+  return DeviceList(std::move(tasks), DeviceSpec::parse(transport_.task()), options_.device_filters);
+}
+
+bool SessionTasks::use(const std::vector<std::string>& tasks, const WaitLimits& limits) {
+  const std::vector<std::string> fresh = not_used(tasks);
+  if (fresh.empty()) return false;
+  for (auto& [task, status] : ask_status(transport_, fresh, options_.max_wait, limits)) add(task, std::move(status));
+  return true;
+}
+
+std::vector<std::string> SessionTasks::not_used(const std::vector<std::string>& tasks) const {
+  std::vector<std::string> found;
+  MutexLock lock(mutex_);
+  for (const std::string& task : tasks) {
+    if (!links_.at(task).is_used) found.push_back(task);
+  }
+  return found;
+}
+
+void SessionTasks::add(const std::string& task, TaskStatus status) {
+  const uint64_t incarnation = status.incarnation;
+  {
+    MutexLock lock(mutex_);
+    Link& link = links_.at(task);
+    if (has_ended_ || link.is_used) return;
+    link.status = std::move(status);
+    link.is_used = true;
+  }
+  watch(task, incarnation);
+}
+
+void SessionTasks::watch(const std::string& task, uint64_t incarnation) {
+  auto watch = std::make_unique<PeerWatch>(
+      transport_, task, incarnation, options_.session,
+      [weak = weak_from_this(), task](const std::exception_ptr& error) {
+        if (const auto tasks = weak.lock()) tasks->lose(task, error);
+      },
+      options_.isolated);
+  MutexLock lock(mutex_);
+  if (!has_ended_) links_.at(task).watch.swap(watch);
+}
+
+std::vector<std::string> SessionTasks::used() const {
+  std::vector<std::string> tasks;
+  MutexLock lock(mutex_);
+  for (const auto& [task, link] : links_) {
+    if (link.is_used) tasks.push_back(task);
+  }
+  return tasks;
+}
+
+uint64_t SessionTasks::incarnation(const std::string& task) const {
+  MutexLock lock(mutex_);
+  return links_.at(task).status.incarnation;
+}
+
+CallRequest SessionTasks::request_to(const std::string& task, const char* method, Message message) const {
+  return {.task = task, .method = method, .incarnation = incarnation(task), .message = std::move(message)};
+}
+
+std::vector<DeviceAttributes> SessionTasks::list_devices(const WaitLimits& limits) {
+  std::vector<std::string> names;
+  for (const TaskDevices& task : devices().tasks()) names.push_back(task.task.to_string());
+  const auto answers = ask_status(transport_, names, std::min(options_.max_wait, CallGroup::kPatience), limits);
+  std::vector<DeviceAttributes> all;
+  for (const std::string& name : names) {
+    const std::vector<DeviceAttributes>& devices = answers.at(name).devices;
+    all.insert(all.end(), devices.begin(), devices.end());
+  }
+  return all;
+}
+
+void SessionTasks::lose(const std::string& task, const std::exception_ptr& cause) {
+  cancellation_.abort(fmt::format(
+      "From {0}:\nSession handle is not found: {1}. Possibly this worker (\"{0}\") just restarted. Make a new session. "
+      "The cause: {2}",
+      task, options_.session, message_of(cause)));
+}
+
+void SessionTasks::wait_for_loss(Seconds at_most) {
+  Mutex mutex;
+  CondVar changed;
+  Clock& clock = transport_.clock();
+  const Seconds end = clock.now() + at_most;
+  const Cancellation::Watch wake(cancellation_, [&] {
+    MutexLock lock(mutex);
+    changed.notify_all();
+  });
+  MutexLock lock(mutex);
+  // wait: for the loss of a task, for a moment
+  while (!cancellation_.cancelled() && clock.now() < end) clock.wait_until(changed, mutex, end);
+}
+
+int64_t SessionTasks::new_step() {
+  const uint64_t bits = mixed_bits(first_step_ + steps_.fetch_add(1)) >> 2;
+  return bits != 0 ? static_cast<int64_t>(bits) : 1;
+}
+
+void SessionTasks::add_finished(const std::string& task, int64_t step) {
+  MutexLock lock(mutex_);
+  links_.at(task).finished.push_back(step);
+}
+
+std::vector<int64_t> SessionTasks::take_finished(const std::string& task) {
+  MutexLock lock(mutex_);
+  return std::exchange(links_.at(task).finished, {});
+}
+
+void SessionTasks::end_watches() {
+  std::vector<std::unique_ptr<PeerWatch>> watches;
+  MutexLock lock(mutex_);
+  has_ended_ = true;
+  for (auto& [task, link] : links_) watches.push_back(std::move(link.watch));
+}
+
+}  // namespace longhaul

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longhaul/cluster/master/ask_status.h"
+#include "longhaul/cluster/transport/peer_watch.h"
+#include "longhaul/placement/device_list.h"
+
+namespace longhaul {
+
+// The tasks of a session: those that it may use, and those that its runs have named. Only the latter are contacted, and
+// each is watched from then on. One that dies, is cut off or ends the session takes the whole session with it:
+// cancellation() is aborted, which ends the waits of all runs. Any thread.
+//
+//   known --use--> used --its Watch ends, or lost()--> the session is lost
+class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
+ public:
+  struct Options {
+    std::string session;                        // its handle: 16 hex digits
+    bool isolated = false;                      // it has containers of its own
+    std::vector<std::string> tasks;             // of the cluster; the transport's is the session's own
+    std::vector<std::string> device_filters{};  // as in DeviceList
+    Seconds max_wait{600};                      // for a task that is not there
+  };
+
+  // InvalidArgumentError: a filter or a task's name is malformed, or the own task is not among them. The transport must
+  // outlive the session.
+  static std::shared_ptr<SessionTasks> create(Transport& transport, Options options);
+
+  const std::string& session() const { return options_.session; }
+  Transport& transport() const { return transport_; }
+  // Of all that the session does: aborted when it is lost, cancelled when it is closed.
+  Cancellation& cancellation() { return cancellation_; }
+
+  // As far as the tasks have been asked.
+  DeviceList devices() const EXCLUDES(mutex_);
+
+  // Asks and watches those of the tasks that are not used yet. True: there were some, so their devices are known only
+  // now. Throws what ask_status() throws.
+  bool use(const std::vector<std::string>& tasks, const WaitLimits& limits) EXCLUDES(mutex_);
+  std::vector<std::string> used() const EXCLUDES(mutex_);
+  uint64_t incarnation(const std::string& task) const EXCLUDES(mutex_);  // of a task that is used
+  CallRequest request_to(const std::string& task, const char* method, Message message) const;
+
+  // Of all tasks that the filters leave, used or not; asks them, for 10 s. Throws what ask_status() throws.
+  std::vector<DeviceAttributes> list_devices(const WaitLimits& limits) EXCLUDES(mutex_);
+
+  // The session is lost, if it was not already: AbortedError, in the words that TensorFlow uses, with the cause.
+  void lose(const std::string& task, const std::exception_ptr& cause);
+  // Waits until it is lost or closed, for at most that long: another task may see a death sooner than this one.
+  void wait_for_loss(Seconds at_most);
+
+  // An id that no step of any master has, with high probability.
+  int64_t new_step();
+  // Steps that the task may forget: told to it with its next part.
+  void add_finished(const std::string& task, int64_t step) EXCLUDES(mutex_);
+  std::vector<int64_t> take_finished(const std::string& task) EXCLUDES(mutex_);
+
+  void end_watches() EXCLUDES(mutex_);  // the tasks see it as the session's end
+
+  SessionTasks(Transport& transport, Options options);  // for create()
+
+ private:
+  struct Link {
+    TaskStatus status;
+    bool is_used = false;
+    std::unique_ptr<PeerWatch> watch;
+    std::vector<int64_t> finished;
+  };
+
+  std::vector<std::string> not_used(const std::vector<std::string>& tasks) const EXCLUDES(mutex_);
+  void add(const std::string& task, TaskStatus status) EXCLUDES(mutex_);
+  void watch(const std::string& task, uint64_t incarnation) EXCLUDES(mutex_);
+
+  Transport& transport_;
+  const Options options_;
+  Cancellation cancellation_;
+  const uint64_t first_step_;
+  std::atomic<uint64_t> steps_{0};
+  mutable Mutex mutex_;
+  std::map<std::string, Link> links_ GUARDED_BY(mutex_);
+  bool has_ended_ GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/master/session_tasks.h"
+
+namespace longhaul {
+
+// Waits until something has changed on the tasks of a session that decides whether a model is ready: a variable was
+// initialised, a checkpoint restored, a container reset. One call is parked on each task; nobody polls. One thread.
+//
+//   const auto changes = session.changes();  // from here on nothing is missed
+//   while (!is_ready(session)) changes->wait(limits);
+class TaskChanges {
+ public:
+  explicit TaskChanges(std::shared_ptr<SessionTasks> tasks);
+
+  // True: there was a change since the last call; the first call returns at once. False: the deadline has come. Tasks
+  // that runs have named meanwhile are watched, too, and count as a change. AbortedError: the session is lost;
+  // CancelledError: it was closed; the error of a task.
+  bool wait(Seconds deadline);
+
+ private:
+  bool ask_new_tasks();  // true: there are some
+  void ask(const std::string& task);
+  void take(const CallGroup::Ended& ended);
+
+  const std::shared_ptr<SessionTasks> tasks_;
+  CallGroup calls_;
+  std::vector<std::string> asked_;               // by call
+  std::map<std::string, uint64_t> generations_;  // of the tasks that were asked; 0: not known yet
+};
+
+}  // namespace longhaul
