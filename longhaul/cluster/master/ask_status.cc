@@ -6,6 +6,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/master/pause.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 
@@ -39,12 +40,14 @@ class StatusQuestions {
   std::map<std::string, TaskStatus> ask() {
     while (!open_.empty()) {
       ask_who_is_due();
-      if (auto ended = calls_.next({.deadline = next_event(), .cancellation = limits_.cancellation})) {
+      const WaitLimits limits{.deadline = next_event(), .cancellation = limits_.cancellation};
+      if (auto ended = calls_.next(limits)) {
         take(asked_[ended->call], std::move(ended->reply));
-      } else {
-        check_limits();
-        log_who_is_waited_for();
+        continue;
       }
+      if (calls_.under_way() == 0) pause(clock_, limits.deadline, limits.cancellation);
+      check_limits();
+      log_who_is_waited_for();
     }
     return std::move(answers_);
   }

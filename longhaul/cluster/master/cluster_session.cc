@@ -28,6 +28,19 @@ class ClusterSnapshots : public Snapshots {
   uint64_t bytes_free() const override { return 0; }
 };
 
+// The death of a task may be noticed a moment after it has broken a line.
+template <typename Body>
+auto with_losses_told(SessionTasks& tasks, Body&& body) {
+  constexpr Seconds kDeathIsTold{0.5};
+  try {
+    return body();
+  } catch (const UnavailableError&) {
+    tasks.wait_for_loss(kDeathIsTold);
+    tasks.cancellation().check();
+    throw;
+  }
+}
+
 // The time until which a close may wait.
 Seconds end_of_close(const Deadline* deadline, Clock& clock) {
   constexpr Seconds kAtLeast{1};
@@ -61,7 +74,7 @@ std::vector<Tensor> ClusterSession::State::run(const Graph& graph, const Request
   begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { end_run(); });
   const WaitLimits limits_of_run = limits(timeout);
-  const std::shared_ptr<const ClusterRun> run = runs.get(graph, request, limits_of_run);
+  const auto run = with_losses_told(*tasks, [&] { return runs.get(graph, request, limits_of_run); });
   std::vector<Tensor> results = run_step(run, feed_values, limits_of_run);
   if (metadata == nullptr) return results;
   metadata->Clear();
@@ -75,7 +88,7 @@ std::vector<Tensor> ClusterSession::State::run_step(const std::shared_ptr<const 
                                                     const WaitLimits& limits_of_run) {
   if (!run->is_snapshot || run->parts.size() < 2) return ClusterStep(tasks, run, limits_of_run).run(feed_values);
   FrozenTasks frozen(tasks, run->tasks());
-  frozen.freeze(limits_of_run);
+  with_losses_told(*tasks, [&] { frozen.freeze(limits_of_run); });
   std::vector<Tensor> results = ClusterStep(tasks, run, limits_of_run, frozen.id()).run(feed_values);
   frozen.keep();
   return results;

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 
@@ -28,6 +30,16 @@ std::exception_ptr error_of_step(Code code, const std::string& text) {
   }
 }
 
+// What the one task that commits has answered to Abort; nullopt: nothing within the limits. `aborts` has a call to each
+// part.
+std::optional<bool> was_committed(const ClusterRun& run, CallGroup& aborts, const WaitLimits& limits) {
+  while (const auto ended = aborts.next(limits)) {
+    if (!run.parts[ended->call].commits || ended->reply.error != nullptr) continue;
+    return header_of<proto::AbortReply>(ended->reply.message, "Abort").state() == proto::STEP_COMMITTED;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 ClusterStep::ClusterStep(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<const ClusterRun> run,
@@ -36,10 +48,9 @@ ClusterStep::ClusterStep(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<co
       run_(std::move(run)),
       limits_(limits),
       snapshot_(std::move(snapshot)),
-      transport_(tasks_->transport()),
-      began_(transport_.clock().now()),
+      began_(tasks_->transport().clock().now()),
       step_(tasks_->new_step()),
-      calls_(transport_),
+      calls_(tasks_->transport()),
       results_(run_->fetches) {}
 
 std::vector<Tensor> ClusterStep::run(std::span<const Tensor* const> feeds) {
@@ -117,12 +128,13 @@ void ClusterStep::interrupted() {
   while (calls_.has_ended(silent)) ++silent;
   const std::string& task = part_of(silent).task;
   const char* method = is_commit(silent) ? methods::kCommit : methods::kRunPart;
+  const Transport& transport = tasks_->transport();
   throw DeadlineExceededError(
-      unanswered_text(task, transport_.address_of(task), method, transport_.clock().now() - began_));
+      unanswered_text(task, transport.address_of(task), method, transport.clock().now() - began_));
 }
 
 void ClusterStep::fail(std::exception_ptr error) {
-  CallGroup aborts(transport_);
+  CallGroup aborts(tasks_->transport());
   abort_others(error, aborts);
   error = loss_behind(cause_of(error));
   const Outcome outcome = outcome_after(error, aborts);
@@ -150,13 +162,15 @@ void ClusterStep::abort_others(const std::exception_ptr& error, CallGroup& abort
   }
 }
 
-// A consequence may arrive before its cause.
+// A consequence may arrive before its cause. A part that comes after its abort is told so by AbortedError.
 std::exception_ptr ClusterStep::cause_of(std::exception_ptr error) {
-  const WaitLimits limits{.deadline = transport_.clock().now() + kCauseComes, .cancellation = limits_.cancellation};
+  const WaitLimits limits{.deadline = tasks_->transport().clock().now() + kCauseComes,
+                          .cancellation = limits_.cancellation};
   while (is_consequence(error)) {
     const auto ended = calls_.next(limits);
     if (!ended) break;
-    if (ended->reply.error == nullptr || is_consequence(ended->reply.error)) continue;
+    const Code code = code_of(ended->reply.error);
+    if (code == Code::kOk || code == Code::kAborted || is_consequence(ended->reply.error)) continue;
     failed_task_ = part_of(ended->call).task;
     error = ended->reply.error;
   }
@@ -187,18 +201,10 @@ ClusterStep::Outcome ClusterStep::outcome_after(const std::exception_ptr& error,
   if (is_decided_) return Outcome::kNotKnown;
   if (!run_->writes() || run_->is_joint()) return Outcome::kNotCommitted;
   // A task that was lost will not answer.
-  const bool may_answer = code_of(error) != Code::kAborted;
-  return answered_outcome({.deadline = transport_.clock().now() + (may_answer ? kOutcomeComes : Seconds{0})}, aborts);
-}
-
-ClusterStep::Outcome ClusterStep::answered_outcome(const WaitLimits& limits, CallGroup& aborts) {
-  while (const auto ended = aborts.next(limits)) {
-    const Part& part = run_->parts[ended->call];  // nothing is decided, so each part was told
-    if (!part.commits || ended->reply.error != nullptr) continue;
-    const auto state = header_of<proto::AbortReply>(ended->reply.message, "Abort").state();
-    return state == proto::STEP_COMMITTED ? Outcome::kCommitted : Outcome::kNotCommitted;
-  }
-  return Outcome::kNotKnown;
+  const Seconds patience = code_of(error) == Code::kAborted ? Seconds{0} : kOutcomeComes;
+  const auto known = was_committed(*run_, aborts, {.deadline = tasks_->transport().clock().now() + patience});
+  if (!known) return Outcome::kNotKnown;
+  return *known ? Outcome::kCommitted : Outcome::kNotCommitted;
 }
 
 }  // namespace longhaul

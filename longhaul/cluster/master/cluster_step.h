@@ -51,13 +51,11 @@ class ClusterStep {
   std::exception_ptr cause_of(std::exception_ptr error);
   std::exception_ptr loss_behind(std::exception_ptr error);
   Outcome outcome_after(const std::exception_ptr& error, CallGroup& aborts);
-  Outcome answered_outcome(const WaitLimits& limits, CallGroup& aborts);
 
   const std::shared_ptr<SessionTasks> tasks_;
   const std::shared_ptr<const ClusterRun> run_;
   const WaitLimits limits_;
   const std::string snapshot_;
-  Transport& transport_;
   const Seconds began_;
   const int64_t step_;
   CallGroup calls_;            // RunPart to each part, then Commit to those that commit

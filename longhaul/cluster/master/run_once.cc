@@ -26,7 +26,7 @@ RunOnce::Values RunOnce::call(const std::string& client, uint64_t number, const 
   if (number == 0) return run();
   bool is_new = false;
   const std::shared_ptr<Answer> answer = begin(client, number, is_new);
-  return is_new ? make(*answer, run) : wait_for(client, *answer, limits);
+  return is_new ? make(*answer, run) : answer_of(client, *answer, limits);
 }
 
 std::shared_ptr<RunOnce::Answer> RunOnce::begin(const std::string& client, uint64_t number, bool& is_new) {
@@ -62,7 +62,7 @@ RunOnce::Values RunOnce::make(Answer& answer, const std::function<Values()>& run
   return values;
 }
 
-RunOnce::Values RunOnce::wait_for(const std::string& client, const Answer& answer, const WaitLimits& limits) {
+RunOnce::Values RunOnce::answer_of(const std::string& client, const Answer& answer, const WaitLimits& limits) {
   constexpr Seconds kHour{3600};
   std::optional<Cancellation::Watch> wake;
   if (limits.cancellation != nullptr)

@@ -48,7 +48,7 @@ class RunOnce {
 
   std::shared_ptr<Answer> begin(const std::string& client, uint64_t number, bool& is_new) EXCLUDES(mutex_);
   Values make(Answer& answer, const std::function<Values()>& run) EXCLUDES(mutex_);
-  Values wait_for(const std::string& client, const Answer& answer, const WaitLimits& limits) EXCLUDES(mutex_);
+  Values answer_of(const std::string& client, const Answer& answer, const WaitLimits& limits) EXCLUDES(mutex_);
 
   Clock& clock_;
   const uint64_t most_bytes_;

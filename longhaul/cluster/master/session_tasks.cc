@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/master/pause.h"
 #include "longhaul/cluster/transport/task_errors.h"
 
 namespace longhaul {
@@ -123,17 +124,8 @@ void SessionTasks::lose(const std::string& task, const std::exception_ptr& cause
 }
 
 void SessionTasks::wait_for_loss(Seconds at_most) {
-  Mutex mutex;
-  CondVar changed;
   Clock& clock = transport_.clock();
-  const Seconds end = clock.now() + at_most;
-  const Cancellation::Watch wake(cancellation_, [&] {
-    MutexLock lock(mutex);
-    changed.notify_all();
-  });
-  MutexLock lock(mutex);
-  // wait: for the loss of a task, for a moment
-  while (!cancellation_.cancelled() && clock.now() < end) clock.wait_until(changed, mutex, end);
+  pause(clock, clock.now() + at_most, &cancellation_);
 }
 
 int64_t SessionTasks::new_step() {

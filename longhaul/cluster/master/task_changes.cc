@@ -1,5 +1,6 @@
 #include "longhaul/cluster/master/task_changes.h"
 
+#include "longhaul/cluster/master/pause.h"
 #include "longhaul/cluster/transport/methods.h"
 
 namespace longhaul {
@@ -12,6 +13,7 @@ TaskChanges::TaskChanges(std::shared_ptr<SessionTasks> tasks)
 bool TaskChanges::wait(Seconds deadline) {
   if (ask_new_tasks()) return true;
   const WaitLimits limits{.deadline = deadline, .cancellation = &tasks_->cancellation()};
+  if (calls_.under_way() == 0) pause(tasks_->transport().clock(), deadline, limits.cancellation);
   auto ended = calls_.next(limits);
   if (!ended) {
     tasks_->cancellation().check();

@@ -19,9 +19,9 @@ class TaskChanges {
  public:
   explicit TaskChanges(std::shared_ptr<SessionTasks> tasks);
 
-  // True: there was a change since the last call; the first call returns at once. False: the deadline has come. Tasks
-  // that runs have named meanwhile are watched, too, and count as a change. AbortedError: the session is lost;
-  // CancelledError: it was closed; the error of a task.
+  // True: there was a change since the last call; what a task says first counts as one, because it may have come after
+  // the caller's look. So do tasks that runs have named meanwhile. False: the deadline has come. AbortedError: the
+  // session is lost; CancelledError: it was closed; the error of a task.
   bool wait(Seconds deadline);
 
  private:

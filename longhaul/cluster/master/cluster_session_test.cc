@@ -1,0 +1,415 @@
+#include "longhaul/cluster/master/cluster_session.h"
+
+#include "longhaul/cluster/master/cluster_session_fixture.h"
+#include "longhaul/cluster/transport/task_errors.h"
+#include "longhaul/proto/config.pb.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::vector<int64_t> numbers(const std::vector<Tensor>& tensors) {
+  std::vector<int64_t> values;
+  for (const Tensor& tensor : tensors) values.push_back(tensor.item<int64_t>());
+  return values;
+}
+
+// unlike MA-4
+TEST_F(ClusterSessionTest, OnlyTasksThatARunNamesAreContacted) {
+  start(kPs);
+  start(kWorker);
+  const auto session = this->session();
+  EXPECT_TRUE(network_.sent().empty());
+  session->run(add_v_);
+  EXPECT_EQ(toy(kPs).counts["v"], 1);
+  EXPECT_EQ(network_.calls(kWorker, kPs1), 0u);
+  EXPECT_EQ(network_.calls(kWorker, kOtherWorker), 0u);
+  const Seconds began = now();
+  session->close();
+  EXPECT_EQ(now(), began);
+  expect_nothing_left();
+}
+
+// MA-7
+TEST_F(ClusterSessionTest, AStepThatOneTaskWritesTakesOneCall) {
+  start_all();
+  const auto session = this->session();
+  session->run(add_v_);
+  const size_t before = network_.calls(kWorker, kPs);
+  for (int i = 0; i < 10; ++i) session->run(add_v_);
+  EXPECT_EQ(network_.calls(kWorker, kPs), before + 10);
+  EXPECT_EQ(toy(kPs).counts["v"], 11);
+}
+
+TEST_F(ClusterSessionTest, AStepThatTwoTasksWriteTakesTwoCallsToEach) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  const size_t before = network_.sent().size();
+  session->run(train_);
+  EXPECT_EQ(network_.sent().size(), before + 8);  // RunPart and Commit to both, with replies
+  EXPECT_EQ(toy(kPs).counts["v"], 2);
+  EXPECT_EQ(toy(kPs1).counts["w"], 2);
+  EXPECT_EQ(toy(kPs).committed, toy(kPs1).committed);
+  session->close();
+  expect_nothing_left();
+}
+
+// MA-6
+TEST_F(ClusterSessionTest, ARunIsRegisteredOnceAndTheGraphMayGrow) {
+  start_all();
+  const auto session = this->session();
+  for (int i = 0; i < 3; ++i) session->run(train_);
+  EXPECT_EQ(toy(kPs).parts(), 1u);
+  const Operation more = add_one(ps0_, "more", v_);
+  session->run(more);
+  EXPECT_EQ(toy(kPs).parts(), 2u);
+  EXPECT_EQ(toy(kPs).counts["v"], 4);
+  const Callable callable = session->make_callable(train_);
+  callable.call(std::vector<Tensor>{});
+  EXPECT_EQ(toy(kPs).parts(), 2u);
+  EXPECT_EQ(toy(kPs).counts["v"], 5);
+}
+
+TEST_F(ClusterSessionTest, ARegistrationThatFailedIsTriedAgain) {
+  start(kPs);
+  start(kWorker);
+  const auto session = this->session({.tasks = options().tasks, .max_wait = Seconds{1}});
+  EXPECT_THROW(session->run(train_), UnavailableError);
+  start(kPs1);
+  session->run(train_);
+  EXPECT_EQ(toy(kPs1).counts["w"], 1);
+}
+
+// SS-11
+TEST_F(ClusterSessionTest, ResultsComeInTheOrderOfTheFetches) {
+  start_all();
+  const auto session = this->session();
+  session->run(add_v_);
+  session->run(train_);
+  EXPECT_THAT(numbers(session->run({read_w_, read_v_, read_w_})), ElementsAre(1, 2, 1));
+  EXPECT_FALSE(session->run(train_).defined());
+}
+
+TEST_F(ClusterSessionTest, WhatIsFetchedAsItWasFedAsksNobody) {
+  start(kWorker);
+  const Output fed = root_.add("Placeholder", "fed", {}, {{"dtype", kString}, {"shape", Shape()}}).output();
+  const auto session = this->session();
+  EXPECT_EQ(session->run(fed, {{fed, Tensor::scalar("as it is")}}).item<std::string>(), "as it is");
+}
+
+TEST_F(ClusterSessionTest, ThePartsOfARunAreItsMetadata) {
+  start_all();
+  const auto session = this->session();
+  proto::RunMetadata metadata;
+  session->run(train_, {}, {.output_partition_graphs = true}, &metadata);
+  EXPECT_EQ(metadata.partition_graphs_size(), 2);
+}
+
+// ---- Errors ----
+
+// SS-20, SS-21
+TEST_F(ClusterSessionTest, AnErrorOfOneTaskEndsTheStepOnAll) {
+  start_all();
+  const auto session = this->session();
+  toy(kPs).fails = std::make_exception_ptr(InvalidArgumentError("a bad value" + std::string(5000, '!')));
+  toy(kPs1).hangs = true;
+  EXPECT_EQ(error_of<InvalidArgumentError>([&] { session->run(train_); }),
+            "From " + kPs + ":\na bad value" + std::string(5000, '!'));
+  network_.clock().settle();
+  EXPECT_EQ(toy(kPs1).unfinished_steps(), 0u);
+  toy(kPs).fails = nullptr;
+  toy(kPs1).hangs = false;
+  session->run(train_);
+  EXPECT_EQ(toy(kPs).counts["v"], 1);
+  EXPECT_EQ(toy(kPs1).counts["w"], 1);
+  session->close();
+  expect_nothing_left();
+}
+
+// SS-21
+TEST_F(ClusterSessionTest, AConsequenceIsNotReportedIfItsCauseComes) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  toy(kPs).fails = std::make_exception_ptr(ConsequenceError(Code::kCancelled, "the other part has failed"));
+  toy(kPs1).fails = std::make_exception_ptr(OutOfRangeError("the input has ended"));
+  // The parts, then the answer of ps 0, then this one.
+  network_.plan({.kind = NetworkFault::Kind::kDelay, .message = network_.sent().size() + 4, .time = Seconds{0.1}});
+  EXPECT_EQ(error_of<OutOfRangeError>([&] { session->run(train_); }), "From " + kPs1 + ":\nthe input has ended");
+}
+
+// SS-6, SS-14, MA-8, MA-9
+TEST_F(ClusterSessionTest, ATimeoutNamesTheTaskAndSaysThatNothingWasCommitted) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  toy(kPs1).hangs = true;
+  const Seconds began = now();
+  EXPECT_THAT(error_of<DeadlineExceededError>([&] { session->run(train_, {}, {.timeout = Seconds{3}}); }),
+              AllOf(HasSubstr("task " + kPs1), HasSubstr("has not answered RunPart for 3 s"),
+                    HasSubstr("The step was not committed")));
+  EXPECT_NEAR((now() - began).count(), 3, 0.01);
+  EXPECT_EQ(toy(kPs).counts["v"], 1);
+  toy(kPs).hangs = true;
+  EXPECT_THAT(error_of<DeadlineExceededError>([&] { session->run(add_v_, {}, {.timeout = Seconds{3}}); }),
+              HasSubstr("The step was not committed"));
+  session->close();
+  expect_nothing_left();
+}
+
+TEST_F(ClusterSessionTest, AStepThatIsCommittedSomewhereIsCommittedEverywhere) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  // The parts and their answers, then the commits.
+  network_.plan({.kind = NetworkFault::Kind::kDelay, .message = network_.sent().size() + 6, .time = Seconds{2}});
+  EXPECT_THAT(error_of<DeadlineExceededError>([&] { session->run(train_, {}, {.timeout = Seconds{1}}); }),
+              AllOf(HasSubstr("has not answered Commit"), HasSubstr("The step was committed")));
+  EXPECT_EQ(toy(kPs).counts["v"], 2);
+  pass(Seconds{2});
+  EXPECT_EQ(toy(kPs1).counts["w"], 2);
+}
+
+TEST_F(ClusterSessionTest, AnErrorAfterTheWritesSaysSo) {
+  start_all();
+  const auto session = this->session();
+  toy(kPs1).fails_later = std::make_exception_ptr(OutOfRangeError("too far"));
+  EXPECT_THAT(error_of<OutOfRangeError>([&] { session->run(train_); }),
+              AllOf(StartsWith("From " + kPs1 + ":\ntoo far"), HasSubstr("The step was committed")));
+  EXPECT_EQ(toy(kPs).counts["v"], 1);
+}
+
+// ---- Deaths ----
+
+// RC-3, WK-3
+TEST_F(ClusterSessionTest, ALostTaskEndsTheSessionAtOnce) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  network_.kill(kPs1);
+  pass(Seconds{0.2});
+  const size_t sent = network_.sent().size();
+  const Seconds began = now();
+  EXPECT_THAT(
+      error_of<AbortedError>([&] { session->run(add_v_); }),
+      AllOf(StartsWith("From " + kPs1 + ":\nSession handle is not found: " + session->handle()),
+            HasSubstr("Possibly this worker (\"" + kPs1 + "\") just restarted."), HasSubstr("Make a new session")));
+  EXPECT_EQ(network_.sent().size(), sent);
+  session->close();
+  EXPECT_EQ(now(), began);
+  const auto next = this->session();
+  next->run(add_v_);
+  EXPECT_EQ(toy(kPs).counts["v"], 2);
+  next->close();
+  expect_nothing_left();
+}
+
+TEST_F(ClusterSessionTest, ARunUnderWayEndsWhenATaskDies) {
+  start_all();
+  const auto session = this->session();
+  toy(kPs1).hangs = true;
+  in(Seconds{1}, [&] { network_.kill(kPs1); });
+  const Seconds began = now();
+  EXPECT_THAT(error_of<AbortedError>([&] { session->run(train_); }),
+              AllOf(HasSubstr(kPs1), HasSubstr("The step was not committed")));
+  EXPECT_LE((now() - began).count(), 1.2);
+  EXPECT_EQ(toy(kPs).counts["v"], 0);
+  session->close();
+  expect_nothing_left();
+}
+
+// RZ-4
+TEST_F(ClusterSessionTest, AnotherProcessOfATaskIsNoPartOfTheSession) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  network_.kill(kPs1);
+  network_.clock().settle();
+  start(kPs1);
+  EXPECT_THAT(error_of<AbortedError>([&] { session->run(train_); }), HasSubstr(kPs1));
+  EXPECT_EQ(toy(kPs1).counts["w"], 0);
+  EXPECT_EQ(toy(kPs).counts["v"], 1);
+}
+
+TEST_F(ClusterSessionTest, AShortCutLosesNothing) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  network_.cut(kWorker, kPs1);
+  network_.cut(kPs1, kWorker);
+  in(Seconds{1}, [&] {
+    network_.mend(kWorker, kPs1);
+    network_.mend(kPs1, kWorker);
+  });
+  session->run(train_);
+  EXPECT_EQ(toy(kPs1).counts["w"], 2);
+  session->run(train_);
+}
+
+// MA-2
+TEST_F(ClusterSessionTest, ATaskThatIsAwayIsWaitedForAndNamed) {
+  start(kPs);
+  start(kWorker);
+  in(Seconds{25}, [&] { start(kPs1); });
+  const auto session = this->session();
+  session->run(train_);
+  EXPECT_EQ(toy(kPs1).counts["w"], 1);
+  const std::string line = "CreateSession still waiting for response from worker: " + kPs1;
+  EXPECT_EQ(std::count(logged_.begin(), logged_.end(), line), 2);
+}
+
+// unlike MA-2
+TEST_F(ClusterSessionTest, ATaskThatStaysAwayIsAnErrorThatNamesIt) {
+  start(kPs);
+  start(kWorker);
+  const auto session = this->session({.tasks = options().tasks, .max_wait = Seconds{30}});
+  const Seconds began = now();
+  EXPECT_THAT(error_of<UnavailableError>([&] { session->run(train_); }),
+              AllOf(HasSubstr("task " + kPs1), HasSubstr("does not answer since 30 s")));
+  EXPECT_NEAR((now() - began).count(), 30, 1);
+  EXPECT_THROW(session->run(train_, {}, {.timeout = Seconds{5}}), DeadlineExceededError);
+}
+
+// ---- Close ----
+
+// SS-24, SG-4
+TEST_F(ClusterSessionTest, AClosedSessionRunsNothing) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  session->close();
+  session->close();
+  EXPECT_EQ(error_of<FailedPreconditionError>([&] { session->run(train_); }), "Attempted to use a closed Session.");
+  expect_nothing_left();
+}
+
+// SS-5
+TEST_F(ClusterSessionTest, ACloseEndsTheRunsUnderWay) {
+  start_all();
+  const auto session = this->session();
+  toy(kPs).hangs = true;
+  in(Seconds{1}, [&] { session->close(); });  // which cannot see the run's end, as both are on one thread
+  EXPECT_THAT(error_of<CancelledError>([&] { session->run(train_); }), HasSubstr("Session::Close"));
+  EXPECT_THAT(logged_, Contains(HasSubstr("has not ended in time")));
+  expect_nothing_left();
+}
+
+// unlike MA-12, RC-15
+TEST_F(ClusterSessionTest, ACloseWaitsForASilentTaskForTenSecondsAtMost) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  network_.cut(kWorker, kPs1);
+  network_.cut(kPs1, kWorker);
+  const Seconds began = now();
+  session->close();
+  EXPECT_LE((now() - began).count(), 10.1);
+  network_.mend(kWorker, kPs1);
+  network_.mend(kPs1, kWorker);
+  expect_nothing_left();
+}
+
+// ---- Snapshots ----
+
+TEST_F(ClusterSessionTest, ASnapshotOfSeveralTasksOpensTheirGates) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  const auto snapshots = snapshots_of(*session);
+  EXPECT_THAT(numbers(snapshots->take(*session, {read_v_, read_w_})), ElementsAre(1, 1));
+  const size_t before = network_.sent().size();
+  EXPECT_THAT(numbers(snapshots->take(*session, {read_v_, read_w_})), ElementsAre(1, 1));
+  EXPECT_EQ(network_.sent().size(), before + 8);  // Freeze and RunPart
+  EXPECT_EQ(toy(kPs).shut_doors(), 0u);
+  EXPECT_EQ(toy(kPs1).shut_doors(), 0u);
+}
+
+TEST_F(ClusterSessionTest, ASnapshotCompletesAStepThatIsHalfCommitted) {
+  start_all();
+  const auto saving = session(), training = session(options(), kOtherWorker);
+  training->run(train_);
+  std::vector<int64_t> seen;
+  in(Seconds{1}, [&] { seen = numbers(saving->run({read_v_, read_w_}, {}, {.snapshot = true})); });
+  // The commit of ps 1 comes after the snapshot.
+  network_.plan({.kind = NetworkFault::Kind::kDelay, .message = network_.sent().size() + 6, .time = Seconds{2}});
+  training->run(train_);
+  EXPECT_THAT(seen, ElementsAre(2, 2));
+  EXPECT_EQ(toy(kPs).counts["v"], 2);
+  EXPECT_EQ(toy(kPs1).counts["w"], 2);
+}
+
+TEST_F(ClusterSessionTest, ASnapshotThatFailsOpensTheGates) {
+  start_all();
+  const auto session = this->session();
+  session->run({read_v_, read_w_}, {}, {.snapshot = true});
+  toy(kPs1).fails = std::make_exception_ptr(FailedPreconditionError("Attempting to use uninitialized value w"));
+  EXPECT_THROW(session->run({read_v_, read_w_}, {}, {.snapshot = true}), FailedPreconditionError);
+  network_.clock().settle();
+  EXPECT_EQ(toy(kPs).shut_doors(), 0u);
+  EXPECT_EQ(toy(kPs1).shut_doors(), 0u);
+  toy(kPs1).fails = nullptr;
+  session->run(train_);
+}
+
+// ---- Devices and containers ----
+
+// MA-3
+TEST_F(ClusterSessionTest, FiltersLeaveOutTasks) {
+  start_all();
+  ClusterSessionOptions filtered = options();
+  filtered.session.device_filters = {"/job:ps/task:0"};
+  const auto session = this->session(filtered);
+  session->run(add_v_);
+  EXPECT_THAT(refusal_of([&] { session->run(train_); }), HasSubstr("Cannot assign a device"));
+  std::vector<std::string> names;
+  for (const DeviceAttributes& device : session->list_devices()) names.push_back(device.name);
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre(kWorker + "/device:CPU:0", kPs + "/device:CPU:0"));
+  EXPECT_EQ(network_.calls(kWorker, kPs1), 0u);
+  filtered.session.device_filters = {"nonsense"};
+  EXPECT_THROW(this->session(filtered), InvalidArgumentError);
+}
+
+TEST_F(ClusterSessionTest, ATasksDevicesAreKnownOnceItIsAsked) {
+  start_all();
+  toy(kPs).device_types = {"CPU"};
+  const Operation on_gpu =
+      add_one(on("/job:ps/task:0/device:GPU:0"), "on_gpu", variable(on("/job:ps/task:0/device:GPU:0"), "u"));
+  const auto session = this->session();
+  EXPECT_THAT(refusal_of([&] { session->run(on_gpu); }), HasSubstr("GPU"));
+  ClusterSessionOptions soft = options();
+  soft.session.allow_soft_placement = true;
+  soft.session.log_device_placement = true;
+  this->session(soft)->run(on_gpu);
+  EXPECT_EQ(toy(kPs).counts["u"], 1);
+  EXPECT_THAT(logged_, Contains("on_gpu: (Assign): " + kPs + "/device:CPU:0"));
+}
+
+// SS-3
+TEST_F(ClusterSessionTest, AResetEndsTheSessions) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  reset_tasks(toy(kWorker).transport(), {kPs, kPs1}, {"a", "b"}, {});
+  EXPECT_THAT(toy(kPs).resets, ElementsAre("a,b"));
+  network_.clock().settle();
+  EXPECT_THROW(session->run(train_), AbortedError);
+  this->session()->run(train_);
+  EXPECT_EQ(toy(kPs).counts["v"], 1);
+}
+
+// SS-4
+TEST_F(ClusterSessionTest, AResetNamesATaskThatIsAway) {
+  start(kWorker);
+  EXPECT_THAT(error_of<DeadlineExceededError>(
+                  [&] { reset_tasks(toy(kWorker).transport(), {kPs}, {}, {.deadline = now() + Seconds{2}}); }),
+              HasSubstr("task " + kPs));
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,119 @@
+#include "longhaul/cluster/master/run_once.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "longhaul/base/error.h"
+#include "longhaul/cluster/simulation/simulated_clock.h"
+#include "longhaul/testing/error_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::HasSubstr;
+
+class RunOnceTest : public ::testing::Test {
+ protected:
+  int64_t call(uint64_t number, const std::string& client = "client") {
+    return once_.call(client, number, {.deadline = clock_.now() + Seconds{5}}, [&] { return count(); })
+        .at(0)
+        .item<int64_t>();
+  }
+  std::vector<Tensor> count() { return {Tensor::scalar(++made_), Tensor()}; }
+
+  SimulatedClock clock_;
+  RunOnce once_{clock_, /*most_bytes=*/64};
+  int64_t made_ = 0;
+};
+
+// unlike SS-15, RC-11
+TEST_F(RunOnceTest, ARepeatedCallGetsTheAnswerOfTheFirst) {
+  EXPECT_EQ(call(1), 1);
+  EXPECT_EQ(call(1), 1);
+  EXPECT_EQ(call(2), 2);
+  EXPECT_EQ(call(2), 2);
+  EXPECT_EQ(call(1, "another"), 3);
+  EXPECT_EQ(made_, 3);
+}
+
+// MA-10
+TEST_F(RunOnceTest, ACallThatCameTooLateIsNotMade) {
+  call(2);
+  EXPECT_THAT(error_of<AbortedError>([&] { call(1); }),
+              HasSubstr("The same RunStep (Master) request was received twice."));
+  EXPECT_EQ(made_, 1);
+}
+
+// MA-10
+TEST_F(RunOnceTest, CallsWithoutANumberAreNoRepetitions) {
+  EXPECT_EQ(call(0), 1);
+  EXPECT_EQ(call(0), 2);
+  EXPECT_EQ(once_.clients(), 0u);
+}
+
+TEST_F(RunOnceTest, AnErrorIsAnAnswer) {
+  int failed = 0;
+  const auto fail = [&] {
+    return once_.call("client", 1, {}, [&]() -> std::vector<Tensor> {
+      ++failed;
+      throw OutOfRangeError("the input has ended");
+    });
+  };
+  EXPECT_THROW(fail(), OutOfRangeError);
+  EXPECT_THROW(fail(), OutOfRangeError);
+  EXPECT_EQ(failed, 1);
+  EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kFailed);
+}
+
+TEST_F(RunOnceTest, ValuesThatAreTooLargeAreNotKept) {
+  const auto large = [&] {
+    return once_.call("client", 1, {}, [&] {
+      ++made_;
+      return std::vector<Tensor>{Tensor(kFloat, {17})};
+    });
+  };
+  EXPECT_EQ(large().size(), 1u);
+  EXPECT_THAT(error_of<FailedPreconditionError>(large), HasSubstr("was made, but its values are no longer here"));
+  EXPECT_EQ(made_, 1);
+}
+
+TEST_F(RunOnceTest, ItTellsWhatBecameOfACall) {
+  EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kNever);
+  once_.call("client", 1, {}, [&] {
+    EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kUnderWay);
+    return std::vector<Tensor>{};
+  });
+  EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kSucceeded);
+  EXPECT_EQ(once_.ask("client", 2), RunOnce::Known::kNever);
+  call(2);
+  EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kForgotten);
+  once_.forget("client");
+  EXPECT_EQ(once_.ask("client", 2), RunOnce::Known::kNever);
+  EXPECT_EQ(once_.clients(), 0u);
+}
+
+TEST_F(RunOnceTest, ARepetitionWaitsForTheCallThatIsUnderWayWithinItsLimits) {
+  const Seconds began = clock_.now();
+  once_.call("client", 1, {}, [&] {
+    EXPECT_THROW(call(1), DeadlineExceededError);
+    return count();
+  });
+  EXPECT_NEAR((clock_.now() - began).count(), 5, 0.01);
+  EXPECT_EQ(call(1), 1);
+}
+
+TEST_F(RunOnceTest, AClientThatIsForgottenMeanwhileIsAnsweredAllTheSame) {
+  EXPECT_EQ(once_
+                .call("client", 1, {},
+                      [&] {
+                        once_.forget("client");
+                        return count();
+                      })
+                .at(0)
+                .item<int64_t>(),
+            1);
+  EXPECT_EQ(once_.clients(), 0u);
+}
+
+}  // namespace
+}  // namespace longhaul
