@@ -1,0 +1,294 @@
+// Masters and workers together: graphs that run on several tasks.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <thread>
+#include <utility>
+
+#include "longhaul/cluster/master/task_changes.h"
+#include "longhaul/cluster/worker/training_cluster_fixture.h"
+#include "longhaul/ops/ops.h"
+#include "longhaul/testing/error_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+const char kPsDevice[] = "/job:ps/task:0", kPs1Device[] = "/job:ps/task:1";
+
+// A linear regression, on two ps tasks and the own one, or with `local` in one process.
+struct Regression {
+  explicit Regression(bool local) {
+    const Scope on0 = local ? root : root.with_device(kPsDevice), on1 = local ? root : root.with_device(kPs1Device);
+    weights = ops::variable(on0, "weights", Tensor::of<float>({2, 1}, {0.5f, -0.25f}));
+    bias = ops::variable(on1, "bias", Tensor::of<float>({0.125f}));
+    step = ops::create_global_step(on0);
+    x = ops::placeholder(root, kFloat, {3, 2}, "x");
+    y = ops::placeholder(root, kFloat, {3, 1}, "y");
+    const Output predicted = ops::add(root, ops::matmul(root, x, weights), bias);
+    loss = ops::mean(root, ops::square(root, ops::sub(root, predicted, y)));
+    train = GradientDescentOptimizer(0.1).minimize(loss, step);
+    init = ops::global_variables_initializer(root);
+  }
+
+  Feeds batch(int i) const {
+    const float f = static_cast<float>(i);
+    return {{x, Tensor::of<float>({3, 2}, {1, f / 7, -2, 0.5f, f / 3, 1})}, {y, Tensor::of<float>({3, 1}, {f, 1, 2})}};
+  }
+
+  Graph graph;
+  Scope root{graph};
+  Variable weights, bias, step;
+  Output x, y, loss;
+  Operation train, init;
+};
+
+// A step adds 1 to `a`, and to `b` what `a` was, and 1: so b = a (a + 1) / 2 between two steps.
+struct Counting {
+  Graph graph;
+  Scope root{graph};
+  Scope on0 = root.with_device(kPsDevice), on1 = root.with_device(kPs1Device);
+  Variable a = ops::variable(on0, "a", Tensor::scalar(0.f)), b = ops::variable(on1, "b", Tensor::scalar(0.f));
+  Operation train = ops::group(
+      root,
+      {ops::assign_add(on0, a, ops::constant(on0, 1.f)).op(), ops::assign_add(on1, b, ops::add(on1, a, 1.0)).op()},
+      "train");
+  Operation init = ops::global_variables_initializer(root);
+  Output read_a = ops::identity(on0, a, "read_a"), read_b = ops::identity(on1, b, "read_b");
+
+  std::pair<float, float> look(Session& session) const {
+    const std::vector<Tensor> values = session.run({read_a, read_b}, {}, {.snapshot = true});
+    return {values[0].item<float>(), values[1].item<float>()};
+  }
+};
+
+void expect_between_two_steps(const std::pair<float, float>& look) {
+  EXPECT_EQ(look.second, look.first * (look.first + 1) / 2) << look.first;
+}
+
+class ClusterTrainingTest : public ::testing::Test {
+ protected:
+  Seconds now() { return cluster_.clock().now(); }
+  void expect_nothing_left() { EXPECT_TRUE(cluster_.nothing_is_left(Seconds{60})); }
+
+  TrainingCluster cluster_;
+};
+
+// MA-18
+TEST_F(ClusterTrainingTest, ItTrainsAsInOneProcessBitForBit) {
+  const Regression spread(/*local=*/false), local(/*local=*/true);
+  const auto cluster = cluster_.session(spread.root.graph());
+  const auto process = new_session("", local.root.graph());
+  cluster->run(spread.init);
+  process->run(local.init);
+  for (int i = 0; i < 10; ++i) {
+    const float loss = cluster->run({spread.loss, spread.train}, spread.batch(i))[0].item<float>();
+    EXPECT_EQ(loss, (process->run({local.loss, local.train}, local.batch(i))[0].item<float>()));
+  }
+  const auto there = cluster->run({spread.weights, spread.bias, spread.step});
+  const auto here = process->run({local.weights, local.bias, local.step});
+  for (size_t i = 0; i < here.size(); ++i) EXPECT_TRUE(identical(there[i], here[i])) << there[i].to_string();
+  EXPECT_EQ(there[2].item<int64_t>(), 10);
+  cluster->close();
+  expect_nothing_left();
+}
+
+TEST_F(ClusterTrainingTest, AStepOfOnePsTakesThreeCallsAtMost) {
+  Counting model;
+  const auto session = cluster_.session(model.graph);
+  session->run(model.init);
+  session->run(model.train);
+  const size_t before = cluster_.network().calls(kWorker, kPs) + cluster_.network().calls(kPs1, kPs);
+  session->run(model.train);
+  EXPECT_LE(cluster_.network().calls(kWorker, kPs) + cluster_.network().calls(kPs1, kPs), before + 3);
+}
+
+TEST_F(ClusterTrainingTest, SnapshotsBesideTrainingAreBetweenTwoSteps) {
+  Counting model, other;
+  const auto training = cluster_.session(model.graph);
+  const auto saving = cluster_.session(other.graph, {}, TrainingCluster::tasks().back());
+  training->run(model.init);
+  std::atomic<bool> is_over = false;
+  std::atomic<int> steps = 0;
+  std::thread trainer([&] {
+    while (!is_over) {
+      training->run(model.train);
+      ++steps;
+    }
+  });
+  std::pair<float, float> last{0, 0};
+  for (int i = 0; i < 20; ++i) {
+    const auto look = other.look(*saving);
+    expect_between_two_steps(look);
+    EXPECT_GE(look.first, last.first);
+    last = look;
+  }
+  is_over = true;
+  trainer.join();
+  EXPECT_EQ(other.look(*saving).first, static_cast<float>(steps));
+  training->close();
+  saving->close();
+  expect_nothing_left();
+}
+
+// SG-3
+TEST_F(ClusterTrainingTest, AnErrorNamesItsTaskAndOperation) {
+  Counting model;
+  const auto session = cluster_.session(model.graph);
+  EXPECT_THAT(error_of<FailedPreconditionError>([&] { session->run(model.train); }),
+              ::testing::AllOf(StartsWith("From /job:ps/"), HasSubstr("Attempting to use uninitialized value")));
+  session->run(model.init);
+  session->run(model.train);
+  expect_between_two_steps(model.look(*session));
+}
+
+TEST_F(ClusterTrainingTest, AValueWrittenOnOneTaskCannotBeWrittenOnAnother) {
+  Counting model;
+  const Output written = ops::assign_add(model.on0, model.a, ops::constant(model.on0, 1.f), "first");
+  const Output late = ops::assign(model.on1, model.b, written, "second");
+  const auto session = cluster_.session(model.graph);
+  session->run(model.init);
+  EXPECT_NE(refusal_of([&] { session->run(late.op()); }), "");
+  EXPECT_EQ(model.look(*session).first, 0.f);
+}
+
+// SS-1, SS-2, SS-13
+TEST_F(ClusterTrainingTest, VariablesLiveOnTheTasksUnlessTheSessionIsolatesThem) {
+  Counting model;
+  const auto first = cluster_.session(model.graph);
+  first->run(model.init);
+  first->run(model.train);
+  first->close();
+  const auto second = cluster_.session(model.graph);
+  EXPECT_EQ(model.look(*second).first, 1.f);
+  const auto isolated = cluster_.session(model.graph, {.isolate_session_state = true});
+  EXPECT_THROW(model.look(*isolated), FailedPreconditionError);
+  isolated->run(model.init);
+  EXPECT_EQ(model.look(*isolated).first, 0.f);
+  EXPECT_EQ(model.look(*second).first, 1.f);
+}
+
+// SS-3, RC-3
+TEST_F(ClusterTrainingTest, AfterTheDeathOfAPsANewSessionFindsItEmpty) {
+  Counting model;
+  const auto session = cluster_.session(model.graph);
+  session->run(model.init);
+  session->run(model.train);
+  cluster_.network().kill(kPs1);
+  cluster_.clock().settle();
+  const Seconds began = now();
+  EXPECT_THROW(session->run(model.train), AbortedError);
+  EXPECT_LE((now() - began).count(), 2);
+  cluster_.start(kPs1);
+  const auto next = cluster_.session(model.graph);
+  EXPECT_EQ(next->run(model.read_a).item<float>(), 1.f);
+  EXPECT_THROW(next->run(model.read_b), FailedPreconditionError);
+  next->run(model.init);
+  next->run(model.train);
+  expect_between_two_steps(model.look(*next));
+  session->close();
+  next->close();
+  expect_nothing_left();
+}
+
+// unlike RC-9
+TEST_F(ClusterTrainingTest, AnInitialisationElsewhereEndsTheWaitForIt) {
+  Counting model, other;
+  const auto waiting = cluster_.session(model.graph), chief = cluster_.session(other.graph);
+  const auto is_ready = [&] {
+    try {
+      model.look(*waiting);
+      return true;
+    } catch (const FailedPreconditionError&) {
+      return false;
+    }
+  };
+  EXPECT_FALSE(is_ready());
+  const auto changes = waiting->changes();
+  std::thread initialising([&] { chief->run(other.init); });
+  const Seconds end = now() + Seconds{60};
+  bool ready = false;
+  while (!(ready = is_ready()) && now() < end) changes->wait(end);
+  EXPECT_TRUE(ready);
+  initialising.join();
+}
+
+TEST_F(ClusterTrainingTest, AResetEmptiesTheTasks) {
+  Counting model;
+  const auto session = cluster_.session(model.graph);
+  session->run(model.init);
+  const auto asking = cluster_.network().start("/job:client/replica:0/task:0");
+  reset_tasks(*asking, {kPs, kPs1}, {}, {});
+  EXPECT_TRUE(cluster_.clock().run_until(
+      [&] {
+        try {
+          session->run(model.read_a);
+        } catch (const AbortedError&) {
+          return true;
+        }
+        return false;
+      },
+      Seconds{5}));
+  EXPECT_THROW(model.look(*cluster_.session(model.graph)), FailedPreconditionError);
+}
+
+// One fault in each of the messages of three steps and a snapshot, of each kind in turn.
+TEST(ClusterTrainingFaults, EachStepIsOnAllTasksOrOnNone) {
+  const auto run = [](const NetworkFault* fault) {
+    TrainingCluster cluster;
+    Counting model;
+    {
+      const auto session = cluster.session(model.graph);
+      session->run(model.init);
+      session->close();
+    }
+    const uint64_t before = cluster.network().sent().size();
+    if (fault != nullptr) {
+      NetworkFault shifted = *fault;
+      shifted.message += before;
+      cluster.network().plan(shifted);
+    }
+    int failed = 0;
+    {
+      const auto session = cluster.session(model.graph, {.operation_timeout = Seconds{30}});
+      const auto attempt = [&](const std::function<void()>& act) {
+        try {
+          act();
+        } catch (const Error& error) {
+          ++failed;
+          const bool is_good = error.code() == Code::kAborted || error.code() == Code::kUnavailable ||
+                               error.code() == Code::kDeadlineExceeded || error.code() == Code::kFailedPrecondition;
+          EXPECT_TRUE(is_good) << code_name(error.code()) << ": " << error.what();
+        }
+      };
+      for (int i = 0; i < 3; ++i) attempt([&] { session->run(model.train); });
+      attempt([&] { expect_between_two_steps(model.look(*session)); });
+      session->close();
+    }
+    const uint64_t messages = cluster.network().sent().size() - before;
+    cluster.clock().run_until([] { return false; }, Seconds{3});  // for a restart
+    EXPECT_TRUE(cluster.nothing_is_left(Seconds{120}));
+    const auto next = cluster.session(model.graph);
+    try {
+      expect_between_two_steps(model.look(*next));
+    } catch (const FailedPreconditionError&) {
+      EXPECT_GT(failed, 0);  // a ps has lost its variables
+    }
+    return messages;
+  };
+  const uint64_t messages = run(nullptr);
+  ASSERT_GT(messages, 30u);
+  const std::vector<NetworkFault::Kind> kinds = all_network_faults();
+  for (uint64_t i = 1; i <= messages; ++i) {
+    const NetworkFault fault{.kind = kinds[(7 * i) % kinds.size()], .message = i, .time = Seconds{1}};
+    SCOPED_TRACE(to_string(fault));
+    run(&fault);
+  }
+}
+
+}  // namespace
+}  // namespace longhaul
