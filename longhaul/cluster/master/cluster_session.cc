@@ -8,6 +8,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/master/cluster_step.h"
 #include "longhaul/cluster/master/frozen_tasks.h"
+#include "longhaul/cluster/master/taken_snapshot.h"
 #include "longhaul/cluster/master/task_changes.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
@@ -74,13 +75,18 @@ std::vector<Tensor> ClusterSession::State::run(const Graph& graph, const Request
   begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { end_run(); });
   const WaitLimits limits_of_run = limits(timeout);
-  const auto run = with_losses_told(*tasks, [&] { return runs.get(graph, request, limits_of_run); });
+  const std::shared_ptr<const ClusterRun> run = prepare(graph, request, limits_of_run);
   std::vector<Tensor> results = run_step(run, feed_values, limits_of_run);
   if (metadata == nullptr) return results;
   metadata->Clear();
   if (request.options.output_partition_graphs)
     metadata->mutable_partition_graphs()->Assign(run->graphs.begin(), run->graphs.end());
   return results;
+}
+
+std::shared_ptr<const ClusterRun> ClusterSession::State::prepare(const Graph& graph, const Request& request,
+                                                                 const WaitLimits& limits_of_run) {
+  return with_losses_told(*tasks, [&] { return runs.get(graph, request, limits_of_run); });
 }
 
 std::vector<Tensor> ClusterSession::State::run_step(const std::shared_ptr<const ClusterRun>& run,
@@ -163,6 +169,18 @@ std::vector<DeviceAttributes> ClusterSession::list_devices() {
   state_->begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
   return state_->tasks->list_devices(state_->limits(Seconds{0}));
+}
+
+std::unique_ptr<TakenSnapshot> ClusterSession::take_on_tasks(const std::vector<Fetch>& fetches,
+                                                             std::optional<size_t> global_step) {
+  state_->begin_run();
+  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
+  Request request{.options = {.snapshot = true}};
+  for (const Fetch& fetch : fetches) request.fetches.push_back(fetch.resolve(graph()));
+  const WaitLimits limits = state_->limits(Seconds{0});
+  const auto run = state_->prepare(graph(), request, limits);
+  return with_losses_told(*state_->tasks,
+                          [&] { return std::make_unique<TakenSnapshot>(state_->tasks, run, global_step, limits); });
 }
 
 std::unique_ptr<TaskChanges> ClusterSession::changes() {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 
 namespace longhaul {
 
+class TakenSnapshot;
 class TaskChanges;
 
 // What a session of several tasks is made of.
@@ -48,6 +50,11 @@ class ClusterSession : public Session, SnapshotKeeping {
   // Asks all tasks that the filters leave.
   std::vector<DeviceAttributes> list_devices() override;
 
+  // A snapshot of these tensors whose values stay on their tasks. `global_step`: the index of the one whose value is
+  // wanted here.
+  std::unique_ptr<TakenSnapshot> take_on_tasks(const std::vector<Fetch>& fetches,
+                                               std::optional<size_t> global_step = {});
+
   // For waits until the model is ready: what changes on the tasks that runs have named so far.
   std::unique_ptr<TaskChanges> changes();
 
@@ -67,6 +74,7 @@ class ClusterSession : public Session, SnapshotKeeping {
                             Seconds timeout, proto::RunMetadata* metadata);
     std::vector<Tensor> run_step(const std::shared_ptr<const ClusterRun>& run,
                                  std::span<const Tensor* const> feed_values, const WaitLimits& limits);
+    std::shared_ptr<const ClusterRun> prepare(const Graph& graph, const Request& request, const WaitLimits& limits);
     WaitLimits limits(Seconds timeout);
 
     void begin_run() EXCLUDES(mutex);  // throws if it is closed or lost

@@ -1,6 +1,7 @@
 #include "longhaul/cluster/master/cluster_session.h"
 
 #include "longhaul/cluster/master/cluster_session_fixture.h"
+#include "longhaul/cluster/master/taken_snapshot.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/proto/config.pb.h"
 
@@ -355,6 +356,25 @@ TEST_F(ClusterSessionTest, ASnapshotThatFailsOpensTheGates) {
   EXPECT_EQ(toy(kPs1).shut_doors(), 0u);
   toy(kPs1).fails = nullptr;
   session->run(train_);
+}
+
+TEST_F(ClusterSessionTest, ASnapshotMayStayOnItsTasks) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  auto taken = session->take_on_tasks({read_w_, read_v_}, /*global_step=*/1);
+  EXPECT_THAT(taken->values(),
+              ElementsAre(TakenSnapshot::Value{kPs1, "read_w:0"}, TakenSnapshot::Value{kPs, "read_v:0"}));
+  EXPECT_EQ(taken->global_step(), 1);
+  for (const std::string& task : {kPs, kPs1}) {
+    EXPECT_EQ(toy(task).taken(), 1u);
+    EXPECT_EQ(toy(task).shut_doors(), 0u);
+  }
+  session->run(train_);
+  taken->renew({});
+  taken = nullptr;
+  network_.clock().settle();
+  for (const std::string& task : {kPs, kPs1}) EXPECT_EQ(toy(task).taken(), 0u);
 }
 
 // ---- Devices and containers ----

@@ -22,13 +22,14 @@ class FrozenTasks {
   static constexpr Seconds kLease{10};
 
   FrozenTasks(std::shared_ptr<SessionTasks> tasks, std::vector<std::string> frozen);
-  ~FrozenTasks();  // opens the gates, unless keep(); does not wait for it
+  // Opens the gates, and lets go what the tasks have taken, unless keep(); does not wait for it.
+  ~FrozenTasks();
   FrozenTasks(const FrozenTasks&) = delete;
   FrozenTasks& operator=(const FrozenTasks&) = delete;
 
   // Throws the error of a task, or DeadlineExceededError, which names it: a step stayed inside the gate for kLease.
   void freeze(const WaitLimits& limits);
-  // The tasks have opened their gates themselves.
+  // The tasks have opened their gates themselves, and hold nothing.
   void keep() { is_frozen_ = false; }
 
   const std::string& id() const { return id_; }

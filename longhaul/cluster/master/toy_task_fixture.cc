@@ -58,6 +58,7 @@ void ToyTask::serve() {
   on(methods::kAbort, &ToyTask::abort);
   on(methods::kAsk, &ToyTask::ask);
   on(methods::kFreeze, &ToyTask::freeze);
+  on(methods::kTake, &ToyTask::take);
   on(methods::kOpen, &ToyTask::open);
   on(methods::kWaitForChange, &ToyTask::wait_for_change);
   on(methods::kReset, &ToyTask::reset);
@@ -346,7 +347,21 @@ void ToyTask::freeze(const Call& call) {
   call->reply(to_message(reply));
 }
 
+// The step is the count of the first variable.
+void ToyTask::take(const Call& call) {
+  const auto request = request_of<proto::TakeRequest>(call);
+  if (!taken_.contains(request.snapshot()) && !doors_.contains(request.snapshot()))
+    throw AbortedError("the gate is not shut for " + request.snapshot());
+  taken_.insert(request.snapshot());
+  proto::TakeReply reply;
+  reply.set_has_global_step(!request.global_step().empty());
+  if (reply.has_global_step()) reply.set_global_step(counts.empty() ? 0 : counts.begin()->second);
+  open_door(request.snapshot());
+  call->reply(to_message(reply));
+}
+
 void ToyTask::open(const Call& call) {
+  taken_.erase(request_of<proto::OpenRequest>(call).snapshot());
   open_door(request_of<proto::OpenRequest>(call).snapshot());
   call->reply(to_message(proto::OpenReply()));
 }

@@ -42,6 +42,7 @@ class ToyTask : public std::enable_shared_from_this<ToyTask> {
   size_t parts() const;
   size_t unfinished_steps() const;
   size_t shut_doors() const { return doors_.size(); }
+  size_t taken() const { return taken_.size(); }
   std::vector<std::string> resets;  // the containers of each Reset, joined with ","
 
  private:
@@ -74,6 +75,7 @@ class ToyTask : public std::enable_shared_from_this<ToyTask> {
   void abort(const Call& call);
   void ask(const Call& call);
   void freeze(const Call& call);
+  void take(const Call& call);
   void open(const Call& call);
   void wait_for_change(const Call& call);
   void reset(const Call& call);
@@ -97,6 +99,7 @@ class ToyTask : public std::enable_shared_from_this<ToyTask> {
   std::map<int64_t, Step> steps_;
   std::map<int64_t, proto::StepState> forgotten_;
   std::set<std::string> doors_;  // of snapshots, which keep the gate shut
+  std::set<std::string> taken_;  // snapshots whose values are held
   uint64_t generation_ = 1;
   std::vector<Call> waiting_for_change_;
 };
