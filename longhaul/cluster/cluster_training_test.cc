@@ -78,8 +78,7 @@ class ClusterTrainingTest : public ::testing::Test {
   TrainingCluster cluster_;
 };
 
-// MA-18
-TEST_F(ClusterTrainingTest, ItTrainsAsInOneProcessBitForBit) {
+TEST_F(ClusterTrainingTest, ItTrainsAsInOneProcessBitForBit) {  // MA-18
   const Regression spread(/*local=*/false), local(/*local=*/true);
   const auto cluster = cluster_.session(spread.root.graph());
   const auto process = new_session("", local.root.graph());
@@ -135,8 +134,7 @@ TEST_F(ClusterTrainingTest, SnapshotsBesideTrainingAreBetweenTwoSteps) {
   expect_nothing_left();
 }
 
-// SG-3
-TEST_F(ClusterTrainingTest, AnErrorNamesItsTaskAndOperation) {
+TEST_F(ClusterTrainingTest, AnErrorNamesItsTaskAndOperation) {  // SG-3
   Counting model;
   const auto session = cluster_.session(model.graph);
   EXPECT_THAT(error_of<FailedPreconditionError>([&] { session->run(model.train); }),
@@ -156,8 +154,7 @@ TEST_F(ClusterTrainingTest, AValueWrittenOnOneTaskCannotBeWrittenOnAnother) {
   EXPECT_EQ(model.look(*session).first, 0.f);
 }
 
-// SS-1, SS-2, SS-13
-TEST_F(ClusterTrainingTest, VariablesLiveOnTheTasksUnlessTheSessionIsolatesThem) {
+TEST_F(ClusterTrainingTest, VariablesLiveOnTheTasksUnlessTheSessionIsolatesThem) {  // SS-1, SS-2, SS-13
   Counting model;
   const auto first = cluster_.session(model.graph);
   first->run(model.init);
@@ -172,7 +169,6 @@ TEST_F(ClusterTrainingTest, VariablesLiveOnTheTasksUnlessTheSessionIsolatesThem)
   EXPECT_EQ(model.look(*second).first, 1.f);
 }
 
-// SS-3, RC-3
 TEST_F(ClusterTrainingTest, AfterTheDeathOfAPsANewSessionFindsItEmpty) {
   Counting model;
   const auto session = cluster_.session(model.graph);
@@ -195,7 +191,6 @@ TEST_F(ClusterTrainingTest, AfterTheDeathOfAPsANewSessionFindsItEmpty) {
   expect_nothing_left();
 }
 
-// unlike RC-9
 TEST_F(ClusterTrainingTest, AnInitialisationElsewhereEndsTheWaitForIt) {
   Counting model, other;
   const auto waiting = cluster_.session(model.graph), chief = cluster_.session(other.graph);

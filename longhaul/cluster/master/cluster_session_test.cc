@@ -20,8 +20,7 @@ std::vector<int64_t> numbers(const std::vector<Tensor>& tensors) {
   return values;
 }
 
-// unlike MA-4
-TEST_F(ClusterSessionTest, OnlyTasksThatARunNamesAreContacted) {
+TEST_F(ClusterSessionTest, OnlyTasksThatARunNamesAreContacted) {  // SS-9, unlike MA-4
   start(kPs);
   start(kWorker);
   const auto session = this->session();
@@ -36,8 +35,7 @@ TEST_F(ClusterSessionTest, OnlyTasksThatARunNamesAreContacted) {
   expect_nothing_left();
 }
 
-// MA-7
-TEST_F(ClusterSessionTest, AStepThatOneTaskWritesTakesOneCall) {
+TEST_F(ClusterSessionTest, AStepThatOneTaskWritesTakesOneCall) {  // unlike MA-7
   start_all();
   const auto session = this->session();
   session->run(add_v_);
@@ -61,8 +59,7 @@ TEST_F(ClusterSessionTest, AStepThatTwoTasksWriteTakesTwoCallsToEach) {
   expect_nothing_left();
 }
 
-// MA-6
-TEST_F(ClusterSessionTest, ARunIsRegisteredOnceAndTheGraphMayGrow) {
+TEST_F(ClusterSessionTest, ARunIsRegisteredOnceAndTheGraphMayGrow) {  // unlike MA-6
   start_all();
   const auto session = this->session();
   for (int i = 0; i < 3; ++i) session->run(train_);
@@ -87,8 +84,7 @@ TEST_F(ClusterSessionTest, ARegistrationThatFailedIsTriedAgain) {
   EXPECT_EQ(toy(kPs1).counts["w"], 1);
 }
 
-// SS-11
-TEST_F(ClusterSessionTest, ResultsComeInTheOrderOfTheFetches) {
+TEST_F(ClusterSessionTest, ResultsComeInTheOrderOfTheFetches) {  // unlike SS-11
   start_all();
   const auto session = this->session();
   session->run(add_v_);
@@ -114,8 +110,7 @@ TEST_F(ClusterSessionTest, ThePartsOfARunAreItsMetadata) {
 
 // ---- Errors ----
 
-// SS-20, SS-21
-TEST_F(ClusterSessionTest, AnErrorOfOneTaskEndsTheStepOnAll) {
+TEST_F(ClusterSessionTest, AnErrorOfOneTaskEndsTheStepOnAll) {  // SS-20, SS-21
   start_all();
   const auto session = this->session();
   toy(kPs).fails = std::make_exception_ptr(InvalidArgumentError("a bad value" + std::string(5000, '!')));
@@ -133,8 +128,7 @@ TEST_F(ClusterSessionTest, AnErrorOfOneTaskEndsTheStepOnAll) {
   expect_nothing_left();
 }
 
-// SS-21
-TEST_F(ClusterSessionTest, AConsequenceIsNotReportedIfItsCauseComes) {
+TEST_F(ClusterSessionTest, AConsequenceIsNotReportedIfItsCauseComes) {  // SS-21
   start_all();
   const auto session = this->session();
   session->run(train_);
@@ -145,8 +139,7 @@ TEST_F(ClusterSessionTest, AConsequenceIsNotReportedIfItsCauseComes) {
   EXPECT_EQ(error_of<OutOfRangeError>([&] { session->run(train_); }), "From " + kPs1 + ":\nthe input has ended");
 }
 
-// SS-6, SS-14, MA-8, MA-9
-TEST_F(ClusterSessionTest, ATimeoutNamesTheTaskAndSaysThatNothingWasCommitted) {
+TEST_F(ClusterSessionTest, ATimeoutNamesTheTaskAndSaysThatNothingWasCommitted) {  // MA-9, unlike SS-14, unlike MA-8
   start_all();
   const auto session = this->session();
   session->run(train_);
@@ -188,8 +181,7 @@ TEST_F(ClusterSessionTest, AnErrorAfterTheWritesSaysSo) {
 
 // ---- Deaths ----
 
-// RC-3, WK-3
-TEST_F(ClusterSessionTest, ALostTaskEndsTheSessionAtOnce) {
+TEST_F(ClusterSessionTest, ALostTaskEndsTheSessionAtOnce) {  // WK-3, unlike WK-13
   start_all();
   const auto session = this->session();
   session->run(train_);
@@ -225,7 +217,6 @@ TEST_F(ClusterSessionTest, ARunUnderWayEndsWhenATaskDies) {
   expect_nothing_left();
 }
 
-// RZ-4
 TEST_F(ClusterSessionTest, AnotherProcessOfATaskIsNoPartOfTheSession) {
   start_all();
   const auto session = this->session();
@@ -253,8 +244,7 @@ TEST_F(ClusterSessionTest, AShortCutLosesNothing) {
   session->run(train_);
 }
 
-// MA-2
-TEST_F(ClusterSessionTest, ATaskThatIsAwayIsWaitedForAndNamed) {
+TEST_F(ClusterSessionTest, ATaskThatIsAwayIsWaitedForAndNamed) {  // unlike MA-2
   start(kPs);
   start(kWorker);
   in(Seconds{25}, [&] { start(kPs1); });
@@ -265,8 +255,7 @@ TEST_F(ClusterSessionTest, ATaskThatIsAwayIsWaitedForAndNamed) {
   EXPECT_EQ(std::count(logged_.begin(), logged_.end(), line), 2);
 }
 
-// unlike MA-2
-TEST_F(ClusterSessionTest, ATaskThatStaysAwayIsAnErrorThatNamesIt) {
+TEST_F(ClusterSessionTest, ATaskThatStaysAwayIsAnErrorThatNamesIt) {  // unlike MA-2
   start(kPs);
   start(kWorker);
   const auto session = this->session({.tasks = options().tasks, .max_wait = Seconds{30}});
@@ -279,8 +268,7 @@ TEST_F(ClusterSessionTest, ATaskThatStaysAwayIsAnErrorThatNamesIt) {
 
 // ---- Close ----
 
-// SS-24, SG-4
-TEST_F(ClusterSessionTest, AClosedSessionRunsNothing) {
+TEST_F(ClusterSessionTest, AClosedSessionRunsNothing) {  // SG-4
   start_all();
   const auto session = this->session();
   session->run(train_);
@@ -290,8 +278,7 @@ TEST_F(ClusterSessionTest, AClosedSessionRunsNothing) {
   expect_nothing_left();
 }
 
-// SS-5
-TEST_F(ClusterSessionTest, ACloseEndsTheRunsUnderWay) {
+TEST_F(ClusterSessionTest, ACloseEndsTheRunsUnderWay) {  // SS-5
   start_all();
   const auto session = this->session();
   toy(kPs).hangs = true;
@@ -301,8 +288,7 @@ TEST_F(ClusterSessionTest, ACloseEndsTheRunsUnderWay) {
   expect_nothing_left();
 }
 
-// unlike MA-12, RC-15
-TEST_F(ClusterSessionTest, ACloseWaitsForASilentTaskForTenSecondsAtMost) {
+TEST_F(ClusterSessionTest, ACloseWaitsForASilentTaskForTenSecondsAtMost) {  // unlike MA-12, unlike RC-15
   start_all();
   const auto session = this->session();
   session->run(train_);
@@ -379,8 +365,7 @@ TEST_F(ClusterSessionTest, ASnapshotMayStayOnItsTasks) {
 
 // ---- Devices and containers ----
 
-// MA-3
-TEST_F(ClusterSessionTest, FiltersLeaveOutTasks) {
+TEST_F(ClusterSessionTest, FiltersLeaveOutTasks) {  // MA-3
   start_all();
   ClusterSessionOptions filtered = options();
   filtered.session.device_filters = {"/job:ps/task:0"};
@@ -410,8 +395,7 @@ TEST_F(ClusterSessionTest, ATasksDevicesAreKnownOnceItIsAsked) {
   EXPECT_THAT(logged_, Contains("on_gpu: (Assign): " + kPs + "/device:CPU:0"));
 }
 
-// SS-3
-TEST_F(ClusterSessionTest, AResetEndsTheSessions) {
+TEST_F(ClusterSessionTest, AResetEndsTheSessions) {  // SS-3, unlike MA-13
   start_all();
   const auto session = this->session();
   session->run(train_);
@@ -423,7 +407,6 @@ TEST_F(ClusterSessionTest, AResetEndsTheSessions) {
   EXPECT_EQ(toy(kPs).counts["v"], 1);
 }
 
-// SS-4
 TEST_F(ClusterSessionTest, AResetNamesATaskThatIsAway) {
   start(kWorker);
   EXPECT_THAT(error_of<DeadlineExceededError>(

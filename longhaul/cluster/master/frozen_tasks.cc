@@ -7,6 +7,11 @@
 #include "longhaul/cluster/transport/task_errors.h"
 
 namespace longhaul {
+namespace {
+
+constexpr Seconds kLossIsTold{0.5};
+
+}  // namespace
 
 FrozenTasks::FrozenTasks(std::shared_ptr<SessionTasks> tasks, std::vector<std::string> frozen)
     : tasks_(std::move(tasks)), frozen_(std::move(frozen)), id_(fmt::format("{:016x}", new_incarnation())) {}
@@ -22,6 +27,16 @@ FrozenTasks::~FrozenTasks() {
 }
 
 void FrozenTasks::freeze(const WaitLimits& limits) {
+  try {
+    shut_gates(limits);
+  } catch (const AbortedError& error) {
+    tasks_->wait_for_loss(kLossIsTold);
+    tasks_->cancellation().check();
+    throw UnavailableError(error.what());  // a lease has ended
+  }
+}
+
+void FrozenTasks::shut_gates(const WaitLimits& limits) {
   proto::FreezeRequest request;
   request.set_session(tasks_->session());
   request.set_snapshot(id_);

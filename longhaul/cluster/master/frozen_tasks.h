@@ -28,6 +28,7 @@ class FrozenTasks {
   FrozenTasks& operator=(const FrozenTasks&) = delete;
 
   // Throws the error of a task, or DeadlineExceededError, which names it: a step stayed inside the gate for kLease.
+  // AbortedError: the session is lost. UnavailableError: a gate was shut for too long; freeze others.
   void freeze(const WaitLimits& limits);
   // The tasks have opened their gates themselves, and hold nothing.
   void keep() { is_frozen_ = false; }
@@ -35,6 +36,7 @@ class FrozenTasks {
   const std::string& id() const { return id_; }
 
  private:
+  void shut_gates(const WaitLimits& limits);
   WaitLimits within_lease(const WaitLimits& limits) const;
   void resolve(const std::vector<std::set<int64_t>>& committed, const WaitLimits& limits);
 

@@ -26,7 +26,6 @@ class RunOnceTest : public ::testing::Test {
   int64_t made_ = 0;
 };
 
-// unlike SS-15, RC-11
 TEST_F(RunOnceTest, ARepeatedCallGetsTheAnswerOfTheFirst) {
   EXPECT_EQ(call(1), 1);
   EXPECT_EQ(call(1), 1);
@@ -36,16 +35,14 @@ TEST_F(RunOnceTest, ARepeatedCallGetsTheAnswerOfTheFirst) {
   EXPECT_EQ(made_, 3);
 }
 
-// MA-10
-TEST_F(RunOnceTest, ACallThatCameTooLateIsNotMade) {
+TEST_F(RunOnceTest, ACallThatCameTooLateIsNotMade) {  // unlike MA-10
   call(2);
   EXPECT_THAT(error_of<AbortedError>([&] { call(1); }),
               HasSubstr("The same RunStep (Master) request was received twice."));
   EXPECT_EQ(made_, 1);
 }
 
-// MA-10
-TEST_F(RunOnceTest, CallsWithoutANumberAreNoRepetitions) {
+TEST_F(RunOnceTest, CallsWithoutANumberAreNoRepetitions) {  // unlike MA-10
   EXPECT_EQ(call(0), 1);
   EXPECT_EQ(call(0), 2);
   EXPECT_EQ(once_.clients(), 0u);

@@ -17,7 +17,6 @@ class TaskChangesTest : public ClusterSessionTest {
   }
 };
 
-// unlike RC-9
 TEST_F(TaskChangesTest, AChangeEndsTheWaitAtOnce) {
   const auto session = this->session();
   session->run({read_v_, read_w_});
