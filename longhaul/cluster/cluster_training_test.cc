@@ -76,6 +76,7 @@ class ClusterTrainingTest : public ::testing::Test {
   void expect_nothing_left() { EXPECT_TRUE(cluster_.nothing_is_left(Seconds{60})); }
 
   TrainingCluster cluster_;
+  const SimulatedClock::AtWork work_{cluster_.clock()};
 };
 
 TEST_F(ClusterTrainingTest, ItTrainsAsInOneProcessBitForBit) {  // MA-18
@@ -114,18 +115,22 @@ TEST_F(ClusterTrainingTest, SnapshotsBesideTrainingAreBetweenTwoSteps) {
   std::atomic<bool> is_over = false;
   std::atomic<int> steps = 0;
   std::thread trainer([&] {
-    while (!is_over) {
-      training->run(model.train);
-      ++steps;
-    }
+    const SimulatedClock::AtWork work(cluster_.clock());
+    EXPECT_EQ(coded_error_of([&] {
+                for (; !is_over; ++steps) training->run(model.train);
+              }),
+              "");
   });
   std::pair<float, float> last{0, 0};
-  for (int i = 0; i < 20; ++i) {
-    const auto look = other.look(*saving);
-    expect_between_two_steps(look);
-    EXPECT_GE(look.first, last.first);
-    last = look;
-  }
+  const auto save = [&] {
+    for (int i = 0; i < 20; ++i) {
+      const auto look = other.look(*saving);
+      expect_between_two_steps(look);
+      EXPECT_GE(look.first, last.first);
+      last = look;
+    }
+  };
+  EXPECT_EQ(coded_error_of(save), "");
   is_over = true;
   trainer.join();
   EXPECT_EQ(other.look(*saving).first, static_cast<float>(steps));
@@ -204,10 +209,16 @@ TEST_F(ClusterTrainingTest, AnInitialisationElsewhereEndsTheWaitForIt) {
   };
   EXPECT_FALSE(is_ready());
   const auto changes = waiting->changes();
-  std::thread initialising([&] { chief->run(other.init); });
+  std::thread initialising([&] {
+    const SimulatedClock::AtWork work(cluster_.clock());
+    EXPECT_EQ(coded_error_of([&] { chief->run(other.init); }), "");
+  });
   const Seconds end = now() + Seconds{60};
   bool ready = false;
-  while (!(ready = is_ready()) && now() < end) changes->wait(end);
+  const auto wait = [&] {
+    while (!(ready = is_ready()) && now() < end) changes->wait(end);
+  };
+  EXPECT_EQ(coded_error_of(wait), "");
   EXPECT_TRUE(ready);
   initialising.join();
 }
@@ -235,6 +246,7 @@ TEST_F(ClusterTrainingTest, AResetEmptiesTheTasks) {
 TEST(ClusterTrainingFaults, EachStepIsOnAllTasksOrOnNone) {
   const auto run = [](const NetworkFault* fault) {
     TrainingCluster cluster;
+    const SimulatedClock::AtWork work(cluster.clock());
     Counting model;
     {
       const auto session = cluster.session(model.graph);

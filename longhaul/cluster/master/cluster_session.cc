@@ -42,6 +42,13 @@ auto with_losses_told(SessionTasks& tasks, Body&& body) {
   }
 }
 
+void refuse_tracing(const RunOptions& options) {
+  if (options.trace_level == TraceLevel::kNoTrace) return;
+  throw UnimplementedError(
+      "RunOptions::trace_level: operations on several tasks are not timed; leave it out, or trace a session of one "
+      "process (target \"\")");
+}
+
 // The time until which a close may wait.
 Seconds end_of_close(const Deadline* deadline, Clock& clock) {
   constexpr Seconds kAtLeast{1};
@@ -72,6 +79,7 @@ WaitLimits ClusterSession::State::limits(Seconds timeout) {
 std::vector<Tensor> ClusterSession::State::run(const Graph& graph, const Request& request,
                                                std::span<const Tensor* const> feed_values, Seconds timeout,
                                                proto::RunMetadata* metadata) {
+  refuse_tracing(request.options);
   begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { end_run(); });
   const WaitLimits limits_of_run = limits(timeout);

@@ -31,6 +31,7 @@ struct ClusterSessionOptions {
 //   - UnavailableError: a task does not answer, though the session may go on
 //   - InvalidArgumentError: an operation cannot be placed, or a step would need a value that another task computes
 //     after writing
+//   - UnimplementedError: RunOptions::trace_level
 // Errors of tasks begin with "From TASK:". Those of a step that was to write say whether it was committed, where a
 // repetition would need to know.
 class ClusterSession : public Session, SnapshotKeeping {

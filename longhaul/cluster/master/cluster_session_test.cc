@@ -108,6 +108,13 @@ TEST_F(ClusterSessionTest, ThePartsOfARunAreItsMetadata) {
   EXPECT_EQ(metadata.partition_graphs_size(), 2);
 }
 
+TEST_F(ClusterSessionTest, TracingIsRefusedByName) {
+  start_all();
+  EXPECT_THAT(
+      error_of<UnimplementedError>([&] { session()->run(train_, {}, {.trace_level = TraceLevel::kFullTrace}); }),
+      HasSubstr("RunOptions::trace_level"));
+}
+
 // ---- Errors ----
 
 TEST_F(ClusterSessionTest, AnErrorOfOneTaskEndsTheStepOnAll) {  // SS-20, SS-21

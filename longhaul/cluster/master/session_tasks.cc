@@ -48,6 +48,7 @@ DeviceList SessionTasks::devices() const {
 }
 
 bool SessionTasks::use(const std::vector<std::string>& tasks, const WaitLimits& limits) {
+  cancellation_.check();
   const std::vector<std::string> fresh = not_used(tasks);
   if (fresh.empty()) return false;
   for (auto& [task, status] : ask_status(transport_, fresh, options_.max_wait, limits)) add(task, std::move(status));
