@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/deadline.h"
@@ -12,7 +11,6 @@
 #include "longhaul/runtime/memory/freed_memory.h"
 #include "longhaul/runtime/plan/plan_builder.h"
 #include "longhaul/session/config_proto.h"
-#include "longhaul/session/needed_operations.h"
 #include "longhaul/session/step_trace.h"
 
 namespace longhaul {
@@ -29,20 +27,6 @@ std::string key_of(const Session::Request& request) {
   append(nullptr, 0);
   for (const Fetch::Target& fetch : request.fetches) append(fetch.op.node(), fetch.index);
   return key;
-}
-
-// Whether `outputs` can be computed along with the request and leave everything else as it is: they take no input and
-// draw no random number that the request does not take itself.
-bool goes_along(const std::vector<Output>& outputs, const Session::Request& request) {
-  std::vector<Operation> own, more;
-  for (const Fetch::Target& fetch : request.fetches) own.push_back(fetch.op);
-  for (const Output& output : outputs) more.push_back(output.op());
-  const std::vector<Operation> needed = needed_operations(own, request.feeds);
-  const std::vector<Operation> wanted = needed_operations(more, request.feeds);
-  const std::unordered_set<Operation, OperationHash> taken(needed.begin(), needed.end());
-  return std::all_of(wanted.begin(), wanted.end(), [&](const Operation& op) {
-    return (op.traits() & (kTakesInput | kRandom)) == 0 || taken.contains(op);
-  });
 }
 
 int number_of_cpus(const SessionOptions& options) {
@@ -178,15 +162,6 @@ class DirectSession::DirectRun : public CompiledRun {
     std::vector<Tensor> values(results->begin() + static_cast<std::ptrdiff_t>(first), results->end());
     results->resize(first);
     deliver(due, std::move(values), nullptr);
-  }
-
-  // The step's own outcome is not to be changed by what the call-back does.
-  static void deliver(const StepFetch& due, std::vector<Tensor> values, std::exception_ptr error) {
-    try {
-      due.done(std::move(values), std::move(error));
-    } catch (const std::exception& failure) {
-      log_error("the callback for values fetched with a step failed: {}", failure.what());
-    }
   }
 
   Plan& plan_with(const StepFetch& due) {

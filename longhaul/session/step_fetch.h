@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "longhaul/graph/operation.h"
+#include "longhaul/session/session.h"
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {
@@ -29,5 +30,11 @@ class StepFetching {
   virtual void request_step_fetch(StepFetch request) = 0;
   virtual void withdraw_step_fetch() = 0;
 };
+
+// For sessions. Whether the outputs can be computed along with the request and leave everything else as it is: they
+// take no input and draw no random number that the request does not take itself.
+bool goes_along(const std::vector<Output>& outputs, const Session::Request& request);
+// Calls `done`. What it throws is logged: the step's own outcome is not to be changed by it.
+void deliver(const StepFetch& fetch, std::vector<Tensor> values, std::exception_ptr error);
 
 }  // namespace longhaul

@@ -84,7 +84,9 @@ std::vector<Tensor> ClusterSession::State::run(const Graph& graph, const Request
   const std::shared_ptr<void> running(nullptr, [this](void*) { end_run(); });
   const WaitLimits limits_of_run = limits(timeout);
   const std::shared_ptr<const ClusterRun> run = prepare(graph, request, limits_of_run);
-  std::vector<Tensor> results = run_step(run, feed_values, limits_of_run);
+  const auto due = run->writes() ? fetches.take(request) : nullptr;
+  std::vector<Tensor> results = due != nullptr ? run_with(*due, graph, request, feed_values, limits_of_run)
+                                               : run_step(run, feed_values, limits_of_run);
   if (metadata == nullptr) return results;
   metadata->Clear();
   if (request.options.output_partition_graphs)
@@ -105,6 +107,24 @@ std::vector<Tensor> ClusterSession::State::run_step(const std::shared_ptr<const 
   with_losses_told(*tasks, [&] { frozen.freeze(limits_of_run); });
   std::vector<Tensor> results = ClusterStep(tasks, run, limits_of_run, frozen.id()).run(feed_values);
   frozen.keep();
+  return results;
+}
+
+std::vector<Tensor> ClusterSession::State::run_with(const StepFetch& due, const Graph& graph, const Request& request,
+                                                    std::span<const Tensor* const> feed_values,
+                                                    const WaitLimits& limits_of_run) {
+  Request more = request;
+  for (const Output& output : due.fetches) more.fetches.push_back({output.op(), output.index()});
+  std::vector<Tensor> results;
+  try {
+    results = run_step(prepare(graph, more, limits_of_run), feed_values, limits_of_run);
+  } catch (...) {
+    deliver(due, {}, std::current_exception());
+    throw;
+  }
+  const auto first = results.begin() + static_cast<std::ptrdiff_t>(request.fetches.size());
+  deliver(due, {first, results.end()}, nullptr);
+  results.resize(request.fetches.size());
   return results;
 }
 
@@ -154,7 +174,7 @@ ClusterSession::~ClusterSession() {
 }
 
 SessionCapabilities ClusterSession::capabilities() {
-  return {.snapshot_keeping = this};
+  return {.step_fetching = &state_->fetches, .snapshot_keeping = this};
 }
 
 std::shared_ptr<Snapshots> ClusterSession::snapshots() {
@@ -200,6 +220,7 @@ void ClusterSession::close_before(const Deadline* deadline) {
     MutexLock lock(state_->mutex);
     if (std::exchange(state_->is_closed, true)) return;
   }
+  state_->fetches.withdraw_step_fetch();
   const Seconds end = end_of_close(deadline, state_->transport.clock());
   const bool is_lost = state_->tasks->cancellation().cancelled();
   state_->tasks->cancellation().cancel("the session was closed (Session::Close)");

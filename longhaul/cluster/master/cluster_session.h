@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "longhaul/cluster/master/cluster_run.h"
+#include "longhaul/cluster/master/step_fetches.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
 
@@ -76,6 +77,9 @@ class ClusterSession : public Session, SnapshotKeeping {
     std::vector<Tensor> run_step(const std::shared_ptr<const ClusterRun>& run,
                                  std::span<const Tensor* const> feed_values, const WaitLimits& limits);
     std::shared_ptr<const ClusterRun> prepare(const Graph& graph, const Request& request, const WaitLimits& limits);
+    // The step, and what is due with it.
+    std::vector<Tensor> run_with(const StepFetch& due, const Graph& graph, const Request& request,
+                                 std::span<const Tensor* const> feed_values, const WaitLimits& limits);
     WaitLimits limits(Seconds timeout);
 
     void begin_run() EXCLUDES(mutex);  // throws if it is closed or lost
@@ -86,6 +90,7 @@ class ClusterSession : public Session, SnapshotKeeping {
     const Seconds operation_timeout;
     const std::shared_ptr<SessionTasks> tasks;
     ClusterRuns runs;
+    StepFetches fetches;
     Mutex mutex;
     CondVar changed;
     bool is_closed GUARDED_BY(mutex) = false;

@@ -108,6 +108,21 @@ TEST_F(ClusterSessionTest, ThePartsOfARunAreItsMetadata) {
   EXPECT_EQ(metadata.partition_graphs_size(), 2);
 }
 
+TEST_F(ClusterSessionTest, AStepComputesWhatIsDueWithIt) {
+  start_all();
+  const auto session = this->session();
+  std::vector<int64_t> seen;
+  session->capabilities().step_fetching->request_step_fetch(
+      {{read_w_, read_v_}, [&](std::vector<Tensor> values, const std::exception_ptr&) { seen = numbers(values); }});
+  session->run(read_v_);  // which writes nothing
+  EXPECT_TRUE(seen.empty());
+  EXPECT_FALSE(session->run(train_).defined());
+  EXPECT_THAT(seen, ElementsAre(0, 0));  // before the writes
+  session->run(train_);
+  EXPECT_THAT(seen, ElementsAre(0, 0));
+  EXPECT_EQ(toy(kPs).counts["v"], 2);
+}
+
 TEST_F(ClusterSessionTest, TracingIsRefusedByName) {
   start_all();
   EXPECT_THAT(
