@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "longhaul/cluster/master/taken_snapshot.h"
 #include "longhaul/cluster/master/task_changes.h"
 #include "longhaul/cluster/worker/training_cluster_fixture.h"
 #include "longhaul/ops/ops.h"
@@ -137,6 +138,19 @@ TEST_F(ClusterTrainingTest, SnapshotsBesideTrainingAreBetweenTwoSteps) {
   training->close();
   saving->close();
   expect_nothing_left();
+}
+
+TEST_F(ClusterTrainingTest, ASnapshotMayStayOnItsTasksWhileTrainingGoesOn) {
+  Counting model;
+  const auto session = cluster_.session(model.graph);
+  session->run(model.init);
+  auto taken = session->take_on_tasks({model.read_b, model.read_a});
+  EXPECT_EQ(taken->values(), (std::vector<TakenSnapshot::Value>{{kPs1, "read_b:0"}, {kPs, "read_a:0"}}));
+  EXPECT_EQ(taken->global_step(), std::nullopt);
+  session->run(model.train);
+  taken->renew({});
+  taken = nullptr;
+  expect_between_two_steps(model.look(*session));
 }
 
 TEST_F(ClusterTrainingTest, AnErrorNamesItsTaskAndOperation) {  // SG-3

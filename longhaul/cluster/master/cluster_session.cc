@@ -183,7 +183,8 @@ std::shared_ptr<Snapshots> ClusterSession::snapshots() {
 
 std::vector<Tensor> ClusterSession::do_run(const Request& request, std::span<const Tensor* const> feed_values,
                                            proto::RunMetadata* metadata) {
-  return state_->run(graph(), request, feed_values, request.options.timeout, metadata);
+  const std::shared_ptr<State> state = state_;  // a close may leave the run behind
+  return state->run(graph(), request, feed_values, request.options.timeout, metadata);
 }
 
 // Made at the first call: making it may have to wait for tasks.
