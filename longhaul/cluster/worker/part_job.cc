@@ -152,8 +152,13 @@ Seconds plan_deadline(Seconds deadline, const Clock& clock) {
   return Clock::real().now() + (deadline - clock.now());
 }
 
+// A snapshot's run opens the gate, also if it fails before it reads.
 void run_part(const PartJob& job) {
   run_to_end(job);
+  if (!job.snapshot.empty()) {
+    job.session->end_snapshot(job.snapshot);
+    job.worker->resources->gate().open(job.snapshot);
+  }
   job.worker->exchange->end(job.life->call().step);
   job.worker->steps.keep(job.life);
 }

@@ -28,7 +28,7 @@ Seconds lease_of(double secs, Seconds most) {
 AbortedError lease_ended(const std::string& snapshot) {
   return AbortedError(
       fmt::format("the snapshot {} of several tasks no longer keeps this one from making steps: its lease or its "
-                  "session has ended. Take another",
+                  "session has ended, or it has been taken. Take another",
                   snapshot));
 }
 
@@ -61,14 +61,16 @@ proto::FreezeReply steps_of_several_tasks(StepTable& steps, Seconds now) {
   return reply;
 }
 
-// Renewed too late, it is another moment than that of the other tasks. A session that has ended since does not open the
-// gate again.
+// Renewed too late, it is another moment than that of the other tasks. And a call that comes late, or whose session or
+// snapshot ends meanwhile, must not leave the gate shut, for nobody would open it.
 void shut_gate(WorkerState& worker, WorkerSession& session, const proto::FreezeRequest& request) {
+  if (session.has_ended(request.snapshot())) throw lease_ended(request.snapshot());
   const bool is_new = session.add_snapshot(request.snapshot());
   StepGate& gate = worker.resources->gate();
   const Seconds most = worker.options.freeze;
   const bool was_shut = gate.shut(request.snapshot(), lease_of(request.lease_secs(), most), most);
-  if ((is_new || was_shut) && !worker.sessions.has_ended(session)) return;
+  const bool has_ended = worker.sessions.has_ended(session) || session.has_ended(request.snapshot());
+  if ((is_new || was_shut) && !has_ended) return;
   gate.open(request.snapshot());
   throw lease_ended(request.snapshot());
 }
@@ -110,6 +112,7 @@ TakenValues taken_values(WorkerState& worker, WorkerSession& session, const prot
   const auto part = session.part(request.graph_handle());
   std::vector<Tensor> values = take_values(worker, session, *part, request.snapshot(), deadline);
   session.keep_taken(request.snapshot(), part, values, lease);
+  session.end_snapshot(request.snapshot());
   return {part->fetches, std::move(values)};
 }
 
@@ -136,9 +139,9 @@ void take(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<Inco
 
 void open_gate(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
   const auto request = snapshot_request<proto::OpenRequest>(*call);
-  worker->resources->gate().open(request.snapshot());
   const auto session = worker->sessions.find(request.session(), call->caller());
-  session->remove_snapshot(request.snapshot());
+  session->end_snapshot(request.snapshot());
+  worker->resources->gate().open(request.snapshot());
   session->drop_taken(request.snapshot());
   call->reply(to_message(proto::OpenReply()));
 }

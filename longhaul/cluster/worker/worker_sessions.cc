@@ -7,7 +7,17 @@
 namespace longhaul {
 namespace {
 
-constexpr size_t kMostEndedSessions = 1000;
+// The last ids of something that has ended, so that what comes late does not revive it.
+constexpr size_t kMostEndedIds = 1000;
+
+bool is_among_last(const std::string& id, const std::deque<std::string>& last) {
+  return std::find(last.begin(), last.end(), id) != last.end();
+}
+
+void add_to_last(const std::string& id, std::deque<std::string>* last) {
+  last->push_back(id);
+  if (last->size() > kMostEndedIds) last->pop_front();
+}
 
 // WK-3
 AbortedError session_not_found(const std::string& id, const std::string& task) {
@@ -50,12 +60,18 @@ size_t WorkerSession::parts() const {
 
 bool WorkerSession::add_snapshot(const std::string& snapshot) {
   MutexLock lock(mutex_);
-  return snapshots_.insert(snapshot).second;
+  return !is_among_last(snapshot, ended_snapshots_) && snapshots_.insert(snapshot).second;
 }
 
-void WorkerSession::remove_snapshot(const std::string& snapshot) {
+void WorkerSession::end_snapshot(const std::string& snapshot) {
   MutexLock lock(mutex_);
   snapshots_.erase(snapshot);
+  if (!is_among_last(snapshot, ended_snapshots_)) add_to_last(snapshot, &ended_snapshots_);
+}
+
+bool WorkerSession::has_ended(const std::string& snapshot) const {
+  MutexLock lock(mutex_);
+  return is_among_last(snapshot, ended_snapshots_);
 }
 
 std::vector<std::string> WorkerSession::snapshots() const {
@@ -87,7 +103,7 @@ void WorkerSession::drop_taken(const std::string& snapshot) {
 }
 
 bool WorkerSessions::ended(const std::string& id) const {
-  return std::find(ended_.begin(), ended_.end(), id) != ended_.end();
+  return is_among_last(id, ended_);
 }
 
 std::shared_ptr<WorkerSession> WorkerSessions::known(const std::string& id, const IncomingCall::Caller& master) {
@@ -132,8 +148,7 @@ std::shared_ptr<WorkerSession> WorkerSessions::end(const std::string& id) {
   if (found == sessions_.end()) return nullptr;
   std::shared_ptr<WorkerSession> session = std::move(found->second);
   sessions_.erase(found);
-  ended_.push_back(id);
-  if (ended_.size() > kMostEndedSessions) ended_.pop_front();
+  add_to_last(id, &ended_);
   changed_.notify_all();
   return session;
 }

@@ -39,9 +39,11 @@ class WorkerSession {
   void remove(const std::string& handle) EXCLUDES(mutex_);  // may be called again
   size_t parts() const EXCLUDES(mutex_);
 
-  // A snapshot that keeps the gate shut, until it is let go. False: it is there already.
+  // A snapshot that keeps the gate shut, until it has taken its values or is let go: then what comes late for it must
+  // not shut the gate again. False: it is there already, or is over.
   bool add_snapshot(const std::string& snapshot) EXCLUDES(mutex_);
-  void remove_snapshot(const std::string& snapshot) EXCLUDES(mutex_);
+  void end_snapshot(const std::string& snapshot) EXCLUDES(mutex_);
+  bool has_ended(const std::string& snapshot) const EXCLUDES(mutex_);  // of the last 1000
   std::vector<std::string> snapshots() const EXCLUDES(mutex_);
 
   // Keeps what the snapshot has taken with that part, for the lease.
@@ -59,6 +61,7 @@ class WorkerSession {
   mutable Mutex mutex_;
   std::map<std::string, std::shared_ptr<const RegisteredPart>> parts_ GUARDED_BY(mutex_);
   std::set<std::string> snapshots_ GUARDED_BY(mutex_);
+  std::deque<std::string> ended_snapshots_ GUARDED_BY(mutex_);
   std::map<std::string, std::vector<std::string>> taken_names_ GUARDED_BY(mutex_);  // by snapshot
 };
 

@@ -377,6 +377,16 @@ TEST_F(WorkerTest, AGateThatItsMasterForgetsOpensByItself) {
   EXPECT_TRUE(tasks_.passes([&] { return !tasks_.is_anything_left(); }, 4)) << "before the lease ends";
 }
 
+TEST_F(WorkerTest, AFreezeThatComesLateLeavesTheGateOpen) {
+  ASSERT_EQ(freeze(kPs).error, nullptr);
+  proto::OpenRequest open;
+  open.set_session(master_->session());
+  open.set_snapshot("s");
+  ASSERT_EQ(master_->call(kPs, methods::kOpen, open).error, nullptr);
+  EXPECT_EQ(code_of(freeze(kPs).error), Code::kAborted);
+  EXPECT_FALSE(tasks_.ps()->resources->gate().is_shut());
+}
+
 TEST_F(WorkerTest, ASnapshotRunOfSeveralTasksReadsOneMoment) {
   const auto reads = *master_->add(model_.divide({model_.a, model_.b}, /*is_snapshot=*/true), /*is_snapshot=*/true);
   const int64_t step = prepare();
