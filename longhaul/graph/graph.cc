@@ -72,7 +72,7 @@ void follow_references(const OpInfo& info, OperationSpec* spec) {
   const auto first = spec->inputs.begin(), end = first + info.ref_inputs;
   const std::string& device = first->op().device();
   const bool share_one = std::all_of(first, end, [&](const Output& taken) { return taken.op().device() == device; });
-  if (share_one && !device.empty()) spec->device = device;
+  if (share_one) spec->device = device;
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ class ImportTest : public ::testing::Test {
     const Output prefix = constant(save, "prefix", Tensor::scalar("model"));
     const Output names = constant(save, "names", Tensor::of<std::string>({"a", "w"}));
     const std::vector<DType> dtypes{kInt64, kFloat};
-    const Operation restore = save.add("RestoreV2", "RestoreV2", {prefix, names, names}, {{"dtypes", dtypes}});
-    const Operation put =
-        save.with_device("/cpu:0").with_control_dependencies({assign}).add("Assign", "Assign", {w, restore.output(1)});
+    const Operation restore =
+        save.with_device("/cpu:0").add("RestoreV2", "RestoreV2", {prefix, names, names}, {{"dtypes", dtypes}});
+    const Operation put = save.with_control_dependencies({assign}).add("Assign", "Assign", {w, restore.output(1)});
     root.with_control_dependencies({put, assign}).add("NoOp", "done");
   }
   static proto::GraphDef exported() {
@@ -159,8 +159,8 @@ TEST_F(ImportTest, InputsCanBeReplaced) {
 TEST_F(ImportTest, DevicesAreClearedOnDemand) {  // SA-96
   import_graph_def(graph_, exported(), {.scope = "kept"});
   import_graph_def(graph_, exported(), {.scope = "cleared", .clear_devices = true});
-  EXPECT_EQ(graph_.operation("kept/save/Assign").device(), "/device:CPU:0");
-  EXPECT_EQ(graph_.operation("cleared/save/Assign").device(), "");
+  EXPECT_EQ(graph_.operation("kept/save/RestoreV2").device(), "/device:CPU:0");
+  EXPECT_EQ(graph_.operation("cleared/save/RestoreV2").device(), "");
 }
 
 TEST_F(ImportTest, AllThatIsMissingIsNamedAtOnce) {

@@ -16,8 +16,7 @@ struct OperationSpec {
   Attrs attrs{};
   std::vector<Operation> control_inputs{};
   std::string device{};
-  // Instead of `device` it gets the one of the variables and resources that it takes by reference, if they share one
-  // and have one.
+  // Instead of `device` it gets the one of the variables and resources that it takes by reference, if they share one.
   bool follows_references = false;
 };
 

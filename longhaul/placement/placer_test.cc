@@ -29,7 +29,10 @@ TEST_F(PlacerTest, WhatTakesAVariableIsOnItsDevice) {  // GP-2
 
 TEST_F(PlacerTest, AVariableFollowsAUserThatSaysMore) {  // GP-2
   const Output v = variable(on("/job:ps"), "v");
-  const Output set = assign(on("/task:1"), "set", v, constant(root_, "c"));
+  // As in an imported graph: in a scope, what takes a variable has the variable's device.
+  const Output set =
+      graph_.add_operation({.type = "Assign", .name = "set", .inputs = {v, constant(root_, "c")}, .device = "/task:1"})
+          .output();
   EXPECT_EQ(device_of(v), kPs1);
   EXPECT_EQ(device_of(set), kPs1);
 }

@@ -80,9 +80,7 @@ std::vector<std::string> ClusterRun::tasks() const {
 }
 
 ClusterRuns::ClusterRuns(std::shared_ptr<SessionTasks> tasks, const Options& options)
-    : tasks_(std::move(tasks)),
-      options_(options),
-      placer_(PlacerOptions{.allow_soft_placement = options.allow_soft_placement}) {}
+    : tasks_(std::move(tasks)), options_(options), placer_(options.placer) {}
 
 std::shared_ptr<const ClusterRun> ClusterRuns::get(const Graph& graph, const Session::Request& request,
                                                    const WaitLimits& limits) {

@@ -8,6 +8,7 @@
 
 #include "longhaul/cluster/master/session_tasks.h"
 #include "longhaul/placement/part_graph.h"
+#include "longhaul/placement/placer.h"
 
 namespace longhaul {
 
@@ -35,7 +36,7 @@ struct ClusterRun {
 };
 
 struct ClusterRunOptions {
-  bool allow_soft_placement = false;
+  PlacerOptions placer{};
   bool log_device_placement = false;
 };
 

@@ -67,7 +67,7 @@ ClusterSession::State::State(Transport& the_transport, const ClusterSessionOptio
                                                  .tasks = options.tasks,
                                                  .device_filters = options.session.device_filters,
                                                  .max_wait = options.max_wait})),
-      runs(tasks, {.allow_soft_placement = options.session.allow_soft_placement,
+      runs(tasks, {.placer = {.allow_soft_placement = options.session.allow_soft_placement},
                    .log_device_placement = options.session.log_device_placement}) {}
 
 WaitLimits ClusterSession::State::limits(Seconds timeout) {

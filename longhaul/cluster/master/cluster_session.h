@@ -17,7 +17,7 @@ class TaskChanges;
 
 // What a session of several tasks is made of.
 struct ClusterSessionOptions {
-  std::vector<std::string> tasks;  // of the cluster: "/job:ps/replica:0/task:0"
+  std::vector<std::string> tasks{};  // of the cluster: "/job:ps/replica:0/task:0"
   // Filters, placement, isolation and the time limit of runs; the rest is the tasks' matter.
   SessionOptions session{};
   Seconds max_wait{600};  // for a task that a run names and that is not there yet

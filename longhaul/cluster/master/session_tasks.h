@@ -20,9 +20,9 @@ namespace longhaul {
 class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
  public:
   struct Options {
-    std::string session;                        // its handle: 16 hex digits
+    std::string session{};                      // its handle: 16 hex digits
     bool isolated = false;                      // it has containers of its own
-    std::vector<std::string> tasks;             // of the cluster; the transport's is the session's own
+    std::vector<std::string> tasks{};           // of the cluster; the transport's is the session's own
     std::vector<std::string> device_filters{};  // as in DeviceList
     Seconds max_wait{600};                      // for a task that is not there
   };

@@ -16,7 +16,7 @@ class PartThreads {
   struct Options {
     size_t most = 256;  // jobs at a time
     // For tests whose clock must know that a job is under way: what is handed over passes through it. May be empty.
-    std::function<Job(Job)> around;
+    std::function<Job(Job)> around{};
   };
 
   // `task` is for messages.
