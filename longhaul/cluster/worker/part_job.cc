@@ -103,7 +103,7 @@ class RunningPart {
         "answered for {:.3g} s: the step is dropped on task {}, whose variables may be a step behind the others; "
         "restore a checkpoint, or assign them again",
         call().step, call().master.task, job_.worker->options.doubt.count(), job_.worker->transport.task());
-    life().resolve(false, why);
+    life().drop(why);
     if (life().state() == proto::STEP_COMMITTED) return;
     log_error("{}", why);
     prepared.mark_torn(why);

@@ -129,7 +129,8 @@ void StepLife::lose_master(const std::string& why) {
 StepOutcome StepLife::ask(bool resolve) {
   if (resolve) lose_master("another participant of the step has lost the step's master");
   MutexLock lock(mutex_);
-  return {.state = state_, .is_over = is_over_, .error = error_, .results = {}};
+  const proto::StepState state = was_dropped_ ? proto::STEP_PREPARED : state_;
+  return {.state = state, .is_over = is_over_, .error = error_, .results = {}};
 }
 
 void StepLife::resolve(bool commit, const std::string& why) {
@@ -144,6 +145,15 @@ void StepLife::resolve(bool commit, const std::string& why) {
     }
   }
   abort(std::make_exception_ptr(ConsequenceError(Code::kAborted, why)));
+}
+
+void StepLife::drop(const std::string& why) {
+  {
+    MutexLock lock(mutex_);
+    if (!is_in_doubt_ || state_ != proto::STEP_PREPARED) return;
+    was_dropped_ = true;
+  }
+  resolve(/*commit=*/false, why);
 }
 
 bool StepLife::is_in_doubt() const {
@@ -251,7 +261,7 @@ void StepLife::fail(std::exception_ptr error) {
   std::function<void(std::exception_ptr)> end_waits;
   {
     MutexLock lock(mutex_);
-    if (has_written_) {
+    if (has_written_ || (call_.joint && state_ == proto::STEP_COMMITTED)) {
       if (error_ == nullptr) error_ = error;
     } else if (state_ != proto::STEP_ABORTED) {
       end_waits = set_aborted(error);

@@ -23,13 +23,15 @@ struct StepOutcome {
 // The part of a step on its task, from the call to its end: what was said about it, by whom, and who waits for what.
 // The part itself runs on another thread (part_job.h), which waits here for the verdict.
 //
-//   running --prepared--> prepared --commit--> committing --written--> committed --finish--> over
-//      |                     |                     | failed                                    |
-//      +------- abort -------+------> aborted <----+ --------------------------finish----------+
+//   running --prepared--> prepared --commit--> committing --written--> committed --+
+//      |                     |                                                     +--finish, fail--> over
+//      +------- abort -------+------------------------------> aborted -------------+
 //
-// A part without a joint commit goes from running to committing by itself. A prepared step is in doubt once its master
-// has died, or a participant says so: then the master's Commit waits, until the participants have found out
-// (step_doubt.h) whether one of them has committed. What is committing counts as committed: nobody can stop it.
+// A part without a joint commit goes from running to committing by itself, and is aborted if its writes fail. If those
+// of a joint commit do, the step is committed all the same, as it is elsewhere, with that error. A prepared step is in
+// doubt once its master has died, or a participant says so: then the master's Commit waits, until the participants have
+// found out (step_doubt.h) whether one of them has committed. What is committing counts as committed: nobody can stop
+// it.
 //
 // Any thread may call. Replies are called once, without a lock, inside the calls that make them possible.
 class StepLife {
@@ -69,6 +71,8 @@ class StepLife {
   StepOutcome ask(bool resolve) EXCLUDES(mutex_);
   // What the participants have found out of a step in doubt; otherwise nothing happens.
   void resolve(bool commit, const std::string& why) EXCLUDES(mutex_);
+  // They have not found out: it is aborted here, and participants that ask are told that it was prepared.
+  void drop(const std::string& why) EXCLUDES(mutex_);
 
   bool is_in_doubt() const EXCLUDES(mutex_);
   bool is_over() const EXCLUDES(mutex_);
@@ -90,7 +94,7 @@ class StepLife {
   Verdict wait_for_others(Clock& clock, Seconds until) EXCLUDES(mutex_);
   bool commit_alone() EXCLUDES(mutex_);  // without a joint commit. False: it was aborted
   void set_written() EXCLUDES(mutex_);
-  // It is over: with the results, or an error. What has not written is aborted by it.
+  // It is over: with the results, or an error.
   void finish(std::vector<Tensor> results) EXCLUDES(mutex_);
   void fail(std::exception_ptr error) EXCLUDES(mutex_);
 
@@ -115,6 +119,7 @@ class StepLife {
   proto::StepState state_ GUARDED_BY(mutex_) = proto::STEP_RUNNING;
   bool has_written_ GUARDED_BY(mutex_) = false;
   bool is_in_doubt_ GUARDED_BY(mutex_) = false;
+  bool was_dropped_ GUARDED_BY(mutex_) = false;
   bool is_over_ GUARDED_BY(mutex_) = false;
   std::exception_ptr error_ GUARDED_BY(mutex_);
   std::vector<Tensor> results_ GUARDED_BY(mutex_);

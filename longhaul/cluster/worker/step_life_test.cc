@@ -87,6 +87,25 @@ TEST_F(StepLifeTest, ASnapshotThatKnowsOfACommitEndsTheDoubt) {
   EXPECT_THAT(log_, ElementsAre("commit STEP_COMMITTED"));
 }
 
+TEST_F(StepLifeTest, WhatIsDroppedInDoubtIsNoAnswerToOthers) {
+  be_prepared();
+  life_.drop("not in doubt: nothing happens");
+  EXPECT_EQ(life_.state(), proto::STEP_PREPARED);
+  life_.lose_master("it died");
+  life_.drop("nobody answers");
+  EXPECT_EQ(life_.state(), proto::STEP_ABORTED);
+  EXPECT_EQ(life_.ask(/*resolve=*/true).state, proto::STEP_PREPARED);
+}
+
+TEST_F(StepLifeTest, AStepThatIsCommittedElsewhereStaysCommittedIfItsWritesFail) {
+  be_prepared();
+  life_.commit(note(log_, "commit"));
+  life_.fail(data_loss());
+  EXPECT_THAT(log_, ElementsAre("commit STEP_COMMITTED failed"));
+  EXPECT_EQ(life_.ask(false).state, proto::STEP_COMMITTED);
+  EXPECT_FALSE(life_.has_written());
+}
+
 TEST_F(StepLifeTest, AMasterThatIsSilentForTooLongCountsAsDead) {
   be_prepared();
   ::longhaul::testing::FakeClock clock;

@@ -74,7 +74,7 @@ std::shared_ptr<StepLife> StepTable::forget(Steps::iterator step, Seconds orphan
   if (orphan_until.count() > 0 && life->call().joint && life->has_written()) {
     orphans_.emplace_back(orphan_until, step->first);
   }
-  remember(step->first, life->state());
+  remember(step->first, life->ask(/*resolve=*/false).state);
   to_forget_.erase(step->first);
   steps_.erase(step);
   for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
