@@ -23,7 +23,7 @@ function(longhaul_compiles_alone out name)
   get_target_property(precompiled longhaul_${name} PRECOMPILE_HEADERS)
   get_target_property(reused longhaul_${name} PRECOMPILE_HEADERS_REUSE_FROM)
   set(alone ON)
-  if(grouped OR (NOT name MATCHES "^(runtime|binding)$" AND (precompiled OR reused)))
+  if(grouped OR (NOT name MATCHES "^(runtime|binding|cluster_worker)$" AND (precompiled OR reused)))
     set(alone OFF)
   endif()
   if(LONGHAUL_CLANG AND NOT name MATCHES "^(runtime|binding|cluster)$")  # thread_safety.cmake

@@ -39,6 +39,11 @@ class PlacementTest : public ::testing::Test {
   static Output join(const Scope& scope, const std::string& name, std::vector<Output> inputs) {
     return scope.add("StringJoin", name, std::move(inputs), {{"separator", std::string("+")}}).output();
   }
+  // As in an imported graph: in a scope, what takes a variable has the variable's device.
+  Output assign_at(const std::string& device, const std::string& name, const Output& variable, const Output& value) {
+    return graph_.add_operation({.type = "Assign", .name = name, .inputs = {variable, value}, .device = device})
+        .output();
+  }
   static Output identity(const Scope& scope, const std::string& name, const Output& input) {
     return scope.add("Identity", name, {input}).output();
   }

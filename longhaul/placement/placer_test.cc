@@ -29,17 +29,14 @@ TEST_F(PlacerTest, WhatTakesAVariableIsOnItsDevice) {  // GP-2
 
 TEST_F(PlacerTest, AVariableFollowsAUserThatSaysMore) {  // GP-2
   const Output v = variable(on("/job:ps"), "v");
-  // As in an imported graph: in a scope, what takes a variable has the variable's device.
-  const Output set =
-      graph_.add_operation({.type = "Assign", .name = "set", .inputs = {v, constant(root_, "c")}, .device = "/task:1"})
-          .output();
+  const Output set = assign_at("/task:1", "set", v, constant(root_, "c"));
   EXPECT_EQ(device_of(v), kPs1);
   EXPECT_EQ(device_of(set), kPs1);
 }
 
 TEST_F(PlacerTest, AUserThatContradictsTheVariableGivesWay) {  // GP-2
   const Output v = variable(on("/job:ps/task:0"), "v");
-  const Output set = assign(on("/job:worker/task:1"), "set", v, constant(root_, "c"));
+  const Output set = assign_at("/job:worker/task:1", "set", v, constant(root_, "c"));
   EXPECT_EQ(device_of(set), kPs0);
 }
 
@@ -137,7 +134,7 @@ TEST_F(PlacerTest, OnlyTasksThatARunNamesAreUsed) {
 TEST_F(PlacerTest, AVariableStaysWhereItWasPlacedFirst) {  // unlike GP-1
   const Output v = variable(root_, "v");
   EXPECT_EQ(device_of(v), kWorker0);
-  const Output set = assign(on("/job:ps/task:1"), "set", v, constant(root_, "c"));
+  const Output set = assign_at("/job:ps/task:1", "set", v, constant(root_, "c"));
   EXPECT_EQ(device_of(set), kWorker0) << "added later, it goes to the variable";
   placer_.forget();
   EXPECT_EQ(device_of(set), kPs1);
@@ -145,7 +142,7 @@ TEST_F(PlacerTest, AVariableStaysWhereItWasPlacedFirst) {  // unlike GP-1
 
 TEST_F(PlacerTest, ARunThatDoesNotNeedTheUserFindsTheVariableAtTheSamePlace) {
   const Output v = variable(root_, "v");
-  assign(on("/job:ps/task:1"), "set", v, constant(root_, "c"));
+  assign_at("/job:ps/task:1", "set", v, constant(root_, "c"));
   EXPECT_EQ(device_of(v), kPs1);
 }
 

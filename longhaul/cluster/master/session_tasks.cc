@@ -107,7 +107,8 @@ CallRequest SessionTasks::request_to(const std::string& task, const char* method
 
 std::vector<DeviceAttributes> SessionTasks::list_devices(const WaitLimits& limits) {
   std::vector<std::string> names;
-  for (const TaskDevices& task : devices().tasks()) names.push_back(task.task.to_string());
+  const DeviceList known = devices();
+  for (const TaskDevices& task : known.tasks()) names.push_back(task.task.to_string());
   const auto answers = ask_status(transport_, names, std::min(options_.max_wait, CallGroup::kPatience), limits);
   std::vector<DeviceAttributes> all;
   for (const std::string& name : names) {
