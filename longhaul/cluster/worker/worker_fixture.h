@@ -147,7 +147,7 @@ class ScriptedMaster {
     return parts;
   }
 
-  int64_t new_step() { return ++last_step_ + static_cast<int64_t>(transport_->incarnation() >> 3); }
+  int64_t new_step() { return ++last_step_; }
 
   Outcome step(const Parts& parts, float x = 1) {
     const int64_t number = new_step();
@@ -298,7 +298,7 @@ class ScriptedMaster {
   std::vector<std::unique_ptr<PeerWatch>> watches_;
   const std::shared_ptr<std::atomic<bool>> is_lost_ = std::make_shared<std::atomic<bool>>(false);
   int last_handle_ = 0;
-  int64_t last_step_ = 0;
+  int64_t last_step_ = static_cast<int64_t>(new_incarnation() >> 2);  // no number of another master
 };
 
 // Two ps tasks and a task for masters, on a network with several threads.
