@@ -15,6 +15,7 @@
 #include "longhaul/cluster/simulation/tasks_fixture.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/peer_watch.h"
+#include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/cluster/worker/worker.h"
 #include "longhaul/ops/math_ops.h"
 #include "longhaul/ops/state_ops.h"
