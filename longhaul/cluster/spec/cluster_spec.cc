@@ -84,7 +84,7 @@ void ClusterSpec::check_addresses() const {
   for (const auto& [job, tasks] : tasks_) {
     for (const auto& [index, text] : tasks) {
       const TaskAddress address = checked_address(job, index, text);
-      const auto [other, is_new] = seen.try_emplace(address.to_string(), job, index);
+      const auto [other, is_new] = seen.try_emplace(address.to_string(), TaskId{job, index});
       if (is_new || address.port == 0) continue;
       throw InvalidArgumentError(fmt::format("task {} of job '{}' and task {} of job '{}' have the same address {}",
                                              other->second.index, other->second.job, index, job, other->first));
