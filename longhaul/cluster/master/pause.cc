@@ -4,19 +4,21 @@
 
 namespace longhaul {
 
+// The mutex is not held while the cancellation is asked: that calls us with its own held.
 void pause(Clock& clock, Seconds until, Cancellation* cancellation) {
   Mutex mutex;
   CondVar changed;
+  bool is_cancelled = false;  // guarded by mutex
   std::optional<Cancellation::Watch> wake;
   if (cancellation != nullptr)
     wake.emplace(*cancellation, [&] {
       MutexLock lock(mutex);
+      is_cancelled = true;
       changed.notify_all();
     });
-  const auto is_over = [&] { return clock.now() >= until || (cancellation != nullptr && cancellation->cancelled()); };
   MutexLock lock(mutex);
   // wait: for that time, or a cancel
-  while (!is_over()) clock.wait_until(changed, mutex, until);
+  while (!is_cancelled && clock.now() < until) clock.wait_until(changed, mutex, until);
 }
 
 }  // namespace longhaul
