@@ -56,7 +56,9 @@ class WorkerTest : public ::testing::Test {
   proto::StepState asked(const std::string& task, int64_t step) {
     proto::AskRequest request;
     request.set_step(step);
-    return header_of<proto::AskReply>(master_->call(task, methods::kAsk, request).message, "Ask").state();
+    const CallReply reply = master_->call(task, methods::kAsk, request);
+    EXPECT_EQ(reply.error, nullptr) << text(reply);
+    return header_of<proto::AskReply>(reply.message, "Ask").state();
   }
   static std::string text(const CallReply& reply) { return message_of(reply.error); }
   std::pair<float, float> values() { return {tasks_.ps()->value("a"), tasks_.ps1()->value("b")}; }
