@@ -224,7 +224,7 @@ int exit_status_of(const std::function<void()>& body) {
 }
 
 TEST(StopSignals, ASignalToAForkedChildEndsTheChildAlone) {
-#ifdef __SANITIZE_THREAD__
+#ifdef _GLIBCXX_TSAN
   GTEST_SKIP() << "ThreadSanitizer delivers no signals to a forked child";
 #endif
   const Coordinator coord;
@@ -244,7 +244,7 @@ TEST(StopSignals, OtherSignalsDoNothingInAForkedChild) {
   EXPECT_EQ(told, 1);
 }
 
-#ifndef __SANITIZE_THREAD__  // under which no child of a process with threads can start one
+#ifndef _GLIBCXX_TSAN  // under which no child of a process with threads can start one
 TEST(StopSignals, AForkedChildMayHaveOneOfItsOwn) {
   const Coordinator coord;
   const StopSignals signals(coord);
