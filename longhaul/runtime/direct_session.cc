@@ -11,23 +11,11 @@
 #include "longhaul/runtime/memory/freed_memory.h"
 #include "longhaul/runtime/plan/plan_builder.h"
 #include "longhaul/session/config_proto.h"
+#include "longhaul/session/request_key.h"
 #include "longhaul/session/step_trace.h"
 
 namespace longhaul {
 namespace {
-
-// Identifies what is asked for, not the values fed.
-std::string key_of(const Session::Request& request) {
-  std::string key(request.options.snapshot ? "s" : "-");
-  const auto append = [&](const void* node, int index) {
-    key.append(reinterpret_cast<const char*>(&node), sizeof node);
-    key.append(reinterpret_cast<const char*>(&index), sizeof index);
-  };
-  for (const Output& feed : request.feeds) append(feed.op().node(), feed.index());
-  append(nullptr, 0);
-  for (const Fetch::Target& fetch : request.fetches) append(fetch.op.node(), fetch.index);
-  return key;
-}
 
 int number_of_cpus(const SessionOptions& options) {
   int cpus = 1;

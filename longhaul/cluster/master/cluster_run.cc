@@ -5,22 +5,10 @@
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
+#include "longhaul/session/request_key.h"
 
 namespace longhaul {
 namespace {
-
-// Identifies what is asked for, not the values fed.
-std::string key_of_cluster_run(const Session::Request& request) {
-  std::string key(request.options.snapshot ? "s" : "-");
-  const auto append = [&](const void* node, int index) {
-    key.append(reinterpret_cast<const char*>(&node), sizeof node);
-    key.append(reinterpret_cast<const char*>(&index), sizeof index);
-  };
-  for (const Output& feed : request.feeds) append(feed.op().node(), feed.index());
-  append(nullptr, 0);
-  for (const Fetch::Target& fetch : request.fetches) append(fetch.op.node(), fetch.index);
-  return key;
-}
 
 void add_bundles(const std::vector<RunPart::Message>& messages,
                  google::protobuf::RepeatedPtrField<proto::Bundle>* bundles) {
@@ -84,7 +72,7 @@ ClusterRuns::ClusterRuns(std::shared_ptr<SessionTasks> tasks, const Options& opt
 
 std::shared_ptr<const ClusterRun> ClusterRuns::get(const Graph& graph, const Session::Request& request,
                                                    const WaitLimits& limits) {
-  const std::string key = key_of_cluster_run(request);
+  const std::string key = key_of(request);
   if (auto known = begin(key, limits)) return known;
   try {
     auto made = make(graph, request, limits);
