@@ -20,14 +20,15 @@ std::optional<Seconds> Deadline::left() const {
   return Seconds{at} - clock_.now();
 }
 
-std::function<std::optional<Seconds>()> half_time(const Deadline* deadline, const Clock& clock, Seconds least) {
+std::function<std::optional<Seconds>()> half_time(const Deadline* deadline, const Clock& clock, Seconds least,
+                                                  Seconds most) {
   const Seconds earliest = clock.now() + least;
-  return [deadline, &clock, earliest, since = std::optional<Seconds>()]() mutable -> std::optional<Seconds> {
+  return [deadline, &clock, earliest, most, since = std::optional<Seconds>()]() mutable -> std::optional<Seconds> {
     const std::optional<Seconds> left = deadline != nullptr ? deadline->left() : std::nullopt;
     if (!left) return std::nullopt;
     const Seconds now = clock.now();
     if (!since) since = now;
-    return std::max(earliest, *since + (now - *since + *left) / 2);
+    return std::max(earliest, *since + std::min(most, (now - *since + *left) / 2));
   };
 }
 

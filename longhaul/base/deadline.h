@@ -73,8 +73,10 @@ class Deadline {
 // For a wait that other work follows before the deadline: returns a function that returns the time at which half of the
 // remaining time is used up. The remaining time is measured at the function's first call after the deadline was set;
 // before, and for nullptr, it returns nullopt. The returned time is `least` from now or later, for a wait that is short
-// unless something hangs. Use the function for one wait; deadline and clock must outlive it.
+// unless something hangs; else it is at most `most` after that first call, for a wait that counts for less than what
+// follows. Use the function for one wait; deadline and clock must outlive it.
 std::function<std::optional<Seconds>()> half_time(const Deadline* deadline, const Clock& clock,
-                                                  Seconds least = Seconds{0});
+                                                  Seconds least = Seconds{0},
+                                                  Seconds most = Seconds{std::numeric_limits<double>::infinity()});
 
 }  // namespace longhaul

@@ -64,6 +64,21 @@ TEST(Deadline, TellsWhenHalfOfItsTimeIsOverButNotBeforeTheLeast) {
   EXPECT_EQ(half_time(nullptr, clock)(), std::nullopt);
 }
 
+TEST(Deadline, LeavesMoreThanHalfOfItsTimeToWhatCountsForMore) {
+  StandingClock clock;
+  Deadline deadline(clock);
+  deadline.bring_forward(Seconds{30});
+  const auto short_wait = half_time(&deadline, clock, Seconds{1}, Seconds{5});
+  const auto least = half_time(&deadline, clock, Seconds{1}, Seconds{0});
+  const Seconds start = clock.now();
+  EXPECT_EQ(short_wait(), start + Seconds{5});
+  EXPECT_EQ(least(), start + Seconds{1});
+  clock.advance(Seconds{3});
+  EXPECT_EQ(short_wait(), start + Seconds{5});
+  deadline.bring_forward(Seconds{5});
+  EXPECT_EQ(short_wait(), start + Seconds{4}) << "half of what was left";
+}
+
 TEST(Deadline, NotifiesAsLongAsItsNoticeIsKept) {
   StandingClock clock;
   Deadline deadline(clock);

@@ -79,7 +79,7 @@ class AsyncEventWriter {
   void reopen();  // std::system_error: the thread cannot be started; the writer stays closed
 
   // See FileWriter::WaitLimit.
-  void limit_waits(const Deadline* deadline) { handover_.limit_waits(deadline); }
+  void limit_waits(const Deadline* deadline, Seconds most) { handover_.limit_waits(deadline, most); }
   void notify_waits() { handover_.notify_waits(); }
 
   bool is_closed() const { return !handover_.is_open(); }

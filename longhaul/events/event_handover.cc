@@ -74,9 +74,9 @@ bool EventHandover::is_hang_news() {
   return progress_.is_news();
 }
 
-void EventHandover::limit_waits(const Deadline* deadline) {
+void EventHandover::limit_waits(const Deadline* deadline, Seconds most) {
   MutexLock lock(mutex_);
-  progress_.limit(deadline);
+  progress_.limit(deadline, most);
 }
 
 // Under the mutex: whoever waits has either seen the deadline, or waits for this.

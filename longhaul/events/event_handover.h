@@ -34,8 +34,8 @@ class EventHandover {
   std::string last_error() const;   // of writing; empty: none
   uint64_t dropped_events() const;  // the total number
   uint64_t disruptions() const { return disruptions_; }
-  void limit_waits(const Deadline* deadline);  // WriterProgress::limit()
-  void notify_waits();                         // of the deadline, which was set
+  void limit_waits(const Deadline* deadline, Seconds most);  // WriterProgress::limit()
+  void notify_waits();                                       // of the deadline, which was set
 
   // What the writer thread hangs in, how long, and how many events wait; for errors.
   std::string describe_hang() const;

@@ -149,11 +149,11 @@ void FileWriter::close_before(const Deadline* deadline) {
 
 FileWriter::WaitLimit::WaitLimit(FileWriter& writer, const Deadline& deadline)
     : writer_(writer.writer_), notice_(&deadline, [&waited_for = writer_] { waited_for.notify_waits(); }) {
-  writer_.limit_waits(&deadline);
+  writer_.limit_waits(&deadline, kMost);
 }
 
 FileWriter::WaitLimit::~WaitLimit() {
-  writer_.limit_waits(nullptr);
+  writer_.limit_waits(nullptr, kMost);
 }
 
 void FileWriter::reopen() {

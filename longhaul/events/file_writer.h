@@ -84,11 +84,14 @@ class FileWriter {
   void flush_before(const Deadline* deadline);
   void close_before(const Deadline* deadline);
 
-  // While it exists, calls without a deadline of their own, above all an add to a full queue, wait for a file system
-  // that hangs for half of the time until this deadline at most, so that training gets to its last checkpoint. One at a
-  // time. The writer must outlive it; the deadline, the calls too that began meanwhile.
+  // While it exists, all calls together, with a deadline of their own or without one (above all an add to a full
+  // queue), wait for a file system that hangs for kMost of the time until this deadline at most, and each for half of
+  // it at most, so that training gets to its last checkpoint. As ever, each may wait for a second. One at a time. The
+  // writer must outlive it; the deadline, the calls too that began meanwhile.
   class WaitLimit {
    public:
+    static constexpr Seconds kMost{5};
+
     WaitLimit(FileWriter& writer, const Deadline& deadline);
     ~WaitLimit();
     WaitLimit(const WaitLimit&) = delete;

@@ -385,7 +385,7 @@ TEST_F(HangingWrites, WhoAddsToAFullQueueIsNotHeldUpForEver) {
   EXPECT_THROW(writer->close(), DataLossError);
 }
 
-TEST_F(HangingWrites, WhoAddsToAFullQueueLeavesHalfOfADeadline) {
+TEST_F(HangingWrites, WhoAddsToAFullQueueLeavesTheTimeForTheLastCheckpoint) {
   auto writer = make_writer(/*max_queue=*/2);
   const FileWriter::WaitLimit limit(*writer, deadline_);
   files_.hang(At::kAppend);
@@ -395,8 +395,35 @@ TEST_F(HangingWrites, WhoAddsToAFullQueueLeavesHalfOfADeadline) {
   const auto fill = [&] {
     for (int step = 2; step <= 10; ++step) writer->add_scalar("t", 1, step);
   };
-  EXPECT_THAT(error_after(Seconds{15}, fill), IsEmpty());
+  EXPECT_THAT(error_after(Seconds{5}, fill), IsEmpty());
   EXPECT_EQ(writer->dropped_events(), 7u);
+}
+
+TEST_F(HangingWrites, OfAShortDeadlineWhoAddsLeavesHalf) {
+  auto writer = make_writer(/*max_queue=*/2);
+  const FileWriter::WaitLimit limit(*writer, deadline_);
+  files_.hang(At::kAppend);
+  writer->add_scalar("t", 1, 1);
+  ASSERT_TRUE(files_.comes_to_hang());
+  while_it_hangs_ = [&] { deadline_.bring_forward(Seconds{6}); };
+  const auto fill = [&] {
+    for (int step = 2; step <= 10; ++step) writer->add_scalar("t", 1, step);
+  };
+  EXPECT_THAT(error_after(Seconds{3}, fill), IsEmpty());
+}
+
+TEST_F(HangingWrites, TheLimitIsForAllWaitsTogetherAlsoForThoseWithADeadline) {
+  auto writer = make_hanging_writer(At::kAppend);
+  const FileWriter::WaitLimit limit(*writer, deadline_);
+  deadline_.bring_forward(Seconds{100});
+  const auto flush = [&] { writer->flush_before(&deadline_); };
+  for (const double most : {5, 1}) {  // nothing is left for the second one but what each gets
+    files_.hang(At::kAppend);
+    writer->add_scalar("t", 1, 2);
+    error_after(Seconds{most}, flush);
+    files_.let_go();
+    eventually([&] { return error_of([&] { writer->flush(); }).empty(); });
+  }
 }
 
 TEST_F(HangingWrites, WithoutTheLimitADeadlineIsOver) {

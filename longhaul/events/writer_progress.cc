@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "longhaul/base/deadline.h"
@@ -21,12 +22,18 @@ void WriterProgress::rest() {
   begin_to("", 0);
 }
 
+void WriterProgress::limit(const Deadline* deadline, Seconds most) {
+  limit_ = deadline;
+  limit_left_ = most;
+}
+
 bool WriterProgress::wait(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex,
                           const Deadline* deadline) {
-  constexpr Seconds kAFewWrites{1}, kStopped{1};
+  constexpr Seconds kAFewWrites{1}, kStopped{1}, kNoLimit{std::numeric_limits<double>::infinity()};
   if (is_done()) return true;
   Seconds start = clock_.now(), now = start;
-  const auto half = half_time(deadline != nullptr ? deadline : limit_, clock_, kAFewWrites);
+  const auto half = half_time(deadline != nullptr ? deadline : limit_, clock_, kAFewWrites,
+                              limit_ != nullptr ? limit_left_ : kNoLimit);
   while (!is_done()) {
     if (is_given_up_) return false;
     const Seconds hangs = (operation_.empty() ? start : since_) + hang_secs_;
@@ -37,11 +44,19 @@ bool WriterProgress::wait(const std::function<bool()>& is_done, CondVar& changed
       if (is_given_up_) changed.notify_all();  // others are not to wait longer
       continue;
     }
-    clock_.wait_until(changed, mutex, end);  // wait: for the writer thread, which may hang in its file system
-    now = clock_.now();
+    now = wait_on(now, end, changed, mutex);
     if (now > end + kStopped) since_ = start = now;  // the process was stopped, and the thread with it
   }
   return true;
+}
+
+// Returns the time. What passes before the limit is set does not count.
+Seconds WriterProgress::wait_on(Seconds now, Seconds end, CondVar& changed, Mutex& mutex) {
+  const bool counts = limit_ != nullptr && limit_->is_set();
+  clock_.wait_until(changed, mutex, end);  // wait: for the writer thread, which may hang in its file system
+  const Seconds after = clock_.now();
+  if (counts) limit_left_ = std::max(Seconds{0}, limit_left_ - (after - now));
+  return after;
 }
 
 // Time may have passed without the thread: the process was stopped before the wait, or a test's clock leaps.

@@ -31,19 +31,22 @@ class WriterProgress {
   bool wait(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex, const Deadline* deadline = nullptr)
       REQUIRES(mutex);
 
-  // For the waits that have no deadline of their own, from the next one on; nullptr: none.
-  void limit(const Deadline* deadline) { limit_ = deadline; }
+  // For all waits, from the next one on: together, they take at most `most` of the time until this deadline, besides
+  // the second that each one gets. It is also the deadline of those that have none of their own. nullptr: no limit.
+  void limit(const Deadline* deadline, Seconds most);
 
   bool is_news();  // true once, after a wait has given up, until the thread gets on
   std::string describe() const;
   size_t events() const { return events_; }
 
  private:
+  Seconds wait_on(Seconds now, Seconds end, CondVar& changed, Mutex& mutex) REQUIRES(mutex);
   bool gets_on_in_a_moment(const std::function<bool()>& is_done, CondVar& changed, Mutex& mutex) const REQUIRES(mutex);
 
   Clock& clock_;
   const Seconds hang_secs_;
   const Deadline* limit_ = nullptr;
+  Seconds limit_left_{0};  // of what the waits may take together
   Seconds since_;          // of the operation
   std::string operation_;  // empty: it rests
   size_t events_ = 0;

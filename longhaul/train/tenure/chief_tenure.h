@@ -118,9 +118,9 @@ class ChiefTenure {
   const std::shared_ptr<RunJournal>& journal() const { return journal_; }  // null: none, or the tenure is over
   StopBudget budget() const { return options_.chief.preemption; }
 
-  // Until end(), who adds events to a full queue, because the file system of the event file hangs, waits for half of
-  // what a preemption leaves at most, so that the last checkpoint is taken. The first form is for the event file that
-  // hooks share. Does nothing if there is none, or without a preemption.
+  // Until the last checkpoint is taken in end(), whoever waits for the event file, because its file system hangs, takes
+  // little of what a preemption leaves (FileWriter::WaitLimit): the checkpoint counts for more. The first form is for
+  // the event file that hooks share. Does nothing if there is none, or without a preemption.
   void limit_waits_for_events();
   void limit_waits_for_events(std::shared_ptr<FileWriter> writer);
 

@@ -7,6 +7,7 @@
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/train/monitored/monitored_training_session.h"
+#include "longhaul/train/sessions/scaffold.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
@@ -29,7 +30,7 @@ class EventDiskHangs : public SupervisorFixture, public ::testing::WithParamInte
     EXPECT_TRUE(disk.comes_to_hang());
     const Seconds limit = Clock::real().now() + Seconds{60};
     while (ended.wait_for(std::chrono::milliseconds(5)) != std::future_status::ready && Clock::real().now() < limit) {
-      if (preemption.is_preempted() && !is_known()) clock.advance(Seconds{0.25});
+      if (preemption.is_preempted() && !is_known()) clock.advance(Seconds{0.1});
     }
     EXPECT_EQ(ended.wait_for(std::chrono::seconds(0)), std::future_status::ready) << "it waits for the disk";
     EXPECT_GT(preemption.time_left().value_or(Seconds{-1}), Seconds{0});
@@ -126,6 +127,11 @@ class FullQueueOnADiskThatHangs : public EventDiskHangs {
     writer.add_scalar("t", 1, 1);
     EXPECT_EQ(writer.dropped_events(), 1u);
   }
+  // When the last checkpoint was saved.
+  static void expect_time_for_the_checkpoint(std::optional<Seconds> left) {
+    ASSERT_TRUE(left.has_value());
+    EXPECT_GT(*left, kGrace / 2);
+  }
 };
 
 INSTANTIATE_TEST_SUITE_P(At, FullQueueOnADiskThatHangs, ::testing::Values(At::kAppend));
@@ -135,27 +141,37 @@ TEST_P(FullQueueOnADiskThatHangs, ASupervisorTakesTheLastCheckpoint) {
   options.chief.preemption = &preemption;
   options.files = &disk;
   Supervisor sv(options);
+  std::optional<Seconds> left;
+  const auto watch = sv.saver()->on_saved([&](const std::string&) { left = preemption.time_left(); });
   expect_end_in_time([&] {
     sv.managed_session([&](Session& session) {
       session.run(train);
       add_too_much(*sv.summary_writer());
     });
   });
+  expect_time_for_the_checkpoint(left);
 }
 
 TEST_P(FullQueueOnADiskThatHangs, AMonitoredSessionTakesTheLastCheckpoint) {
   const Coordinator program({.clock = &clock});
+  const auto scaffold = std::make_shared<Scaffold>(ScaffoldOptions{.files = &disk, .clock = &clock});
+  std::optional<Seconds> left;
+  std::shared_ptr<const SavedCallback> watch;
   expect_end_in_time([&] {
-    monitored_training_session({.graph = &graph,
-                                .checkpoint_dir = directory.path(),
-                                .chief = {.preemption = &preemption},
-                                .files = &disk,
-                                .coordinator = program},
-                               [&](MonitoredSession& session) {
-                                 session.run(train);
-                                 add_too_much(*FileWriterCache::get(directory.path()));
-                               });
+    monitored_training_session(
+        {.graph = &graph,
+         .checkpoint_dir = directory.path(),
+         .scaffold = scaffold,
+         .chief = {.preemption = &preemption},
+         .files = &disk,
+         .coordinator = program},
+        [&](MonitoredSession& session) {
+          session.run(train);
+          watch = scaffold->saver()->on_saved([&](const std::string&) { left = preemption.time_left(); });
+          add_too_much(*FileWriterCache::get(directory.path()));
+        });
   });
+  expect_time_for_the_checkpoint(left);
 }
 
 }  // namespace
