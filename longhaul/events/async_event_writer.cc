@@ -222,11 +222,39 @@ void AsyncEventWriter::log_drops() {
             worker_->directory(), handover_.describe_hang());
 }
 
+// No lock is held while it lasts: whoever waits for the next one has a deadline of its own.
+class AsyncEventWriter::Turn {
+ public:
+  Turn(AsyncEventWriter& writer, const char* what, const Deadline* deadline) : handover_(writer.handover_) {
+    if (handover_.begin_turn(deadline)) return;
+    throw UnavailableError(fmt::format(
+        "{} event files in {}: nothing was done, since another thread's close() or reopen() still waits: {}", what,
+        writer.worker_->directory(), handover_.describe_hang()));
+  }
+  ~Turn() { handover_.end_turn(); }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  EventHandover& handover_;
+};
+
+void AsyncEventWriter::keep_thread(NamedThread thread) {
+  MutexLock lock(thread_mutex_);
+  thread_ = std::move(thread);
+}
+
+NamedThread AsyncEventWriter::take_thread() {
+  MutexLock lock(thread_mutex_);
+  return std::exchange(thread_, NamedThread());
+}
+
 void AsyncEventWriter::close_before(const Deadline* deadline) {
-  MutexLock lifecycle(lifecycle_);
+  const Turn turn(*this, "close", deadline);
   if (!handover_.close()) return;
-  if (!handover_.wait_for_end(deadline)) leave_behind();
-  if (thread_.joinable()) thread_.join();
+  NamedThread thread = take_thread();
+  if (!handover_.wait_for_end(deadline)) leave_behind(std::move(thread));
+  if (thread.joinable()) thread.join();
   const EventHandover::Result result = handover_.result();
   if (!result.error && result.dropped == 0) return;
   const Code code = result.error ? code_of(result.error) : Code::kDataLoss;
@@ -234,20 +262,20 @@ void AsyncEventWriter::close_before(const Deadline* deadline) {
                                 result.last_error));
 }
 
-void AsyncEventWriter::leave_behind() {
-  if (thread_.joinable()) thread_.detach();
+void AsyncEventWriter::leave_behind(NamedThread thread) {
+  if (thread.joinable()) thread.detach();
   throw UnavailableError(
       fmt::format("close event files in {}: {} The thread lh-events is left behind, and writes them if it works again",
                   worker_->directory(), handover_.describe_hang()));
 }
 
 void AsyncEventWriter::reopen() {
-  MutexLock lifecycle(lifecycle_);
+  const Turn turn(*this, "reopen", nullptr);
   if (!is_closed()) return;
   if (handover_.has_ended()) worker_->begin();
   if (!handover_.open()) return;
   try {
-    thread_ = NamedThread("lh-events", [worker = worker_] { worker->run(); });
+    keep_thread(NamedThread("lh-events", [worker = worker_] { worker->run(); }));
   } catch (...) {
     handover_.close();
     worker_->run();  // once, for those who have added or flushed meanwhile

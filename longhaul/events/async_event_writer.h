@@ -77,6 +77,8 @@ class AsyncEventWriter {
   // for a hanging one as flush_before() does: UnavailableError, and the thread is left behind.
   void close_before(const Deadline* deadline);
   void reopen();  // std::system_error: the thread cannot be started; the writer stays closed
+  // Of several threads in close_before() and reopen(), one goes first. The others wait for it as flush_before() waits:
+  // UnavailableError, and the call has done nothing.
 
   // See FileWriter::WaitLimit.
   void limit_waits(const Deadline* deadline, Seconds most) { handover_.limit_waits(deadline, most); }
@@ -90,15 +92,18 @@ class AsyncEventWriter {
   uint64_t disruptions() const { return handover_.disruptions(); }
 
  private:
+  class Turn;
   class Worker;
 
   void log_drops();  // unless the hang is known
-  [[noreturn]] void leave_behind() REQUIRES(lifecycle_);
+  void keep_thread(NamedThread thread);
+  NamedThread take_thread();
+  [[noreturn]] void leave_behind(NamedThread thread);
 
   const std::shared_ptr<Worker> worker_;  // its thread shares it
   EventHandover& handover_;               // the worker's
-  Mutex lifecycle_;                       // one close() or reopen() at a time; taken before the handover's
-  NamedThread thread_ GUARDED_BY(lifecycle_);
+  Mutex thread_mutex_;                    // nobody waits under it
+  NamedThread thread_ GUARDED_BY(thread_mutex_);
 };
 
 }  // namespace longhaul

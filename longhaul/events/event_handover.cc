@@ -11,6 +11,12 @@ namespace {
 
 constexpr Seconds kLongWait{3600};
 
+// The one who waits is not between looking and waiting.
+void notify_under(Mutex& mutex, CondVar& changed) {
+  MutexLock lock(mutex);
+  changed.notify_one();
+}
+
 }  // namespace
 
 EventHandover::EventHandover(size_t max_events, size_t max_bytes, Seconds flush_secs, Seconds hang_secs, Clock& clock)
@@ -20,17 +26,12 @@ EventHandover::Added EventHandover::add(std::string_view record, IfFull if_full)
   for (;;) {
     switch (queue_.add(record)) {
       case EventQueue::Result::kAdded: return Added::kYes;
-      case EventQueue::Result::kAddedWake: wake_writer(); return Added::kYes;
+      case EventQueue::Result::kAddedWake: notify_under(mutex_, work_); return Added::kYes;
       case EventQueue::Result::kClosed: return Added::kClosed;
       case EventQueue::Result::kFull:
         if (const auto dropped = wait_for_space(if_full)) return *dropped;
     }
   }
-}
-
-void EventHandover::wake_writer() {
-  MutexLock lock(mutex_);  // the writer thread is not between looking at the queue and waiting
-  work_.notify_one();
 }
 
 // nullopt: there may be some. Else nobody is to wait for it, and one record was counted as dropped.
@@ -94,6 +95,21 @@ std::string EventHandover::last_error() const {
 uint64_t EventHandover::dropped_events() const {
   MutexLock lock(mutex_);
   return dropped_;
+}
+
+bool EventHandover::begin_turn(const Deadline* deadline) {
+  const Deadline::Wait notified(deadline, mutex_, done_);
+  MutexLock lock(mutex_);
+  const auto is_free = [this]() REQUIRES(mutex_) { return !has_turn_; };
+  if (!progress_.wait(is_free, done_, mutex_, deadline)) return false;
+  has_turn_ = true;
+  return true;
+}
+
+void EventHandover::end_turn() {
+  MutexLock lock(mutex_);
+  has_turn_ = false;
+  done_.notify_all();
 }
 
 bool EventHandover::has_ended() const {

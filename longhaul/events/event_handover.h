@@ -41,7 +41,12 @@ class EventHandover {
   std::string describe_hang() const;
   bool is_hang_news();  // true once for each hang
 
-  // For the thread that starts the writer thread and waits for its end.
+  // One thread at a time opens and closes: between the two, nobody else does. Waits for its turn as flush() waits.
+  // False: somebody else's takes too long.
+  bool begin_turn(const Deadline* deadline);
+  void end_turn();
+
+  // For the thread whose turn it is: it starts the writer thread and waits for its end.
   bool has_ended() const;  // there is no writer thread
   bool open();             // false: the writer thread that was left behind has not ended, and goes on; else start one
   bool close();            // the writer's next work is its last; false: already closed
@@ -77,7 +82,6 @@ class EventHandover {
 
  private:
   std::optional<Added> wait_for_space(IfFull if_full);
-  void wake_writer();
   Seconds time_until_due(Seconds now, bool has_records, bool has_file) const REQUIRES(mutex_);
 
   Clock& clock_;
@@ -94,6 +98,7 @@ class EventHandover {
   CondVar space_;  // for threads that add
   CondVar done_;   // for threads that flush or close
   WriterProgress progress_ GUARDED_BY(mutex_);
+  bool has_turn_ GUARDED_BY(mutex_) = false;  // somebody opens or closes
   bool has_ended_ GUARDED_BY(mutex_) = true;
   bool is_left_ GUARDED_BY(mutex_) = false;
   bool failing_ GUARDED_BY(mutex_) = false;

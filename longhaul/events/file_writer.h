@@ -81,6 +81,8 @@ class FileWriter {
 
   // The same, but both wait for a file system that hangs for half of the time until the deadline at most (though for a
   // second at least), even if that is set during the wait; the other half is for what follows. nullptr: no deadline.
+  // close() and reopen() wait in the same way for another thread's close() or reopen(): UnavailableError, and the call
+  // has done nothing.
   void flush_before(const Deadline* deadline);
   void close_before(const Deadline* deadline);
 

@@ -209,6 +209,70 @@ TEST_F(HangingWrites, AllWhoWaitAreWokenWhenOneGivesUp) {
   eventually([&] { return error_of([&] { writer.flush(); }).empty(); });
 }
 
+class TwoWhoClose : public HangingWrites {
+ protected:
+  // Returns its error, once it waits.
+  template <typename Call>
+  std::future<std::string> waits_in(const Call& call) {
+    const int before = sleeping_.waits;
+    auto error = std::async(std::launch::async, [call] { return error_of<UnavailableError>(call); });
+    eventually([&] { return sleeping_.waits > before; });
+    return error;
+  }
+  // Of one who waits for another one, whose deadline comes while the other one's has not.
+  std::string error_at_deadline(FileWriter& writer) {
+    auto error = waits_in([&writer, this] { writer.close_before(&limit_); });
+    sleeping_.advance(Seconds{10});
+    limit_.bring_forward(Seconds{0});
+    EXPECT_EQ(error.wait_for(std::chrono::seconds(20)), std::future_status::ready);
+    if (error.wait_for(std::chrono::seconds(0)) != std::future_status::ready) files_.let_go();
+    return error.get();
+  }
+  Deadline limit_{sleeping_};
+};
+
+TEST_F(TwoWhoClose, TheSecondWaitsNoLongerThanItMay) {
+  FileWriter writer(directory_.path(), {.files = &files_, .clock = &sleeping_});
+  files_.hang(At::kAppend);
+  writer.add_scalar("t", 1, 1);
+  EXPECT_TRUE(files_.comes_to_hang());
+  auto first = waits_in([&writer] { writer.close(); });
+  EXPECT_THAT(error_at_deadline(writer), AllOf(HasSubstr("another thread's close()"), HasSubstr("has taken 10.0 s")));
+  EXPECT_EQ(first.wait_for(std::chrono::seconds(20)), std::future_status::ready) << "it is known to hang";
+  files_.let_go();
+  EXPECT_THAT(first.get(), HasSubstr("is left behind"));
+  EXPECT_NO_THROW(writer.close());
+}
+
+TEST_F(TwoWhoClose, NorForOneWhoReopens) {
+  FileWriter writer(directory_.path(), {.filename_suffix = ".s", .files = &files_, .clock = &sleeping_});
+  writer.close();
+  files_.hang(At::kCreate);
+  auto reopened = std::async(std::launch::async, [&writer] { writer.reopen(); });
+  EXPECT_TRUE(files_.comes_to_hang());
+  EXPECT_THAT(error_at_deadline(writer),
+              AllOf(HasSubstr("reopen() still waits"), HasSubstr("creating an event file in ")));
+  files_.let_go();
+  EXPECT_NO_THROW(reopened.get());
+  EXPECT_FALSE(writer.is_closed());
+  writer.add_scalar("t", 1, 3);
+  EXPECT_NO_THROW(writer.close());
+  EXPECT_THAT(steps(), ElementsAre(3));
+}
+
+TEST_F(TwoWhoClose, TheSecondDoesNothingIfTheFirstIsDone) {
+  FileWriter writer(directory_.path(), {.files = &files_, .clock = &sleeping_});
+  files_.hang(At::kAppend);
+  writer.add_scalar("t", 1, 1);
+  EXPECT_TRUE(files_.comes_to_hang());
+  auto first = waits_in([&writer] { writer.close(); });
+  auto second = waits_in([&writer] { writer.close(); });
+  files_.let_go();
+  EXPECT_THAT(first.get(), IsEmpty());
+  EXPECT_THAT(second.get(), IsEmpty());
+  EXPECT_THAT(steps(), ElementsAre(1));
+}
+
 // With the writer's thread, which would otherwise have gone on.
 TEST_F(HangingWrites, AStopOfTheProcessIsNoHang) {
   auto writer = make_hanging_writer(At::kAppend);
