@@ -95,9 +95,9 @@ class DirectSession::DirectRun : public CompiledRun {
  public:
   DirectRun(std::shared_ptr<State> state, const Session::Request& request)
       : state_(std::move(state)),
-        count_(state_->next_count.fetch_add(1) % state_->run_counts.size()),
         request_(request),
-        plan_(PlanBuilder(request, *state_->session).build(), state_->session) {}
+        plan_(PlanBuilder(request, *state_->session).build(), state_->session),
+        count_(state_->new_count(plan_.writes_variables())) {}
 
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
     call_within(feeds, state_->default_timeout, results, /*trace=*/nullptr);
@@ -164,9 +164,9 @@ class DirectSession::DirectRun : public CompiledRun {
   }
 
   const std::shared_ptr<State> state_;
-  const size_t count_;  // which of State::run_counts
   const Session::Request request_;
   Plan plan_;
+  const size_t count_;  // which of State::run_counts
   std::mutex mutex_;
   std::map<std::string, std::unique_ptr<Plan>> extended_plans_;  // guarded by mutex_
 };
@@ -224,6 +224,13 @@ std::shared_ptr<const void> DirectSession::watch_steps(StepWatch watch) {
   state_->watched_steps.push_back(step);
   state_->watched.store(true);
   return step;
+}
+
+bool DirectSession::is_step_under_way() const {
+  for (size_t i = 1; i < state_->run_counts.size(); i += 2) {
+    if (state_->run_counts[i].running.load() > 0) return true;
+  }
+  return false;
 }
 
 void DirectSession::close_before(const Deadline* deadline) {

@@ -52,6 +52,7 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
   void withdraw_step_fetch() override;
   std::shared_ptr<const void> watch_steps(StepWatch watch) override;
   bool sees_all_steps() const override { return state_->owns_variables(); }
+  bool is_step_under_way() const override;
   std::shared_ptr<Snapshots> snapshots() override;
 
   // The state that runs under way need; callables keep it alive after the session's end.
@@ -67,8 +68,9 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
     struct alignas(64) RunCount {
       std::atomic<int> running{0};
     };
-    std::array<RunCount, 16> run_counts;
+    std::array<RunCount, 16> run_counts;  // every second one, from 1 on, is of runs that write variables
     std::atomic<size_t> next_count{0};
+    size_t new_count(bool writes) { return next_count.fetch_add(2) % run_counts.size() + (writes ? 1 : 0); }
     Mutex idle_mutex;
     CondVar idle;  // a run of a session that has ended did, too
 

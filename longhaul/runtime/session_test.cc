@@ -155,11 +155,14 @@ class HangingRun {
                                           },
                                       .assign = [](const Tensor&) {},
                                       .initial = [] { return Tensor::scalar(0.f); }})) {}
-  void begin(Session& session) {
+  void begin(Session& session) { begin(session, slow_); }
+  // Of this, which must read the variable.
+  void begin(Session& session, const Fetch& fetch) {
     session.run(slow_.initializer());
-    run_ = std::async(std::launch::async, [this, &session] { error_of([&] { session.run(slow_); }); });
+    run_ = std::async(std::launch::async, [&session, fetch] { error_of([&] { session.run(fetch); }); });
     begun_.get_future().wait();
   }
+  const Variable& variable() const { return slow_; }
   void let_it_end() {
     may_end_.set_value();
     run_.wait();
@@ -220,6 +223,22 @@ TEST_F(SessionTest, WhoWatchesStepsIsCalledAtEachMultipleUntilItStops) {
   session.run(train);
   EXPECT_EQ(passed, 2);
   EXPECT_EQ(passed_each, 6) << "it has its own end";
+}
+
+TEST_F(SessionTest, KnowsOfAStepUnderWay) {
+  HangingRun read(root_), step(root_.sub("of_step"));
+  const Variable w = ops::variable(root_, "w", ops::constant(root_, Tensor::scalar(0.f)));
+  const Operation train = ops::assign(root_, w, step.variable()).op();
+  DirectSession session(graph_, {});
+  StepWatching& steps = *session.capabilities().step_watching;
+  session.run(w.initializer());
+  read.begin(session);
+  EXPECT_FALSE(steps.is_step_under_way()) << "that one writes nothing";
+  read.let_it_end();
+  step.begin(session, train);
+  EXPECT_TRUE(steps.is_step_under_way());
+  step.let_it_end();
+  EXPECT_FALSE(steps.is_step_under_way());
 }
 
 TEST_F(SessionTest, SeesAllStepsUnlessOthersShareItsVariables) {

@@ -30,6 +30,9 @@ class StepWatching {
   // Whether only this session makes steps. False: others change the same variables, and a watch learns of their steps
   // only after this session's next run.
   virtual bool sees_all_steps() const = 0;
+
+  // Whether a run of this session that writes variables has begun and not ended: a step, as far as the session knows.
+  virtual bool is_step_under_way() const = 0;
 };
 
 }  // namespace longhaul

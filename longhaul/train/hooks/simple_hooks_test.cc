@@ -75,6 +75,7 @@ class NotifyingSession : public ScriptedSession, StepWatching {
     return made;
   }
   bool sees_all_steps() const override { return true; }
+  bool is_step_under_way() const override { return false; }
 
   std::weak_ptr<const StepWatch> watch_;
 };

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/session/step_watch.h"
 
 namespace longhaul {
 namespace {
@@ -31,11 +32,13 @@ void JournalService::start_loop() {
   missing_.session_begins(now, step);
 }
 
+// A step that ends between the two looks is counted by the second one.
 void JournalService::run_loop() {
+  const bool is_under_way = is_step_under_way();
   const std::optional<int64_t> step = read_step();
   const Seconds now = coord().clock().now();
   progress_.look(now, step);
-  missing_.look(now, step);
+  missing_.look(now, {step, is_under_way});
 }
 
 // A stop for an error is no stop that was asked for: the end of the run tells which. After another one the program may
@@ -49,9 +52,15 @@ void JournalService::stop_loop() {
   progress_.stop_requested(read_step());
   // wait: the next mark, if there are steps
   while (!coord().wait_for_join(kJournalMarkSecs)) progress_.look_after_stop(read_step());
+  const bool is_under_way = is_step_under_way();
   const std::optional<int64_t> last = read_step();
   progress_.look_after_stop(last);
-  missing_.ends(coord().clock().now(), last);
+  missing_.ends(coord().clock().now(), {last, is_under_way});
+}
+
+bool JournalService::is_step_under_way() const {
+  const StepWatching* const steps = context_->session->capabilities().step_watching;
+  return steps != nullptr && steps->is_step_under_way();
 }
 
 // nullopt: there is none, or the session fails, which is the business of who makes steps.

@@ -25,6 +25,7 @@ class JournalService : public LooperThread {
 
  private:
   std::optional<int64_t> read_step() const;
+  bool is_step_under_way() const;  // false: or the session cannot tell
 
   const std::shared_ptr<const ServiceContext> context_;
   RunProgress progress_;

@@ -40,22 +40,22 @@ void MissingSteps::session_begins(Seconds now, std::optional<int64_t> step) {
   if (step == 0 && !advice_.empty()) begin_ = now;
 }
 
-void MissingSteps::look(Seconds now, std::optional<int64_t> step) {
+void MissingSteps::look(Seconds now, const Seen& seen) {
   constexpr Seconds kLongestStart{600};
-  look_after(kLongestStart, now, step);
+  look_after(kLongestStart, now, seen);
 }
 
-void MissingSteps::ends(Seconds now, std::optional<int64_t> step) {
+void MissingSteps::ends(Seconds now, const Seen& seen) {
   constexpr Seconds kLongerThanATrial{60};
-  look_after(kLongerThanATrial, now, step);
+  look_after(kLongerThanATrial, now, seen);
 }
 
-void MissingSteps::look_after(Seconds time, Seconds now, std::optional<int64_t> step) {
-  if (!begin_ || !step) return;
+void MissingSteps::look_after(Seconds time, Seconds now, const Seen& seen) {
+  if (!begin_ || !seen.step) return;
   const Seconds since = now - *begin_;
-  if (*step == 0 && since < time) return;
+  if (*seen.step == 0 && (since < time || seen.is_under_way)) return;
   begin_.reset();
-  if (*step != 0) return;
+  if (*seen.step != 0) return;
   log_warning(
       "no step has been made since the session began, {:.0f} s ago: the global step ({}) is still 0, and checkpoints "
       "contain what it began with. To train, {}",

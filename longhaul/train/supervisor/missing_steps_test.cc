@@ -16,12 +16,12 @@ using ::testing::Not;
 class MissingStepsTest : public SupervisorFixture {
  protected:
   // What a run of so many seconds is told that begins and ends at these steps.
-  std::string told(const Output& global_step, double seconds, int64_t begin = 0, std::optional<int64_t> end = 0) {
+  std::string told(const Output& global_step, double seconds, int64_t begin = 0, MissingSteps::Seen seen = {0}) {
     const LogRecorder log;
     MissingSteps missing(global_step);
     missing.session_begins(Seconds{100}, begin);
-    for (double now = 0; now <= seconds; now += 5) missing.look(Seconds{100 + now}, end);
-    missing.ends(Seconds{100 + seconds}, end);
+    for (double now = 0; now <= seconds; now += 5) missing.look(Seconds{100 + now}, seen);
+    missing.ends(Seconds{100 + seconds}, seen);
     return log.text(LogLevel::kWarning);
   }
   // Of a Supervisor, whose body runs nothing for longer than ten minutes.
@@ -69,9 +69,22 @@ TEST_F(MissingStepsTest, AreToldOfAtTheEndOfARunThatWasNoTrial) {
 
 TEST_F(MissingStepsTest, AreNoneWhereStepsAreMadeOrWereMadeBefore) {
   add_step();
-  EXPECT_THAT(told(step, 700, 0, 1), IsEmpty());
-  EXPECT_THAT(told(step, 700, 5, 5), IsEmpty()) << "a training run that had ended";
-  EXPECT_THAT(told(step, 700, 0, std::nullopt), IsEmpty()) << "nobody knows";
+  EXPECT_THAT(told(step, 700, 0, {1}), IsEmpty());
+  EXPECT_THAT(told(step, 700, 5, {5}), IsEmpty()) << "a training run that had ended";
+  EXPECT_THAT(told(step, 700, 0, {std::nullopt}), IsEmpty()) << "nobody knows";
+}
+
+TEST_F(MissingStepsTest, AreNotToldOfWhileTheFirstStepIsUnderWay) {
+  add_step();
+  EXPECT_THAT(told(step, 7000, 0, {.step = 0, .is_under_way = true}), IsEmpty());
+
+  const LogRecorder log;
+  MissingSteps missing(step);
+  missing.session_begins(Seconds{100}, 0);
+  missing.look(Seconds{800}, {.step = 0, .is_under_way = true});
+  EXPECT_THAT(log.text(LogLevel::kWarning), IsEmpty());
+  missing.look(Seconds{805}, {.step = 0});
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("705 s ago")) << "it ended, and has counted nothing";
 }
 
 TEST_F(MissingStepsTest, AreNoneWhereNothingCountsThem) {
