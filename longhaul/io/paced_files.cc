@@ -39,8 +39,11 @@ class PacedFiles::File : public ReadableFile {
   const std::unique_ptr<ReadableFile> file_;
 };
 
-PacedFiles::PacedFiles(FileSystem& inner, double max_bytes_per_second, std::function<void()> before_piece, Clock& clock)
-    : BucketFiles(inner, {}), rate_(max_bytes_per_second, clock), before_piece_(std::move(before_piece)) {}
+PacedFiles::PacedFiles(FileSystem& inner, double max_bytes_per_second, std::function<void()> before_piece, Clock& clock,
+                       Pause pause)
+    : BucketFiles(inner, {}),
+      rate_(max_bytes_per_second, clock, std::move(pause)),
+      before_piece_(std::move(before_piece)) {}
 
 std::unique_ptr<ReadableFile> PacedFiles::open(const std::string& path) {
   return std::make_unique<File>(*this, BucketFiles::open(path));

@@ -14,8 +14,10 @@ namespace longhaul {
 class PacedFiles : public BucketFiles {
  public:
   // `before_piece` is called before each piece is read; an exception from it ends the reading. `max_bytes_per_second`
-  // 0: no limit. `inner` and the clock must outlive this object, which must outlive every file that it has made.
-  PacedFiles(FileSystem& inner, double max_bytes_per_second, std::function<void()> before_piece, Clock& clock);
+  // and `pause` are RateLimit's. `inner` and the clock must outlive this object, which must outlive every file that it
+  // has made.
+  PacedFiles(FileSystem& inner, double max_bytes_per_second, std::function<void()> before_piece, Clock& clock,
+             Pause pause = {});
 
   std::unique_ptr<ReadableFile> open(const std::string& path) override;
 

@@ -1,24 +1,31 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "longhaul/base/clock.h"
 
 namespace longhaul {
 
+// Waits for so long; may return early. An exception ends the work that waits.
+using Pause = std::function<void(Seconds time)>;
+
 // Lets bytes pass at a steady rate. Unused capacity is not saved up, so there are no bursts. One thread at a time may
 // call.
 class RateLimit {
  public:
-  // `bytes_per_second` 0: no limit. InvalidArgumentError: it is negative, or not a number.
-  RateLimit(double bytes_per_second, Clock& clock);
+  // `bytes_per_second` 0: no limit. `pause` is how it waits: at a low limit that is minutes, which only a pause of the
+  // caller's can end earlier. Empty: by the clock. InvalidArgumentError: the limit is negative, or not a number.
+  RateLimit(double bytes_per_second, Clock& clock, Pause pause = {});
 
-  // Waits until the time for all earlier bytes has passed.
+  // Waits until the time for all earlier bytes has passed. Throws what the pause throws; the bytes have not passed
+  // then.
   void take(uint64_t bytes);
 
  private:
   const double bytes_per_second_;
   Clock& clock_;
+  const Pause pause_;
   Seconds free_at_{0};
 };
 

@@ -32,6 +32,23 @@ TEST(RateLimit, TimeInWhichNothingWasTakenIsNotSavedUp) {
   EXPECT_NEAR((clock.now() - start).count(), 0.5, 1e-9);
 }
 
+TEST(RateLimit, APauseOfTheCallersMayEndTheWait) {
+  FakeClock clock;
+  int pauses = 0;
+  const auto pause = [&](Seconds time) {
+    EXPECT_NEAR(time.count(), 1000 - 100 * pauses, 1e-6);
+    if (++pauses == 3) throw CancelledError("enough");
+    clock.advance(Seconds{100});  // it returns early
+  };
+  RateLimit limit(1, clock, pause);
+  limit.take(1000);
+  EXPECT_THROW(limit.take(1), CancelledError);
+  EXPECT_EQ(pauses, 3);
+  clock.advance(Seconds{800});
+  limit.take(1);
+  EXPECT_EQ(pauses, 3) << "what was cancelled has not passed";
+}
+
 TEST(RateLimit, WithoutALimitNobodyWaits) {
   FakeClock clock(FakeClock::Waits::kPassTime);
   const Seconds start = clock.now();

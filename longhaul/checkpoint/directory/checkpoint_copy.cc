@@ -10,7 +10,6 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/writes_under_way.h"
 #include "longhaul/io/paced_files.h"
-#include "longhaul/io/rate_limit.h"
 
 namespace longhaul {
 namespace {
@@ -61,7 +60,7 @@ class Copy {
         place_(options.in_place ? to : join_path(incoming(), base_name(to))),
         options_(options),
         files_(*options.to_files),
-        rate_(options.max_bytes_per_second, *options.clock) {}
+        rate_(options.max_bytes_per_second, *options.clock, options.pause) {}
 
   bool is_there() const {
     return checkpoint_exists(files_, to_) && files_.exists(index_path(to_)) &&
@@ -142,7 +141,9 @@ class Copy {
   }
 
   void verify() {
-    PacedFiles paced(files_, options_.max_bytes_per_second, [this] { call(options_.before_piece); }, *options_.clock);
+    PacedFiles paced(
+        files_, options_.max_bytes_per_second, [this] { call(options_.before_piece); }, *options_.clock,
+        options_.pause);
     const std::vector<std::string> damages = BundleReader(paced, place_).verify();
     if (!damages.empty()) throw DataLossError("the copy cannot be read back: " + damages.front());
   }

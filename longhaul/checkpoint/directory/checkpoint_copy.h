@@ -6,6 +6,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/io/file.h"
+#include "longhaul/io/rate_limit.h"
 
 namespace longhaul {
 
@@ -18,6 +19,7 @@ struct CheckpointCopyOptions {
   bool in_place = false;
   std::function<void(uint64_t bytes)> before_first_byte{};  // with the size of all files, once known
   std::function<void()> before_piece{};   // before each piece, written or read back; an exception ends the copy
+  Pause pause{};                          // how it waits for the rate (RateLimit); an exception ends the copy
   std::function<void()> before_change{};  // the same, before existing files are renamed or removed
   Clock* clock = &Clock::real();
 };

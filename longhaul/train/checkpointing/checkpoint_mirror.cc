@@ -89,7 +89,7 @@ class CheckpointMirror::Worker {
   void try_to_copy(const std::string& from);
   void copy(const std::string& from);
   bool is_gone(const std::string& prefix) const;
-  bool is_damaged(const std::string& prefix) const;
+  bool is_damaged(const std::string& prefix);
   void failed(const std::string& from);
 
   const std::string directory_;
@@ -135,9 +135,9 @@ void CheckpointMirror::Worker::try_to_copy(const std::string& from) {
 void CheckpointMirror::Worker::copy(const std::string& from) {
   const std::string to = mirror_.path_of(from);
   const Seconds start = clock_.now();
-  const auto before_piece = [this] { queue_.check_wanted(); };
-  mirror_.take(before_piece);
-  const std::optional<uint64_t> bytes = mirror_.copy(from, before_piece);
+  const Pause pause = [this](Seconds time) { queue_.pause(time); };
+  mirror_.take(pause);
+  const std::optional<uint64_t> bytes = mirror_.copy(from, pause);
   mirror_.record(from);
   if (bytes) {
     log_info("checkpoint {} was mirrored as {}: {} in {:.1f} s", from, to, size_text(*bytes),
@@ -155,9 +155,10 @@ bool CheckpointMirror::Worker::is_gone(const std::string& prefix) const {
   }
 }
 
-bool CheckpointMirror::Worker::is_damaged(const std::string& prefix) const {
+bool CheckpointMirror::Worker::is_damaged(const std::string& prefix) {
   try {
-    PacedFiles paced(files_, options_.max_bytes_per_second, [this] { queue_.check_wanted(); }, clock_);
+    const Pause pause = [this](Seconds time) { queue_.pause(time); };
+    PacedFiles paced(files_, options_.max_bytes_per_second, [&] { pause(Seconds{0}); }, clock_, pause);
     return !BundleReader(paced, prefix).verify().empty();
   } catch (const DataLossError&) {
     return true;

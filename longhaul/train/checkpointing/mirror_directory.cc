@@ -61,7 +61,7 @@ std::string MirrorDirectory::path_of(const std::string& prefix) const {
   return join_path(options_.directory, base_name(prefix));
 }
 
-void MirrorDirectory::take(const BeforePiece& before_piece) {
+void MirrorDirectory::take(const Pause& pause) {
   check_mirrored();
   leave_if_lost();
   make();
@@ -72,7 +72,7 @@ void MirrorDirectory::take(const BeforePiece& before_piece) {
                                                                              .limit = options_.lock.lease_secs,
                                                                              .use_flock = options_.lock.with_flock});
   }
-  if (!managed_) take_over_list(before_piece);
+  if (!managed_) take_over_list(pause);
 }
 
 // Once. What is not there later was unmounted: on the disk below it a mirror would be none, and fill that up. Where no
@@ -101,7 +101,7 @@ void MirrorDirectory::leave_if_lost() {
   }
 }
 
-void MirrorDirectory::take_over_list(const BeforePiece& before_piece) {
+void MirrorDirectory::take_over_list(const Pause& pause) {
   if (lock_) {
     remove_crash_leftovers(mirror_files_, options_.directory, "");
     data_without_index(mirror_files_, options_.directory, "");  // a warning names it
@@ -112,22 +112,22 @@ void MirrorDirectory::take_over_list(const BeforePiece& before_piece) {
   for (std::string& path : state.paths_marked_for_deletion) path = path_of(path);
   auto managed = std::make_unique<ManagedCheckpoints>(retention_of(options_), mirror_files_, clock_);
   managed->recover(state);
-  list_what_was_copied(*managed, before_piece);
+  list_what_was_copied(*managed, pause);
   managed_ = std::move(managed);
   early_deletions_ = std::make_unique<EarlyDeletions>(mirror_files_, *managed_);
   warn_of_folders(options_.directory, theirs);
 }
 
 // What cannot be read is tried again, once. Then the mirror goes on without it: it may never be read.
-void MirrorDirectory::list_what_was_copied(ManagedCheckpoints& managed, const BeforePiece& before_piece) {
+void MirrorDirectory::list_what_was_copied(ManagedCheckpoints& managed, const Pause& pause) {
   try {
     const std::string name = read_unlisted(mirror_files_, options_.directory);
     if (name.empty()) return;
-    if (!lists(managed, name)) list_or_remove(managed, path_of(name), before_piece);
+    if (!lists(managed, name)) list_or_remove(managed, path_of(name), pause);
     remove_unlisted(mirror_files_, options_.directory);
     failed_listings_ = 0;
   } catch (...) {
-    before_piece();  // if it throws, or the next one, that is the cause
+    pause(Seconds{0});  // if it throws, or the next one, that is the cause
     check_owners();
     if (++failed_listings_ == 1) throw;
     if (failed_listings_ > 2) return;
@@ -138,11 +138,10 @@ void MirrorDirectory::list_what_was_copied(ManagedCheckpoints& managed, const Be
 
 // After a kill between the copy and its list, or a list that could not be written. In place, a copy may be committed
 // and damaged. Of one that was being removed, only the index may be left.
-void MirrorDirectory::list_or_remove(ManagedCheckpoints& managed, const std::string& copied,
-                                     const BeforePiece& before_piece) const {
+void MirrorDirectory::list_or_remove(ManagedCheckpoints& managed, const std::string& copied, const Pause& pause) const {
   if (!checkpoint_exists(mirror_files_, copied) && !committed_prefix(mirror_files_, copied)) return;
   check_owners();
-  PacedFiles paced(mirror_files_, options_.max_bytes_per_second, before_piece, clock_);
+  PacedFiles paced(mirror_files_, options_.max_bytes_per_second, [&] { pause(Seconds{0}); }, clock_, pause);
   if (is_intact_copy(paced, copied)) {
     log_info("checkpoint {} was mirrored but not listed, probably by a killed process, and is listed now", copied);
     managed.record(copied, record_options(mirror_files_, copied));
@@ -173,21 +172,22 @@ void MirrorDirectory::remove_note() const {
 }
 
 // A disk that is full although it had said otherwise has room for the next attempt.
-std::optional<uint64_t> MirrorDirectory::copy(const std::string& from, const BeforePiece& before_piece) {
+std::optional<uint64_t> MirrorDirectory::copy(const std::string& from, const Pause& pause) {
   const std::string to = path_of(from);
   uint64_t bytes = 0;
   CheckpointCopyOptions copying{.from_files = &files_,
                                 .to_files = &mirror_files_,
                                 .max_bytes_per_second = options_.max_bytes_per_second,
                                 .in_place = !options_.renames,
-                                .before_piece = before_piece,
+                                .before_piece = [&] { pause(Seconds{0}); },
+                                .pause = pause,
                                 .before_change = [this] { check_owners(); },
                                 .clock = &clock_};
   copying.before_first_byte = [&](uint64_t all) {
     bytes = all;
     early_deletions_->make_room(to, all, record_options(files_, from));
     check_owners();
-    list_what_was_copied(*managed_, before_piece);
+    list_what_was_copied(*managed_, pause);
     note_unlisted(base_name(to));
   };
   constexpr auto kCopy = EarlyDeletions::For::kCheckpoint;

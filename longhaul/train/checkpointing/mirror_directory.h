@@ -9,6 +9,7 @@
 #include "longhaul/checkpoint/retention/early_deletions.h"
 #include "longhaul/checkpoint/retention/managed_checkpoints.h"
 #include "longhaul/io/bucket_files.h"
+#include "longhaul/io/rate_limit.h"
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/coordination/chief_lock.h"
 
@@ -25,15 +26,15 @@ class MirrorDirectory {
 
   // Creates the directory, once, locks it, and takes over its list, to which it adds a copy that a killed process has
   // not listed. DirectoryLockedError: it has another owner; DirectoryLostError: one of the two directories was taken
-  // over; DirectoryAwayError: one of the two is missing. An exception from `before_piece` ends the reading of such a
-  // copy. One that twice cannot be read stays as it is, unlisted; this is logged.
-  using BeforePiece = std::function<void()>;
-  void take(const BeforePiece& before_piece);
+  // over; DirectoryAwayError: one of the two is missing. An exception from `pause` ends the reading of such a copy. One
+  // that twice cannot be read stays as it is, unlisted; this is logged. `pause` is also called, with 0, before each
+  // piece that is read or written.
+  void take(const Pause& pause);
   void give_back() { lock_.reset(); }
 
   // Makes room for a checkpoint and copies it. Returns the number of bytes written; nullopt: the copy exists already.
-  // An exception from `before_piece` ends the copy.
-  std::optional<uint64_t> copy(const std::string& from, const BeforePiece& before_piece);
+  // An exception from `pause` ends the copy.
+  std::optional<uint64_t> copy(const std::string& from, const Pause& pause);
   // Adds the copy to the list, and deletes the checkpoints that the rule drops.
   void record(const std::string& from);
 
@@ -43,9 +44,9 @@ class MirrorDirectory {
  private:
   void make();
   void leave_if_lost();
-  void take_over_list(const BeforePiece& before_piece);
-  void list_what_was_copied(ManagedCheckpoints& managed, const BeforePiece& before_piece);
-  void list_or_remove(ManagedCheckpoints& managed, const std::string& copied, const BeforePiece& before_piece) const;
+  void take_over_list(const Pause& pause);
+  void list_what_was_copied(ManagedCheckpoints& managed, const Pause& pause);
+  void list_or_remove(ManagedCheckpoints& managed, const std::string& copied, const Pause& pause) const;
   void note_unlisted(const std::string& name);
   void remove_note() const;
   void check_mirrored() const;

@@ -48,8 +48,10 @@ std::string MirrorQueue::finish(Seconds timeout, const Deadline* deadline) {
   return wanted_;
 }
 
-void MirrorQueue::check_wanted() const {
+void MirrorQueue::pause(Seconds time) {
   MutexLock lock(mutex_);
+  // wait: for a rate limit; finish() and abandon() end it
+  if (time > Seconds{0} && !is_abandoned_) clock_.wait_for(changed_, mutex_, time);
   if (is_abandoned_) throw CancelledError("the mirror is closed");
 }
 

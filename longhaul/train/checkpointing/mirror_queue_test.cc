@@ -2,9 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <thread>
 
 #include "longhaul/base/error.h"
+#include "longhaul/io/rate_limit.h"
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/train/interrupted_clock_fixture.h"
 
 namespace longhaul {
@@ -45,10 +48,24 @@ TEST_F(MirrorQueueTest, WhatHasFailedIsGivenAgainWhenItsTimeHasCome) {
 
 TEST_F(MirrorQueueTest, TheEndTellsWhatIsMissingAndNothingIsGivenAfterIt) {
   queue.add("model.ckpt-1");
-  EXPECT_NO_THROW(queue.check_wanted());
+  EXPECT_NO_THROW(queue.pause(Seconds{0}));
   EXPECT_EQ(queue.finish(Seconds{3}), "model.ckpt-1");
   EXPECT_EQ(queue.next(), "");
-  EXPECT_THROW(queue.check_wanted(), CancelledError);
+  EXPECT_THROW(queue.pause(Seconds{0}), CancelledError);
+}
+
+TEST(MirrorQueue, ACopyThatPausesIsWokenByItsEnd) {
+  const SaveAttempts attempts({.first_wait = Seconds{5}});
+  MirrorQueue queue(attempts, Clock::real());
+  queue.add("model.ckpt-1");
+  RateLimit limit(1, Clock::real(), [&](Seconds time) { queue.pause(time); });
+  limit.take(1000);
+  auto copying = std::async(std::launch::async, [&] { return error_of<CancelledError>([&] { limit.take(1); }); });
+  queue.abandon();
+  EXPECT_EQ(copying.wait_for(std::chrono::seconds(60)), std::future_status::ready) << "and not after 1000 s";
+  if (copying.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+    EXPECT_EQ(copying.get(), "the mirror is closed");
+  }
 }
 
 TEST(MirrorQueue, ADeadlineThatIsSetMeanwhileEndsTheWaitForTheLast) {
