@@ -63,6 +63,11 @@ SaveCosts measure(const SaveReport& report, SaveCostMeter& meter, Seconds now) {
   return {report.total, report.total, report.total};
 }
 
+void tell_failed(const std::vector<std::shared_ptr<CheckpointSaverListener>>& listeners, Session& session,
+                 int64_t step) {
+  for (const auto& listener : listeners) listener->save_failed(session, step);
+}
+
 }  // namespace
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
@@ -71,11 +76,16 @@ CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
       save_path_(join_path(directory_, options_.checkpoint_basename)),
       saves_(options_.saves ? options_.saves
                             : std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = options_.clock})),
+      preemption_(options_.preemption),
       timer_({options_.save_secs, options_.save_steps}, options_.clock, "CheckpointSaverHook") {
   if (directory_.empty()) throw InvalidArgumentError("CheckpointSaverHook needs a checkpoint_dir");
   if (options_.saver != nullptr && options_.scaffold != nullptr) {
     throw InvalidArgumentError("CheckpointSaverHook: pass a saver or a scaffold, not both");
   }
+}
+
+void CheckpointSaverHook::preempted_by(Preemption* preemption) {
+  if (options_.preemption == nullptr) preemption_ = preemption;
 }
 
 void CheckpointSaverHook::begin(Graph& graph) {
@@ -127,7 +137,7 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 }
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
-  const bool is_wanted = options_.preemption != nullptr && options_.preemption->take_save_request();
+  const bool is_wanted = preemption_ != nullptr && preemption_->take_save_request();
   const bool is_asked_for = this->is_asked_for() || is_wanted;
   ++runs_at_step_;
   if (is_asked_for || may_be_due(values)) {
@@ -178,7 +188,7 @@ SaveTarget CheckpointSaverHook::target(Graph& graph) {
             log_debug("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
           },
       .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/'),
-      .deadline = StopBudget(options_.preemption).deadline()};
+      .deadline = StopBudget(preemption_).deadline()};
 }
 
 void CheckpointSaverHook::save(Session& session, int64_t step) {
@@ -192,7 +202,7 @@ void CheckpointSaverHook::save(Session& session, int64_t step, const std::functi
   std::exception_ptr error;
   try {
     worked = try_to_save(session, step, attempt);
-    worked ? tell_after(session, step) : tell_failed(session, step);
+    worked ? tell_after(session, step) : tell_failed(options_.listeners, session, step);
   } catch (...) {
     error = std::current_exception();
   }
@@ -210,16 +220,12 @@ bool CheckpointSaverHook::try_to_save(Session& session, int64_t step, const std:
   } catch (...) {
     const std::exception_ptr error = std::current_exception();
     try {
-      tell_failed(session, step);
+      tell_failed(options_.listeners, session, step);
     } catch (const std::exception& another) {
       log_error("a save failed, and then a CheckpointSaverListener failed too: {}", another.what());
     }
     std::rethrow_exception(error);
   }
-}
-
-void CheckpointSaverHook::tell_failed(Session& session, int64_t step) {
-  for (const auto& listener : options_.listeners) listener->save_failed(session, step);
 }
 
 void CheckpointSaverHook::tell_after(Session& session, int64_t step) {
@@ -232,9 +238,9 @@ void CheckpointSaverHook::tell_after(Session& session, int64_t step) {
 
 void CheckpointSaverHook::end(Session& session) {
   const int64_t step = step_.now(session);
-  save(session, step, [&] { return save_final_checkpoint(target(session.graph()), session, options_.preemption); });
+  save(session, step, [&] { return save_final_checkpoint(target(session.graph()), session, preemption_); });
   for (const auto& listener : options_.listeners) listener->end(session, step);
-  flush_or_log(*writer_, StopBudget(options_.preemption).deadline());
+  flush_or_log(*writer_, StopBudget(preemption_).deadline());
 }
 
 std::optional<UnsavedSteps> CheckpointSaverHook::count_unsaved_steps(Session& session, bool after_error) const {

@@ -54,7 +54,9 @@ struct CheckpointSaverHookOptions {
   // Whether save_secs is only the first interval, and best_save_interval() chooses the later ones. A save in a hook
   // stalls training for its whole duration.
   bool chooses_interval = false;
-  Preemption* preemption = nullptr;  // its signals request checkpoints; it may leave no time for the final one
+  // Its signals request checkpoints, and it may leave no time for the final one. nullptr: that of the MonitoredSession
+  // which the hook is given to.
+  Preemption* preemption = nullptr;
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
@@ -91,6 +93,11 @@ class CheckpointSaverHook : public SessionRunHook {
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
   void end(Session& session) override;
 
+  // For a MonitoredSession, before begin(): the preemption of a hook whose options name none. nullptr: none.
+  void preempted_by(Preemption* preemption);
+  // The event file that it waits for before a checkpoint; nullptr before begin().
+  const std::shared_ptr<FileWriter>& events() const { return writer_; }
+
   // The steps of this run that no checkpoint has; after an error, logs them as a warning. nullopt: none, or unknown.
   std::optional<UnsavedSteps> count_unsaved_steps(Session& session, bool after_error) const;
 
@@ -105,12 +112,12 @@ class CheckpointSaverHook : public SessionRunHook {
   void save(Session& session, int64_t step, const std::function<bool()>& attempt);
   bool try_to_save(Session& session, int64_t step, const std::function<bool()>& attempt);
   SaveTarget target(Graph& graph);
-  void tell_failed(Session& session, int64_t step);
   void tell_after(Session& session, int64_t step);
 
   const CheckpointSaverHookOptions options_;
   const std::string directory_, save_path_;
   const std::shared_ptr<SaveAttempts> saves_;
+  Preemption* preemption_;  // nullptr: none
   SecondOrStepTimer timer_;
   std::unique_ptr<CheckpointCadence> cadence_;  // null until the run begins
   std::shared_ptr<FileWriter> writer_;

@@ -61,11 +61,27 @@ std::exception_ptr error_of(const Body& body) {
   return nullptr;
 }
 
-void begin_hooks(const SessionRunHooks& hooks, Graph& graph) {
+void begin_hooks(const SessionRunHooks& hooks, Graph& graph, Preemption* preemption) {
   for (const auto& hook : hooks) {
     if (!hook) throw InvalidArgumentError("the list of hooks has a null pointer");
+    if (auto* saver = dynamic_cast<CheckpointSaverHook*>(hook.get())) saver->preempted_by(preemption);
     call_hook(*hook, "begin", [&] { hook->begin(graph); });
   }
+}
+
+// What the last checkpoint waits for. Null: no hook saves.
+std::shared_ptr<FileWriter> events_of_saver(const SessionRunHooks& hooks) {
+  for (const auto& hook : hooks) {
+    const auto* saver = dynamic_cast<const CheckpointSaverHook*>(hook.get());
+    if (saver != nullptr) return saver->events();
+  }
+  return nullptr;
+}
+
+// For those of the hook that takes the last checkpoint, which may be made by hand; else for the tenure's.
+void limit_waits_for_events(ChiefTenure& tenure, const SessionRunHooks& hooks) {
+  if (auto events = events_of_saver(hooks)) return tenure.limit_waits_for_events(std::move(events));
+  tenure.limit_waits_for_events();
 }
 
 // Null: there was none.
@@ -122,8 +138,8 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
   }
   try {
     tenure_->begin([stops = stops_](const std::exception_ptr& error) { stops.request_stop(error); });
-    begin_hooks(options_.hooks, graph());
-    tenure_->limit_waits_for_events();
+    begin_hooks(options_.hooks, graph(), options_.preemption);
+    limit_waits_for_events(*tenure_, options_.hooks);
     if (const std::exception_ptr error = try_to_create()) replace(error);
   } catch (...) {
     std::rethrow_exception(shut_down(std::current_exception()));

@@ -91,6 +91,29 @@ TEST_F(PreemptedTrainingTest, SavesWhenItIsAskedToAndGoesOn) {
   EXPECT_TRUE(has_checkpoint(5));
 }
 
+TEST_F(PreemptedTrainingTest, AHookThatIsMadeByHandHasThePreemptionOfItsSession) {
+  const LogRecorder log;
+  save_takes = Seconds{8};
+  const auto saves = std::make_shared<Scaffold>(ScaffoldOptions{.files = &disk, .clock = &clock});
+  const auto hook = std::make_shared<CheckpointSaverHook>(CheckpointSaverHookOptions{
+      .checkpoint_dir = directory.path(), .save_steps = 100, .scaffold = saves, .files = &disk, .clock = &clock});
+  MonitoredSession session({.session_creator = std::make_shared<ChiefSessionCreator>(ChiefSessionCreatorOptions{
+                                .graph = &graph, .scaffold = saves, .coordinator = coordinator}),
+                            .hooks = {hook},
+                            .coordinator = coordinator,
+                            .preemption = &preemption});
+  session.monitor([&] {
+    for (int64_t steps = 1; !session.should_stop(); ++steps) {
+      session.run(train);
+      if (steps == 2) preemption.request_save();
+      if (steps == 5) preemption.preempt(Seconds{7});
+    }
+  });
+  EXPECT_TRUE(has_checkpoint(3)) << "a signal asked for it";
+  EXPECT_FALSE(has_checkpoint(5));
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("model.ckpt-3, and steps 4 to 5 are lost"));
+}
+
 TEST_F(PreemptedTrainingTest, ClosesItsSessionBeforeTheDeadline) {
   std::optional<Seconds> left;
   install_session_factory([&](const std::string&, Graph& made_for, const SessionOptions&) {
