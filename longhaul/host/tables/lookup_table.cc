@@ -9,6 +9,22 @@
 namespace longhaul {
 namespace {
 
+// Code that does not need both types is compiled for each type, and not for each pair of types.
+template <typename K>
+struct PairOfKey {
+  const K* key;
+  const void* value;
+};
+
+template <typename K>
+void sort_by_key(std::vector<PairOfKey<K>>& pairs) {
+  std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return *a.key < *b.key; });
+}
+
+std::string clash_text(const std::string& key, const std::string& there, const std::string& added) {
+  return fmt::format("key {} has value {}, cannot add value {}", key, there, added);
+}
+
 template <typename K, typename V>
 class TypedContents : public TableContents {
  public:
@@ -20,7 +36,7 @@ class TypedContents : public TableContents {
       const auto [there, is_new] = map_.try_emplace(key[i], value[i]);
       if (is_new || there->second == value[i]) continue;
       return Clash{static_cast<int64_t>(i),
-                   fmt::format("key {} has value {}, cannot add value {}", key[i], there->second, value[i])};
+                   clash_text(fmt::to_string(key[i]), fmt::to_string(there->second), fmt::to_string(value[i]))};
     }
     return std::nullopt;
   }
@@ -48,14 +64,16 @@ class TypedContents : public TableContents {
   }
 
   std::pair<Tensor, Tensor> sorted() const override {
-    std::vector<const std::pair<const K, V>*> pairs;
-    for (const auto& pair : map_) pairs.push_back(&pair);
-    std::sort(pairs.begin(), pairs.end(), [](auto* a, auto* b) { return a->first < b->first; });
+    std::vector<PairOfKey<K>> pairs;
+    for (const auto& [key, value] : map_) pairs.push_back({&key, &value});
+    sort_by_key(pairs);
     const Shape shape{size()};
     std::pair<Tensor, Tensor> result{Tensor(kDTypeOf<K>, shape), Tensor(kDTypeOf<V>, shape)};
+    const auto keys = result.first.template mutable_flat<K>();
+    const auto values = result.second.template mutable_flat<V>();
     for (size_t i = 0; i < pairs.size(); ++i) {
-      result.first.mutable_flat<K>()[i] = pairs[i]->first;
-      result.second.mutable_flat<V>()[i] = pairs[i]->second;
+      keys[i] = *pairs[i].key;
+      values[i] = *static_cast<const V*>(pairs[i].value);
     }
     return result;
   }
