@@ -41,7 +41,7 @@ bool print_row(const Row& row, bool json) {
     std::fflush(stdout);
     return true;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "{}: {}\n", row.name, error.what());
+    fmt::print(json ? stderr : stdout, "{:<34} not measured: {}\n", row.name, error.what());
     return false;
   }
 }
