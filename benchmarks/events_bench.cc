@@ -18,7 +18,7 @@
 #include "benchmarks/benchmarks.h"
 #include "longhaul/events/file_writer.h"
 #include "longhaul/events/summary.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/media/wav.h"
 
 namespace longhaul::bench {

@@ -12,8 +12,8 @@
 #include <stdexcept>
 
 #include "benchmarks/benchmarks.h"
-#include "longhaul/io/crc32c.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/crc32c.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/longhaul.h"
 #include "longhaul/proto/example.pb.h"
 

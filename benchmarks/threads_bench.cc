@@ -10,7 +10,7 @@
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/child.h"
-#include "longhaul/io/process_limits.h"
+#include "longhaul/io/process/process_limits.h"
 
 namespace longhaul::bench {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <numeric>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 

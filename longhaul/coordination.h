@@ -3,7 +3,7 @@
 // Threads that stop together (Coordinator, LooperThread), the signals and preemptions that stop them, the replacement
 // of lost sessions, and the errors for a directory that another process has locked.
 
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/coordination/coordinator.h"
 #include "longhaul/train/coordination/looper_thread.h"
 #include "longhaul/train/coordination/restarts.h"

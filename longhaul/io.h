@@ -2,7 +2,7 @@
 
 // Files: reading, writing, atomic replacement; TFRecord files, plain or compressed.
 
-#include "longhaul/io/deflate.h"
-#include "longhaul/io/file.h"
-#include "longhaul/io/inflate.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/files/file.h"
+#include "longhaul/io/records/deflate.h"
+#include "longhaul/io/records/inflate.h"
+#include "longhaul/io/records/record.h"

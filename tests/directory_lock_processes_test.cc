@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/process.h"
 

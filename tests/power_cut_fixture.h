@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/power_cut_file_system.h"
 #include "longhaul/train/journal/run_journal.h"

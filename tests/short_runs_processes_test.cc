@@ -1,5 +1,5 @@
 // A training that is killed again and again before its first checkpoint is due.
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "tests/preemption_fixture.h"
 
 namespace longhaul {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/binding/optimizer_record.h"
-#include "longhaul/binding/torch_values.h"
+#include "longhaul/binding/values/optimizer_record.h"
+#include "longhaul/binding/values/torch_values.h"
 
 namespace longhaul {
 

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "longhaul/binding/bound_optimizers.h"
-#include "longhaul/binding/bound_tensors.h"
-#include "longhaul/binding/carried_state.h"
 #include "longhaul/binding/fetched_loss.h"
-#include "longhaul/binding/resume_watch.h"
 #include "longhaul/binding/torch_training.h"
-#include "longhaul/binding/torch_values.h"
-#include "longhaul/binding/training_conditions.h"
+#include "longhaul/binding/values/bound_tensors.h"
+#include "longhaul/binding/values/carried_state.h"
+#include "longhaul/binding/values/torch_values.h"
+#include "longhaul/binding/watches/resume_watch.h"
+#include "longhaul/binding/watches/training_conditions.h"
 #include "longhaul/ops/external_variable.h"
 
 namespace longhaul {

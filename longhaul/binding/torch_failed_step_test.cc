@@ -1,8 +1,8 @@
 // What a step leaves that throws: either nothing at all, or nothing that may be saved.
 #include <torch/nn/functional/batchnorm.h>
 
-#include "longhaul/binding/change_watch.h"
 #include "longhaul/binding/torch_fixture.h"
+#include "longhaul/binding/watches/change_watch.h"
 
 namespace longhaul {
 namespace {

@@ -3,7 +3,7 @@
 #include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/table/wire.h"
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 #include "longhaul/testing/memory_file_system.h"
 
 namespace longhaul::testing {

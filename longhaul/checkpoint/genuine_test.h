@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/testing/temporary_directory.h"
 
 // Small checkpoints that TensorFlow wrote, and other files, for the tests of this layer.

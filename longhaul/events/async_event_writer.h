@@ -9,7 +9,7 @@
 #include "longhaul/base/mutex.h"
 #include "longhaul/base/thread.h"
 #include "longhaul/events/event_handover.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/record.h"
 
 namespace longhaul {
 

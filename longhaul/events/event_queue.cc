@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/record.h"
 
 namespace longhaul {
 

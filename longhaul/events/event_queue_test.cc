@@ -8,7 +8,7 @@
 #include <map>
 #include <thread>
 
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/record.h"
 
 namespace longhaul {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/io/file.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/files/file.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/proto/event.pb.h"
 
 namespace longhaul {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "longhaul/base/error.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/testing/memory_growth.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "longhaul/base/clock.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

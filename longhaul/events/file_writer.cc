@@ -7,8 +7,8 @@
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/events/summary.h"
-#include "longhaul/io/canonical_directory.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/files/canonical_directory.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/proto/meta_graph.pb.h"
 
 namespace longhaul {

@@ -9,7 +9,7 @@
 #include "longhaul/base/mutex.h"
 #include "longhaul/events/async_event_writer.h"
 #include "longhaul/events/event_encoding.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/proto/event.pb.h"
 

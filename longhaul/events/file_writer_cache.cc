@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "longhaul/io/canonical_directory.h"
+#include "longhaul/io/files/canonical_directory.h"
 
 namespace longhaul {
 namespace {

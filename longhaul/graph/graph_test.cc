@@ -7,7 +7,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/graph/device_spec.h"
-#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/graph/scope.h"
 #include "longhaul/proto/variable.pb.h"
 #include "longhaul/testing/error_fixture.h"

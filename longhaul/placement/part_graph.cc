@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "longhaul/graph/attr_value.h"
 #include "longhaul/graph/builtin/random_state.h"
-#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_def/attr_value.h"
+#include "longhaul/graph/graph_def/graph_def.h"
 
 namespace longhaul {
 namespace {

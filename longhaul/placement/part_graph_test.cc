@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
-#include "longhaul/graph/graph_def.h"
-#include "longhaul/graph/import_graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/graph/graph_def/import_graph_def.h"
 #include "longhaul/placement/placement_fixture.h"
 #include "longhaul/testing/error_fixture.h"
 

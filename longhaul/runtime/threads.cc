@@ -11,7 +11,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
-#include "longhaul/io/process_limits.h"
+#include "longhaul/io/process/process_limits.h"
 
 extern "C" void openblas_set_num_threads(int) __attribute__((weak));
 extern "C" int openblas_get_parallel() __attribute__((weak));

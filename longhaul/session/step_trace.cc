@@ -10,7 +10,7 @@
 #include <unordered_set>
 
 #include "longhaul/graph/device_spec.h"
-#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/session/needed_operations.h"
 
 namespace longhaul {

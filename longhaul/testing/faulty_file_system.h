@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "longhaul/base/mutex.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul::testing {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "longhaul/base/mutex.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/testing/fault_plan.h"
 
 namespace longhaul::testing {

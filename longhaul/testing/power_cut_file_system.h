@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "longhaul/base/mutex.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul::testing {
 

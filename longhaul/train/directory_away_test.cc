@@ -1,8 +1,8 @@
 // Trainings whose directory, or mirror, is not there for a while: unmounted, moved, with another one in its place.
 #include <filesystem>
 
-#include "longhaul/io/directory_lock.h"
-#include "longhaul/io/working_directory_fixture.h"
+#include "longhaul/io/files/working_directory_fixture.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/monitored/monitored_fixture.h"
 #include "longhaul/train/monitored/monitored_training_session.h"
 #include "longhaul/train/saving/checkpoint_manager.h"

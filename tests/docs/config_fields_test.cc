@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "longhaul/base/error.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/session/config_proto.h"
 

@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/signals/used_signals.h"
 

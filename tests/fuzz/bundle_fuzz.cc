@@ -5,7 +5,7 @@
 
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/table/table_writer.h"
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 #include "longhaul/proto/tensor_bundle.pb.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/input.h"

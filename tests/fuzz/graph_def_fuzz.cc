@@ -1,7 +1,7 @@
 // A GraphDef, binary or as text. What can be imported can be exported and imported again.
-#include "longhaul/graph/graph_def.h"
-#include "longhaul/graph/graph_files.h"
-#include "longhaul/graph/import_graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/graph/graph_def/graph_files.h"
+#include "longhaul/graph/graph_def/import_graph_def.h"
 #include "tests/fuzz/quiet.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

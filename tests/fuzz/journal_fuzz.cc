@@ -2,7 +2,7 @@
 // it is read; and what was understood can be written, and read again as the same.
 #include <fmt/format.h>
 
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 #include "longhaul/train/journal/run_journal_format.h"
 #include "tests/fuzz/quiet.h"
 

@@ -1,7 +1,7 @@
 // A MetaGraphDef, binary or as text: parsed, and looked through in a file for what it was made with.
-#include "longhaul/graph/graph_files.h"
-#include "longhaul/graph/meta_graph.h"
-#include "longhaul/graph/meta_info.h"
+#include "longhaul/graph/graph_def/graph_files.h"
+#include "longhaul/graph/meta_graph/meta_graph.h"
+#include "longhaul/graph/meta_graph/meta_info.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/quiet.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <optional>
 
-#include "longhaul/io/owner_record.h"
+#include "longhaul/io/lock/owner_record.h"
 #include "tests/fuzz/quiet.h"
 
 namespace longhaul {

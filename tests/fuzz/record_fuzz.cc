@@ -1,5 +1,5 @@
 // TFRecord framing: a byte (1: repair the checksums), the file.
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "tests/fuzz/input.h"
 #include "tests/fuzz/repair.h"

@@ -6,8 +6,8 @@
 #include "longhaul/checkpoint/table/table.h"
 #include "longhaul/checkpoint/table/table_format.h"
 #include "longhaul/checkpoint/table/wire.h"
-#include "longhaul/io/crc32c.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/crc32c.h"
+#include "longhaul/io/records/record.h"
 
 namespace longhaul::fuzz {
 namespace {

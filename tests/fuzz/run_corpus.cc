@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <string>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 

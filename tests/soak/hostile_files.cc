@@ -8,7 +8,7 @@
 #include "longhaul/checkpoint/directory/retention_file.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/checkpoint_state.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "tests/soak/damage.h"
 
 namespace longhaul::soak {

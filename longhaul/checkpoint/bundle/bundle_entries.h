@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "longhaul/checkpoint/table/table.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/proto/tensor_bundle.pb.h"
 
 namespace longhaul {

@@ -10,7 +10,7 @@
 #include "longhaul/checkpoint/genuine_test.h"
 #include "longhaul/checkpoint/table/table_writer.h"
 #include "longhaul/checkpoint/table/wire.h"
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 namespace {

@@ -11,7 +11,7 @@
 #include "longhaul/checkpoint/files/set_aside.h"
 #include "longhaul/checkpoint/files/v1_checkpoint.h"
 #include "longhaul/checkpoint/table/table.h"
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "longhaul/checkpoint/bundle/slice.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/tensor/dtype.h"
 #include "longhaul/tensor/shape.h"
 

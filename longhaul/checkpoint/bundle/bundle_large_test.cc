@@ -10,7 +10,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
-#include "longhaul/io/direct_writer.h"
+#include "longhaul/io/direct/direct_writer.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"

@@ -11,7 +11,7 @@
 #include "longhaul/checkpoint/bundle/bundle_index.h"
 #include "longhaul/checkpoint/bundle/piece_reader.h"
 #include "longhaul/checkpoint/bundle/slice.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {

@@ -10,7 +10,7 @@
 #include "longhaul/checkpoint/bundle/uncommitted_files.h"
 #include "longhaul/checkpoint/bundle/written_entries.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/checkpoint/bundle/slice.h"
-#include "longhaul/io/file.h"
-#include "longhaul/io/rate_limit.h"
+#include "longhaul/io/files/file.h"
+#include "longhaul/io/files/rate_limit.h"
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {
@@ -56,9 +56,9 @@ struct BundleWriterOptions {
 // checkpoint that it set aside. The next writer with the same basename, whatever its step, removes the temporary files
 // of a dead process.
 //
-// If this process has locked the directory (io/directory_lock.h), the writer checks before the first byte, each rename
-// and each removal that the process still owns it, and otherwise throws DirectoryLostError. In a lost directory the
-// writer removes only its temporary files; from step 4 on, it keeps the temporary index.
+// If this process has locked the directory (io/lock/directory_lock.h), the writer checks before the first byte, each
+// rename and each removal that the process still owns it, and otherwise throws DirectoryLostError. In a lost directory
+// the writer removes only its temporary files; from step 4 on, it keeps the temporary index.
 //
 // The same calls give the same bytes, however the file system writes them. Tensors are written in the order of the
 // calls and, if aligned, without a copy: a large tensor may still be on its way to the disk when add() returns. Until

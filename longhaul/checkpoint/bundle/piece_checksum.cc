@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 

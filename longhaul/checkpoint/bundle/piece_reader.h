@@ -8,7 +8,7 @@
 
 #include "longhaul/base/mutex.h"
 #include "longhaul/checkpoint/bundle/bundle_index.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {

@@ -13,7 +13,7 @@
 #include "longhaul/checkpoint/bundle/bundle_index.h"
 #include "longhaul/checkpoint/bundle/string_tensor.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 namespace {

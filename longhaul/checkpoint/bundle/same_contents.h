@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {

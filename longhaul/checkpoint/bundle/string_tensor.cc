@@ -8,7 +8,7 @@
 #include "longhaul/base/varint.h"
 #include "longhaul/checkpoint/bundle/bundle_format.h"
 #include "longhaul/checkpoint/table/wire.h"
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "longhaul/checkpoint/files/writes_under_way.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

@@ -10,7 +10,7 @@
 #include "longhaul/checkpoint/bundle/bundle_format.h"
 #include "longhaul/checkpoint/bundle/bundle_proto.h"
 #include "longhaul/checkpoint/table/table_writer.h"
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 namespace {

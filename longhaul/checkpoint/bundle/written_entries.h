@@ -8,7 +8,7 @@
 
 #include "longhaul/checkpoint/bundle/slice.h"
 #include "longhaul/checkpoint/bundle/string_tensor.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/proto/tensor_bundle.pb.h"
 #include "longhaul/tensor/tensor.h"
 

@@ -9,7 +9,7 @@
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/writes_under_way.h"
-#include "longhaul/io/paced_files.h"
+#include "longhaul/io/files/paced_files.h"
 
 namespace longhaul {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "longhaul/base/clock.h"
-#include "longhaul/io/file.h"
-#include "longhaul/io/rate_limit.h"
+#include "longhaul/io/files/file.h"
+#include "longhaul/io/files/rate_limit.h"
 
 namespace longhaul {
 

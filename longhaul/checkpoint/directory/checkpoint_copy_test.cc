@@ -9,7 +9,7 @@
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/bucket_files.h"
+#include "longhaul/io/files/bucket_files.h"
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"

@@ -18,7 +18,7 @@
 #include "longhaul/checkpoint/files/corrupt_set.h"
 #include "longhaul/checkpoint/files/set_aside.h"
 #include "longhaul/checkpoint/files/writes_under_way.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul {
 namespace {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

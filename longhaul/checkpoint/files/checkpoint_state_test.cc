@@ -7,7 +7,7 @@
 #include <filesystem>
 
 #include "longhaul/base/log.h"
-#include "longhaul/io/working_directory_fixture.h"
+#include "longhaul/io/files/working_directory_fixture.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/memory_file_system.h"
 #include "longhaul/testing/temporary_directory.h"

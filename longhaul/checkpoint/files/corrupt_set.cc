@@ -6,7 +6,7 @@
 
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/set_aside.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul {
 namespace {

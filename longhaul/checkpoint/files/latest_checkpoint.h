@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "longhaul/checkpoint/files/checkpoint_state.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

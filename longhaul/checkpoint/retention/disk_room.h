@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "longhaul/base/error.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {

@@ -5,7 +5,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul {
 namespace {

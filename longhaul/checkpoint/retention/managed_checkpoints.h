@@ -10,7 +10,7 @@
 #include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/checkpoint/retention/checkpoint_list.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

@@ -6,7 +6,7 @@
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/corrupt_set.h"
-#include "longhaul/io/page_cache.h"
+#include "longhaul/io/files/page_cache.h"
 
 namespace longhaul {
 namespace {

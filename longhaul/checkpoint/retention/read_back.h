@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

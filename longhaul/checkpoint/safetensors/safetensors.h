@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "longhaul/checkpoint/safetensors/safetensors_header.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

@@ -9,7 +9,7 @@
 #include "longhaul/checkpoint/safetensors/safetensors.h"
 #include "longhaul/checkpoint/safetensors/safetensors_copy.h"
 #include "longhaul/checkpoint/safetensors/safetensors_json.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul {
 namespace {

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/tensor/dtype.h"
 #include "longhaul/tensor/shape.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "longhaul/graph/import_graph_def.h"
+#include "longhaul/graph/graph_def/import_graph_def.h"
 #include "longhaul/runtime/plan/plan_builder.h"
 
 namespace longhaul {

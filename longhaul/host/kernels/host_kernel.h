@@ -10,7 +10,7 @@
 #include "longhaul/base/cancellation.h"
 #include "longhaul/graph/operation.h"
 #include "longhaul/host/resource.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "longhaul/host/list_fixture.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/ops/input/parsing_ops.h"
 #include "longhaul/ops/input/queue_ops.h"
 #include "longhaul/ops/input/reader_ops.h"

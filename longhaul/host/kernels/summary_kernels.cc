@@ -1,5 +1,5 @@
 #include "longhaul/events/summary.h"
-#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/host/kernels/attr_or.h"
 #include "longhaul/host/kernels/host_kernel.h"
 #include "longhaul/host/kernels/named_errors.h"

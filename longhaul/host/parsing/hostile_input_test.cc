@@ -10,7 +10,7 @@
 #include "longhaul/host/parsing/sparse_tensor.h"
 #include "longhaul/host/readers/reader.h"
 #include "longhaul/host/tables/vocabulary_file.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/ops/input/reader_ops.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/testing/memory_growth.h"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/host/queues/rows.h"
 #include "longhaul/proto/parsed_size.h"
 #include "longhaul/proto/serialize.h"

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "longhaul/host/readers/reader.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/temporary_directory.h"
 

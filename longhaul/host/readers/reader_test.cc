@@ -10,8 +10,8 @@
 #include <limits>
 #include <thread>
 
-#include "longhaul/io/crc32c.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/crc32c.h"
+#include "longhaul/io/records/record.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {

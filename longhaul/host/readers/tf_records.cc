@@ -5,9 +5,9 @@
 #include <exception>
 
 #include "longhaul/host/readers/record_source.h"
-#include "longhaul/io/crc32c.h"
-#include "longhaul/io/inflate.h"
-#include "longhaul/io/record.h"
+#include "longhaul/io/records/crc32c.h"
+#include "longhaul/io/records/inflate.h"
+#include "longhaul/io/records/record.h"
 
 namespace longhaul {
 namespace {

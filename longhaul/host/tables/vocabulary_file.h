@@ -3,7 +3,7 @@
 #include <string>
 #include <utility>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {

@@ -5,8 +5,8 @@
 #include <random>
 #include <set>
 
-#include "longhaul/graph/graph_def.h"
-#include "longhaul/graph/import_graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/graph/graph_def/import_graph_def.h"
 #include "longhaul/ops/gradients/derivative.h"
 #include "longhaul/ops/ops.h"
 #include "longhaul/runtime/install.h"

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "longhaul/base/clock.h"
-#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/ops/aten_op.h"
 #include "longhaul/ops/input/queue_ops.h"
 #include "longhaul/ops/state_ops.h"

@@ -9,7 +9,7 @@
 #include "longhaul/base/mutex.h"
 #include "longhaul/graph/operation.h"
 #include "longhaul/host/resource.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/runtime/state/step_gate.h"
 #include "longhaul/runtime/state/variable_store.h"
 #include "longhaul/session/device_attributes.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "longhaul/base/clock.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
 #include "longhaul/train/coordination/chief_lock.h"
 #include "longhaul/train/coordination/coordinator.h"
@@ -21,10 +21,11 @@ struct MirrorOptions {
   double max_bytes_per_second = 0;               // when writing a copy, and when reading it back; 0: unlimited
   Seconds end_timeout{60};                       // how long the end of a run waits for the last copy
   Seconds start_timeout{60};                     // how long a start waits for the list of checkpoints
-  // For mounted buckets (io/bucket_files.h). Without renames a copy is written under its final names, the index last.
+  // For mounted buckets (io/files/bucket_files.h). Without renames a copy is written under its final names, the index
+  // last.
   bool renames = true;
   bool syncs = true;
-  // The mirror is locked too (io/directory_lock.h), against the chief of another directory.
+  // The mirror is locked too (io/lock/directory_lock.h), against the chief of another directory.
   LockOptions lock{};
   // When failed copies are retried, and their status: attempts->status(). nullptr: default_mirror_attempts(). Failures
   // never end training.

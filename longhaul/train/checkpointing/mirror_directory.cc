@@ -12,8 +12,8 @@
 #include "longhaul/checkpoint/directory/checkpoint_copy.h"
 #include "longhaul/checkpoint/directory/crash_leftovers.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/directory_lock.h"
-#include "longhaul/io/paced_files.h"
+#include "longhaul/io/files/paced_files.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/checkpointing/mirror_list.h"
 #include "longhaul/train/saved_state/nan_watch.h"
 

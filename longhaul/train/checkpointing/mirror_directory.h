@@ -8,8 +8,8 @@
 
 #include "longhaul/checkpoint/retention/early_deletions.h"
 #include "longhaul/checkpoint/retention/managed_checkpoints.h"
-#include "longhaul/io/bucket_files.h"
-#include "longhaul/io/rate_limit.h"
+#include "longhaul/io/files/bucket_files.h"
+#include "longhaul/io/files/rate_limit.h"
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 #include "longhaul/train/coordination/chief_lock.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 
 #include "longhaul/checkpoint/files/checkpoint_state.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
 
 namespace longhaul {

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "longhaul/base/error.h"
-#include "longhaul/io/rate_limit.h"
+#include "longhaul/io/files/rate_limit.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/train/interrupted_clock_fixture.h"
 

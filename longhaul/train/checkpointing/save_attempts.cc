@@ -7,7 +7,7 @@
 
 #include "longhaul/base/deadline.h"
 #include "longhaul/base/error.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/train/coordination/lost_session.h"
 

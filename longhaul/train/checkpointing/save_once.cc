@@ -4,7 +4,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/base/size_text.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/reporting/run_events.h"
 

@@ -1,7 +1,7 @@
 #include "longhaul/train/checkpointing/save_once.h"
 
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/reporting/event_lines_fixture.h"
 #include "longhaul/train/saving/saver_fixture.h"

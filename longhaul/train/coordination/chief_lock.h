@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/coordination/coordinator.h"
 
 namespace longhaul {

@@ -3,7 +3,7 @@
 #include <exception>
 
 #include "longhaul/base/error.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul {
 

@@ -7,7 +7,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
-#include "longhaul/io/canonical_directory.h"
+#include "longhaul/io/files/canonical_directory.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/recovery/recovered_list.h"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
-#include "longhaul/io/canonical_directory.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/files/canonical_directory.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/reporting/run_events.h"
 #include "longhaul/train/reporting/timeline.h"

@@ -3,7 +3,7 @@
 #include <atomic>
 #include <thread>
 
-#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/testing/no_new_threads_fixture.h"
 #include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/train_fixture.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "longhaul/base/above_stdio.h"
-#include "longhaul/io/posix_call.h"
+#include "longhaul/io/files/posix_call.h"
 #include "longhaul/train/signals/crash_handler.h"
 
 namespace longhaul {

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

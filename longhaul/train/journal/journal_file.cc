@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 
 namespace longhaul {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 

@@ -8,8 +8,8 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_state.h"
-#include "longhaul/io/directory_lock.h"
-#include "longhaul/io/process_identity.h"
+#include "longhaul/io/lock/directory_lock.h"
+#include "longhaul/io/process/process_identity.h"
 #include "longhaul/train/journal/run_journal_format.h"
 
 namespace longhaul {

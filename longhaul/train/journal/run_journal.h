@@ -8,7 +8,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/train/journal/crash_record.h"
 #include "longhaul/train/journal/journal_file.h"
 #include "longhaul/train/journal/run_history.h"

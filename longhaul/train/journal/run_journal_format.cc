@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "longhaul/base/error.h"
-#include "longhaul/io/crc32c.h"
+#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 namespace {

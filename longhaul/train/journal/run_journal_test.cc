@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "longhaul/checkpoint/files/checkpoint_state.h"
-#include "longhaul/io/crc32c.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
+#include "longhaul/io/records/crc32c.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/train/journal/run_journal_format.h"
 #include "longhaul/train/train_fixture.h"

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/log.h"
-#include "longhaul/io/canonical_directory.h"
+#include "longhaul/io/files/canonical_directory.h"
 #include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/journal_hook.h"

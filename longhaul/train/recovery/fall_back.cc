@@ -10,8 +10,8 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/checkpoint/files/corrupt_set.h"
-#include "longhaul/io/directory_claims.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_claims.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/recovery/nothing_restored.h"
 #include "longhaul/train/recovery/recovery_search.h"
 

@@ -43,8 +43,8 @@ struct FallBack {
 //      fit (shapes differ), or a retry may help. Nothing was renamed then.
 //   3. Only after one was restored, damaged ones are renamed (checkpoint/files/corrupt_set.h), so that no restart tries
 //      them again; otherwise a restart would take a directory of damaged checkpoints for an empty one. Only the
-//      process that has locked the directory (io/directory_lock.h) does so, and only in it and its mirror. A failure to
-//      rename is logged.
+//      process that has locked the directory (io/lock/directory_lock.h) does so, and only in it and its mirror. A
+//      failure to rename is logged.
 //   4. Of the renamed ones, the last kCorruptSetsKept are kept in each of the two.
 // A mirror that cannot be searched or read, or does not answer in time, is logged and skipped. If nothing else is left,
 // that is an UnavailableError: training must not start from scratch because a disk is not mounted. DataLossError: there

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "longhaul/checkpoint/files/corrupt_set.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/recovery/fall_back.h"
 #include "longhaul/train/sessions/session_manager_fixture.h"
 

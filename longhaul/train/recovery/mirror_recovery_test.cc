@@ -7,7 +7,7 @@
 #include "longhaul/checkpoint/directory/checkpoint_copy.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/corrupt_set.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/threads_end_fixture.h"
 #include "longhaul/train/recovery/recovery_search.h"

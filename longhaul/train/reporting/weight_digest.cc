@@ -8,7 +8,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/base/mutex.h"
 #include "longhaul/events/summary.h"
-#include "longhaul/io/crc64.h"
+#include "longhaul/io/records/crc64.h"
 #include "longhaul/ops/state_ops.h"
 #include "longhaul/session/snapshots.h"
 

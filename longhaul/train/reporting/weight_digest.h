@@ -22,9 +22,9 @@ struct NamedTensor {
   Tensor value;
 };
 
-// The CRC-64/XZ (io/crc64.h) of all tensors in the order of their names: for each, its name, a NUL, its dtype's name, a
-// NUL, its shape as "[2,3]", a NUL, and its bytes in row-major order, little-endian; for a string tensor, each string's
-// size as 8 bytes, then the string. Two runs with the same digest at a step have the same bits, except with a
+// The CRC-64/XZ (io/records/crc64.h) of all tensors in the order of their names: for each, its name, a NUL, its dtype's
+// name, a NUL, its shape as "[2,3]", a NUL, and its bytes in row-major order, little-endian; for a string tensor, each
+// string's size as 8 bytes, then the string. Two runs with the same digest at a step have the same bits, except with a
 // probability of 1 in 10^19.
 std::string weight_digest(std::vector<NamedTensor> tensors);
 

@@ -4,7 +4,7 @@
 #include <future>
 
 #include "longhaul/base/deadline.h"
-#include "longhaul/io/crc64.h"
+#include "longhaul/io/records/crc64.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/testing/hanging_file_system_fixture.h"

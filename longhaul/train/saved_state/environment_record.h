@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "longhaul/graph/graph.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/proto/meta_graph.pb.h"
 #include "longhaul/session/environment.h"
 #include "longhaul/train/saved_state/saver_graph.h"

@@ -98,7 +98,7 @@ std::string NanWatch::last_without() const {
   return has_new() ? last_without_ : "";
 }
 
-// Short enough to be read again (graph/meta_info.h), whatever has become NaN.
+// Short enough to be read again (graph/meta_graph/meta_info.h), whatever has become NaN.
 Environment NanWatch::record() const {
   constexpr size_t kMostNames = 20, kMostBytes = 32 << 10;
   MutexLock lock(mutex_);

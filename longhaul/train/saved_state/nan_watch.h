@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "longhaul/base/mutex.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/session/environment.h"
 #include "longhaul/tensor/tensor.h"
 #include "longhaul/train/saved_state/saver_graph.h"

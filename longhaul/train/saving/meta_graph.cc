@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/log.h"
-#include "longhaul/graph/collection_def.h"
+#include "longhaul/graph/meta_graph/collection_def.h"
 
 namespace longhaul {
 namespace {

@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "longhaul/graph/graph_files.h"
-#include "longhaul/graph/meta_graph.h"
+#include "longhaul/graph/graph_def/graph_files.h"
+#include "longhaul/graph/meta_graph/meta_graph.h"
 #include "longhaul/train/saving/saver.h"
 
 namespace longhaul {

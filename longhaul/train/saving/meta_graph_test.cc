@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <map>
 
-#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/ops/summary_ops.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/testing/needs_fixture.h"

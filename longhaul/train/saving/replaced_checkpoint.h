@@ -4,7 +4,7 @@
 #include <string>
 
 #include "longhaul/graph/graph.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/train/saving/save_history.h"
 
 namespace longhaul {

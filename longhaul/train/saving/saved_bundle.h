@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/train/saved_state/saver_graph.h"
 
 // The values of a saver's tensors as the files of a checkpoint.

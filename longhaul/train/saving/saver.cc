@@ -8,7 +8,7 @@
 #include "longhaul/checkpoint/files/v1_checkpoint.h"
 #include "longhaul/checkpoint/retention/disk_room.h"
 #include "longhaul/checkpoint/retention/early_deletions.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/ops/random_state.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/train/saved_state/environment_record.h"

@@ -12,7 +12,7 @@
 #include "longhaul/checkpoint/retention/early_deletions.h"
 #include "longhaul/checkpoint/retention/managed_checkpoints.h"
 #include "longhaul/checkpoint/retention/read_back.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/proto/meta_graph.pb.h"
 #include "longhaul/proto/saver.pb.h"
 #include "longhaul/session/session.h"
@@ -125,8 +125,8 @@ struct SaveOptions {
 // NaN too (nan_watch.h). It looks at a sample of each tensor, so it can miss NaN in a few elements of a large one. Pins
 // and metrics survive restarts (docs/formats/checkpoint_retention.md).
 //
-// If this process has locked the directory (io/directory_lock.h; a Supervisor locks its logdir), a save checks before
-// each rename and each deletion that the process still holds the lock: DirectoryLostError otherwise.
+// If this process has locked the directory (io/lock/directory_lock.h; a Supervisor locks its logdir), a save checks
+// before each rename and each deletion that the process still holds the lock: DirectoryLostError otherwise.
 //
 // Any thread may call; saves are serialised. The graph must outlive the saver.
 class Saver {

@@ -3,7 +3,7 @@
 
 #include "longhaul/checkpoint/files/corrupt_set.h"
 #include "longhaul/checkpoint/retention/disk_room.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/bad_disk_fixture.h"
 #include "longhaul/train/saving/saver_fixture.h"
 

@@ -1,7 +1,7 @@
 // What a Saver says of itself and its graph: the meta graph, beside each checkpoint and elsewhere.
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/graph/graph_def.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/ops/input/data_position.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/saved_state/environment_record.h"

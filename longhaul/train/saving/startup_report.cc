@@ -3,7 +3,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/base/size_text.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/process_limits.h"
+#include "longhaul/io/process/process_limits.h"
 #include "longhaul/train/saved_state/saved_size.h"
 
 namespace longhaul {

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/ops/partitioned_variable.h"
 
 namespace longhaul {

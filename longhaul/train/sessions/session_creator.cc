@@ -1,6 +1,6 @@
 #include "longhaul/train/sessions/session_creator.h"
 
-#include "longhaul/io/canonical_directory.h"
+#include "longhaul/io/files/canonical_directory.h"
 #include "longhaul/train/tenure/chief_tenure.h"
 
 namespace longhaul {

@@ -8,7 +8,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/recovery/fall_back.h"
 #include "longhaul/train/recovery/recovered_list.h"
 #include "longhaul/train/recovery/recovery_search.h"

@@ -4,7 +4,7 @@
 
 #include "longhaul/checkpoint/directory/checkpoint_copy.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/sessions/session_manager_fixture.h"
 
 namespace longhaul {

@@ -12,7 +12,7 @@
 #include <cstdlib>
 
 #include "longhaul/base/error.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/testing/temporary_directory.h"
 
 namespace longhaul {

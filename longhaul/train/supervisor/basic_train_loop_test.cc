@@ -1,6 +1,6 @@
 #include "longhaul/train/supervisor/basic_train_loop.h"
 
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {

@@ -4,7 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "longhaul/base/log.h"
-#include "longhaul/io/directory_lock.h"
+#include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/saving/startup_report.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "longhaul/io/canonical_directory.h"
+#include "longhaul/io/files/canonical_directory.h"
 #include "longhaul/train/coordination/checked_options.h"
 #include "longhaul/train/saving/startup_report.h"
 

@@ -1,6 +1,6 @@
 #include "longhaul/train/supervisor/supervisor_services.h"
 
-#include "longhaul/graph/graph_def.h"
+#include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/train/reporting/step_rate.h"

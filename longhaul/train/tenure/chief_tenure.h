@@ -22,7 +22,7 @@ class Teardown;
 
 // How a chief uses its directory, for Supervisor and MonitoredSession alike.
 struct ChiefOptions {
-  // The directory is locked during training, so that a second chief is refused (io/directory_lock.h).
+  // The directory is locked during training, so that a second chief is refused (io/lock/directory_lock.h).
   LockOptions lock{};
 
   // Whether a chief that holds the lock keeps a journal of its runs in the directory (train/journal/run_journal.h).

@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
-#include "longhaul/graph/graph_def.h"
-#include "longhaul/graph/graph_files.h"
+#include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/graph/graph_def/graph_files.h"
 #include "longhaul/proto/serialize.h"
 #include "longhaul/train/reporting/run_events.h"
 

@@ -6,7 +6,7 @@
 
 #include "longhaul/events/file_writer.h"
 #include "longhaul/graph/graph.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/train/saving/saver.h"
 
 namespace longhaul {
