@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # house_lint.sh SOURCE_DIR: holds the measures of the house, whose rooms and arrows cmake/LonghaulLayer.cmake has:
 #
-# - a room has at most 3,000 lines without its tests, and so has every other folder of a layer (longhaul/host/queues);
+# - a room has at most 3,000 lines without its tests, and so has every other folder of a layer (longhaul/host/queues),
+#   and what stands in a layer's folder itself;
 # - a page of the guide has fewer than 300 lines;
 # - each arrow is used: a file of the one, which is no test or fixture, includes a header of the other. What only tests
 #   include stands in TEST_DEPENDS.
@@ -22,13 +23,21 @@ declared() {
     sed -nE 's/^set\(LONGHAUL_ARROWS_([^ )]+) "?([^")]*)"?\)$/\1 \2/p'
 }
 
+# lines_of FIND_ARGUMENT...: in the sources there, without tests.
+lines_of() {
+  find "$@" \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fixture.*' -exec cat {} + | wc -l
+}
+
 check_rooms() {
   local folder lines
   while read -r folder; do
-    lines=$(find "$folder" \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fixture.*' \
-      -exec cat {} + | wc -l)
+    lines=$(lines_of "$folder")
     [ "$lines" -le 3000 ] || complain "$folder: $lines lines without its tests; 3000 are the limit of a room or folder"
   done < <(find longhaul -mindepth 2 -maxdepth 2 -type d | LC_ALL=C sort)
+  while read -r folder; do
+    lines=$(lines_of "$folder" -maxdepth 1)
+    [ "$lines" -le 3000 ] || complain "$folder: $lines lines in no folder of it, without its tests; 3000 are the limit"
+  done < <(find longhaul -mindepth 1 -maxdepth 1 -type d | LC_ALL=C sort)
 }
 
 check_pages() {
