@@ -116,10 +116,27 @@ void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vect
 }
 
 Prepared Plan::prepare(std::shared_ptr<Plan> plan, std::span<const Tensor* const> feeds, const PartRun& how) {
-  check_feeds(feeds, plan->parts_.feeds);
-  Prepared prepared(std::move(plan), how);
-  prepared.compute(feeds);
-  return prepared;
+  return Prepared(std::move(plan), feeds, how);
+}
+
+std::unique_ptr<Frame> Plan::begin(std::span<const Tensor* const> feeds, const PartRun& how, bool is_step) {
+  check_feeds(feeds, parts_.feeds);
+  std::unique_ptr<Frame> frame = take_frame();
+  frame->limits = {how.deadline, how.cancellation != nullptr ? how.cancellation : &session_->cancellation()};
+  frame->exchange = how.exchange;
+  take_draws(*frame, is_step);
+  return frame;
+}
+
+void Plan::end(std::unique_ptr<Frame> frame, bool gives_draws_back) noexcept {
+  give_draws_back(*frame, gives_draws_back);
+  clear_slots(*frame);
+  frame->exchange = nullptr;
+  give_back(std::move(frame));
+}
+
+void Plan::let_in(const std::string& door, uint64_t step) const {
+  session_->gate().let_in(door, step);
 }
 
 void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results) {
@@ -292,7 +309,10 @@ void Plan::with_runner(const Tracer* tracer, const Body& body) const {
   }
 }
 
-void Plan::compute_to_write(Frame& frame, const PartRun& how, const Tracer* tracer) {
+void Plan::compute_to_write(std::span<const Tensor* const> feeds, Frame& frame, const PartRun& how,
+                            const Tracer* tracer) {
+  frame.limits.cancellation->check();
+  bind_feeds(feeds, frame);
   with_runner(tracer, [&](const auto& runner) {
     const std::string* door = how.door.empty() ? nullptr : &how.door;
     if (parts_.is_snapshot) read_snapshot(frame, how.deadline, door, runner);
@@ -313,11 +333,13 @@ void Plan::write(Frame& frame, uint64_t step, const Tracer* tracer) {
   });
 }
 
-void Plan::compute_rest(Frame& frame, Seconds deadline, const Tracer* tracer) {
-  if (!writes_variables()) return;
-  with_runner(tracer, [&](const auto& runner) {
-    execute_range(frame, parts_.end_of_writes, parts_.instructions.size(), deadline, runner);
-  });
+void Plan::finish(Frame& frame, Seconds deadline, const Tracer* tracer, std::vector<Tensor>* results) {
+  if (writes_variables()) {
+    with_runner(tracer, [&](const auto& runner) {
+      execute_range(frame, parts_.end_of_writes, parts_.instructions.size(), deadline, runner);
+    });
+  }
+  collect(frame, results);
 }
 
 void Plan::collect(Frame& frame, std::vector<Tensor>* results) const {

@@ -43,11 +43,22 @@ class Plan {
   // The containers of the variables that it writes, sorted, each once.
   std::vector<std::string> written_containers() const;
 
- private:
-  friend class Prepared;
-
-  void call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results);
+  // A run in phases, for Prepared, which calls them in this order, and write() only if the run changes the task's
+  // state. What begin() took goes to end(), also after an error. `tracer` may be null.
+  //
   // `is_step`: of a run that writes variables, here or in another of its parts.
+  std::unique_ptr<Frame> begin(std::span<const Tensor* const> feeds, const PartRun& how, bool is_step);
+  void compute_to_write(std::span<const Tensor* const> feeds, Frame& frame, const PartRun& how, const Tracer* tracer);
+  void write(Frame& frame, uint64_t step, const Tracer* tracer);
+  void finish(Frame& frame, Seconds deadline, const Tracer* tracer, std::vector<Tensor>* results);
+  // `gives_draws_back`: of a step whose write() has not been made.
+  void end(std::unique_ptr<Frame> frame, bool gives_draws_back) noexcept;
+  // Lets the write() of this step through a gate that is kept shut (StepGate::let_in).
+  void let_in(const std::string& door, uint64_t step) const;
+  void mark_torn(const std::string& why);  // all that it writes
+
+ private:
+  void call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results);
   void take_draws(Frame& frame, bool is_step) const;
   void give_draws_back(const Frame& frame, bool is_step) const;
   std::unique_ptr<Frame> take_frame();
@@ -67,15 +78,11 @@ class Plan {
   void execute_writes(Frame& frame, Seconds deadline, const Runner& runner);
   template <typename Runner>
   void write_inside(Frame& frame, const Runner& runner);
-  // The same in the steps of a Prepared. `tracer` may be null.
+  // The same in the phases of a Prepared.
   template <typename Body>
   void with_runner(const Tracer* tracer, const Body& body) const;
-  void compute_to_write(Frame& frame, const PartRun& how, const Tracer* tracer);
-  void write(Frame& frame, uint64_t step, const Tracer* tracer);
-  void compute_rest(Frame& frame, Seconds deadline, const Tracer* tracer);
   void check(size_t instruction, Frame& frame) const;
   void mark_inconsistent(size_t failed);
-  void mark_torn(const std::string& why);  // all that it writes
   void collect(Frame& frame, std::vector<Tensor>* results) const;
   void clear_slots(Frame& frame) const;
 

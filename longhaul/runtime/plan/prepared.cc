@@ -14,27 +14,22 @@ uint64_t next_step() {
 
 }  // namespace
 
-Prepared::Prepared(std::shared_ptr<Plan> plan, const PartRun& how)
+Prepared::Prepared(std::shared_ptr<Plan> plan, std::span<const Tensor* const> feeds, const PartRun& how)
     : plan_(std::move(plan)), how_(how), step_(next_step()) {
   if (how_.trace != nullptr) tracer_ = std::make_unique<Tracer>(*how_.trace);
-  frame_ = plan_->take_frame();
-  Cancellation* const session = &plan_->session_->cancellation();
-  frame_->limits = {how_.deadline, how_.cancellation != nullptr ? how_.cancellation : session};
-  frame_->exchange = how_.exchange;
-  plan_->take_draws(*frame_, is_step());
+  frame_ = plan_->begin(feeds, how_, is_step());
+  try {
+    plan_->compute_to_write(feeds, *frame_, how_, tracer_.get());
+  } catch (...) {
+    abort();  // no destructor does it for what was not made
+    throw;
+  }
 }
 
 Prepared::Prepared(Prepared&&) noexcept = default;
 
 Prepared::~Prepared() {
   abort();
-}
-
-// If it throws, the destructor gives back what was taken.
-void Prepared::compute(std::span<const Tensor* const> feeds) {
-  frame_->limits.cancellation->check();
-  plan_->bind_feeds(feeds, *frame_);
-  plan_->compute_to_write(*frame_, how_, tracer_.get());
 }
 
 void Prepared::need_state(bool written) const {
@@ -44,7 +39,7 @@ void Prepared::need_state(bool written) const {
 }
 
 void Prepared::let_in(const std::string& door) const {
-  plan_->session_->gate().let_in(door, step_);
+  plan_->let_in(door, step_);
 }
 
 void Prepared::write() {
@@ -61,8 +56,7 @@ void Prepared::write() {
 void Prepared::finish(std::vector<Tensor>* results) {
   need_state(/*written=*/true);
   try {
-    plan_->compute_rest(*frame_, how_.deadline, tracer_.get());
-    plan_->collect(*frame_, results);
+    plan_->finish(*frame_, how_.deadline, tracer_.get(), results);
   } catch (...) {
     abort();
     throw;
@@ -71,11 +65,7 @@ void Prepared::finish(std::vector<Tensor>* results) {
 }
 
 void Prepared::abort() noexcept {
-  if (!frame_) return;
-  if (!written_) plan_->give_draws_back(*frame_, is_step());
-  plan_->clear_slots(*frame_);
-  frame_->exchange = nullptr;
-  plan_->give_back(std::move(frame_));
+  if (frame_) plan_->end(std::move(frame_), /*gives_draws_back=*/!written_ && is_step());
 }
 
 }  // namespace longhaul

@@ -36,13 +36,15 @@ struct PartRun {
 //   part.commit(&results);
 class Prepared {
  public:
+  // What Plan::prepare() does.
+  Prepared(std::shared_ptr<Plan> plan, std::span<const Tensor* const> feeds, const PartRun& how);
   Prepared(Prepared&&) noexcept;
   Prepared& operator=(Prepared&&) = delete;
   ~Prepared();  // aborts
 
   bool writes() const { return plan_ && plan_->writes_variables(); }
   // Whether write() changes the task's state: it writes variables, or commits the random numbers of a step.
-  bool changes_state() const { return writes() || (plan_ && how_.is_step && !plan_->parts_.random_streams.empty()); }
+  bool changes_state() const { return writes() || (plan_ && how_.is_step && plan_->draws_random_numbers()); }
   // Whether all writes were made: the step has taken place, even if what follows them fails.
   bool written() const { return written_; }
 
@@ -70,9 +72,6 @@ class Prepared {
   void abort() noexcept;
 
  private:
-  friend class Plan;
-  Prepared(std::shared_ptr<Plan> plan, const PartRun& how);
-  void compute(std::span<const Tensor* const> feeds);
   void need_state(bool written) const;
   bool is_step() const { return how_.is_step || writes(); }
 
