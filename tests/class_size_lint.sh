@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # class_size_lint.sh SOURCE_DIR [LIMIT]: no class in longhaul/ has more than LIMIT private and protected members, data
-# and functions together; 25 unless said otherwise. A larger class tells several stories: divide it. LIMIT 0 lists every
+# and functions together; 25 unless said otherwise, and 20 of Supervisor. A larger class tells several stories: divide it. LIMIT 0 lists every
 # class that has any, with its count.
 #
 # Counted is what stands in private: and protected: sections, each overload and each name of a declaration. All of a
@@ -15,6 +15,10 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fi
     BEGIN {
       literal_or_comment = "R\"[^()\\\\ ]*\\(|\"([^\"\\\\]|\\\\.)*\"|//|/\\*"
       literal_or_comment = literal_or_comment "|[A-Za-z0-9_]*\047([^\047\\\\]|\\\\.)[^\047]*\047|[0-9A-Fa-f]\047"
+    }
+    # The classes with a lower limit: they had become large once, and were divided.
+    function limit_of(class) {
+      return class == "Supervisor" && limit > 20 ? 20 : limit
     }
     # The scopes that are open are numbered from the outside, and 0 is the file. Of each: text[d], the declaration so
     # far; parens[d], the brackets open in it; is_over[d], its last block was a body, so it ends unless an initializer
@@ -133,9 +137,9 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.*' ! -name '*_fi
     }
     function end_class(d) {
       if (name[d] == "" && is_class[d - 1] && access[d - 1] != "public") private_members[d - 1] += private_members[d]
-      if (private_members[d] <= limit) return
+      if (private_members[d] <= limit_of(full_name(d))) return
       complain(FILENAME ":" head[d], full_name(d) " has " private_members[d] \
-               " private and protected members and functions, and " limit " are the most")
+               " private and protected members and functions, and " limit_of(full_name(d)) " are the most")
     }
     function close_scope() {
       if (depth == 0) return complain(FILENAME ":" FNR, "a bracket closes that was not opened")

@@ -304,6 +304,14 @@ for name in a_test.cc a_fixture.h a_fixture.cc; do
   members 26 $name
   bash "$lint" "$tree" || failed "$name is a test's"
 done
+members 20 a.h
+sed -i s/Thing/Supervisor/ "$tree/longhaul/base/a.h"
+bash "$lint" "$tree" || failed "20 are allowed for Supervisor"
+members 21 a.h
+sed -i s/Thing/Supervisor/ "$tree/longhaul/base/a.h"
+said=$(bash "$lint" "$tree") && failed "21 are too many for Supervisor"
+[[ $said == *"Supervisor has 21 private and protected members and functions, and 20 are the most" ]] ||
+  failed "said '$said'"
 printf 'class Thing {\n  void f() {\n};\n' >"$tree/longhaul/base/a.h"
 said=$(bash "$lint" "$tree") && failed "a file that it cannot read is none without large classes"
 [[ $said == "longhaul/base/a.h: its brackets do not match"* ]] || failed "said '$said'"

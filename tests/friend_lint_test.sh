@@ -11,7 +11,8 @@ accepts "a tree without friends there"
 put plan/befriended.h 'class Befriended { bool has_friend_ = false; };'
 accepts "a name with that word"
 for friend in '  friend class Prepared;' 'friend Plan;' '  friend bool operator==(const Plan& a, const Plan& b);' \
-  '  friend class Prepared;  // friend:' '  friend class Prepared;  // it runs the plan' '  template <typename T> friend'; do
+  '  friend class Prepared;  // friend:' '  friend class Prepared;  // it runs the plan' \
+  '  template <typename T> friend'; do
   put plan/parts/a.h "$friend"
   rejects "$friend" "longhaul/runtime/plan/parts/a.h:1: a friend without a reason (// friend: ...): $friend"
 done

@@ -20,8 +20,16 @@ header 'struct AOptions {' "$(fields a 20)" '};'
 accepts "20 fields"
 header 'struct AOptions {' "$(fields a 21)" '};'
 rejects "21 fields" "AOptions has 21 fields"
+header 'struct Other {' "$(fields a 20)" '};'
+accepts "20 fields of a struct with another name"
 header 'struct Other {' "$(fields a 21)" '};'
-accepts "a struct that has no options"
+rejects "21 fields of a struct with another name" "Other has 21 fields"
+header 'struct Other : Base {' "$(fields a 21)" '};'
+rejects "21 fields of a struct with a base" "Other has 21 fields"
+header 'struct Other {' '  std::string name;' "  struct AOptions {" "$(fields a 21)" '  };' '};'
+rejects "21 fields of options within another struct" "AOptions has 21 fields"
+header 'struct Other {' '  std::string name;' '};'
+accepts "a field without an initializer of a struct with another name"
 header '  struct AOptions {' "$(fields a 21)" '  };'
 rejects "21 fields within a class" "AOptions has 21 fields"
 end="  // Longhaul's own; TensorFlow's names end here."

@@ -26,6 +26,8 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.cc' ! -name '*_f
           "|pthread_(timed|clock)join_np"
       calls = calls "|try_(lock|acquire)_(for|until)|u?alarm|setitimer|timerfd_settime|timer_settime"
       calls = calls "|io_uring_wait_cqes?(_timeout)?|io_uring_(submit_and_wait|enter)(_timeout)?"
+      # Of gRPC.
+      calls = calls "|AsyncNext|WaitForConnected|WaitForStateChange"
       waits = "(^|[^A-Za-z0-9_])(" calls ")\\(([^)]|$)|(^|[^A-Za-z0-9_])(yield|sched_yield)\\("
       # Those whose names mean something else, too: poll() of a queue and select() of a graph.
       waits = waits "|(^|[^A-Za-z0-9_.>])poll\\(([^)]|$)|(^|[^A-Za-z0-9_])::select\\(([^)]|$)"

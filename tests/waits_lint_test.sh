@@ -31,6 +31,7 @@ for wait in 'std::this_thread::sleep_for(kLook)' '::usleep(1000)' 'usleep(1000)'
   'sigtimedwait(&set, 0, &t)' \
   'sem_timedwait(&semaphore, &time)' 'pthread_cond_timedwait(&cond, &mutex, &time)' 'mutex.try_lock_for(kLook)' \
   'semaphore.try_acquire_for(kLook)' 'future.wait_for(kLook)' 'io_uring_wait_cqe(&ring, &cqe)' 'alarm(1)' \
+  'queue_.AsyncNext(&tag, &ok, kLook)' 'channel->WaitForConnected(deadline)' 'channel->WaitForStateChange(state, due)' \
   'return LooperThread::loop(coord, Seconds{0.1}, look)' 'changed_.wait_for(\n      mutex_, kLook)'; do
   rejects longhaul/io/file.cc "  $wait;"
   rejects longhaul/io/file.h "  $wait;"
