@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # class_size_lint.sh SOURCE_DIR [LIMIT]: no class in longhaul/ has more than LIMIT private and protected members, data
-# and functions together; 25 unless said otherwise, and 20 of Supervisor. A larger class tells several stories: divide it. LIMIT 0 lists every
-# class that has any, with its count.
+# and functions together; 25 unless said otherwise, and 20 of Supervisor. A larger class tells several stories: divide
+# it. LIMIT 0 lists every class that has any, with its count.
 #
 # Counted is what stands in private: and protected: sections, each overload and each name of a declaration. All of a
 # struct counts if few can see it: one class, since it is in its private section or defined as Owner::Name, or one file,

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or a fragment that says why it
 # is not; the main() of an example catches exceptions; the files that they link to or name are there, and the headings
-# and symbols that a link names in them; docs/guide.md links to each page of the guide; README's table has each folder
+# and symbols that a link names in them; where they run a test program with a filter, each pattern of it is that of a
+# test; docs/guide.md links to each page of the guide; README's table has each folder
 # of longhaul/; every line ends at column 120, also in tables and code.
 set -euo pipefail
 cd "$1"
@@ -111,6 +112,66 @@ check_symbols() {
   done < <(grep -noE '\[`[A-Za-z_:.]+`\]\([^) ]+\.(h|cc)\)' "$1" | sed -E 's/:\[`/|/; s/`\]\(/|/; s/\)$//')
 }
 
+# sources_of PROGRAM: of train_test those of the layer and its rooms, of others those that tests/CMakeLists.txt has.
+sources_of() {
+  local layer=longhaul/${1%_test}
+  if [ -d "$layer" ]; then
+    find "$layer" -name '*_test.cc'
+  else
+    sed -nE "/^longhaul_test(_program)?\\($1\$/,/^  DEPENDS/p" tests/CMakeLists.txt | grep -oE '[a-z0-9_/]+_test\.cc' |
+      sed 's,^,tests/,'
+  fi
+}
+
+# names_of SOURCE...: of the tests there, as a program lists them; of parameters only the first.
+names_of() {
+  [ $# -gt 0 ] || return 0
+  awk '
+    function remember(head,    parts) {
+      kind = head
+      sub(/\(.*/, "", kind)
+      sub(/^[A-Z_]*\( */, "", head)
+      sub(/\).*/, "", head)
+      split(head, parts, / *, */)
+      if (kind ~ /^INSTANTIATE/) { prefixes[parts[2]] = prefixes[parts[2]] " " parts[1] }
+      else if (kind == "TEST_P" || kind == "TYPED_TEST_P") { suite[++n] = parts[1]; test[n] = parts[2] }
+      else print parts[1] (kind == "TYPED_TEST" ? "/0" : "") "." parts[2]
+    }
+    FNR == 1 { open = 0 }
+    /^(TEST|TEST_F|TEST_P|TYPED_TEST|TYPED_TEST_P|INSTANTIATE_(TYPED_)?TEST_SUITE_P)\(/ { open = 1; head = "" }
+    open { head = head " " $0; sub(/^ +/, "", head) }
+    open && head ~ /^[A-Z_]+\([^,]*,[^,)]+[,)]/ { remember(head); open = 0 }
+    END {
+      for (i = 1; i <= n; i++) {
+        count = split(prefixes[suite[i]], words, " ")
+        if (count == 0) words[count = 1] = "Any"  # by a macro of the tests
+        for (j = 1; j <= count; j++) print words[j] "/" suite[i] "." test[i] "/0"
+        for (j = 1; j <= count; j++) print words[j] "/" suite[i] "/0." test[i]
+      }
+    }' "$@"
+}
+
+# `PROGRAM --gtest_filter=...`: each of its patterns is that of a test of the program.
+check_filters() {
+  local line program filter pattern patterns sources name found
+  while IFS='|' read -r line program filter; do
+    mapfile -t sources < <(sources_of "$program")
+    IFS=: read -ra patterns <<<"${filter%%-*}"
+    for pattern in "${patterns[@]}"; do
+      found=
+      while read -r name; do
+        # shellcheck disable=SC2053
+        if [[ $name == $pattern ]]; then found=1; fi
+      done < <(names_of "${sources[@]}")
+      if [ ! "$found" ]; then
+        echo "$1:$line: $program has no test $pattern"
+        status=1
+      fi
+    done
+  done < <(grep -noE "[a-z_]+_test --gtest_filter='[^']+'" "$1" |
+    sed -E "s/^([0-9]+):/\1|/; s/ --gtest_filter='/|/; s/'$//")
+}
+
 check_guide() {
   local page
   for page in docs/guide/*.md; do
@@ -153,6 +214,7 @@ check_tour() {
 for page in "${pages[@]}"; do
   check_anchors "$page"
   check_symbols "$page"
+  check_filters "$page"
   check_paths "$page" "$(dirname "$page")" < <(grep -noE '\]\([^): ]+\)' "$page" | sed -E 's/\]\((.*)\)/\1/')
   check_paths "$page" . < <(grep -noE '`(longhaul|docs|scripts|tests|examples|benchmarks|cmake)/[A-Za-z0-9_./]*`' \
     "$page" | tr -d '`')

@@ -49,6 +49,20 @@ class Third {
   int third() const;
 };
 CODE
+  cat >"$tree/longhaul/base/plan_test.cc" <<'CODE'
+TEST(Plan, IsOne) {
+}
+TEST_F(Once,
+       IsOnce) {
+}
+INSTANTIATE_TEST_SUITE_P(
+    A, Many, Values(1));
+TEST_P(Many, IsMany) {
+}
+CODE
+  mkdir "$tree/tests"
+  printf 'longhaul_test(far_test\n  SOURCES far_test.cc\n  DEPENDS base)\n' >"$tree/tests/CMakeLists.txt"
+  echo 'TEST(Far, IsFar) {}' >"$tree/tests/far_test.cc"
   cat >"$tree/longhaul/base/plan.cc" <<'CODE'
 void Plan::run(int out) {
   write(out);
@@ -81,6 +95,22 @@ rejects "instead of 1 to 20" docs/code_tour.md '/^7\. /d'
 rejects "instead of 1 to 20" docs/code_tour.md '/^20\. /d'
 rejects "instead of 1 to 20" docs/code_tour.md '$a 21. [`Plan`](../longhaul/base/plan.h): x'
 rejects "instead of 1 to 20" docs/code_tour.md 's/^7\. .*/7. Nothing./'
+for tests in "'Plan\*'" "'Plan.IsOne:A/Many.Is\*'" "'Once.\*:-Once.Not'" "'\*IsMany\*'"; do
+  put
+  sed -i "s,^# A page,& \`base_test --gtest_filter=$tests\`," "$tree/docs/guide/page.md"
+  bash "$pages" "$tree" || { echo "FAILED: it rejects the tests $tests"; exit 1; }
+done
+for tests in NoSuchTest.\* Plan.IsTwo Many.IsMany Plan.IsOne:Plans.\*; do
+  rejects "docs/guide/page.md:1: base_test has no test ${tests#Plan.IsOne:}" docs/guide/page.md \
+    "s,^# A page,& \`base_test --gtest_filter='$tests'\`,"
+done
+rejects "docs/guide/page.md:1: none_test has no test" docs/guide/page.md \
+  "s,^# A page,& \`none_test --gtest_filter='Plan.IsOne'\`,"
+put
+sed -i "s,^# A page,& \`far_test --gtest_filter='Far.\*'\`," "$tree/docs/guide/page.md"
+bash "$pages" "$tree" || { echo "FAILED: it rejects a test of several layers"; exit 1; }
+rejects "docs/guide/page.md:1: far_test has no test Plan.IsOne" docs/guide/page.md \
+  "s,^# A page,& \`far_test --gtest_filter='Plan.IsOne'\`,"
 rejects "docs/guide.md: does not link to docs/guide/page.md" docs/guide.md 's/guide\/page/code_tour/'
 rejects "> longhaul/io" README.md 's/, `io\/`//'
 rejects "> longhaul/base" README.md '/^\| `longhaul\/base/d'
