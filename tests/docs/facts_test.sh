@@ -53,6 +53,8 @@ rejects() {
 
 put
 accepts "a list in step"
+said=$(bash "$facts" "$tree" --with-list) && status=0 || status=$?
+[ "$status" = 77 ] && [[ $said == "skipped: LONGHAUL_FACTS"* ]] || { echo "FAILED: no list: $status, '$said'"; exit 1; }
 
 page=docs/compatibility.md
 tests=longhaul/io/file_test.cc
@@ -93,6 +95,7 @@ put
 printf -- '- AA-1 [I] one\n- AA-2 [T x] two, like AA-3\n- BB-1 [I] three\n' >"$tree/facts.md"
 export LONGHAUL_FACTS=$tree/facts.md
 accepts "a list of the facts there are"
+bash "$facts" "$tree" --with-list || { echo "FAILED: --with-list refuses a list of the facts there are"; exit 1; }
 rejects 'AA-10 is not a fact of' $page 's/^- AA-2 /- AA-10 /'
 rejects 'AA-2 is not in' $page 's/^- AA-2 /- AA-10 /'
 unset LONGHAUL_FACTS
