@@ -18,6 +18,10 @@ void log_later_error(const std::string& what, const std::exception_ptr& error) n
 
 void Teardown::step(const std::string& what, const std::function<void()>& body) {
   try {
+    steps_.push_back(what);
+  } catch (...) {  // no memory: the step is what counts
+  }
+  try {
     body();
   } catch (...) {
     if (error_) return log_later_error(what, std::current_exception());

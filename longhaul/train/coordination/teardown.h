@@ -3,6 +3,7 @@
 #include <exception>
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace longhaul {
 
@@ -24,11 +25,13 @@ class Teardown {
   // Sets the underlying cause, once it is known: it replaces the error kept so far, which is logged. Null: no effect.
   void outrank(const std::exception_ptr& cause);
 
-  const std::exception_ptr& error() const { return error_; }  // the first; null: none so far
-  void raise_error() const;                                   // throws it, if there is one
+  const std::vector<std::string>& steps() const { return steps_; }  // done so far, in their order, failed ones too
+  const std::exception_ptr& error() const { return error_; }        // the first; null: none so far
+  void raise_error() const;                                         // throws it, if there is one
 
  private:
   std::exception_ptr error_;
+  std::vector<std::string> steps_;
 };
 
 }  // namespace longhaul

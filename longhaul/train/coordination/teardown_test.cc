@@ -34,6 +34,7 @@ TEST(Teardown, DoesEveryStepAndThrowsTheFirstErrorWhicheverOnesFail) {
       });
     }
     EXPECT_EQ(done, 3);
+    EXPECT_EQ(end.steps(), (std::vector<std::string>{"step 0", "step 1", "step 2"}));
     EXPECT_EQ(error_of([&] { end.raise_error(); }), first);
   }
 }
