@@ -11,6 +11,10 @@ list(TRANSFORM layers PREPEND longhaul_ OUTPUT_VARIABLE targets)
 install(TARGETS longhaul_torch EXPORT longhaulTargets)
 install(TARGETS ${targets} EXPORT longhaulTargets ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
         LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(LONGHAUL_TOOLS)
+  set_target_properties(longhaul_program PROPERTIES INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS longhaul_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 # A developer's build has layers that are less optimised (LONGHAUL_COLD_OPTIONS): whoever installs it is told so.
 if(LONGHAUL_DEVELOPER)
   install(CODE "

@@ -18,8 +18,18 @@ constexpr char kSource[] = "TF_CONFIG";
 constexpr size_t kLongestText = 1 << 20;
 constexpr int kDeepest = 8;
 
+// Without the source of the text, which from_source() puts before it.
 [[noreturn]] void refuse_config(const std::string& why) {
-  throw InvalidArgumentError(fmt::format("{}: {}", kSource, why));
+  throw InvalidArgumentError(why);
+}
+
+template <typename Parse>
+auto from_source(const std::string& source, const Parse& parse) {
+  try {
+    return parse();
+  } catch (const InvalidArgumentError& error) {
+    throw InvalidArgumentError(fmt::format("{}: {}", source, error.what()));
+  }
 }
 
 // Looks at the text while it is parsed: the parser itself takes any depth, and of two equal names the second.
@@ -50,6 +60,12 @@ Json parse_json(std::string_view text) {
   } catch (const Json::exception& error) {
     refuse_config(fmt::format("it is not JSON: {}", excerpt(error.what())));
   }
+}
+
+Json parse_object(std::string_view text) {
+  Json config = parse_json(text);
+  if (!config.is_object()) refuse_config(fmt::format("it must be an object, not {}", config.type_name()));
+  return config;
 }
 
 // nullptr: there is none.
@@ -113,16 +129,15 @@ JobTasks tasks_in(const std::string& job, const Json& value) {
   return tasks;
 }
 
+ClusterSpec cluster_of(const Json& cluster) {
+  std::map<std::string, JobTasks> jobs;
+  for (const auto& [job, tasks] : cluster.items()) jobs.emplace(job, tasks_in(job, tasks));
+  return ClusterSpec(jobs);
+}
+
 ClusterSpec cluster_in(const Json& config) {
   const Json* cluster = find_object(config, "cluster");
-  if (cluster == nullptr) return {};
-  std::map<std::string, JobTasks> jobs;
-  for (const auto& [job, tasks] : cluster->items()) jobs.emplace(job, tasks_in(job, tasks));
-  try {
-    return ClusterSpec(jobs);
-  } catch (const InvalidArgumentError& error) {
-    refuse_config(error.what());
-  }
+  return cluster == nullptr ? ClusterSpec() : cluster_of(*cluster);
 }
 
 // A cluster of a single task needs no word about which of them this is.
@@ -158,21 +173,35 @@ void check_alone(const LaunchedTask& task) {
                   excerpt(task.job), task.index));
 }
 
-}  // namespace
-
-LaunchedTask parse_tf_config(std::string_view text) {
+LaunchedTask parse_task(std::string_view text) {
   LaunchedTask task;
-  if (text.find_first_not_of(" \t\r\n") == text.npos) return task;
-  const Json config = parse_json(text);
-  if (!config.is_object()) refuse_config(fmt::format("it must be an object, not {}", config.type_name()));
+  const Json config = parse_object(text);
   const std::string rpc_layer = text_member(config, "rpc_layer", "grpc");
   if (rpc_layer != "grpc") refuse_config(fmt::format("\"rpc_layer\" must be \"grpc\", not \"{}\"", excerpt(rpc_layer)));
   task.cluster = cluster_in(config);
   task.session_master = text_member(config, "session_master", "");
   read_task(config, &task);
-  check_launched_task(task, kSource);
-  check_alone(task);
   return task;
+}
+
+}  // namespace
+
+LaunchedTask parse_tf_config(std::string_view text) {
+  if (text.find_first_not_of(" \t\r\n") == text.npos) return {};
+  LaunchedTask task = from_source(kSource, [&] { return parse_task(text); });
+  check_launched_task(task, kSource);
+  from_source(kSource, [&] { check_alone(task); });
+  return task;
+}
+
+ClusterSpec parse_cluster(std::string_view text, const std::string& source) {
+  return from_source(source, [&] {
+    const Json config = parse_object(text);
+    const Json* inner = find_member(config, "cluster");
+    const ClusterSpec cluster = cluster_of(inner != nullptr && inner->is_object() ? *inner : config);
+    if (cluster.empty()) refuse_config("there is no job in it");
+    return cluster;
+  });
 }
 
 LaunchedTask task_from_tf_config(const LaunchEnvironment& environment) {

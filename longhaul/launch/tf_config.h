@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "longhaul/launch/launch_environment.h"
@@ -20,5 +21,12 @@ namespace longhaul {
 // has at most 1 MiB, and its lists are nested at most 8 deep; a name must not be twice in one object.
 LaunchedTask parse_tf_config(std::string_view text);
 LaunchedTask task_from_tf_config(const LaunchEnvironment& environment = process_environment());
+
+// The cluster alone, whichever task reads it: that of a TF_CONFIG, or the object that would be in its "cluster":
+//
+//     {"ps": ["ps0:2222"], "worker": ["worker0:2222", "worker1:2222"]}
+//
+// InvalidArgumentError, which begins with `source`: it is none of these, or has no job.
+ClusterSpec parse_cluster(std::string_view text, const std::string& source);
 
 }  // namespace longhaul

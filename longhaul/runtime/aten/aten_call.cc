@@ -36,6 +36,7 @@ class Binder {
 
   AtenCall bind() {
     refuse_writers();
+    refuse_files();
     name_edges();
     for (const c10::Argument& argument : schema_.arguments()) bind_argument(argument);
     if (taken_ != spec_.inputs.size())
@@ -67,6 +68,13 @@ class Binder {
                "'; use the variant that returns a new tensor");
       }
     }
+  }
+
+  // aten::from_file maps a file, or makes one, past the task's files (TaskResources::files()), and already when its
+  // shape is asked for.
+  void refuse_files() const {
+    if (schema_.argumentIndexWithName("filename"))
+      refuse("the operator opens a file by itself; use ops::read_file and ops::decode_raw");
   }
 
   // The argument that each input is for.

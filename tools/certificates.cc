@@ -1,0 +1,85 @@
+// longhaul certificates: a CA, and certificates for each task of a cluster.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <stdexcept>
+
+#include "longhaul/cluster/certificates/cluster_certificates.h"
+#include "longhaul/io/files/file.h"
+#include "longhaul/launch/tf_config.h"
+#include "tools/subcommands.h"
+
+namespace longhaul::tools {
+namespace {
+
+constexpr uint64_t kMostClusterBytes = uint64_t{1} << 20;
+constexpr char kEnvironment[] = "TF_CONFIG";
+
+struct CertificatesOptions {
+  std::string cluster;
+  ClusterCertificatesOptions written;
+};
+
+ClusterSpec read_cluster(const std::string& where) {
+  if (where != kEnvironment) return parse_cluster(read_file(FileSystem::real(), where, kMostClusterBytes), where);
+  const auto text = process_environment()(kEnvironment);
+  if (!text) throw std::runtime_error("TF_CONFIG is not set; a file of that name is ./TF_CONFIG");
+  return parse_cluster(*text, kEnvironment);
+}
+
+void print_outputs(const std::vector<CertificateOutput>& outputs, const std::string& directory) {
+  fmt::print("{}:\n", directory);
+  for (const CertificateOutput& output : outputs) {
+    fmt::print("  {}{}: {}\n", output.name, output.is_secret ? " (secret)" : "", output.purpose);
+  }
+}
+
+void print_remedies(const ClusterSpec& cluster) {
+  const std::string job = cluster.jobs().front();
+  const std::string stem = fmt::format("{}-{}", job, cluster.task_indices(job).front());
+  fmt::print(
+      "\nCopy to each machine ca.crt and the two files of its task, and leave ca.key here. In the options of the "
+      "server\n"
+      "of {0}, and of each other with its own files:\n"
+      "  .security = {{.certificate_file = \"{0}.crt\", .key_file = \"{0}.key\", .ca_file = \"ca.crt\"}},\n"
+      "In those of a session of another program, on grpc://...: the same with client.crt and client.key.\n"
+      "Before they expire, write new ones with --renew; servers that run read them again by themselves.\n",
+      stem);
+}
+
+void make_certificates(const CertificatesOptions& options) {
+  const ClusterSpec cluster = read_cluster(options.cluster);
+  print_outputs(write_cluster_certificates(cluster, options.written), options.written.directory);
+  print_remedies(cluster);
+  if (std::fflush(stdout) != 0) throw std::runtime_error("the files are written, but standard output is not");
+}
+
+}  // namespace
+
+void add_certificates(CLI::App& program) {
+  const auto options = std::make_shared<CertificatesOptions>();
+  CLI::App* command =
+      program.add_subcommand("certificates", "Makes a CA, and certificates for each task of a cluster and for clients");
+  command
+      ->add_option("--cluster", options->cluster,
+                   "The cluster: a file with JSON, such as {\"ps\": [\"ps0:2222\"], \"worker\": [\"worker0:2222\"]} or "
+                   "what TF_CONFIG has; or TF_CONFIG, for the environment variable")
+      ->required();
+  command->add_option("--out", options->written.directory, "The directory for the files: new, or empty")->required();
+  command->add_option("--days", options->written.days, "How long certificates are valid")
+      ->check(CLI::Range(1, 3650))
+      ->capture_default_str();
+  command->add_flag("--renew", options->written.renew,
+                    "Write new certificates into the directory, for the same keys, of the CA that is in it");
+  command
+      ->add_option("--add-name", options->written.more_names,
+                   "A DNS name or an IP address that goes into the certificates of all tasks; may be there several "
+                   "times")
+      ->allow_extra_args(false);
+  command->callback([options] { make_certificates(*options); });
+}
+
+}  // namespace longhaul::tools
