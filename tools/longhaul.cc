@@ -24,8 +24,8 @@ int parse_and_run(CLI::App& program, int argc, const char* const* argv) {
 }  // namespace
 
 int run_program(int argc, const char* const* argv) {
-  CLI::App program(
-      "Does what is done beside a training with Longhaul. Exit status: 0 done; 1 an error; 2 wrong usage.", "longhaul");
+  CLI::App program("Does what is done beside a training with Longhaul. Exit status: 0 done; 1 an error; 2 wrong usage.",
+                   "longhaul");
   program.require_subcommand(1);
   for (const auto add : {add_certificates}) add(program);
   return parse_and_run(program, argc, argv);

@@ -200,8 +200,8 @@ CertificateFacts facts_of_certificate(const std::string& pem) {
   facts.common_name = name.data();
   facts.begins = time_of(X509_get0_notBefore(certificate.get()));
   facts.ends = time_of(X509_get0_notAfter(certificate.get()));
-  const NamesHandle names(static_cast<GENERAL_NAMES*>(
-      X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
+  const NamesHandle names(
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr)));
   const int count = names ? sk_GENERAL_NAME_num(names.get()) : 0;
   for (int i = 0; i < count; ++i) {
     const GENERAL_NAME& each = *sk_GENERAL_NAME_value(names.get(), i);

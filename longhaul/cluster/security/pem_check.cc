@@ -49,7 +49,8 @@ KeyHandle read_key(const PemFile& file) {
   if (key) return key;
   if (file.text.find("-----BEGIN") == file.text.npos) refuse_pem(file, "it is not PEM: there is no -----BEGIN");
   if (file.text.find("ENCRYPTED") != file.text.npos) {
-    refuse_pem(file, "the key needs a passphrase, and nobody is there to type it: `openssl pkey` writes it without one");
+    refuse_pem(file,
+               "the key needs a passphrase, and nobody is there to type it: `openssl pkey` writes it without one");
   }
   refuse_pem(file, "there is no private key that can be read: " + reason);
 }
@@ -61,15 +62,18 @@ double seconds_of(const ASN1_TIME* time) {
 }
 
 void check_time(const PemFile& file, const X509* certificate, double now) {
-  const double begins = seconds_of(X509_get0_notBefore(certificate)), ends = seconds_of(X509_get0_notAfter(certificate));
+  const double begins = seconds_of(X509_get0_notBefore(certificate)),
+               ends = seconds_of(X509_get0_notAfter(certificate));
   if (now >= ends) {
-    refuse_pem(file, fmt::format("the certificate expired at {}: renew it, for instance with longhaul certificates --renew",
-                                 utc_text(ends)));
+    refuse_pem(file,
+               fmt::format("the certificate expired at {}: renew it, for instance with longhaul certificates --renew",
+                           utc_text(ends)));
   }
   if (now < begins) {
-    refuse_pem(file, fmt::format("the certificate is not valid before {}, and it is {} on this machine: look whether its "
-                                 "clock is right",
-                                 utc_text(begins), utc_text(now)));
+    refuse_pem(file,
+               fmt::format("the certificate is not valid before {}, and it is {} on this machine: look whether its "
+                           "clock is right",
+                           utc_text(begins), utc_text(now)));
   }
 }
 
@@ -97,16 +101,18 @@ double check_pem(const PemFiles& files, double now) {
   const bool belongs = X509_check_private_key(chain[0].get(), key.get()) == 1;
   ERR_clear_error();
   if (!belongs) {
-    refuse_pem(files.key, fmt::format("the key does not belong to the certificate in {}: take both from one task and of "
-                                      "one moment",
-                                      files.certificate.path));
+    refuse_pem(files.key,
+               fmt::format("the key does not belong to the certificate in {}: take both from one task and of "
+                           "one moment",
+                           files.certificate.path));
   }
   check_time(files.certificate, chain[0].get(), now);
   if (authorities.size() == 1) check_time(files.authority, authorities[0].get(), now);
   if (const std::string problem = problem_of_chain(chain, authorities, now); !problem.empty()) {
-    refuse_pem(files.certificate, fmt::format("no CA in {} has made this certificate ({}): take the ca.crt that was made "
-                                              "with it",
-                                              files.authority.path, problem));
+    refuse_pem(files.certificate,
+               fmt::format("no CA in {} has made this certificate ({}): take the ca.crt that was made "
+                           "with it",
+                           files.authority.path, problem));
   }
   return seconds_of(X509_get0_notAfter(chain[0].get()));
 }

@@ -66,7 +66,7 @@ class CredentialFile {
 
   const std::string path_;
   int fd_ = -1;
-  struct stat info_ {};
+  struct stat info_{};
 };
 
 }  // namespace

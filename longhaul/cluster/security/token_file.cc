@@ -22,13 +22,15 @@ constexpr Seconds kBetweenLooks{1};
 
 void check_token(const std::string& path, size_t number, std::string_view token) {
   if (token.size() < kShortestToken || token.size() > kLongestToken) {
-    refuse_tokens(path, fmt::format("the token in line {} has {} letters; it must have {} to {}: make one with `openssl "
-                                    "rand -hex 32`",
-                                    number, token.size(), kShortestToken, kLongestToken));
+    refuse_tokens(path,
+                  fmt::format("the token in line {} has {} letters; it must have {} to {}: make one with `openssl "
+                              "rand -hex 32`",
+                              number, token.size(), kShortestToken, kLongestToken));
   }
   const auto is_letter = [](unsigned char c) { return c > ' ' && c < 0x7f; };
   if (!std::all_of(token.begin(), token.end(), is_letter)) {
-    refuse_tokens(path, fmt::format("the token in line {} has a space, or a letter that is not printable ASCII", number));
+    refuse_tokens(path,
+                  fmt::format("the token in line {} has a space, or a letter that is not printable ASCII", number));
   }
 }
 

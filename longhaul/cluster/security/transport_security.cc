@@ -20,8 +20,9 @@ void check_all_or_none(const TransportSecurity& security) {
   const bool any = !security.certificate_file.empty() || !security.key_file.empty() || !security.ca_file.empty();
   if (!any || has_tls(security)) return;
   std::string missing;
-  for (const auto& [name, file] : {std::pair("certificate_file", &security.certificate_file),
-                                   std::pair("key_file", &security.key_file), std::pair("ca_file", &security.ca_file)}) {
+  for (const auto& [name, file] :
+       {std::pair("certificate_file", &security.certificate_file), std::pair("key_file", &security.key_file),
+        std::pair("ca_file", &security.ca_file)}) {
     if (file->empty()) missing += fmt::format("{}{}", missing.empty() ? "" : " and ", name);
   }
   throw InvalidArgumentError(
@@ -47,9 +48,10 @@ void check_tls(const TransportSecurity& security, Clock& clock) {
                        {security.ca_file, read_public_file(security.ca_file)}};
   const double now = clock.wall_time(), ends = check_pem(files, now);
   if (ends - now < kWarnBefore) {
-    log_warning("{}: the certificate expires at {}, in {:.1f} days: renew it, for instance with longhaul certificates "
-                "--renew",
-                security.certificate_file, utc_text(ends), (ends - now) / (24 * 3600));
+    log_warning(
+        "{}: the certificate expires at {}, in {:.1f} days: renew it, for instance with longhaul certificates "
+        "--renew",
+        security.certificate_file, utc_text(ends), (ends - now) / (24 * 3600));
   }
 }
 
