@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$1"
 status=0
-output=$(find longhaul examples benchmarks tests \( -name '*.h' -o -name '*.cc' \) -print0 |
+output=$(find longhaul examples benchmarks tests tools \( -name '*.h' -o -name '*.cc' \) -print0 |
   xargs -0 -n 64 -P "$(nproc)" clang-format-19 --dry-run -Werror --ferror-limit=1 2>&1) || status=$?
 [ "$status" = 0 ] || {
   echo "run clang-format-19 -i on:"

@@ -11,7 +11,7 @@ struct Certificate {
 };
 
 struct CertificateOptions {
-  std::string common_name;           // cut to the 64 letters that it may have
+  std::string common_name{};         // cut to the 64 letters that it may have
   std::vector<std::string> names{};  // DNS names and IP addresses of a server
   double begins = 0, ends = 0;       // seconds since 1970
   bool is_server = true;             // false: for clients alone

@@ -9,7 +9,7 @@
 namespace longhaul {
 
 struct ClusterCertificatesOptions {
-  std::string directory;
+  std::string directory{};
   int days = 825;                         // that certificates of tasks and clients are valid
   bool renew = false;                     // new certificates for what is in the directory
   std::vector<std::string> more_names{};  // DNS names and IP addresses, in the certificates of all tasks

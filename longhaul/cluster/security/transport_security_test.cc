@@ -191,7 +191,7 @@ TEST(ListenAddress, LoopbackIsAlwaysAllowed) {
   }
 }
 
-TEST(ListenAddress, OthersNeedCredentials) {
+TEST(ListenAddress, OthersNeedCredentials) {  // unlike SE-6
   for (const char* address : {"0.0.0.0:2222", "[::]:2222", "10.0.0.3:2222", "worker0.example:2222", "128.0.0.1:1",
                               "localhost.example:1", "127.0.0.1.example:1", "[fe80::1]:1", "127.1:1"}) {
     EXPECT_THAT(error_of<PermissionDeniedError>([&] { check_listen_address(address, {}); }),
