@@ -115,5 +115,25 @@ TEST(TfConfig, SaysWhatIsWrongWithIt) {  // CL-11
   }
 }
 
+TEST(ClusterText, IsThatOfAnyTask) {
+  const ClusterSpec cluster({{"ps", {"a:1"}}, {"worker", {"b:1", "c:1"}}});
+  const std::string jobs = R"({"ps": ["a:1"], "worker": ["b:1", "c:1"]})";
+  EXPECT_EQ(parse_cluster(jobs, "x.json"), cluster);
+  EXPECT_EQ(parse_cluster(R"({"cluster": )" + jobs + "}", "x.json"), cluster);
+  EXPECT_EQ(parse_cluster(R"({"cluster": )" + jobs + R"(, "task": {"type": "worker", "index": 1}})", "x.json"),
+            cluster);
+  EXPECT_EQ(parse_cluster(R"({"cluster": ["a:1"]})", "x.json").jobs(), std::vector<std::string>{"cluster"});
+}
+
+TEST(ClusterText, ItsErrorsNameItsPlace) {
+  const auto refusal = [](const std::string& text) { return refusal_of([&] { parse_cluster(text, "x.json"); }); };
+  EXPECT_THAT(refusal(""), HasSubstr("x.json: it is not JSON"));
+  EXPECT_THAT(refusal("[]"), HasSubstr("x.json: it must be an object, not array"));
+  EXPECT_THAT(refusal("{}"), HasSubstr("x.json: there is no job"));
+  EXPECT_THAT(refusal(R"({"cluster": {}})"), HasSubstr("x.json: there is no job"));
+  EXPECT_THAT(refusal(R"({"ps": ["a"]})"), HasSubstr("x.json: "));
+  EXPECT_THAT(refusal(R"({"ps": 3})"), HasSubstr("must be a list of addresses"));
+}
+
 }  // namespace
 }  // namespace longhaul
