@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <openssl/bn.h>
-#include <openssl/ec.h>
 #include <openssl/rand.h>
 #include <openssl/x509v3.h>
 
@@ -68,8 +67,8 @@ CertificateHandle certificate_from(const std::string& pem) {
 
 KeyHandle new_or_given_key(const std::string& pem) {
   if (!pem.empty()) return key_from(pem);
-  KeyHandle key(EVP_EC_gen("P-256"));
-  must(key != nullptr, "EVP_EC_gen");
+  KeyHandle key(EVP_PKEY_Q_keygen(nullptr, nullptr, "EC", "P-256"));
+  must(key != nullptr, "EVP_PKEY_Q_keygen");
   return key;
 }
 

@@ -16,23 +16,23 @@ using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr double kBegin = 1.7e9, kEnd = 1.8e9;
+constexpr double kCertificateBegin = 1.7e9, kCertificateEnd = 1.8e9;
 
 TEST(CertificateTest, SaysWhatWasAskedFor) {
-  const Certificate ca = make_authority({.common_name = "CA", .begins = kBegin, .ends = kEnd});
+  const Certificate ca = make_authority({.common_name = "CA", .begins = kCertificateBegin, .ends = kCertificateEnd});
   const std::vector<std::string> names{"worker0.example", "10.0.0.3", "fe80::1", "under_score", "localhost"};
-  const Certificate made =
-      make_certificate(ca, {.common_name = "/job:worker/task:1", .names = names, .begins = kBegin, .ends = kEnd});
+  const Certificate made = make_certificate(
+      ca, {.common_name = "/job:worker/task:1", .names = names, .begins = kCertificateBegin, .ends = kCertificateEnd});
   const CertificateFacts facts = facts_of_certificate(made.certificate);
   EXPECT_EQ(facts.common_name, "/job:worker/task:1");
   EXPECT_EQ(facts.names, names);
-  EXPECT_EQ(facts.begins, kBegin);
-  EXPECT_EQ(facts.ends, kEnd);
+  EXPECT_EQ(facts.begins, kCertificateBegin);
+  EXPECT_EQ(facts.ends, kCertificateEnd);
   EXPECT_THAT(made.key, HasSubstr("-----BEGIN PRIVATE KEY-----"));
 }
 
 TEST(CertificateTest, IsAnotherEachTimeButForAGivenKey) {
-  const CertificateOptions options{.common_name = "x", .begins = kBegin, .ends = kEnd};
+  const CertificateOptions options{.common_name = "x", .begins = kCertificateBegin, .ends = kCertificateEnd};
   const Certificate ca = make_authority(options), one = make_certificate(ca, options);
   const Certificate other = make_certificate(ca, options);
   EXPECT_NE(one.key, other.key);
@@ -44,16 +44,17 @@ TEST(CertificateTest, IsAnotherEachTimeButForAGivenKey) {
 }
 
 TEST(CertificateTest, RefusesOtherNamesThanThoseOfHosts) {
-  const Certificate ca = make_authority({.common_name = "CA", .begins = kBegin, .ends = kEnd});
+  const Certificate ca = make_authority({.common_name = "CA", .begins = kCertificateBegin, .ends = kCertificateEnd});
   for (const char* name : {"", "a,DNS:b", "a b", "a:1", "a/b", "[::1]", "a\nb", "e@x"}) {
-    EXPECT_THROW(make_certificate(ca, {.common_name = "x", .names = {name}, .begins = kBegin, .ends = kEnd}),
+    EXPECT_THROW(make_certificate(
+                     ca, {.common_name = "x", .names = {name}, .begins = kCertificateBegin, .ends = kCertificateEnd}),
                  InvalidArgumentError)
         << name;
   }
 }
 
 TEST(CertificateTest, RefusesWhatIsNotPem) {
-  const CertificateOptions options{.common_name = "x", .begins = kBegin, .ends = kEnd};
+  const CertificateOptions options{.common_name = "x", .begins = kCertificateBegin, .ends = kCertificateEnd};
   EXPECT_THAT(refusal_of([&] { make_certificate({"no", "no"}, options); }), HasSubstr("certificate cannot be read"));
   const Certificate ca = make_authority(options);
   EXPECT_THAT(refusal_of([&] { make_certificate({ca.certificate, "no"}, options); }), HasSubstr("key cannot be read"));
@@ -61,7 +62,7 @@ TEST(CertificateTest, RefusesWhatIsNotPem) {
 
 TEST(CertificateTest, LongNamesAreCut) {
   const std::string name(200, 'j');
-  const Certificate ca = make_authority({.common_name = name, .begins = kBegin, .ends = kEnd});
+  const Certificate ca = make_authority({.common_name = name, .begins = kCertificateBegin, .ends = kCertificateEnd});
   EXPECT_EQ(facts_of_certificate(ca.certificate).common_name, name.substr(0, 64));
 }
 

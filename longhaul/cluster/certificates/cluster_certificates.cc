@@ -83,7 +83,9 @@ class Maker {
  private:
   std::string path_of(const std::string& name) const { return join_path(options_.directory, name); }
   bool is_there(const std::string& name) const { return options_.renew && FileSystem::real().exists(path_of(name)); }
-  void add(CertificateOutput output, std::string contents) { files_.push_back({std::move(output), contents}); }
+  void add(CertificateOutput output, std::string contents) {
+    files_.push_back({std::move(output), std::move(contents)});
+  }
 
   void take_authority() {
     if (options_.renew) return find_authority();

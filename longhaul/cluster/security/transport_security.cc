@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/security/pem_check.h"
@@ -26,7 +28,7 @@ void check_all_or_none(const TransportSecurity& security) {
     if (file->empty()) missing += fmt::format("{}{}", missing.empty() ? "" : " and ", name);
   }
   throw InvalidArgumentError(
-      fmt::format("security: TLS needs certificate_file, key_file and ca_file; {} is missing", missing));
+      fmt::format("security: TLS needs certificate_file, key_file and ca_file; missing: {}", missing));
 }
 
 void check_effects(const TransportSecurity& security) {

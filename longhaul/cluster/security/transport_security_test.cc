@@ -55,9 +55,9 @@ TEST_F(TransportSecurityTest, ThreeFilesOrNone) {
   TransportSecurity some = security();
   some.ca_file.clear();
   EXPECT_FALSE(has_tls(some));
-  EXPECT_THAT(problem_of(some), HasSubstr("needs certificate_file, key_file and ca_file; ca_file is missing"));
+  EXPECT_THAT(problem_of(some), HasSubstr("needs certificate_file, key_file and ca_file; missing: ca_file"));
   some.key_file.clear();
-  EXPECT_THAT(problem_of(some), HasSubstr("key_file and ca_file is missing"));
+  EXPECT_THAT(problem_of(some), HasSubstr("missing: key_file and ca_file"));
 }
 
 TEST_F(TransportSecurityTest, NothingThatIsSaidIsIgnored) {

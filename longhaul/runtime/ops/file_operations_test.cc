@@ -25,15 +25,19 @@ using ::testing::HasSubstr;
 // What operations can do with a file of that name: the target of a run, by the operation's type.
 using FileUses = std::map<std::string, std::function<Fetch(const Scope&, const std::string& path)>>;
 
+Output path_constant(const Scope& scope, const std::string& value) {
+  return ops::constant(scope, Tensor::scalar(value));
+}
+
 Fetch read_first(const Scope& scope, const Output& reader, const std::string& path, bool several = false) {
   const FIFOQueue names(scope, 1, {kString}, {.shapes = {Shape{}}});
-  const Operation enqueue = names.enqueue(scope, {ops::constant(scope, path)});
+  const Operation enqueue = names.enqueue(scope, {path_constant(scope, path)});
   const Scope after = scope.with_control_dependencies({enqueue});
   return several ? ops::read_up_to(after, reader, names, 1).value : ops::read(after, reader, names).value;
 }
 
 Operation save_restore(const Scope& scope, const char* type, const std::string& path) {
-  const Output prefix = ops::constant(scope, path), names = ops::constant(scope, Tensor::of<std::string>({"v"}));
+  const Output prefix = path_constant(scope, path), names = ops::constant(scope, Tensor::of<std::string>({"v"}));
   const Output slices = ops::constant(scope, Tensor::of<std::string>({""}));
   std::vector<Output> inputs{prefix, names, slices};
   if (std::string(type) == "SaveV2") inputs.push_back(ops::constant(scope, 1.0f));
@@ -53,9 +57,9 @@ FileUses uses_of_files() {
       {"ReaderReadV2", [](auto& scope, auto& path) { return read_first(scope, ops::text_line_reader(scope), path); }},
       {"ReaderReadUpToV2",
        [](auto& scope, auto& path) { return read_first(scope, ops::text_line_reader(scope), path, true); }},
-      {"ReadFile", [](auto& scope, auto& path) { return ops::read_file(scope, ops::constant(scope, path)); }},
+      {"ReadFile", [](auto& scope, auto& path) { return ops::read_file(scope, path_constant(scope, path)); }},
       {"MatchingFiles",
-       [](auto& scope, auto& path) { return ops::matching_files(scope, ops::constant(scope, path + "*")); }},
+       [](auto& scope, auto& path) { return ops::matching_files(scope, path_constant(scope, path + "*")); }},
       {"InitializeTableFromTextFileV2",
        [](auto& scope, auto& path) { return ops::index_table_from_file(scope, path).initializer(); }},
       {"SaveV2", [](auto& scope, auto& path) { return save_restore(scope, "SaveV2", path); }},
@@ -63,7 +67,7 @@ FileUses uses_of_files() {
       {"MergeV2Checkpoints",
        [](auto& scope, auto& path) {
          return scope.add("MergeV2Checkpoints", "merge",
-                          {ops::constant(scope, Tensor::of<std::string>({path + "_part"})), ops::constant(scope, path)},
+                          {ops::constant(scope, Tensor::of<std::string>({path + "_part"})), path_constant(scope, path)},
                           {{"delete_old_dirs", false}});
        }},
   };
