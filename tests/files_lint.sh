@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # files_lint.sh SOURCE_DIR: what operations do with files goes through their task's (TaskResources::files()), which may
-# be rooted (io/files/rooted_files.h): the code that runs operations opens no file by itself, and names FileSystem::real()
-# only as the default of a task. Kernels that have the task's files are in three files, whose operations
-# longhaul/runtime/ops/file_operations_test.cc tries one by one.
+# be rooted (io/files/rooted_files.h): the code that runs operations opens no file by itself, and names
+# FileSystem::real() only as the default of a task. Kernels that have the task's files are in three files, whose
+# operations longhaul/runtime/ops/file_operations_test.cc tries one by one.
 set -euo pipefail
 cd "$1"
 
