@@ -22,7 +22,7 @@ using ::testing::Not;
 
 const ClusterSpec& small_cluster() {
   static const auto* cluster =
-      new ClusterSpec({{"ps", {"10.0.0.3:2222"}}, {"worker", {{{0, "worker0.example:2222"}, {7, "[::1]:2223"}}}}});
+      new ClusterSpec({{"ps", {"10.0.0.3:2222"}}, {"worker", {{0, "worker0.example:2222"}, {7, "[::1]:2223"}}}});
   return *cluster;
 }
 
