@@ -6,7 +6,7 @@
 #include <cstdlib>
 
 #include "longhaul/cluster/security/transport_security.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/process.h"
 

@@ -6,7 +6,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/cluster/certificates/certificates_fixture.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {

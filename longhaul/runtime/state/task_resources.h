@@ -34,7 +34,7 @@ struct TaskOptions {
   int task = 0;
   int cpu_devices = 1;
   std::optional<uint64_t> snapshot_memory{};  // as in SessionOptions
-  // What operations do with files; must outlive the task. A server's are rooted (io/rooted_files.h).
+  // What operations do with files; must outlive the task. A server's are rooted (io/files/rooted_files.h).
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();  // of the gate, of leases and of waits for changes
 };
