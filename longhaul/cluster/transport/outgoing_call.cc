@@ -60,8 +60,9 @@ bool OutgoingCall::give_up_late(Seconds now) {
   return give_up(std::make_exception_ptr(DeadlineExceededError(unanswered(now))));
 }
 
-bool OutgoingCall::break_off(Seconds now) {
-  return end(CallReply{.error = std::make_exception_ptr(UnavailableError(unanswered(now))), .is_broken = true});
+bool OutgoingCall::break_off(Seconds now, const std::string& why) {
+  const std::string text = why.empty() ? unanswered(now) : fmt::format("{}: {}", unanswered(now), why);
+  return end(CallReply{.error = std::make_exception_ptr(UnavailableError(text)), .is_broken = true});
 }
 
 void OutgoingCall::on_give_up(std::function<void()> tell) {

@@ -36,7 +36,8 @@ class OutgoingCall {
   bool end(const proto::ReplyHeader& header, Message message) EXCLUDES(mutex_);  // with what the peer answered
   bool give_up(std::exception_ptr error) EXCLUDES(mutex_);                       // and the peer is told
   bool give_up_late(Seconds now) EXCLUDES(mutex_);                               // the same with DeadlineExceededError
-  bool break_off(Seconds now) EXCLUDES(mutex_);                                  // the line is gone: UnavailableError
+  // The line is gone: UnavailableError, with the reason if the transport knows one.
+  bool break_off(Seconds now, const std::string& why = {}) EXCLUDES(mutex_);
   // How the peer is told: called at most once, by give_up(). Set it before the request is sent.
   void on_give_up(std::function<void()> tell) EXCLUDES(mutex_);
 

@@ -67,6 +67,9 @@ void Transport::stop(const std::string& why) {
   }
   server_.stop(why);
   for (const auto& call : outgoing_->all()) call->give_up(stopped_error(call->peer().method));
+  end_others(why);
 }
+
+void Transport::end_others(const std::string&) {}
 
 }  // namespace longhaul

@@ -63,6 +63,8 @@ class Transport {
   // Sends the request, keeps `call` until it has ended, and ends it in one of its ways: by the deadline, if there is
   // one.
   virtual void send(std::shared_ptr<OutgoingCall> call, proto::CallHeader header, Message message) = 0;
+  // A part of stop(), which calls it once, without a lock: ends what a transport has besides the calls between tasks.
+  virtual void end_others(const std::string& why);
   CallServer& server() { return server_; }
   std::vector<std::shared_ptr<OutgoingCall>> outgoing() const { return outgoing_->all(); }
 

@@ -1,0 +1,7 @@
+#include "longhaul/cluster/transport/wire_call.h"
+
+namespace longhaul {
+
+WireCall::~WireCall() = default;
+
+}  // namespace longhaul
