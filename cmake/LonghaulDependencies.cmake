@@ -13,6 +13,7 @@ find_package(ZLIB REQUIRED)
 find_package(PNG REQUIRED)
 find_package(JPEG REQUIRED)
 find_package(OpenSSL REQUIRED COMPONENTS Crypto)
+find_package(gRPC CONFIG REQUIRED)
 find_package(nlohmann_json REQUIRED)  # headers alone: nothing is linked
 pkg_check_modules(ISAL REQUIRED IMPORTED_TARGET GLOBAL libisal)
 pkg_check_modules(URING REQUIRED IMPORTED_TARGET GLOBAL liburing)

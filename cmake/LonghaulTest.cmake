@@ -6,7 +6,7 @@ set(LONGHAUL_NEED_genuine_files *Genuine*)              # files that TensorFlow 
 set(LONGHAUL_NEED_fashion_mnist *FashionMnist*)         # Debian's dataset-fashion-mnist
 set(LONGHAUL_NEED_system_calls *Uring*:RefusedCalls.*)  # io_uring, and filters of system calls
 set(LONGHAUL_NEED_namespaces *OfAContainer*)            # namespaces of users and processes, as containers have
-set(LONGHAUL_NEED_openssl *OfOpenssl*)                  # the command openssl
+set(LONGHAUL_NEED_openssl *OfOpenssl*:*OverTls*)        # the command openssl
 set(LONGHAUL_NEED_disk *FromTheDisk*)                   # temporary files that are not in memory
 set(LONGHAUL_NEED_plain_memory *Memory*:Hostile*)       # memory that no sanitizer takes; a build without one has it
 

@@ -12,7 +12,7 @@
 #
 # Tests may include any layer that is free of libtorch and gRPC as well, except rooms that stay apart from their own
 # (LONGHAUL_APART), which they must not reach by way of a fixture either. libtorch's headers belong to longhaul/runtime,
-# longhaul/binding and longhaul/torch.h, gRPC's to longhaul/cluster.
+# longhaul/binding and longhaul/torch.h, gRPC's to the sources of longhaul/grpc, and to none of its headers.
 set -euo pipefail
 cd "$1"
 
@@ -117,7 +117,9 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
           complain("only longhaul/runtime and binding may include libtorch: " path)
         }
       } else if (path ~ /^grpc/) {
-        if (layer != "cluster") complain("only longhaul/cluster may include gRPC: " path)
+        if (layer_of(layer) != "grpc" || FILENAME !~ /\.cc$/) {
+          complain("only sources of longhaul/grpc may include gRPC: " path)
+        }
       } else if ($0 ~ /"/) {
         complain("our own headers are included as longhaul/LAYER/NAME.h: " path)
       }

@@ -13,6 +13,7 @@ set(LONGHAUL_ARROWS_train/two base)
 set(LONGHAUL_ARROWS_session base train)
 set(LONGHAUL_ARROWS_runtime base)
 set(LONGHAUL_ARROWS_binding base runtime)
+set(LONGHAUL_ARROWS_grpc/transport base)
 set(LONGHAUL_APART train/one train/two)
 TABLE
 cat >"$tree/cmake/public_headers.txt" <<'LIST'
@@ -73,6 +74,9 @@ rejects longhaul/train/saving/saver_test.cc '<torch/torch.h>'
 rejects longhaul/train/saving/saver.h '<c10/util/intrusive_ptr.h>'
 rejects longhaul/longhaul.h '<ATen/core/Tensor.h>'
 rejects longhaul/runtime/plan.h '<grpcpp/grpcpp.h>'
+rejects longhaul/runtime/plan.cc '<grpc/grpc.h>'
+rejects longhaul/grpc/transport/line.h '<grpcpp/grpcpp.h>'
+accepts longhaul/grpc/transport/line.cc '<grpcpp/grpcpp.h>'
 rejects longhaul/runtime/plan.cc '"longhaul/binding/values.h"'
 rejects longhaul/runtime/plan_test.cc '"longhaul/binding/values.h"'
 accepts longhaul/train/hooks/hook.h '"longhaul/train/saving/saver.h"'

@@ -48,10 +48,10 @@ class PeerLine {
   const std::string& address() const;
 
   struct Sent {
-    std::string path;                         // "/longhaul.Task/RunPart"
-    std::optional<Seconds> time_left{};       // none: no deadline
-    Slices frame;                             // a call's
-    std::string token{};                      // empty: none
+    std::string path;                    // "/longhaul.Task/RunPart"
+    std::optional<Seconds> time_left{};  // none: no deadline
+    Slices frame;                        // a call's
+    std::string token{};                 // empty: none
   };
   // Sends the frame, and ends the call in one of its ways.
   void start(std::shared_ptr<OutgoingCall> call, const Sent& sent);

@@ -1,0 +1,168 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+
+#include <thread>
+
+#include "longhaul/grpc/grpc_fixture.h"
+#include "longhaul/grpc/tcp_proxy_fixture.h"
+#include "longhaul/testing/error_fixture.h"
+
+// What a line does that is cut, and a peer that dies. A limit of 0.7 s for a silent line is kept up to a second late,
+// since gRPC asks once a second at most; so what is noticed is awaited much longer.
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class GrpcFaults : public ::testing::Test {
+ protected:
+  GrpcFaults() { pair_.tasks.set_address(pair_.ps->task(), proxy_.port()); }
+
+  void park(const ReplyLater& reply) {
+    pair_.start("Park", reply);
+    ASSERT_TRUE(pair_.come().reaches(1));
+  }
+  static void expect_broken(const CallReply& reply) {
+    EXPECT_TRUE(reply.is_broken);
+    EXPECT_EQ(code_of(reply.error), Code::kUnavailable);
+    EXPECT_THAT(message_of(reply.error), HasSubstr("has not answered Park for"));
+  }
+  static Seconds now() { return Clock::real().now(); }
+
+  GrpcPair pair_;
+  TcpProxy proxy_{pair_.ps->port()};
+};
+
+TEST_F(GrpcFaults, ADeadPeerIsNoticedByBothSidesAtOnce) {
+  const ReplyLater reply;
+  park(reply);
+  const Seconds began = now();
+  proxy_.reset();
+  expect_broken(reply.wait());
+  EXPECT_TRUE(pair_.gone().reaches(1));
+  EXPECT_LT((now() - began).count(), 0.6);       // not by the limit of a silent line
+  EXPECT_EQ(pair_.call("Echo").header, "ping");  // on a new connection
+}
+
+TEST_F(GrpcFaults, ALineThatIsCutIsNoticedByBothSides) {
+  const ReplyLater reply;
+  park(reply);
+  const Seconds began = now();
+  proxy_.cut(true, true);
+  expect_broken(reply.wait());
+  EXPECT_TRUE(pair_.gone().reaches(1));
+  EXPECT_LT((now() - began).count(), 10);
+}
+
+TEST_F(GrpcFaults, ALineThatIsCutOnTheWayToThePeerIsNoticedByBothSides) {
+  const ReplyLater reply;
+  park(reply);
+  proxy_.cut(true, false);
+  expect_broken(reply.wait());
+  EXPECT_TRUE(pair_.gone().reaches(1));
+}
+
+TEST_F(GrpcFaults, ALineThatIsCutOnTheWayBackIsNoticedByBothSides) {
+  const ReplyLater reply;
+  park(reply);
+  proxy_.cut(false, true);
+  expect_broken(reply.wait());
+  EXPECT_TRUE(pair_.gone().reaches(1));
+}
+
+TEST_F(GrpcFaults, ACallOnALineThatWasCutMeanwhileIsNotRepeated) {
+  EXPECT_EQ(pair_.call("Echo").header, "ping");
+  proxy_.cut(true, true);
+  const ReplyLater reply;
+  pair_.start("Park", reply);
+  expect_broken(reply.wait());
+  proxy_.reset();
+  proxy_.mend();
+  EXPECT_EQ(pair_.call("Echo", {.deadline = Seconds{20}}).header, "ping");
+  EXPECT_EQ(pair_.come().times(), 0);
+}
+
+TEST(GrpcLimits, AShortCutLosesNothing) {
+  GrpcPair pair({.limits = {.lost_line = Seconds{30}}});
+  TcpProxy proxy(pair.ps->port());
+  pair.tasks.set_address(pair.ps->task(), proxy.port());
+  EXPECT_EQ(pair.call("Echo").header, "ping");
+  proxy.cut(true, true);
+  const ReplyLater reply, limit;
+  pair.start("Echo", reply);
+  pair.worker->start({.task = pair.ps->task(), .method = "Echo", .time_left = Seconds{0.3}}, limit.done());
+  EXPECT_EQ(code_of(limit.wait().error), Code::kDeadlineExceeded);
+  EXPECT_FALSE(reply.has_come());
+  proxy.mend();
+  EXPECT_EQ(reply.wait().message.header, "ping");
+}
+
+TEST_F(GrpcFaults, ATaskThatIsNotThereIsWaitedForAndTheErrorSaysWhy) {
+  int port = 0;
+  {
+    const RawSocket taken = RawSocket::listening();
+    port = taken.port();
+  }
+  pair_.tasks.set_address(pair_.ps->task(), port);
+  const Seconds began = now();
+  const ReplyLater reply;
+  pair_.start("Park", reply);
+  expect_broken(reply.wait());
+  EXPECT_GE((now() - began).count(), 0.35);
+  EXPECT_THAT(message_of(reply.wait().error), HasSubstr("Connection refused"));
+  const std::string error = coded_error_of([&] { pair_.call("Echo", {.deadline = Seconds{0.1}}); });
+  EXPECT_THAT(error, AllOf(StartsWith("DEADLINE_EXCEEDED: "), HasSubstr("has not answered Echo for")));
+}
+
+TEST_F(GrpcFaults, ATaskThatComesLateGetsTheCallThatWaits) {
+  RawSocket silent = RawSocket::listening();  // accepts, and says nothing
+  const int port = silent.port();
+  GrpcPair patient({.limits = {.connect = Seconds{30}}});
+  const std::string name = "/job:ps/replica:0/task:1";
+  patient.tasks.set_address(name, port);
+  const ReplyLater reply;
+  patient.worker->start({.task = name, .method = "Echo", .message = {"ping", {}}}, reply.done());
+  silent.close();
+  auto late = GrpcTransport::create({.task = name, .listen = "127.0.0.1:" + std::to_string(port)});
+  patient.serve(*late);
+  late->begin();
+  EXPECT_EQ(reply.wait().message.header, "ping");
+}
+
+TEST_F(GrpcFaults, APeerThatSaysNothingFromTheBeginningIsUnavailable) {
+  const RawSocket silent = RawSocket::listening();
+  pair_.tasks.set_address(pair_.ps->task(), silent.port());
+  const ReplyLater reply;
+  pair_.start("Park", reply);
+  expect_broken(reply.wait());
+}
+
+TEST_F(GrpcFaults, AnotherProtocolOnTheOtherSideIsUnavailable) {
+  const RawSocket http = RawSocket::listening();
+  std::thread server([&] {
+    const RawSocket caller(::accept(http.descriptor(), nullptr, nullptr));
+    caller.send("HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+  });
+  pair_.tasks.set_address(pair_.ps->task(), http.port());
+  const ReplyLater reply;
+  pair_.start("Park", reply);
+  expect_broken(reply.wait());
+  server.join();
+}
+
+TEST_F(GrpcFaults, ARestartedTaskIsFoundAtItsNewAddress) {
+  EXPECT_EQ(pair_.call("Echo").header, "ping");
+  const uint64_t before = pair_.ps->incarnation();
+  pair_.ps = pair_.tasks.start(pair_.ps->task());
+  pair_.serve(*pair_.ps);
+  EXPECT_NE(pair_.ps->incarnation(), before);
+  const ReplyLater reply;
+  pair_.start("Echo", reply);
+  EXPECT_EQ(reply.wait().incarnation, pair_.ps->incarnation());
+}
+
+}  // namespace
+}  // namespace longhaul

@@ -1,0 +1,116 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "longhaul/grpc/grpc_fixture.h"
+#include "longhaul/testing/error_fixture.h"
+#include "longhaul/testing/needs_fixture.h"
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class GrpcSecurity : public ::testing::Test {
+ protected:
+  std::string token_file(const std::string& name, const std::string& token) {
+    const std::string path = files_.file(name);
+    std::ofstream(path) << token;
+    EXPECT_EQ(chmod(path.c_str(), 0600), 0);
+    return path;
+  }
+  // A caller of the pair's ps that has other credentials.
+  std::shared_ptr<GrpcTransport> caller_with(const GrpcPair& pair, TransportSecurity security) {
+    return GrpcTransport::create({.task = "/job:longhaul_client/replica:0/task:0",
+                                  .addresses = pair.tasks.addresses(),
+                                  .security = std::move(security),
+                                  .limits = short_limits()});
+  }
+  static std::string error_of_call(Transport& caller, const GrpcPair& pair) {
+    return coded_error_of([&] { call_and_wait(caller, pair.request("Echo")); });
+  }
+
+  testing::TemporaryDirectory files_;
+};
+
+TEST_F(GrpcSecurity, ACallNeedsTheToken) {
+  const std::string secret = "a-secret-of-twenty-four-letters", wrong = "another-secret-of-thirty-letters";
+  GrpcPair pair({.security = {.token_file = token_file("right", secret)}, .limits = short_limits()});
+  EXPECT_EQ(pair.call("Echo").header, "ping");
+  const std::string without = error_of_call(*caller_with(pair, {}), pair);
+  EXPECT_THAT(without,
+              AllOf(HasSubstr("UNAUTHENTICATED: "), HasSubstr("the call has no token"), HasSubstr("token_file")));
+  const std::string other = error_of_call(*caller_with(pair, {.token_file = token_file("wrong", wrong)}), pair);
+  EXPECT_THAT(other, AllOf(HasSubstr("UNAUTHENTICATED: "), HasSubstr("is not this task's"), HasSubstr("token_file")));
+  EXPECT_THAT(without + other, AllOf(Not(HasSubstr(secret)), Not(HasSubstr(wrong))));
+  EXPECT_EQ(error_of_call(*caller_with(pair, {.token_file = token_file("same", secret)}), pair), "");
+}
+
+// Certificates as the command `openssl` makes them.
+class GrpcOverTls : public GrpcSecurity {
+ protected:
+  void SetUp() override {
+    LONGHAUL_NEEDS("openssl", std::system("openssl version >/dev/null 2>&1") == 0, "there is no command openssl");
+    make_ca("ca");
+    make_certificate("ca", "task");
+  }
+
+  void run(const std::string& command) {
+    const std::string line = "cd '" + files_.path() + "' && " + command + " >/dev/null 2>&1";
+    ASSERT_EQ(std::system(line.c_str()), 0) << command;
+  }
+  void make_ca(const std::string& ca) {
+    run("openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=" + ca + " -keyout " + ca + ".key -out " + ca +
+        ".pem");
+  }
+  void make_certificate(const std::string& ca, const std::string& name) {
+    std::ofstream(files_.file(name + ".ext")) << "subjectAltName=IP:127.0.0.1,DNS:localhost\n";
+    run("openssl req -newkey rsa:2048 -nodes -subj /CN=" + name + " -keyout " + name + ".key -out " + name + ".csr");
+    run("openssl x509 -req -days 2 -in " + name + ".csr -CA " + ca + ".pem -CAkey " + ca +
+        ".key -CAcreateserial -out " + name + ".pem -extfile " + name + ".ext");
+    EXPECT_EQ(chmod(files_.file(name + ".key").c_str(), 0600), 0);
+  }
+  TransportSecurity security(const std::string& name = "task", const std::string& ca = "ca") const {
+    return {.certificate_file = files_.file(name + ".pem"),
+            .key_file = files_.file(name + ".key"),
+            .ca_file = files_.file(ca + ".pem")};
+  }
+  // A handshake takes longer than a connection.
+  static TransportLimits limits() { return {.connect = Seconds{3}, .lost_line = Seconds{30}}; }
+};
+
+TEST_F(GrpcOverTls, TasksOfOneCaTrustEachOther) {
+  GrpcPair pair({.security = security(), .limits = limits()});
+  const Tensor tensor(kUInt8, Shape{1'000'000});
+  EXPECT_EQ(pair.call("Echo", {}, {"ping", {tensor}}).header, "ping");
+}
+
+TEST_F(GrpcOverTls, ACallerWithoutACertificateOrWithAnotherCasIsRefusedAndToldWhy) {
+  GrpcPair pair({.security = security(), .limits = limits()});
+  EXPECT_THAT(error_of_call(*caller_with(pair, {}), pair), HasSubstr("UNAVAILABLE: "));
+  make_ca("other");
+  make_certificate("other", "stranger");
+  EXPECT_THAT(error_of_call(*caller_with(pair, security("stranger", "other")), pair), HasSubstr("UNAVAILABLE: "));
+  EXPECT_EQ(pair.call("Echo").header, "ping");
+}
+
+TEST_F(GrpcOverTls, TheTokenIsAskedForBesides) {
+  TransportSecurity both = security();
+  both.token_file = token_file("right", "a-secret-of-twenty-four-letters");
+  GrpcPair pair({.security = both, .limits = limits()});
+  EXPECT_EQ(pair.call("Echo").header, "ping");
+  const auto caller = GrpcTransport::create({.task = "/job:longhaul_client/replica:0/task:0",
+                                             .addresses = pair.tasks.addresses(),
+                                             .security = security(),
+                                             .limits = limits()});
+  EXPECT_THAT(error_of_call(*caller, pair), HasSubstr("UNAUTHENTICATED: "));
+}
+
+}  // namespace
+}  // namespace longhaul
