@@ -5,6 +5,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace longhaul {
 namespace {
 
@@ -62,8 +64,8 @@ bool RawSocket::is_closed_within(Seconds most) const {
 
 void RawSocket::close(bool with_reset) {
   if (descriptor_ < 0) return;
-  const linger abort{.l_onoff = with_reset, .l_linger = 0};
-  if (with_reset) setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
+  const linger at_once{.l_onoff = with_reset, .l_linger = 0};
+  if (with_reset) setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
   ::close(std::exchange(descriptor_, -1));
 }
 

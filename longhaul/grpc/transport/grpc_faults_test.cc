@@ -36,15 +36,18 @@ class GrpcFaults : public ::testing::Test {
   TcpProxy proxy_{pair_.ps->port()};
 };
 
-TEST_F(GrpcFaults, ADeadPeerIsNoticedByBothSidesAtOnce) {
+TEST(GrpcLimits, ADeadPeerIsNoticedByBothSidesAtOnce) {
+  GrpcPair pair({.limits = {.lost_line = Seconds{300}}});
+  TcpProxy proxy(pair.ps->port());
+  pair.tasks.set_address(pair.ps->task(), proxy.port());
   const ReplyLater reply;
-  park(reply);
-  const Seconds began = now();
-  proxy_.reset();
-  expect_broken(reply.wait());
-  EXPECT_TRUE(pair_.gone().reaches(1));
-  EXPECT_LT((now() - began).count(), 0.6);       // not by the limit of a silent line
-  EXPECT_EQ(pair_.call("Echo").header, "ping");  // on a new connection
+  pair.start("Park", reply);
+  ASSERT_TRUE(pair.come().reaches(1));
+  proxy.reset();
+  EXPECT_TRUE(reply.wait().is_broken);
+  EXPECT_EQ(code_of(reply.wait().error), Code::kUnavailable);
+  EXPECT_TRUE(pair.gone().reaches(1));
+  EXPECT_EQ(pair.call("Echo").header, "ping");  // on a new connection
 }
 
 TEST_F(GrpcFaults, ALineThatIsCutIsNoticedByBothSides) {

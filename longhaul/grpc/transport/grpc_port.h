@@ -22,7 +22,7 @@ class GrpcPort {
     FrameLimits frames{};
     // Whether a call's token is right; empty: none is asked for. What it throws refuses the call.
     std::function<bool(std::string_view token)> accepts{};
-    WireHandler handler;
+    WireHandler handler{};
   };
 
   // Listens. AlreadyExistsError: the address is in use; InvalidArgumentError, PermissionDeniedError, UnavailableError:

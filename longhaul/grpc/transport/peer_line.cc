@@ -139,7 +139,7 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
   }
 
   void watch_connection() {
-    connect_limit_.Set(in(options_->limits.connect), [weak = weak_from_this()](bool is_over) {
+    connect_limit_.emplace().Set(in(options_->limits.connect), [weak = weak_from_this()](bool is_over) {
       const CallbackScope scope;
       const std::shared_ptr<CallOnLine> self = weak.lock();
       if (is_over && self != nullptr) self->ask_why();
@@ -194,7 +194,7 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
   std::shared_ptr<CallOnLine> self_;
   grpc::ClientContext context_;
   grpc::ByteBuffer request_, reply_;
-  grpc::Alarm connect_limit_;
+  std::optional<grpc::Alarm> connect_limit_;
 };
 
 }  // namespace

@@ -50,7 +50,7 @@ class PeerLine {
   struct Sent {
     std::string path;                    // "/longhaul.Task/RunPart"
     std::optional<Seconds> time_left{};  // none: no deadline
-    Slices frame;                        // a call's
+    Slices frame{};                      // a call's
     std::string token{};                 // empty: none
   };
   // Sends the frame, and ends the call in one of its ways.
