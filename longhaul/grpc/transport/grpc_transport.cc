@@ -6,6 +6,8 @@
 #include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/base/thread.h"
+#include "longhaul/cluster/security/renewal_watch.h"
+#include "longhaul/cluster/security/token_file.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/grpc/transport/callback_scope.h"
 #include "longhaul/grpc/transport/credentials.h"
@@ -22,6 +24,10 @@ namespace {
 std::shared_ptr<TokenFile> token_of(const GrpcTransportOptions& options) {
   const std::string& file = options.security.token_file;
   return file.empty() ? nullptr : std::make_shared<TokenFile>(FileSystem::real(), file, *options.clock);
+}
+
+std::shared_ptr<RenewalWatch> watched(const GrpcTransportOptions& options) {
+  return has_tls(options.security) ? std::make_shared<RenewalWatch>(options.security, *options.clock) : nullptr;
 }
 
 std::string known_tasks(const std::map<std::string, std::string>& addresses) {
@@ -61,7 +67,7 @@ void send_reply(WireCall& call, CallReply reply, const FrameLimits& limits) {
 std::shared_ptr<GrpcTransport> GrpcTransport::create(GrpcTransportOptions options) {
   take_grpc_log();
   check_security(options.security);
-  if (!options.listen.empty()) check_listen_address(options.listen, options.security);
+  if (!options.listen.empty()) check_listen_address(options.listen, options.security, options.task);
   if (options.incarnation == 0) options.incarnation = new_incarnation();
   const std::shared_ptr<GrpcTransport> transport(new GrpcTransport(std::move(options)));
   if (!transport->options_.listen.empty()) transport->listen();
@@ -74,6 +80,7 @@ GrpcTransport::GrpcTransport(GrpcTransportOptions options)
       process_(::getpid()),
       token_(token_of(options_)),
       credentials_(caller_credentials(options_.security)),
+      files_(watched(options_)),
       calls_(std::make_shared<CallsInGrpc>()),
       door_(std::make_shared<CallbackDoor>()),
       addresses_(options_.addresses) {}
@@ -172,7 +179,8 @@ std::shared_ptr<PeerLine> GrpcTransport::line_to(const std::string& task, const 
                                                        .limits = options_.limits,
                                                        .frames = options_.frames,
                                                        .clock = options_.clock,
-                                                       .calls = calls_});
+                                                       .calls = calls_,
+                                                       .files = files_});
     old.swap(line);
   }
   return line;

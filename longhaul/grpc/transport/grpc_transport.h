@@ -22,6 +22,8 @@ class CallbackDoor;
 class CallsInGrpc;
 class GrpcPort;
 class PeerLine;
+class RenewalWatch;
+class TokenFile;
 
 struct GrpcTransportOptions {
   std::string task;
@@ -82,6 +84,7 @@ class GrpcTransport final : public Transport {
   const pid_t process_;
   const std::shared_ptr<TokenFile> token_;  // null: none
   const std::shared_ptr<grpc::ChannelCredentials> credentials_;
+  const std::shared_ptr<RenewalWatch> files_;  // null: no TLS
   const std::shared_ptr<CallsInGrpc> calls_;
   const std::shared_ptr<CallbackDoor> door_;
   std::unique_ptr<GrpcPort> port_;  // null: a client

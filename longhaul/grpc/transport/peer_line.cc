@@ -155,10 +155,17 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
 
   void give_up_unsent(const std::string& why) {
     if (is_sent() || call_->has_ended()) return;
-    call_->break_off(options_->clock->now(), why);
+    call_->break_off(options_->clock->now(), with_problem_of_files(why));
     context_.TryCancel();
     // The next call shall not wait for a look-up of the name that was put off for minutes.
     grpc::experimental::ChannelResetConnectionBackoff(channel_.get());
+  }
+
+  // What gRPC says of a handshake that fails names no file.
+  std::string with_problem_of_files(const std::string& why) const {
+    const std::string problem = options_->files == nullptr ? "" : options_->files->look();
+    if (problem.empty() || why.empty()) return why + problem;
+    return fmt::format("{}; {}", why, problem);
   }
 
   void end(const grpc::Status& status) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "longhaul/cluster/security/renewal_watch.h"
 #include "longhaul/cluster/transport/task_frame.h"
 #include "longhaul/cluster/transport/transport.h"
 
@@ -41,6 +42,7 @@ class PeerLine {
     FrameLimits frames{};
     Clock* clock = &Clock::real();
     std::shared_ptr<CallsInGrpc> calls;
+    std::shared_ptr<RenewalWatch> files{};  // of TLS, to be looked at when no connection comes about; null: none
   };
   explicit PeerLine(Options options);
   ~PeerLine();
