@@ -44,6 +44,14 @@ Slices checked_frame(const TaskFrame& frame, const std::string& what, const Fram
       "{}: a frame of {} bytes is above the limit, {} (FrameLimits::most_bytes): send it in parts", what, bytes, most));
 }
 
+void check_process(pid_t owner, const std::string& task, const std::string& method) {
+  if (::getpid() == owner) return;
+  throw FailedPreconditionError(fmt::format(
+      "{}: the transport of {} belongs to the process {}, of which this is a forked child: make one here, or "
+      "fork before it is made",
+      method, task, owner));
+}
+
 TaskFrame frame_of_reply(CallReply reply) {
   TaskFrame frame;
   frame.reply.emplace().set_incarnation(reply.incarnation);
@@ -139,11 +147,9 @@ void GrpcTransport::begin() {
 
 void GrpcTransport::send(std::shared_ptr<OutgoingCall> call, proto::CallHeader header, Message message) {
   try {
-    if (::getpid() != process_) {
-      throw FailedPreconditionError(
-          fmt::format("{}: the transport of {} belongs to the process {}, of which this is a "
-                      "forked child: make one here, before any thread, or exec()",
-                      header.method(), task(), process_));
+    check_process(process_, task(), header.method());
+    if (header.to_task() == task()) {
+      return start_local_call(call, std::move(header), std::move(message), own_calls(), calls_, clock());
     }
     const std::shared_ptr<PeerLine> line = line_to(header.to_task(), header.method());
     PeerLine::Sent sent{.path = kTaskPath + header.method(), .token = token_ == nullptr ? "" : token_->token()};
@@ -155,6 +161,23 @@ void GrpcTransport::send(std::shared_ptr<OutgoingCall> call, proto::CallHeader h
   } catch (...) {
     call->give_up(std::current_exception());
   }
+}
+
+LocalDispatch GrpcTransport::own_calls() {
+  return [this, door = door_, own = incarnation()](const proto::CallHeader& header, Message request,
+                                                   IncomingCall::Respond respond) {
+    std::shared_ptr<IncomingCall> incoming;
+    const auto handle = [&] {
+      check_begun(header.method());
+      incoming = server().dispatch(header, std::move(request), respond);
+    };
+    try {
+      if (!door->pass(handle)) throw UnavailableError("the task's transport has ended");
+    } catch (const Error&) {
+      respond({.error = std::current_exception(), .incarnation = own});
+    }
+    return incoming;
+  };
 }
 
 Slices GrpcTransport::frame_of(proto::CallHeader header, Message message) const {

@@ -11,6 +11,7 @@
 #include "longhaul/cluster/transport/task_frame.h"
 #include "longhaul/cluster/transport/transport.h"
 #include "longhaul/cluster/transport/wire_call.h"
+#include "longhaul/grpc/transport/local_call.h"
 
 namespace grpc {
 class ChannelCredentials;
@@ -19,9 +20,7 @@ class ChannelCredentials;
 namespace longhaul {
 
 class CallbackDoor;
-class CallsInGrpc;
 class GrpcPort;
-class PeerLine;
 class RenewalWatch;
 class TokenFile;
 
@@ -40,6 +39,7 @@ struct GrpcTransportOptions {
 // docs/formats/task_messages.md says. What it gives besides Transport's promises:
 //   - A call that the peer's gRPC refuses ends with the status's class: UnauthenticatedError, if the token is not the
 //     peer's; ResourceExhaustedError, if a frame is above FrameLimits::most_bytes or 4 GiB
+//   - A task's call to itself does not pass through the network: its tensors are the caller's, not copies
 //   - A call to a task without an address is an InvalidArgumentError that names it
 //
 // Its threads are gRPC's, shared by all transports of the process. A child made by fork() cannot use it: its calls are
@@ -73,6 +73,7 @@ class GrpcTransport final : public Transport {
   // Outgoing.
   std::shared_ptr<PeerLine> line_to(const std::string& task, const std::string& method) EXCLUDES(mutex_);
   Slices frame_of(proto::CallHeader header, Message message) const;
+  LocalDispatch own_calls();
 
   // Arriving.
   void take(const std::shared_ptr<WireCall>& call) EXCLUDES(mutex_);

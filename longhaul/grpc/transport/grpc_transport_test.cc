@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -221,6 +223,19 @@ TEST_F(GrpcTransportTest, ATransportMayBeDestroyedInItsOwnCallback) {
   EXPECT_TRUE(destroyed.reaches(1));
 }
 
+TEST_F(GrpcTransportTest, AForkedChildIsToldThatItCannotCall) {
+  const pid_t child = fork();
+  if (child == 0) {
+    Code code = Code::kOk;
+    pair_.worker->start(pair_.request("Echo"), [&](CallReply reply) { code = code_of(reply.error); });
+    _exit(code == Code::kFailedPrecondition ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_EQ(pair_.call("Echo").header, "ping");
+}
+
 TEST_F(GrpcTransportTest, WhatACallbackThrowsEndsNothing) {
   Happened thrown;
   pair_.worker->start(pair_.request("Echo"), [&](CallReply) {
@@ -241,8 +256,33 @@ TEST_F(GrpcTransportTest, ATaskThatHasNotBegunSaysSo) {
   EXPECT_EQ(call_and_wait(*pair_.worker, request).header, "ping");
 }
 
-TEST_F(GrpcTransportTest, ATaskCallsItself) {
-  EXPECT_EQ(call_and_wait(*pair_.ps, pair_.request("Echo")).header, "ping");
+TEST_F(GrpcTransportTest, ATaskCallsItselfWithoutCopies) {
+  const Tensor tensor = floats(1000);
+  const Message reply = call_and_wait(*pair_.ps, pair_.request("Echo", {"ping", {tensor}}));
+  EXPECT_EQ(reply.header, "ping");
+  ASSERT_EQ(reply.tensors.size(), 1u);
+  EXPECT_EQ(reply.tensors[0].data(), tensor.data());
+  pair_.ps->serve("Fail", [](std::shared_ptr<IncomingCall>) { throw NotFoundError("no such step"); });
+  EXPECT_EQ(error_of<NotFoundError>([&] { call_and_wait(*pair_.ps, pair_.request("Fail")); }),
+            "From " + pair_.ps->task() + ":\nno such step");
+}
+
+TEST_F(GrpcTransportTest, ATasksOwnCallsEndAsOthersDo) {
+  const ReplyLater cancelled, late, stopped;
+  const auto call = pair_.ps->start(pair_.request("Park"), cancelled.done());
+  ASSERT_TRUE(pair_.come().reaches(1));
+  call->cancel("the program stops");
+  EXPECT_EQ(code_of(cancelled.wait().error), Code::kCancelled);
+  EXPECT_TRUE(pair_.gone().reaches(1));
+  CallRequest request = pair_.request("Park");
+  request.time_left = Seconds{0.1};
+  pair_.ps->start(request, late.done());
+  EXPECT_EQ(code_of(late.wait().error), Code::kDeadlineExceeded);
+  EXPECT_TRUE(pair_.gone().reaches(2));
+  pair_.ps->start(pair_.request("Park"), stopped.done());
+  ASSERT_TRUE(pair_.come().reaches(3));
+  pair_.ps->stop("it ends");
+  EXPECT_EQ(code_of(stopped.wait().error), Code::kUnavailable);
 }
 
 TEST_F(GrpcTransportTest, AWatchTellsOfTheEndOfAProcess) {
