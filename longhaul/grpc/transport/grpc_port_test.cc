@@ -55,7 +55,7 @@ class GrpcPortTest : public ::testing::Test {
   GrpcPair pair_;
   PeerLine line_{{.address = "127.0.0.1:" + std::to_string(pair_.ps->port()),
                   .credentials = caller_credentials({}),
-                  .limits = short_limits(),
+                  .limits = patient_limits(),
                   .calls = std::make_shared<CallsInGrpc>()}};
 };
 
@@ -192,7 +192,7 @@ TEST(GrpcAddress, OneOfTheIpv6LoopbackMayBeUsed) {
 }
 
 TEST(GrpcFrames, OneAboveTheLimitIsRefusedBeforeItIsSent) {
-  GrpcPair pair({.limits = short_limits(), .frames = {.most_bytes = 10'000}});
+  GrpcPair pair({.limits = patient_limits(), .frames = {.most_bytes = 10'000}});
   const Tensor large(kUInt8, Shape{20'000}), small(kUInt8, Shape{6'000});
   EXPECT_THAT(error_of<ResourceExhaustedError>([&] { pair.call("Echo", {}, {"", {large}}); }),
               AllOf(HasSubstr("Echo to " + pair.ps->task()), HasSubstr("a frame of 20"), HasSubstr("limit, 10000")));
@@ -207,7 +207,7 @@ TEST(GrpcFrames, OneAboveTheReceiversLimitIsRefusedByItsGrpc) {
   const auto caller = tasks.start("/job:a/replica:0/task:0");
   const auto strict = GrpcTransport::create({.task = "/job:b/replica:0/task:0",
                                              .listen = "127.0.0.1:0",
-                                             .limits = short_limits(),
+                                             .limits = patient_limits(),
                                              .frames = {.most_bytes = 10'000}});
   strict->serve("Echo", [](std::shared_ptr<IncomingCall> call) { call->reply(call->take_request()); });
   strict->begin();

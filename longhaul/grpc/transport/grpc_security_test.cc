@@ -41,7 +41,7 @@ class GrpcSecurity : public ::testing::Test {
 
 TEST_F(GrpcSecurity, ACallNeedsTheToken) {
   const std::string secret = "a-secret-of-twenty-four-letters", wrong = "another-secret-of-thirty-letters";
-  GrpcPair pair({.security = {.token_file = token_file("right", secret)}, .limits = short_limits()});
+  GrpcPair pair({.security = {.token_file = token_file("right", secret)}, .limits = patient_limits()});
   EXPECT_EQ(pair.call("Echo").header, "ping");
   const std::string without = error_of_call(*caller_with(pair, {}), pair);
   EXPECT_THAT(without,
@@ -81,18 +81,16 @@ class GrpcOverTls : public GrpcSecurity {
             .key_file = files_.file(name + ".key"),
             .ca_file = files_.file(ca + ".pem")};
   }
-  // A handshake takes longer than a connection.
-  static TransportLimits limits() { return {.connect = Seconds{3}, .lost_line = Seconds{30}}; }
 };
 
 TEST_F(GrpcOverTls, TasksOfOneCaTrustEachOther) {
-  GrpcPair pair({.security = security(), .limits = limits()});
+  GrpcPair pair({.security = security(), .limits = patient_limits()});
   const Tensor tensor(kUInt8, Shape{1'000'000});
   EXPECT_EQ(pair.call("Echo", {}, {"ping", {tensor}}).header, "ping");
 }
 
 TEST_F(GrpcOverTls, ACallerWithoutACertificateOrWithAnotherCasIsRefusedAndToldWhy) {
-  GrpcPair pair({.security = security(), .limits = limits()});
+  GrpcPair pair({.security = security(), .limits = patient_limits()});
   EXPECT_THAT(error_of_call(*caller_with(pair, {}), pair), HasSubstr("UNAVAILABLE: "));
   make_ca("other");
   make_certificate("other", "stranger");
@@ -103,12 +101,12 @@ TEST_F(GrpcOverTls, ACallerWithoutACertificateOrWithAnotherCasIsRefusedAndToldWh
 TEST_F(GrpcOverTls, TheTokenIsAskedForBesides) {
   TransportSecurity both = security();
   both.token_file = token_file("right", "a-secret-of-twenty-four-letters");
-  GrpcPair pair({.security = both, .limits = limits()});
+  GrpcPair pair({.security = both, .limits = patient_limits()});
   EXPECT_EQ(pair.call("Echo").header, "ping");
   const auto caller = GrpcTransport::create({.task = "/job:longhaul_client/replica:0/task:0",
                                              .addresses = pair.tasks.addresses(),
                                              .security = security(),
-                                             .limits = limits()});
+                                             .limits = patient_limits()});
   EXPECT_THAT(error_of_call(*caller, pair), HasSubstr("UNAUTHENTICATED: "));
 }
 

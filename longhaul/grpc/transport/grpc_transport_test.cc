@@ -76,15 +76,15 @@ TEST_F(GrpcTransportTest, AHandlersErrorComesWholeAndNamesTheTask) {
   EXPECT_EQ(error_of_call("Fail"), "NOT_FOUND: From " + pair_.ps->task() + ":\n" + text);
 }
 
-TEST_F(GrpcTransportTest, AReplyMayComeLaterThanTheLimitOfConnections) {
-  const ReplyLater reply;
-  pair_.start("Park", reply);
-  ASSERT_TRUE(pair_.come().reaches(1));
-  const ReplyLater limit;  // longer than that of a connection, and than that of a silent line
-  pair_.worker->start({.task = pair_.ps->task(), .method = "Park", .time_left = Seconds{1.2}}, limit.done());
+TEST(GrpcLateReply, AReplyMayComeLaterThanTheLimitOfConnections) {
+  GrpcPair pair({.limits = {.connect = Seconds{0.5}, .lost_line = Seconds{60}}});
+  const ReplyLater reply, limit;
+  pair.start("Park", reply);
+  ASSERT_TRUE(pair.come().reaches(1));
+  pair.worker->start({.task = pair.ps->task(), .method = "Park", .time_left = Seconds{1}}, limit.done());
   EXPECT_EQ(code_of(limit.wait().error), Code::kDeadlineExceeded);
   EXPECT_FALSE(reply.has_come());
-  pair_.take_parked().at(0)->reply({"late", {}});
+  pair.take_parked().at(0)->reply({"late", {}});
   EXPECT_EQ(reply.wait().message.header, "late");
 }
 
@@ -195,7 +195,7 @@ TEST_F(GrpcTransportTest, ATransportMayBeDestroyedWithCallsUnderWay) {
   });
   const ReplyLater reply;
   auto caller = GrpcTransport::create(
-      {.task = "/job:longhaul_client/replica:0/task:0", .addresses = own.addresses(), .limits = short_limits()});
+      {.task = "/job:longhaul_client/replica:0/task:0", .addresses = own.addresses(), .limits = patient_limits()});
   EXPECT_EQ(caller->port(), 0);
   caller->start({.task = server->task(), .method = "Park"}, reply.done());
   ASSERT_TRUE(come.reaches(1));
@@ -209,7 +209,7 @@ TEST_F(GrpcTransportTest, ATransportMayBeDestroyedInItsOwnCallback) {
   auto caller = GrpcTransport::create({.task = "/job:a/replica:0/task:0",
                                        .listen = "127.0.0.1:0",
                                        .addresses = pair_.tasks.addresses(),
-                                       .limits = short_limits()});
+                                       .limits = patient_limits()});
   caller->begin();
   Transport& transport = *caller;
   Happened may_go;
