@@ -15,7 +15,7 @@
 #include "longhaul/grpc/transport/grpc_port.h"
 #include "longhaul/grpc/transport/line_settings.h"
 #include "longhaul/grpc/transport/peer_line.h"
-#include "longhaul/io/file.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/proto/cluster_service.pb.h"
 
 namespace longhaul {
