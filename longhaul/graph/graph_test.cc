@@ -343,6 +343,20 @@ TEST(TensorProto, ADamagedOneIsRefusedBeforeMemoryIsTaken) {
   EXPECT_THAT(error_of<Error>([&] { from_proto(proto); }), HasSubstr("255 dimensions"));
 }
 
+// As TensorFlow encodes a value that a client feeds: the lengths, then the texts.
+TEST(TensorProto, StringsMayComeAsContents) {
+  proto::TensorProto proto;
+  proto.set_dtype(proto::DT_STRING);
+  proto.mutable_tensor_shape()->add_dim()->set_size(3);
+  proto.set_tensor_content(std::string("\2\0\1abc", 6));
+  EXPECT_TRUE(identical(from_proto(proto), Tensor::of<std::string>({"ab", "", "c"})));
+  for (const std::string& damaged : {std::string("\2\0\1ab", 5), std::string("\2\0\1abcd", 7), std::string("\2\0", 2),
+                                     std::string("\x80\x80\x80", 3)}) {
+    proto.set_tensor_content(damaged);
+    EXPECT_THROW(from_proto(proto), InvalidArgumentError) << damaged.size();
+  }
+}
+
 // A string takes memory even where it is empty, and the last one stands for all that are missing.
 TEST(TensorProto, StringsAreCountedBeforeTheyAreMade) {
   proto::TensorProto proto;

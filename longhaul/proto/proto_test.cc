@@ -5,11 +5,14 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <sstream>
+#include <string_view>
 
 #include "longhaul/proto/checkpoint_state.pb.h"
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/proto/event.pb.h"
+#include "longhaul/proto/master.pb.h"
 #include "longhaul/proto/meta_graph.pb.h"
 #include "longhaul/proto/queue_runner.pb.h"
 #include "longhaul/proto/saver.pb.h"
@@ -123,6 +126,64 @@ TEST(Proto, TheStateFileParsesAsText) {
       &state));
   EXPECT_EQ(state.model_checkpoint_path(), "aü");
   EXPECT_EQ(state.last_preserved_timestamp(), 1.5);
+}
+
+// "session_handle string 1; feed repeated NamedTensorProto 2", as lists of fields have them.
+std::string fields_of(const google::protobuf::Descriptor& message) {
+  constexpr std::string_view kPackage = "longhaul.proto.";
+  std::string text;
+  for (int i = 0; i < message.field_count(); ++i) {
+    const auto* field = message.field(i);
+    std::string type = field->type_name();
+    if (field->message_type() != nullptr) type = field->message_type()->full_name().substr(kPackage.size());
+    if (field->enum_type() != nullptr) type = field->enum_type()->full_name().substr(kPackage.size());
+    text += std::string(i == 0 ? "" : "; ") + field->name() + (field->is_repeated() ? " repeated " : " ") + type + " " +
+            std::to_string(field->number());
+  }
+  return text;
+}
+
+// TensorFlow 1.15's master.proto, and what worker.proto has of GetStatus.
+const std::map<std::string, std::string> kMasterMessages{
+    {"CreateSessionRequest", "graph_def GraphDef 1; config ConfigProto 2; target string 3"},
+    {"CreateSessionResponse", "session_handle string 1; graph_version int64 2"},
+    {"ExtendSessionRequest", "session_handle string 1; graph_def GraphDef 2; current_graph_version int64 3"},
+    {"ExtendSessionResponse", "new_graph_version int64 4"},
+    {"RunStepRequest",
+     "session_handle string 1; feed repeated NamedTensorProto 2; fetch repeated string 3; target repeated string 4; "
+     "options RunOptions 5; partial_run_handle string 6; store_errors_in_response_body bool 7; request_id int64 8"},
+    {"RunStepResponse",
+     "tensor repeated NamedTensorProto 1; metadata RunMetadata 2; status_code error.Code 3; status_error_message "
+     "string 4"},
+    {"PartialRunSetupRequest",
+     "session_handle string 1; feed repeated string 2; fetch repeated string 3; target repeated string 4; request_id "
+     "int64 5"},
+    {"PartialRunSetupResponse", "partial_run_handle string 1"},
+    {"CloseSessionRequest", "session_handle string 1"},
+    {"CloseSessionResponse", ""},
+    {"ResetRequest", "container repeated string 1; device_filters repeated string 2"},
+    {"ResetResponse", ""},
+    {"ListDevicesRequest", "session_handle string 1"},
+    {"ListDevicesResponse", "local_device repeated DeviceAttributes 1; remote_device repeated DeviceAttributes 2"},
+    {"MakeCallableRequest", "session_handle string 1; options CallableOptions 2; request_id int64 3"},
+    {"MakeCallableResponse", "handle int64 1"},
+    {"RunCallableRequest", "session_handle string 1; handle int64 2; feed repeated TensorProto 3; request_id int64 4"},
+    {"RunCallableResponse", "fetch repeated TensorProto 1; metadata RunMetadata 2"},
+    {"ReleaseCallableRequest", "session_handle string 1; handle int64 2"},
+    {"ReleaseCallableResponse", ""},
+    {"GetStatusRequest", ""},
+    {"GetStatusResponse", "device_attributes repeated DeviceAttributes 1"},
+};
+
+TEST(Proto, TheMastersMessagesAreTensorFlows) {
+  const auto* file = master::RunStepRequest::descriptor()->file();
+  EXPECT_EQ(static_cast<size_t>(file->message_type_count()), kMasterMessages.size());
+  for (const auto& [name, fields] : kMasterMessages) {
+    const auto* message = file->FindMessageTypeByName(name);
+    ASSERT_NE(message, nullptr) << name;
+    EXPECT_EQ(fields_of(*message), fields) << name;
+  }
+  EXPECT_EQ(fields_of(*NamedTensorProto::descriptor()), "name string 1; tensor TensorProto 2");
 }
 
 class GenuineFiles : public testing::Test {

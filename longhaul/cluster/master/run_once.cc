@@ -25,24 +25,62 @@ RunOnce::Values RunOnce::call(const std::string& client, uint64_t number, const 
                               const std::function<Values()>& run) {
   if (number == 0) return run();
   bool is_new = false;
-  const std::shared_ptr<Answer> answer = begin(client, number, is_new);
-  return is_new ? make(*answer, run) : answer_of(client, *answer, limits);
+  const AnswerPtr answer = begin({client, number}, is_new);
+  return is_new ? make(answer, run) : answer_of(*answer, limits);
 }
 
-std::shared_ptr<RunOnce::Answer> RunOnce::begin(const std::string& client, uint64_t number, bool& is_new) {
+RunOnce::AnswerPtr RunOnce::begin(const Key& key, bool& is_new) {
   MutexLock lock(mutex_);
-  std::shared_ptr<Answer>& last = last_[client];
-  if (last != nullptr && last->number > number)
-    throw AbortedError(
-        fmt::format("The same RunStep (Master) request was received twice. It is call {} of client {}, which has since "
-                    "made call {}",
-                    number, client, last->number));
-  is_new = last == nullptr || last->number < number;
-  if (is_new) last = std::make_shared<Answer>(Answer{.number = number});
-  return last;
+  AnswerPtr& answer = calls_[key];
+  is_new = answer == nullptr;
+  if (!is_new) return answer;
+  const AnswerPtr made = answer = std::make_shared<Answer>(Answer{.key = key});
+  oldest_.push_back(made);
+  forget_oldest();
+  return made;
 }
 
-RunOnce::Values RunOnce::make(Answer& answer, const std::function<Values()>& run) {
+// One that is under way stays known: it moves to the end.
+void RunOnce::forget_oldest() {
+  for (size_t above = oldest_.size() - std::min(oldest_.size(), most_calls_); above > 0; --above) {
+    const AnswerPtr answer = oldest_.front();
+    oldest_.pop_front();
+    const auto known = calls_.find(answer->key);
+    if (known == calls_.end() || known->second != answer) continue;  // its client has gone
+    if (!answer->is_over) {
+      oldest_.push_back(answer);
+      continue;
+    }
+    drop_values(*answer);
+    calls_.erase(known);
+  }
+}
+
+void RunOnce::drop_values(Answer& answer) {
+  bytes_ -= answer.bytes;
+  if (answer.bytes > 0) answer.is_dropped = true;
+  answer.bytes = 0;
+  answer.values.clear();
+}
+
+// Those of a client that has gone are for whoever waits for them.
+void RunOnce::keep_values(const AnswerPtr& answer, const Values& values) {
+  const uint64_t bytes = bytes_of_answer(values);
+  answer->is_dropped = bytes > most_bytes_;
+  if (answer->is_dropped) return;
+  answer->values = values;
+  const auto known = calls_.find(answer->key);
+  if (bytes == 0 || known == calls_.end() || known->second != answer) return;
+  answer->bytes = bytes;
+  bytes_ += bytes;
+  kept_.push_back(answer);
+  while (bytes_ > most_bytes_ || kept_.front()->bytes == 0) {
+    drop_values(*kept_.front());
+    kept_.pop_front();
+  }
+}
+
+RunOnce::Values RunOnce::make(const AnswerPtr& answer, const std::function<Values()>& run) {
   Values values;
   std::exception_ptr error;
   try {
@@ -52,18 +90,18 @@ RunOnce::Values RunOnce::make(Answer& answer, const std::function<Values()>& run
   }
   {
     MutexLock lock(mutex_);
-    answer.is_over = true;
-    answer.error = error;
-    answer.is_dropped = bytes_of_answer(values) > most_bytes_;
-    if (!answer.is_dropped) answer.values = values;
+    answer->is_over = true;
+    answer->error = error;
+    keep_values(answer, values);
     changed_.notify_all();
   }
   if (error != nullptr) std::rethrow_exception(error);
   return values;
 }
 
-RunOnce::Values RunOnce::answer_of(const std::string& client, const Answer& answer, const WaitLimits& limits) {
+RunOnce::Values RunOnce::answer_of(const Answer& answer, const WaitLimits& limits) {
   constexpr Seconds kHour{3600};
+  const auto& [client, number] = answer.key;
   std::optional<Cancellation::Watch> wake;
   if (limits.cancellation != nullptr)
     wake.emplace(*limits.cancellation, [this] {
@@ -75,36 +113,38 @@ RunOnce::Values RunOnce::answer_of(const std::string& client, const Answer& answ
     if (limits.cancellation != nullptr) limits.cancellation->check();
     if (limits.deadline.count() != 0 && clock_.now() >= limits.deadline)
       throw DeadlineExceededError(
-          fmt::format("call {} of client {} is still under way: ask for it again", answer.number, client));
+          fmt::format("call {} of client {} is still under way: ask for it again", number, client));
     // wait: for the thread that makes the run, a cancel, the deadline
     clock_.wait_until(changed_, mutex_, limits.deadline.count() != 0 ? limits.deadline : clock_.now() + kHour);
   }
   if (answer.error != nullptr) std::rethrow_exception(answer.error);
   if (!answer.is_dropped) return answer.values;
-  throw FailedPreconditionError(fmt::format(
-      "call {} of client {} was made, but its values are no longer here: an answer of more than {} bytes is "
-      "not kept. Read them by a run that writes nothing",
-      answer.number, client, most_bytes_));
+  throw AbortedError(fmt::format(
+      "The same RunStep (Master) request was received twice. Call {} of client {} was made, but its values are no "
+      "longer here: at most {} bytes of answers are kept. Read them by a run that writes nothing",
+      number, client, most_bytes_));
 }
 
 RunOnce::Known RunOnce::ask(const std::string& client, uint64_t number) const {
   MutexLock lock(mutex_);
-  const auto found = last_.find(client);
-  if (found == last_.end() || found->second->number < number) return Known::kNever;
+  const auto found = calls_.find({client, number});
+  if (found == calls_.end()) return Known::kNever;
   const Answer& answer = *found->second;
-  if (answer.number > number) return Known::kForgotten;
   if (!answer.is_over) return Known::kUnderWay;
   return answer.error == nullptr ? Known::kSucceeded : Known::kFailed;
 }
 
 void RunOnce::forget(const std::string& client) {
   MutexLock lock(mutex_);
-  last_.erase(client);
+  for (auto call = calls_.lower_bound({client, 0}); call != calls_.end() && call->first.first == client;) {
+    drop_values(*call->second);
+    call = calls_.erase(call);
+  }
 }
 
-size_t RunOnce::clients() const {
+size_t RunOnce::calls() const {
   MutexLock lock(mutex_);
-  return last_.size();
+  return calls_.size();
 }
 
 }  // namespace longhaul

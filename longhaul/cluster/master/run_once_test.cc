@@ -35,17 +35,45 @@ TEST_F(RunOnceTest, ARepeatedCallGetsTheAnswerOfTheFirst) {
   EXPECT_EQ(made_, 3);
 }
 
-TEST_F(RunOnceTest, ACallThatCameTooLateIsNotMade) {  // unlike MA-10
-  call(2);
+TEST_F(RunOnceTest, AClientMayHaveSeveralCallsWhoseNumbersHaveNoOrder) {
+  EXPECT_EQ(call(uint64_t{1} << 63), 1);
+  EXPECT_EQ(call(7), 2);
+  EXPECT_EQ(call(uint64_t{1} << 63), 1);
+  once_.call("client", 9, {}, [&] {
+    EXPECT_EQ(call(8), 3);
+    return count();
+  });
+  EXPECT_EQ(call(9), 4);
+  EXPECT_EQ(call(8), 3);
+  EXPECT_EQ(made_, 4);
+}
+
+TEST_F(RunOnceTest, NewerAnswersTakeThePlaceOfOlderOnes) {        // unlike MA-10
+  for (uint64_t number = 1; number <= 9; ++number) call(number);  // of 8 bytes each, and 64 are kept
   EXPECT_THAT(error_of<AbortedError>([&] { call(1); }),
               HasSubstr("The same RunStep (Master) request was received twice."));
-  EXPECT_EQ(made_, 1);
+  EXPECT_EQ(call(2), 2);
+  EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kSucceeded);
+  EXPECT_EQ(made_, 9);
+}
+
+TEST_F(RunOnceTest, OfTheLastCallsItIsKnownThatTheyWereMade) {
+  RunOnce few(clock_, /*most_bytes=*/64, /*most_calls=*/2);
+  const auto nothing = [] { return std::vector<Tensor>{}; };
+  few.call("client", 1, {}, [&] {
+    for (uint64_t number = 2; number <= 4; ++number) few.call("client", number, {}, nothing);
+    EXPECT_EQ(few.ask("client", 1), RunOnce::Known::kUnderWay);
+    EXPECT_EQ(few.ask("client", 2), RunOnce::Known::kNever);
+    EXPECT_EQ(few.ask("client", 4), RunOnce::Known::kSucceeded);
+    return nothing();
+  });
+  EXPECT_EQ(few.calls(), 2u);
 }
 
 TEST_F(RunOnceTest, CallsWithoutANumberAreNoRepetitions) {  // unlike MA-10
   EXPECT_EQ(call(0), 1);
   EXPECT_EQ(call(0), 2);
-  EXPECT_EQ(once_.clients(), 0u);
+  EXPECT_EQ(once_.calls(), 0u);
 }
 
 TEST_F(RunOnceTest, AnErrorIsAnAnswer) {
@@ -70,8 +98,10 @@ TEST_F(RunOnceTest, ValuesThatAreTooLargeAreNotKept) {
     });
   };
   EXPECT_EQ(large().size(), 1u);
-  EXPECT_THAT(error_of<FailedPreconditionError>(large), HasSubstr("was made, but its values are no longer here"));
+  EXPECT_THAT(error_of<AbortedError>(large), HasSubstr("was made, but its values are no longer here"));
   EXPECT_EQ(made_, 1);
+  EXPECT_EQ(call(2), 2);
+  EXPECT_EQ(call(2), 2);
 }
 
 TEST_F(RunOnceTest, ItTellsWhatBecameOfACall) {
@@ -82,11 +112,9 @@ TEST_F(RunOnceTest, ItTellsWhatBecameOfACall) {
   });
   EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kSucceeded);
   EXPECT_EQ(once_.ask("client", 2), RunOnce::Known::kNever);
-  call(2);
-  EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kForgotten);
   once_.forget("client");
-  EXPECT_EQ(once_.ask("client", 2), RunOnce::Known::kNever);
-  EXPECT_EQ(once_.clients(), 0u);
+  EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kNever);
+  EXPECT_EQ(once_.calls(), 0u);
 }
 
 TEST_F(RunOnceTest, ARepetitionWaitsForTheCallThatIsUnderWayWithinItsLimits) {
@@ -109,7 +137,7 @@ TEST_F(RunOnceTest, AClientThatIsForgottenMeanwhileIsAnsweredAllTheSame) {
                 .at(0)
                 .item<int64_t>(),
             1);
-  EXPECT_EQ(once_.clients(), 0u);
+  EXPECT_EQ(once_.calls(), 0u);
 }
 
 }  // namespace

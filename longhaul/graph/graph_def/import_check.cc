@@ -62,22 +62,6 @@ std::string host_functions(const proto::GraphDef& graph_def) {
                              first_names(names, kMostNamed);
 }
 
-uint64_t constant_bytes(const proto::TensorProto& tensor) {
-  if (!is_known_dtype(tensor.dtype())) return 0;
-  const int64_t count = from_proto(tensor.tensor_shape()).num_elements();
-  if (count < 0) return 0;  // refused where it is converted
-  const auto dtype = static_cast<DType>(tensor.dtype());
-  const uint64_t size = dtype == kString ? sizeof(std::string) : dtype_size(dtype);
-  uint64_t bytes = 0, copies = 0;
-  if (const int given = tensor.string_val_size(); given > 0 && count > given) {  // the last one stands for the others
-    const uint64_t last = tensor.string_val(given - 1).size();
-    if (__builtin_mul_overflow(static_cast<uint64_t>(count - given), last, &copies)) return UINT64_MAX;
-  }
-  const bool fits = !__builtin_mul_overflow(static_cast<uint64_t>(count), size, &bytes) &&
-                    !__builtin_add_overflow(bytes, copies, &bytes);
-  return fits ? bytes : UINT64_MAX;
-}
-
 }  // namespace
 
 void check_supported(const proto::GraphDef& graph_def) {
@@ -118,6 +102,22 @@ void check_node_count(const proto::GraphDef& graph_def, int64_t most) {
   if (graph_def.node_size() <= most) return;
   throw ResourceExhaustedError(
       fmt::format("the graph has {} nodes, more than {} (ImportOptions::most_nodes)", graph_def.node_size(), most));
+}
+
+uint64_t constant_bytes(const proto::TensorProto& tensor) {
+  if (!is_known_dtype(tensor.dtype())) return 0;
+  const int64_t count = from_proto(tensor.tensor_shape()).num_elements();
+  if (count < 0) return 0;  // refused where it is converted
+  const auto dtype = static_cast<DType>(tensor.dtype());
+  const uint64_t size = dtype == kString ? sizeof(std::string) : dtype_size(dtype);
+  uint64_t bytes = 0, copies = 0;
+  if (const int given = tensor.string_val_size(); given > 0 && count > given) {  // the last one stands for the others
+    const uint64_t last = tensor.string_val(given - 1).size();
+    if (__builtin_mul_overflow(static_cast<uint64_t>(count - given), last, &copies)) return UINT64_MAX;
+  }
+  const bool fits = !__builtin_mul_overflow(static_cast<uint64_t>(count), size, &bytes) &&
+                    !__builtin_add_overflow(bytes, copies, &bytes);
+  return fits ? bytes : UINT64_MAX;
 }
 
 void check_constants(const proto::GraphDef& graph_def, uint64_t most_bytes) {

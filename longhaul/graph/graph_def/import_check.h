@@ -13,4 +13,7 @@ void check_version(const proto::GraphDef& graph_def);
 void check_node_count(const proto::GraphDef& graph_def, int64_t most);
 void check_constants(const proto::GraphDef& graph_def, uint64_t most_bytes);
 
+// The memory that it takes as a Tensor, where one value may stand for many. UINT64_MAX: more than can be counted.
+uint64_t constant_bytes(const proto::TensorProto& tensor);
+
 }  // namespace longhaul

@@ -39,7 +39,7 @@ class Importer {
     choose_prefix();
     result_.operations.resize(static_cast<size_t>(graph_def_.node_size()));
     for (int node : order) add(node);
-    take_scope_names();
+    if (options_.takes_scopes) take_scope_names();
     find_returned();
     return std::move(result_);
   }

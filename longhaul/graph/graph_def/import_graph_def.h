@@ -19,6 +19,8 @@ struct ImportOptions {
   std::map<std::string, Output> input_map{};
   std::vector<std::string> return_elements{};  // operations ("x") and tensors ("x:0") by their names in the file
   bool clear_devices = false;
+  // The scopes of the nodes' names count as entered: a later one of the same name gets a suffix.
+  bool takes_scopes = true;
   uint64_t most_constant_bytes = uint64_t{4} << 30;  // for all constants together
   int64_t most_nodes = int64_t{1} << 22;             // an imported node takes about a kilobyte
 

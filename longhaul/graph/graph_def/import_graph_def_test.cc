@@ -116,6 +116,12 @@ TEST_F(ImportTest, AttrsOfAllKindsComeBack) {
   EXPECT_EQ(graph_.operation("n").attr<std::vector<double>>("floats")[1], 1e-3);
 }
 
+TEST_F(ImportTest, AScopeMayBeLeftToALaterNodeOfItsName) {
+  import_graph_def(graph_, parsed("node { name: 'a/b' op: 'NoOp' }"), {.takes_scopes = false});
+  import_graph_def(graph_, parsed("node { name: 'a' op: 'NoOp' }"), {.takes_scopes = false});
+  EXPECT_EQ(graph_.operation("a").name(), "a");
+}
+
 TEST_F(ImportTest, AScopeGoesBeforeAllNames) {  // SA-96
   const ImportedGraph first = import_graph_def(graph_, exported(), {.scope = "tower"});
   EXPECT_EQ(first.prefix, "tower/");

@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/proto/wire_reader.h"
 
 namespace longhaul {
 namespace {
@@ -81,6 +82,34 @@ void check_content(const proto::TensorProto& from, DType dtype, const Shape& sha
       fmt::format("a tensor proto of {} {} has {} bytes", dtype_name(dtype), shape.to_string(), bytes));
 }
 
+// Strings as contents, as TensorFlow's clients send them: all lengths, then all texts.
+void fill_from_content(const std::string& content, Tensor& strings) {
+  const auto refuse = [&] {
+    throw InvalidArgumentError(
+        fmt::format("a tensor proto of string {} has contents that are not its strings", strings.shape().to_string()));
+  };
+  WireReader in(content);
+  std::vector<uint64_t> lengths(static_cast<size_t>(strings.num_elements()));
+  for (uint64_t& length : lengths) {
+    if (!in.take_varint(length)) refuse();
+  }
+  std::string_view rest = in.rest();
+  for (size_t i = 0; i < lengths.size(); ++i) {
+    if (lengths[i] > rest.size()) refuse();
+    strings.mutable_flat<std::string>()[i] = rest.substr(0, lengths[i]);
+    rest.remove_prefix(lengths[i]);
+  }
+  if (!rest.empty()) refuse();
+}
+
+// Each string takes a byte of the contents or more.
+void check_string_content(const proto::TensorProto& from, const Shape& shape) {
+  const int64_t count = shape.num_elements();
+  if (static_cast<size_t>(count) <= from.tensor_content().size()) return;
+  throw InvalidArgumentError(
+      fmt::format("a tensor proto of string {} has {} bytes", shape.to_string(), from.tensor_content().size()));
+}
+
 // One value may stand for many elements: what they take is checked before it is taken.
 void check_expansion(const proto::TensorProto& from, DType dtype, const Shape& shape) {
   constexpr uint64_t kMostBytes = uint64_t{1} << 31;
@@ -142,17 +171,20 @@ Tensor from_proto(const proto::TensorProto& from) {
   }
   const DType dtype = static_cast<DType>(from.dtype());
   const Shape shape = from_proto(from.tensor_shape());
-  const bool whole = dtype != kString && !from.tensor_content().empty();
-  if (whole) {
+  const bool has_content = !from.tensor_content().empty();
+  if (has_content && dtype != kString) {
     check_content(from, dtype, shape);
   } else {
     check_expansion(from, dtype, shape);
+    if (has_content) check_string_content(from, shape);
   }
   Tensor tensor(dtype, shape);
-  if (whole) {
-    std::memcpy(tensor.mutable_data(), from.tensor_content().data(), from.tensor_content().size());
-  } else {
+  if (!has_content) {
     fill_from_fields(from, tensor);
+  } else if (dtype == kString) {
+    fill_from_content(from.tensor_content(), tensor);
+  } else {
+    std::memcpy(tensor.mutable_data(), from.tensor_content().data(), from.tensor_content().size());
   }
   return tensor;
 }

@@ -1,0 +1,82 @@
+#include "longhaul/cluster/wire/master_service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+
+#include "longhaul/base/error.h"
+#include "longhaul/base/excerpt.h"
+#include "longhaul/cluster/wire/master_calls.h"
+
+namespace longhaul {
+namespace {
+
+[[noreturn]] void refuse_path(const std::string& path) {
+  const bool is_workers = path.starts_with(MasterService::kWorkerPrefix);
+  throw UnimplementedError(fmt::format(
+      "{}: {}", excerpt(path),
+      is_workers ? "of TensorFlow's worker protocol only GetStatus is served, since the tasks of a cluster have one of "
+                   "their own: use the MasterService of this server"
+                 : "there is no such method"));
+}
+
+void check_time(const ClientCall& client, Clock& clock) {
+  if (client.deadline.count() == 0 || clock.now() < client.deadline) return;
+  throw DeadlineExceededError(
+      fmt::format("{}: Deadline Exceeded: the call has waited for its turn for too long", client.call->path()));
+}
+
+void answer(MasterState& state, const ClientCall& client, MasterMethod method) {
+  if (client.is_gone->load()) return;
+  try {
+    close_sessions(state, state.sessions.take_idle());
+    check_time(client, *state.options.clock);
+    method(state, client);
+  } catch (const Error& error) {
+    client.call->fail(error);
+  } catch (const std::exception& error) {
+    client.call->fail(InternalError(fmt::format("{}: {}", client.call->path(), error.what())));
+  }
+}
+
+ClientCall begin_call(const std::shared_ptr<WireCall>& call, Clock& clock) {
+  ClientCall client{.call = call, .is_gone = std::make_shared<std::atomic<bool>>(false)};
+  if (const auto left = call->time_left()) client.deadline = clock.now() + *left;
+  call->on_gone([is_gone = client.is_gone] { is_gone->store(true); });
+  return client;
+}
+
+}  // namespace
+
+MasterService::MasterService(MasterServiceOptions options)
+    : state_(std::make_shared<MasterState>(std::move(options))) {}
+
+MasterService::~MasterService() {
+  state_->threads.request_stop("its server has ended");
+}
+
+void MasterService::handle(std::shared_ptr<WireCall> call) {
+  try {
+    const MasterMethod method = master_method(call->path());
+    if (method == nullptr) refuse_path(call->path());
+    const ClientCall client = begin_call(call, *state_->options.clock);
+    state_->threads.start([state = state_, client, method] { answer(*state, client, method); });
+  } catch (const Error& error) {
+    call->fail(error);
+  }
+}
+
+bool MasterService::stop(const std::string& why, Seconds patience) {
+  Clock& clock = *state_->options.clock;
+  const Seconds end = clock.now() + patience;
+  state_->threads.request_stop(why);
+  close_sessions(*state_, state_->sessions.stop(why), patience);
+  return state_->threads.stop(std::max(Seconds{0}, end - clock.now()));
+}
+
+size_t MasterService::sessions() const {
+  return state_->sessions.size();
+}
+
+}  // namespace longhaul

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <utility>
+
+#include "longhaul/cluster/master/run_once.h"
+#include "longhaul/cluster/wire/master_service.h"
+#include "longhaul/cluster/wire/master_threads.h"
+#include "longhaul/cluster/wire/wire_sessions.h"
+
+namespace longhaul {
+
+// What the calls of clients share.
+struct MasterState {
+  explicit MasterState(MasterServiceOptions with)
+      : options(std::move(with)),
+        sessions(*options.clock, {.most = options.most_sessions, .gc = options.session_gc}),
+        once(*options.clock),
+        threads(*options.clock,
+                {.most = options.most_threads, .most_queued = options.most_queued, .around = options.around}) {}
+
+  const MasterServiceOptions options;
+  WireSessions sessions;
+  RunOnce once;
+  MasterThreads threads;
+};
+
+}  // namespace longhaul
