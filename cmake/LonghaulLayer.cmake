@@ -65,7 +65,11 @@ set(LONGHAUL_ARROWS_cluster/exchange base tensor proto cluster/transport)
 set(LONGHAUL_ARROWS_cluster/worker base tensor proto graph session runtime cluster/transport cluster/exchange)
 set(LONGHAUL_ARROWS_cluster/master base tensor proto session placement cluster/transport)
 set(LONGHAUL_ARROWS_cluster/wire base tensor proto graph session cluster/transport cluster/master)
+set(LONGHAUL_ARROWS_cluster/server base proto session runtime cluster/spec cluster/transport cluster/worker
+    cluster/master)
 set(LONGHAUL_ARROWS_grpc/transport base io proto cluster/security cluster/transport)
+set(LONGHAUL_ARROWS_grpc/server base io proto session runtime train/signals cluster/spec cluster/security
+    cluster/transport cluster/master cluster/wire cluster/server grpc/transport)
 set(LONGHAUL_ARROWS_launch base cluster/spec)
 set(LONGHAUL_ARROWS_binding base tensor ops runtime)
 set(LONGHAUL_ARROWS_testing base io session host)

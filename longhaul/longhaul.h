@@ -1,7 +1,7 @@
 #pragma once
 
-// The header for a program that trains: the whole system in one process, on libtorch. Including it registers libtorch's
-// operators for graphs and makes in-process sessions the default.
+// The header for a program that trains: the whole system, on libtorch. Including it registers libtorch's operators for
+// graphs, and makes the targets of sessions known: in this process, and on servers.
 //
 // Includes all headers that docs/headers.md lists, except torch.h, testing.h and the messages.
 
@@ -15,6 +15,7 @@
 #include "longhaul/data.h"
 #include "longhaul/events.h"
 #include "longhaul/graph.h"
+#include "longhaul/grpc/server/install.h"
 #include "longhaul/hooks.h"
 #include "longhaul/input.h"
 #include "longhaul/io.h"
@@ -25,6 +26,7 @@
 #include "longhaul/runtime/install.h"
 #include "longhaul/runtime/threads.h"
 #include "longhaul/saver.h"
+#include "longhaul/server.h"
 #include "longhaul/session.h"
 #include "longhaul/supervisor.h"
 #include "longhaul/tensor.h"

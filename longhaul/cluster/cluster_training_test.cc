@@ -16,7 +16,9 @@
 namespace longhaul {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
 const char kPsDevice[] = "/job:ps/task:0", kPs1Device[] = "/job:ps/task:1";
@@ -95,6 +97,27 @@ TEST_F(ClusterTrainingTest, ItTrainsAsInOneProcessBitForBit) {  // MA-18
   for (size_t i = 0; i < here.size(); ++i) EXPECT_TRUE(identical(there[i], here[i])) << there[i].to_string();
   EXPECT_EQ(there[2].item<int64_t>(), 10);
   cluster->close();
+  expect_nothing_left();
+}
+
+TEST_F(ClusterTrainingTest, AReportOnVariablesOfSeveralTasksIsThatOfOne) {
+  Counting model;
+  const std::vector<VariableInfo> variables = ops::global_variables(model.graph);
+  const Output missing = ops::report_uninitialized_variables(model.root, variables, "missing");
+  const Output after =
+      ops::report_uninitialized_variables(model.root.with_control_dependencies({model.init}), variables, "after");
+  const auto session = cluster_.session(model.graph);
+  const auto names = [&](const Output& report) {
+    const Tensor value = session->run(report);
+    const auto all = value.flat<std::string>();
+    return std::vector<std::string>(all.begin(), all.end());
+  };
+  EXPECT_THAT(names(missing), ElementsAre("a", "b"));
+  session->run(model.b.initializer());
+  EXPECT_THAT(names(missing), ElementsAre("a"));
+  EXPECT_THAT(names(after), IsEmpty());
+  EXPECT_THAT(names(missing), IsEmpty());
+  session->close();
   expect_nothing_left();
 }
 

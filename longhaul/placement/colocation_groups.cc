@@ -34,6 +34,10 @@ std::string shown(const DeviceSpec& spec) {
 
 }  // namespace
 
+bool may_be_divided(const Operation& op) {
+  return op.type() == "ReportUninitializedVariables";
+}
+
 ColocationGroups::ColocationGroups(const Graph& graph, bool soft)
     : operations_(graph.operations()), soft_(soft), parents_(operations_.size()), groups_(operations_.size()) {
   std::iota(parents_.begin(), parents_.end(), size_t{0});
@@ -101,6 +105,7 @@ void ColocationGroups::follow_classes(const Operation& op) {
 }
 
 void ColocationGroups::follow_references(const Operation& op) {
+  if (may_be_divided(op)) return;
   for (const Operation& followed : followed_by(op)) {
     unite(followed, op, [&](const std::string&) {
       return fmt::format(

@@ -9,7 +9,12 @@
 
 namespace longhaul {
 
-// The operations of a graph that must be on one device, in groups: what takes a variable or a resource is with it, and
+// Whether the operation takes variables that need not be together: a report of those that are not initialised, which
+// each task makes of its own. They are joined where the operation is (RunSplit).
+bool may_be_divided(const Operation& op);
+
+// The operations of a graph that must be on one device, in groups: what takes a variable or a resource is with it
+// (unless it may be divided), and
 // an operation with the attr _class is where that says ("loc:@NAME"; a name that does not exist is ignored). Most
 // groups have one operation.
 //

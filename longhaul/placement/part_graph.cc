@@ -9,6 +9,7 @@
 #include "longhaul/graph/builtin/random_state.h"
 #include "longhaul/graph/graph_def/attr_value.h"
 #include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/placement/colocation_groups.h"
 
 namespace longhaul {
 namespace {
@@ -20,6 +21,44 @@ std::string name_of(const std::string& node, int output) {
 bool is_large(const Operation& constant) {
   const Tensor* value = constant.find_attr<Tensor>("value");
   return value != nullptr && value->dtype() != kString && value->size_bytes() > kLargestInnerConstant;
+}
+
+// Of a report on variables of several tasks.
+bool is_divided(const Operation& op, const SharedOrder& order) {
+  return may_be_divided(op) && std::any_of(op.inputs().begin(), op.inputs().end(), [&](const Output& variable) {
+           return order.task_of(variable.op()) != order.task_of(op);
+         });
+}
+
+proto::NodeDef join_of(const Operation& report) {
+  std::vector<std::string> names;
+  for (const Output& variable : report.inputs()) names.push_back(variable.op().name());
+  proto::NodeDef node;
+  node.set_name(report.name());
+  node.set_op("_JoinReports");
+  (*node.mutable_attr())["names"] = attr_to_proto(names);
+  return node;
+}
+
+proto::NodeDef transfer_node(const Transfer& transfer, const std::string& type, const std::string& name,
+                             const std::string& peer) {
+  proto::NodeDef node;
+  node.set_name(name);
+  node.set_op(transfer.has_value() ? type : type + "Control");
+  auto& attrs = *node.mutable_attr();
+  attrs["peer"] = attr_to_proto(peer);
+  attrs["bundle"] = attr_to_proto(static_cast<int64_t>(transfer.bundle));
+  if (!transfer.has_value()) return node;
+  attrs["slot"] = attr_to_proto(static_cast<int64_t>(transfer.slot));
+  attrs["T"] = attr_to_proto(transfer.value.dtype());
+  return node;
+}
+
+void note_message(const RunSplit& split, const Transfer& transfer, const std::string& peer,
+                  std::vector<RunPart::Message>* messages) {
+  const RunPart::Message message{
+      .bundle = transfer.bundle, .peer = peer, .values = split.bundles[static_cast<size_t>(transfer.bundle)].values};
+  if (std::find(messages->begin(), messages->end(), message) == messages->end()) messages->push_back(message);
 }
 
 class PartBuilder {
@@ -44,17 +83,13 @@ class PartBuilder {
  private:
   using Value = std::tuple<const Node*, int, bool>;  // operation, output, after the run's writes
 
-  const Transfer& transfer_of(const PartStep& step) const {
-    return split_.transfers[static_cast<size_t>(step.transfer)];
-  }
-
   void add(const PartStep& step) {
-    if (step.kind == PartStep::kRun) {
-      add_operation(step.op);
-    } else if (step.kind == PartStep::kSend) {
-      add_send(transfer_of(step), step.transfer);
+    if (step.kind == PartStep::kRun) return add_operation(step.op);
+    const Transfer& transfer = split_.transfers[static_cast<size_t>(step.transfer)];
+    if (step.kind == PartStep::kSend) {
+      add_send(transfer, step.transfer);
     } else {
-      add_receive(transfer_of(step), step.transfer);
+      add_receive(transfer, step.transfer);
     }
   }
 
@@ -69,7 +104,39 @@ class PartBuilder {
     *part_.graph.add_node() = std::move(node);
   }
 
+  // What a divided report says of this task's variables.
+  std::string add_report(const Operation& report, bool after_write) {
+    proto::NodeDef node;
+    node.set_name(fmt::format("{}/_part_{}", report.name(), task_));
+    node.set_op(report.type());
+    for (const Output& variable : report.inputs()) {
+      if (order_.task_of(variable.op()) != task_) continue;
+      node.add_input(standing(variable.op()));
+      node.set_device(placement_.device_of(variable.op()).to_string());
+    }
+    std::string name = node.name();
+    add_run(std::move(node), after_write);
+    return name;
+  }
+
+  // What all tasks say, this one too if it has some of the variables.
+  void add_joined_report(const Operation& report) {
+    proto::NodeDef node = join_of(report);
+    node.set_device(placement_.device_of(report).to_string());
+    bool has_own = false;
+    for (const Output& variable : report.inputs()) {
+      has_own = has_own || order_.task_of(variable.op()) == task_;
+      for (const bool late : {false, true}) {
+        const auto part = received_.find({variable.op().node(), key_of_report(report), late});
+        if (part != received_.end()) node.add_input(part->second);
+      }
+    }
+    if (has_own) node.add_input(add_report(report, order_.after_write(report)));
+    add_run(std::move(node), order_.after_write(report));
+  }
+
   void add_operation(const Operation& op) {
+    if (is_divided(op, order_)) return add_joined_report(op);
     const bool large = is_large(op);
     proto::NodeDef node = to_node_def(op, large ? "value" : "");
     if (large) part_.constants.emplace_back(op.name(), op.attr<Tensor>("value"));
@@ -129,45 +196,30 @@ class PartBuilder {
     return place->second;
   }
 
-  proto::NodeDef transfer_node(const Transfer& transfer, const std::string& type, const std::string& name, int peer) {
-    proto::NodeDef node;
-    node.set_name(name);
-    node.set_op(transfer.has_value() ? type : type + "Control");
-    auto& attrs = *node.mutable_attr();
-    attrs["peer"] = attr_to_proto(split_.tasks[static_cast<size_t>(peer)]);
-    attrs["bundle"] = attr_to_proto(static_cast<int64_t>(transfer.bundle));
-    if (!transfer.has_value()) return node;
-    attrs["slot"] = attr_to_proto(static_cast<int64_t>(transfer.slot));
-    attrs["T"] = attr_to_proto(transfer.value.dtype());
-    return node;
-  }
-
-  void note_message(const Transfer& transfer, int peer, std::vector<RunPart::Message>* messages) {
-    const RunPart::Message message{.bundle = transfer.bundle,
-                                   .peer = split_.tasks[static_cast<size_t>(peer)],
-                                   .values = split_.bundles[static_cast<size_t>(transfer.bundle)].values};
-    if (std::find(messages->begin(), messages->end(), message) == messages->end()) messages->push_back(message);
-  }
-
   void add_send(const Transfer& transfer, int number) {
     const std::string name = fmt::format("{}/_send_{}", transfer.after.name(), number);
-    proto::NodeDef node = transfer_node(transfer, "_Send", name, transfer.to);
-    if (transfer.has_value()) {
+    const std::string& peer = split_.tasks[static_cast<size_t>(transfer.to)];
+    proto::NodeDef node = transfer_node(transfer, "_Send", name, peer);
+    if (transfer.report) {
+      node.add_input(add_report(transfer.report, transfer.after_write));
+    } else if (transfer.has_value()) {
       const bool stands = stands_for_value(transfer.after);
       node.add_input(stands ? standing(transfer.after) : name_of(transfer.after.name(), transfer.value.index()));
     }
-    note_message(transfer, transfer.to, &part_.sends);
+    note_message(split_, transfer, peer, &part_.sends);
     add_run(std::move(node), transfer.after_write);
   }
 
   void add_receive(const Transfer& transfer, int number) {
     const std::string name = fmt::format("{}/_recv_{}", transfer.after.name(), number);
-    proto::NodeDef node = transfer_node(transfer, "_Recv", name, transfer.from);
+    const std::string& peer = split_.tasks[static_cast<size_t>(transfer.from)];
+    proto::NodeDef node = transfer_node(transfer, "_Recv", name, peer);
     if (transfer.has_value()) {
       (*node.mutable_attr())["shape"] = attr_to_proto(transfer.value.shape());
-      received_[{transfer.after.node(), transfer.value.index(), transfer.after_write}] = name;
+      const int output = transfer.report ? key_of_report(transfer.report) : transfer.value.index();
+      received_[{transfer.after.node(), output, transfer.after_write}] = name;
     }
-    note_message(transfer, transfer.from, &part_.receives);
+    note_message(split_, transfer, peer, &part_.receives);
     add_run(std::move(node), transfer.after_write);
   }
 

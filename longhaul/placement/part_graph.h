@@ -23,6 +23,9 @@ namespace longhaul {
 //   x/_send_4 = _SendControl() peer, bundle: a message without values, for a control edge
 //   x/_recv_4 = _RecvControl()
 //
+// A report on variables of several tasks is `_JoinReports` on its own task, of the reports that each task makes of its
+// variables ("report/_part_1").
+//
 // `peer` is the other task; `bundle` counts the messages of the run, over all tasks, from 0 on; `slot` counts the
 // values of a message. A message leaves with its last value, and no task waits for two parts of one.
 struct RunPart {

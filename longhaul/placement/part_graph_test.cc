@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <algorithm>
+
 #include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/graph/graph_def/import_graph_def.h"
 #include "longhaul/placement/placement_fixture.h"
@@ -95,6 +97,39 @@ TEST_F(PartGraphTest, WhatFollowsAWriteOfAnotherTaskFollowsAWrite) {
   std::vector<std::string> names;
   for (const Operation& op : order.ordered()) names.push_back(op.name());
   EXPECT_THAT(names, ElementsAre("mine", "early", "set/_recv_0", "read"));
+}
+
+TEST_F(PartGraphTest, EachTaskReportsOnItsOwnVariables) {
+  const Output a = variable(ps_, "a"), b = variable(on("/job:ps/task:1"), "b"), own = variable(worker_, "own");
+  const Output c = variable(ps_, "c");
+  const Output report = root_.add("ReportUninitializedVariables", "report", {a, b, own, c}).output();
+  const DividedRun run = divide({report});
+  ASSERT_THAT(run.parts, SizeIs(3));
+  EXPECT_THAT(nodes(run.parts[0]),
+              ElementsAre("a = VariableV2()", "c = VariableV2()", "report/_part_0 = ReportUninitializedVariables(a, c)",
+                          "a/_send_0 = _Send(report/_part_0)"));
+  EXPECT_THAT(nodes(run.parts[1]), ElementsAre("b = VariableV2()", "report/_part_1 = ReportUninitializedVariables(b)",
+                                               "b/_send_1 = _Send(report/_part_1)"));
+  EXPECT_THAT(nodes(run.parts[2]), ElementsAre("a/_recv_0 = _Recv()", "b/_recv_1 = _Recv()", "own = VariableV2()",
+                                               "report/_part_2 = ReportUninitializedVariables(own)",
+                                               "report = _JoinReports(a/_recv_0, b/_recv_1, report/_part_2)"));
+  for (const RunPart& part : run.parts) {
+    Graph graph;
+    import(part, graph);
+    EXPECT_FALSE(part.writes);
+  }
+}
+
+TEST_F(PartGraphTest, AReportAfterAWriteIsMadeAfterIt) {
+  const Output a = variable(ps_, "a"), own = variable(worker_, "own");
+  const Output set = assign(ps_, "set", a, constant(ps_, "c"));
+  const Output report =
+      root_.with_control_dependencies({set.op()}).add("ReportUninitializedVariables", "report", {a, own}).output();
+  const DividedRun run = divide({report});
+  ASSERT_THAT(run.parts, SizeIs(2));
+  const std::vector<std::string> of_ps = nodes(run.parts[0]);
+  const auto written = std::find(of_ps.begin(), of_ps.end(), "set = Assign(a, c)");
+  EXPECT_EQ(std::count(written, of_ps.end(), "report/_part_0 = ReportUninitializedVariables(a)"), 1);
 }
 
 TEST_F(PartGraphTest, LargeConstantsTravelBesideTheGraph) {

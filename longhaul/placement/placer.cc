@@ -20,6 +20,9 @@ bool goes_with_users(const Operation& op) {
 bool goes_with_input(const Operation& op) {
   return op.type() == "Shape" && op.device().empty();
 }
+bool goes_with_variables(const Operation& op) {
+  return may_be_divided(op);
+}
 
 [[noreturn]] void refuse_device(const Operation& asks, const Operation& needed, const DeviceList& devices) {
   const bool gpu = DeviceSpec::parse(asks.device()).type == "GPU";
@@ -50,6 +53,7 @@ class Placing {
     }
     for (const Operation& op : needed) {
       if (is_free(op) && goes_with_input(op)) place_with_input(op);
+      if (is_free(op) && goes_with_variables(op)) place_with_variables(op);
     }
     for (const Operation& op : needed) {
       if (is_free(op) && goes_with_users(op)) place_with_users(op);
@@ -59,7 +63,9 @@ class Placing {
 
  private:
   bool is_alone(const Operation& op) { return groups_.members(groups_.group_of(op)).size() == 1; }
-  bool is_free(const Operation& op) { return (goes_with_users(op) || goes_with_input(op)) && is_alone(op); }
+  bool is_free(const Operation& op) {
+    return (goes_with_users(op) || goes_with_input(op) || goes_with_variables(op)) && is_alone(op);
+  }
 
   void find_users(const std::vector<Operation>& needed) {
     for (const Operation& op : needed) {
@@ -108,6 +114,18 @@ class Placing {
     const auto input = chosen_.find(op.inputs()[0].op());
     if (input == chosen_.end()) return place_in_group(op);
     chosen_.emplace(op, input->second);
+  }
+
+  // On the session's own task, if they are not all on one device.
+  void place_with_variables(const Operation& op) {
+    std::optional<DeviceSpec> common;
+    for (const Output& variable : op.inputs()) {
+      const auto device = chosen_.find(variable.op());
+      const bool is_other = device == chosen_.end() || (common && *common != device->second);
+      if (is_other) return void(chosen_.emplace(op, find_device(op, groups_.group_of(op), DeviceSpec())));
+      common = device->second;
+    }
+    chosen_.emplace(op, common ? *common : find_device(op, groups_.group_of(op), DeviceSpec()));
   }
 
   void place_with_users(const Operation& op) {

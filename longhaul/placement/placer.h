@@ -40,6 +40,7 @@ struct PlacerOptions {
 //
 //   an operation asks for a device: the first that matches (DeviceList::find)
 //   it takes a variable or resource, or has the attr _class: with that (ColocationGroups)
+//   it reports on variables: with them, if they are together
 //   a constant whose users are all on one device: there; the shape of a tensor: where that is
 //   otherwise: the session's own task
 class Placer {

@@ -42,11 +42,23 @@ TEST_F(PlacerTest, AUserThatContradictsTheVariableGivesWay) {  // GP-2
 
 TEST_F(PlacerTest, VariablesOnTwoDevicesInOneOperationAreRefused) {  // GP-3
   const Output v0 = variable(on("/job:ps/task:0"), "v0"), v1 = variable(on("/job:ps/task:1"), "v1");
-  const Operation both = root_.add("ReportUninitializedVariables", "both", {v0, v1});
+  const Output value = constant(root_, "c");
+  const Operation both = root_.add("ApplyAdagrad", "both", {v0, v1, value, value});
   EXPECT_EQ(refusal_of([&] { place({both}); }),
             "Cannot place the graph because a reference or resource edge connects colocation groups with incompatible "
             "resource devices: /job:ps/task:1 vs /job:ps/task:0. The edge src node is v1 , and the dst node is both");
   EXPECT_EQ(device_of(constant(root_, "other")), kWorker0) << "no other run is refused";
+}
+
+TEST_F(PlacerTest, AReportIsWithItsVariablesOrOnTheSessionsOwnTask) {
+  const Output v0 = variable(on("/job:ps/task:0"), "v0"), v1 = variable(on("/job:ps/task:1"), "v1");
+  const Output other = variable(on("/job:ps/task:1"), "other");
+  const Output both = on("/job:ps/task:1").add("ReportUninitializedVariables", "both", {v0, v1}).output();
+  EXPECT_EQ(device_of(both), kWorker0);
+  EXPECT_EQ(place({both}).device_of(v0.op()).to_string(), kPs0);
+  EXPECT_EQ(place({both}).device_of(v1.op()).to_string(), kPs1);
+  EXPECT_EQ(device_of(root_.add("ReportUninitializedVariables", "together", {v1, other}).output()), kPs1);
+  EXPECT_EQ(device_of(root_.add("ReportUninitializedVariables", "none", {}).output()), kWorker0);
 }
 
 TEST_F(PlacerTest, ColocationIsTransitive) {  // GP-4

@@ -7,6 +7,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/placement/bundles.h"
+#include "longhaul/placement/colocation_groups.h"
 
 namespace longhaul {
 namespace {
@@ -58,7 +59,9 @@ class Splitter {
   void add_transfers(const Operation& op) {
     for (size_t i = 0; i < op.inputs().size(); ++i) {
       const Output& input = op.inputs()[i];
-      if (static_cast<int>(i) < op.ref_inputs()) {
+      if (may_be_divided(op)) {
+        add_report(op, input.op());
+      } else if (static_cast<int>(i) < op.ref_inputs()) {
         check_reference(op, input.op());
       } else if (!order_.is_fed(input) && order_.task_of(input.op()) != order_.task_of(op)) {
         add_value(op, input);
@@ -72,6 +75,30 @@ class Splitter {
   void check_reference(const Operation& op, const Operation& variable) const {
     if (order_.task_of(variable) == order_.task_of(op)) return;
     throw InternalError(fmt::format("{} is not on the task of {}", op.name(), variable.name()));
+  }
+
+  // Its task's part of the report, once.
+  void add_report(const Operation& report, const Operation& variable) {
+    if (order_.task_of(variable) == order_.task_of(report)) return;
+    const Operation first = first_of_task(report, variable);
+    if (first != variable) return;
+    transfer({.value = report.output(), .after = first, .report = report, .after_write = reads_late(report, first)},
+             key_of_report(report), report);
+  }
+
+  // Of the report's variables on that task.
+  Operation first_of_task(const Operation& report, const Operation& variable) const {
+    for (const Output& input : report.inputs()) {
+      if (order_.task_of(input.op()) == order_.task_of(variable)) return input.op();
+    }
+    return variable;
+  }
+
+  // Whether it reads any of the variables on that task after the run has written them.
+  bool reads_late(const Operation& report, const Operation& first) const {
+    return std::any_of(report.inputs().begin(), report.inputs().end(), [&](const Output& input) {
+      return order_.task_of(input.op()) == order_.task_of(first) && order_.reads_late(report, input.op());
+    });
   }
 
   void add_value(const Operation& op, const Output& value) {
@@ -132,6 +159,10 @@ class Splitter {
 };
 
 }  // namespace
+
+int key_of_report(const Operation& report) {
+  return -2 - report.id();
+}
 
 RunSplit split_run(const SharedOrder& order) {
   return Splitter(order).split();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "longhaul/base/error.h"
+#include "longhaul/placement/colocation_groups.h"
 
 namespace longhaul {
 namespace {
@@ -173,7 +174,8 @@ Operation SharedOrder::late_source(const Operation& op) const {
   const auto is_late_source = [&](const Operation& source) {
     return late_.contains(source) || comes_from_another_write(op, source);
   };
-  for (size_t i = static_cast<size_t>(op.ref_inputs()); i < op.inputs().size(); ++i) {
+  const size_t first = may_be_divided(op) ? 0 : static_cast<size_t>(op.ref_inputs());
+  for (size_t i = first; i < op.inputs().size(); ++i) {
     if (!run_.is_fed(op.inputs()[i]) && is_late_source(op.inputs()[i].op())) return op.inputs()[i].op();
   }
   for (const Operation& source : waits_for(op)) {

@@ -17,18 +17,6 @@
 namespace longhaul {
 namespace {
 
-int number_of_cpus(const SessionOptions& options) {
-  int cpus = 1;
-  for (const auto& [type, count] : options.device_count) {
-    if (type == "CPU") cpus = count;
-    if (type != "CPU" && count > 0)
-      throw InvalidArgumentError(fmt::format("device_count: there are no {} devices", type));
-  }
-  if (cpus < 1)
-    throw InvalidArgumentError(fmt::format("device_count: at least one CPU device is needed, not {}", cpus));
-  return cpus;
-}
-
 // The tasks of the sessions for the target "": each has its own.
 struct LocalTasks {
   Mutex mutex;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <google/protobuf/unknown_field_set.h>
 
+#include <cmath>
+
 #include "longhaul/base/excerpt.h"
 #include "longhaul/graph/device_spec.h"
 #include "longhaul/proto/config.pb.h"
@@ -163,6 +165,70 @@ proto::ConfigProto with_defaults(const proto::ConfigProto& config, const proto::
   clear_lists_of(config, &merged);
   merged.MergeFrom(config);
   return merged;
+}
+
+proto::ConfigProto config_proto_of(const SessionOptions& options) {
+  if (options.snapshot_memory) {
+    throw UnimplementedError(
+        "SessionOptions::snapshot_memory has no field in ConfigProto: leave it out here, and give it to the server");
+  }
+  proto::ConfigProto config;
+  config.mutable_device_count()->insert(options.device_count.begin(), options.device_count.end());
+  config.set_intra_op_parallelism_threads(options.intra_op_parallelism_threads);
+  config.set_operation_timeout_in_ms(static_cast<int64_t>(std::ceil(options.operation_timeout.count() * 1000)));
+  config.mutable_device_filters()->Assign(options.device_filters.begin(), options.device_filters.end());
+  config.set_allow_soft_placement(options.allow_soft_placement);
+  config.set_log_device_placement(options.log_device_placement);
+  config.set_isolate_session_state(options.isolate_session_state);
+  for (const auto& [name, tasks] : options.cluster_def) {
+    proto::JobDef* job = config.mutable_cluster_def()->add_job();
+    job->set_name(name);
+    job->mutable_tasks()->insert(tasks.begin(), tasks.end());
+  }
+  if (options.share_session_state_in_clusterspec_propagation)
+    config.mutable_experimental()->set_share_session_state_in_clusterspec_propagation(true);
+  if (options.use_rpc_for_inprocess_master) config.mutable_rpc_options()->set_use_rpc_for_inprocess_master(true);
+  return config;
+}
+
+SessionOptions with_defaults(const SessionOptions& options, const SessionOptions& defaults) {
+  SessionOptions merged = options;
+  if (merged.operation_timeout.count() <= 0) merged.operation_timeout = defaults.operation_timeout;
+  if (merged.device_filters.empty()) merged.device_filters = defaults.device_filters;
+  if (merged.cluster_def.empty()) merged.cluster_def = defaults.cluster_def;
+  merged.allow_soft_placement |= defaults.allow_soft_placement;
+  merged.log_device_placement |= defaults.log_device_placement;
+  merged.isolate_session_state |= defaults.isolate_session_state;
+  merged.share_session_state_in_clusterspec_propagation |= defaults.share_session_state_in_clusterspec_propagation;
+  merged.use_rpc_for_inprocess_master |= defaults.use_rpc_for_inprocess_master;
+  return merged;
+}
+
+void check_options_on_server(const SessionOptions& options) {
+  const std::pair<const char*, bool> of_servers[] = {
+      {"device_count", !options.device_count.empty()},
+      {"intra_op_parallelism_threads", options.intra_op_parallelism_threads != 0},
+      {"snapshot_memory", options.snapshot_memory.has_value()},
+  };
+  for (const auto& [name, is_set] : of_servers) {
+    if (!is_set) continue;
+    throw UnimplementedError(fmt::format(
+        "SessionOptions::{} is set, but the server is running already: leave it out, and set it where the server is "
+        "made (ServerOptions)",
+        name));
+  }
+}
+
+int number_of_cpus(const SessionOptions& options) {
+  int cpus = 1;
+  for (const auto& [type, count] : options.device_count) {
+    if (type == "CPU") cpus = count;
+    if (type != "CPU" && count > 0)
+      throw InvalidArgumentError(fmt::format("device_count: there are no {} devices", type));
+  }
+  if (cpus < 1)
+    throw InvalidArgumentError(fmt::format("device_count: at least one CPU device is needed, not {}", cpus));
+  return cpus;
 }
 
 void check_options_in_process(const SessionOptions& options) {

@@ -17,11 +17,22 @@ class RunOptions;
 SessionOptions session_options_of(const proto::ConfigProto& config);
 RunOptions run_options_of(const proto::RunOptions& options);
 
+// The other way, for messages. UnimplementedError: snapshot_memory, for which messages have no field.
+proto::ConfigProto config_proto_of(const SessionOptions& options);
+
 // The config with what it leaves out filled in from a server's defaults; lists are replaced, not joined.
 proto::ConfigProto with_defaults(const proto::ConfigProto& config, const proto::ConfigProto& defaults);
+// The same of options. A bool that is false counts as left out: what a server switches on, no session switches off.
+SessionOptions with_defaults(const SessionOptions& options, const SessionOptions& defaults);
+
+// How many CPU devices they ask for. InvalidArgumentError: none, or other devices.
+int number_of_cpus(const SessionOptions& options);
 
 // UnimplementedError: an option is set that is for sessions on servers, and which a session of this process cannot
 // heed. The message names it.
 void check_options_in_process(const SessionOptions& options);
+
+// The same of what only a server can be told, before it starts: its devices, its threads, its memory for snapshots.
+void check_options_on_server(const SessionOptions& options);
 
 }  // namespace longhaul

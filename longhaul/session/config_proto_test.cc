@@ -49,19 +49,55 @@ TEST(ConfigProto, BecomesSessionOptions) {
   EXPECT_THAT(session_options("").device_filters, IsEmpty());
 }
 
+TEST(ConfigProto, IsMadeOfSessionOptions) {
+  const SessionOptions options{.device_count = {{"CPU", 2}},
+                               .intra_op_parallelism_threads = 3,
+                               .operation_timeout = Seconds{1.5},
+                               .device_filters = {"/job:ps", "/job:worker/task:1"},
+                               .allow_soft_placement = true,
+                               .log_device_placement = true,
+                               .isolate_session_state = true,
+                               .cluster_def = {{"ps", {{0, "a:1"}, {4, "b:1"}}}},
+                               .share_session_state_in_clusterspec_propagation = true,
+                               .use_rpc_for_inprocess_master = true};
+  const SessionOptions again = session_options_of(config_proto_of(options));
+  EXPECT_EQ(again.device_count, options.device_count);
+  EXPECT_EQ(again.intra_op_parallelism_threads, 3);
+  EXPECT_EQ(again.operation_timeout, options.operation_timeout);
+  EXPECT_EQ(again.device_filters, options.device_filters);
+  EXPECT_EQ(again.cluster_def, options.cluster_def);
+  EXPECT_TRUE(again.allow_soft_placement && again.log_device_placement && again.isolate_session_state);
+  EXPECT_TRUE(again.share_session_state_in_clusterspec_propagation && again.use_rpc_for_inprocess_master);
+  EXPECT_EQ(config_proto_of({}).ByteSizeLong(), 0u);
+  EXPECT_THROW(config_proto_of({.snapshot_memory = 1}), UnimplementedError);
+}
+
+TEST(ConfigProto, OptionsAreFilledInFromAServers) {  // unlike SE-10
+  const SessionOptions server{.device_count = {{"CPU", 2}},
+                              .operation_timeout = Seconds{5},
+                              .device_filters = {"/job:ps"},
+                              .isolate_session_state = true};
+  const SessionOptions merged = with_defaults(SessionOptions{.device_filters = {"/job:worker"}}, server);
+  EXPECT_THAT(merged.device_filters, ElementsAre("/job:worker"));
+  EXPECT_EQ(merged.operation_timeout, Seconds{5});
+  EXPECT_TRUE(merged.isolate_session_state);
+  EXPECT_THAT(merged.device_count, IsEmpty()) << "the devices are the server's own";
+}
+
 TEST(ConfigProto, AcceptsValuesThatAskForWhatIsDoneAnyway) {
   EXPECT_NO_THROW(session_options(R"(
       inter_op_parallelism_threads: 1 gpu_options {} experimental { executor_type: 'DEFAULT' }
       graph_options { optimizer_options { opt_level: L0 global_jit_level: OFF } })"));
 }
 
-TEST(ConfigProto, RefusesWhatItCannotHeedByName) {
+TEST(ConfigProto, RefusesWhatItCannotHeedByName) {  // MA-16
   const std::pair<std::string, std::string> cases[] = {
       {"gpu_options { allow_growth: true }", "ConfigProto.gpu_options.allow_growth is set"},
       {"inter_op_parallelism_threads: 2", "ConfigProto.inter_op_parallelism_threads is set"},
       {"graph_options { optimizer_options { global_jit_level: ON_1 } }",
        "ConfigProto.graph_options.optimizer_options.global_jit_level is set"},
       {"session_inter_op_thread_pool {}", "ConfigProto.session_inter_op_thread_pool is set"},
+      {"use_per_session_threads: true", "ConfigProto.use_per_session_threads is set"},
       {"experimental { executor_type: 'SINGLE' }", "ConfigProto.experimental.executor_type is set"},
   };
   for (const auto& [text, why] : cases) {

@@ -78,6 +78,7 @@ struct RunOptions {
 };
 
 struct SessionOptions {
+  // A session on a server refuses these two and snapshot_memory (UnimplementedError): they are the server's own.
   std::map<std::string, int> device_count{};  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, all GPUs
   // The number of threads for one operation; 0: set_intra_op_threads() chooses it once. Applies to the whole process.
   int intra_op_parallelism_threads = 0;
@@ -183,7 +184,8 @@ class Session : public std::enable_shared_from_this<Session> {
   // Empties these containers of the target, without names all of them: variables become uninitialised, and queues,
   // readers and tables are gone. All sessions on the target fail with AbortedError from then on, and runs that wait end
   // with it; a new session finds nothing. A container that does not exist is no error. For the target "", these are all
-  // sessions of this process. NotFoundError: there is no such target.
+  // sessions of this process; for a server, all on the tasks of its cluster: UnavailableError, DeadlineExceededError,
+  // if one of these has not answered within 10 s. NotFoundError: there is no such target.
   static void reset(const std::string& target, const std::vector<std::string>& containers = {});
 
   struct Request {
@@ -210,8 +212,8 @@ class Session : public std::enable_shared_from_this<Session> {
 // queues, draw no random numbers and change no variables.
 bool is_side_effect_free(const std::vector<Output>& outputs);
 
-// Creates a session. `target` is "" for this process, "grpc://host:port" for a server. longhaul.h installs the default
-// factory.
+// Creates a session. `target` is "" for this process, "local" for a server of this process that is made at first use,
+// "grpc://host:port" for any server. longhaul.h installs the default factory.
 using SessionFactory =
     std::function<std::unique_ptr<Session>(const std::string& target, Graph& graph, const SessionOptions& options)>;
 void install_session_factory(SessionFactory factory);

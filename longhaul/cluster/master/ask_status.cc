@@ -72,7 +72,11 @@ class StatusQuestions {
   void take(const std::string& task, CallReply reply) {
     if (reply.error == nullptr) {
       const auto status = header_of<proto::GetStatusReply>(reply.message, "GetStatus");
-      answers_[task] = {.incarnation = reply.incarnation, .devices = devices_in(status)};
+      answers_[task] = {.incarnation = reply.incarnation,
+                        .devices = devices_in(status),
+                        .task = status.task(),
+                        .cluster = status.cluster(),
+                        .session_config = status.default_session_config()};
       open_.erase(task);
       return;
     }

@@ -10,22 +10,32 @@
 namespace longhaul {
 namespace {
 
-void add_bundles(const std::vector<RunPart::Message>& messages,
+void add_bundles(const std::vector<RunPart::Message>& messages, const SessionTasks& tasks,
                  google::protobuf::RepeatedPtrField<proto::Bundle>* bundles) {
   for (const RunPart::Message& message : messages) {
     proto::Bundle* bundle = bundles->Add();
     bundle->set_id(message.bundle);
-    bundle->set_task(message.peer);
+    bundle->set_task(tasks.called(message.peer));
     bundle->set_values(message.values);
   }
 }
 
+// A task that has another name for itself knows its devices without it.
+void leave_out_task(proto::GraphDef* graph) {
+  for (proto::NodeDef& node : *graph->mutable_node()) {
+    if (node.device().empty()) continue;
+    const DeviceSpec device = DeviceSpec::parse(node.device());
+    node.set_device(DeviceSpec{.type = device.type, .index = device.index}.to_string());
+  }
+}
+
 // Takes the part's graph and constants.
-Message registration(const std::string& session, const std::string& handle, bool is_snapshot, RunPart& part) {
+Message registration(const SessionTasks& tasks, const std::string& handle, bool is_snapshot, RunPart& part) {
   proto::RegisterGraphRequest request;
-  request.set_session(session);
+  request.set_session(tasks.session());
   request.set_graph_handle(handle);
   request.mutable_graph()->Swap(&part.graph);
+  if (tasks.called(part.task) != part.task) leave_out_task(request.mutable_graph());
   std::vector<Tensor> constants;
   for (auto& [name, value] : part.constants) {
     request.add_constant(name);
@@ -34,8 +44,8 @@ Message registration(const std::string& session, const std::string& handle, bool
   for (const RunPart::Named& feed : part.feeds) request.add_feed(feed.name);
   for (const RunPart::Named& fetch : part.fetches) request.add_fetch(fetch.name);
   for (const std::string& target : part.targets) request.add_target(target);
-  add_bundles(part.sends, request.mutable_sent());
-  add_bundles(part.receives, request.mutable_received());
+  add_bundles(part.sends, tasks, request.mutable_sent());
+  add_bundles(part.receives, tasks, request.mutable_received());
   request.set_is_snapshot(is_snapshot);
   request.set_run_writes(part.run_writes);
   request.set_graph_seed(part.graph_seed);
@@ -48,7 +58,7 @@ void prepare_requests(ClusterRun& run, const SessionTasks& tasks) {
   shared.set_session(tasks.session());
   for (const ClusterRun::Part& part : run.parts) {
     proto::Participant* participant = shared.add_participant();
-    participant->set_task(part.task);
+    participant->set_task(tasks.called(part.task));
     participant->set_incarnation(tasks.incarnation(part.task));
     participant->set_commits(part.commits);
   }
@@ -152,9 +162,8 @@ void ClusterRuns::register_parts(ClusterRun& run, DividedRun divided, const Wait
                          .handle = fmt::format("{:016x}", next_handle_.fetch_add(1)),
                          .feeds = part.feeds,
                          .fetches = part.fetches});
-    requests.push_back(
-        tasks_->request_to(part.task, methods::kRegisterGraph,
-                           registration(tasks_->session(), run.parts.back().handle, run.is_snapshot, part)));
+    requests.push_back(tasks_->request_to(part.task, methods::kRegisterGraph,
+                                          registration(*tasks_, run.parts.back().handle, run.is_snapshot, part)));
   }
   const std::vector<Message> replies = call_all(tasks_->transport(), std::move(requests), limits);
   for (size_t i = 0; i < replies.size(); ++i) {

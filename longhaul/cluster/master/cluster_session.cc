@@ -64,9 +64,12 @@ ClusterSession::State::State(Transport& the_transport, const ClusterSessionOptio
       operation_timeout(options.session.operation_timeout),
       tasks(SessionTasks::create(the_transport, {.session = fmt::format("{:016x}", new_incarnation()),
                                                  .isolated = options.session.isolate_session_state,
+                                                 .home = options.home,
                                                  .tasks = options.tasks,
+                                                 .called = options.called,
+                                                 .keeps = options.keeps,
                                                  .device_filters = options.session.device_filters,
-                                                 .max_wait = options.max_wait})),
+                                                 .patience = options.max_wait})),
       runs(tasks, {.placer = {.allow_soft_placement = options.session.allow_soft_placement},
                    .log_device_placement = options.session.log_device_placement}) {}
 

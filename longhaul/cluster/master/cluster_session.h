@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,13 +19,21 @@ class TaskChanges;
 // What a session of several tasks is made of.
 struct ClusterSessionOptions {
   std::vector<std::string> tasks{};  // of the cluster: "/job:ps/replica:0/task:0"
+  // Where what nothing else decides is placed; empty: the transport's own task, which need not be among the tasks
+  // otherwise.
+  std::string home{};
+  // The addresses of tasks that have other names for themselves, or that other tasks do not know: all call these by
+  // their addresses.
+  std::map<std::string, std::string> called{};
+  std::shared_ptr<const void> keeps{};  // kept as long as the session: what the transport needs to live
   // Filters, placement, isolation and the time limit of runs; the rest is the tasks' matter.
   SessionOptions session{};
   Seconds max_wait{600};  // for a task that a run names and that is not there yet
 };
 
-// A session whose graph runs on several tasks, in the process of one of them: the master. Nobody is contacted before a
-// run names him. Each step takes place on all its tasks or on none. Any thread.
+// A session whose graph runs on several tasks. The master is in this process: one of the tasks, or a client, which none
+// of them ever calls. Nobody is contacted before a run names him. Each step takes place on all its tasks or on none.
+// Any thread.
 //
 // run() throws, besides what Session says:
 //   - AbortedError: a task of the session died, was restarted or cut off, or the session was ended there. All later
@@ -37,8 +46,8 @@ struct ClusterSessionOptions {
 // repetition would need to know.
 class ClusterSession : public Session, SnapshotKeeping {
  public:
-  // The transport is that of the session's own task. It and the graph must outlive the session. InvalidArgumentError: a
-  // filter is malformed, or the own task is not among the tasks.
+  // The transport is the master's. It (unless the options keep it) and the graph must outlive the session.
+  // InvalidArgumentError: a filter is malformed, or the home is not among the tasks.
   ClusterSession(Graph& graph, Transport& transport, const ClusterSessionOptions& options);
   ~ClusterSession() override;
 

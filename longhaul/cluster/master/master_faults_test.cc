@@ -19,8 +19,10 @@ bool kills(NetworkFault::Kind kind) {
 // The script, once.
 class TrainingUnderFaults : public ClusterSessionTest {
  public:
-  TrainingUnderFaults() {
+  // The master is worker 0, or a client, whose session's home is worker 0.
+  explicit TrainingUnderFaults(bool from_client = false) {
     start_all();
+    if (from_client) client_ = network_.start("/job:longhaul_client/replica:0/task:0");
     network_.on_killed([this](const std::string& task) {
       toys_.erase(task);
       killed_.insert(task);
@@ -32,8 +34,9 @@ class TrainingUnderFaults : public ClusterSessionTest {
   std::vector<SimulatedNetwork::Sent> sent() { return network_.sent(); }
 
   void run() {
-    Transport& transport = toy(kWorker).transport();  // of a process that may be killed
+    Transport& transport = client_ != nullptr ? *client_ : toy(kWorker).transport();  // of a process that may be killed
     ClusterSessionOptions options = ClusterSessionTest::options();
+    options.home = kWorker;
     options.session.operation_timeout = kRunTime;
     ClusterSession session(graph_, transport, options);
     for (int i = 0; i < 3; ++i) attempt([&] { session.run(train_); }, /*is_step=*/true);
@@ -109,6 +112,7 @@ class TrainingUnderFaults : public ClusterSessionTest {
     }
   }
 
+  std::shared_ptr<Transport> client_;
   std::set<std::string> killed_;
   std::vector<std::pair<int64_t, int64_t>> looks_;
   int failed_ = 0;
@@ -122,10 +126,10 @@ bool must_succeed_with(const NetworkFault& fault, const SimulatedNetwork::Sent& 
   return !may_lose || message.method != "Watch";
 }
 
-TEST(MasterFaults, AStepIsMadeOnAllTasksOrOnNoneWhateverIsLost) {
+void expect_whole_steps_whatever_is_lost(bool from_client) {
   std::vector<SimulatedNetwork::Sent> messages;
   {
-    TrainingUnderFaults without;
+    TrainingUnderFaults without(from_client);
     without.run();
     EXPECT_TRUE(without.has_succeeded());
     messages = without.sent();
@@ -140,7 +144,7 @@ TEST(MasterFaults, AStepIsMadeOnAllTasksOrOnNoneWhateverIsLost) {
       const SimulatedNetwork::Sent& message = messages[i - 1];
       SCOPED_TRACE(to_string(fault) + ", " + message.method + (message.is_reply ? "'s reply, " : ", ") + message.from +
                    " to " + message.to);
-      TrainingUnderFaults training;
+      TrainingUnderFaults training(from_client);
       training.plan(fault);
       training.run();
       EXPECT_TRUE(training.has_succeeded() || !must_succeed_with(fault, message));
@@ -150,6 +154,14 @@ TEST(MasterFaults, AStepIsMadeOnAllTasksOrOnNoneWhateverIsLost) {
     }
   }
   EXPECT_GT(failed, 20);
+}
+
+TEST(MasterFaults, AStepIsMadeOnAllTasksOrOnNoneWhateverIsLost) {
+  expect_whole_steps_whatever_is_lost(/*from_client=*/false);
+}
+
+TEST(MasterFaults, AClientIsAMasterLikeAnyOther) {  // unlike MA-14, unlike MA-15
+  expect_whole_steps_whatever_is_lost(/*from_client=*/true);
 }
 
 // The line of a task is cut for longer than a keep-alive lasts: its session is lost, its state lives.

@@ -20,6 +20,18 @@ uint64_t mixed_bits(uint64_t number) {
   return number ^ (number >> 31);
 }
 
+// A task that the session calls by another name than it does itself has its devices under the session's name.
+void rename_devices(const std::string& task, std::vector<DeviceAttributes>* devices) {
+  const DeviceSpec place = DeviceSpec::parse(task);
+  for (DeviceAttributes& device : *devices) {
+    DeviceSpec spec = DeviceSpec::parse(device.name);
+    spec.job = place.job;
+    spec.replica = place.replica;
+    spec.task = place.task;
+    device.name = spec.to_string();
+  }
+}
+
 }  // namespace
 
 std::shared_ptr<SessionTasks> SessionTasks::create(Transport& transport, Options options) {
@@ -44,15 +56,33 @@ DeviceList SessionTasks::devices() const {
       tasks.push_back(std::move(task));
     }
   }
-  return DeviceList(std::move(tasks), DeviceSpec::parse(transport_.task()), options_.device_filters);
+  return DeviceList(std::move(tasks), DeviceSpec::parse(home()), options_.device_filters);
 }
 
 bool SessionTasks::use(const std::vector<std::string>& tasks, const WaitLimits& limits) {
   cancellation_.check();
   const std::vector<std::string> fresh = not_used(tasks);
   if (fresh.empty()) return false;
-  for (auto& [task, status] : ask_status(transport_, fresh, options_.max_wait, limits)) add(task, std::move(status));
+  for (auto& [task, status] : ask(fresh, options_.patience, limits)) add(task, std::move(status));
   return true;
+}
+
+std::string SessionTasks::called(const std::string& task) const {
+  const auto address = options_.called.find(task);
+  return address == options_.called.end() ? task : address->second;
+}
+
+std::map<std::string, TaskStatus> SessionTasks::ask(const std::vector<std::string>& tasks, Seconds max_wait,
+                                                    const WaitLimits& limits) const {
+  std::vector<std::string> asked;
+  for (const std::string& task : tasks) asked.push_back(called(task));
+  const std::map<std::string, TaskStatus> answers = ask_status(transport_, asked, max_wait, limits);
+  std::map<std::string, TaskStatus> by_name;
+  for (const std::string& task : tasks) {
+    TaskStatus& status = by_name[task] = answers.at(called(task));
+    if (called(task) != task) rename_devices(task, &status.devices);
+  }
+  return by_name;
 }
 
 std::vector<std::string> SessionTasks::not_used(const std::vector<std::string>& tasks) const {
@@ -78,7 +108,7 @@ void SessionTasks::add(const std::string& task, TaskStatus status) {
 
 void SessionTasks::watch(const std::string& task, uint64_t incarnation) {
   auto watch = std::make_unique<PeerWatch>(
-      transport_, task, incarnation, options_.session,
+      transport_, called(task), incarnation, options_.session,
       [weak = weak_from_this(), task](const std::exception_ptr& error) {
         if (const auto tasks = weak.lock()) tasks->lose(task, error);
       },
@@ -102,14 +132,14 @@ uint64_t SessionTasks::incarnation(const std::string& task) const {
 }
 
 CallRequest SessionTasks::request_to(const std::string& task, const char* method, Message message) const {
-  return {.task = task, .method = method, .incarnation = incarnation(task), .message = std::move(message)};
+  return {.task = called(task), .method = method, .incarnation = incarnation(task), .message = std::move(message)};
 }
 
 std::vector<DeviceAttributes> SessionTasks::list_devices(const WaitLimits& limits) {
   std::vector<std::string> names;
   const DeviceList known = devices();
   for (const TaskDevices& task : known.tasks()) names.push_back(task.task.to_string());
-  const auto answers = ask_status(transport_, names, std::min(options_.max_wait, CallGroup::kPatience), limits);
+  const auto answers = ask(names, std::min(options_.patience, CallGroup::kPatience), limits);
   std::vector<DeviceAttributes> all;
   for (const std::string& name : names) {
     const std::vector<DeviceAttributes>& devices = answers.at(name).devices;

@@ -20,15 +20,18 @@ namespace longhaul {
 class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
  public:
   struct Options {
-    std::string session{};                      // its handle: 16 hex digits
-    bool isolated = false;                      // it has containers of its own
-    std::vector<std::string> tasks{};           // of the cluster; the transport's is the session's own
-    std::vector<std::string> device_filters{};  // as in DeviceList
-    Seconds max_wait{600};                      // for a task that is not there
+    std::string session{};                        // its handle: 16 hex digits
+    bool isolated = false;                        // it has containers of its own
+    std::string home{};                           // where the session's own work is; empty: the transport's task
+    std::vector<std::string> tasks{};             // of the cluster; the home is one of them
+    std::map<std::string, std::string> called{};  // the addresses of tasks that are called by these, not by their names
+    std::shared_ptr<const void> keeps{};          // what the transport needs to live
+    std::vector<std::string> device_filters{};    // as in DeviceList
+    Seconds patience{600};                        // with a task that is not there
   };
 
-  // InvalidArgumentError: a filter or a task's name is malformed, or the own task is not among them. The transport must
-  // outlive the session.
+  // InvalidArgumentError: a filter or a task's name is malformed, or the home is not among them. The transport must
+  // outlive the session, unless the options keep it.
   static std::shared_ptr<SessionTasks> create(Transport& transport, Options options);
 
   const std::string& session() const { return options_.session; }
@@ -44,6 +47,8 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   bool use(const std::vector<std::string>& tasks, const WaitLimits& limits) EXCLUDES(mutex_);
   std::vector<std::string> used() const EXCLUDES(mutex_);
   uint64_t incarnation(const std::string& task) const EXCLUDES(mutex_);  // of a task that is used
+  // How the session's tasks call each other, and are called: by name, or by address.
+  std::string called(const std::string& task) const;
   CallRequest request_to(const std::string& task, const char* method, Message message) const;
 
   // Of all tasks that the filters leave, used or not; asks them, for 10 s. Throws what ask_status() throws.
@@ -72,6 +77,9 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
     std::vector<int64_t> finished;
   };
 
+  const std::string& home() const { return options_.home.empty() ? transport_.task() : options_.home; }
+  std::map<std::string, TaskStatus> ask(const std::vector<std::string>& tasks, Seconds max_wait,
+                                        const WaitLimits& limits) const;
   std::vector<std::string> not_used(const std::vector<std::string>& tasks) const EXCLUDES(mutex_);
   void add(const std::string& task, TaskStatus status) EXCLUDES(mutex_);
   void watch(const std::string& task, uint64_t incarnation) EXCLUDES(mutex_);

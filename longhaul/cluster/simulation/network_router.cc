@@ -25,9 +25,19 @@ void pass_through_bytes(Packet& packet) {
 }  // namespace
 
 std::string NetworkRouter::address_of(const std::string& task) const {
+  if (is_address(task)) return task;
   MutexLock lock(mutex_);
   const auto found = addresses_.find(task);
   return found == addresses_.end() ? "" : found->second;
+}
+
+std::string NetworkRouter::task_at(const std::string& called) const {
+  if (!is_address(called)) return called;
+  MutexLock lock(mutex_);
+  for (const auto& [task, address] : addresses_) {
+    if (address == called) return task;
+  }
+  return called;
 }
 
 void NetworkRouter::add(const std::shared_ptr<SimulatedProcess>& process) {

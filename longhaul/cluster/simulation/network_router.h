@@ -21,6 +21,7 @@ class NetworkRouter {
 
   SimulatedClock& clock() { return clock_; }
   std::string address_of(const std::string& task) const EXCLUDES(mutex_);
+  std::string task_at(const std::string& called) const EXCLUDES(mutex_);  // a name, or an address; as it is: nobody's
 
   void add(const std::shared_ptr<SimulatedProcess>& process) EXCLUDES(mutex_);
   std::shared_ptr<SimulatedProcess> living(const std::string& task) const EXCLUDES(mutex_);

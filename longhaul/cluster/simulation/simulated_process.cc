@@ -46,7 +46,8 @@ std::string SimulatedProcess::address_of(const std::string& task) const {
 }
 
 void SimulatedProcess::send(std::shared_ptr<OutgoingCall> outgoing, proto::CallHeader header, Message message) {
-  const auto call = std::make_shared<SimulatedCall>(outgoing, shared_from_this(), header.to_task());
+  const std::string& to = outgoing->peer().task;
+  const auto call = std::make_shared<SimulatedCall>(outgoing, shared_from_this(), router_.task_at(to));
   router_.add_call(call);
   // The two keep each other until the call has ended.
   outgoing->on_give_up([this, call] { router_.tell_given_up(call); });

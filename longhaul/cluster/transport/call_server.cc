@@ -39,7 +39,7 @@ CallHandler CallServer::find(const proto::CallHeader& header) const {
   if (header.to_incarnation() != 0 && header.to_incarnation() != incarnation_) {
     std::rethrow_exception(wrong_incarnation(header.method(), task_, header.to_incarnation(), incarnation_));
   }
-  if (header.to_task() != task_) {
+  if (!header.to_task().empty() && header.to_task() != task_) {
     throw InvalidArgumentError(
         fmt::format("{} is for task {}, but this is task {}: compare the addresses in the "
                     "cluster specs of both",

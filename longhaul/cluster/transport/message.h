@@ -37,7 +37,7 @@ Header header_of(const Message& message, const std::string& what) {
 
 // A call to another task.
 struct CallRequest {
-  std::string task;                  // "/job:ps/replica:0/task:1"
+  std::string task;                  // "/job:ps/replica:0/task:1", or an address (is_address)
   std::string method;                // "Deliver" (methods.h)
   uint64_t incarnation = 0;          // the process that is meant: another one refuses it with AbortedError. 0: any
   std::optional<Seconds> time_left;  // then the call ends with DeadlineExceededError

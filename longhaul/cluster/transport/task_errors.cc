@@ -25,7 +25,7 @@ Code known_code(int number) {
 }  // namespace
 
 std::string task_text(const std::string& task, const std::string& address) {
-  return address.empty() ? fmt::format("task {}", task) : fmt::format("task {} ({})", task, address);
+  return address.empty() || address == task ? fmt::format("task {}", task) : fmt::format("task {} ({})", task, address);
 }
 
 std::string unanswered_text(const std::string& task, const std::string& address, const std::string& method,

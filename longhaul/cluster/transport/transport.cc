@@ -6,6 +6,10 @@
 
 namespace longhaul {
 
+bool is_address(const std::string& task) {
+  return !task.starts_with('/');
+}
+
 Transport::Transport(std::string task, uint64_t incarnation, Clock& clock)
     : task_(std::move(task)), incarnation_(incarnation), clock_(clock), server_(task_, incarnation, clock) {}
 
@@ -39,7 +43,7 @@ std::shared_ptr<OutgoingCall> Transport::open(const CallRequest& request, Outgoi
 proto::CallHeader Transport::header_of_call(const CallRequest& request) const {
   proto::CallHeader header;
   header.set_method(request.method);
-  header.set_to_task(request.task);
+  if (!is_address(request.task)) header.set_to_task(request.task);
   header.set_to_incarnation(request.incarnation);
   header.set_from_task(task_);
   header.set_from_incarnation(incarnation_);

@@ -13,6 +13,10 @@
 
 namespace longhaul {
 
+// Whether a task is called by its address, "10.0.0.3:2222", in place of its name: by who does not know its name, or
+// knows it by another one than it does itself.
+bool is_address(const std::string& task);
+
 // What a task, one process, sends to the others of its cluster and answers to them. What carries the messages derives
 // from it: a simulated network (cluster/simulation), gRPC.
 //
@@ -25,6 +29,7 @@ namespace longhaul {
 //     peer cannot be reached for TransportLimits::connect, or if a connection on which it was sent breaks: then nobody
 //     knows whether the peer has handled it. The transport itself never repeats a call.
 //   - A parked call, one that is answered later or never, ends soon after its peer's death: see TransportLimits.
+//   - A task may be called by its address in place of its name (is_address). Whoever listens there takes the call.
 //   - A call may reach the peer later than one that was started after it.
 //
 // Handlers and callbacks run on the transport's threads, several at once, and may not wait: they hand over. Any thread
@@ -38,7 +43,8 @@ class Transport {
   const std::string& task() const { return task_; }
   uint64_t incarnation() const { return incarnation_; }  // of this process
   Clock& clock() const { return clock_; }
-  virtual std::string address_of(const std::string& task) const = 0;  // "10.0.0.3:2222"; empty: not known
+  // "10.0.0.3:2222"; empty: not known. Of an address: itself.
+  virtual std::string address_of(const std::string& task) const = 0;
 
   // Before the first call arrives: the method's calls go to `handler`, which replies then or later.
   void serve(const std::string& method, CallHandler handler) { server_.serve(method, std::move(handler)); }

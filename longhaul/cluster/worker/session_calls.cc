@@ -25,7 +25,7 @@ void let_go(WorkerState& worker, WorkerSession& session, const std::string& why)
 }
 
 void get_status(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
-  proto::GetStatusReply reply;
+  proto::GetStatusReply reply = worker->options.status;
   for (const DeviceAttributes& device : worker->resources->devices()) {
     proto::DeviceAttributes& attributes = *reply.add_devices();
     attributes.set_name(device.name);
@@ -34,6 +34,7 @@ void get_status(const std::shared_ptr<WorkerState>& worker, const std::shared_pt
     attributes.set_incarnation(worker->transport.incarnation());
     attributes.set_physical_device_desc(device.physical_device_desc);
   }
+  reply.set_task(worker->transport.task());
   call->reply(to_message(reply));
 }
 

@@ -17,7 +17,7 @@ class StepDoubt : public std::enable_shared_from_this<StepDoubt> {
   StepDoubt(std::shared_ptr<StepLife> life, Transport& transport, Seconds until)
       : life_(std::move(life)), transport_(transport), until_(until) {
     for (const proto::Participant& participant : life_->call().participants) {
-      if (participant.commits() && participant.task() != transport.task()) others_.push_back(participant);
+      if (participant.commits() && participant.incarnation() != transport.incarnation()) others_.push_back(participant);
     }
     silent_ = others_.size();
   }

@@ -9,6 +9,7 @@
 #include "longhaul/cluster/worker/part_threads.h"
 #include "longhaul/cluster/worker/step_table.h"
 #include "longhaul/cluster/worker/worker_sessions.h"
+#include "longhaul/proto/cluster_service.pb.h"
 
 namespace longhaul {
 
@@ -22,6 +23,7 @@ struct WorkerOptions {
   Seconds doubt{60};       // a step in doubt waits that long for participants that do not answer
   Seconds freeze{10};      // the longest lease of a shut gate, and wait for a step that is inside
   Seconds taken{600};      // the longest lease of what a snapshot has taken
+  proto::GetStatusReply status{};  // what a server says to clients about its cluster and its sessions
 };
 
 // What the calls of a task have in common. The calls and the jobs keep it; the transport outlives them.

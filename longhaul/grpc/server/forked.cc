@@ -1,0 +1,44 @@
+#include "longhaul/grpc/server/forked.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "longhaul/base/error.h"
+
+namespace longhaul {
+namespace {
+
+// The first process that used it; 0: none.
+std::atomic<pid_t>& grpc_user() {
+  static std::atomic<pid_t> user{0};
+  return user;
+}
+
+[[noreturn]] void refuse_child(const std::string& what, pid_t parent) {
+  throw FailedPreconditionError(fmt::format(
+      "{} cannot be used in process {}, which was forked from process {}: gRPC's threads and connections are not in a "
+      "forked child. Fork before the first server or session on a server is made, or start the program anew (exec)",
+      what, ::getpid(), parent));
+}
+
+}  // namespace
+
+MakerProcess::MakerProcess() : pid_(::getpid()) {}
+
+bool MakerProcess::is_this() const {
+  return ::getpid() == pid_;
+}
+
+void MakerProcess::check(const std::string& what) const {
+  if (!is_this()) refuse_child(what, pid_);
+}
+
+void check_grpc_may_be_used(const std::string& what) {
+  pid_t user = 0;
+  if (grpc_user().compare_exchange_strong(user, ::getpid()) || user == ::getpid()) return;
+  refuse_child(what, user);
+}
+
+}  // namespace longhaul

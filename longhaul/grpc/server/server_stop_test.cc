@@ -1,0 +1,105 @@
+#include <gmock/gmock.h>
+
+#include <future>
+
+#include "longhaul/base/clock.h"
+#include "longhaul/grpc/server/server_fixture.h"
+#include "longhaul/testing/error_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+class ServerStopTest : public ::testing::Test {
+ protected:
+  static double seconds_of(const std::function<void()>& act) {
+    const Seconds began = Clock::real().now();
+    act();
+    return (Clock::real().now() - began).count();
+  }
+
+  LoopbackCluster cluster_{{{"ps", 1}, {"worker", 1}}};
+  CounterModel model_{"/job:ps/task:0"};
+};
+
+TEST_F(ServerStopTest, AStopEndsRunsAtOnce) {  // unlike SE-5, unlike SE-8
+  WaitingModel waiting("/job:ps/task:0");
+  const auto session = new_session(cluster_.target("worker", 0), waiting.graph);
+  EXPECT_EQ(session->run(waiting.size).item<int32_t>(), 0);
+  auto run = std::async(std::launch::async, [&] { return coded_error_of([&] { session->run(waiting.element); }); });
+  EXPECT_EQ(run.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  EXPECT_LE(seconds_of([&] { cluster_.server("ps", 0).stop(); }), 5);
+  EXPECT_THAT(run.get(), AnyOf(StartsWith("ABORTED: "), StartsWith("UNAVAILABLE: ")));
+  EXPECT_THAT(error_of<AbortedError>([&] { session->run(waiting.size); }), HasSubstr("/job:ps/replica:0/task:0"));
+}
+
+TEST_F(ServerStopTest, AfterARestartOnItsPortANewSessionGoesOn) {
+  for (const bool is_called : {false, true}) {
+    const auto session =
+        new_session(cluster_.target("worker", 0), model_.graph, {.use_rpc_for_inprocess_master = is_called});
+    session->run(model_.init);
+    cluster_.stop("ps", 0);
+    cluster_.start("ps", 0);
+    EXPECT_THROW(session->run(model_.add), AbortedError);
+    EXPECT_THROW(session->run(model_.add), AbortedError);
+    const auto next =
+        new_session(cluster_.target("worker", 0), model_.graph, {.use_rpc_for_inprocess_master = is_called});
+    EXPECT_THROW(next->run(model_.add), FailedPreconditionError) << "its variables are gone";
+    next->run(model_.init);
+    next->run(model_.add);
+    EXPECT_EQ(model_.value(*next), 1);
+  }
+}
+
+TEST_F(ServerStopTest, ASessionMayOutliveItsServer) {
+  const auto own = new_session(cluster_.target("ps", 0), model_.graph);
+  const auto called = new_session(cluster_.target("ps", 0), model_.graph, {.use_rpc_for_inprocess_master = true});
+  own->run(model_.init);
+  called->run(model_.add);
+  const Callable call = own->make_callable(model_.add);
+  cluster_.stop("ps", 0);
+  EXPECT_THROW(own->run(model_.add), Error);
+  EXPECT_THROW(called->run(model_.add), AbortedError);
+  EXPECT_THROW(call(), Error);
+  EXPECT_LE(seconds_of([&] {
+              own->close();
+              called->close();
+            }),
+            10);
+}
+
+TEST_F(ServerStopTest, TwoThreadsMayStopIt) {
+  Server& server = cluster_.server("ps", 0);
+  auto other = std::async(std::launch::async, [&] { server.stop(); });
+  server.stop();
+  other.get();
+  EXPECT_TRUE(server.join(Seconds{0}));
+}
+
+TEST_F(ServerStopTest, StepsOfManyThreadsAreDoneOrEndWithAnError) {
+  new_session(cluster_.target("worker", 0), model_.graph)->run(model_.init);
+  std::vector<std::future<int>> trainers;
+  for (int i = 0; i < 4; ++i) {
+    trainers.push_back(std::async(std::launch::async, [&] {
+      const auto session = new_session(cluster_.target("worker", 0), model_.graph);
+      int steps = 0;
+      const std::string ended = coded_error_of([&] {
+        for (;; ++steps) session->run(model_.add);
+      });
+      EXPECT_THAT(ended, AnyOf(StartsWith("ABORTED: "), StartsWith("UNAVAILABLE: ")));
+      return steps;
+    }));
+  }
+  const auto looks = new_session(cluster_.target("worker", 0), model_.graph);
+  EXPECT_TRUE(comes_true([&] { return model_.value(*looks) > 20; }));
+  cluster_.server("ps", 0).stop();
+  int steps = 0;
+  for (auto& trainer : trainers) steps += trainer.get();
+  EXPECT_GE(steps, 17);
+}
+
+}  // namespace
+}  // namespace longhaul
