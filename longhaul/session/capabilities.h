@@ -9,6 +9,7 @@ namespace longhaul {
 class SnapshotKeeping;
 class StepFetching;
 class StepWatching;
+class TaskSnapshots;
 
 // The capabilities of a session beyond its runs: an interface for each, null if the session lacks it. An in-process
 // session has them all; a session whose graph runs elsewhere has those that the remote processes offer. The interfaces
@@ -20,6 +21,7 @@ struct SessionCapabilities {
   StepFetching* step_fetching = nullptr;        // session/step_fetch.h
   StepWatching* step_watching = nullptr;        // session/step_watch.h
   SnapshotKeeping* snapshot_keeping = nullptr;  // session/snapshots.h; snapshots_of() works without it
+  TaskSnapshots* task_snapshots = nullptr;      // session/task_snapshots.h
 };
 
 // Returns the capability, for callers that require it. UnimplementedError, with the text `lacking`: it is null. The

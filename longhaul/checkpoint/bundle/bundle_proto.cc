@@ -17,6 +17,13 @@ void set_slice(proto::TensorSliceProto& out, const TensorSlice& slice) {
   }
 }
 
+proto::BundleEntryProto entry_of(DType dtype, const Shape& shape) {
+  proto::BundleEntryProto entry;
+  entry.set_dtype(static_cast<proto::DataType>(dtype));
+  set_shape(*entry.mutable_shape(), shape);
+  return entry;
+}
+
 Shape shape_from(const proto::TensorShapeProto& message) {
   if (message.unknown_rank()) return Shape::unknown_rank();
   std::vector<int64_t> dims;

@@ -5,34 +5,13 @@
 #include <algorithm>
 
 #include "longhaul/base/error.h"
-#include "longhaul/checkpoint/bundle/bundle_format.h"
-#include "longhaul/checkpoint/bundle/string_tensor.h"
+#include "longhaul/checkpoint/bundle/bundle_proto.h"
 #include "longhaul/checkpoint/bundle/uncommitted_files.h"
 #include "longhaul/checkpoint/bundle/written_entries.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
-#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 namespace {
-
-// Where a tensor begins that comes after `offset` bytes.
-uint64_t offset_for(const Tensor& tensor, uint64_t offset) {
-  if (tensor.size_bytes() < bundle_format::kLargeTensor) return offset;
-  const uint64_t over = offset % bundle_format::kLargeAlignment;
-  return over == 0 ? offset : offset + bundle_format::kLargeAlignment - over;
-}
-
-// The bytes in pieces, each one's checksum taken while it is in the cache.
-StoredBytes write_bytes(std::string_view bytes, const std::function<void(std::string_view)>& append) {
-  StoredBytes stored{bytes.size(), 0};
-  while (!bytes.empty()) {
-    const std::string_view piece = bytes.substr(0, bundle_format::kChunk);
-    stored.crc = extend_crc32c(stored.crc, piece);
-    append(piece);
-    bytes.remove_prefix(piece.size());
-  }
-  return stored;
-}
 
 std::string checked_prefix(const std::string& prefix, int num_shards) {
   const std::string path = strip_file_scheme(prefix);
@@ -45,9 +24,13 @@ std::string checked_prefix(const std::string& prefix, int num_shards) {
 }  // namespace
 
 void BundleWriterOptions::add_expected(int shard, const Tensor& tensor) {
+  add_expected(shard, tensor.size_bytes());
+}
+
+void BundleWriterOptions::add_expected(int shard, uint64_t size) {
   expected_bytes.resize(std::max(expected_bytes.size(), static_cast<size_t>(shard) + 1));
   uint64_t& bytes = expected_bytes[static_cast<size_t>(shard)];
-  bytes = offset_for(tensor, bytes) + tensor.size_bytes();
+  bytes = ShardWriter::offset_for(size, bytes) + size;
 }
 
 BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, int num_shards)
@@ -57,10 +40,16 @@ BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, const B
     : limit_(options.max_bytes_per_second, *options.clock),
       files_(std::make_unique<UncommittedFiles>(files, checked_prefix(prefix, options.num_shards))),
       entries_(std::make_unique<WrittenEntries>(files_->prefix())) {
+  if (options.data_elsewhere) adopted_.resize(static_cast<size_t>(options.num_shards));
   for (int i = 0; i < options.num_shards; ++i) {
     const size_t shard = static_cast<size_t>(i);
+    const std::string path = data_path(files_->prefix(), i, options.num_shards);
     const uint64_t expected = shard < options.expected_bytes.size() ? options.expected_bytes[shard] : 0;
-    shards_.push_back({&files_->create_data(data_path(files_->prefix(), i, options.num_shards), expected)});
+    if (options.data_elsewhere) {
+      files_->expect_data(path);
+    } else {
+      shards_.emplace_back(files_->create_data(path, expected), limit_);
+    }
   }
 }
 
@@ -77,57 +66,78 @@ void BundleWriter::advance(State from, State to, const std::function<void()>& wo
 }
 
 void BundleWriter::use_shard(int shard) {
-  if (shard < 0 || static_cast<size_t>(shard) >= shards_.size()) {
-    throw InvalidArgumentError(
-        fmt::format("saving {}: data file {} does not exist; there are {}", files_->prefix(), shard, shards_.size()));
+  if (shard < 0 || static_cast<size_t>(shard) >= files_->num_data()) {
+    throw InvalidArgumentError(fmt::format("saving {}: data file {} does not exist; there are {}", files_->prefix(),
+                                           shard, files_->num_data()));
   }
   shard_ = static_cast<size_t>(shard);
 }
 
-void BundleWriter::add(const std::string& name, const Tensor& tensor) {
+void BundleWriter::add_bytes(const std::string& name, const WriteBytes& write) {
   advance(State::kAdding, State::kAdding, [&] {
     entries_->check_new(name);
-    write_tensor(name, tensor);
+    entries_->add(name, write(), shard_);
+  });
+}
+
+void BundleWriter::add_part(const std::string& name, const Shape& full_shape, const TensorSlice& slice,
+                            const proto::BundleEntryProto& part, const WriteBytes& write) {
+  advance(State::kAdding, State::kAdding, [&] {
+    entries_->add_slice(name, full_shape, slice, static_cast<DType>(part.dtype()), shape_from(part.shape()));
+    entries_->add(slice_key(name, slice), write(), shard_);
+  });
+}
+
+void BundleWriter::add(const std::string& name, const Tensor& tensor) {
+  add_bytes(name, [&] {
+    if (!tensor.defined())
+      throw InvalidArgumentError(fmt::format("saving {}: the tensor for {} is undefined", files_->prefix(), name));
+    return data().write(tensor);
   });
 }
 
 void BundleWriter::add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice,
                              const Tensor& tensor) {
   if (slice.covers(full_shape)) return add(name, tensor.reshaped(full_shape));
+  add_part(name, full_shape, slice, entry_of(tensor.dtype(), tensor.shape()), [&] { return data().write(tensor); });
+}
+
+void BundleWriter::add(const std::string& name, const TensorInPieces& tensor) {
+  add_bytes(name, [&] { return data().write(tensor); });
+}
+
+void BundleWriter::add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice,
+                             const TensorInPieces& tensor) {
+  if (slice.covers(full_shape)) return add(name, TensorInPieces{tensor.dtype, full_shape, tensor.next});
+  add_part(name, full_shape, slice, entry_of(tensor.dtype, tensor.shape), [&] { return data().write(tensor); });
+}
+
+void BundleWriter::adopt(const std::string& name, const proto::BundleEntryProto& entry) {
+  add_bytes(name, [&] { return entry; });
+}
+
+void BundleWriter::adopt_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice,
+                               const proto::BundleEntryProto& entry) {
+  if (!slice.covers(full_shape)) return add_part(name, full_shape, slice, entry, [&] { return entry; });
+  proto::BundleEntryProto whole = entry;
+  *whole.mutable_shape() = entry_of(static_cast<DType>(entry.dtype()), full_shape).shape();
+  adopt(name, whole);
+}
+
+void BundleWriter::adopt_file(uint64_t bytes) {
   advance(State::kAdding, State::kAdding, [&] {
-    entries_->add_slice(name, full_shape, slice, tensor);
-    write_tensor(slice_key(name, slice), tensor);
+    adopted_.at(shard_) = bytes;
+    files_->adopt_data(shard_, bytes);
   });
 }
 
-void BundleWriter::write_tensor(const std::string& key, const Tensor& tensor) {
-  if (!tensor.defined())
-    throw InvalidArgumentError(fmt::format("saving {}: the tensor for {} is undefined", files_->prefix(), key));
-  pad(offset_for(tensor, shards_[shard_].offset));
-  const uint64_t offset = shards_[shard_].offset;
-  const auto append_piece = [&](std::string_view piece) { append(piece, tensor.owner()); };
-  const StoredBytes stored =
-      tensor.dtype() == kString
-          ? write_strings(tensor.flat<std::string>(), [this](std::string_view piece) { append(piece); })
-          : write_bytes({static_cast<const char*>(tensor.data()), tensor.size_bytes()}, append_piece);
-  entries_->add(key, tensor, shard_, offset, stored);
+const std::string& BundleWriter::temporary_data(int shard) const {
+  return files_->temporary_data(static_cast<size_t>(shard));
 }
 
-// With an owner, the file may keep it and write the bytes later.
-void BundleWriter::append(std::string_view bytes, const std::shared_ptr<const void>& owner) {
-  Shard& shard = shards_[shard_];
-  limit_.take(bytes.size());
-  if (owner) {
-    shard.file->append_borrowed(bytes, owner);
-  } else {
-    shard.file->append(bytes);
-  }
-  shard.offset += bytes.size();
-}
-
-void BundleWriter::pad(uint64_t offset) {
-  const uint64_t gap = offset - shards_[shard_].offset;
-  if (gap != 0) append(std::string(gap, '\0'));
+ShardWriter& BundleWriter::data() {
+  if (!shards_.empty()) return shards_[shard_];
+  throw FailedPreconditionError(fmt::format("saving {}: the data files are written elsewhere", files_->prefix()));
 }
 
 void BundleWriter::add_file(const std::string& path, std::string_view contents) {
@@ -136,7 +146,7 @@ void BundleWriter::add_file(const std::string& path, std::string_view contents) 
 
 void BundleWriter::finish_data() {
   advance(State::kAdding, State::kDataFinished,
-          [&] { files_->finish_data([&](WritableFile& index) { entries_->write(index, shards_.size()); }); });
+          [&] { files_->finish_data([&](WritableFile& index) { entries_->write(index, files_->num_data()); }); });
 }
 
 void BundleWriter::commit() {
@@ -146,7 +156,8 @@ void BundleWriter::commit() {
 
 uint64_t BundleWriter::data_bytes() const {
   uint64_t bytes = 0;
-  for (const Shard& shard : shards_) bytes += shard.offset;
+  for (const ShardWriter& shard : shards_) bytes += shard.bytes();
+  for (const uint64_t adopted : adopted_) bytes += adopted;
   return bytes;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "longhaul/base/clock.h"
+#include "longhaul/checkpoint/bundle/shard_writer.h"
 #include "longhaul/checkpoint/bundle/slice.h"
 #include "longhaul/io/files/file.h"
 #include "longhaul/io/files/rate_limit.h"
@@ -22,10 +23,13 @@ struct BundleWriterOptions {
   int num_shards = 1;
   std::vector<uint64_t> expected_bytes{};  // of each shard, as far as known; see add_expected()
   double max_bytes_per_second = 0;         // of tensors, in all shards together; 0: unlimited
+  // Others write the data files, under the names that temporary_data() says, and the writer adopts them.
+  bool data_elsewhere = false;
   Clock* clock = &Clock::real();
 
-  // Announces that a tensor will be added to that shard.
+  // Announces that a tensor of that size will be added to that shard; not used for strings.
   void add_expected(int shard, const Tensor& tensor);
+  void add_expected(int shard, uint64_t size);
 };
 
 // Writes a checkpoint: a tensor bundle of one or more data files (shards) and an index, in the format of TensorFlow's
@@ -65,6 +69,18 @@ struct BundleWriterOptions {
 // it is written, the writer keeps a handle to it, and its bytes must not change. During that time the checksums of
 // later tensors are computed.
 //
+// The data files may also be written by other processes that see the same disk (BundleWriterOptions::data_elsewhere),
+// each by a ShardWriter, which syncs and closes its file before the writer adopts it. They rename nothing: all steps
+// from 2 on are the writer's alone.
+//
+//   writer.use_shard(1);
+//   ... another process writes writer.temporary_data(1), and says which entries it has ...
+//   writer.adopt("b", entry);
+//   writer.adopt_file(bytes);
+//
+// If it is destroyed before the commit, it removes these files too. One that appears later, from a process that did not
+// know, is removed by the next writer in that directory.
+//
 // One thread at a time may call, and only one process at a time may write checkpoints with the same basename. I/O
 // errors are those of the file system. After any error the checkpoint cannot be committed, and further calls throw
 // FailedPreconditionError.
@@ -89,6 +105,19 @@ class BundleWriter {
   // the parts disagree about the full shape.
   void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, const Tensor& tensor);
 
+  // The same for tensors whose elements come in pieces.
+  void add(const std::string& name, const TensorInPieces& tensor);
+  void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice,
+                 const TensorInPieces& tensor);
+
+  // The same for tensors in a data file that was written elsewhere; `entry` is what its ShardWriter returned.
+  void adopt(const std::string& name, const proto::BundleEntryProto& entry);
+  void adopt_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice,
+                   const proto::BundleEntryProto& entry);
+  // Its size. Before it gets its final name, UnavailableError: this process does not see it, or sees another size.
+  void adopt_file(uint64_t bytes);
+  const std::string& temporary_data(int shard) const;  // the path under which that data file is written
+
   // Adds a file of the checkpoint other than its tensors, such as the meta graph. `path` is its final path, next to the
   // index. Best called after the tensors were added.
   void add_file(const std::string& path, std::string_view contents);
@@ -103,24 +132,23 @@ class BundleWriter {
   uint64_t data_bytes() const;  // in all shards
 
  private:
-  struct Shard {
-    WritableFile* file;
-    uint64_t offset = 0;
-  };
   enum class State { kAdding, kDataFinished, kCommitted, kFailed };
 
   // Runs `work` and moves from one state to the other, or to kFailed if it throws.
   void advance(State from, State to, const std::function<void()>& work);
-  void write_tensor(const std::string& key, const Tensor& tensor);
-  void append(std::string_view bytes, const std::shared_ptr<const void>& owner = nullptr);
-  void pad(uint64_t offset);
+  using WriteBytes = std::function<proto::BundleEntryProto()>;
+  void add_bytes(const std::string& name, const WriteBytes& write);
+  void add_part(const std::string& name, const Shape& full_shape, const TensorSlice& slice,
+                const proto::BundleEntryProto& part, const WriteBytes& write);
+  ShardWriter& data();
 
   State state_ = State::kAdding;
   RateLimit limit_;
   const std::unique_ptr<UncommittedFiles> files_;
   const std::unique_ptr<WrittenEntries> entries_;
-  std::vector<Shard> shards_;
-  size_t shard_ = 0;  // to which tensors are added
+  std::vector<ShardWriter> shards_;  // none with data_elsewhere
+  std::vector<uint64_t> adopted_;    // the sizes of the data files, then
+  size_t shard_ = 0;                 // to which tensors are added
 };
 
 }  // namespace longhaul

@@ -68,7 +68,7 @@ std::vector<Pair> pairs_of(const BundleIndex& index, std::span<const ExpectedTen
 }
 
 bool has_same_checksum(const Pair& pair) {
-  const StoredBytes bytes = for_each_piece(pair.expected->value, [](std::string_view) {});
+  const StoredBytes bytes = pair.expected->checksum ? *pair.expected->checksum : checksum_of(pair.expected->value);
   return bytes.size == static_cast<uint64_t>(pair.stored->size) && bytes.crc == pair.stored->crc;
 }
 
@@ -129,6 +129,15 @@ bool compare(FileSystem& files, const std::string& prefix, std::span<const Expec
 }
 
 }  // namespace
+
+ExpectedTensor expected_elsewhere(std::string name, std::string slice, DType dtype, const Shape& shape,
+                                  const StoredBytes& checksum) {
+  return {std::move(name), std::move(slice), Tensor::wrap(dtype, shape, nullptr, nullptr), checksum};
+}
+
+StoredBytes checksum_of(const Tensor& tensor) {
+  return for_each_piece(tensor, [](std::string_view) {});
+}
 
 bool has_exactly(FileSystem& files, const std::string& prefix, std::span<const ExpectedTensor> tensors) {
   return compare(files, prefix, tensors, [&files](const BundleIndex& index, const std::vector<Pair>& pairs) {

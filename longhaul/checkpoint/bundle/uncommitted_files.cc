@@ -1,11 +1,14 @@
 #include "longhaul/checkpoint/bundle/uncommitted_files.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/corrupt_set.h"
+#include "longhaul/checkpoint/files/given_up_files.h"
 #include "longhaul/checkpoint/files/set_aside.h"
 #include "longhaul/io/lock/directory_lock.h"
 
@@ -28,6 +31,7 @@ UncommittedFiles::UncommittedFiles(FileSystem& files, const std::string& prefix)
   check_directory_owner(files_, prefix_);
   files_.make_directories(directory_);
   remove_stale_temporaries(files_, prefix_);
+  for (const std::string& path : take_given_up_files(directory_)) remove_if_exists(files_, path);
 }
 
 UncommittedFiles::~UncommittedFiles() {
@@ -46,6 +50,28 @@ WritableFile& UncommittedFiles::create_data(const std::string& path, uint64_t ex
   return *data.file;
 }
 
+void UncommittedFiles::expect_data(const std::string& path) {
+  data_.push_back(File{path, temporary_path(path), nullptr});
+}
+
+void UncommittedFiles::adopt_data(size_t data, uint64_t bytes) {
+  data_.at(data).adopted = bytes;
+}
+
+// What another process has written must be what this one is about to name.
+void UncommittedFiles::check_adopted(const File& data) const {
+  if (!data.adopted) throw FailedPreconditionError(data.temporary + " was to be written elsewhere, and was not");
+  uint64_t found = 0;
+  try {
+    found = files_.open(data.temporary)->size();
+  } catch (const NotFoundError& error) {
+    throw UnavailableError(fmt::format("{} was written by another task, but is not here: {}", data.path, error.what()));
+  }
+  if (found == *data.adopted) return;
+  throw UnavailableError(fmt::format("{} was written by another task with {} bytes, but has {} bytes here", data.path,
+                                     *data.adopted, found));
+}
+
 void UncommittedFiles::write_other(const std::string& path, std::string_view contents) {
   File& other = others_.emplace_back(File{path, temporary_path(path), nullptr});
   other.file = files_.create(other.temporary, FileSystem::IfExists::kFail);
@@ -58,7 +84,7 @@ void UncommittedFiles::finish_data(const std::function<void(WritableFile& index)
   for (const File& other : others_) sync_and_close(*other.file);
   sync_and_close(*index);
   files_.sync_directory(directory_);
-  for (const File& data : data_) sync_and_close(*data.file);
+  for (const File& data : data_) data.file ? sync_and_close(*data.file) : check_adopted(data);
   check_directory_owner(files_, prefix_);
   prefix_touched_ = true;
   if (files_.exists(index_path(prefix_))) {
@@ -112,8 +138,10 @@ void UncommittedFiles::remove_leftovers() {
 // Without the index.
 void UncommittedFiles::remove_temporary_files() {
   for (File& data : data_) {
+    const bool is_elsewhere = data.file == nullptr && !data.adopted;
     data.file.reset();
     remove_if_exists(files_, data.temporary);
+    if (is_elsewhere) note_given_up_file(data.temporary);
   }
   for (File& other : others_) {
     other.file.reset();

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,8 @@ namespace longhaul {
 // were set aside, and logs failures. One thread at a time may call.
 class UncommittedFiles {
  public:
-  // Makes the prefix's directory, and removes temporary files of a dead process.
+  // Makes the prefix's directory, and removes temporary files of a dead process, and those that others have written
+  // for this process after it had given them up.
   UncommittedFiles(FileSystem& files, const std::string& prefix);
   ~UncommittedFiles();
   UncommittedFiles(const UncommittedFiles&) = delete;
@@ -27,6 +29,11 @@ class UncommittedFiles {
 
   // The data file that will have that path. It lives as long as this object.
   WritableFile& create_data(const std::string& path, uint64_t expected_bytes);
+  // The same, but another process writes it: under temporary_data(), and adopt_data() when it is durable.
+  void expect_data(const std::string& path);
+  void adopt_data(size_t data, uint64_t bytes);
+  const std::string& temporary_data(size_t data) const { return data_.at(data).temporary; }
+  size_t num_data() const { return data_.size(); }
   void write_other(const std::string& path, std::string_view contents);
 
   // Steps 2 to 5: everything is durable, and all but the index has its name.
@@ -37,9 +44,11 @@ class UncommittedFiles {
  private:
   struct File {
     std::string path, temporary;
-    std::unique_ptr<WritableFile> file;
+    std::unique_ptr<WritableFile> file;  // null: written elsewhere
+    std::optional<uint64_t> adopted{};   // then its size
   };
 
+  void check_adopted(const File& data) const;
   void keep_lost_data();
   void give_names();
   void rename_as_owner(const std::string& from, const std::string& to);

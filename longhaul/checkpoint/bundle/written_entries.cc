@@ -10,7 +10,6 @@
 #include "longhaul/checkpoint/bundle/bundle_format.h"
 #include "longhaul/checkpoint/bundle/bundle_proto.h"
 #include "longhaul/checkpoint/table/table_writer.h"
-#include "longhaul/io/records/crc32c.h"
 
 namespace longhaul {
 namespace {
@@ -21,13 +20,6 @@ std::string header(size_t num_shards) {
   header.set_endianness(proto::BundleHeaderProto::LITTLE);
   header.mutable_version()->set_producer(bundle_format::kVersion);
   return header.SerializeAsString();
-}
-
-proto::BundleEntryProto entry_of(DType dtype, const Shape& shape) {
-  proto::BundleEntryProto entry;
-  entry.set_dtype(static_cast<proto::DataType>(dtype));
-  set_shape(*entry.mutable_shape(), shape);
-  return entry;
 }
 
 // Whether TensorFlow's reader takes slices of that dtype.
@@ -52,31 +44,26 @@ void WrittenEntries::check_new(const std::string& name) const {
   if (entries_.contains(name)) throw InvalidArgumentError(fmt::format("saving {}: duplicate key: {}", prefix_, name));
 }
 
-void WrittenEntries::add(const std::string& key, const Tensor& tensor, size_t shard, uint64_t offset,
-                         const StoredBytes& stored) {
-  auto entry = entry_of(tensor.dtype(), tensor.shape());
+void WrittenEntries::add(const std::string& key, proto::BundleEntryProto entry, size_t shard) {
   entry.set_shard_id(static_cast<int32_t>(shard));
-  entry.set_offset(static_cast<int64_t>(offset));
-  entry.set_size(static_cast<int64_t>(stored.size));
-  entry.set_crc32c(mask_crc32c(stored.crc));
   entries_[key] = std::move(entry);
 }
 
-void WrittenEntries::add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice,
-                               const Tensor& tensor) {
+void WrittenEntries::add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, DType dtype,
+                               const Shape& shape) {
   const TensorSlice box = slice.within(full_shape);
-  if (tensor.shape() != shape_of(box)) {
+  if (shape != shape_of(box)) {
     throw InvalidArgumentError(fmt::format("saving {}: slice {} of {} has shape {}, but the tensor has shape {}",
                                            prefix_, slice.to_string(), name, shape_of(box).to_string(),
-                                           tensor.shape().to_string()));
+                                           shape.to_string()));
   }
-  auto& entry = whole_entry(name, full_shape, tensor.dtype());
+  auto& entry = whole_entry(name, full_shape, dtype);
   for (const TensorSlice& other : slices_[name]) {
     if (common_elements(box, other) == 0) continue;
     throw InvalidArgumentError(
         fmt::format("saving {}: slices {} and {} of {} overlap", prefix_, other.to_string(), slice.to_string(), name));
   }
-  warn_of_unreadable_slices(name, tensor.dtype());
+  warn_of_unreadable_slices(name, dtype);
   slices_[name].push_back(box);
   set_slice(*entry.add_slices(), slice);
 }

@@ -1,16 +1,15 @@
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "longhaul/checkpoint/bundle/slice.h"
-#include "longhaul/checkpoint/bundle/string_tensor.h"
 #include "longhaul/io/files/file.h"
 #include "longhaul/proto/tensor_bundle.pb.h"
-#include "longhaul/tensor/tensor.h"
+#include "longhaul/tensor/dtype.h"
+#include "longhaul/tensor/shape.h"
 
 namespace longhaul {
 
@@ -23,12 +22,13 @@ class WrittenEntries {
   // Throws if the name is empty or taken.
   void check_new(const std::string& name) const;
 
-  // The tensor's bytes are at that offset of that data file.
-  void add(const std::string& key, const Tensor& tensor, size_t shard, uint64_t offset, const StoredBytes& stored);
+  // A tensor whose bytes are in that data file.
+  void add(const std::string& key, proto::BundleEntryProto entry, size_t shard);
 
-  // Lists the slice in the entry of the full tensor. Throws if the tensor does not have the slice's shape, or the slice
+  // Lists the slice in the entry of the full tensor. Throws if `shape`, the tensor's, is not the slice's, or the slice
   // does not go with those before it.
-  void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, const Tensor& tensor);
+  void add_slice(const std::string& name, const Shape& full_shape, const TensorSlice& slice, DType dtype,
+                 const Shape& shape);
 
   // The index, with its header.
   void write(WritableFile& file, size_t num_shards) const;

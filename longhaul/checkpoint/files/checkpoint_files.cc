@@ -260,6 +260,14 @@ std::string temporary_path(const std::string& path) {
   return fmt::format("{}{}{}.{}", path, kTemporary, process_token(), ++count);
 }
 
+bool is_temporary_data(const std::string& path) {
+  const std::string name = base_name(path);
+  const size_t at = name.rfind(kTemporary);
+  if (at == name.npos) return false;
+  const std::string_view token = std::string_view(name).substr(at + kTemporary.size());
+  return token.find_first_not_of("0123456789.") == token.npos && base_of_data_name(name.substr(0, at)).has_value();
+}
+
 std::optional<std::string> base_of_temporary_index(const std::string& name) {
   const size_t at = name.rfind(kTemporary);
   if (at == name.npos || at < kIndex.size() || !std::string_view(name).substr(0, at).ends_with(kIndex)) return {};

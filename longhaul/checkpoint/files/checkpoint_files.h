@@ -76,6 +76,9 @@ std::vector<std::string> incomplete_checkpoints(FileSystem& files, const std::st
 // The name of a temporary file for `path`, unique across processes.
 std::string temporary_path(const std::string& path);
 
+// Whether the path ends in such a name for a data file.
+bool is_temporary_data(const std::string& path);
+
 // "m-1" if `name` is that of a temporary file of "m-1.index"; else nullopt.
 std::optional<std::string> base_of_temporary_index(const std::string& name);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
@@ -10,6 +11,7 @@
 #include "longhaul/cluster/master/frozen_tasks.h"
 #include "longhaul/cluster/master/taken_snapshot.h"
 #include "longhaul/cluster/master/task_changes.h"
+#include "longhaul/cluster/master/task_snapshot.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/proto/config.pb.h"
@@ -29,24 +31,17 @@ class ClusterSnapshots : public Snapshots {
   uint64_t bytes_free() const override { return 0; }
 };
 
-// The death of a task may be noticed a moment after it has broken a line.
-template <typename Body>
-auto with_losses_told(SessionTasks& tasks, Body&& body) {
-  constexpr Seconds kDeathIsTold{0.5};
-  try {
-    return body();
-  } catch (const UnavailableError&) {
-    tasks.wait_for_loss(kDeathIsTold);
-    tasks.cancellation().check();
-    throw;
-  }
-}
-
 void refuse_tracing(const RunOptions& options) {
   if (options.trace_level == TraceLevel::kNoTrace) return;
   throw UnimplementedError(
       "RunOptions::trace_level: operations on several tasks are not timed; leave it out, or trace a session of one "
       "process (target \"\")");
+}
+
+Session::Request snapshot_request(const Graph& graph, const std::vector<Fetch>& fetches) {
+  Session::Request request{.options = {.snapshot = true}};
+  for (const Fetch& fetch : fetches) request.fetches.push_back(fetch.resolve(graph));
+  return request;
 }
 
 // The time until which a close may wait.
@@ -62,6 +57,7 @@ Seconds end_of_close(const Deadline* deadline, Clock& clock) {
 ClusterSession::State::State(Transport& the_transport, const ClusterSessionOptions& options)
     : transport(the_transport),
       operation_timeout(options.session.operation_timeout),
+      streaming(options.streaming),
       tasks(SessionTasks::create(the_transport, {.session = fmt::format("{:016x}", new_incarnation()),
                                                  .isolated = options.session.isolate_session_state,
                                                  .home = options.home,
@@ -177,7 +173,7 @@ ClusterSession::~ClusterSession() {
 }
 
 SessionCapabilities ClusterSession::capabilities() {
-  return {.step_fetching = &state_->fetches, .snapshot_keeping = this};
+  return {.step_fetching = &state_->fetches, .snapshot_keeping = this, .task_snapshots = this};
 }
 
 std::shared_ptr<Snapshots> ClusterSession::snapshots() {
@@ -207,12 +203,32 @@ std::unique_ptr<TakenSnapshot> ClusterSession::take_on_tasks(const std::vector<F
                                                              std::optional<size_t> global_step) {
   state_->begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
-  Request request{.options = {.snapshot = true}};
-  for (const Fetch& fetch : fetches) request.fetches.push_back(fetch.resolve(graph()));
   const WaitLimits limits = state_->limits(Seconds{0});
-  const auto run = state_->prepare(graph(), request, limits);
+  const auto run = state_->prepare(graph(), snapshot_request(graph(), fetches), limits);
   return with_losses_told(*state_->tasks,
                           [&] { return std::make_unique<TakenSnapshot>(state_->tasks, run, global_step, limits); });
+}
+
+std::vector<std::string> ClusterSession::tasks_of(const std::vector<Fetch>& fetches) {
+  state_->begin_run();
+  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
+  const auto run = state_->prepare(graph(), snapshot_request(graph(), fetches), state_->limits(Seconds{0}));
+  std::set<std::string> tasks;
+  for (const TakenSnapshot::Value& value : TakenSnapshot::places_of(*run)) tasks.insert(value.task);
+  if (tasks == std::set<std::string>{state_->transport.task()}) return {};
+  return {tasks.begin(), tasks.end()};
+}
+
+std::unique_ptr<TaskSnapshot> ClusterSession::take_there(const std::vector<Fetch>& fetches,
+                                                         std::optional<size_t> global_step) {
+  auto taken = take_on_tasks(fetches, global_step);
+  return std::make_unique<SnapshotOnTasks>(state_->tasks, std::move(taken), state_->streaming);
+}
+
+std::vector<SeenFile> ClusterSession::look(const std::vector<std::string>& tasks, const std::string& path) {
+  state_->begin_run();
+  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
+  return look_on_tasks(*state_->tasks, tasks, path);
 }
 
 std::unique_ptr<TaskChanges> ClusterSession::changes() {

@@ -8,8 +8,10 @@
 
 #include "longhaul/cluster/master/cluster_run.h"
 #include "longhaul/cluster/master/step_fetches.h"
+#include "longhaul/cluster/master/value_stream.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
+#include "longhaul/session/task_snapshots.h"
 
 namespace longhaul {
 
@@ -28,7 +30,8 @@ struct ClusterSessionOptions {
   std::shared_ptr<const void> keeps{};  // kept as long as the session: what the transport needs to live
   // Filters, placement, isolation and the time limit of runs; the rest is the tasks' matter.
   SessionOptions session{};
-  Seconds max_wait{600};  // for a task that a run names and that is not there yet
+  Seconds max_wait{600};     // for a task that a run names and that is not there yet
+  StreamLimits streaming{};  // of a saver's values that come to this process
 };
 
 // A session whose graph runs on several tasks. The master is in this process: one of the tasks, or a client, which none
@@ -44,7 +47,7 @@ struct ClusterSessionOptions {
 //   - UnimplementedError: RunOptions::trace_level
 // Errors of tasks begin with "From TASK:". Those of a step that was to write say whether it was committed, where a
 // repetition would need to know.
-class ClusterSession : public Session, SnapshotKeeping {
+class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots {
  public:
   // The transport is the master's. It (unless the options keep it) and the graph must outlive the session.
   // InvalidArgumentError: a filter is malformed, or the home is not among the tasks.
@@ -97,6 +100,7 @@ class ClusterSession : public Session, SnapshotKeeping {
 
     Transport& transport;
     const Seconds operation_timeout;
+    const StreamLimits streaming;
     const std::shared_ptr<SessionTasks> tasks;
     ClusterRuns runs;
     StepFetches fetches;
@@ -107,6 +111,11 @@ class ClusterSession : public Session, SnapshotKeeping {
   };
 
   std::shared_ptr<Snapshots> snapshots() override;
+  std::vector<std::string> tasks_of(const std::vector<Fetch>& fetches) override;
+  std::unique_ptr<TaskSnapshot> take_there(const std::vector<Fetch>& fetches,
+                                           std::optional<size_t> global_step) override;
+  std::vector<SeenFile> look(const std::vector<std::string>& tasks, const std::string& path) override;
+  uint64_t most_in_flight() const override { return state_->streaming.in_flight; }
 
   const std::shared_ptr<State> state_;
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/base/error.h"
 #include "longhaul/cluster/master/ask_status.h"
 #include "longhaul/cluster/transport/peer_watch.h"
 #include "longhaul/placement/device_list.h"
@@ -93,5 +94,19 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   std::map<std::string, Link> links_ GUARDED_BY(mutex_);
   bool has_ended_ GUARDED_BY(mutex_) = false;
 };
+
+// Runs what uses several tasks. The death of one may be noticed a moment after it has broken a line: then the error is
+// that of the lost session.
+template <typename Body>
+auto with_losses_told(SessionTasks& tasks, Body&& body) {
+  constexpr Seconds kDeathIsTold{0.5};
+  try {
+    return body();
+  } catch (const UnavailableError&) {
+    tasks.wait_for_loss(kDeathIsTold);
+    tasks.cancellation().check();
+    throw;
+  }
+}
 
 }  // namespace longhaul

@@ -4,17 +4,14 @@
 #include "longhaul/cluster/transport/methods.h"
 
 namespace longhaul {
-namespace {
 
-std::vector<TakenSnapshot::Value> places_of(const ClusterRun& run) {
-  std::vector<TakenSnapshot::Value> values(run.fetches);
+std::vector<TakenSnapshot::Value> TakenSnapshot::places_of(const ClusterRun& run) {
+  std::vector<Value> values(run.fetches);
   for (const ClusterRun::Part& part : run.parts) {
     for (const RunPart::Named& fetch : part.fetches) values[static_cast<size_t>(fetch.index)] = {part.task, fetch.name};
   }
   return values;
 }
-
-}  // namespace
 
 TakenSnapshot::TakenSnapshot(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<const ClusterRun> run,
                              std::optional<size_t> global_step, const WaitLimits& limits)
@@ -29,7 +26,12 @@ TakenSnapshot::TakenSnapshot(std::shared_ptr<SessionTasks> tasks, std::shared_pt
   }
 }
 
+void TakenSnapshot::renew_if_due(const WaitLimits& limits) {
+  if (tasks_->transport().clock().now() - renewed_ >= kLease / 3) renew(limits);
+}
+
 void TakenSnapshot::take(const WaitLimits& limits) {
+  renewed_ = tasks_->transport().clock().now();
   std::vector<CallRequest> requests;
   for (const ClusterRun::Part& part : run_->parts)
     requests.push_back(tasks_->request_to(part.task, methods::kTake, to_message(request_for(part))));

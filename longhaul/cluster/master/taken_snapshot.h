@@ -34,6 +34,11 @@ class TakenSnapshot {
 
   // Each task keeps the values for another kLease. AbortedError: one has let them go.
   void renew(const WaitLimits& limits) { take(limits); }
+  // The same, if a third of the lease has passed since the last time.
+  void renew_if_due(const WaitLimits& limits);
+
+  // Where a snapshot run computes its fetches.
+  static std::vector<Value> places_of(const ClusterRun& run);
 
  private:
   void take(const WaitLimits& limits);
@@ -45,6 +50,7 @@ class TakenSnapshot {
   std::vector<Value> values_;
   std::string global_step_name_;
   std::optional<int64_t> global_step_;
+  Seconds renewed_{0};
 };
 
 }  // namespace longhaul

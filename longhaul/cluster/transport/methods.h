@@ -18,6 +18,9 @@ inline constexpr char kFreeze[] = "Freeze";
 inline constexpr char kTake[] = "Take";
 inline constexpr char kOpen[] = "Open";
 inline constexpr char kReset[] = "Reset";
+inline constexpr char kDescribeTaken[] = "DescribeTaken";
+inline constexpr char kReadTaken[] = "ReadTaken";
 inline constexpr char kWriteShard[] = "WriteShard";
+inline constexpr char kLookAtFile[] = "LookAtFile";
 
 }  // namespace longhaul::methods

@@ -20,7 +20,9 @@ namespace longhaul {
 // Tasks with real workers on a simulated network: ps 0, ps 1, worker 0 and worker 1. Any thread.
 class TrainingCluster {
  public:
-  TrainingCluster() {
+  using Disks = std::map<std::string, FileSystem*>;  // by task; others have the real one
+
+  explicit TrainingCluster(Disks disks = {}) : disks_(std::move(disks)) {
     install_runtime();
     network_.on_killed([this](const std::string& task) {
       if (const auto process = find(task)) process->worker->request_stop("its process was killed");
@@ -37,17 +39,18 @@ class TrainingCluster {
   SimulatedNetwork& network() { return network_; }
   SimulatedClock& clock() { return network_.clock(); }
   void start(const std::string& task) {
-    auto process = std::make_shared<Process>(network_, task);
+    const auto disk = disks_.find(task);
+    auto process = std::make_shared<Process>(network_, task, disk == disks_.end() ? FileSystem::real() : *disk->second);
     MutexLock lock(mutex_);
     living_[task] = process;
     all_.push_back(std::move(process));
   }
 
   std::unique_ptr<ClusterSession> session(Graph& graph, const SessionOptions& options = {},
-                                          const std::string& master = kWorker) {
+                                          const std::string& master = kWorker, const StreamLimits& streaming = {}) {
     return std::make_unique<ClusterSession>(
         graph, *find(master)->transport,
-        ClusterSessionOptions{.tasks = tasks(), .session = options, .max_wait = Seconds{60}});
+        ClusterSessionOptions{.tasks = tasks(), .session = options, .max_wait = Seconds{60}, .streaming = streaming});
   }
 
   // Whether all of these end within the time: sessions, steps, jobs, shut gates.
@@ -68,10 +71,11 @@ class TrainingCluster {
 
  private:
   struct Process {
-    Process(SimulatedNetwork& network, const std::string& task)
+    Process(SimulatedNetwork& network, const std::string& task, FileSystem& disk)
         : transport(network.start(task)),
           resources(std::make_shared<TaskResources>(TaskOptions{.job = task.starts_with("/job:ps") ? "ps" : "worker",
                                                                 .task = task.back() - '0',
+                                                                .files = &disk,
                                                                 .clock = &network.clock()})) {
       WorkerOptions options;
       options.threads.around = [&network](PartThreads::Job job) { return network.clock().around(std::move(job)); };
@@ -91,6 +95,7 @@ class TrainingCluster {
     return all_;
   }
 
+  const Disks disks_;
   const ThreadsEnd threads_end_;
   SimulatedNetwork network_{{.threads = SimulatedClock::Threads::kSeveral}};
   Mutex mutex_;

@@ -1,6 +1,7 @@
 #include "longhaul/cluster/worker/worker.h"
 
 #include "longhaul/cluster/worker/session_calls.h"
+#include "longhaul/cluster/worker/shard_calls.h"
 #include "longhaul/cluster/worker/snapshot_calls.h"
 #include "longhaul/cluster/worker/step_calls.h"
 
@@ -11,6 +12,7 @@ Worker::Worker(Transport& transport, std::shared_ptr<TaskResources> resources, c
   serve_sessions(state_);
   serve_steps(state_);
   serve_snapshots(state_);
+  serve_shards(state_);
   serve_deliver(transport, state_->exchange);
 }
 

@@ -15,6 +15,7 @@ namespace longhaul {
 //   RegisterGraph                      --> a part of a run, compiled once
 //   RunPart [--> Commit | Abort]       --> a step (step_life.h); Deliver brings what other parts send
 //   Freeze [--> Commit] --> Take, Open --> a snapshot
+//   DescribeTaken, ReadTaken, WriteShard --> its values, for a checkpoint; LookAtFile: whether its directory is seen
 //
 // All calls may be lost, doubled and late (docs/formats/task_messages.md). A master that dies ends its sessions within
 // the time in which the transport notices. Variables belong to the task's resources, and stay.

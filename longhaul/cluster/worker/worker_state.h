@@ -4,6 +4,7 @@
 #include <string>
 
 #include "longhaul/cluster/exchange/step_exchange.h"
+#include "longhaul/cluster/shards/shard_writes.h"
 #include "longhaul/cluster/transport/peer_watch.h"
 #include "longhaul/cluster/worker/change_calls.h"
 #include "longhaul/cluster/worker/part_threads.h"
@@ -48,6 +49,7 @@ struct WorkerState {
   WorkerSessions sessions;
   const std::shared_ptr<ChangeCalls> changes;
   PartThreads threads;
+  ShardWrites shard_writes;
   std::unique_ptr<Watched> watched;  // set before the first call comes
 };
 

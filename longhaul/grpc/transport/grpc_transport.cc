@@ -121,6 +121,7 @@ GrpcTransport::~GrpcTransport() {
 }
 
 std::string GrpcTransport::address_of(const std::string& task) const {
+  if (is_address(task)) return task;
   MutexLock lock(mutex_);
   const auto found = addresses_.find(task);
   return found == addresses_.end() ? "" : found->second;
@@ -151,7 +152,7 @@ void GrpcTransport::send(std::shared_ptr<OutgoingCall> call, proto::CallHeader h
     if (header.to_task() == task()) {
       return start_local_call(call, std::move(header), std::move(message), own_calls(), calls_, clock());
     }
-    const std::shared_ptr<PeerLine> line = line_to(header.to_task(), header.method());
+    const std::shared_ptr<PeerLine> line = line_to(call->peer().task, header.method());
     PeerLine::Sent sent{.path = kTaskPath + header.method(), .token = token_ == nullptr ? "" : token_->token()};
     if (header.time_left_micros() > 0) {
       sent.time_left = std::chrono::duration<double, std::micro>(static_cast<double>(header.time_left_micros()));
@@ -186,18 +187,18 @@ Slices GrpcTransport::frame_of(proto::CallHeader header, Message message) const 
 }
 
 std::shared_ptr<PeerLine> GrpcTransport::line_to(const std::string& task, const std::string& method) {
+  const std::string address = address_of(task);
   std::shared_ptr<PeerLine> old;  // destroyed without the lock
   MutexLock lock(mutex_);
-  const auto found = addresses_.find(task);
-  if (found == addresses_.end()) {
+  if (address.empty()) {
     throw InvalidArgumentError(
         fmt::format("{}: task {} is not in the cluster of this process, which has these tasks: {}. "
                     "Compare the cluster specs of all tasks",
                     method, task, known_tasks(addresses_)));
   }
   std::shared_ptr<PeerLine>& line = lines_[task];
-  if (line == nullptr || line->address() != found->second) {
-    old = std::make_shared<PeerLine>(PeerLine::Options{.address = found->second,
+  if (line == nullptr || line->address() != address) {
+    old = std::make_shared<PeerLine>(PeerLine::Options{.address = address,
                                                        .credentials = credentials_,
                                                        .limits = options_.limits,
                                                        .frames = options_.frames,

@@ -208,6 +208,18 @@ Operation add_restore(const Scope& scope, const std::vector<Shard>& shards, cons
 
 }  // namespace
 
+bool name_tasks(const std::vector<Saveable>& saveables) {
+  bool found = false;
+  for (const Saveable& saveable : saveables) {
+    const std::string& device = saveable.parts.front().value.op().device();
+    for (const Saveable::Part& part : saveable.parts)
+      if (part.value.op().device() != device) return false;
+    const std::string job = device.empty() ? "" : DeviceSpec::parse(device).job;
+    found = found || (!job.empty() && job != "localhost");
+  }
+  return found;
+}
+
 SaverNodes add_saver_nodes(const Scope& scope, const std::vector<Saveable>& saveables,
                            const SaverGraphOptions& options) {
   std::vector<Saveable> on_cpu = saveables;

@@ -37,6 +37,9 @@ struct SaverGraphOptions {
   bool restore_sequentially = false;
 };
 
+// Whether a value is on a device that names a task of a cluster, and a file for each device can be made.
+bool name_tasks(const std::vector<Saveable>& saveables);
+
 // Adds the operations under `scope`, with the names that TensorFlow's Saver gives them. The saveables are sorted by
 // name. InvalidArgumentError: "All tensors of a saveable object must be on the same device", when sharding.
 SaverNodes add_saver_nodes(const Scope& scope, const std::vector<Saveable>& saveables,

@@ -17,7 +17,8 @@
 #include "longhaul/train/saved_state/restore_check.h"
 #include "longhaul/train/saved_state/saved_size.h"
 #include "longhaul/train/saving/replaced_checkpoint.h"
-#include "longhaul/train/saving/saved_bundle.h"
+#include "longhaul/train/saving/restore_on_tasks.h"
+#include "longhaul/train/saving/saved_values.h"
 
 namespace longhaul {
 namespace {
@@ -105,11 +106,10 @@ std::string newest_listed_but(const std::string& prefix, const ManagedCheckpoint
   return listed.empty() ? "" : listed.back();
 }
 
-bool is_on_disk(FileSystem& files, const std::string& prefix, const SaverNodes& nodes,
-                const std::vector<Tensor>& values, const SaveOptions& options) {
+bool is_on_disk(FileSystem& files, const std::string& prefix, SavedValues& values, const SaveOptions& options) {
   const std::string meta_graph = meta_graph_filename(prefix, options.meta_graph_suffix);
   if (options.write_meta_graph && !files.exists(meta_graph)) return false;
-  return has_saved_values(files, prefix, nodes, values);
+  return values.are_saved(files, prefix);
 }
 
 // Whether there is something to tell of a checkpoint that is on the disk.
@@ -145,7 +145,7 @@ void Saver::build() {
     if (!saveables.empty()) {
       nodes_ = add_saver_nodes(Scope(*graph_).sub(options_.name), saveables,
                                {.filename = options_.filename,
-                                .sharded = options_.sharded,
+                                .sharded = options_.sharded || name_tasks(saveables),
                                 .restore_sequentially = options_.restore_sequentially});
     }
   }
@@ -170,23 +170,6 @@ void Saver::check_arguments(const std::string& path, const StepSource& step, con
   }
 }
 
-Saver::Snapshot Saver::take_snapshot(Session& session, const StepSource& step) {
-  std::vector<Fetch> fetches;
-  for (const auto& tensor : nodes_.tensors) fetches.emplace_back(tensor.read);
-  if (step.tensor() != nullptr) fetches.push_back(*step.tensor());
-  Snapshot snapshot;
-  if (step.number() != nullptr) snapshot.step = *step.number();
-  if (fetches.empty()) return snapshot;
-  snapshots_ = snapshots_of(session);
-  snapshot.values = snapshots_->take(session, fetches);
-  snapshot.waited = snapshots_->last_wait();
-  if (step.tensor() != nullptr) {
-    snapshot.step = snapshot.values.back().item<int64_t>();
-    snapshot.values.pop_back();
-  }
-  return snapshot;
-}
-
 std::string Saver::save(Session& session, const std::string& save_path, const StepSource& global_step,
                         const SaveOptions& options) {
   const std::string path = strip_file_scheme(save_path);
@@ -202,16 +185,16 @@ std::string Saver::save(Session& session, const std::string& save_path, const St
 std::optional<std::string> Saver::try_to_save(Session& session, const std::string& path, const StepSource& global_step,
                                               const SaveOptions& options) {
   const Seconds asked = options_.clock->now();
-  Snapshot snapshot = take_snapshot(session, global_step);
+  const std::unique_ptr<SavedValues> values = read_values(session, nodes_, global_step, snapshots_);
   const Seconds taken = options_.clock->now();
-  const Seconds start = std::min(asked + snapshot.waited, taken);  // the step that it waited for was training
-  if (options.after_snapshot) options.after_snapshot(snapshot.step);
-  const std::string prefix = prefix_for(path, snapshot.step, options_.pad_step_number);
+  const Seconds start = std::min(asked + values->waited, taken);  // the step that it waited for was training
+  if (options.after_snapshot) options.after_snapshot(values->step);
+  const std::string prefix = prefix_for(path, values->step, options_.pad_step_number);
   const bool may_skip = options.skip_if_saved && global_step.tensor() != nullptr;
-  const bool is_there = may_skip && is_on_disk(*options_.files, prefix, nodes_, snapshot.values, options);
-  nan_.look(nodes_.tensors, snapshot.values);
+  const bool is_there = may_skip && is_on_disk(*options_.files, prefix, *values, options);
+  nan_.look(nodes_.tensors, values->samples());
   nan_.will_replace(prefix, newest_listed_but(prefix, managed_));
-  if (snapshot.step) inputs_.look(*graph_, nodes_.tensors, snapshot.values, *snapshot.step);
+  if (values->step) inputs_.look(*graph_, nodes_.tensors, values->samples(), *values->step);
   if (is_there && !is_news(prefix, options, saves_)) {
     if (options.write_state) saves_.tell(prefix);
     return prefix;
@@ -223,11 +206,11 @@ std::optional<std::string> Saver::try_to_save(Session& session, const std::strin
     return std::string();
   }
   if (!is_there) {
-    announce(prefix, global_step.tensor() != nullptr ? snapshot.step : std::nullopt, snapshot.values, options);
+    announce(prefix, global_step.tensor() != nullptr ? values->step : std::nullopt, *values, options);
   }
-  SaveReport report{.prefix = prefix, .step = snapshot.step, .snapshot = taken - start};
-  const auto bytes = is_there ? data_bytes_on_disk(*options_.files, prefix)
-                              : write_or_make_room(prefix, std::move(snapshot.values), options);
+  SaveReport report{.prefix = prefix, .step = values->step, .snapshot = taken - start};
+  const auto bytes =
+      is_there ? data_bytes_on_disk(*options_.files, prefix) : write_or_make_room(prefix, *values, options);
   if (!bytes) return std::nullopt;
   report.bytes = *bytes;
   conclude(report, start, options);
@@ -249,24 +232,24 @@ void Saver::conclude(SaveReport report, Seconds start, const SaveOptions& option
 }
 
 // `step`: as the session has it; none if the caller gave the number.
-void Saver::announce(const std::string& prefix, std::optional<int64_t> step, const std::vector<Tensor>& values,
+void Saver::announce(const std::string& prefix, std::optional<int64_t> step, SavedValues& values,
                      const SaveOptions& options) {
   if (options.before_write) options.before_write(step);
   const bool is_replaced = prefix == saves_.last() && checkpoint_exists(*options_.files, prefix);
   if (!step || !is_replaced || !saves_.is_first_step(*step)) return;
   warn_of_replacement(*options_.files, prefix, *step, saves_, *graph_,
-                      [&] { return has_all_but_random_states(*options_.files, prefix, nodes_, values); });
+                      [&] { return values.all_but_random_states_are_saved(*options_.files, prefix); });
 }
 
 // nullopt: the disk was full though it had said otherwise, as with a quota, or filled up meanwhile; and an old
 // checkpoint was deleted.
-std::optional<uint64_t> Saver::write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
+std::optional<uint64_t> Saver::write_or_make_room(const std::string& prefix, SavedValues& values,
                                                   const SaveOptions& options) {
-  const uint64_t needed = stored_bytes(values);
+  const uint64_t needed = values.bytes();
   const ManagedCheckpoints::RecordOptions how = record_options(prefix, options);
   early_deletions_.make_room(prefix, needed, how);
   try {
-    const uint64_t bytes = write(prefix, std::move(values), options);
+    const uint64_t bytes = write(prefix, values, options);
     early_deletions_.was_enough(EarlyDeletions::For::kCheckpoint);
     return bytes;
   } catch (const ResourceExhaustedError& error) {
@@ -288,14 +271,14 @@ void Saver::list(const SaveReport& report, const SaveOptions& options) {
   early_deletions_.was_enough(EarlyDeletions::For::kList);
 }
 
-uint64_t Saver::write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options) {
+uint64_t Saver::write(const std::string& prefix, SavedValues& values, const SaveOptions& options) {
   std::optional<ExtraFile> meta_graph;
   if (options.write_meta_graph) {
     meta_graph =
         ExtraFile{meta_graph_filename(prefix, options.meta_graph_suffix), [this] { return serialized_meta_graph(); }};
   }
-  return write_saved_bundle(*options_.files, prefix, nodes_, std::move(values), meta_graph,
-                            {.max_bytes_per_second = options_.max_bytes_per_second, .clock = options_.clock});
+  return values.write(*options_.files, prefix, meta_graph,
+                      {.max_bytes_per_second = options_.max_bytes_per_second, .clock = options_.clock});
 }
 
 ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {
@@ -344,7 +327,7 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
     warn_of_differences(*options_.files, prefix, environment(), *graph_);
   }
   forget_last_saved();
-  session.run(nodes_.restore, feeds);
+  restore_values(session, *options_.files, nodes_, reader, tensors, std::move(feeds));
   saves_.note_restored(prefix, commit_time(*options_.files, prefix));
   nan_.restored(*options_.files, prefix, recorded_environment(*options_.files, prefix).value_or(Environment()));
 }

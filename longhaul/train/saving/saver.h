@@ -24,14 +24,17 @@
 
 namespace longhaul {
 
+class SavedValues;
 class Snapshots;
 
 struct SaverOptions {
   Graph* graph = nullptr;                            // nullptr: the first entry's, or the default graph
   std::optional<std::vector<SaveEntry>> var_list{};  // absent: all global variables and saveable objects
   bool reshape = false;  // restores tensors of another shape with as many elements, in row-major order
-  bool sharded = false;  // a data file for each device that variables are on, sorted by its name
-  int max_to_keep = 5;   // 0: all
+  // A data file for each device that variables are on, sorted by its name. Where a device names a task of a cluster,
+  // it is always so.
+  bool sharded = false;
+  int max_to_keep = 5;                           // 0: all
   double keep_checkpoint_every_n_hours = 10000;  // 0: never
   BestOptions best{};                            // also keeps the checkpoints with the best SaveOptions::metric
   std::string name = "save";                     // the scope of the added operations
@@ -124,6 +127,11 @@ struct SaveOptions {
 // every n hours. While the saved values contain NaN that arose during training, it keeps the last checkpoint without
 // NaN too (nan_watch.h). It looks at a sample of each tensor, so it can miss NaN in a few elements of a large one. Pins
 // and metrics survive restarts (docs/formats/checkpoint_retention.md).
+//
+// In a session on several tasks, each task writes a data file of its own where all see the directory; where one does
+// not, the values travel to this process while they are written, a few megabytes at a time (values_on_tasks.h). In 2,
+// the checksums in the index stand for the bytes then. A restore does the same in the other direction
+// (restore_on_tasks.h). Errors of a task begin with "From TASK:".
 //
 // If this process has locked the directory (io/lock/directory_lock.h; a Supervisor locks its logdir), a save checks
 // before each rename and each deletion that the process still holds the lock: DirectoryLostError otherwise.
@@ -221,24 +229,17 @@ class Saver {
   FileSystem& files() const { return *options_.files; }
 
  private:
-  struct Snapshot {
-    std::vector<Tensor> values;
-    std::optional<int64_t> step;
-    Seconds waited{0};  // until the step under way ended
-  };
-
   void check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const;
   void check_built() const;
-  void announce(const std::string& prefix, std::optional<int64_t> step, const std::vector<Tensor>& values,
+  void announce(const std::string& prefix, std::optional<int64_t> step, SavedValues& values,
                 const SaveOptions& options);
-  Snapshot take_snapshot(Session& session, const StepSource& step) REQUIRES(saving_);
   std::optional<std::string> try_to_save(Session& session, const std::string& path, const StepSource& step,
                                          const SaveOptions& options) REQUIRES(saving_);
   void conclude(SaveReport report, Seconds start, const SaveOptions& options) REQUIRES(saving_);
   void list(const SaveReport& report, const SaveOptions& options);
-  std::optional<uint64_t> write_or_make_room(const std::string& prefix, std::vector<Tensor> values,
+  std::optional<uint64_t> write_or_make_room(const std::string& prefix, SavedValues& values,
                                              const SaveOptions& options);
-  uint64_t write(const std::string& prefix, std::vector<Tensor> values, const SaveOptions& options);
+  uint64_t write(const std::string& prefix, SavedValues& values, const SaveOptions& options);
   Environment environment() const;
   std::string serialized_meta_graph() const;
   void write_meta_graph(const std::string& prefix, const SaveOptions& options) const;

@@ -42,7 +42,7 @@ proto::SaverDef Saver::to_proto() const {
   }
   def.set_max_to_keep(options_.max_to_keep);
   def.set_keep_checkpoint_every_n_hours(static_cast<float>(options_.keep_checkpoint_every_n_hours));
-  def.set_sharded(options_.sharded);
+  def.set_sharded(options_.sharded || nodes_.sharded);
   def.set_version(proto::SaverDef::V2);
   return def;
 }

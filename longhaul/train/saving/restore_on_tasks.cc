@@ -1,0 +1,155 @@
+#include "longhaul/train/saving/restore_on_tasks.h"
+
+#include <optional>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "longhaul/checkpoint/bundle/slice.h"
+#include "longhaul/checkpoint/files/checkpoint_files.h"
+#include "longhaul/session/task_snapshots.h"
+#include "longhaul/train/saving/directory_probe.h"
+
+namespace longhaul {
+namespace {
+
+using RestoredOutputs = std::unordered_set<Output, OutputHash>;
+
+// The operations that a group stands for.
+void add_members(const Operation& op, std::unordered_set<Operation, OperationHash>& seen,
+                 std::vector<Operation>* members) {
+  if (!seen.insert(op).second) return;
+  if (op.type() != "NoOp") {
+    members->push_back(op);
+    return;
+  }
+  for (const Operation& member : op.control_inputs()) add_members(member, seen, members);
+}
+
+// Which of the restored tensors the operation needs; what is behind them does not count, for they are fed.
+std::vector<Output> needed_by(const Operation& op, const RestoredOutputs& restored) {
+  std::vector<Output> needed;
+  std::vector<Operation> open{op};
+  std::unordered_set<Operation, OperationHash> seen{op};
+  RestoredOutputs found;
+  for (size_t i = 0; i < open.size(); ++i) {
+    const Operation next = open[i];
+    const auto visit = [&](const Operation& earlier) {
+      if (seen.insert(earlier).second) open.push_back(earlier);
+    };
+    for (const Output& input : next.inputs()) {
+      if (!restored.contains(input)) {
+        visit(input.op());
+      } else if (found.insert(input).second) {
+        needed.push_back(input);
+      }
+    }
+    for (const Operation& control : next.control_inputs()) visit(control);
+  }
+  return needed;
+}
+
+// Reads a checkpoint here and feeds its values, a bounded number of bytes at a time.
+class FedRestore {
+ public:
+  FedRestore(Session& session, const BundleReader& reader, uint64_t most_bytes)
+      : session_(session), reader_(reader), most_bytes_(most_bytes) {}
+
+  void add(const SaverNodes::SavedTensor& tensor) { sources_.emplace(tensor.restored, &tensor); }
+  void add(const Output& restored, const Tensor& value) { given_.emplace(restored, value); }
+
+  void run(const Operation& restore) {
+    RestoredOutputs restored;
+    for (const auto& [output, source] : sources_) restored.insert(output);
+    for (const auto& [output, value] : given_) restored.insert(output);
+    std::vector<Operation> members;
+    std::unordered_set<Operation, OperationHash> seen;
+    add_members(restore, seen, &members);
+    for (const Operation& member : members) put_back(member, needed_by(member, restored));
+    flush();
+  }
+
+ private:
+  void put_back(const Operation& op, const std::vector<Output>& needed) {
+    uint64_t more = 0;
+    for (const Output& output : needed) more += fed_.contains(output) ? 0 : bytes_of(output);
+    if (bytes_ + more > most_bytes_) flush();
+    for (const Output& output : needed) {
+      if (!fed_.insert(output).second) continue;
+      bytes_ += bytes_of(output);
+      feeds_.emplace_back(output, value_of(output));
+    }
+    targets_.emplace_back(op);
+  }
+
+  uint64_t bytes_of(const Output& output) const {
+    if (const auto given = given_.find(output); given != given_.end()) return given->second.size_bytes();
+    const SaverNodes::SavedTensor& tensor = *sources_.at(output);
+    const BundleReader::Entry& entry = reader_.entry(tensor.name);
+    const Shape shape =
+        tensor.slice.empty() ? entry.shape : shape_of(parse_shape_and_slice(tensor.slice).second.within(entry.shape));
+    return static_cast<uint64_t>(shape.num_elements()) * dtype_size(static_cast<DType>(entry.dtype));
+  }
+
+  Tensor value_of(const Output& output) const {
+    if (const auto given = given_.find(output); given != given_.end()) return given->second;
+    const SaverNodes::SavedTensor& tensor = *sources_.at(output);
+    if (tensor.slice.empty()) return reader_.read(tensor.name);
+    return reader_.read_slice(tensor.name, parse_shape_and_slice(tensor.slice).second);
+  }
+
+  void flush() {
+    if (!targets_.empty()) session_.run(targets_, feeds_);
+    targets_.clear();
+    feeds_.clear();
+    fed_.clear();
+    bytes_ = 0;
+  }
+
+  Session& session_;
+  const BundleReader& reader_;
+  const uint64_t most_bytes_;
+  std::unordered_map<Output, const SaverNodes::SavedTensor*, OutputHash> sources_;
+  std::unordered_map<Output, Tensor, OutputHash> given_;
+  std::vector<Fetch> targets_;  // of the next run
+  Feeds feeds_;
+  RestoredOutputs fed_;
+  uint64_t bytes_ = 0;
+};
+
+std::vector<std::string> tasks_with_values(TaskSnapshots* on_tasks, const SaverNodes& nodes) {
+  if (on_tasks == nullptr) return {};
+  std::vector<Fetch> reads;
+  for (const auto& tensor : nodes.tensors) reads.emplace_back(tensor.read);
+  return on_tasks->tasks_of(reads);
+}
+
+// Each task has a read operation of its own only where the saver is sharded.
+bool all_can_read(TaskSnapshots& on_tasks, const std::vector<std::string>& tasks, FileSystem& files,
+                  const SaverNodes& nodes, const std::string& prefix) {
+  const std::optional<std::string> committed = committed_prefix(files, prefix);
+  return nodes.sharded && committed && see_file(on_tasks, tasks, files, index_path(*committed));
+}
+
+}  // namespace
+
+void restore_values(Session& session, FileSystem& files, const SaverNodes& nodes, const BundleReader& reader,
+                    const std::vector<SaverNodes::SavedTensor>& tensors, Feeds feeds) {
+  TaskSnapshots* const on_tasks = session.capabilities().task_snapshots;
+  const std::vector<std::string> tasks = tasks_with_values(on_tasks, nodes);
+  if (tasks.empty()) {
+    session.run(nodes.restore, feeds);
+    return;
+  }
+  if (all_can_read(*on_tasks, tasks, files, nodes, reader.prefix())) {
+    feeds.front().second = Tensor::scalar(canonical_prefix(reader.prefix()));  // tasks may have other directories
+    session.run(nodes.restore, feeds);
+    return;
+  }
+  FedRestore restore(session, reader, on_tasks->most_in_flight());
+  for (const SaverNodes::SavedTensor& tensor : tensors) restore.add(tensor);
+  for (size_t i = 1; i < feeds.size(); ++i)
+    restore.add(feeds[i].first.resolve(session.graph()).output(), feeds[i].second);
+  restore.run(nodes.restore);
+}
+
+}  // namespace longhaul
