@@ -51,7 +51,7 @@ set(LONGHAUL_ARROWS_train/sessions base io ops session checkpoint/files train/co
 set(LONGHAUL_ARROWS_train/hooks base io events ops session checkpoint/files train/coordination train/signals
     train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/recovery
     train/sessions)
-set(LONGHAUL_ARROWS_train/monitored base io proto train/coordination train/signals train/journal train/input
+set(LONGHAUL_ARROWS_train/monitored base io proto session train/coordination train/signals train/journal train/input
     train/checkpointing train/tenure train/sessions train/hooks)
 set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files train/coordination train/signals
     train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)

@@ -28,27 +28,40 @@ const char* code_name(Code code) {
   return "UNKNOWN";
 }
 
-void throw_error(Code code, const std::string& message) {
+namespace {
+
+template <typename Thrown>
+[[noreturn]] void throw_of_step(const std::string& message, const FailedStep& step) {
+  Thrown error(message);
+  error.set_failed_step(step);
+  throw error;
+}
+
+}  // namespace
+
+void throw_error(Code code, const std::string& message, const FailedStep& step) {
   switch (code) {
-    case Code::kCancelled: throw CancelledError(message);
-    case Code::kUnknown: throw UnknownError(message);
-    case Code::kInvalidArgument: throw InvalidArgumentError(message);
-    case Code::kDeadlineExceeded: throw DeadlineExceededError(message);
-    case Code::kNotFound: throw NotFoundError(message);
-    case Code::kAlreadyExists: throw AlreadyExistsError(message);
-    case Code::kPermissionDenied: throw PermissionDeniedError(message);
-    case Code::kResourceExhausted: throw ResourceExhaustedError(message);
-    case Code::kFailedPrecondition: throw FailedPreconditionError(message);
-    case Code::kAborted: throw AbortedError(message);
-    case Code::kOutOfRange: throw OutOfRangeError(message);
-    case Code::kUnimplemented: throw UnimplementedError(message);
-    case Code::kInternal: throw InternalError(message);
-    case Code::kUnavailable: throw UnavailableError(message);
-    case Code::kDataLoss: throw DataLossError(message);
-    case Code::kUnauthenticated: throw UnauthenticatedError(message);
+    case Code::kCancelled: throw_of_step<CancelledError>(message, step);
+    case Code::kUnknown: throw_of_step<UnknownError>(message, step);
+    case Code::kInvalidArgument: throw_of_step<InvalidArgumentError>(message, step);
+    case Code::kDeadlineExceeded: throw_of_step<DeadlineExceededError>(message, step);
+    case Code::kNotFound: throw_of_step<NotFoundError>(message, step);
+    case Code::kAlreadyExists: throw_of_step<AlreadyExistsError>(message, step);
+    case Code::kPermissionDenied: throw_of_step<PermissionDeniedError>(message, step);
+    case Code::kResourceExhausted: throw_of_step<ResourceExhaustedError>(message, step);
+    case Code::kFailedPrecondition: throw_of_step<FailedPreconditionError>(message, step);
+    case Code::kAborted: throw_of_step<AbortedError>(message, step);
+    case Code::kOutOfRange: throw_of_step<OutOfRangeError>(message, step);
+    case Code::kUnimplemented: throw_of_step<UnimplementedError>(message, step);
+    case Code::kInternal: throw_of_step<InternalError>(message, step);
+    case Code::kUnavailable: throw_of_step<UnavailableError>(message, step);
+    case Code::kDataLoss: throw_of_step<DataLossError>(message, step);
+    case Code::kUnauthenticated: throw_of_step<UnauthenticatedError>(message, step);
     case Code::kOk: break;
   }
-  throw Error(code, message);
+  Error error(code, message);
+  error.set_failed_step(step);
+  throw error;
 }
 
 namespace {
@@ -104,6 +117,17 @@ std::string message_of(const std::exception_ptr& error) {
     return e.what();
   } catch (...) {
     return "an exception that is not a std::exception";
+  }
+}
+
+FailedStep failed_step_of(const std::exception_ptr& error) {
+  if (!error) return {};
+  try {
+    std::rethrow_exception(error);
+  } catch (const Error& e) {
+    return e.failed_step();
+  } catch (...) {
+    return {};
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -31,6 +32,21 @@ enum class Code {
 // "OUT_OF_RANGE", ...
 const char* code_name(Code code);
 
+// What became of a training step, for whoever may make it again.
+enum class StepFate {
+  kNotTold,       // the error is none of a step that writes, or means by its class that nothing was written
+  kNotCommitted,  // no variable was changed: it may be made again
+  kCommitted,     // it takes place on all its tasks, only its results are lost: it must not be made again
+  kNotKnown,      // its tasks know, once they can be reached: session/step_fates.h
+};
+
+// The step in which an error arose, as far as a session of several tasks knows it.
+struct FailedStep {
+  StepFate fate = StepFate::kNotTold;
+  int64_t id = 0;  // that the session gave it; 0: none
+  bool operator==(const FailedStep&) const = default;
+};
+
 // The library throws it for every error that the outside world can cause. Each code has a derived class, so that errors
 // can be caught by type.
 class Error : public std::runtime_error {
@@ -38,8 +54,13 @@ class Error : public std::runtime_error {
   Error(Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
   Code code() const { return code_; }
 
+  // Copies of the error have the same.
+  const FailedStep& failed_step() const { return step_; }
+  void set_failed_step(const FailedStep& step) { step_ = step; }
+
  private:
   Code code_;
+  FailedStep step_;
 };
 
 #define LONGHAUL_ERROR_CLASS(Name, code_value)                                      \
@@ -66,7 +87,7 @@ LONGHAUL_ERROR_CLASS(UnauthenticatedError, kUnauthenticated);
 #undef LONGHAUL_ERROR_CLASS
 
 // Throws the derived class for `code`, or Error itself if `code` is not one of the above.
-[[noreturn]] void throw_error(Code code, const std::string& message);
+[[noreturn]] void throw_error(Code code, const std::string& message, const FailedStep& step = {});
 
 // Throws the error for a failed system call: "<what>: <strerror>", with the code that matches `error_number` (ENOENT is
 // NotFound, EACCES PermissionDenied, ENOSPC ResourceExhausted, ...).
@@ -75,5 +96,7 @@ LONGHAUL_ERROR_CLASS(UnauthenticatedError, kUnauthenticated);
 // The code and the message of a caught exception: kUnknown for one that is not an Error, kOk for a null pointer.
 Code code_of(const std::exception_ptr& error);
 std::string message_of(const std::exception_ptr& error);
+// Of an error that is not an Error, and of a null pointer: a FailedStep that tells nothing.
+FailedStep failed_step_of(const std::exception_ptr& error);
 
 }  // namespace longhaul

@@ -260,6 +260,67 @@ TEST_F(ClusterTrainingTest, AnInitialisationElsewhereEndsTheWaitForIt) {
   initialising.join();
 }
 
+// Neither Commit, or neither answer to one, gets through: so the master cannot know, and finds it out later.
+TEST_F(ClusterTrainingTest, WhetherAStepWasCommittedIsFoundOutLater) {
+  for (const bool arrives : {false, true}) {
+    SCOPED_TRACE(arrives);
+    Counting model;
+    const auto session = cluster_.session(model.graph);
+    session->run(model.init);
+    for (const std::string& ps : {kPs, kPs1}) {
+      cluster_.network().plan(
+          {.kind = NetworkFault::Kind::kCut,
+           .time = Seconds{8},
+           .of = MessageKind{
+               .from = arrives ? ps : kWorker, .to = arrives ? kWorker : ps, .method = "Commit", .is_reply = arrives}});
+    }
+    FailedStep failed;
+    try {
+      session->run(model.train);
+    } catch (const AbortedError& error) {
+      failed = error.failed_step();
+      EXPECT_THAT(error.what(), HasSubstr("Whether the step was committed is not known."));
+    }
+    EXPECT_EQ(failed.fate, StepFate::kNotKnown);
+    session->close();
+    EXPECT_EQ(session->capabilities().step_fates->find_fate(failed.id, Seconds{30}),
+              arrives ? StepFate::kCommitted : StepFate::kNotCommitted);
+    EXPECT_EQ(session->capabilities().step_fates->find_fate(failed.id + 1, Seconds{30}), StepFate::kNotKnown);
+    EXPECT_EQ(model.look(*cluster_.session(model.graph)).first, arrives ? 1.f : 0.f);
+  }
+}
+
+TEST_F(ClusterTrainingTest, ATaskThatIsToStopTellsTheSessionsThatAsked) {
+  Counting model, other;
+  const auto session = cluster_.session(model.graph), late = cluster_.session(other.graph);
+  Mutex mutex;
+  std::vector<StopNotice> told;
+  const auto note = [&](const StopNotice& notice) {
+    MutexLock lock(mutex);
+    told.push_back(notice);
+  };
+  const auto number = [&] {
+    MutexLock lock(mutex);
+    return told.size();
+  };
+  auto notices = session->capabilities().stop_noticing->notice_stops(note);
+  session->run(model.init);
+  cluster_.announce_stop(kPs1, Seconds{30});
+  ASSERT_TRUE(cluster_.clock().run_until([&] { return number() == 1; }, Seconds{5}));
+  EXPECT_EQ(told[0].task, kPs1);
+  EXPECT_NEAR(told[0].grace.count(), 30, 1);
+  session->run(model.train);  // all goes on
+  other.look(*late);
+  auto late_notices = late->capabilities().stop_noticing->notice_stops(note);
+  ASSERT_TRUE(cluster_.clock().run_until([&] { return number() == 2; }, Seconds{5}));
+  EXPECT_LE(told[1].grace.count(), 30);
+  notices.reset();
+  late_notices.reset();
+  session->close();
+  late->close();
+  expect_nothing_left();
+}
+
 TEST_F(ClusterTrainingTest, AResetEmptiesTheTasks) {
   Counting model;
   const auto session = cluster_.session(model.graph);

@@ -6,22 +6,29 @@
 
 namespace longhaul {
 
+class ModelWatching;
 class SnapshotKeeping;
+class StepFates;
 class StepFetching;
 class StepWatching;
+class StopNoticing;
 class TaskSnapshots;
 
 // The capabilities of a session beyond its runs: an interface for each, null if the session lacks it. An in-process
-// session has them all; a session whose graph runs elsewhere has those that the remote processes offer. The interfaces
-// live as long as the session, and any thread may call them. A session that forwards its runs to another session
-// returns that session's capabilities, except those that it provides itself.
+// session has all of the first group; a session whose graph runs elsewhere has what the remote processes offer. The
+// interfaces live as long as the session, and any thread may call them. A session that forwards its runs to another
+// session returns that session's capabilities, except those that it provides itself.
 //
 //   if (StepWatching* watching = session.capabilities().step_watching) use(*watching);
 struct SessionCapabilities {
   StepFetching* step_fetching = nullptr;        // session/step_fetch.h
   StepWatching* step_watching = nullptr;        // session/step_watch.h
   SnapshotKeeping* snapshot_keeping = nullptr;  // session/snapshots.h; snapshots_of() works without it
-  TaskSnapshots* task_snapshots = nullptr;      // session/task_snapshots.h
+  // Of sessions on servers:
+  TaskSnapshots* task_snapshots = nullptr;  // session/task_snapshots.h
+  ModelWatching* model_watching = nullptr;  // session/model_watch.h
+  StepFates* step_fates = nullptr;          // session/step_fates.h
+  StopNoticing* stop_noticing = nullptr;    // session/stop_notice.h
 };
 
 // Returns the capability, for callers that require it. UnimplementedError, with the text `lacking`: it is null. The

@@ -97,6 +97,9 @@ struct SessionOptions {
   std::map<std::string, std::map<int, std::string>> cluster_def{};
   bool share_session_state_in_clusterspec_propagation = false;
   bool use_rpc_for_inprocess_master = false;  // also for a target that is a server of this process
+  // How long a run waits for a task that it names and that is not there; absent: as the server says. A session of this
+  // process waits for nobody, and so ignores it. SessionManager sets it to its max_wait_secs.
+  std::optional<Seconds> task_wait{};
 
   // The number of bytes that snapshots may hold in addition to the variables themselves. A step that would need more
   // waits, before its first write, until a saver has written enough. Absent: no limit. One snapshot takes at most the

@@ -18,7 +18,8 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
     std::shared_ptr<OutgoingCall> handle;
   };
 
-  State(Transport& the_transport, Seconds the_patience) : transport(the_transport), patience(the_patience) {}
+  State(Transport& the_transport, Seconds the_patience, std::function<void()> ended)
+      : transport(the_transport), patience(the_patience), on_ended(std::move(ended)) {}
 
   size_t add(CallRequest request, Seconds deadline) EXCLUDES(mutex) {
     MutexLock lock(mutex);
@@ -53,18 +54,20 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
   }
 
   void end_or_repeat(size_t number, CallReply reply) EXCLUDES(mutex) {
+    if (is_to_be_repeated(number, reply)) return send(number);
     {
       MutexLock lock(mutex);
-      Call& call = calls[number];
-      call.handle = nullptr;
-      const bool may_repeat = !call.is_given_up && transport.clock().now() < call.began + patience;
-      if (!reply.is_broken || !may_repeat) {
-        ended.push_back({number, std::move(reply)});
-        changed.notify_all();
-        return;
-      }
+      ended.push_back({number, std::move(reply)});
+      changed.notify_all();
     }
-    send(number);
+    if (on_ended) on_ended();
+  }
+
+  bool is_to_be_repeated(size_t number, const CallReply& reply) EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    Call& call = calls[number];
+    call.handle = nullptr;
+    return reply.is_broken && !call.is_given_up && transport.clock().now() < call.began + patience;
   }
 
   void give_up(size_t number) EXCLUDES(mutex) {
@@ -85,6 +88,7 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
 
   Transport& transport;
   const Seconds patience;
+  const std::function<void()> on_ended;
   Mutex mutex;
   CondVar changed;
   std::vector<Call> calls GUARDED_BY(mutex);
@@ -92,8 +96,10 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
   bool is_cancelled GUARDED_BY(mutex) = false;
 };
 
-CallGroup::CallGroup(Transport& transport, Seconds patience)
-    : transport_(transport), patience_(patience), state_(std::make_shared<State>(transport, patience)) {}
+CallGroup::CallGroup(Transport& transport, Seconds patience, std::function<void()> ended)
+    : transport_(transport),
+      patience_(patience),
+      state_(std::make_shared<State>(transport, patience, std::move(ended))) {}
 
 CallGroup::~CallGroup() {
   for (size_t call = 0; call < returned_.size(); ++call) state_->give_up(call);
@@ -138,7 +144,7 @@ void CallGroup::give_up(size_t call) {
 }
 
 void CallGroup::leave() {
-  state_ = std::make_shared<State>(transport_, patience_);
+  state_ = std::make_shared<State>(transport_, patience_, state_->on_ended);
   returned_.clear();
 }
 

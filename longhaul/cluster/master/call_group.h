@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -20,7 +21,9 @@ class CallGroup {
  public:
   static constexpr Seconds kPatience{10};
 
-  explicit CallGroup(Transport& transport, Seconds patience = kPatience);
+  // `ended` is told of each call that ends, on a thread of the transport or inside start(), without a lock; it must own
+  // what it touches, as it may be under way when the group is destroyed.
+  explicit CallGroup(Transport& transport, Seconds patience = kPatience, std::function<void()> ended = {});
   ~CallGroup();  // gives up what is under way
   CallGroup(const CallGroup&) = delete;
   CallGroup& operator=(const CallGroup&) = delete;

@@ -9,6 +9,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/master/cluster_step.h"
 #include "longhaul/cluster/master/frozen_tasks.h"
+#include "longhaul/cluster/master/stop_notices.h"
 #include "longhaul/cluster/master/taken_snapshot.h"
 #include "longhaul/cluster/master/task_changes.h"
 #include "longhaul/cluster/master/task_snapshot.h"
@@ -65,7 +66,7 @@ ClusterSession::State::State(Transport& the_transport, const ClusterSessionOptio
                                                  .called = options.called,
                                                  .keeps = options.keeps,
                                                  .device_filters = options.session.device_filters,
-                                                 .patience = options.max_wait})),
+                                                 .patience = options.session.task_wait.value_or(options.max_wait)})),
       runs(tasks, {.placer = {.allow_soft_placement = options.session.allow_soft_placement},
                    .log_device_placement = options.session.log_device_placement}) {}
 
@@ -173,7 +174,12 @@ ClusterSession::~ClusterSession() {
 }
 
 SessionCapabilities ClusterSession::capabilities() {
-  return {.step_fetching = &state_->fetches, .snapshot_keeping = this, .task_snapshots = this};
+  return {.step_fetching = &state_->fetches,
+          .snapshot_keeping = this,
+          .task_snapshots = this,
+          .model_watching = this,
+          .step_fates = this,
+          .stop_noticing = this};
 }
 
 std::shared_ptr<Snapshots> ClusterSession::snapshots() {
@@ -229,6 +235,18 @@ std::vector<SeenFile> ClusterSession::look(const std::vector<std::string>& tasks
   state_->begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
   return look_on_tasks(*state_->tasks, tasks, path);
+}
+
+std::unique_ptr<ModelWatch> ClusterSession::watch_model(std::function<void()> changed) {
+  return std::make_unique<TaskChanges>(state_->tasks, std::move(changed));
+}
+
+StepFate ClusterSession::find_fate(int64_t step, Seconds at_most) {
+  return state_->tasks->doubtful_steps().find_fate(step, at_most);
+}
+
+std::shared_ptr<const void> ClusterSession::notice_stops(std::function<void(const StopNotice&)> noticed) {
+  return StopNotices::create(state_->tasks, std::move(noticed));
 }
 
 std::unique_ptr<TaskChanges> ClusterSession::changes() {

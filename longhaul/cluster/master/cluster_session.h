@@ -9,8 +9,11 @@
 #include "longhaul/cluster/master/cluster_run.h"
 #include "longhaul/cluster/master/step_fetches.h"
 #include "longhaul/cluster/master/value_stream.h"
+#include "longhaul/session/model_watch.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
+#include "longhaul/session/step_fates.h"
+#include "longhaul/session/stop_notice.h"
 #include "longhaul/session/task_snapshots.h"
 
 namespace longhaul {
@@ -30,7 +33,7 @@ struct ClusterSessionOptions {
   std::shared_ptr<const void> keeps{};  // kept as long as the session: what the transport needs to live
   // Filters, placement, isolation and the time limit of runs; the rest is the tasks' matter.
   SessionOptions session{};
-  Seconds max_wait{600};     // for a task that a run names and that is not there yet
+  Seconds max_wait{600};     // for a task that a run names and that is not there yet, unless session.task_wait says it
   StreamLimits streaming{};  // of a saver's values that come to this process
 };
 
@@ -46,8 +49,8 @@ struct ClusterSessionOptions {
 //     after writing
 //   - UnimplementedError: RunOptions::trace_level
 // Errors of tasks begin with "From TASK:". Those of a step that was to write say whether it was committed, where a
-// repetition would need to know.
-class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots {
+// repetition would need to know: in their text, and as Error::failed_step().
+class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots, ModelWatching, StepFates, StopNoticing {
  public:
   // The transport is the master's. It (unless the options keep it) and the graph must outlive the session.
   // InvalidArgumentError: a filter is malformed, or the home is not among the tasks.
@@ -116,6 +119,9 @@ class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots {
                                            std::optional<size_t> global_step) override;
   std::vector<SeenFile> look(const std::vector<std::string>& tasks, const std::string& path) override;
   uint64_t most_in_flight() const override { return state_->streaming.in_flight; }
+  std::unique_ptr<ModelWatch> watch_model(std::function<void()> changed) override;
+  StepFate find_fate(int64_t step, Seconds at_most) override;
+  std::shared_ptr<const void> notice_stops(std::function<void(const StopNotice&)> noticed) override;
 
   const std::shared_ptr<State> state_;
 };

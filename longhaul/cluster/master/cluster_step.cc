@@ -40,6 +40,24 @@ std::optional<bool> was_committed(const ClusterRun& run, CallGroup& aborts, cons
   return std::nullopt;
 }
 
+const char* fate_text(StepFate fate) {
+  if (fate == StepFate::kCommitted) return "The step was committed: it takes place on all its tasks.";
+  if (fate == StepFate::kNotCommitted) return "The step was not committed: no variable was changed.";
+  return "Whether the step was committed is not known.";
+}
+
+// The tasks are asked when they can be reached again, by whoever would make the step again.
+void note_doubt(SessionTasks& tasks, const ClusterRun& run, int64_t step) {
+  std::vector<proto::Participant> committing;
+  for (const ClusterRun::Part& part : run.parts) {
+    if (!part.commits) continue;
+    proto::Participant& participant = committing.emplace_back();
+    participant.set_task(part.task);
+    participant.set_incarnation(tasks.incarnation(part.task));
+  }
+  tasks.doubtful_steps().add(step, std::move(committing));
+}
+
 }  // namespace
 
 ClusterStep::ClusterStep(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<const ClusterRun> run,
@@ -137,7 +155,7 @@ void ClusterStep::fail(std::exception_ptr error) {
   CallGroup aborts(tasks_->transport());
   abort_others(error, aborts);
   error = loss_behind(cause_of(error));
-  const Outcome outcome = outcome_after(error, aborts);
+  const StepFate outcome = outcome_after(error, aborts);
   aborts.leave();
   if (is_decided_) {
     calls_.leave();
@@ -145,11 +163,9 @@ void ClusterStep::fail(std::exception_ptr error) {
     for (const Part& part : run_->parts) tasks_->add_finished(part.task, step_);
   }
   const Code code = code_of(error);
-  if (!run_->writes() || !(may_be_repeated(code) || outcome == Outcome::kCommitted)) std::rethrow_exception(error);
-  const char* known = outcome == Outcome::kCommitted      ? "The step was committed: it takes place on all its tasks."
-                      : outcome == Outcome::kNotCommitted ? "The step was not committed: no variable was changed."
-                                                          : "Whether the step was committed is not known.";
-  throw_error(code, fmt::format("{}\n{}", message_of(error), known));
+  if (!run_->writes() || !(may_be_repeated(code) || outcome == StepFate::kCommitted)) std::rethrow_exception(error);
+  if (outcome == StepFate::kNotKnown) note_doubt(*tasks_, *run_, step_);
+  throw_error(code, fmt::format("{}\n{}", message_of(error), fate_text(outcome)), {outcome, step_});
 }
 
 void ClusterStep::abort_others(const std::exception_ptr& error, CallGroup& aborts) {
@@ -195,16 +211,16 @@ std::exception_ptr ClusterStep::loss_behind(std::exception_ptr error) {
   return error;
 }
 
-ClusterStep::Outcome ClusterStep::outcome_after(const std::exception_ptr& error, CallGroup& aborts) {
-  if (has_committed_) return Outcome::kCommitted;
+StepFate ClusterStep::outcome_after(const std::exception_ptr& error, CallGroup& aborts) {
+  if (has_committed_) return StepFate::kCommitted;
   // Tasks that the commits do not reach, all of them, may agree that they never came.
-  if (is_decided_) return Outcome::kNotKnown;
-  if (!run_->writes() || run_->is_joint()) return Outcome::kNotCommitted;
+  if (is_decided_) return StepFate::kNotKnown;
+  if (!run_->writes() || run_->is_joint()) return StepFate::kNotCommitted;
   // A task that was lost will not answer.
   const Seconds patience = code_of(error) == Code::kAborted ? Seconds{0} : kOutcomeComes;
   const auto known = was_committed(*run_, aborts, {.deadline = tasks_->transport().clock().now() + patience});
-  if (!known) return Outcome::kNotKnown;
-  return *known ? Outcome::kCommitted : Outcome::kNotCommitted;
+  if (!known) return StepFate::kNotKnown;
+  return *known ? StepFate::kCommitted : StepFate::kNotCommitted;
 }
 
 }  // namespace longhaul

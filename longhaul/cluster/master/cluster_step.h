@@ -28,7 +28,8 @@ class ClusterStep {
   // Returns a tensor for each fetch; for an operation an undefined one.
   //
   // Throws the first error of a task that does not follow from another one, whole: "From TASK:\n...". The other tasks
-  // are told at once. The error says whether the step was committed, where that is not plain.
+  // are told at once. The error says whether the step was committed, where that is not plain, and has it as a property
+  // (Error::failed_step()).
   //   - DeadlineExceededError: names a task that has not answered
   //   - AbortedError: a task was lost, and with it the session
   //   - UnavailableError: a line is broken, or a snapshot came too late; the session lives
@@ -36,7 +37,6 @@ class ClusterStep {
 
  private:
   using Part = ClusterRun::Part;
-  enum class Outcome { kNotCommitted, kCommitted, kNotKnown };
 
   void start_parts(std::span<const Tensor* const> feeds);
   void start_commits();
@@ -50,7 +50,7 @@ class ClusterStep {
   void abort_others(const std::exception_ptr& error, CallGroup& aborts);
   std::exception_ptr cause_of(std::exception_ptr error);
   std::exception_ptr loss_behind(std::exception_ptr error);
-  Outcome outcome_after(const std::exception_ptr& error, CallGroup& aborts);
+  StepFate outcome_after(const std::exception_ptr& error, CallGroup& aborts);
 
   const std::shared_ptr<SessionTasks> tasks_;
   const std::shared_ptr<const ClusterRun> run_;

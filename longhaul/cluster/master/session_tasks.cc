@@ -41,7 +41,7 @@ std::shared_ptr<SessionTasks> SessionTasks::create(Transport& transport, Options
 }
 
 SessionTasks::SessionTasks(Transport& transport, Options options)
-    : transport_(transport), options_(std::move(options)), first_step_(new_incarnation()) {
+    : transport_(transport), options_(std::move(options)), first_step_(new_incarnation()), doubtful_steps_(transport) {
   MutexLock lock(mutex_);
   for (const std::string& task : options_.tasks) links_[task];
 }
@@ -96,14 +96,25 @@ std::vector<std::string> SessionTasks::not_used(const std::vector<std::string>& 
 
 void SessionTasks::add(const std::string& task, TaskStatus status) {
   const uint64_t incarnation = status.incarnation;
+  std::function<void(const std::string& task)> told;
   {
     MutexLock lock(mutex_);
     Link& link = links_.at(task);
     if (has_ended_ || link.is_used) return;
     link.status = std::move(status);
     link.is_used = true;
+    told = told_of_use_;
   }
   watch(task, incarnation);
+  if (told) told(task);
+}
+
+void SessionTasks::on_use(std::function<void(const std::string& task)> told) {
+  {
+    MutexLock lock(mutex_);
+    told_of_use_ = told;
+  }
+  for (const std::string& task : used()) told(task);
 }
 
 void SessionTasks::watch(const std::string& task, uint64_t incarnation) {

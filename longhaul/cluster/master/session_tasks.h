@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/cluster/master/ask_status.h"
+#include "longhaul/cluster/master/doubtful_steps.h"
 #include "longhaul/cluster/transport/peer_watch.h"
 #include "longhaul/placement/device_list.h"
 
@@ -47,6 +49,8 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   // now. Throws what ask_status() throws.
   bool use(const std::vector<std::string>& tasks, const WaitLimits& limits) EXCLUDES(mutex_);
   std::vector<std::string> used() const EXCLUDES(mutex_);
+  // Tells of each task that is used, now or later, without a lock. The last one counts.
+  void on_use(std::function<void(const std::string& task)> told) EXCLUDES(mutex_);
   uint64_t incarnation(const std::string& task) const EXCLUDES(mutex_);  // of a task that is used
   // How the session's tasks call each other, and are called: by name, or by address.
   std::string called(const std::string& task) const;
@@ -59,6 +63,8 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   void lose(const std::string& task, const std::exception_ptr& cause);
   // Waits until it is lost or closed, for at most that long: another task may see a death sooner than this one.
   void wait_for_loss(Seconds at_most);
+
+  DoubtfulSteps& doubtful_steps() { return doubtful_steps_; }
 
   // An id that no step of any master has, with high probability.
   int64_t new_step();
@@ -90,9 +96,11 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   Cancellation cancellation_;
   const uint64_t first_step_;
   std::atomic<uint64_t> steps_{0};
+  DoubtfulSteps doubtful_steps_;
   mutable Mutex mutex_;
   std::map<std::string, Link> links_ GUARDED_BY(mutex_);
   bool has_ended_ GUARDED_BY(mutex_) = false;
+  std::function<void(const std::string& task)> told_of_use_ GUARDED_BY(mutex_);  // may be empty
 };
 
 // Runs what uses several tasks. The death of one may be noticed a moment after it has broken a line: then the error is

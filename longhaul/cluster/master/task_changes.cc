@@ -5,9 +5,15 @@
 
 namespace longhaul {
 
-TaskChanges::TaskChanges(std::shared_ptr<SessionTasks> tasks)
-    : tasks_(std::move(tasks)), calls_(tasks_->transport(), /*patience=*/Seconds{365 * 24 * 3600.0}) {
+TaskChanges::TaskChanges(std::shared_ptr<SessionTasks> tasks, std::function<void()> changed)
+    : tasks_(std::move(tasks)), calls_(tasks_->transport(), /*patience=*/Seconds{365 * 24 * 3600.0}, changed) {
+  if (changed) end_.emplace(tasks_->cancellation(), std::move(changed));
   ask_new_tasks();
+}
+
+bool TaskChanges::take_change() {
+  tasks_->cancellation().check();
+  return wait(tasks_->transport().clock().now());
 }
 
 bool TaskChanges::wait(Seconds deadline) {

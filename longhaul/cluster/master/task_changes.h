@@ -1,12 +1,15 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/master/session_tasks.h"
+#include "longhaul/session/model_watch.h"
 
 namespace longhaul {
 
@@ -15,9 +18,12 @@ namespace longhaul {
 //
 //   const auto changes = session.changes();  // from here on nothing is missed
 //   while (!is_ready(session)) changes->wait(limits);
-class TaskChanges {
+class TaskChanges : public ModelWatch {
  public:
-  explicit TaskChanges(std::shared_ptr<SessionTasks> tasks);
+  // `changed`: see ModelWatching::watch_model(); empty: nobody is told.
+  explicit TaskChanges(std::shared_ptr<SessionTasks> tasks, std::function<void()> changed = {});
+
+  bool take_change() override;
 
   // True: there was a change since the last call; what a task says first counts as one, because it may have come after
   // the caller's look. So do tasks that runs have named meanwhile. False: the deadline has come. AbortedError: the
@@ -33,6 +39,7 @@ class TaskChanges {
   CallGroup calls_;
   std::vector<std::string> asked_;               // by call
   std::map<std::string, uint64_t> generations_;  // of the tasks that were asked; 0: not known yet
+  std::optional<Cancellation::Watch> end_;       // tells of the session's end
 };
 
 }  // namespace longhaul

@@ -64,6 +64,32 @@ TEST_F(TaskChangesTest, ALostTaskEndsTheWait) {
   EXPECT_LE((now() - began).count(), 5.2);
 }
 
+TEST_F(TaskChangesTest, WhoeverWatchesIsCalledAtAChangeAndAtALoss) {
+  const auto session = this->session();
+  int calls = 0;
+  ModelWatching* const watching = session->capabilities().model_watching;
+  ASSERT_NE(watching, nullptr);
+  const auto watch = watching->watch_model([&] { ++calls; });
+  session->run(read_v_);
+  EXPECT_TRUE(watch->take_change());  // a task that was named meanwhile
+  pass(Seconds{1});
+  EXPECT_TRUE(watch->take_change());  // what it says first
+  EXPECT_FALSE(watch->take_change());
+  const int before = calls;
+  pass(Seconds{30});
+  EXPECT_EQ(calls, before);
+  toy(kPs).change();
+  pass(Seconds{1});
+  EXPECT_GT(calls, before);
+  EXPECT_TRUE(watch->take_change());
+  EXPECT_FALSE(watch->take_change());
+  const int before_loss = calls;
+  network_.kill(kPs);
+  pass(Seconds{1});
+  EXPECT_GT(calls, before_loss);
+  EXPECT_THROW(watch->take_change(), AbortedError);
+}
+
 TEST_F(TaskChangesTest, ABrokenLineIsAskedOverAgain) {
   const auto session = this->session();
   session->run(read_v_);

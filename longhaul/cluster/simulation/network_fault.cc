@@ -40,7 +40,10 @@ const std::vector<NetworkFault::Kind>& all_network_faults() {
 }
 
 std::string to_string(const NetworkFault& fault) {
-  return fmt::format("message {}: {}, for {} s", fault.message, fault_text(fault.kind), fault.time.count());
+  const MessageKind of = fault.of.value_or(MessageKind());
+  const std::string kind =
+      fault.of ? fmt::format(" of {}{} from {} to {}", of.method, of.is_reply ? " reply" : "", of.from, of.to) : "";
+  return fmt::format("message {}{}: {}, for {} s", fault.message, kind, fault_text(fault.kind), fault.time.count());
 }
 
 }  // namespace longhaul

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -8,8 +9,14 @@
 
 namespace longhaul {
 
+// Some of the messages of a simulated network. What is empty fits all.
+struct MessageKind {
+  std::string from{}, to{}, method{};
+  bool is_reply = false;
+};
+
 // What happens to one message of a simulated network: the `message`-th that is sent, counted from 1, calls and replies
-// alike.
+// alike; or, with `of`, the `message`-th of that kind from SimulatedNetwork::plan() on.
 struct NetworkFault {
   enum class Kind {
     kLose,                // it never arrives, and its connection breaks (TransportLimits::lost_line)
@@ -27,6 +34,7 @@ struct NetworkFault {
   Kind kind = Kind::kLose;
   uint64_t message = 1;
   Seconds time{1};  // 0: a cut is not mended, a task not restarted
+  std::optional<MessageKind> of{};
 };
 
 // All kinds, for loops over them.

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "longhaul/cluster/transport/task_frame.h"
 
 namespace longhaul {
@@ -20,6 +22,12 @@ void pass_through_bytes(Packet& packet) {
   if (frame.call) packet.call_header = *frame.call;
   if (frame.reply) packet.reply_header = *frame.reply;
   packet.message = std::move(frame.message);
+}
+
+bool fits(const MessageKind& kind, const SimulatedNetwork::Sent& sent) {
+  const auto is = [](const std::string& wanted, const std::string& name) { return wanted.empty() || wanted == name; };
+  return kind.is_reply == sent.is_reply && is(kind.from, sent.from) && is(kind.to, sent.to) &&
+         is(kind.method, sent.method);
 }
 
 }  // namespace
@@ -110,7 +118,20 @@ void NetworkRouter::mend(const std::string& from, const std::string& to) {
 
 void NetworkRouter::plan(const NetworkFault& fault) {
   MutexLock lock(mutex_);
-  faults_.push_back(fault);
+  faults_.push_back({.fault = fault});
+}
+
+size_t NetworkRouter::faults_to_come() const {
+  MutexLock lock(mutex_);
+  return static_cast<size_t>(std::count_if(faults_.begin(), faults_.end(), [](auto& it) { return !it.has_come; }));
+}
+
+bool NetworkRouter::is_due(Planned& planned) {
+  if (planned.has_come) return false;
+  if (planned.fault.of && !fits(*planned.fault.of, sent_.back())) return false;
+  const uint64_t number = planned.fault.of ? ++planned.seen : sent_.size();
+  planned.has_come = number == planned.fault.message;
+  return planned.has_come;
 }
 
 void NetworkRouter::add_call(const std::shared_ptr<SimulatedCall>& call) {
@@ -131,8 +152,8 @@ std::vector<NetworkFault> NetworkRouter::count(const Packet& packet) {
   std::vector<NetworkFault> found;
   MutexLock lock(mutex_);
   sent_.push_back({packet.from, packet.to, packet.method, packet.is_reply});
-  for (const NetworkFault& fault : faults_) {
-    if (fault.message == sent_.size()) found.push_back(fault);
+  for (Planned& planned : faults_) {
+    if (is_due(planned)) found.push_back(planned.fault);
   }
   if (packet.is_reply && packet.call->loses_reply()) found.push_back({NetworkFault::Kind::kLose, sent_.size()});
   return found;

@@ -32,6 +32,7 @@ class NetworkRouter {
   void cut(const std::string& from, const std::string& to) EXCLUDES(mutex_);
   void mend(const std::string& from, const std::string& to) EXCLUDES(mutex_);
   void plan(const NetworkFault& fault) EXCLUDES(mutex_);
+  size_t faults_to_come() const EXCLUDES(mutex_);
 
   void add_call(const std::shared_ptr<SimulatedCall>& call) EXCLUDES(mutex_);
   void transmit(const std::shared_ptr<Packet>& packet) EXCLUDES(mutex_);
@@ -43,6 +44,13 @@ class NetworkRouter {
  private:
   using Line = std::pair<std::string, std::string>;
   using Calls = std::vector<std::shared_ptr<SimulatedCall>>;
+  struct Planned {
+    NetworkFault fault;
+    uint64_t seen = 0;  // messages of its kind
+    bool has_come = false;
+  };
+
+  bool is_due(Planned& planned) REQUIRES(mutex_);  // with the message that was sent last
 
   std::vector<NetworkFault> count(const Packet& packet) EXCLUDES(mutex_);        // returns its faults
   bool apply(const NetworkFault& fault, const std::shared_ptr<Packet>& packet);  // false: it is not sent now
@@ -65,7 +73,7 @@ class NetworkRouter {
   std::map<Line, uint64_t> cuts_ GUARDED_BY(mutex_);  // a number for each cut
   uint64_t last_cut_ GUARDED_BY(mutex_) = 0;
   std::vector<std::shared_ptr<Packet>> waiting_ GUARDED_BY(mutex_);
-  std::vector<NetworkFault> faults_ GUARDED_BY(mutex_);
+  std::vector<Planned> faults_ GUARDED_BY(mutex_);
   std::vector<SimulatedNetwork::Sent> sent_ GUARDED_BY(mutex_);
   Told killed_ GUARDED_BY(mutex_);
   Told restart_ GUARDED_BY(mutex_);

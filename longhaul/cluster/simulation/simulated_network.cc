@@ -48,6 +48,10 @@ void SimulatedNetwork::plan(const NetworkFault& fault) {
   router_->plan(fault);
 }
 
+size_t SimulatedNetwork::faults_to_come() const {
+  return router_->faults_to_come();
+}
+
 void SimulatedNetwork::on_killed(std::function<void(const std::string& task)> killed) {
   router_->tell(std::move(killed), {});
 }

@@ -55,6 +55,7 @@ class SimulatedNetwork {
   void mend(const std::string& from, const std::string& to);
 
   void plan(const NetworkFault& fault);
+  size_t faults_to_come() const;  // of the planned ones
   // Called without a lock, inside an event. `restart` is asked for by faults, and calls start().
   void on_killed(std::function<void(const std::string& task)> killed);
   void on_restart(std::function<void(const std::string& task)> restart);

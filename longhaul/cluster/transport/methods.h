@@ -6,6 +6,7 @@ namespace longhaul::methods {
 inline constexpr char kGetStatus[] = "GetStatus";
 inline constexpr char kWatch[] = "Watch";
 inline constexpr char kWaitForChange[] = "WaitForChange";
+inline constexpr char kWaitForStop[] = "WaitForStop";
 inline constexpr char kRegisterGraph[] = "RegisterGraph";
 inline constexpr char kDeregisterGraph[] = "DeregisterGraph";
 inline constexpr char kRunPart[] = "RunPart";

@@ -23,7 +23,7 @@ void ChangeCalls::add(std::shared_ptr<IncomingCall> call, uint64_t seen, PartThr
     needs_job = !std::exchange(has_job_, true);
   }
   call->on_gone([weak = weak_from_this(), key] {
-    if (const auto self = weak.lock()) self->take(key);
+    if (const auto self = weak.lock()) self->has_gone(key);
   });
   // After it was added: the job may have looked at the calls before.
   const uint64_t generation = resources_->changes().generation();
@@ -50,19 +50,39 @@ std::shared_ptr<IncomingCall> ChangeCalls::take(const IncomingCall* call) {
   return taken;
 }
 
+void ChangeCalls::has_gone(const IncomingCall* call) {
+  const std::shared_ptr<IncomingCall> gone = take(call);
+  std::shared_ptr<Cancellation> needed;
+  {
+    MutexLock lock(mutex_);
+    if (calls_.empty()) needed = needed_;
+  }
+  if (needed != nullptr) needed->cancel("nobody waits for a change");
+}
+
 void ChangeCalls::wait_for_changes() {
-  constexpr Seconds kHour{3600};
   try {
     uint64_t generation = resources_->changes().generation();
-    while (answer_all_but(generation)) generation = resources_->changes().wait(generation, kHour, &stop_);
+    while (const auto needed = answer_all_but(generation)) generation = wait_for_next(generation, *needed);
   } catch (...) {
     end_job(std::make_exception_ptr(UnavailableError("the task is being stopped")));
   }
 }
 
-bool ChangeCalls::answer_all_but(uint64_t generation) {
+// Somebody may wait again by the time that nobody did.
+uint64_t ChangeCalls::wait_for_next(uint64_t generation, Cancellation& needed) {
+  constexpr Seconds kHour{3600};
+  try {
+    return resources_->changes().wait(generation, kHour, &needed);
+  } catch (const CancelledError&) {
+    stop_.check();
+    return resources_->changes().generation();
+  }
+}
+
+std::shared_ptr<Cancellation> ChangeCalls::answer_all_but(uint64_t generation) {
   std::vector<std::shared_ptr<IncomingCall>> answered;
-  bool is_needed = false;
+  auto next = std::make_shared<Cancellation>(&stop_);
   {
     MutexLock lock(mutex_);
     for (auto waiting = calls_.begin(); waiting != calls_.end();) {
@@ -73,11 +93,12 @@ bool ChangeCalls::answer_all_but(uint64_t generation) {
         waiting = calls_.erase(waiting);
       }
     }
-    is_needed = !calls_.empty();
-    has_job_ = is_needed;
+    has_job_ = !calls_.empty();
+    if (!has_job_) next = nullptr;
+    needed_ = next;
   }
   for (const auto& call : answered) answer_change(*call, generation);
-  return is_needed;
+  return next;
 }
 
 void ChangeCalls::end_job(const std::exception_ptr& error) {

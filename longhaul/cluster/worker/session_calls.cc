@@ -43,6 +43,10 @@ void wait_for_change(const std::shared_ptr<WorkerState>& worker, const std::shar
   worker->changes->add(call, request.generation(), worker->threads);
 }
 
+void wait_for_stop(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
+  worker->stop_calls->add(call);
+}
+
 void register_graph(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
   hand_over(worker, call, [worker](IncomingCall& registration) {
     const auto request = session_request<proto::RegisterGraphRequest>(registration);
@@ -132,6 +136,7 @@ void serve_sessions(const std::shared_ptr<WorkerState>& worker) {
   };
   serve(methods::kGetStatus, get_status);
   serve(methods::kWaitForChange, wait_for_change);
+  serve(methods::kWaitForStop, wait_for_stop);
   serve(methods::kRegisterGraph, register_graph);
   serve(methods::kDeregisterGraph, deregister_graph);
   serve(methods::kReset, reset);

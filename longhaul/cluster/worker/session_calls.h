@@ -8,7 +8,7 @@
 
 namespace longhaul {
 
-// Answers GetStatus, Watch, WaitForChange, RegisterGraph, DeregisterGraph and Reset.
+// Answers GetStatus, Watch, WaitForChange, WaitForStop, RegisterGraph, DeregisterGraph and Reset.
 void serve_sessions(const std::shared_ptr<WorkerState>& worker);
 
 // The session has ended: its steps are aborted, those that are prepared are in doubt, its doors are opened, its

@@ -12,10 +12,20 @@
 #include "longhaul/cluster/simulation/simulated_network.h"
 #include "longhaul/cluster/simulation/tasks_fixture.h"
 #include "longhaul/cluster/worker/worker.h"
+#include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/testing/threads_end_fixture.h"
 
 namespace longhaul {
+
+// Sessions of targets other than "" come from this factory, until another call; an empty one: only of this process.
+inline void install_server_sessions(const SessionFactory& of_servers) {
+  install_runtime();
+  install_session_factory([of_servers](const std::string& target, Graph& graph, const SessionOptions& options) {
+    return target.empty() || !of_servers ? new_direct_session(target, graph, options)
+                                         : of_servers(target, graph, options);
+  });
+}
 
 // Tasks with real workers on a simulated network: ps 0, ps 1, worker 0 and worker 1. Any thread.
 class TrainingCluster {
@@ -45,6 +55,8 @@ class TrainingCluster {
     living_[task] = process;
     all_.push_back(std::move(process));
   }
+
+  void announce_stop(const std::string& task, Seconds grace) { find(task)->worker->announce_stop(grace); }
 
   std::unique_ptr<ClusterSession> session(Graph& graph, const SessionOptions& options = {},
                                           const std::string& master = kWorker, const StreamLimits& streaming = {}) {

@@ -20,12 +20,17 @@ Worker::~Worker() {
   stop("it is no longer needed", Seconds{10});
 }
 
+void Worker::announce_stop(Seconds grace) {
+  state_->stop_calls->announce(grace);
+}
+
 // First nothing new begins; then what is there ends.
 void Worker::request_stop(const std::string& why) {
   state_->threads.request_stop();
   end_all_sessions(*state_, "task " + state_->transport.task() + " was stopped: " + why);
   state_->exchange->stop(why);
   state_->changes->stop();
+  state_->stop_calls->stop();
 }
 
 bool Worker::stop(const std::string& why, Seconds patience) {

@@ -34,6 +34,10 @@ class Worker {
 
   TaskResources& resources() const { return *state_->resources; }
 
+  // Tells the sessions that have asked for it (StopNoticing), those of the chief, that the task goes in that time, so
+  // that what it has of the model is saved. Everything goes on until then; request_stop() or stop() comes after it.
+  void announce_stop(Seconds grace);
+
   // Ends all sessions, steps and waits; whoever calls later gets UnavailableError. Does not wait, and may be called
   // from anywhere, and again.
   void request_stop(const std::string& why);

@@ -9,6 +9,7 @@
 #include "longhaul/cluster/worker/change_calls.h"
 #include "longhaul/cluster/worker/part_threads.h"
 #include "longhaul/cluster/worker/step_table.h"
+#include "longhaul/cluster/worker/stop_calls.h"
 #include "longhaul/cluster/worker/worker_sessions.h"
 #include "longhaul/proto/cluster_service.pb.h"
 
@@ -37,6 +38,7 @@ struct WorkerState {
         steps(with.steps),
         sessions(through.task(), of, through.clock()),
         changes(std::make_shared<ChangeCalls>(of)),
+        stop_calls(std::make_shared<StopCalls>(through.clock())),
         threads(through.task(), through.clock(), with.threads) {}
 
   Clock& clock() const { return transport.clock(); }
@@ -48,6 +50,7 @@ struct WorkerState {
   StepTable steps;
   WorkerSessions sessions;
   const std::shared_ptr<ChangeCalls> changes;
+  const std::shared_ptr<StopCalls> stop_calls;
   PartThreads threads;
   ShardWrites shard_writes;
   std::unique_ptr<Watched> watched;  // set before the first call comes

@@ -421,6 +421,20 @@ TEST_F(WorkerTest, WhoWaitsForAChangeIsToldOfAReset) {
   expect_nothing_left();
 }
 
+TEST_F(WorkerTest, NobodyWaitsForChangesOnceAllCallersHaveGone) {
+  proto::WaitForChangeRequest request;
+  request.set_generation(tasks_.ps()->resources->changes().generation());
+  const auto jobs = [&] { return tasks_.ps()->worker->counts().jobs; };
+  for (int i = 0; i < 2; ++i) {
+    const auto call = master_->transport().start(master_->request(kPs, methods::kWaitForChange, to_message(request)),
+                                                 [](CallReply) {});
+    ASSERT_TRUE(tasks_.passes([&] { return jobs() == 1; }, 10));
+    call->cancel("the test no longer waits");
+    EXPECT_TRUE(tasks_.passes([&] { return jobs() == 0; }, 10));
+  }
+  expect_nothing_left();
+}
+
 TEST_F(WorkerTest, AStopEndsEverything) {
   prepare();
   ASSERT_EQ(freeze(kPs1).error, nullptr);

@@ -56,6 +56,11 @@ bool is_as_restored(const Saver& saver, const std::string& save_path, int64_t st
   return saver.is_as_restored() && last.step == step && canonical_prefix(last.base) == canonical_prefix(save_path);
 }
 
+void tell_failed(const std::vector<std::shared_ptr<CheckpointSaverListener>>& listeners, Session& session,
+                 int64_t step) {
+  for (const auto& listener : listeners) listener->save_failed(session, step);
+}
+
 // A save here holds up the training for all the time that it takes.
 SaveCosts measure(const SaveReport& report, SaveCostMeter& meter, Seconds now) {
   meter.begins(now, std::nullopt);
@@ -103,6 +108,7 @@ void CheckpointSaverHook::begin(Graph& graph) {
 
 void CheckpointSaverHook::after_create_session(Session& session, const Coordinator&) {
   const int64_t step = step_.now(session);
+  notices_.begin(session);
   if (!start_step_) start_step_ = step;
   if (!graph_is_written_) write_graph(session.graph());
   graph_is_written_ = true;
@@ -138,7 +144,7 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const bool is_wanted = preemption_ != nullptr && preemption_->take_save_request();
-  const bool is_asked_for = this->is_asked_for() || is_wanted;
+  const bool is_asked_for = this->is_asked_for() || notices_.take() || is_wanted;
   ++runs_at_step_;
   if (is_asked_for || may_be_due(values)) {
     const int64_t step = step_.now(context.session());

@@ -10,6 +10,7 @@
 #include "longhaul/train/checkpointing/save_once.h"
 #include "longhaul/train/checkpointing/unsaved_steps.h"
 #include "longhaul/train/hooks/hook_parts.h"
+#include "longhaul/train/hooks/save_notices.h"
 #include "longhaul/train/hooks/second_or_step_timer.h"
 #include "longhaul/train/hooks/session_run_hook.h"
 #include "longhaul/train/saving/saver.h"
@@ -74,6 +75,9 @@ struct CheckpointSaverHookOptions {
 // If earlier runs ended before they could save (train/journal/first_interval.h), the first checkpoint after the start
 // is taken sooner.
 //
+// A server of the session that announces its stop, and with it goes a part of the model, makes a checkpoint due at
+// once.
+//
 // The hook decides whether a checkpoint is due from the step at which the run began, and again from the step after the
 // run. With several workers, the saved step may be later than the one at which the checkpoint became due.
 class CheckpointSaverHook : public SessionRunHook {
@@ -127,6 +131,7 @@ class CheckpointSaverHook : public SessionRunHook {
   bool graph_is_written_ = false;
   bool stop_wanted_ = false;  // requested by a listener
   int64_t runs_at_step_ = 0;  // runs since the step last increased, as far as known
+  SaveNotices notices_;
 };
 
 }  // namespace longhaul

@@ -39,6 +39,9 @@ class CoordinatedSession {
   bool threads_should_stop() const { return coord_.should_stop(); }              // one of them requested it or failed
   std::exception_ptr reported_error() const { return coord_.reported_error(); }  // null: none has failed
 
+  const LostRun& lost_run() const { return runs_.lost_run(); }  // as HookedSession's
+  void complete_next_run() { runs_.complete_next_run(); }
+
   // The cause of a run's error: a thread's error instead, if that says that the session is lost.
   std::exception_ptr cause_of(std::exception_ptr error) const;
 

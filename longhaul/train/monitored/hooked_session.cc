@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "longhaul/proto/config.pb.h"
+#include "longhaul/session/needed_operations.h"
 #include "longhaul/train/hooks/hook_call.h"
 
 namespace longhaul {
@@ -17,6 +18,24 @@ void merge(RunOptions& options, const RunOptions& more) {
   options.snapshot = options.snapshot || more.snapshot;
   options.trace_level = std::max(options.trace_level, more.trace_level);
   options.output_partition_graphs = options.output_partition_graphs || more.output_partition_graphs;
+}
+
+// Where a step is known to be made although its session was lost. Elsewhere the variables are lost with it.
+bool is_on_servers(Session& session) {
+  return session.capabilities().step_fates != nullptr;
+}
+
+// Whether it may be computed for a step that was made before. Random numbers are others then.
+bool is_repeatable(const Fetch& fetch, const Feeds& feeds, const Graph& graph) {
+  std::vector<Output> fed;
+  for (const auto& [key, value] : feeds) {
+    const Fetch::Target target = key.resolve(graph);
+    fed.emplace_back(target.op, std::max(target.index, 0));
+  }
+  const std::vector<Operation> needed = needed_operations({fetch.resolve(graph).op}, fed);
+  return std::none_of(needed.begin(), needed.end(), [](const Operation& op) {
+    return (op.traits() & (kTakesInput | kWritesVariable | kSideEffect)) != 0;
+  });
 }
 
 bool wants_metadata(const RunOptions& options) {
@@ -36,6 +55,8 @@ std::vector<Tensor> HookedSession::run(const SessionRunArgs& args, std::span<con
   if (stop_requested_) throw RunAfterStopError();
   SessionRunContext context(*session_, args, feed_values);
   parts_[0] = &args;
+  was_made_ = false;
+  lost_ = {};
   try {
     std::vector<Tensor> results = run_with_hooks(context, feed_values, metadata);
     stop_requested_ = context.stop_requested();
@@ -43,6 +64,8 @@ std::vector<Tensor> HookedSession::run(const SessionRunArgs& args, std::span<con
     return results;
   } catch (...) {
     stop_requested_ = context.stop_requested();
+    lost_ = {session_, failed_step_of(std::current_exception())};
+    if (was_made_ && is_on_servers(*session_)) lost_.step.fate = StepFate::kCommitted;
     throw;
   }
 }
@@ -56,7 +79,10 @@ std::vector<Tensor> HookedSession::run_with_hooks(SessionRunContext& context,
   std::optional<proto::RunMetadata> own_metadata;
   if (metadata == nullptr && wants_metadata(options)) metadata = &own_metadata.emplace();
   std::vector<Tensor> results;
-  if (metadata == nullptr && options == RunOptions()) {
+  if (completes_next_) {
+    parts_[0] = &context.original_args();
+    results = run_rest(options, metadata);
+  } else if (metadata == nullptr && options == RunOptions()) {
     results = run_compiled(feed_values);
   } else {
     parts_[0] = &context.original_args();
@@ -64,6 +90,8 @@ std::vector<Tensor> HookedSession::run_with_hooks(SessionRunContext& context,
     steps_by_hooks_.look(parts_, hooks_);
     results = session_->run(merge_fetches(), merged_feeds(), options, metadata);
   }
+  was_made_ = true;
+  completes_next_ = false;
   tell_hooks(context, results, options, metadata);
   return results;
 }
@@ -125,6 +153,24 @@ std::vector<Tensor> HookedSession::run_compiled(std::span<const Tensor* const> f
   }
   std::vector<Tensor> results;
   run.callable.call(feed_values_, &results);
+  return results;
+}
+
+std::vector<Tensor> HookedSession::run_rest(const RunOptions& options, proto::RunMetadata* metadata) {
+  const std::vector<Fetch> all = merge_fetches();
+  const Feeds feeds = merged_feeds();
+  std::vector<Tensor> results(
+      all.size(), Tensor::none("the step of this run was committed, but its session was lost with the results"));
+  std::vector<Fetch> rest;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!is_repeatable(all[i], feeds, session_->graph())) continue;
+    rest.push_back(all[i]);
+    places.push_back(i);
+  }
+  if (rest.empty()) return results;
+  const std::vector<Tensor> values = session_->run(rest, feeds, options, metadata);
+  for (size_t i = 0; i < places.size(); ++i) results[places[i]] = values[i];
   return results;
 }
 

@@ -6,6 +6,7 @@
 
 #include "longhaul/train/hooks/session_run_hook.h"
 #include "longhaul/train/hooks/steps_by_hooks.h"
+#include "longhaul/train/monitored/lost_run.h"
 
 namespace longhaul {
 
@@ -34,6 +35,12 @@ class HookedSession {
 
   bool stop_requested() const { return stop_requested_; }  // by a hook, also in a run that failed
 
+  // The last run, if it failed. On servers, a run whose hooks failed after it was committed.
+  const LostRun& lost_run() const { return lost_; }
+  // The next run was committed already, by a session that was lost with its results. What has no side effect, and takes
+  // no input, is computed for the caller and the hooks; other results are undefined tensors that say so.
+  void complete_next_run() { completes_next_ = true; }
+
  private:
   struct Compiled {
     std::vector<std::vector<Fetch>> fetches, feeds;  // of each part
@@ -52,6 +59,7 @@ class HookedSession {
   Compiled compile();
   bool is_of_this_kind(const Compiled& compiled) const;
   std::vector<Tensor> run_compiled(std::span<const Tensor* const> feed_values);
+  std::vector<Tensor> run_rest(const RunOptions& options, proto::RunMetadata* metadata);
   void tell_hooks(SessionRunContext& context, std::span<const Tensor> results, const RunOptions& options,
                   const proto::RunMetadata* metadata);
 
@@ -60,6 +68,9 @@ class HookedSession {
   const SessionRunArgs nothing_;
   std::vector<Compiled> compiled_;  // most recently used first
   bool stop_requested_ = false;
+  bool completes_next_ = false;
+  bool was_made_ = false;  // the run under way
+  LostRun lost_;
   StepsByHooks steps_by_hooks_;
 
   // Of the run under way; members so that their memory is reused.

@@ -196,19 +196,24 @@ CoordinatedSession& MonitoredSession::open_session() const {
 template <typename Attempt>
 auto MonitoredSession::with_session(const Attempt& attempt) {
   if (hook_stop_) throw RunAfterStopError();
+  bool is_committed = false;  // the run under way, by a session that was lost
   while (true) {
     tenure_->raise_if_lost();
     CoordinatedSession& session = open_session();
+    if (is_committed) session.complete_next_run();
     std::exception_ptr cause;
+    LostRun lost;
     try {
       return attempt(session);
     } catch (const StopIteration&) {
       throw;
     } catch (...) {
       cause = session.cause_of(std::current_exception());
+      lost = session.lost_run();
     }
     hook_stop_ |= session.stop_requested();
     replace(cause);
+    is_committed |= current_ && was_committed(lost);
   }
 }
 

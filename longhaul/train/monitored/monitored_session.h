@@ -57,6 +57,11 @@ struct MonitoredSessionOptions {
 // is made after a pause, and the call is repeated from its beginning. Anything that the program did between two calls
 // is not undone. Any other error is thrown.
 //
+// On servers a run whose session is lost may have been committed all the same. That run is not made again: what it
+// fetches is computed from the model as it is now, if that writes nothing and takes no input. Other values, which were
+// lost with the session, are undefined tensors whose use says so. If nobody can tell whether a run was committed, it is
+// made again, and the log says so. (In run_step_fn() this holds for StepContext::run_with_hooks().)
+//
 // One thread at a time may call, but never from within a hook or a step function: these get what they need as
 // arguments. Other threads use the Session that is passed to hooks.
 class MonitoredSession {

@@ -7,6 +7,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class RecoveryTest : public MonitoredFixture {
  protected:
@@ -298,6 +299,64 @@ TEST_F(RecoveryTest, AStopOfAHookHoldsThoughTheRunLosesTheSession) {
   session.run(loses);
   EXPECT_EQ(sessions, 2);
   EXPECT_TRUE(session.should_stop());
+}
+
+// As on servers: the error of a lost session says what became of its step.
+class LostStep : public RecoveryTest {
+ protected:
+  Output lost_with(StepFate fate) {
+    const Operation loses = code([this, fate] {
+      if (losses-- <= 0) return;
+      AbortedError error("a task was lost");
+      error.set_failed_step({fate, 7});
+      throw error;
+    });
+    return ops::assign_add(root.with_control_dependencies({loses}), step, ops::constant(root, int64_t{1}));
+  }
+};
+
+TEST_F(LostStep, IsNotMadeAgainIfItWasCommitted) {  // unlike RC-11
+  const auto hook = add_hook();
+  hook->wants = SessionRunArgs{.fetches = {step}};
+  const Output next = lost_with(StepFate::kCommitted);
+  losses = 1;
+  MonitoredSession session(options);
+  const std::vector<Tensor> results = session.run({next, step});
+  EXPECT_EQ(sessions, 2);
+  EXPECT_THAT(error_of([&] { results[0].item<int64_t>(); }), HasSubstr("the step of this run was committed"));
+  EXPECT_EQ(results[1].item<int64_t>(), 0);  // in this process the step is not in the new session
+  EXPECT_EQ(hook->results[0].item<int64_t>(), 0);
+  EXPECT_EQ(session.run(next).item<int64_t>(), 1);
+}
+
+TEST_F(LostStep, IsNotMadeAgainThoughTheNextSessionIsLostToo) {
+  const auto hook = add_hook();
+  hook->on_before = [&](SessionRunContext&) {
+    if (sessions == 2) throw AbortedError("lost again");
+  };
+  const Output next = lost_with(StepFate::kCommitted);
+  losses = 1;
+  MonitoredSession session(options);
+  EXPECT_EQ(session.run({next, step})[1].item<int64_t>(), 0);
+  EXPECT_EQ(sessions, 3);
+}
+
+TEST_F(LostStep, IsMadeAgainIfItWasNotCommitted) {
+  const LogRecorder log;
+  const Output next = lost_with(StepFate::kNotCommitted);
+  losses = 1;
+  MonitoredSession session(options);
+  EXPECT_EQ(session.run(next).item<int64_t>(), 1);
+  EXPECT_THAT(log.text(), Not(HasSubstr("for the second time")));
+}
+
+TEST_F(LostStep, IsMadeAgainWithAWarningIfNobodyKnows) {
+  const LogRecorder log;
+  const Output next = lost_with(StepFate::kNotKnown);
+  losses = 1;
+  MonitoredSession session(options);
+  EXPECT_EQ(session.run(next).item<int64_t>(), 1);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("perhaps for the second time"));
 }
 
 TEST_F(RecoveryTest, ASlowCreationIsNoSessionThatLasted) {

@@ -136,6 +136,7 @@ std::shared_ptr<SessionCreator> make_creator(const MonitoredTrainingSessionOptio
                                                                           .checkpoint_dir = options.checkpoint_dir,
                                                                           .mirror = searched_mirror(options.chief),
                                                                           .recovery = options.chief.recovery,
+                                                                          .max_wait_secs = options.max_wait_secs,
                                                                           .tenure = tenure,
                                                                           .files = options.files,
                                                                           .coordinator = options.coordinator});

@@ -34,7 +34,7 @@ struct MonitoredTrainingSessionOptions {
   SessionOptions config{};
   Seconds stop_grace_period_secs{120};  // how long threads may take to stop
   int64_t log_step_count_steps = 100;   // how often the steps per second are written; 0: never
-  Seconds max_wait_secs{7200};          // how long other processes wait for the chief
+  Seconds max_wait_secs{7200};          // how long others wait for the chief, and all for the tasks of servers
   std::string summary_dir{};            // empty: checkpoint_dir
 
   // Longhaul's own; TensorFlow's names end here.

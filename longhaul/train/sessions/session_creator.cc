@@ -52,10 +52,11 @@ std::shared_ptr<Session> ChiefSessionCreator::create_session() {
                                 .mirror = options_.mirror,
                                 .deadline = options_.tenure ? options_.tenure->budget().deadline() : nullptr,
                                 .recovery = options_.recovery,
+                                .max_wait_secs = options_.max_wait_secs,
                                 .config = options_.config,
                                 .init_feed_dict = scaffold_->init_feed_dict(),
                                 .init_fn = scaffold_->init_fn()});
-  if (options_.tenure) options_.tenure->recovered(sessions.restored_from());
+  if (options_.tenure) options_.tenure->recovered(sessions.restored_from(), sessions.found_model());
   return session;
 }
 

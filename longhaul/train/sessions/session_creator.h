@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "longhaul/train/sessions/scaffold.h"
@@ -29,6 +30,7 @@ struct ChiefSessionCreatorOptions {
   std::string checkpoint_filename_with_path{};
   MirrorSearchOptions mirror{};  // of checkpoint_dir, searched too
   RecoveryOptions recovery{};
+  std::optional<Seconds> max_wait_secs = Seconds{7200};  // for the tasks of a server; nullopt: forever
   // The chief's tenure, which learns which checkpoint was restored and may skip checkpoints of the directory. Its
   // preemption ends the search of the mirror. nullptr: none.
   std::shared_ptr<ChiefTenure> tenure{};
@@ -56,7 +58,7 @@ struct WorkerSessionCreatorOptions {
   std::string master{};
   SessionOptions config{};
   Seconds max_wait_secs{1800};
-  Seconds recovery_wait_secs{30};  // between two polls
+  Seconds recovery_wait_secs{30};  // between two looks at most
   Coordinator coordinator{};       // stopping it ends the wait; its clock measures it
 };
 

@@ -9,11 +9,13 @@
 #include "longhaul/checkpoint/files/checkpoint_files.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/io/lock/directory_lock.h"
+#include "longhaul/session/model_watch.h"
 #include "longhaul/train/recovery/fall_back.h"
 #include "longhaul/train/recovery/recovered_list.h"
 #include "longhaul/train/recovery/recovery_search.h"
 #include "longhaul/train/sessions/missing_variables.h"
 #include "longhaul/train/sessions/readiness.h"
+#include "longhaul/train/sessions/stop_ends_waits.h"
 
 namespace longhaul {
 namespace {
@@ -31,6 +33,51 @@ void close_quietly(Session& session) {
     log_warning("an abandoned session could not be closed: {}", error.what());
   }
 }
+
+// A limit that is over does not mean a lost session, after which one would begin anew.
+template <typename Body>
+auto within(std::optional<Seconds> max_wait_secs, Clock& clock, Body&& body) {
+  const Seconds start = clock.now();
+  try {
+    return body();
+  } catch (const UnavailableError& error) {
+    if (!max_wait_secs || clock.now() < start + *max_wait_secs) throw;
+    throw DeadlineExceededError(
+        fmt::format("Session was not ready after waiting {:g} secs. {}", max_wait_secs->count(), error.what()));
+  }
+}
+
+// What changes the readiness of a model on servers. Without it, all looks are due to the time that passes.
+class ReadinessChanges {
+ public:
+  ReadinessChanges(Session& session, const Coordinator& coord) : coord_(coord) {
+    if (ModelWatching* const watching = session.capabilities().model_watching)
+      watch_ = watching->watch_model([coord] { coord.notify(); });
+  }
+
+  // False: a stop was requested.
+  bool wait(Seconds at_most) {
+    // wait: another process makes the model, and its servers notify
+    return !coord_.wait_for_stop_or([this] { return watch_ != nullptr && watch_->take_change(); }, at_most);
+  }
+
+ private:
+  const Coordinator coord_;
+  std::unique_ptr<ModelWatch> watch_;  // null: there is none
+};
+
+// Null for a session of this process, which waits for no task.
+std::unique_ptr<StopEndsWaits> heed_stop(const std::string& master, const std::shared_ptr<Session>& session,
+                                         const Coordinator& coordinator) {
+  return master.empty() ? nullptr : std::make_unique<StopEndsWaits>(session, coordinator);
+}
+
+constexpr Seconds kForever{1e9};
+
+constexpr const char* kNobodyElse =
+    " No other process can initialise the model of a session in this one (master \"\"): pass the target of a server, "
+    "or "
+    "be the chief";
 
 constexpr const char* kNotInCheckpoint =
     ". {} does not have them: save them, or set initialize_missing to run their initializers";
@@ -66,14 +113,21 @@ SessionManager::SessionManager(SessionManagerOptions options)
   }
 }
 
-std::shared_ptr<Session> SessionManager::make_session(const std::string& master, const SessionOptions& config) const {
+std::shared_ptr<Session> SessionManager::make_session(const std::string& master, SessionOptions config,
+                                                      std::optional<Seconds> max_wait_secs) const {
+  if (!config.task_wait) config.task_wait = max_wait_secs.value_or(kForever);
   if (options_.session_factory) return options_.session_factory(master, graph_, config);
   return new_session(master, graph_, config);
 }
 
 std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& options) {
   check_checkpoint_arguments(options);
-  std::shared_ptr<Session> session = make_session(options.master, options.config);
+  return within(options.max_wait_secs, options_.coordinator.clock(), [&] { return make_ready(options); });
+}
+
+std::shared_ptr<Session> SessionManager::make_ready(const PrepareOptions& options) {
+  std::shared_ptr<Session> session = make_session(options.master, options.config, options.max_wait_secs);
+  const auto stop = heed_stop(options.master, session, options_.coordinator);
   try {
     if (!take_or_restore(*session, options)) {
       report_fresh_start(*options_.files, options);
@@ -82,6 +136,7 @@ std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& o
     initialize_missing(*session, options);
     check_initialized(*session, options);
     if (!restored_from_.empty()) log_info("Restored model from {}", restored_from_);
+    if (stop) stop->finish();
   } catch (...) {
     close_quietly(*session);
     throw;
@@ -91,7 +146,7 @@ std::shared_ptr<Session> SessionManager::prepare_session(const PrepareOptions& o
 
 RecoveredSession SessionManager::recover_session(const PrepareOptions& options) {
   check_checkpoint_arguments(options);
-  RecoveredSession recovered{make_session(options.master, options.config)};
+  RecoveredSession recovered{make_session(options.master, options.config, options.max_wait_secs)};
   const bool has_model = take_or_restore(*recovered.session, options);
   initialize_missing(*recovered.session, options);
   const Readiness local = try_local_init(*recovered.session);
@@ -119,7 +174,8 @@ void SessionManager::check_checkpoint_arguments(const PrepareOptions& options) {
 bool SessionManager::take_or_restore(Session& session, const PrepareOptions& options) {
   restored_from_.clear();
   if (options.saver != nullptr) options.saver->forget_last_saved();
-  if (model_is_there(session, options_.ready_op)) {
+  found_model_ = model_is_there(session, options_.ready_op);
+  if (found_model_) {
     log_info("The model is already initialised: nothing is restored.");
     manage_checkpoints_of_directory(options);
     return true;
@@ -211,7 +267,7 @@ Seconds SessionManager::next_wait(std::optional<Seconds> max_wait_secs, Seconds 
 }
 
 void SessionManager::wait(Seconds time, const std::string& for_what) const {
-  // wait: another process makes the model or the checkpoint, and notifies nobody
+  // wait: another process makes the checkpoint, and notifies nobody
   if (options_.coordinator.wait_for_stop(time)) throw CancelledError("stopped while waiting for " + for_what);
 }
 
@@ -267,22 +323,46 @@ Readiness SessionManager::try_local_init(Session& session) const {
 std::shared_ptr<Session> SessionManager::wait_for_session(const std::string& master, const SessionOptions& config,
                                                           std::optional<Seconds> max_wait_secs) {
   restored_from_.clear();
-  const Seconds start = options_.coordinator.clock().now();
-  while (true) {
-    std::shared_ptr<Session> session = make_session(master, config);
-    const Readiness local = try_local_init(*session);
-    const Readiness ready = local.ready ? check_ready(*session, options_.ready_op) : Readiness{false, "not tried"};
-    if (ready.ready) return session;
-    close_quietly(*session);
-    const Seconds waited = options_.coordinator.clock().now() - start;
-    if (max_wait_secs && waited >= *max_wait_secs) {
-      throw DeadlineExceededError(
-          fmt::format("Session was not ready after waiting {:g} secs.", max_wait_secs->count()));
+  return within(max_wait_secs, options_.coordinator.clock(), [&] {
+    std::shared_ptr<Session> session = make_session(master, config, max_wait_secs);
+    const auto stop = heed_stop(master, session, options_.coordinator);
+    try {
+      wait_until_ready(*session, master, max_wait_secs);
+      if (stop) stop->finish();
+    } catch (...) {
+      close_quietly(*session);
+      throw;
     }
+    return session;
+  });
+}
+
+void SessionManager::wait_until_ready(Session& session, const std::string& master,
+                                      std::optional<Seconds> max_wait_secs) const {
+  const Clock& clock = options_.coordinator.clock();
+  const Seconds start = clock.now();
+  ReadinessChanges changes(session, options_.coordinator);
+  while (true) {
+    const Readiness ready = look(session);
+    if (ready.ready) return;
+    const Seconds waited = clock.now() - start;
+    if (max_wait_secs && waited >= *max_wait_secs) {
+      throw DeadlineExceededError(fmt::format("Session was not ready after waiting {:g} secs.{}",
+                                              max_wait_secs->count(), master.empty() ? kNobodyElse : ""));
+    }
+    if (!changes.wait(next_wait(max_wait_secs, waited)))
+      throw CancelledError("stopped while waiting for the chief to initialise the model");
+  }
+}
+
+Readiness SessionManager::look(Session& session) const {
+  const Readiness local = try_local_init(session);
+  const Readiness ready = local.ready ? check_ready(session, options_.ready_op) : Readiness{false, "not tried"};
+  if (!ready.ready) {
     log_info("Waiting for model to be ready.  Ready_for_local_init_op: {}, ready: {}", local.ready ? "yes" : local.why,
              ready.why);
-    wait(next_wait(max_wait_secs, waited), "the chief to initialise the model");
   }
+  return ready;
 }
 
 }  // namespace longhaul

@@ -43,7 +43,8 @@ struct SessionManagerOptions {
   // is empty, and ready for local_init_op when the second is empty. Invalid: always ready.
   Output ready_op{};
   Output ready_for_local_init_op{};
-  Seconds recovery_wait_secs{30};  // between two polls during a wait
+  // The longest time between two looks during a wait. On servers a change of the model ends it at once.
+  Seconds recovery_wait_secs{30};
   RunOptions local_init_run_options{};
   FileSystem* files = &FileSystem::real();
   Coordinator coordinator{};  // stopping it ends waits; its clock measures them
@@ -86,6 +87,11 @@ struct RecoveredSession {
 // Logs a warning if it initialises a model that could not be made ready from a checkpoint of its saver
 // (missing_variables.h).
 //
+// On servers, max_wait_secs is also how long a session waits for a task that it needs and that is not there
+// (SessionOptions::task_wait), unless the options say it: tasks may be started in any order, an hour apart. The log
+// names the tasks every 10 s. AbortedError, UnavailableError: the session was lost before its model was ready; make
+// another.
+//
 // One thread at a time may call.
 class SessionManager {
  public:
@@ -96,6 +102,7 @@ class SessionManager {
   // init_fn. Then runs local_init_op and checks that the model is ready. InvalidArgumentError: both a directory and a
   // checkpoint are given. FailedPreconditionError: there is nothing to initialise with, or "Init operations did not
   // make model ready". DataLossError: there are checkpoints but none is intact. CancelledError: stopped while waiting.
+  // DeadlineExceededError: a task of a server has not come within max_wait_secs, and is named.
   // For a checkpoint that does not fit the graph, throws what Saver::restore() throws.
   std::shared_ptr<Session> prepare_session(const PrepareOptions& options);
 
@@ -103,17 +110,22 @@ class SessionManager {
   // that is not ready after the restore is not an error.
   RecoveredSession recover_session(const PrepareOptions& options);
 
-  // For the others: waits until the chief has initialised the model. DeadlineExceededError: not within max_wait_secs.
-  // CancelledError: stopped while waiting.
+  // For the others: waits until the chief has initialised the model, with one session. DeadlineExceededError: not
+  // within max_wait_secs. CancelledError: stopped while waiting. In this process (master "") nobody else can initialise
+  // it: such a wait ends with the deadline.
   std::shared_ptr<Session> wait_for_session(const std::string& master, const SessionOptions& config = {},
                                             std::optional<Seconds> max_wait_secs = Seconds{7200});
 
   // The checkpoint from which the last session was restored; empty: none.
   const std::string& restored_from() const { return restored_from_; }
+  // Whether the model of the last session was ready from the start, so that it was neither restored nor initialised.
+  bool found_model() const { return found_model_; }
 
  private:
   static void check_checkpoint_arguments(const PrepareOptions& options);
-  std::shared_ptr<Session> make_session(const std::string& master, const SessionOptions& config) const;
+  std::shared_ptr<Session> make_session(const std::string& master, SessionOptions config,
+                                        std::optional<Seconds> max_wait_secs) const;
+  std::shared_ptr<Session> make_ready(const PrepareOptions& options);
   bool take_or_restore(Session& session, const PrepareOptions& options);
   void manage_checkpoints_of_directory(const PrepareOptions& options) const;
   bool restore(Session& session, const PrepareOptions& options);
@@ -128,12 +140,15 @@ class SessionManager {
   ReadinessOps readiness_ops() const;
   Readiness try_local_init(Session& session) const;
   void check_initialized(Session& session, const PrepareOptions& options) const;
+  Readiness look(Session& session) const;
+  void wait_until_ready(Session& session, const std::string& master, std::optional<Seconds> max_wait_secs) const;
   Seconds next_wait(std::optional<Seconds> max_wait_secs, Seconds waited) const;
   void wait(Seconds time, const std::string& for_what) const;
 
   const SessionManagerOptions options_;
   Graph& graph_;
   std::string restored_from_;
+  bool found_model_ = false;
 };
 
 }  // namespace longhaul

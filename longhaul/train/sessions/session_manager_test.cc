@@ -433,14 +433,40 @@ TEST_F(WaitForSessionTest, TheDeadlineIsKeptWithoutARecoveryWait) {  // unlike S
 }
 
 TEST_F(WaitForSessionTest, TheChiefsWorkIsAwaited) {  // SM-42
-  options.session_factory = [this, tries = 0](const std::string&, Graph&, const SessionOptions&) mutable {
+  int made = 0;
+  options.session_factory = [&](const std::string&, Graph&, const SessionOptions&) {
+    ++made;
     auto session = make_scripted_session(graph, server);
-    if (++tries == 3) make_scripted_session(graph, server)->run(v.initializer());
+    session->before_each_run([&](int run, const Session::Request&) {
+      if (run == 3) make_scripted_session(graph, server)->run(v.initializer());
+    });
     return session;
   };
   const auto session = manager().wait_for_session("", {}, std::nullopt);
   EXPECT_EQ(value(*session, v), 2);
   EXPECT_EQ(value(*session, w), 2);
+  EXPECT_EQ(made, 1);  // not one for each look
+}
+
+TEST_F(WaitForSessionTest, TheLimitIsAlsoThatOfTheWaitForTasks) {
+  std::vector<std::optional<Seconds>> waits;
+  options.session_factory = [&](const std::string&, Graph&, const SessionOptions& config) {
+    waits.push_back(config.task_wait);
+    auto session = make_scripted_session(graph, server);
+    session->before_each_run([this](int, const Session::Request&) {
+      clock.advance(Seconds{3});
+      throw UnavailableError("task /job:ps/replica:0/task:0 does not answer since 3 s");
+    });
+    return session;
+  };
+  EXPECT_THAT(coded_error_of([&] { manager().wait_for_session("grpc://ps", {}, Seconds{3}); }),
+              AllOf(HasSubstr("DEADLINE_EXCEEDED"), HasSubstr("task /job:ps/replica:0/task:0")));
+  EXPECT_THROW(manager().wait_for_session("grpc://ps", {.task_wait = Seconds{1}}, Seconds{60}), UnavailableError);
+  prepare.max_wait_secs = Seconds{3};
+  EXPECT_THROW(manager().prepare_session(prepare), DeadlineExceededError);
+  prepare.max_wait_secs = std::nullopt;
+  EXPECT_THROW(manager().prepare_session(prepare), UnavailableError);
+  EXPECT_THAT(waits, ElementsAre(Seconds{3}, Seconds{1}, Seconds{3}, Seconds{1e9}));
 }
 
 TEST_F(WaitForSessionTest, AnOverStrictCheckNeverPasses) {  // SM-43

@@ -32,6 +32,10 @@ std::vector<std::shared_ptr<LooperThread>> StandardServices::make() const {
   if (context_->saver && options_.preemption != nullptr) {
     services.push_back(std::make_shared<PreemptionService>(context_, *options_.preemption));
   }
+  if (context_->saver) {
+    if (StopNoticing* const noticing = context_->session->capabilities().stop_noticing)
+      services.push_back(std::make_shared<StopNoticeService>(context_, *noticing));
+  }
   return services;
 }
 

@@ -6,6 +6,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/io/lock/directory_lock.h"
 #include "longhaul/train/checkpointing/final_checkpoint.h"
+#include "longhaul/train/coordination/lost_session.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/saving/startup_report.h"
 #include "longhaul/train/signals/preemption.h"
@@ -51,6 +52,19 @@ void begin_tenure(ChiefTenure& tenure, const Coordinator& coord) {
 std::optional<UnsavedSteps> warn_of_unsaved_steps(const SupervisedTraining* training, const ChiefTenure& tenure,
                                                   const std::string& who) {
   return training != nullptr ? training->warn_of_unsaved_steps(who, tenure.journal().get()) : std::nullopt;
+}
+
+// So that whoever trains in a loop has one class of error to go on after.
+void with_losses_as_aborted(const std::function<void()>& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    if (!is_lost_session(error) || error.code() == Code::kAborted) throw;
+    throw_error(
+        Code::kAborted,
+        fmt::format("The session was lost, make a new one. The cause: {}: {}", code_name(error.code()), error.what()),
+        error.failed_step());
+  }
 }
 
 // A managed session, of which a Supervisor has one at a time.
@@ -158,7 +172,7 @@ std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& option
       is_chief() ? prepare_as_chief(options)
                  : session_manager_->wait_for_session(options.master, options.config, options.max_wait_secs);
   note_session(session);
-  tenure_.recovered(restored_from());
+  tenure_.recovered(restored_from(), session_manager_->found_model());
   if (!options.start_standard_services) {
     if (tenure_.journal()) tenure_.journal()->training(std::nullopt);
     return session;
@@ -302,6 +316,7 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
     try {
       session = prepare_again({.master = options.master,
                                .config = options.config,
+                               .max_wait_secs = options.max_wait_secs,
                                .start_standard_services = options.start_standard_services});
     } catch (const DirectoryLockedError&) {
       refusal = std::current_exception();
@@ -309,18 +324,21 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
     }
     body(*session);
   });
-  end({.threads = [&] { join(); },
-       .last_checkpoint =
-           [&] {
-             if (options_.services.save_at_end && session) save_last(session);
-           },
-       .unsaved_steps =
-           [&] {
-             const bool is_error = coord_.reported_error() != nullptr;
-             return training_ ? training_->count_unsaved_steps(tenure_.journal().get(), is_error) : std::nullopt;
-           },
-       .session = [&] { close_or_log(session, tenure_.budget()); }},
-      options.close_summary_writer, refusal);
+  const auto end_all = [&] {
+    end({.threads = [&] { join(); },
+         .last_checkpoint =
+             [&] {
+               if (options_.services.save_at_end && session) save_last(session);
+             },
+         .unsaved_steps =
+             [&] {
+               const bool is_error = coord_.reported_error() != nullptr;
+               return training_ ? training_->count_unsaved_steps(tenure_.journal().get(), is_error) : std::nullopt;
+             },
+         .session = [&] { close_or_log(session, tenure_.budget()); }},
+        options.close_summary_writer, refusal);
+  };
+  options.master.empty() ? end_all() : with_losses_as_aborted(end_all);
 }
 
 void Supervisor::wait_for_stop() const {

@@ -26,6 +26,8 @@ struct ManagedSessionOptions {
   SessionOptions config{};
   bool start_standard_services = true;
   bool close_summary_writer = true;  // false: the next session's events go to the same file
+  // How long tasks of servers, and one that is not the chief its chief, are waited for; nullopt: forever.
+  std::optional<Seconds> max_wait_secs = Seconds{7200};
 };
 
 struct PrepareSessionOptions {
@@ -78,6 +80,17 @@ class Supervisor {
   // (ServiceOptions::save_at_end) and closes the session. Then throws the first error of the body or the services, if
   // there was one; an OutOfRangeError means the end of the input and is not an error. After an error no final
   // checkpoint is taken.
+  //
+  // If a session on servers (a master other than "") is lost, the error is an AbortedError, whatever the transport
+  // said, with the whole text of the cause. A program goes on with another session, of this Supervisor or of a new one
+  // for the same logdir:
+  //   while (true) {
+  //     try {
+  //       return train();
+  //     } catch (const AbortedError& error) {
+  //       log_warning("{}", error.what());
+  //     }
+  //   }
   void managed_session(const std::function<void(Session&)>& body, const ManagedSessionOptions& options = {});
 
   // Returns a session with an initialised model and running services. Throws what SessionManager throws.

@@ -187,6 +187,23 @@ TEST_F(LifecycleTest, ALoopIsAThreadOfTheSupervisor) {  // SV-55
   EXPECT_EQ(calls, at_the_end);
 }
 
+TEST_F(LifecycleTest, ALostSessionOnServersIsAnAbortedError) {  // unlike RC-1
+  Supervisor sv(options);
+  const auto lose = [](Session&) {
+    UnavailableError error("task /job:ps/replica:0/task:1 does not answer");
+    error.set_failed_step({StepFate::kCommitted, 7});
+    throw error;
+  };
+  try {
+    sv.managed_session(lose, {.master = "grpc://ps1:2222"});
+    FAIL() << "nothing was thrown";
+  } catch (const AbortedError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("UNAVAILABLE: task /job:ps/replica:0/task:1 does not answer"));
+    EXPECT_EQ(error.failed_step(), (FailedStep{StepFate::kCommitted, 7}));
+  }
+  EXPECT_THROW(sv.managed_session(lose), UnavailableError);  // in this process
+}
+
 TEST_F(LifecycleTest, AStopClosesTheEventsAndNothingElse) {  // SV-64
   add_step(5);
   options.save_model_secs = Seconds{0};

@@ -50,7 +50,7 @@ struct SupervisorOptions {
   Defaulted<Output> global_step{};              // default: the tensor "global_step:0", if any
   Seconds save_summaries_secs{120};             // 0: no summaries
   SaveInterval save_model_secs{Seconds{600}};   // 0: no checkpoints; kAuto: chosen to lose the least time
-  Seconds recovery_wait_secs{30};               // between two polls during a wait
+  Seconds recovery_wait_secs{30};               // between two looks at most, during a wait for the chief
   Seconds stop_grace_secs{120};                 // how long threads may take to stop
   std::string checkpoint_basename = "model.ckpt";
   SessionManager* session_manager = nullptr;           // nullptr: one made from the above

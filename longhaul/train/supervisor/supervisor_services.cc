@@ -227,13 +227,13 @@ bool TimerCheckpointService::save() {
 }
 
 // A request and a save of another service notify; the time of a retry comes by itself.
-void PreemptionService::run_loop() {
+void RequestedSaveService::run_loop() {
   const SaveAttempts& saves = *context_->saves;
-  is_wanted_ |= preemption_.take_save_request();
+  is_wanted_ |= take_request();
   const Seconds left = saves.time_to_retry();
   if (!is_wanted_) {
-    // wait: request_save() and a stop end it
-    coord().wait_for_stop_or([this] { return preemption_.has_save_request(); });
+    // wait: a request and a stop end it
+    coord().wait_for_stop_or([this] { return has_request(); });
   } else if (left > Seconds{0}) {
     // wait: the pause after a failed save
     coord().wait_for_stop_or([&] { return saves.time_to_retry() <= Seconds{0}; }, left);
@@ -241,5 +241,12 @@ void PreemptionService::run_loop() {
     is_wanted_ = !save_checkpoint(*context_);
   }
 }
+
+StopNoticeService::StopNoticeService(std::shared_ptr<const ServiceContext> context, StopNoticing& noticing)
+    : RequestedSaveService(std::move(context), "lh-notices"),
+      notices_(noticing.notice_stops([is_noticed = is_noticed_, coord = coord()](const StopNotice&) {
+        *is_noticed = true;
+        coord.notify();
+      })) {}
 
 }  // namespace longhaul

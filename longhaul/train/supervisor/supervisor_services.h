@@ -1,11 +1,13 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
 #include "longhaul/events/file_writer.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
+#include "longhaul/session/stop_notice.h"
 #include "longhaul/train/checkpointing/save_once.h"
 #include "longhaul/train/coordination/looper_thread.h"
 #include "longhaul/train/saving/saver.h"
@@ -113,25 +115,58 @@ class TimerCheckpointService : public LooperThread {
   bool is_saved_;  // the model is unchanged since it was restored
 };
 
-// Takes a checkpoint whenever a save signal requests one. A failed save is retried at the times that SaveAttempts
-// gives, until training stops.
-class PreemptionService : public LooperThread {
+// Takes a checkpoint whenever one is requested. A failed save is retried at the times that SaveAttempts gives, until
+// training stops.
+class RequestedSaveService : public LooperThread {
  public:
-  // `preemption` outlives the thread. The context has a saver.
-  PreemptionService(std::shared_ptr<const ServiceContext> context, Preemption& preemption)
-      : LooperThread(context->coord, std::nullopt, {}, "lh-preemption"),  // wait: in run_loop()
-        context_(std::move(context)),
-        preemption_(preemption),
-        requests_(preemption.notify_of_saves(context_->coord)) {}
+  // The context has a saver.
+  RequestedSaveService(std::shared_ptr<const ServiceContext> context, std::string name)
+      : LooperThread(context->coord, std::nullopt, {}, std::move(name)),  // wait: in run_loop()
+        context_(std::move(context)) {}
 
  protected:
+  const ServiceContext& context() const { return *context_; }
   void run_loop() override;
+  // A request is notified to the context's coordinator. Any thread.
+  virtual bool has_request() = 0;
+  virtual bool take_request() = 0;
 
  private:
   const std::shared_ptr<const ServiceContext> context_;
+  bool is_wanted_ = false;
+};
+
+// The requests are save signals.
+class PreemptionService : public RequestedSaveService {
+ public:
+  // `preemption` outlives the thread.
+  PreemptionService(std::shared_ptr<const ServiceContext> context, Preemption& preemption)
+      : RequestedSaveService(std::move(context), "lh-preemption"),
+        preemption_(preemption),
+        requests_(preemption.notify_of_saves(this->context().coord)) {}
+
+ protected:
+  bool has_request() override { return preemption_.has_save_request(); }
+  bool take_request() override { return preemption_.take_save_request(); }
+
+ private:
   Preemption& preemption_;
   const std::shared_ptr<const Coordinator> requests_;  // notified of save requests
-  bool is_wanted_ = false;
+};
+
+// The requests are servers that go soon, with what they have of the model: a checkpoint is taken before.
+class StopNoticeService : public RequestedSaveService {
+ public:
+  // The context's session has `noticing`.
+  StopNoticeService(std::shared_ptr<const ServiceContext> context, StopNoticing& noticing);
+
+ protected:
+  bool has_request() override { return *is_noticed_; }
+  bool take_request() override { return is_noticed_->exchange(false); }
+
+ private:
+  const std::shared_ptr<std::atomic<bool>> is_noticed_ = std::make_shared<std::atomic<bool>>(false);
+  const std::shared_ptr<const void> notices_;
 };
 
 }  // namespace longhaul

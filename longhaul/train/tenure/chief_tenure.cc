@@ -27,6 +27,13 @@ void flush_shared_events(const std::string& directory, const Deadline* deadline)
   if (const auto writer = FileWriterCache::find(directory)) flush_or_log(*writer, deadline);
 }
 
+void warn_of_lost_steps(int64_t reached, const std::string& restored) {
+  const std::optional<int64_t> from = restored.empty() ? 0 : split_step(restored).step;
+  if (!from || *from >= reached) return;
+  log_warning("{} steps are lost, and are made again: training had come to step {}, and goes on from {}",
+              reached - *from, reached, restored.empty() ? "the beginning" : restored);
+}
+
 }  // namespace
 
 MirrorSearchOptions searched_mirror(const ChiefOptions& options) {
@@ -99,8 +106,9 @@ std::optional<std::string> ChiefTenure::skip_reason(const std::string& prefix) {
   return journal_ ? journal_->skip_reason(prefix) : std::nullopt;
 }
 
-void ChiefTenure::recovered(const std::string& prefix) {
+void ChiefTenure::recovered(const std::string& prefix, bool was_there) {
   if (!journal_) return;
+  if (!was_there) warn_of_lost_steps(journal_->history().sums().highest_step.value_or(0), prefix);
   if (prefix.empty()) return journal_->initialised(std::nullopt);
   journal_->restored(prefix, split_step(prefix).step);
 }

@@ -106,8 +106,9 @@ class ChiefTenure {
   // Returns the reason, from the journal, to skip this checkpoint in a restart, or nullopt if there is none. For
   // SessionManagerOptions::skip_reason.
   std::optional<std::string> skip_reason(const std::string& prefix);
-  // Records that a session is ready and that its model was restored from this checkpoint; empty: it was initialised.
-  void recovered(const std::string& prefix);
+  // Records that a session is ready and that its model was restored from this checkpoint; empty: it was initialised, or
+  // `was_there`. Logs how many steps were lost by it, as far as the journal knows how far training had come.
+  void recovered(const std::string& prefix, bool was_there = false);
   // Records in the journal that the run has failed, and why, and closes the journal.
   void failed(const std::exception_ptr& error);
 

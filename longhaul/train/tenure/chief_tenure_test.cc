@@ -254,6 +254,24 @@ TEST_F(ChiefTenureTest, ADirectoryThatCannotBeWrittenIsNamedWithItsOptionAndWith
   EXPECT_TRUE(tenure.is_refused());
 }
 
+TEST_F(ChiefTenureTest, TellsHowManyStepsARecoveryHasLost) {
+  const auto told = [&](const std::string& restored, bool was_there) {
+    const LogRecorder log;
+    ChiefTenure tenure(options);
+    tenure.begin({});
+    tenure.recovered(restored, was_there);
+    tenure.journal()->training(7);
+    tenure.journal()->mark(30);
+    Teardown end;
+    tenure.end(end);
+    return log.text(LogLevel::kWarning);
+  };
+  EXPECT_THAT(told("", /*was_there=*/false), Not(HasSubstr("are lost")));
+  EXPECT_THAT(told("model.ckpt-7", /*was_there=*/false), HasSubstr("23 steps are lost, and are made again"));
+  EXPECT_THAT(told("", /*was_there=*/false), HasSubstr("30 steps are lost"));
+  EXPECT_THAT(told("", /*was_there=*/true), Not(HasSubstr("are lost")));
+}
+
 TEST_F(ChiefTenureTest, TheJournalLearnsHowMuchOfTheTrainingIsInNoCheckpoint) {
   const LogRecorder log;
   ChiefTenure tenure(options);

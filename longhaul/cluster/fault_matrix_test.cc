@@ -1,0 +1,132 @@
+// The fault matrix of docs/reliability.md: who dies or is cut off, at which moment; what must hold afterwards.
+#include <gtest/gtest.h>
+
+#include <tuple>
+#include <utility>
+
+#include "longhaul/cluster/supervised_cluster_fixture.h"
+
+namespace longhaul {
+namespace {
+
+enum class Who { kWorkerDies, kPsDies, kChiefDies, kPsIsCutOffFor1s, kPsIsCutOffFor10s, kWorkerIsCutOffFor10s };
+enum class At { kIdle, kReading, kPrepared, kBetweenCommits, kSnapshot, kSaving, kRestoring };
+
+using MatrixCell = std::tuple<Who, At>;
+
+bool is_of_worker(Who who) {
+  return who == Who::kWorkerDies || who == Who::kWorkerIsCutOffFor10s;
+}
+
+bool is_cut_off(Who who) {
+  return who != Who::kWorkerDies && who != Who::kPsDies && who != Who::kChiefDies;
+}
+
+Seconds time_away(Who who) {
+  return Seconds{who == Who::kPsIsCutOffFor10s || who == Who::kWorkerIsCutOffFor10s ? 10.0 : 1.0};
+}
+
+std::string victim_of(Who who) {
+  if (is_of_worker(who)) return kWorker1;
+  return who == Who::kChiefDies ? kWorker : kPs1;
+}
+
+// Of a step of the victim, if that makes steps; else of the chief's. Snapshots and restores are the chief's.
+MessageKind message_at(Who who, At at) {
+  const std::string master = is_of_worker(who) && at <= At::kBetweenCommits ? kWorker1 : kWorker;
+  if (at == At::kReading) return {.from = master, .to = kPs1, .method = "RunPart"};
+  if (at == At::kPrepared) return {.from = kPs1, .to = master, .method = "RunPart", .is_reply = true};
+  if (at == At::kSnapshot) return {.from = master, .to = kPs1, .method = "Freeze"};
+  if (at == At::kSaving) return {.from = kPs1, .to = master, .method = "Freeze", .is_reply = true};
+  return {.from = master, .to = kPs1, .method = "Commit"};  // of a step, or of the restore
+}
+
+class FaultMatrix : public ::testing::TestWithParam<MatrixCell> {
+ protected:
+  // The task comes back, and the line is mended.
+  void strike_now(Who who) {
+    SimulatedNetwork& network = cluster_.network();
+    if (!is_cut_off(who)) return cluster_.restart_after(victim_of(who), time_away(who));
+    const std::string victim = victim_of(who), other = victim == kPs1 ? kWorker : kPs1;
+    network.cut(victim, other);
+    network.cut(other, victim);
+    cluster_.clock().at(cluster_.clock().now() + time_away(who), [&network, victim, other] {
+      network.mend(victim, other);
+      network.mend(other, victim);
+    });
+  }
+
+  // With the message of that moment, if the victim sends or gets it; else right after it.
+  void strike(Who who, At at) {
+    if (at == At::kIdle) return strike_now(who);
+    if (at == At::kRestoring) {
+      cluster_.restart_after(kPs1, Seconds{1});
+      cluster_.pass(Seconds{0.2});  // until the steps under way have ended
+    }
+    const NetworkFault fault = fault_at(who, message_at(who, at));
+    cluster_.network().plan(fault);
+    ASSERT_TRUE(cluster_.within(Seconds{60}, [&] { return cluster_.network().faults_to_come() == 0; }));
+    if (fault.kind == NetworkFault::Kind::kDelay) strike_now(who);
+  }
+
+  static NetworkFault fault_at(Who who, const MessageKind& message) {
+    using Kind = NetworkFault::Kind;
+    const std::string victim = victim_of(who);
+    if (message.from != victim && message.to != victim)
+      return {.kind = Kind::kDelay, .time = Seconds{0}, .of = message};
+    const Kind death = message.from == victim ? Kind::kKillSenderBefore : Kind::kKillReceiverBefore;
+    return {.kind = is_cut_off(who) ? Kind::kCut : death, .time = time_away(who), .of = message};
+  }
+
+  bool both_go_on(const TrainingProgram& chief, const TrainingProgram& second, Seconds most) {
+    const int64_t of_chief = chief.steps() + 4, of_second = second.steps() + 4;
+    return cluster_.within(most, [&] { return chief.steps() >= of_chief && second.steps() >= of_second; });
+  }
+  void end(TrainingProgram& program) {
+    program.end();
+    EXPECT_TRUE(cluster_.within(Seconds{120}, [&] { return program.has_ended(); }));
+    EXPECT_EQ(program.error(), "");
+  }
+
+  const ThreadsEnd threads_end_;
+  SupervisedCluster cluster_;
+  const SimulatedClock::AtWork work_{cluster_.clock()};
+};
+
+TEST_P(FaultMatrix, EachStepIsMadeOnceAndTheRunGoesOn) {  // RC-2, unlike RC-3, unlike RC-7, unlike RC-14
+  const auto [who, at] = GetParam();
+  TrainingProgram chief(cluster_, {}), second(cluster_, {.task = kWorker1, .is_chief = false});
+  ASSERT_TRUE(both_go_on(chief, second, Seconds{60}));
+  ASSERT_TRUE(cluster_.within(Seconds{30}, [&] { return cluster_.saved_step() > 0; }));
+  ASSERT_NO_FATAL_FAILURE(strike(who, at));
+  EXPECT_TRUE(both_go_on(chief, second, Seconds{60}));
+  end(second);
+  end(chief);
+  const auto found = cluster_.look();
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->is_whole()) << found->a << ", " << found->b << ", step " << found->step;
+  const int64_t known = chief.steps() + second.steps() + chief.committed() + second.committed();
+  EXPECT_LE(found->step, known + chief.unknown() + second.unknown()) << "a step was made twice";
+  const bool is_set_back = who == Who::kPsDies || at == At::kRestoring;
+  EXPECT_GE(found->step, is_set_back ? 1 : known) << "a step was lost";
+  EXPECT_TRUE(cluster_.cluster().nothing_is_left(Seconds{120}));
+}
+
+std::string name_of_cell(const ::testing::TestParamInfo<MatrixCell>& info) {
+  static const char* const who[] = {"WorkerDies",      "PsDies",           "ChiefDies",
+                                    "PsIsCutOffFor1s", "PsIsCutOffFor10s", "WorkerIsCutOffFor10s"};
+  static const char* const at[] = {"Idle", "Reading", "Prepared", "BetweenCommits", "Snapshot", "Saving", "Restoring"};
+  return std::string(who[static_cast<size_t>(std::get<0>(info.param))]) + "_" +
+         at[static_cast<size_t>(std::get<1>(info.param))];
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cells, FaultMatrix,
+    ::testing::Combine(::testing::Values(Who::kWorkerDies, Who::kPsDies, Who::kChiefDies, Who::kPsIsCutOffFor1s,
+                                         Who::kPsIsCutOffFor10s, Who::kWorkerIsCutOffFor10s),
+                       ::testing::Values(At::kIdle, At::kReading, At::kPrepared, At::kBetweenCommits, At::kSnapshot,
+                                         At::kSaving, At::kRestoring)),
+    name_of_cell);
+
+}  // namespace
+}  // namespace longhaul

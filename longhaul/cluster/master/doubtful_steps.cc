@@ -1,0 +1,77 @@
+#include "longhaul/cluster/master/doubtful_steps.h"
+
+#include <algorithm>
+
+#include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/master/pause.h"
+#include "longhaul/cluster/transport/methods.h"
+
+namespace longhaul {
+namespace {
+
+constexpr size_t kMostDoubts = 64;
+constexpr Seconds kAskAgain{0.2};    // while the tasks find it out from each other
+constexpr Seconds kRemembered{100};  // less than StepTable keeps what is over
+
+}  // namespace
+
+void DoubtfulSteps::add(int64_t step, std::vector<proto::Participant> committing) {
+  MutexLock lock(mutex_);
+  doubts_.push_back({step, std::move(committing), transport_.clock().now()});
+  if (doubts_.size() > kMostDoubts) doubts_.pop_front();
+}
+
+StepFate DoubtfulSteps::find_fate(int64_t step, Seconds at_most) {
+  const std::optional<Doubt> doubt = find(step);
+  if (!doubt) return StepFate::kNotKnown;
+  Clock& clock = transport_.clock();
+  const Seconds end = clock.now() + at_most;
+  while (true) {
+    const StepFate fate = ask(*doubt, end);
+    if (fate != StepFate::kNotKnown || clock.now() >= end) return fate;
+    pause(clock, std::min(end, clock.now() + kAskAgain), nullptr);
+  }
+}
+
+std::optional<DoubtfulSteps::Doubt> DoubtfulSteps::find(int64_t step) const {
+  MutexLock lock(mutex_);
+  const auto found =
+      std::find_if(doubts_.begin(), doubts_.end(), [&](const Doubt& doubt) { return doubt.step == step; });
+  return found != doubts_.end() ? std::optional(*found) : std::nullopt;
+}
+
+// One that has committed decides; otherwise all of them must have said that they have not.
+StepFate DoubtfulSteps::ask(const Doubt& doubt, Seconds until) {
+  CallGroup calls(transport_);
+  proto::AskRequest request;
+  request.set_step(doubt.step);
+  for (const proto::Participant& task : doubt.committing)
+    calls.start({.task = task.task(),
+                 .method = methods::kAsk,
+                 .incarnation = task.incarnation(),
+                 .message = to_message(request)},
+                until);
+  StepFate fate = StepFate::kNotCommitted;
+  while (calls.under_way() > 0) {
+    const auto ended = calls.next({.deadline = until});
+    if (!ended) return StepFate::kNotKnown;
+    const StepFate of_task = said(doubt, ended->reply);
+    if (of_task == StepFate::kCommitted) return of_task;
+    if (of_task == StepFate::kNotKnown) fate = of_task;
+  }
+  return fate;
+}
+
+StepFate DoubtfulSteps::said(const Doubt& doubt, const CallReply& reply) const {
+  if (reply.error != nullptr) {
+    const bool is_another_process = reply.incarnation != 0 && code_of(reply.error) == Code::kAborted;
+    return is_another_process ? StepFate::kNotCommitted : StepFate::kNotKnown;
+  }
+  const proto::StepState state = header_of<proto::AskReply>(reply.message, "Ask").state();
+  if (state == proto::STEP_COMMITTED) return StepFate::kCommitted;
+  if (state == proto::STEP_ABORTED) return StepFate::kNotCommitted;
+  const bool was_never_there = state == proto::STEP_UNKNOWN && transport_.clock().now() - doubt.since < kRemembered;
+  return was_never_there ? StepFate::kNotCommitted : StepFate::kNotKnown;
+}
+
+}  // namespace longhaul

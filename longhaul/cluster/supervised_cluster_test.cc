@@ -1,0 +1,187 @@
+// Programs that train on a cluster under a Supervisor, or in a monitored session.
+#include <gmock/gmock.h>
+
+#include "longhaul/base/log.h"
+#include "longhaul/cluster/supervised_cluster_fixture.h"
+#include "longhaul/testing/error_fixture.h"
+#include "longhaul/train/train_fixture.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class SupervisedClusterTest : public ::testing::Test {
+ protected:
+  static TrainingProgramOptions not_chief() { return {.task = kWorker1, .is_chief = false}; }
+  Seconds now() { return cluster_.clock().now(); }
+  // The programs make that many more steps each.
+  bool go_on(const std::vector<TrainingProgram*>& programs, Seconds most, int64_t steps = 4) {
+    std::vector<int64_t> wanted;
+    for (const TrainingProgram* program : programs) wanted.push_back(program->steps() + steps);
+    return cluster_.within(most, [&] {
+      for (size_t i = 0; i < programs.size(); ++i) {
+        if (programs[i]->steps() < wanted[i]) return false;
+      }
+      return true;
+    });
+  }
+  void end(const std::vector<TrainingProgram*>& programs) {
+    for (TrainingProgram* program : programs) {
+      program->end();
+      EXPECT_TRUE(cluster_.within(Seconds{120}, [&] { return program->has_ended(); }));
+      EXPECT_EQ(program->error(), "");
+    }
+  }
+  CountedSteps found() {
+    const auto found = cluster_.look();
+    EXPECT_TRUE(found);
+    if (!found) return {};
+    EXPECT_TRUE(found->is_whole()) << found->a << ", " << found->b << ", step " << found->step;
+    return *found;
+  }
+
+  const ThreadsEnd threads_end_;
+  SupervisedCluster cluster_;
+  const SimulatedClock::AtWork work_{cluster_.clock()};
+};
+
+TEST_F(SupervisedClusterTest, ChiefAndWorkerTrainOneModel) {  // RC-8
+  TrainingProgram chief(cluster_, {}), second(cluster_, not_chief());
+  EXPECT_TRUE(go_on({&chief, &second}, Seconds{30}));
+  EXPECT_EQ(cluster_.sessions(), 2);
+  end({&chief, &second});
+  EXPECT_EQ(found().step, chief.steps() + second.steps());
+  EXPECT_FALSE(FileSystem::real().exists(cluster_.logdir() + "/not_the_chief"));
+  EXPECT_TRUE(cluster_.cluster().nothing_is_left(Seconds{60}));
+}
+
+TEST_F(SupervisedClusterTest, AWorkerBeginsAtOnceWhenTheModelIsReady) {  // unlike RC-9
+  TrainingProgram second(cluster_, not_chief());
+  cluster_.pass(Seconds{45});
+  EXPECT_EQ(second.steps(), 0);
+  TrainingProgram chief(cluster_, {});
+  ASSERT_TRUE(cluster_.within(Seconds{30}, [&] { return chief.steps() > 0; }));
+  const Seconds ready = now();
+  EXPECT_TRUE(cluster_.within(Seconds{20}, [&] { return second.steps() > 0; }));
+  EXPECT_LE((now() - ready).count(), 5);  // of the 30 s between two looks
+  EXPECT_EQ(cluster_.sessions(), 2);      // not one for each look
+  end({&chief, &second});
+}
+
+TEST_F(SupervisedClusterTest, TasksThatAreNotThereAreWaitedForAndNamed) {
+  const LogRecorder log;
+  cluster_.network().kill(kPs1);
+  TrainingProgram chief(cluster_, {.max_wait_secs = Seconds{1000}}), second(cluster_, not_chief());
+  cluster_.pass(Seconds{100});
+  EXPECT_EQ(chief.steps() + second.steps(), 0);
+  EXPECT_THAT(log.text(), HasSubstr("CreateSession still waiting for response from worker: " + kPs1));
+  cluster_.cluster().start(kPs1);
+  EXPECT_TRUE(go_on({&chief, &second}, Seconds{40}));
+  EXPECT_EQ(chief.losses(), 0);
+  end({&chief, &second});
+}
+
+TEST_F(SupervisedClusterTest, ATaskThatDoesNotComeEndsTheProgramAndIsNamed) {
+  cluster_.network().kill(kPs1);
+  TrainingProgram chief(cluster_, {.max_wait_secs = Seconds{20}});
+  EXPECT_TRUE(cluster_.within(Seconds{60}, [&] { return chief.has_ended(); }));
+  EXPECT_THAT(chief.error(), AllOf(HasSubstr("Session was not ready after waiting 20 secs."), HasSubstr(kPs1)));
+}
+
+TEST_F(SupervisedClusterTest, AStopEndsTheWaitForATask) {
+  cluster_.network().kill(kPs1);
+  CountedModel model;
+  Supervisor sv({.graph = &model.graph, .logdir = cluster_.logdir(), .clock = &cluster_.clock()});
+  cluster_.clock().at(now() + Seconds{5}, [&] { sv.request_stop(); });
+  const Seconds began = now();
+  EXPECT_EQ(coded_error_of([&] { sv.managed_session([](Session&) { FAIL(); }, {.master = kWorker}); }), "");
+  EXPECT_LE((now() - began).count(), 40);
+}
+
+TEST_F(SupervisedClusterTest, AfterTheDeathOfAPsAllIsSetBackToOneCheckpoint) {  // unlike RC-3, RC-4
+  const LogRecorder log;
+  TrainingProgram chief(cluster_, {.save_model_secs = Seconds{20}}), second(cluster_, not_chief());
+  ASSERT_TRUE(go_on({&chief, &second}, Seconds{60}, 8));
+  cluster_.pass(Seconds{12});  // until the journal has looked
+  cluster_.restart_after(kPs1, Seconds{1});
+  EXPECT_TRUE(go_on({&chief, &second}, Seconds{60}));
+  EXPECT_GE(chief.losses(), 1);
+  EXPECT_GE(second.losses(), 1);
+  EXPECT_THAT(log.text(), AllOf(HasSubstr("Restored model from "), HasSubstr("steps are lost, and are made again")));
+  end({&chief, &second});
+  EXPECT_LT(found().step, chief.steps() + second.steps());
+}
+
+TEST_F(SupervisedClusterTest, ARestartedChiefLeavesTheLiveModel) {  // unlike RC-5
+  const LogRecorder log;
+  TrainingProgram chief(cluster_, {.save_model_secs = Seconds{1000}}), second(cluster_, not_chief());
+  ASSERT_TRUE(go_on({&chief, &second}, Seconds{30}));
+  cluster_.restart_after(kWorker, Seconds{5});
+  EXPECT_TRUE(go_on({&chief, &second}, Seconds{60}));
+  EXPECT_EQ(second.losses(), 0);
+  EXPECT_THAT(log.text(), AllOf(HasSubstr("The model is already initialised"), Not(HasSubstr("Restored model from"))));
+  end({&second, &chief});
+  EXPECT_GE(found().step, chief.steps() + second.steps());
+  EXPECT_EQ(cluster_.saved_step(), found().step);
+}
+
+TEST_F(SupervisedClusterTest, AWorkerThatIsAskedToStopFinishesItsStep) {
+  TrainingProgram chief(cluster_, {}), second(cluster_, not_chief());
+  ASSERT_TRUE(go_on({&chief, &second}, Seconds{30}));
+  end({&second});
+  EXPECT_TRUE(go_on({&chief}, Seconds{30}));
+  EXPECT_EQ(chief.losses() + second.losses(), 0);
+  end({&chief});
+  EXPECT_EQ(found().step, chief.steps() + second.steps());
+}
+
+class PsThatStops : public SupervisedClusterTest, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(PsThatStops, IsSavedBeforeItGoes) {
+  TrainingProgram chief(cluster_, {.save_model_secs = Seconds{1000}, .is_monitored = GetParam()});
+  ASSERT_TRUE(go_on({&chief}, Seconds{60}, 8));
+  const int64_t before = chief.steps();
+  EXPECT_LT(cluster_.saved_step(), before);
+  cluster_.cluster().announce_stop(kPs1, Seconds{30});
+  EXPECT_TRUE(cluster_.within(Seconds{25}, [&] { return cluster_.saved_step() >= before; }));
+  const int64_t safe = cluster_.saved_step();
+  cluster_.restart_after(kPs1, Seconds{1});
+  EXPECT_TRUE(go_on({&chief}, Seconds{60}));
+  end({&chief});
+  EXPECT_GE(found().step, safe);
+}
+
+INSTANTIATE_TEST_SUITE_P(FrontEnds, PsThatStops, ::testing::Bool());
+
+// A run that is lost in its commit is known or made again, never both and never neither.
+class LostInItsCommit : public SupervisedClusterTest,
+                        public ::testing::WithParamInterface<std::tuple<NetworkFault::Kind, double, int>> {
+ protected:
+  static MessageKind message(int which) {
+    if (which == 0) return {.from = kPs1, .to = kWorker, .method = "RunPart", .is_reply = true};
+    if (which == 1) return {.from = kWorker, .to = kPs1, .method = "Commit"};
+    return {.from = kPs1, .to = kWorker, .method = "Commit", .is_reply = true};
+  }
+};
+
+TEST_P(LostInItsCommit, ARunThatReturnsIsOneStep) {  // unlike RC-11
+  const auto [kind, seconds, which] = GetParam();
+  TrainingProgram chief(cluster_, {.save_model_secs = Seconds{1000}, .is_monitored = true});
+  ASSERT_TRUE(go_on({&chief}, Seconds{60}));
+  cluster_.network().plan({.kind = kind, .message = 1, .time = Seconds{seconds}, .of = message(which)});
+  ASSERT_TRUE(cluster_.within(Seconds{60}, [&] { return cluster_.network().faults_to_come() == 0; }));
+  EXPECT_TRUE(go_on({&chief}, Seconds{90}));
+  end({&chief});
+  EXPECT_EQ(found().step, chief.steps());
+}
+
+INSTANTIATE_TEST_SUITE_P(Messages, LostInItsCommit,
+                         ::testing::Combine(::testing::Values(NetworkFault::Kind::kCut, NetworkFault::Kind::kCutOneWay,
+                                                              NetworkFault::Kind::kLose),
+                                            ::testing::Values(1.0, 10.0), ::testing::Values(0, 1, 2)));
+
+}  // namespace
+}  // namespace longhaul

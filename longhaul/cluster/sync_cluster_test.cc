@@ -1,0 +1,104 @@
+// Synchronous replicas between graphs: accumulators and tokens on ps tasks, a worker's graph and session in each task.
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <thread>
+
+#include "longhaul/cluster/worker/training_cluster_fixture.h"
+#include "longhaul/ops/ops.h"
+#include "longhaul/testing/error_fixture.h"
+#include "longhaul/train/hooks/sync_replicas_hook.h"
+
+namespace longhaul {
+namespace {
+
+constexpr int kStepsTogether = 6;
+
+// Small integers, so that sums and means of two are exact.
+Tensor share_of_gradient(int step, int worker) {
+  const auto at = static_cast<float>(step), by = static_cast<float>(worker);
+  return Tensor::of<float>({2 * at + 8 * by, 4 - 2 * at, 6 * by});
+}
+Tensor mean_of_shares(int step) {
+  const Tensor first = share_of_gradient(step, 0), second = share_of_gradient(step, 1);
+  std::vector<float> mean;
+  for (size_t i = 0; i < 3; ++i) mean.push_back((first.flat<float>()[i] + second.flat<float>()[i]) / 2);
+  return Tensor::of(mean);
+}
+
+// A variable on ps 1, trained with momentum by gradients that are fed; the global step is on ps 0.
+struct SharedModel {
+  explicit SharedModel(bool local)
+      : on0(local ? root : root.with_device("/job:ps/task:0")),
+        on1(local ? root : root.with_device("/job:ps/task:1")),
+        step(ops::create_global_step(on0)),
+        w(ops::variable(on1, "w", Tensor::of<float>({1, 2, 3}))),
+        gradient(ops::placeholder(root, kFloat, {3}, "gradient")) {}
+
+  Graph graph;
+  Scope root{graph};
+  Scope on0, on1;
+  Variable step, w;
+  Output gradient;
+  MomentumOptimizer momentum{0.1, 0.9};
+};
+
+Tensor trained_by_one() {
+  SharedModel model(/*local=*/true);
+  const Operation train = model.momentum.apply_gradients(model.root, {{model.gradient, model.w}}, model.step);
+  const auto session = new_session("", model.graph);
+  session->run(ops::global_variables_initializer(model.root));
+  for (int step = 0; step < kStepsTogether; ++step) session->run(train, {{model.gradient, mean_of_shares(step)}});
+  return session->run(model.w);
+}
+
+// A replica on a task, with its own graph and session.
+struct ClusterReplica {
+  ClusterReplica(TrainingCluster& cluster, const std::string& task, int index)
+      : number(index),
+        optimizer(model.momentum, 2, {.worker = "worker" + std::to_string(index)}),
+        train(optimizer.apply_gradients(model.root, {{model.gradient, model.w}}, model.step)),
+        init(ops::global_variables_initializer(model.root)),
+        session(cluster.session(model.graph, {}, task)) {}
+
+  void run_all() {
+    for (int step = 0; step < kStepsTogether; ++step)
+      session->run(train, {{model.gradient, share_of_gradient(step, number)}});
+  }
+
+  const int number;
+  SharedModel model{/*local=*/false};
+  SyncReplicasOptimizer optimizer;
+  Operation train, init;
+  std::shared_ptr<Session> session;
+};
+
+TEST(SyncCluster, TwoWorkersComputeTheSameBitsAsOneProcess) {  // SY-5, SY-6, SY-8
+  TrainingCluster cluster;
+  const SimulatedClock::AtWork work(cluster.clock());
+  ClusterReplica chief(cluster, kWorker, 0), second(cluster, kWorker1, 1);
+  const Coordinator coord({.clock = &cluster.clock()});
+  chief.session->run(chief.init);
+  SyncReplicasHook of_chief(chief.optimizer, /*is_chief=*/true, /*num_tokens=*/0);
+  of_chief.begin(chief.model.graph);
+  of_chief.after_create_session(*chief.session, coord);
+  SyncReplicasHook of_second(second.optimizer, /*is_chief=*/false);
+  of_second.begin(second.model.graph);
+  of_second.after_create_session(*second.session, coord);
+  std::thread other([&] {
+    const SimulatedClock::AtWork work_of_other(cluster.clock());
+    EXPECT_EQ(coded_error_of([&] { second.run_all(); }), "");
+  });
+  EXPECT_EQ(coded_error_of([&] { chief.run_all(); }), "");
+  other.join();
+  coord.request_stop();
+  EXPECT_NO_THROW(coord.join());
+  EXPECT_EQ(second.session->run(second.model.step).item<int64_t>(), kStepsTogether);
+  EXPECT_TRUE(identical(second.session->run(second.model.w), trained_by_one()));
+  chief.session->close();
+  second.session->close();
+  EXPECT_TRUE(cluster.nothing_is_left(Seconds{60}));
+}
+
+}  // namespace
+}  // namespace longhaul

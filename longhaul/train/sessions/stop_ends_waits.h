@@ -1,0 +1,36 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "longhaul/session/session.h"
+#include "longhaul/train/coordination/coordinator.h"
+
+namespace longhaul {
+
+// While a session on servers is made ready, a stop must end what its runs wait for: a task that is not there, above
+// all. A thread waits for the stop meanwhile and closes the session then. One thread at a time.
+//
+//   StopEndsWaits stop(session, coordinator);
+//   ... runs ...
+//   stop.finish();
+class StopEndsWaits {
+ public:
+  StopEndsWaits(std::shared_ptr<Session> session, const Coordinator& coordinator);
+  ~StopEndsWaits();
+  StopEndsWaits(const StopEndsWaits&) = delete;
+  StopEndsWaits& operator=(const StopEndsWaits&) = delete;
+
+  // The session is ready. CancelledError: a stop came before, and closed it.
+  void finish();
+
+ private:
+  bool end();  // true: no stop has come before
+
+  const Coordinator stop_;  // stops with the other one
+  const std::shared_ptr<std::atomic<bool>> is_over_ = std::make_shared<std::atomic<bool>>(false);
+  bool has_ended_ = false;
+};
+
+}  // namespace longhaul
