@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2034
-# What the commands beside this file share: stages of one line each, packages, configure and build. To be sourced.
+# What the commands in this folder share: stages of one line each, packages, configure and build. To be sourced.
 #
 # A stage's own output goes to a log under build/log; its tail is shown when the stage fails. While it runs, a terminal
 # shows a live line and anything else a plain line every 20 seconds.
@@ -10,8 +10,7 @@ readonly BUILD_DIR=build/release
 readonly LOG_DIR=build/log
 mkdir -p "$LOG_DIR"
 
-# ccache is used where it is installed; a first build is slower by a fifteenth with it, so that it is not installed
-# here.
+# ccache is used where it is installed. It makes a first build a little slower, so it is not installed here.
 readonly BUILD_PACKAGES=(
   g++ cmake ninja-build pkg-config
   libtorch-dev libopenblas-dev libprotobuf-dev protobuf-compiler libleveldb-dev libsnappy-dev libisal-dev liburing-dev

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # names_lint.sh SOURCE_DIR: no source and no page has a name that is in the column "before" of the newest section of
-# CHANGELOG.md, in its table "now | before".
+# CHANGELOG.md, in its table "now | before"; and no header, page or text of a message has words of the list `better`
+# below, for which it has plainer ones.
 #
 # A name that is also in the column "now", or of a row that says "under the same names", has only moved: it may be used,
 # but not with its old class (`OldOptions::name`). A name that is a word of prose too is looked for as the table writes
@@ -62,10 +63,41 @@ old_names() {
 
 mapfile -t places < <(find . -mindepth 1 -maxdepth 1 ! -name .git ! -name 'build*' ! -name CHANGELOG.md -printf '%P\n' |
   LC_ALL=C sort)
+# Lines "WORDS=BETTER ONES", the first an extended regular expression.
+better='beside\>=next to, with, or compared with
+goes on( [^t]|[^ ]|$)=continues ("goes on top" is a place)
+lets? go of=releases
+passed over\>=skipped
+(is|are) told of\>=is notified of
+comes? out as\>=is thrown as
+held up\>=stalled
+(which|it|that|size|name) is no (number|index|name|such|task|list)\>=is not a ...
+Seconds (the_)?[a-z_]*patience=timeout: patience is a term of early stopping
+mark_torn=mark_inconsistent
+doom(s|ed)?\>=mark for deletion'
+
+# The headers that users may reach and all pages; and of sources the lines with a literal. The cluster is to follow.
+texts() {
+  find . \( -path './build*' -o -path ./.git \) -prune -o \( -path './longhaul/*.h' -o -name '*.md' \) \
+    ! -name '*_fixture.h' ! -name 'CHANGELOG.md' ! -path './longhaul/cluster/*' ! -path './docs/coming_from_*' -print0 |
+    LC_ALL=C sort -z | xargs -0 -r grep -nHE '' | sed 's|^\./||'
+  find longhaul -name '*.cc' ! -name '*_test.cc' ! -name '*_fixture.cc' ! -path 'longhaul/cluster/*' -print0 |
+    LC_ALL=C sort -z | { xargs -0 -r grep -nHE '"' || true; } | sed -E 's/^([^:]*:[0-9]+:)[^"]*"(.*)"[^"]*$/\1"\2"/'
+}
+
+status=0
+text=$(texts)
+while IFS='=' read -r words plain; do
+  hits=$(grep -E "^[^:]*:[0-9]+:.*\\<($words)" <<<"$text") || continue
+  echo "$hits" | sed "s|\$|  <- in plainer words: $plain|"
+  status=1
+done <<<"$better"
+readonly worded=$status
+
 status=0
 found=$(grep -rnIE -f <(old_names) -- "${places[@]}") || status=$?
 [ "$status" -le 1 ] || exit "$status"
 found=$(grep -vE '^docs/(headers|coming_from_[a-z]+)\.md:' <<<"$found") || true
-[ -n "$found" ] || exit 0
+[ -n "$found" ] || exit "$worded"
 echo "$found" | sed 's/$/  <- an old name; CHANGELOG.md has the new one/'
 exit 1

@@ -61,7 +61,20 @@ rejects 'Loan<Graph> graph;'
 rejects 'OldOptions::initialize_missing'
 rejects 'run_saves();'
 rejects 'OldOptions::verify'
+for words in 'It is beside the file' 'the run goes on.' 'the run goes on without it' 'it lets go of the lock' \
+  'a checkpoint passed over' 'the caller is told of it' 'the size is no number' 'Seconds patience{10}' 'mark_torn()'; do
+  rejects "// $words"
+done
+accepts '// besides; it goes on top; there is no indexing; int patience of EarlyStopping'
 put ''
+echo 'throw Error("which is no index");  // x' >"$tree/longhaul/base/error.cc"
+complains "words of a message"
+[[ $said == "longhaul/base/error.cc:1:"* ]] || failed "said '$said'"
+echo 'next();  // goes on without it' >"$tree/longhaul/base/error.cc"
+passes "a comment in a body"
+rm "$tree/longhaul/base/error.cc"
+echo 'the run goes on' >"$tree/docs/page.md"
+complains "words of a page"
 echo 'the option `keep_good`' >"$tree/docs/page.md"
 complains "an old name in a page"
 [[ $said == "docs/page.md:1:"* ]] || failed "said '$said'"

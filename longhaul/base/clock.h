@@ -19,8 +19,8 @@ class Clock {
   // `mutex`.
   virtual void wait_for(CondVar& cond, Mutex& mutex, Seconds timeout) REQUIRES(mutex) = 0;
 
-  // The same, until `deadline` at the latest. Use it to wait for other threads: a test clock that passes time passes
-  // only a little in one such wait, because those threads need real time.
+  // The same, until `deadline` at the latest. Use it to wait for other threads: a test clock that advances by itself
+  // advances only a little during one such wait, because those threads need real time.
   virtual void wait_until(CondVar& cond, Mutex& mutex, Seconds deadline) REQUIRES(mutex);
 
   // The machine's clocks. Never destroyed.

@@ -48,7 +48,7 @@ class EventHandover {
 
   // For the thread whose turn it is: it starts the writer thread and waits for its end.
   bool has_ended() const;  // there is no writer thread
-  bool open();             // false: the writer thread that was left behind has not ended, and goes on; else start one
+  bool open();             // false: the writer thread that was left behind has not ended, and continues; else start one
   bool close();            // the writer's next work is its last; false: already closed
   bool wait_for_end(const Deadline* deadline);  // after close(); false: the thread hangs and is left behind
   struct Result {
@@ -78,7 +78,7 @@ class EventHandover {
   // Says what the thread begins to do next, and with how many events, which shows that it does not hang.
   void begin_to(std::string operation, size_t events);
   bool is_left_behind() const;  // wait_for_end() has given up, and open() was not called since
-  bool end();                   // false: opened again meanwhile, so the thread goes on
+  bool end();                   // false: opened again meanwhile, so the thread continues
 
  private:
   std::optional<Added> wait_for_space(IfFull if_full);

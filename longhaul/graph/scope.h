@@ -12,8 +12,8 @@
 
 namespace longhaul {
 
-// Chooses the device of an operation that is about to be added. `op.device` is what scopes within the function's own
-// say, and empty if they say nothing; the result replaces it. An empty result: no device.
+// Chooses the device of an operation that is about to be added. `op.device` is the device set by scopes nested inside
+// this one; empty if none. The result replaces it. An empty result: no device.
 using DeviceFunction = std::function<std::string(const OperationSpec& op)>;
 
 // The place where operations are added: a graph, a name prefix, a device and control inputs. A Scope is a small value;
@@ -51,14 +51,14 @@ class Scope {
 
   // Operations added in the returned scope get this device. Nested devices are merged; the innermost scope decides what
   // several specify. An operation that takes variables or resources by reference (an assignment, an optimizer's update,
-  // a queue's operation) is on the device of these, whatever the scopes say, unless these are on different ones.
+  // a queue's operation) gets their device, whatever the scopes specify, unless their devices differ.
   Scope with_device(std::string_view device) const;
-  // The same with a function, which is called once for each operation, after the scopes within. All copies of the scope
-  // call the same function. An empty one is nullptr.
+  // The same with a function, which is called once for each operation, after the scopes nested inside. All copies of
+  // the scope call the same function. An empty one is nullptr.
   //
   //   const Scope scope = root.with_device(replica_device_setter({.ps_tasks = 2}));
   Scope with_device(DeviceFunction function) const;
-  // In the returned scope nothing that was specified so far holds.
+  // In the returned scope, devices specified so far are ignored.
   Scope with_device(std::nullptr_t) const;
   // Operations added in the returned scope are where `op` is: they get its device, whatever was specified so far.
   Scope on_device_of(const Operation& op) const;

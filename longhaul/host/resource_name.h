@@ -14,7 +14,7 @@ struct ResourceName {
   auto operator<=>(const ResourceName&) const = default;
 };
 
-// The container of a process that is no task of a cluster. The default container of a task is its job's name.
+// The container of a process outside a cluster. The default container of a task is its job's name.
 inline constexpr char kLocalContainer[] = "localhost";
 
 // The name of what a variable or a handle stands for: its attr `container`, else the default one; its attr

@@ -15,7 +15,7 @@ inline constexpr int kMostLaunchedTasks = 1 << 16;
 std::vector<std::string> expand_host_list(std::string_view text);
 
 // The number of tasks on each host, as SLURM_TASKS_PER_NODE has it: "2(x3),1" is 2, 2, 2 and 1. InvalidArgumentError:
-// it is no such list, or there are more than kMostLaunchedTasks hosts or tasks.
+// it is not such a list, or there are more than kMostLaunchedTasks hosts or tasks.
 std::vector<int> expand_task_counts(std::string_view text);
 
 }  // namespace longhaul

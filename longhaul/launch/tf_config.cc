@@ -96,7 +96,7 @@ int index_of_digits(const std::string& digits, const std::string& place) {
   int index = -1;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   if (digits.empty() || error != std::errc() || end != digits.data() + digits.size()) {
-    refuse_config(fmt::format("{} is '{}', which is no index", place, excerpt(digits)));
+    refuse_config(fmt::format("{} is '{}', which is not an index", place, excerpt(digits)));
   }
   return index;
 }

@@ -17,8 +17,8 @@ namespace longhaul {
 // names are for other programs and are skipped. Not set, or empty: a process that trains alone. Without a cluster the
 // own task may be the chief, worker 0 or the evaluator.
 //
-// InvalidArgumentError: it is no such text, or check_launched_task() refuses it; the message names the place. The text
-// has at most 1 MiB, and its lists are nested at most 8 deep; a name must not be twice in one object.
+// InvalidArgumentError: it is not such a text, or check_launched_task() refuses it; the message names the place. The
+// text has at most 1 MiB, and its lists are nested at most 8 deep; a name must not be twice in one object.
 LaunchedTask parse_tf_config(std::string_view text);
 LaunchedTask task_from_tf_config(const LaunchEnvironment& environment = process_environment());
 

@@ -81,7 +81,7 @@ TEST(TfConfig, SaysWhatIsWrongWithIt) {  // CL-11
       {R"({"cluster": 3})", "\"cluster\" must be an object, not number"},
       {R"({"cluster": {"ps": "a:1"}})", "the tasks of the job 'ps' must be a list of addresses, not string"},
       {R"({"cluster": {"ps": ["a:1", 3]}})", "the address of task 1 of the job 'ps' must be a text, not number"},
-      {R"({"cluster": {"ps": {"x": "a:1"}}})", "an index of the job 'ps' is 'x', which is no index"},
+      {R"({"cluster": {"ps": {"x": "a:1"}}})", "an index of the job 'ps' is 'x', which is not an index"},
       {R"({"cluster": {"ps": ["a"]}})", "task 0 of job 'ps': Could not interpret \"a\""},
       {R"({"cluster": {"a b": ["a:1"]}})", "Job name 'a b'"},
       {R"({"cluster": {"ps": ["a:1"], "ps": ["b:1"]}})", "the name \"ps\" is twice in one object"},

@@ -79,7 +79,7 @@ struct RunOptions {
 
 struct SessionOptions {
   // A session on a server refuses these two and snapshot_memory (UnimplementedError): they are the server's own.
-  std::map<std::string, int> device_count{};  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU, all GPUs
+  std::map<std::string, int> device_count{};  // {"CPU", 2} makes /cpu:0 and /cpu:1; absent: one CPU
   // The number of threads for one operation; 0: set_intra_op_threads() chooses it once. Applies to the whole process.
   int intra_op_parallelism_threads = 0;
   Seconds operation_timeout{0};  // for every run; 0: none

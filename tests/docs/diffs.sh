@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # diffs.sh ROOT: the pages that show which lines put a libtorch program under supervision have the same ```diff block,
-# and its lines, but for those with a minus, are in examples/plain_libtorch.cc, in this order.
+# and its lines, but for those with a minus, are in examples/plain_libtorch.cc, in this order. It has at most 14 lines
+# with a plus: it shows how little is needed.
 #
 # The example takes from its options what the block writes out, and has one option more: that is how the two differ.
 set -euo pipefail
@@ -40,4 +41,6 @@ for page in "${pages[@]:1}"; do
   diff <(echo "$first") <(block_of "$page") || { echo "$page: its diff is not that of ${pages[0]}"; status=1; }
 done
 check_lines
+added=$(grep -c '^+' <<<"$first")
+[ "$added" -le 14 ] || { echo "${pages[0]}: its diff adds $added lines; 14 are the limit"; status=1; }
 exit $status

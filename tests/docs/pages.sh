@@ -2,8 +2,8 @@
 # pages.sh ROOT: every ```cpp block of the pages is an example that is compiled and run, or a fragment that says why it
 # is not; the main() of an example catches exceptions; the files that they link to or name are there, and the headings
 # and symbols that a link names in them; where they run a test program with a filter, each pattern of it is that of a
-# test; docs/guide.md links to each page of the guide; README's table has each folder
-# of longhaul/; every line ends at column 120, also in tables and code.
+# test; docs/guide.md links to each page of the guide; README's table has each folder of longhaul/; each glossary has at
+# most 40 terms, sorted, each once; every line ends at column 120, also in tables and code.
 set -euo pipefail
 cd "$1"
 pages=(README.md CHANGELOG.md CONTRIBUTING.md docs/*.md docs/*/*.md)
@@ -211,6 +211,23 @@ check_tour() {
   status=1
 }
 
+# A glossary that is too long is read by nobody. "checkpoint, intact" follows "checkpoint".
+check_glossaries() {
+  local page terms
+  for page in docs/glossary*.md; do
+    [ -e "$page" ] || continue
+    terms=$(sed -nE 's/^- \*\*([^*]+)\*\*: .*/\1/p' "$page" | tr '[:upper:]' '[:lower:]' | sed 's/,/\t/')
+    if [ -z "$terms" ] || [ "$(wc -l <<<"$terms")" -gt 40 ]; then
+      echo "$page: its terms are $(grep -c . <<<"$terms" || true) instead of 1 to 40"
+      status=1
+    fi
+    LC_ALL=C sort -c -u <<<"$terms" 2>/dev/null || {
+      echo "$page: its terms are not sorted, or one comes twice"
+      status=1
+    }
+  done
+}
+
 for page in "${pages[@]}"; do
   check_anchors "$page"
   check_symbols "$page"
@@ -222,4 +239,5 @@ done
 check_guide
 check_folders
 check_tour
+check_glossaries
 exit $status

@@ -34,6 +34,8 @@ PAGE
   echo '[a page](guide/page.md)' >"$tree/docs/guide.md"
   echo '# A page' >"$tree/docs/guide/page.md"
   { echo '# The tour'; printf '%s. [`Plan`](../longhaul/base/plan.h): x\n' {1..20}; } >"$tree/docs/code_tour.md"
+  printf -- '- **%s**: x\n' a a{01..37} 'b, good' b-c >"$tree/docs/glossary.md"
+  echo '- **z**: x' >"$tree/docs/glossary_clusters.md"
   cat >"$tree/longhaul/base/plan.h" <<'CODE'
 class Other;
 // A plan.
@@ -115,6 +117,10 @@ rejects "docs/guide.md: does not link to docs/guide/page.md" docs/guide.md 's/gu
 rejects "> longhaul/io" README.md 's/, `io\/`//'
 rejects "> longhaul/base" README.md '/^\| `longhaul\/base/d'
 rejects "< longhaul/none" README.md 's/, `io\/`/&, `none\/`/'
+rejects "docs/glossary.md: its terms are 41 instead of" docs/glossary.md '$a - **c**: x'
+rejects "docs/glossary_clusters.md: its terms are 0 instead of" docs/glossary_clusters.md d
+rejects "docs/glossary.md: its terms are not sorted" docs/glossary.md 's/a07/a99/'
+rejects "docs/glossary.md: its terms are not sorted" docs/glossary.md 's/a07/A08/'
 rejects "a block of C++ without" README.md 's/^<!-- fragment: .*/<!-- fragment -->/'
 rejects "a block of C++ without" README.md '/^<!-- fragment/d'
 rejects "121 columns" docs/guide.md "\$a $(printf '%0121d' 0)"

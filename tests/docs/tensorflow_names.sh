@@ -6,12 +6,14 @@
 #   - `tf.x` `tf.y`: C++ or "not here". Notes
 #
 # with further lines below the first name, and it may end after the C++. Items are sorted by their first name, no name
-# comes twice, and "not here" says what to do instead.
+# comes twice, and "not here" says what to do instead. Each name is one of tensorflow_v1_names.txt, or a member of a
+# class that is there.
 set -euo pipefail
 export LC_ALL=C
 cd "$1"
 page=docs/coming_from_tensorflow.md
 program=tests/docs/tensorflow_names.cc
+names=tests/docs/tensorflow_v1_names.txt
 
 # Without spaces, but for those between two words.
 tighten() { sed -E 's/[[:space:]]+/ /g; s/ ?([^A-Za-z0-9_ ]) ?/\1/g; s/^ //; s/ $//'; }
@@ -22,7 +24,10 @@ sed -E 's,(^|[^:"])//.*,\1,' "$program" | tr '\n' ' ' | tighten >"$code"
 
 # "LINE:C++" for each piece, tightened; what the page gets wrong by itself goes to stderr.
 pieces() {
-  awk -v page="$page" '
+  awk -v page="$page" -v names_file="$names" '
+    BEGIN { while ((getline line < names_file) > 0) if (line ~ /^[a-z]/) is_known[line] = 1 }
+    function owner(name) { return match(name, /\.[^.]*$/) ? substr(name, 1, RSTART - 1) : "" }
+    function is_name(name) { return name in is_known || owner(name) in is_known && owner(name) ~ /\.[A-Z][^.]*$/ }
     function complain(what) { print page ":" at ": " what > "/dev/stderr"; bad = 1 }
     # The item that ends here, its lines joined.
     function check(   names, cpp, notes, first, n, i, name, part) {
@@ -45,6 +50,7 @@ pieces() {
       gsub(/`/, "", names)
       n = split(names, name, " ")
       for (i = 1; i <= n; i++) if (seen[name[i]]++) complain(name[i] " is there twice")
+      for (i = 1; i <= n; i++) if (!is_name(name[i])) complain(name[i] " is not a name of TensorFlow: see " names_file)
       if (cpp ~ /^not here/ && notes !~ /^Instead /) complain("\"not here\" without \"Instead ...\"")
       n = split(cpp " " notes, part, "`")
       for (i = 2; i <= n; i += 2) if (part[i] !~ /^(tf|slim)\./ && part[i] !~ /^examples\//) print at ":" part[i]

@@ -6,7 +6,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/docs" "$work/tests/docs"
 page=docs/coming_from_tensorflow.md
-cp "$root/tests/docs/tensorflow_names.cc" "$work/tests/docs/"
+cp "$root"/tests/docs/{tensorflow_names.cc,tensorflow_v1_names.txt} "$work/tests/docs/"
 
 # expect COMPLAINT SED_SCRIPT: with that change to the page there is that complaint.
 expect() {
@@ -22,6 +22,8 @@ expect 'has no ops::relu6(root,x)' 's/`ops::relu(root, x)`/`ops::relu6(root, x)`
 expect 'has no bs(root,x)' 's/`ops::abs(root, x)`/`bs(root, x)`/'
 expect 'has no <longhaul/tests.h>' 's,<longhaul/testing.h>,<longhaul/tests.h>,'
 expect 'not sorted: add comes before zabs' 's/^- `tf.abs`/- `tf.zabs`/'
+expect 'tf.gatherx is not a name of TensorFlow' 's/^- `tf.gather`/- `tf.gatherx`/'
+expect 'tf.noises.save is not a name of TensorFlow' 's/`tf.train.Saver.save`/`tf.noises.save`/'
 expect 'tf.nn.conv2d is there twice' 's/^- `tf.nn.relu`/- `tf.nn.conv2d`/'
 expect '"not here" without "Instead ..."' 's/^\(- `tf.AUTO_REUSE.*\)Instead/\1Use/'
 expect 'neither C++ in backticks nor "not here"' 's/^- `tf.no_op`: `/- `tf.no_op`: see `/'

@@ -22,7 +22,7 @@ class JobTasks {
   JobTasks(std::initializer_list<std::pair<const int, std::string>> addresses) : by_index_(addresses) {}
   JobTasks(std::map<int, std::string> addresses) : by_index_(std::move(addresses)) {}
 
-  // Whether the indices are 0, 1, ..., so that a list says it all.
+  // Whether the indices are 0, 1, ... without a gap, so that addresses() has them all at their places.
   bool is_list() const;
   const std::map<int, std::string>& by_index() const { return by_index_; }
   // The addresses in the order of their indices.

@@ -18,8 +18,8 @@ struct TaskId {
 // "/job:worker/replica:0/task:1", the name of a task in messages and on the wire; the beginning of its devices' names.
 std::string task_name(const TaskId& task);
 
-// The task of that name; the replica may be left out. InvalidArgumentError: it is no name of a task, or the replica is
-// not 0.
+// The task of that name; the replica may be left out. InvalidArgumentError: it is not the name of a task, or the
+// replica is not 0.
 TaskId parse_task_name(std::string_view name);
 
 // The address of the task of that name. InvalidArgumentError: also if the cluster has no such task.

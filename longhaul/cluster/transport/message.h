@@ -13,7 +13,7 @@
 
 namespace longhaul {
 
-// What a task tells another: a method's protobuf message as bytes, and tensors beside it. Handles: their bytes are
+// What a task tells another: a method's protobuf message as bytes, and its tensors. Handles: their bytes are
 // shared until a network copies them.
 struct Message {
   std::string header;

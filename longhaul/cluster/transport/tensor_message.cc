@@ -156,7 +156,7 @@ class TensorReading {
     need(dtype_ != kInvalid, "it has no dtype");
     const Shape shape(dims_);
     const int64_t count = shape.num_elements();
-    need(count >= 0, "its size is no number");
+    need(count >= 0, "its size is not a number");
     // Each string takes two bytes or more, with the tag that has been taken; numbers have been compared.
     const size_t bytes = in_.left() - end_;
     const size_t most = dtype_ == kString ? bytes / 2 + 2 : bytes / dtype_size(dtype_);

@@ -106,7 +106,7 @@ class RunningPart {
     life().drop(why);
     if (life().state() == proto::STEP_COMMITTED) return;
     log_error("{}", why);
-    prepared.mark_torn(why);
+    prepared.mark_inconsistent(why);
   }
 
   void write(Prepared& prepared) {
@@ -117,7 +117,7 @@ class RunningPart {
       const std::string why = fmt::format("step {} was committed on other tasks, but not on task {}: {}", call().step,
                                           job_.worker->transport.task(), error.what());
       log_error("{}", why);
-      prepared.mark_torn(why);
+      prepared.mark_inconsistent(why);
       throw;
     }
     life().set_written();

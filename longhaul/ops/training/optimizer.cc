@@ -81,8 +81,8 @@ Operation Optimizer::apply_gradients(const Scope& scope, const std::vector<Gradi
   std::vector<Operation> updates;
   for (const auto& [gradient, variable] : gradients) {
     if (!gradient.valid()) continue;
-    const Scope beside = inner.within("update_" + variable.name()).on_device_of(variable.ref().op());
-    updates.push_back(update(beside, gradient, variable));
+    const Scope neighbour = inner.within("update_" + variable.name()).on_device_of(variable.ref().op());
+    updates.push_back(update(neighbour, gradient, variable));
   }
   for (const Operation& op : finish(inner, updates)) updates.push_back(op);
   if (global_step) updates = {add_one(inner, *global_step, updates, "global_step")};
@@ -129,11 +129,11 @@ Variable Optimizer::make_slot(const Variable& like, const std::string& slot, dou
   return made;
 }
 
-Variable Optimizer::make_scalar(const std::string& name, double value, const Variable& beside) {
+Variable Optimizer::make_scalar(const std::string& name, double value, const Variable& neighbour) {
   const Scope& scope = *outer_scope_;
   const std::string full_name = ops::free_name(scope.graph(), scope.prefix() + name);
   const Tensor initial_value = Tensor::scalar(static_cast<float>(value));
-  const Scope there = scope.outermost().without_control_dependencies().on_device_of(beside.ref().op());
+  const Scope there = scope.outermost().without_control_dependencies().on_device_of(neighbour.ref().op());
   const Variable made = ops::variable(there, full_name, initial_value, {.trainable = false});
   own_variables_.push_back(made);
   return made;

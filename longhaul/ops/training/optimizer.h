@@ -68,8 +68,8 @@ class Optimizer {
   // that is taken and the step's variable scopes as a prefix.
   Variable make_slot(const Variable& like, const std::string& slot, double value);
   // Makes a scalar variable of the optimizer itself, in the scope to which the step is added. As in TensorFlow, it is a
-  // float whatever the dtype of the variables, and on the device of `beside`.
-  Variable make_scalar(const std::string& name, double value, const Variable& beside);
+  // float whatever the dtype of the variables, and on the device of `neighbour`.
+  Variable make_scalar(const std::string& name, double value, const Variable& neighbour);
 
  private:
   Operation update(const Scope& scope, const Output& gradient, const Variable& variable);

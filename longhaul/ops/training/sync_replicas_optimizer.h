@@ -38,8 +38,8 @@ struct SyncReplicasOptions {
 // A run of the train operation pushes each gradient into its variable's accumulator, together with the replica's local
 // step, and then waits for a token. The token is the global step, and becomes the local step. The chief's queue runner
 // waits until each accumulator has enough gradients, makes the step, and puts a token for each replica. A gradient
-// whose local step is over is dropped, and its run succeeds: so do, once, the second runs after a start, because they
-// are begun with the tokens of the start.
+// whose local step is over is dropped, and its run succeeds. This happens once after each start: the replicas' second
+// runs begin with the first tokens, whose step is over by then.
 //
 // Each replica builds the same graph ("between-graph replication"): accumulators and tokens have the same shared names.
 // Or one graph has all replicas: call apply_gradients() of one object once for each, with the same variables, and run
@@ -67,15 +67,15 @@ class SyncReplicasOptimizer : public Optimizer {
   // All of the following throw FailedPreconditionError before apply_gradients().
 
   // The description of the chief's thread: QueueRunner(optimizer.get_chief_queue_runner()). SyncReplicasHook starts it;
-  // beside a Supervisor, pass it to Supervisor::start_queue_runners(). A stop ends its wait for gradients.
+  // with a Supervisor, pass it to Supervisor::start_queue_runners(). A stop ends its wait for gradients.
   proto::QueueRunnerDef get_chief_queue_runner() const;
   // Adds the operation by which the chief puts the first tokens. -1: as many as gradients are aggregated; replicas then
   // need not wait for each other before the second step. 0: they do. InvalidArgumentError "Too few tokens to finish the
   // first step": fewer than are aggregated beyond the number of replicas.
   Operation get_init_tokens_op(int num_tokens = -1) const;
 
-  // Run in each session before training, once ready_for_local_init_op is empty, instead of each other: the chief's sets
-  // the accumulators to the global step, both set the local step.
+  // Run one of them in each session before training, once ready_for_local_init_op is empty: the first in the chief's,
+  // the second in all others. Both set the local step; the chief's also sets the accumulators to the global step.
   Operation chief_init_op() const;
   Operation local_step_init_op() const;  // of the last apply_gradients()
   Output ready_for_local_init_op() const;
@@ -95,7 +95,7 @@ class SyncReplicasOptimizer : public Optimizer {
   };
   // What the replicas have in common.
   struct Shared {
-    Scope scope;  // beside the global step
+    Scope scope;  // that of the global step
     Variable global_step;
     FIFOQueue tokens, dummy;
     std::vector<Collected> collected;

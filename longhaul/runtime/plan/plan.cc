@@ -283,7 +283,7 @@ void Plan::write_inside(Frame& frame, const Runner& runner) {
   for (size_t i = 0; i < parts_.random_streams.size(); ++i) parts_.random_streams[i]->commit(frame.draws[i]);
 }
 
-void Plan::mark_torn(const std::string& why) {
+void Plan::mark_inconsistent(const std::string& why) {
   for (const VariableSlot* variable : parts_.written) session_->variables().mark_inconsistent(*variable, why);
 }
 

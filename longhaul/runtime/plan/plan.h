@@ -55,7 +55,7 @@ class Plan {
   void end(std::unique_ptr<Frame> frame, bool gives_draws_back) noexcept;
   // Lets the write() of this step through a gate that is kept shut (StepGate::let_in).
   void let_in(const std::string& door, uint64_t step) const;
-  void mark_torn(const std::string& why);  // all that it writes
+  void mark_inconsistent(const std::string& why);  // all that it writes
 
  private:
   void call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results);

@@ -54,12 +54,13 @@ class Prepared {
   // of the checks: likewise nothing. FailedPreconditionError: it was not prepared any more.
   void write();
   // A snapshot of several tasks, which keeps the gate shut under this id, has learned that another task has committed
-  // the step: write() passes the door (StepGate::let_in, with its errors). Any thread, before write() or beside it.
+  // the step: write() enters although the door is shut (StepGate::let_in, with its errors). Any thread, before write()
+  // or during it.
   void let_in(const std::string& door) const;
   // Other tasks have committed the step, and this one has not, or not all of it: until the variables that it writes are
   // assigned again, no snapshot is taken. In any state.
-  void mark_torn(const std::string& why) {
-    if (plan_) plan_->mark_torn(why);
+  void mark_inconsistent(const std::string& why) {
+    if (plan_) plan_->mark_inconsistent(why);
   }
   // Runs what follows the writes, within the deadline and the cancellation, and appends a tensor for each fetch.
   void finish(std::vector<Tensor>* results);
@@ -68,7 +69,7 @@ class Prepared {
     write();
     finish(results);
   }
-  // The step never was. After write(): gives up what follows. May be called again.
+  // Drops the step, as if it had never begun. After write(): drops only what follows. May be called again.
   void abort() noexcept;
 
  private:

@@ -176,7 +176,7 @@ TEST_F(PreparedTest, AStepThatOthersHaveCommittedLeavesNoStateToSave) {
   DirectSession other(graph_, {}, task_);
   Prepared step = prepare_add(2);
   step.abort();
-  step.mark_torn("/job:ps/replica:0/task:1 has committed it");
+  step.mark_inconsistent("/job:ps/replica:0/task:1 has committed it");
   EXPECT_THAT([&] { other.run(v_, {}, {.snapshot = true}); },
               ThrowsMessage<FailedPreconditionError>(HasSubstr("task:1 has committed it")));
   other.run(v_.initializer());

@@ -28,7 +28,7 @@ class Snapshots;
 // small tensors are in the memory for variables, wherever they came from. Any thread.
 class VariableSlot {
  public:
-  // `changes` is told of the first assignment.
+  // `changes` is notified of the first assignment.
   VariableSlot(ResourceName name, VariableMemory memory, std::shared_ptr<StateChanges> changes)
       : name_(std::move(name)), memory_(std::move(memory)), changes_(std::move(changes)) {}
   ~VariableSlot();
@@ -123,7 +123,7 @@ class VariableStore {
 
   // The slot of that name, created by the first call. A plan that holds it may use it after a reset.
   std::shared_ptr<VariableSlot> slot(const ResourceName& name);
-  // The same in the default container of a process that is no task of a cluster.
+  // The same in the default container of a process outside a cluster.
   std::shared_ptr<VariableSlot> slot(const std::string& name) { return slot(ResourceName{kLocalContainer, name}); }
   // Forgets the variables of these containers (of none: of all). Plans under way still read and write them.
   void remove(const std::vector<std::string>& containers);

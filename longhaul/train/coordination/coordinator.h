@@ -105,8 +105,8 @@ class Coordinator {
   bool wait_for_stop_or(const std::function<bool()>& is_due, std::optional<Seconds> timeout = std::nullopt) const;
   void notify() const;
 
-  // For threads that stay after a stop, as long as the work goes on that they serve: waits until a join() waits for the
-  // threads, at most for `timeout`. Returns whether one waits, or has returned, or the stop was cleared.
+  // For threads that stay after a stop, as long as the work that they serve continues: waits until a join() waits for
+  // the threads, at most for `timeout`. Returns whether one waits, or has returned, or the stop was cleared.
   bool wait_for_join(Seconds timeout) const;
 
   // Runs `body` and passes an exception from it to request_stop(). Returns whether `body` ended without throwing.

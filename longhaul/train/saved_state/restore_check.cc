@@ -66,7 +66,7 @@ std::string without_number(std::string_view name) {
   return std::string(end != std::string_view::npos && end > 0 && name[end] == '_' ? name.substr(0, end) : name);
 }
 
-// Which optimizer or average a tensor is state of, by its name: "w/Adam" beside a "w" that both have, "beta1_power",
+// Which optimizer or average a tensor is state of, by its name: "w/Adam" next to a "w" that both have, "beta1_power",
 // and those of libtorch's, "SGD/w/momentum_buffer" and "longhaul/optimizer/SGD". Empty: of none.
 std::string keeper_of(const std::string& name, const std::set<std::string>& shared) {
   static const std::set<std::string, std::less<>> kOfTorch{"SGD", "Adam", "AdamW", "RMSprop", "Adagrad"};

@@ -129,10 +129,10 @@ TEST_F(SupervisorJournalTest, TellsHowMuchOfTheTrainingIsInNoCheckpoint) {
       });
       make_steps(session, steps);
       clock.advance(Seconds{1000});
-      if (dies) throw InternalError("the loss is no number");
+      if (dies) throw InternalError("the loss is not a number");
     };
     const std::string error = error_of([&] { sv.managed_session(body); });
-    EXPECT_EQ(error, dies ? "the loss is no number" : "");
+    EXPECT_EQ(error, dies ? "the loss is not a number" : "");
     return log.text();
   };
   EXPECT_THAT(train_unsaved(/*dies=*/true), HasSubstr("% in no checkpoint"));

@@ -88,13 +88,13 @@ class StepCounterService : public LooperThread {
   int logged_ = 0;
 };
 
-// Takes a checkpoint every save_model_secs. The first one is taken as soon as the memory for snapshots has been
-// touched, unless the model was restored: a run that dies soon after a restart should find the same checkpoint again.
-// CheckpointCadence decides when one is due. A failed save is retried at the time that SaveAttempts gives or at the
-// next interval, whichever is sooner.
+// Takes a checkpoint every save_model_secs. The first one is taken as soon as the memory for snapshots has its pages
+// from the kernel, unless the model was restored: a run that dies soon after a restart should find the same checkpoint
+// again. CheckpointCadence decides when one is due. A failed save is retried at the time that SaveAttempts gives or at
+// the next interval, whichever is sooner.
 //
-// A program that ignores the stop, and makes steps until it calls join(), does not lose them: the service saves on
-// until then, and warns.
+// A program that ignores the stop, and makes steps until it calls join(), does not lose them: the service continues to
+// save until then, and warns.
 class TimerCheckpointService : public LooperThread {
  public:
   explicit TimerCheckpointService(std::shared_ptr<const ServiceContext> context);
