@@ -17,10 +17,10 @@ struct MasterState;
 // What a server gives its MasterService. The functions may wait, within limits of their own; they run on several
 // threads.
 struct MasterServiceOptions {
-  std::function<std::unique_ptr<Session>(Graph&, const SessionOptions&)> new_session;
-  std::function<std::vector<DeviceAttributes>()> list_devices;  // of the whole cluster
-  std::function<std::vector<DeviceAttributes>()> own_devices;   // of this task, which are local to the master
-  std::function<void(const std::vector<std::string>& containers)> reset;
+  std::function<std::unique_ptr<Session>(Graph&, const SessionOptions&)> new_session{};
+  std::function<std::vector<DeviceAttributes>()> list_devices{};  // of the whole cluster
+  std::function<std::vector<DeviceAttributes>()> own_devices{};   // of this task, which are local to the master
+  std::function<void(const std::vector<std::string>& containers)> reset{};
   proto::ConfigProto default_config{};  // lies under the config of each session
   Clock* clock = &Clock::real();
   size_t most_threads = 64;  // calls under way

@@ -13,7 +13,7 @@
 
 namespace longhaul {
 
-// What a Server is made of: a transport that listens, the task, TensorFlow's MasterService beside it. Any thread.
+// What a Server is made of: a transport that listens, the task, and TensorFlow's MasterService. Any thread.
 class RunningServer {
  public:
   // `definition` is complete, `options` are those of Server.

@@ -16,7 +16,7 @@ namespace longhaul {
 class GrpcPort {
  public:
   struct Options {
-    std::string address;  // "127.0.0.1:0", "[::1]:2222"; port 0: the system chooses
+    std::string address{};  // "127.0.0.1:0", "[::1]:2222"; port 0: the system chooses
     TransportSecurity security{};
     TransportLimits limits{};
     FrameLimits frames{};

@@ -25,7 +25,7 @@ class RenewalWatch;
 class TokenFile;
 
 struct GrpcTransportOptions {
-  std::string task;
+  std::string task{};
   uint64_t incarnation = 0;                        // 0: drawn at random
   std::string listen{};                            // "127.0.0.1:0"; empty: a client, which nobody calls
   std::map<std::string, std::string> addresses{};  // of tasks, by name

@@ -9,6 +9,7 @@
 #include <memory>
 #include <system_error>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/base/error.h"
 
 namespace longhaul {
@@ -24,6 +25,7 @@ AddressList look_up(const std::string& address) {
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   const std::string port = colon == std::string::npos ? "" : address.substr(colon + 1);
+  const AboveStdio above;  // it may open a socket
   const int status = getaddrinfo(host.c_str(), port.c_str(), &hints, &found);
   if (status == 0) return {found, &freeaddrinfo};
   throw InvalidArgumentError(fmt::format("cannot listen on {}: {}: give an address of this machine, or 127.0.0.1:PORT",
@@ -31,6 +33,7 @@ AddressList look_up(const std::string& address) {
 }
 
 int errno_of_bind(const addrinfo& candidate) {
+  const AboveStdio above;
   const int descriptor = socket(candidate.ai_family, candidate.ai_socktype | SOCK_CLOEXEC, candidate.ai_protocol);
   if (descriptor < 0) return errno;
   const int on = 1;

@@ -36,12 +36,12 @@ class CallsInGrpc {
 class PeerLine {
  public:
   struct Options {
-    std::string address;
-    std::shared_ptr<grpc::ChannelCredentials> credentials;
+    std::string address{};
+    std::shared_ptr<grpc::ChannelCredentials> credentials{};
     TransportLimits limits{};
     FrameLimits frames{};
     Clock* clock = &Clock::real();
-    std::shared_ptr<CallsInGrpc> calls;
+    std::shared_ptr<CallsInGrpc> calls{};
     std::shared_ptr<RenewalWatch> files{};  // of TLS, to be looked at when no connection comes about; null: none
   };
   explicit PeerLine(Options options);

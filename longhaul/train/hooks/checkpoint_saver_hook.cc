@@ -73,6 +73,10 @@ void tell_failed(const std::vector<std::shared_ptr<CheckpointSaverListener>>& li
   for (const auto& listener : listeners) listener->save_failed(session, step);
 }
 
+bool is_retry_or_early_due(const CheckpointCadence& cadence, const SaveAttempts& saves, Seconds now) {
+  return cadence.is_retry_due(saves) || (cadence.early_interval() && cadence.is_early_due(now));
+}
+
 }  // namespace
 
 CheckpointSaverHook::CheckpointSaverHook(CheckpointSaverHookOptions options)
@@ -144,7 +148,8 @@ const SessionRunArgs* CheckpointSaverHook::before_run(SessionRunContext&) {
 
 void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRunValues& values) {
   const bool is_wanted = preemption_ != nullptr && preemption_->take_save_request();
-  const bool is_asked_for = this->is_asked_for() || notices_.take() || is_wanted;
+  const bool is_asked_for =
+      is_retry_or_early_due(*cadence_, *saves_, options_.clock->now()) || notices_.take() || is_wanted;
   ++runs_at_step_;
   if (is_asked_for || may_be_due(values)) {
     const int64_t step = step_.now(context.session());
@@ -153,11 +158,6 @@ void CheckpointSaverHook::after_run(SessionRunContext& context, const SessionRun
     if (has_moved || has_waited_for_steps()) runs_at_step_ = 0;
   }
   if (stop_wanted_) context.request_stop();
-}
-
-bool CheckpointSaverHook::is_asked_for() const {
-  return cadence_->is_retry_due(*saves_) ||
-         (cadence_->early_interval() && cadence_->is_early_due(options_.clock->now()));
 }
 
 // Judges by the step that the run began with. Where only the time counts, runs are spared the reading of it.

@@ -108,7 +108,6 @@ class CheckpointSaverHook : public SessionRunHook {
  private:
   Saver& saver(Graph& graph);
   void write_graph(Graph& graph);
-  bool is_asked_for() const;
   bool may_be_due(const SessionRunValues& values) const;
   bool is_due(int64_t step) const;
   bool has_waited_for_steps() const;

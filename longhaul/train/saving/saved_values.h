@@ -33,7 +33,7 @@ class SavedValues {
   // The same, by the checksums in its index, but for the states of random numbers (ops/random_state.h).
   virtual bool all_but_random_states_are_saved(FileSystem& files, const std::string& prefix) = 0;
 
-  // As write_saved_bundle(). At most once; lets go of the values.
+  // As write_saved_bundle(). At most once; releases the values.
   virtual uint64_t write(FileSystem& files, const std::string& prefix, const std::optional<ExtraFile>& extra_file,
                          const BundleWriterOptions& options) = 0;
 };

@@ -30,7 +30,7 @@ void flush_shared_events(const std::string& directory, const Deadline* deadline)
 void warn_of_lost_steps(int64_t reached, const std::string& restored) {
   const std::optional<int64_t> from = restored.empty() ? 0 : split_step(restored).step;
   if (!from || *from >= reached) return;
-  log_warning("{} steps are lost, and are made again: training had come to step {}, and goes on from {}",
+  log_warning("{} steps are lost, and are made again: training had come to step {}, and continues from {}",
               reached - *from, reached, restored.empty() ? "the beginning" : restored);
 }
 
