@@ -82,8 +82,8 @@ class Supervisor {
   // checkpoint is taken.
   //
   // If a session on servers (a master other than "") is lost, the error is an AbortedError, whatever the transport
-  // said, with the whole text of the cause. A program continues with another session, of this Supervisor or of a new one
-  // for the same logdir:
+  // said, with the whole text of the cause. A program continues with another session, of this Supervisor or of a new
+  // one for the same logdir:
   //   while (true) {
   //     try {
   //       return train();
