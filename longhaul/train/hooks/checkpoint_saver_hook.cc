@@ -56,11 +56,6 @@ bool is_as_restored(const Saver& saver, const std::string& save_path, int64_t st
   return saver.is_as_restored() && last.step == step && canonical_prefix(last.base) == canonical_prefix(save_path);
 }
 
-void tell_failed(const std::vector<std::shared_ptr<CheckpointSaverListener>>& listeners, Session& session,
-                 int64_t step) {
-  for (const auto& listener : listeners) listener->save_failed(session, step);
-}
-
 // A save here holds up the training for all the time that it takes.
 SaveCosts measure(const SaveReport& report, SaveCostMeter& meter, Seconds now) {
   meter.begins(now, std::nullopt);
