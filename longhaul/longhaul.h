@@ -1,9 +1,9 @@
 #pragma once
 
-// The header for a program that trains: the whole system, on libtorch. Including it registers libtorch's operators for
-// graphs, and makes the targets of sessions known: in this process, and on servers.
+// The header for a program that trains: the whole system in one process, on libtorch. Including it registers libtorch's
+// operators for graphs and makes in-process sessions the default.
 //
-// Includes all headers that docs/headers.md lists, except torch.h, testing.h and the messages.
+// Includes all headers that docs/headers.md lists, except torch.h, server.h, testing.h and the messages.
 
 #if __cplusplus < 202002L
 #error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"
@@ -15,7 +15,6 @@
 #include "longhaul/data.h"
 #include "longhaul/events.h"
 #include "longhaul/graph.h"
-#include "longhaul/grpc/server/install.h"
 #include "longhaul/hooks.h"
 #include "longhaul/input.h"
 #include "longhaul/io.h"
@@ -26,7 +25,6 @@
 #include "longhaul/runtime/install.h"
 #include "longhaul/runtime/threads.h"
 #include "longhaul/saver.h"
-#include "longhaul/server.h"
 #include "longhaul/session.h"
 #include "longhaul/supervisor.h"
 #include "longhaul/tensor.h"

@@ -48,7 +48,10 @@ std::shared_ptr<TaskResources> own_task(const SessionOptions& options) {
 
 void need_this_process(const std::string& target) {
   if (target.empty()) return;
-  throw NotFoundError(fmt::format("there is no session for the target '{}'; use '' for this process", target));
+  throw NotFoundError(
+      fmt::format("there is no session for the target '{}'; use '' for this process. For 'local' and "
+                  "grpc://HOST:PORT, include <longhaul/server.h>",
+                  target));
 }
 
 }  // namespace

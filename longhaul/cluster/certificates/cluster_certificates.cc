@@ -33,7 +33,7 @@ struct NewFile {
 std::vector<std::string> names_of_address(const std::string& place, const std::string& address,
                                           const std::vector<std::string>& more) {
   std::string host = TaskAddress::parse(address).host;
-  host = host.substr(0, host.find('%'));  // an interface is of one machine
+  host.erase(std::find(host.begin(), host.end(), '%'), host.end());  // an interface is of one machine
   std::vector<std::string> names{host};
   if (host == "0.0.0.0" || host == "::") {
     names.clear();
