@@ -8,6 +8,7 @@
 #include <torch/optim/adam.h>
 
 #include "longhaul/longhaul.h"
+#include "longhaul/server.h"
 #include "longhaul/testing.h"
 #include "longhaul/torch.h"
 

@@ -40,7 +40,7 @@ struct ServerOptions {
 //
 //   const ClusterSpec cluster({{"ps", {"ps0:2222"}}, {"worker", {"worker0:2222", "worker1:2222"}}});
 //   Server server(cluster, {.job_name = job, .task_index = index});
-//   if (job == "ps") return server.join();
+//   if (job == "ps") server.join();
 //   const auto session = new_session(server.target(), graph);
 //
 // It listens on 127.0.0.1 if its address in the cluster is "localhost"; on other addresses of the machine only with
