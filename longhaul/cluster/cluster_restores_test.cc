@@ -91,6 +91,21 @@ TEST_F(UnsharedRestoresTest, DamageIsFoundByTheChief) {
   EXPECT_THROW(saver.restore(*session, path("model-1")), DataLossError);
 }
 
+// As after the death of ps 0 beside a ps 1 that lives on.
+TEST_F(UnsharedRestoresTest, AModelIsNotReadyBeforeTheLastOfSeveralRuns) {
+  const Output report =
+      ops::report_uninitialized_variables(model_.root, {model_.a.info(), model_.b.info(), model_.step.info()});
+  const auto session = initialised();
+  Saver(options()).save(*session, path(), 1);
+  flip_a_byte(path("model-1.data-00001-of-00002"));
+  const auto other = cluster_.session(model_.graph, {.isolate_session_state = true}, kWorker, {.in_flight = 1});
+  other->run(model_.b.info().initializer);
+  EXPECT_THROW(Saver(options()).restore(*other, path("model-1")), DataLossError);
+  const Tensor missing = other->run(report);
+  EXPECT_THAT(std::vector<std::string>(missing.flat<std::string>().begin(), missing.flat<std::string>().end()),
+              ElementsAre("a", "global_step"));
+}
+
 TEST_F(ClusterSavesTest, AModelOfAnotherShapeIsRefusedBeforeAnythingChanges) {
   const auto session = initialised();
   Saver(options()).save(*session, path(), 1);

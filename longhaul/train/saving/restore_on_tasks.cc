@@ -1,6 +1,8 @@
 #include "longhaul/train/saving/restore_on_tasks.h"
 
+#include <algorithm>
 #include <optional>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -48,6 +50,28 @@ std::vector<Output> needed_by(const Operation& op, const RestoredOutputs& restor
   return needed;
 }
 
+// What still has no value, in the words by which other processes learn that the model is ready.
+std::set<std::string> without_value(Session& session) {
+  std::vector<Fetch> reports;
+  for (const Operation& op : session.graph().operations()) {
+    if (op.type() == "ReportUninitializedVariables") reports.emplace_back(op.output(0));
+  }
+  std::set<std::string> names;
+  if (reports.empty()) return names;
+  for (const Tensor& report : session.run(reports)) {
+    for (const std::string& name : report.flat<std::string>()) names.insert(name);
+  }
+  return names;
+}
+
+bool writes_one_of(const Operation& op, const std::set<std::string>& variables) {
+  if ((op.traits() & kWritesVariable) == 0) return false;
+  for (size_t i = 0; i < static_cast<size_t>(op.ref_inputs()); ++i) {
+    if (variables.contains(op.inputs()[i].op().name())) return true;
+  }
+  return false;
+}
+
 // Reads a checkpoint here and feeds its values, a bounded number of bytes at a time.
 class FedRestore {
  public:
@@ -64,11 +88,26 @@ class FedRestore {
     std::vector<Operation> members;
     std::unordered_set<Operation, OperationHash> seen;
     add_members(restore, seen, &members);
+    if (bytes_of_all(restored) > most_bytes_) put_unready_last(&members);
     for (const Operation& member : members) put_back(member, needed_by(member, restored));
     flush();
   }
 
  private:
+  uint64_t bytes_of_all(const RestoredOutputs& outputs) const {
+    uint64_t bytes = 0;
+    for (const Output& output : outputs) bytes += bytes_of(output);
+    return bytes;
+  }
+
+  // Until the last run, the model is not ready: nobody trains one of which a part is restored and a part is of another
+  // step, nor takes it for a live one if this process dies in between.
+  void put_unready_last(std::vector<Operation>* members) const {
+    const std::set<std::string> unready = without_value(session_);
+    std::stable_partition(members->begin(), members->end(),
+                          [&](const Operation& op) { return !writes_one_of(op, unready); });
+  }
+
   void put_back(const Operation& op, const std::vector<Output>& needed) {
     uint64_t more = 0;
     for (const Output& output : needed) more += fed_.contains(output) ? 0 : bytes_of(output);
