@@ -139,6 +139,10 @@ MasterMethod master_method(const std::string& path) {
   return found == methods.end() ? nullptr : found->second;
 }
 
+bool ends_runs(MasterMethod method) {
+  return method == close_session || method == reset;
+}
+
 void need_session(const WireSessions::Use& session, const std::string& handle) {
   if (!session) throw AbortedError(not_found_text(handle));
 }

@@ -21,6 +21,8 @@ struct ClientCall {
 // Answers a call, or throws what it is to fail with.
 using MasterMethod = void (*)(MasterState&, const ClientCall&);
 MasterMethod master_method(const std::string& path);  // null: there is none
+// Whether it ends runs of others, and so must not wait behind them.
+bool ends_runs(MasterMethod method);
 
 // The request of a call, as a message. InvalidArgumentError: damaged, or would take too much memory.
 template <typename Request>

@@ -53,7 +53,7 @@ MasterService::MasterService(MasterServiceOptions options)
     : state_(std::make_shared<MasterState>(std::move(options))) {}
 
 MasterService::~MasterService() {
-  state_->threads.request_stop("its server has ended");
+  state_->request_stop("its server has ended");
 }
 
 void MasterService::handle(std::shared_ptr<WireCall> call) {
@@ -61,7 +61,8 @@ void MasterService::handle(std::shared_ptr<WireCall> call) {
     const MasterMethod method = master_method(call->path());
     if (method == nullptr) refuse_path(call->path());
     const ClientCall client = begin_call(call, *state_->options.clock);
-    state_->threads.start([state = state_, client, method] { answer(*state, client, method); });
+    MasterThreads& threads = ends_runs(method) ? state_->closing : state_->threads;
+    threads.start([state = state_, client, method] { answer(*state, client, method); });
   } catch (const Error& error) {
     call->fail(error);
   }
@@ -70,9 +71,11 @@ void MasterService::handle(std::shared_ptr<WireCall> call) {
 bool MasterService::stop(const std::string& why, Seconds patience) {
   Clock& clock = *state_->options.clock;
   const Seconds end = clock.now() + patience;
-  state_->threads.request_stop(why);
+  state_->request_stop(why);
   close_sessions(*state_, state_->sessions.stop(why), patience);
-  return state_->threads.stop(std::max(Seconds{0}, end - clock.now()));
+  const auto left = [&] { return std::max(Seconds{0}, end - clock.now()); };
+  const bool runs_have_ended = state_->threads.stop(left());
+  return state_->closing.stop(left()) && runs_have_ended;
 }
 
 size_t MasterService::sessions() const {

@@ -23,7 +23,7 @@ struct MasterServiceOptions {
   std::function<void(const std::vector<std::string>& containers)> reset{};
   proto::ConfigProto default_config{};  // lies under the config of each session
   Clock* clock = &Clock::real();
-  size_t most_threads = 64;  // calls under way
+  size_t most_threads = 64;  // calls under way; four more may close and reset sessions
   size_t most_queued = 256;  // calls that wait for their turn
   size_t most_sessions = 1000;
   // A session that no client has used for so long is closed. 0, as on TensorFlow's servers: none is, before its client

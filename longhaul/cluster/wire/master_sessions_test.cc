@@ -57,6 +57,21 @@ TEST_F(MasterSessionsTest, ACloseEndsTheRunsUnderWay) {  // SS-5
   EXPECT_THROW(client.close(session), AbortedError);
 }
 
+TEST_F(MasterSessionsTest, ACloseDoesNotWaitBehindTheRunsThatItEnds) {
+  MasterServiceOptions few = options();
+  few.most_threads = 2;
+  WireClient client = this->client(few);
+  const std::string session = client.create(graph_.graph_def);
+  std::vector<std::shared_ptr<FakeWireCall>> runs;
+  for (int i = 0; i < 3; ++i) runs.push_back(start_waiting(client, session));
+  ASSERT_TRUE(await_waiting(graph_, 2));  // and the third stands in the queue
+  client.close(session);
+  for (const auto& run : runs) {
+    ASSERT_TRUE(run->wait());
+    EXPECT_THROW(run->answer(), Error);
+  }
+}
+
 TEST_F(MasterSessionsTest, AResetForgetsTheSessionsAndEmptiesContainers) {  // SS-3, MA-13
   WireClient client = this->client();
   const std::string session = client.create(variable_graph());

@@ -16,12 +16,19 @@ struct MasterState {
         sessions(*options.clock, {.most = options.most_sessions, .gc = options.session_gc}),
         once(*options.clock),
         threads(*options.clock,
-                {.most = options.most_threads, .most_queued = options.most_queued, .around = options.around}) {}
+                {.most = options.most_threads, .most_queued = options.most_queued, .around = options.around}),
+        closing(*options.clock, {.most = 4, .most_queued = options.most_queued, .around = options.around}) {}
+
+  void request_stop(const std::string& why) {
+    threads.request_stop(why);
+    closing.request_stop(why);
+  }
 
   const MasterServiceOptions options;
   WireSessions sessions;
   RunOnce once;
   MasterThreads threads;
+  MasterThreads closing;  // for what ends the runs that all of `threads` may wait in
 };
 
 }  // namespace longhaul
