@@ -108,6 +108,16 @@ void check_listen_address(const std::string& address, const TransportSecurity& s
                         : "whoever reaches this port can run any operation with the rights of this process");
 }
 
+void check_token_may_go_to(const std::string& address, const TransportSecurity& security) {
+  if (security.token_file.empty() || has_tls(security) || security.insecure) return;
+  if (is_loopback_host(TaskAddress::parse(address).host)) return;
+  throw PermissionDeniedError(
+      fmt::format("security: the token of {} would go to {} without TLS, where whoever listens on the network can read "
+                  "it: add certificate_file, key_file and ca_file, or leave out the token_file, or, where nobody can "
+                  "listen, add insecure = true",
+                  security.token_file, address));
+}
+
 bool is_loopback_host(const std::string& host) {
   if (host == "localhost") return true;
   in_addr four{};

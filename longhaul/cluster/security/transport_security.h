@@ -41,6 +41,10 @@ void check_security(const TransportSecurity& security, Clock& clock = Clock::rea
 // "/job:worker/replica:0/task:1", names the files in it. InvalidArgumentError: it is no address.
 void check_listen_address(const std::string& address, const TransportSecurity& security, const std::string& task = "");
 
+// PermissionDeniedError: a call to that address would tell the token to whoever listens on the network: it is not on
+// loopback, there is no TLS, and nobody has said `insecure`.
+void check_token_may_go_to(const std::string& address, const TransportSecurity& security);
+
 // Whether only this machine can reach that host. Names are not looked up: none but "localhost" is.
 bool is_loopback_host(const std::string& host);
 

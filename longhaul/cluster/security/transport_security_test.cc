@@ -232,5 +232,18 @@ TEST_F(TransportSecurityTest, ATokenAloneIsForLoopback) {
   EXPECT_THAT(logged_, ElementsAre(HasSubstr("can read the token"), HasSubstr("can run any operation")));
 }
 
+TEST_F(TransportSecurityTest, ATokenGoesToOtherMachinesByTlsAlone) {
+  TransportSecurity token{.token_file = path("token")};
+  for (const char* address : {"127.0.0.1:2222", "[::1]:2222", "localhost:2222"}) check_token_may_go_to(address, token);
+  EXPECT_THAT(error_of<PermissionDeniedError>([&] { check_token_may_go_to("10.0.0.3:2222", token); }),
+              AllOf(HasSubstr(path("token")), HasSubstr("10.0.0.3:2222"), HasSubstr("ca_file")));
+  check_token_may_go_to("10.0.0.3:2222", {});
+  token.insecure = true;
+  check_token_may_go_to("10.0.0.3:2222", token);
+  TransportSecurity both = security();
+  both.token_file = path("token");
+  check_token_may_go_to("10.0.0.3:2222", both);
+}
+
 }  // namespace
 }  // namespace longhaul

@@ -52,6 +52,16 @@ TEST_F(GrpcSecurity, ACallNeedsTheToken) {
   EXPECT_EQ(error_of_call(*caller_with(pair, {.token_file = token_file("same", secret)}), pair), "");
 }
 
+TEST_F(GrpcSecurity, ATokenWithoutTlsStaysOnTheMachine) {
+  const std::string secret = "a-secret-of-twenty-four-letters";
+  const auto caller = GrpcTransport::create({.task = "/job:longhaul_client/replica:0/task:0",
+                                             .addresses = {{"192.0.2.1:2222", "192.0.2.1:2222"}},
+                                             .security = {.token_file = token_file("token", secret)},
+                                             .limits = short_limits()});
+  EXPECT_THAT(coded_error_of([&] { call_and_wait(*caller, {.task = "192.0.2.1:2222", .method = "Echo"}); }),
+              AllOf(HasSubstr("PERMISSION_DENIED: "), HasSubstr("192.0.2.1:2222"), Not(HasSubstr(secret))));
+}
+
 // Certificates as the command `openssl` makes them.
 class GrpcOverTls : public GrpcSecurity {
  protected:

@@ -198,6 +198,7 @@ std::shared_ptr<PeerLine> GrpcTransport::line_to(const std::string& task, const 
   }
   std::shared_ptr<PeerLine>& line = lines_[task];
   if (line == nullptr || line->address() != address) {
+    check_token_may_go_to(address, options_.security);
     old = std::make_shared<PeerLine>(PeerLine::Options{.address = address,
                                                        .credentials = credentials_,
                                                        .limits = options_.limits,
