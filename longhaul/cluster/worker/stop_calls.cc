@@ -32,8 +32,10 @@ void StopCalls::add(std::shared_ptr<IncomingCall> call) {
   });
 }
 
-void StopCalls::announce(Seconds grace) {
-  for (const auto& [key, call] : take_all(clock_.now() + grace)) answer_stop(*call, grace);
+size_t StopCalls::announce(Seconds grace) {
+  const Calls calls = take_all(clock_.now() + grace);
+  for (const auto& [key, call] : calls) answer_stop(*call, grace);
+  return calls.size();
 }
 
 void StopCalls::stop() {

@@ -15,8 +15,9 @@ class StopCalls : public std::enable_shared_from_this<StopCalls> {
   explicit StopCalls(Clock& clock) : clock_(clock) {}
 
   void add(std::shared_ptr<IncomingCall> call) EXCLUDES(mutex_);  // answers at once what comes after announce()
-  // Answers all calls, with what is left of the grace. Of several, the one that ends first counts.
-  void announce(Seconds grace) EXCLUDES(mutex_);
+  // Answers all calls, with what is left of the grace, and returns how many. Of several, the one that ends first
+  // counts.
+  size_t announce(Seconds grace) EXCLUDES(mutex_);
   void stop() EXCLUDES(mutex_);  // ends the calls with UnavailableError
   size_t size() const EXCLUDES(mutex_);
 

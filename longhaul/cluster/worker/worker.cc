@@ -20,8 +20,8 @@ Worker::~Worker() {
   stop("it is no longer needed", Seconds{10});
 }
 
-void Worker::announce_stop(Seconds grace) {
-  state_->stop_calls->announce(grace);
+size_t Worker::announce_stop(Seconds grace) {
+  return state_->stop_calls->announce(grace);
 }
 
 // First nothing new begins; then what is there ends.

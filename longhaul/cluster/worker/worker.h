@@ -36,7 +36,8 @@ class Worker {
 
   // Tells the sessions that have asked for it (StopNoticing), those of the chief, that the task goes in that time, so
   // that what it has of the model is saved. Everything goes on until then; request_stop() or stop() comes after it.
-  void announce_stop(Seconds grace);
+  // Returns how many were told.
+  size_t announce_stop(Seconds grace);
 
   // Ends all sessions, steps and waits; whoever calls later gets UnavailableError. Does not wait, and may be called
   // from anywhere, and again.

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <csignal>
+
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/security/transport_security.h"
@@ -66,7 +69,8 @@ std::shared_ptr<FileSystem> rooted_files(const proto::ServerDef& definition, con
 }  // namespace
 
 RunningServer::RunningServer(const proto::ServerDef& definition, const ServerOptions& options)
-    : definition_(definition),
+    : stop_grace_(options.stop_grace),
+      definition_(definition),
       rooted_files_(rooted_files(definition, options)),
       transport_(listening(definition, options)),
       address_(reached_at(definition, transport_->port())) {
@@ -128,12 +132,28 @@ bool RunningServer::join(std::optional<Seconds> timeout) {
   } catch (const FailedPreconditionError&) {
     // The program has its own.
   }
-  const bool is_over = is_over_within(timeout);
-  if (is_over)
-    stop(signals != nullptr && signals->signal_received() != 0
-             ? "its process got " + signal_name(signals->signal_received())
-             : "it was joined");
-  return is_over;
+  if (!is_over_within(timeout)) return false;
+  const int signal = signals != nullptr ? signals->signal_received() : 0;
+  if (signal == SIGTERM) let_others_save();
+  stop(signal != 0 ? "its process got " + signal_name(signal) : "it was joined");
+  return true;
+}
+
+// The last third is for the stop itself.
+void RunningServer::let_others_save() {
+  constexpr Seconds kLookAgain{0.5};
+  Clock& clock = Clock::real();
+  const Seconds most = stop_grace_.after(SIGTERM, clock.wall_time()).length * 2 / 3, until = clock.now() + most;
+  const size_t told = task_->announce_stop(most);
+  if (told == 0) return;
+  log_warning("the server at {} got SIGTERM: it goes on for {:.3g} s at most, while {} sessions save the model",
+              address_, most.count(), told);
+  while (clock.now() < until && task_->counts().sessions > 0) {
+    MutexLock lock(mutex_);
+    if (state_ != State::kStarted) return;
+    // wait: for stop(), or the sessions' end, which nobody tells of and which is looked for twice a second
+    clock.wait_until(changed_, mutex_, std::min(until, clock.now() + kLookAgain));
+  }
 }
 
 bool RunningServer::is_over_within(std::optional<Seconds> timeout) {

@@ -10,6 +10,7 @@
 #include "longhaul/grpc/server/server.h"
 #include "longhaul/grpc/transport/grpc_transport.h"
 #include "longhaul/proto/tensorflow_server.pb.h"
+#include "longhaul/train/signals/preemption_grace.h"
 
 namespace longhaul {
 
@@ -39,10 +40,12 @@ class RunningServer {
 
   bool is_over_within(std::optional<Seconds> timeout) EXCLUDES(mutex_);
   void interrupt() EXCLUDES(mutex_);
+  void let_others_save() EXCLUDES(mutex_);
   void end_service(const std::string& why);
   MasterServiceOptions service_options(const proto::ConfigProto& config) const;
 
   const MakerProcess maker_;
+  const PreemptionGrace stop_grace_;
   const proto::ServerDef definition_;
   const std::shared_ptr<FileSystem> rooted_files_;  // null: all files
   const std::shared_ptr<GrpcTransport> transport_;

@@ -32,6 +32,9 @@ struct ServerOptions {
   // can reach the server, and no files otherwise.
   std::vector<std::string> file_roots{};
   bool start = true;  // false: start() begins to answer
+  // The time from SIGTERM until the kill, of which join() leaves two thirds to those that save what the task has of the
+  // model. Absent: LONGHAUL_PREEMPTION_GRACE, or 30 s.
+  std::optional<Seconds> stop_grace{};
 };
 
 // A task of a cluster that serves the sessions of all its tasks, and of clients (`tf.train.Server`). It keeps the
@@ -69,9 +72,11 @@ class Server {
   void start();
 
   // Waits until it is stopped. While it waits, SIGINT and SIGTERM stop it, unless the program has its own StopSignals
-  // or Preemption. FailedPreconditionError: it was not started.
+  // or Preemption. After SIGTERM, chiefs that use it are told, so that they save the model: the server goes on until
+  // their sessions and all others have ended, or the time of ServerOptions::stop_grace for it is over; a second signal
+  // ends the process. FailedPreconditionError: it was not started.
   void join();
-  bool join(Seconds timeout);  // false: it was not stopped in this time
+  bool join(Seconds timeout);  // false: neither a signal nor stop() came in this time
 
   // Ends all sessions on it; variables are gone, and sessions of others that use it get AbortedError. Takes 10 s at
   // most; a step that does not end until then is left behind, and logged. May be called again. The port is free once

@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 
+#include <csignal>
 #include <future>
 
 #include "longhaul/base/clock.h"
 #include "longhaul/grpc/server/server_fixture.h"
+#include "longhaul/session/stop_notice.h"
 #include "longhaul/testing/error_fixture.h"
+#include "longhaul/train/signals/stop_signals.h"
 
 namespace longhaul {
 namespace {
@@ -69,6 +72,24 @@ TEST_F(ServerStopTest, ASessionMayOutliveItsServer) {
               called->close();
             }),
             10);
+}
+
+TEST_F(ServerStopTest, AfterSigtermThoseThatSaveAreToldAndHaveTime) {
+  const auto session = new_session(cluster_.target("worker", 0), model_.graph);
+  session->run(model_.init);
+  std::promise<StopNotice> told;
+  const auto noticing =
+      session->capabilities().stop_noticing->notice_stops([&](const StopNotice& notice) { told.set_value(notice); });
+  for (int i = 0; i < 100; ++i) session->run(model_.add);  // by then the ps has the call that waits for its stop
+  auto joined = std::async(std::launch::async, [&] { cluster_.server("ps", 0).join(); });
+  ASSERT_TRUE(comes_true([] { return !is_ended_by_sigterm(); }));
+  raise(SIGTERM);
+  auto notice = told.get_future();
+  ASSERT_EQ(notice.wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  EXPECT_EQ(notice.get().task, "/job:ps/replica:0/task:0");
+  EXPECT_EQ(model_.value(*session), 100) << "the model is still there";
+  session->close();
+  EXPECT_LE(seconds_of([&] { joined.get(); }), 10) << "the last session has ended";
 }
 
 TEST_F(ServerStopTest, TwoThreadsMayStopIt) {
