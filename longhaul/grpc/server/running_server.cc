@@ -146,7 +146,7 @@ void RunningServer::let_others_save() {
   const Seconds most = stop_grace_.after(SIGTERM, clock.wall_time()).length * 2 / 3, until = clock.now() + most;
   const size_t told = task_->announce_stop(most);
   if (told == 0) return;
-  log_warning("the server at {} got SIGTERM: it goes on for {:.3g} s at most, while {} sessions save the model",
+  log_warning("the server at {} got SIGTERM: it continues for {:.3g} s at most, while {} sessions save the model",
               address_, most.count(), told);
   while (clock.now() < until && task_->counts().sessions > 0) {
     MutexLock lock(mutex_);

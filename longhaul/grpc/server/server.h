@@ -72,7 +72,7 @@ class Server {
   void start();
 
   // Waits until it is stopped. While it waits, SIGINT and SIGTERM stop it, unless the program has its own StopSignals
-  // or Preemption. After SIGTERM, chiefs that use it are told, so that they save the model: the server goes on until
+  // or Preemption. After SIGTERM, chiefs that use it are told, so that they save the model: the server continues until
   // their sessions and all others have ended, or the time of ServerOptions::stop_grace for it is over; a second signal
   // ends the process. FailedPreconditionError: it was not started.
   void join();
