@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <functional>
 #include <map>
@@ -64,5 +65,12 @@ struct WaitingModel {
   const Output element = queue.dequeue(scope)[0], size = queue.size(scope);
   const Operation put = queue.enqueue(scope, {ops::constant(scope, 1.f)});
 };
+
+// Whether the handler itself is there: StopSignals are counted a moment earlier.
+inline bool sigterm_is_handled() {
+  struct sigaction action{};
+  sigaction(SIGTERM, nullptr, &action);
+  return action.sa_handler != SIG_DFL;
+}
 
 }  // namespace longhaul

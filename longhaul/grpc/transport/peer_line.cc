@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "longhaul/base/thread.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/grpc/transport/byte_buffers.h"
 #include "longhaul/grpc/transport/callback_scope.h"
@@ -129,6 +130,9 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
     request_.Clear();
     if (!call_->has_ended()) end(status);
     options_->calls->remove();
+    // The callback may have destroyed the transport, so that this has the channel alone (as does its stub). gRPC fails
+    // if a channel ends inside a callback of its own.
+    if (channel_.use_count() <= 2) NamedThread("lh-grpc-end", [self] {}).detach();
   }
 
  private:
