@@ -125,12 +125,20 @@ bool is_ip_address(const std::string& name) {
          ::inet_pton(AF_INET6, name.c_str(), bytes.data()) == 1;
 }
 
+bool is_dns_name(const std::string& name) {
+  try {
+    return !name.empty() && TaskAddress::parse(name + ":1").host.find(':') == name.npos;
+  } catch (const InvalidArgumentError&) {
+    return false;
+  }
+}
+
 // "DNS:worker0.example,IP:10.0.0.3", whose names have no comma.
 std::string alternative_names(const std::vector<std::string>& names) {
   std::string joined;
   for (const std::string& name : names) {
     const bool is_ip = is_ip_address(name);
-    if (!is_ip && (name.empty() || TaskAddress::parse(name + ":1").host.find(':') != name.npos)) {
+    if (!is_ip && !is_dns_name(name)) {
       throw InvalidArgumentError(fmt::format("\"{}\" is neither an IP address nor a DNS name", excerpt(name)));
     }
     joined += fmt::format("{}{}:{}", joined.empty() ? "" : ",", is_ip ? "IP" : "DNS", name);

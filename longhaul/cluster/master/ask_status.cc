@@ -81,7 +81,8 @@ class StatusQuestions {
       return;
     }
     const bool is_away = code_of(reply.error) == Code::kUnavailable && (reply.is_broken || reply.incarnation != 0);
-    if (!is_away) std::rethrow_exception(reply.error);
+    const bool is_starting = code_of(reply.error) == Code::kUnimplemented;  // it serves nothing yet
+    if (!is_away && !is_starting) std::rethrow_exception(reply.error);
     open_[task] = clock_.now() + kLeastPause;
   }
 

@@ -134,13 +134,17 @@ void serve_sessions(const std::shared_ptr<WorkerState>& worker) {
   const auto serve = [&](const char* method, auto* handler) {
     worker->transport.serve(method, [worker, handler](std::shared_ptr<IncomingCall> call) { handler(worker, call); });
   };
-  serve(methods::kGetStatus, get_status);
   serve(methods::kWaitForChange, wait_for_change);
   serve(methods::kWaitForStop, wait_for_stop);
   serve(methods::kRegisterGraph, register_graph);
   serve(methods::kDeregisterGraph, deregister_graph);
   serve(methods::kReset, reset);
   serve_watch(worker);
+}
+
+void serve_status(const std::shared_ptr<WorkerState>& worker) {
+  worker->transport.serve(methods::kGetStatus,
+                          [worker](std::shared_ptr<IncomingCall> call) { get_status(worker, call); });
 }
 
 }  // namespace longhaul

@@ -10,6 +10,8 @@ namespace longhaul {
 
 // Answers GetStatus, Watch, WaitForChange, WaitForStop, RegisterGraph, DeregisterGraph and Reset.
 void serve_sessions(const std::shared_ptr<WorkerState>& worker);
+// Answers GetStatus, with which each master begins: comes last, when all else is served.
+void serve_status(const std::shared_ptr<WorkerState>& worker);
 
 // The session has ended: its steps are aborted, those that are prepared are in doubt, its doors are opened, its
 // snapshots dropped. Variables stay, unless it has its own.

@@ -14,6 +14,7 @@ Worker::Worker(Transport& transport, std::shared_ptr<TaskResources> resources, c
   serve_snapshots(state_);
   serve_shards(state_);
   serve_deliver(transport, state_->exchange);
+  serve_status(state_);
 }
 
 Worker::~Worker() {
