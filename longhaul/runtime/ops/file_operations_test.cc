@@ -170,11 +170,11 @@ TEST_F(FileOperations, AtenCannotMapAFile) {
 
 // Texts that operators of this libtorch take: none but a filename is the name of a file.
 TEST_F(FileOperations, AtenTakesNoOtherNamesOfFiles) {
-  const std::set<std::string> harmless{"norm", "reduce", "rounding_mode", "driver", "interpolation", "UPLO", "ord", "p",
-                                       "approximate", "side", "padding", "mode", "a", "b", "pad_mode", "indexing",
-                                       "equation", "api_name", "s", "assert_msg", "filename",
-                                       // names of dimensions
-                                       "dim", "dims", "start_dim", "end_dim", "out_dim", "outdim", "names", "order"};
+  const std::set<std::string> harmless{
+      "norm", "reduce", "rounding_mode", "driver", "interpolation", "UPLO", "ord", "p", "approximate", "side",
+      "padding", "mode", "a", "b", "pad_mode", "indexing", "equation", "api_name", "s", "assert_msg", "filename",
+      // names of dimensions
+      "dim", "dim0", "dim1", "dim2", "dims", "start_dim", "end_dim", "out_dim", "outdim", "names", "order"};
   int with_filename = 0;
   for (const c10::OperatorName& name : c10::Dispatcher::singleton().getAllOpNames()) {
     if (!name.name.starts_with("aten::")) continue;
