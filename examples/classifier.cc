@@ -37,7 +37,10 @@ Operation minimize(const ClassifierOptions& options, const Output& loss, const V
 }  // namespace
 
 Classifier build_classifier(Graph& graph, const ClassifierOptions& options) {
-  const Scope root(graph);
+  return build_classifier(Scope(graph), options);
+}
+
+Classifier build_classifier(const Scope& root, const ClassifierOptions& options) {
   Classifier net;
   net.images = ops::placeholder(root, kFloat, {-1, kPixels}, "images");
   net.labels = ops::placeholder(root, kInt64, {-1}, "labels");

@@ -23,7 +23,9 @@ struct ClassifierOptions {
   double learning_rate = 0;        // 0: what suits the optimizer
 };
 
-// Builds the network in `graph`, with summaries of the loss and of the logits.
+// Builds the network in `graph`, with summaries of the loss and of the logits; or below a scope, which may have devices
+// for its operations.
 Classifier build_classifier(Graph& graph, const ClassifierOptions& options);
+Classifier build_classifier(const Scope& root, const ClassifierOptions& options);
 
 }  // namespace longhaul::examples

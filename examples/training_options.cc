@@ -60,6 +60,33 @@ void add_flags(CLI::App& app, TrainingOptions& options) {
       ->check(CLI::Range(0, 1024));
 }
 
+void add_addresses(CLI::App& app, const std::string& name, std::vector<std::string>& hosts, const char* what) {
+  app.add_option(name, hosts, what)->delimiter(',');
+}
+
+void add_task_flags(CLI::App& app, ClusterOptions& options) {
+  app.add_option("--job", options.job, "The job of this task; without it TF_CONFIG or Slurm says what this process is")
+      ->check(CLI::IsMember({"chief", "worker", "ps"}));
+  app.add_option("--task", options.task, "Its number in the job")->check(CLI::NonNegativeNumber);
+  add_addresses(app, "--chief_hosts", options.chief_hosts, "host:port of the chief");
+  add_addresses(app, "--worker_hosts", options.worker_hosts, "Those of the workers, with commas");
+  add_addresses(app, "--ps_hosts", options.ps_hosts, "Those of the parameter servers");
+  app.add_option("--slurm_ps", options.slurm_ps, "Of a Slurm step, so many tasks are ps; rank 0 is the chief")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--max_wait_secs", options.max_wait_secs, "Seconds to wait for tasks that are not there")
+      ->check(CLI::PositiveNumber);
+}
+
+void add_flags(CLI::App& app, ClusterOptions& options) {
+  add_flags(app, static_cast<TrainingOptions&>(options));
+  add_task_flags(app, options);
+  app.add_option("--certificates", options.certificates, "Directory that `longhaul certificates` has made");
+  app.add_option("--token_file", options.token_file, "File with the token that all tasks have");
+  app.add_flag("--insecure", options.insecure, "Serve strangers too: no TLS on addresses that others reach");
+  app.add_option("--file_roots", options.file_roots, "Directories that a server may use for others; default: logdir")
+      ->delimiter(',');
+}
+
 template <typename Options>
 Parsed<Options> parse(int argc, char** argv, const char* what) {
   Parsed<Options> parsed;
@@ -81,6 +108,10 @@ Parsed<Options> parse(int argc, char** argv, const char* what) {
 
 Parsed<TrainingOptions> parse_options(int argc, char** argv) {
   return parse<TrainingOptions>(argc, argv, "Trains a small network on Fashion-MNIST.");
+}
+
+Parsed<ClusterOptions> parse_cluster_options(int argc, char** argv) {
+  return parse<ClusterOptions>(argc, argv, "Trains a small network on Fashion-MNIST: one task of a cluster, or alone.");
 }
 
 Parsed<PlainOptions> parse_plain_options(int argc, char** argv) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace longhaul::examples {
 
@@ -21,6 +22,19 @@ struct TrainingOptions {
   int threads = 0;  // 0: what the library chooses
 };
 
+// What that of a task of a cluster says besides. Which task it is: flags, else TF_CONFIG, else Slurm's variables.
+struct ClusterOptions : TrainingOptions {
+  std::string job;  // "chief", "worker" or "ps"; empty: TF_CONFIG or Slurm says it, or the process trains alone
+  int task = 0;     // of the job
+  std::vector<std::string> chief_hosts, worker_hosts, ps_hosts;  // "host:port" of each task
+  int slurm_ps = 0;             // how many tasks of a Slurm step are ps; rank 0 is the chief, the others are workers
+  double max_wait_secs = 7200;  // for tasks that are not there yet
+  std::string certificates;     // directory that `longhaul certificates` has made; empty: no TLS
+  std::string token_file;
+  bool insecure = false;  // neither, on any address
+  std::vector<std::string> file_roots;
+};
+
 // What that of the training in plain libtorch says.
 struct PlainOptions {
   std::string data_dir;
@@ -36,6 +50,7 @@ struct Parsed {
   int exit_status = -1;  // -1: go on
 };
 Parsed<TrainingOptions> parse_options(int argc, char** argv);
+Parsed<ClusterOptions> parse_cluster_options(int argc, char** argv);
 Parsed<PlainOptions> parse_plain_options(int argc, char** argv);
 
 }  // namespace longhaul::examples
