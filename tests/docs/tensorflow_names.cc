@@ -64,6 +64,11 @@ void graphs_and_sessions() {
   use(root.colocate_with(loss.op()));
   ClusterSpec cluster({{"ps", {"ps0:2222"}}, {"worker", {"worker0:2222"}}});
   use(root.with_device(replica_device_setter({.cluster = cluster})));
+  const auto serve = [&] {
+    Server server(cluster, {.job_name = "ps", .task_index = 0});
+    use(server.target(), Server::create_local_server());
+  };
+  use(serve);
   use(root.with_device("/cpu:0"), root.sub("tower"), Graph::default_graph(), ops::no_op(root), ops::identity(root, x));
   use(kFloat, kHalf, kDouble, kBFloat16, kInt32, kInt64, kUInt8, kBool, kString, Shape{-1, 784});
   use(graph.output("x:0"), graph.operation("x"), graph.find_output("x:0"), ops::group(root, {train_op, update}));
