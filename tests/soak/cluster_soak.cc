@@ -1,0 +1,154 @@
+// Kills the tasks of the example's cluster at random moments, and looks after each kill whether the training goes on
+// and its checkpoints are of one moment: cluster_soak PROGRAM SECONDS SEED.
+#include <fmt/format.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "longhaul/base/error.h"
+#include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
+#include "tests/cluster_processes.h"
+
+namespace longhaul::soak {
+namespace {
+
+namespace fs = std::filesystem;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using testing::ClusterProcesses;
+
+constexpr std::chrono::seconds kLongestStandstill{90};
+
+class ClusterSoak {
+ public:
+  ClusterSoak(const std::string& program, std::string directory, uint64_t seed)
+      : directory_(std::move(directory)),
+        random_(seed),
+        cluster_(program, directory_,
+                 {"--logdir=" + logdir(), "--steps=1000000000", "--threads=1", "--save_model_secs=0.5",
+                  "--save_summaries_secs=1", "--max_wait_secs=60"}) {}
+
+  void run(std::chrono::seconds length) {
+    const auto end = steady_clock::now() + length;
+    cluster_.start_all();
+    await_progress();
+    while (steady_clock::now() < end) {
+      disturb();
+      await_progress();
+      fmt::print("soak: {} kills, at step {}\n", kills_, newest_);
+      std::fflush(stdout);
+    }
+    if (cluster_.stop_all() != 75) throw InternalError("the chief was stopped, but its status is not 75");
+    check(newest());
+  }
+
+  void print_table() const {
+    fmt::print("| fault | times |\n| --- | --- |\n");
+    for (const auto& [fault, times] : faults_) fmt::print("| {} | {} |\n", fault, times);
+    fmt::print("| steps in the last checkpoint | {} |\n", newest_);
+  }
+
+  std::string everything() const { return cluster_.everything(); }
+
+ private:
+  std::string logdir() const { return directory_ + "/run"; }
+  uint64_t below(uint64_t limit) { return random_() % limit; }
+  const std::string& some_task() { return ClusterProcesses::tasks()[below(ClusterProcesses::tasks().size())]; }
+
+  // One task, now and then two at once, or all.
+  void disturb() {
+    const uint64_t kind = below(10);
+    std::set<std::string> victims{some_task()};
+    if (kind < 3) victims.insert(some_task());
+    if (kind == 9) victims.insert(ClusterProcesses::tasks().begin(), ClusterProcesses::tasks().end());
+    pass(below(3000));
+    for (const std::string& task : victims) kill(task);
+    pass(below(2) * below(5000));
+    for (const std::string& task : victims) cluster_.start(task);
+    ++faults_[victims.size() == 1 ? victims.begin()->substr(0, victims.begin()->find('-')) + " killed"
+                                  : fmt::format("{} tasks killed at once", victims.size())];
+  }
+
+  static void pass(uint64_t time) { std::this_thread::sleep_for(milliseconds(time)); }
+
+  void kill(const std::string& task) {
+    ++kills_;
+    if (!cluster_.kill(task)) throw InternalError(task + " had ended by itself:\n" + cluster_.everything());
+  }
+
+  // Two checkpoints more, the second of which is all of what was trained after the disturbance.
+  void await_progress() {
+    for (int i = 0; i < 2; ++i) {
+      const auto end = steady_clock::now() + kLongestStandstill;
+      std::string prefix = newest();
+      while (prefix.empty() || step_of(prefix) <= newest_) {
+        if (steady_clock::now() > end) {
+          throw DeadlineExceededError(fmt::format("no step was saved for {} s", kLongestStandstill.count()));
+        }
+        pass(200);
+        prefix = newest();
+      }
+      newest_ = step_of(prefix);
+      check(prefix);
+    }
+  }
+
+  std::string newest() const {
+    return newest_intact_checkpoint(FileSystem::real(), logdir(), "model.ckpt").prefix.value_or("");
+  }
+  static int64_t step_of(const std::string& prefix) { return std::stoll(prefix.substr(prefix.rfind('-') + 1)); }
+
+  // Each step is in the count of the replica that has made it, and these are on both ps tasks.
+  static void check(const std::string& prefix) {
+    const BundleReader reader(FileSystem::real(), prefix);
+    int64_t batches = 0;
+    for (const char* name : {"batches_seen_0", "batches_seen_1", "batches_seen_2"}) {
+      batches += reader.read(name).item<int64_t>();
+    }
+    const auto step = reader.read("global_step").item<int64_t>();
+    if (batches == step && step == step_of(prefix)) return;
+    throw DataLossError(fmt::format("{} is of several moments: step {}, but {} batches", prefix, step, batches));
+  }
+
+  const std::string directory_;
+  std::mt19937_64 random_;
+  ClusterProcesses cluster_;
+  std::map<std::string, int> faults_;
+  int kills_ = 0;
+  int64_t newest_ = -1;
+};
+
+int soak(const std::string& program, const std::string& seconds, const std::string& seed) {
+  const std::string directory = fs::temp_directory_path() / fmt::format("longhaul-cluster-soak-{}", ::getpid());
+  fs::create_directories(directory);
+  ClusterSoak soak(program, directory, std::stoull(seed));
+  try {
+    soak.run(std::chrono::seconds(std::stoll(seconds)));
+    soak.print_table();
+    fs::remove_all(directory);
+    return 0;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "soak: {}\n{}\nsoak: its files are kept in {}; the seed was {}\n", error.what(),
+               soak.everything(), directory, seed);
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace longhaul::soak
+
+int main(int argc, char** argv) {
+  if (argc != 4) {
+    fmt::print(stderr, "usage: cluster_soak PROGRAM SECONDS SEED\n");
+    return 2;
+  }
+  return longhaul::soak::soak(argv[1], argv[2], argv[3]);
+}
