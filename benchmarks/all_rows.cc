@@ -9,6 +9,7 @@ std::vector<Row> all_rows() {
   add_supervisor_rows(rows);
   add_snapshot_rows(rows);
   add_monitored_rows(rows);
+  add_cluster_rows(rows);
   add_bound_rows(rows);
   add_startup_rows(rows);
   add_restore_rows(rows);

@@ -9,6 +9,7 @@
 namespace longhaul::bench {
 
 void add_bound_rows(std::vector<Row>& rows);
+void add_cluster_rows(std::vector<Row>& rows);
 void add_data_rows(std::vector<Row>& rows);
 void add_events_rows(std::vector<Row>& rows);
 void add_monitored_rows(std::vector<Row>& rows);

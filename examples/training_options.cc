@@ -10,7 +10,8 @@ namespace {
 
 // Whether an option is given in this argument, with its value in the next.
 bool takes_the_next(const std::string& argument) {
-  return argument.starts_with("--") && argument.find('=') == std::string::npos && argument != "--help";
+  return argument.starts_with("--") && argument.find('=') == std::string::npos && argument != "--help" &&
+         argument != "--insecure";
 }
 
 // CLI11 takes the "--steps=50" of `--logdir=$UNSET --steps=50`, or of `--logdir $UNSET --steps=50`, for the directory.
