@@ -14,6 +14,7 @@
 #include "benchmarks/benchmarks.h"
 #include "examples/classifier.h"
 #include "longhaul/longhaul.h"
+#include "longhaul/server.h"
 
 namespace longhaul::bench {
 namespace {

@@ -17,6 +17,7 @@
 #include "examples/progress.h"
 #include "examples/say.h"
 #include "longhaul/longhaul.h"
+#include "longhaul/server.h"
 
 namespace lh = longhaul;
 using namespace longhaul::examples;

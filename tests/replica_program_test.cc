@@ -13,6 +13,7 @@
 #include <string>
 
 #include "longhaul/longhaul.h"
+#include "longhaul/server.h"
 
 namespace longhaul {
 namespace {

@@ -6,6 +6,7 @@
 #include <longhaul/proto/config.pb.h>
 #include <longhaul/proto/example.pb.h>
 #include <longhaul/proto/graph.pb.h>
+#include <longhaul/server.h>
 #include <longhaul/testing.h>
 #include <longhaul/torch.h>
 #include <torch/nn/modules/loss.h>
