@@ -2,6 +2,9 @@
 //
 //   crossing_program supervisor|monitored MODEL OPTIMIZER LOGDIR LAST [EVERY]
 //   crossing_program import FILE.meta
+//   crossing_program serve
+//
+// serve: a server for clients, until it is killed; it says its target. A training's arguments:
 //
 // It says from which step it goes on, and each step's loss; a step's batch follows from its number. It trains up to the
 // step LAST, saves and ends. With EVERY it saves after so many steps instead, and at the end says so and waits for its
@@ -19,6 +22,7 @@
 
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/longhaul.h"
+#include "longhaul/server.h"
 
 namespace lh = longhaul;
 namespace ops = longhaul::ops;
@@ -246,6 +250,13 @@ class Training {
   int64_t begins_ = 0, at_ = 0;
 };
 
+int serve() {
+  const auto server = lh::Server::create_local_server();
+  say("target " + server->target());
+  server->join();
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -256,6 +267,7 @@ int main(int argc, char** argv) {
       lh::import_meta_graph(graph, arguments[1]);
       return 0;
     }
+    if (arguments == std::vector<std::string>{"serve"}) return serve();
     if (arguments.size() < 5) return 2;
     const int64_t every = arguments.size() > 5 ? std::stoll(arguments[5]) : 0;
     Training training(arguments[1], arguments[2], arguments[3], std::stoll(arguments[4]), every);

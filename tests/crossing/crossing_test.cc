@@ -2,6 +2,8 @@
 // the other was killed, and the losses are those of TensorFlow alone. A checkpoint that lacks a name that the other
 // wants is refused, so names are held to be the same as well.
 //
+// And a client of TensorFlow uses a server of ours.
+//
 // LONGHAUL_TENSORFLOW is a Python with TensorFlow 1.15 or 2.
 
 #include <fmt/format.h>
@@ -174,6 +176,21 @@ TEST_F(CrossingMetaGraph, OneWithLayersIsRefusedByTheOther) {
     EXPECT_EQ(import->wait(), 1);
     EXPECT_THAT(import->errors(), HasSubstr(refusal));
   }
+}
+
+using CrossingServer = CrossingFixture;
+
+// Sessions, devices, variables, callables, reset and close, all with TensorFlow's own messages.
+TEST_F(CrossingServer, AnswersTheOriginalsClient) {
+  Process server({CROSSING_PROGRAM, "serve"}, directory_.file("server"));
+  static const std::regex told(R"(target (grpc://\S+)\n)");
+  ASSERT_TRUE(server.prints("\n")) << server.errors();
+  const std::string said = server.output();
+  std::smatch target;
+  ASSERT_TRUE(std::regex_search(said, target, told)) << said;
+  Process client({python_, ORIGINAL_CLIENT, target[1]}, directory_.file("client"));
+  EXPECT_EQ(client.wait(), 0) << client.output() << client.errors() << server.errors();
+  EXPECT_THAT(client.output(), HasSubstr("closed: ok"));
 }
 
 }  // namespace
