@@ -19,7 +19,7 @@ struct MessageKind {
 // alike; or, with `of`, the `message`-th of that kind from SimulatedNetwork::plan() on.
 struct NetworkFault {
   enum class Kind {
-    kLose,                // it never arrives, and its connection breaks (TransportLimits::lost_line)
+    kLose,                // it never arrives, and its connection breaks (TransportLimits::longest_cut)
     kLoseReply,           // of a call: it is handled, but its reply never arrives; of a reply: the same as kLose
     kDouble,              // it arrives twice
     kDelay,               // it arrives after `time`, behind all that is sent meanwhile

@@ -161,7 +161,7 @@ std::vector<NetworkFault> NetworkRouter::count(const Packet& packet) {
 
 bool NetworkRouter::apply(const NetworkFault& fault, const std::shared_ptr<Packet>& packet) {
   const auto lose = [&] {
-    clock_.at(clock_.now() + options_.limits.lost_line, [this, packet] { packet->call->break_off(clock_.now()); });
+    clock_.at(clock_.now() + options_.limits.longest_cut(), [this, packet] { packet->call->break_off(clock_.now()); });
     return false;
   };
   switch (fault.kind) {
@@ -189,7 +189,7 @@ bool NetworkRouter::apply(const NetworkFault& fault, const std::shared_ptr<Packe
 void NetworkRouter::arrive(const std::shared_ptr<Packet>& packet) {
   const auto to = packet->is_reply ? packet->call->caller() : living(packet->to);
   if (is_cut(packet->from, packet->to)) {
-    hold(packet, options_.limits.lost_line);
+    hold(packet, options_.limits.longest_cut());
   } else if (to == nullptr) {
     hold(packet, options_.limits.connect);
   } else if (to->is_alive()) {
@@ -263,7 +263,7 @@ void NetworkRouter::break_if_silent(const std::shared_ptr<SimulatedCall>& call) 
     const auto one = cuts_.find(there), other = cuts_.find(back);
     return std::pair(one == cuts_.end() ? 0 : one->second, other == cuts_.end() ? 0 : other->second);
   };
-  clock_.at(clock_.now() + options_.limits.lost_line,
+  clock_.at(clock_.now() + options_.limits.longest_cut(),
             [this, cuts, before = cuts(), weak = std::weak_ptr<SimulatedCall>(call)] {
               const auto now = cuts();
               const bool is_still_cut = (before.first != 0 && before.first == now.first) ||
@@ -276,7 +276,7 @@ void NetworkRouter::break_if_silent(const std::shared_ptr<SimulatedCall>& call) 
 void NetworkRouter::tell_given_up(const std::shared_ptr<SimulatedCall>& call) {
   if (!call->caller()->is_alive()) return;  // its peers notice its death
   const bool passes = !is_cut(call->caller()->task(), call->to());
-  clock_.at(clock_.now() + (passes ? Seconds{0} : options_.limits.lost_line), [call] { call->end_incoming(); });
+  clock_.at(clock_.now() + (passes ? Seconds{0} : options_.limits.longest_cut()), [call] { call->end_incoming(); });
 }
 
 NetworkRouter::Calls NetworkRouter::open_calls() {

@@ -50,7 +50,7 @@ class SimulatedNetwork {
   bool is_alive(const std::string& task) const;
 
   // No message passes from the one to the other. One that is sent waits; it arrives if the line is mended within
-  // TransportLimits::lost_line, else its connection breaks, and so do those on which nothing is sent.
+  // TransportLimits::longest_cut(), else its connection breaks, and so do those on which nothing is sent.
   void cut(const std::string& from, const std::string& to);
   void mend(const std::string& from, const std::string& to);
 

@@ -92,9 +92,17 @@ class Transport {
 
 // How long a transport waits for a peer.
 struct TransportLimits {
-  Seconds connect{10};     // for a connection
-  Seconds death{0.1};      // until a call notices that the peer's process has ended
-  Seconds lost_line{3.5};  // until a call notices that the line is cut, in one direction or both
+  // A peer is asked whether it lives when nothing has come from it for this time.
+  static constexpr Seconds kAskAfter{1};
+
+  Seconds connect{10};  // for a connection
+  Seconds death{0.1};   // until a call notices that the peer's process has ended
+  // For the answer of a peer that is asked whether it lives. One that is stopped or stalled for less than this loses
+  // nothing.
+  Seconds lost_line{2.5};
+
+  // The longest time until a call notices that the line is cut, in one direction or both.
+  Seconds longest_cut() const { return lost_line + kAskAfter; }
 };
 
 }  // namespace longhaul

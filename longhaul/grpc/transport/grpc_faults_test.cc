@@ -8,8 +8,8 @@
 #include "longhaul/grpc/tcp_proxy_fixture.h"
 #include "longhaul/testing/error_fixture.h"
 
-// What a line does that is cut, and a peer that dies. A limit of 0.7 s for a silent line is kept up to a second late,
-// since gRPC asks once a second at most; so what is noticed is awaited much longer.
+// What a line does that is cut, and a peer that dies. A peer is asked after a second, and has 0.7 s to answer: what
+// is noticed is awaited much longer.
 namespace longhaul {
 namespace {
 
@@ -111,6 +111,25 @@ TEST(GrpcLimits, AShortCutLosesNothing) {
   EXPECT_FALSE(reply.has_come());
   proxy.mend();
   EXPECT_EQ(reply.wait().message.header, "ping");
+}
+
+// The proxy stands for a process that is stopped: its machine takes the bytes, and nobody answers.
+TEST(GrpcLimits, APauseShorterThanTheLimitLosesNothing) {
+  GrpcPair pair({.limits = {.connect = Seconds{20}, .lost_line = Seconds{3}}});
+  TcpProxy proxy(pair.ps->port());
+  pair.tasks.set_address(pair.ps->task(), proxy.port());
+  const ReplyLater parked, pause;
+  pair.start("Park", parked);
+  ASSERT_TRUE(pair.come().reaches(1));
+  proxy.cut(true, true);
+  pair.worker->start({.task = pair.ps->task(), .method = "Echo", .time_left = Seconds{2.8}}, pause.done());
+  EXPECT_EQ(code_of(pause.wait().error), Code::kDeadlineExceeded);
+  proxy.mend();
+  EXPECT_EQ(pair.call("Echo").header, "ping");
+  EXPECT_FALSE(parked.has_come());
+  EXPECT_EQ(pair.gone().times(), 0);
+  for (const auto& call : pair.take_parked()) call->reply({"late", {}});
+  EXPECT_EQ(parked.wait().message.header, "late");
 }
 
 TEST_F(GrpcFaults, ATaskThatIsNotThereIsWaitedForAndTheErrorSaysWhy) {

@@ -229,7 +229,7 @@ TEST(GrpcSettings, TheLimitOfASilentLineIsKept) {
   };
   for (const auto& settings : {caller_settings(limits, {}), server_settings(limits, {})}) {
     EXPECT_EQ(value(settings, "grpc.keepalive_time_ms"), 1000);
-    EXPECT_EQ(value(settings, "grpc.keepalive_timeout_ms"), 2000);
+    EXPECT_EQ(value(settings, "grpc.keepalive_timeout_ms"), 2500);
     EXPECT_EQ(value(settings, "grpc.keepalive_permit_without_calls"), 1);
     EXPECT_EQ(value(settings, "grpc.max_receive_message_length"), -1);
   }

@@ -44,7 +44,7 @@ struct GrpcTransportOptions {
 //
 // Its threads are gRPC's, shared by all transports of the process. A child made by fork() cannot use it: its calls are
 // FailedPreconditionErrors there. Children should exec(), since they keep the connections of a dead parent open, so
-// that its peers notice the death only after TransportLimits::lost_line.
+// that its peers notice the death only after TransportLimits::longest_cut.
 class GrpcTransport final : public Transport {
  public:
   // Listens at once, but refuses calls with UnavailableError until begin(). Errors of the address, the files and the

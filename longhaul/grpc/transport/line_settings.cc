@@ -21,8 +21,8 @@ int most_received(const FrameLimits& frames) {
 std::vector<LineSetting> settings_of_both(const TransportLimits& limits, const FrameLimits& frames) {
   constexpr int kOnlyUncompressed = 1 << GRPC_COMPRESS_NONE;  // so nothing small becomes huge
   return {
-      {GRPC_ARG_KEEPALIVE_TIME_MS, milliseconds(limits.lost_line * 2 / 7)},
-      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, milliseconds(limits.lost_line * 4 / 7)},
+      {GRPC_ARG_KEEPALIVE_TIME_MS, milliseconds(TransportLimits::kAskAfter)},
+      {GRPC_ARG_KEEPALIVE_TIMEOUT_MS, milliseconds(limits.lost_line)},
       {GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1},
       {GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0},
       {GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, most_received(frames)},

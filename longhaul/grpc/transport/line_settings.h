@@ -13,9 +13,15 @@ struct LineSetting {
   int value;
 };
 
-// The settings of a connection. Both ends ask each other whether they live, also while there are no calls: after two
-// sevenths of TransportLimits::lost_line without a message, and again at most once a second; a question that is not
-// answered within four sevenths ends the connection. So a limit below 2.5 s is kept up to a second late.
+// The settings of a connection. Both ends ask each other whether they live, also while there are no calls: when nothing
+// has come for TransportLimits::kAskAfter, which is also how often gRPC lets a caller ask. A question that is not
+// answered within TransportLimits::lost_line ends the connection, and so do bytes that the peer's machine has not
+// acknowledged for so long (TCP_USER_TIMEOUT, which gRPC sets to the same value). So
+//   - a peer whose process is paused for less than lost_line keeps all its connections;
+//   - a line that is cut is noticed lost_line to TransportLimits::longest_cut() after the last byte has come, or
+//     lost_line after the first byte that was sent in vain, if that is sooner;
+//   - a line that is cut for less than lost_line and mended may be lost nevertheless if it is cut for longer than about
+//     1.4 s: TCP sends again after 0.2, 0.6, 1.4 and 3 s.
 std::vector<LineSetting> caller_settings(const TransportLimits& limits, const FrameLimits& frames);
 std::vector<LineSetting> server_settings(const TransportLimits& limits, const FrameLimits& frames);
 
