@@ -11,8 +11,13 @@
 namespace longhaul {
 namespace {
 
-bool is_loopback(const std::string& host) {
-  return host == "localhost" || host == "::1" || host.starts_with("127.");
+// What "localhost" stands for.
+bool is_localhost(const std::string& host) {
+  return host == "127.0.0.1" || host == "::1";
+}
+
+bool is_same_host(const std::string& one, const std::string& other) {
+  return one == other || (one == "localhost" && is_localhost(other)) || (other == "localhost" && is_localhost(one));
 }
 
 ClusterSpec cluster_of(const SessionOptions& options) {
@@ -93,7 +98,7 @@ WaitLimits limits_of(const SessionOptions& options, const Clock& clock) {
 
 bool is_same_address(const std::string& one, const std::string& other) {
   const TaskAddress a = TaskAddress::parse(one), b = TaskAddress::parse(other);
-  return a.port == b.port && (a.host == b.host || (is_loopback(a.host) && is_loopback(b.host)));
+  return a.port == b.port && is_same_host(a.host, b.host);
 }
 
 std::vector<std::string> task_names(const ClusterSpec& cluster) {

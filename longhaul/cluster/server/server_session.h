@@ -43,7 +43,8 @@ std::unique_ptr<ClusterSession> new_client_session(std::shared_ptr<Transport> tr
 // The limits of what makes a session, or asks for it: the options' operation_timeout.
 WaitLimits limits_of(const SessionOptions& options, const Clock& clock);
 
-// Whether both are one, whatever name this machine is called by.
+// Whether both are one: "localhost" is 127.0.0.1, and ::1, but these two differ, as do 127.0.0.1 and 127.0.0.2. Other
+// names are not looked up.
 bool is_same_address(const std::string& one, const std::string& other);
 
 // The names of all tasks.

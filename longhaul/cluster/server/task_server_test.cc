@@ -29,6 +29,20 @@ class TaskServerTest : public ServerClusterTest {
   }
 };
 
+TEST(ServerAddresses, OnlyLocalhostHasSeveralNames) {
+  EXPECT_TRUE(is_same_address("10.0.0.1:1", "10.0.0.1:1"));
+  EXPECT_TRUE(is_same_address("LocalHost:1", "localhost:1"));
+  for (const std::string name : {"127.0.0.1:1", "[::1]:1"}) {
+    EXPECT_TRUE(is_same_address("localhost:1", name)) << name;
+    EXPECT_TRUE(is_same_address(name, "localhost:1")) << name;
+    EXPECT_FALSE(is_same_address(name, "localhost:2")) << name;
+    EXPECT_FALSE(is_same_address(name, "127.0.0.2:1")) << name;
+  }
+  EXPECT_FALSE(is_same_address("localhost:1", "127.0.0.2:1"));
+  EXPECT_FALSE(is_same_address("127.0.0.1:1", "[::1]:1"));
+  EXPECT_FALSE(is_same_address("127.0.0.1:1", "10.0.0.1:1"));
+}
+
 TEST_F(TaskServerTest, VariablesOutliveSessionsAndAreSeenFromEveryTask) {  // SS-1, SS-13, SE-13
   SharedModel model, same;
   {

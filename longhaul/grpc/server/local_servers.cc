@@ -29,10 +29,13 @@ std::shared_ptr<RunningServer> LocalServers::find(const std::string& address) {
     MutexLock lock(mutex_);
     for (const auto& known : servers_) living.push_back(known.lock());
   }
+  std::shared_ptr<RunningServer> stopped;
   for (const auto& server : living) {
-    if (server != nullptr && is_same_address(server->address(), address)) return server;
+    if (server == nullptr || !is_same_address(server->address(), address)) continue;
+    if (!server->is_stopped()) return server;
+    stopped = server;
   }
-  return nullptr;
+  return stopped;
 }
 
 LocalServers& local_servers() {

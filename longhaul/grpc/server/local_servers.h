@@ -13,7 +13,8 @@ namespace longhaul {
 class LocalServers {
  public:
   void add(const std::shared_ptr<RunningServer>& server) EXCLUDES(mutex_);
-  // The one that is reached there; null: none, or it has gone.
+  // The one that is reached there; null: none, or it has gone. One that has stopped is found only if there is no other,
+  // so that a session on it fails at once.
   std::shared_ptr<RunningServer> find(const std::string& address) EXCLUDES(mutex_);
 
  private:

@@ -191,6 +191,11 @@ void RunningServer::stop(const std::string& why) {
   changed_.notify_all();
 }
 
+bool RunningServer::is_stopped() const {
+  MutexLock lock(mutex_);
+  return state_ == State::kStopping || state_ == State::kStopped;
+}
+
 void RunningServer::end_service(const std::string& why) {
   const bool clients_end = service_->stop(why, kLongestStop / 2);
   const bool steps_end = task_->stop(why, kLongestStop / 2);

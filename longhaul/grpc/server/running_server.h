@@ -34,6 +34,7 @@ class RunningServer {
   // False: `timeout` has passed. Otherwise it was stopped, or is now.
   bool join(std::optional<Seconds> timeout) EXCLUDES(mutex_);
   void stop(const std::string& why) EXCLUDES(mutex_);
+  bool is_stopped() const EXCLUDES(mutex_);  // or about to be
 
  private:
   enum class State { kNew, kStarted, kStopping, kStopped };

@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string not_found(const std::string& target) {
   Graph graph;
@@ -49,6 +50,28 @@ TEST(SessionTargets, OneThatDoesNotAnswerIsNotWaitedForForEver) {  // SS-4, SS-1
   Graph graph;
   const std::string target = "grpc://localhost:" + std::to_string(free_port());
   EXPECT_THROW(new_session(target, graph, {.operation_timeout = Seconds{0.2}}), DeadlineExceededError);
+}
+
+TEST(SessionTargets, EachLoopbackAddressIsAHostOfItsOwn) {
+  const std::string port = ":" + std::to_string(free_port());
+  const Server one(ClusterSpec({{"one", {"127.0.0.1" + port}}})), two(ClusterSpec({{"two", {"127.0.0.2" + port}}}));
+  Graph graph;
+  EXPECT_THAT(new_session(one.target(), graph)->list_devices().at(0).name, StartsWith("/job:one/"));
+  EXPECT_THAT(new_session(two.target(), graph)->list_devices().at(0).name, StartsWith("/job:two/"));
+  EXPECT_THAT(new_session("grpc://localhost" + port, graph)->list_devices().at(0).name, StartsWith("/job:one/"));
+}
+
+TEST(SessionTargets, AServerThatHasStoppedIsSkipped) {
+  const std::string port = ":" + std::to_string(free_port());
+  const ClusterSpec cluster({{"ps", {"localhost" + port}}});
+  Server first(cluster, {.listen = "127.0.0.1" + port}), second(cluster, {.listen = "127.0.0.2" + port});
+  first.stop();
+  CounterModel model;
+  const auto session = new_session(first.target(), model.graph);
+  session->run(model.init);
+  EXPECT_EQ(model.value(*session), 0);
+  second.stop();
+  EXPECT_THROW(new_session(first.target(), model.graph)->run(model.init), Error) << "at once: none is left";
 }
 
 TEST(SessionTargets, AResetNeedsATarget) {  // SS-4
