@@ -62,7 +62,7 @@ TokenFile::TokenFile(FileSystem& files, std::string path, Clock& clock)
 // The time is asked first: a change in between is found the next time.
 TokenFile::Contents TokenFile::read() const {
   const double modified_at = files_.modified_at(path_);
-  return {modified_at, parse_tokens(path_, read_file(files_, path_, kMostCredentialBytes))};
+  return {modified_at, parse_tokens(path_, read_private_file(path_))};
 }
 
 std::string TokenFile::token() {

@@ -20,11 +20,12 @@ std::vector<std::string> parse_tokens(const std::string& path, std::string_view 
 // replaced without a call that fails: add the new one as a second line everywhere, then put it first everywhere, then
 // take the old one out.
 //
-// A change that cannot be used (a missing file, an empty one) is an error in the log, once, and the tokens that were
-// there stay. Any thread may call.
+// A change that cannot be used (a missing file, an empty one, one that others may read) is an error in the log, once,
+// with the remedy, and the tokens that were there stay until it can be. Any thread may call.
 class TokenFile {
  public:
-  // Reads the file: its errors, and those of parse_tokens(). `files` and `clock` must outlive this object.
+  // Reads the file: the errors of read_private_file(), and those of parse_tokens(). `files` is asked when the file was
+  // modified; it and `clock` must outlive this object.
   TokenFile(FileSystem& files, std::string path, Clock& clock);
 
   std::string token() EXCLUDES(mutex_);

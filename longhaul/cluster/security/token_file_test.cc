@@ -1,6 +1,7 @@
 #include "longhaul/cluster/security/token_file.h"
 
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 
 #include "longhaul/base/log.h"
 #include "longhaul/testing/error_fixture.h"
@@ -29,7 +30,11 @@ class TokenFileTest : public ::testing::Test {
   }
   ~TokenFileTest() override { set_log_sink(before_); }
 
-  void put(const std::string& text) { write_file_atomically(FileSystem::real(), path_, text); }
+  void put(const std::string& text, mode_t mode = 0600) {
+    write_file_atomically(FileSystem::real(), path_, text);
+    set_mode(mode);
+  }
+  void set_mode(mode_t mode) { EXPECT_EQ(::chmod(path_.c_str(), mode), 0); }
 
   testing::TemporaryDirectory directory_;
   const std::string path_ = directory_.file("token");
@@ -81,6 +86,28 @@ TEST_F(TokenFileTest, KeepsItsTokensWhenTheNewOnesAreUnusable) {
   put(kOtherToken);
   clock_.advance(Seconds{1.5});
   EXPECT_EQ(file.token(), kOtherToken);
+}
+
+TEST_F(TokenFileTest, ARenewedFileThatOthersMayReadIsRefusedUntilItIsPrivate) {
+  TokenFile file(FileSystem::real(), path_, clock_);
+  put(kOtherToken, 0644);
+  for (int i = 0; i < 3; ++i) {
+    clock_.advance(Seconds{1.5});
+    EXPECT_TRUE(file.accepts(kFirstToken));
+    EXPECT_FALSE(file.accepts(kOtherToken));
+  }
+  EXPECT_THAT(errors_, ElementsAre(AllOf(HasSubstr("stay valid"), HasSubstr("mode 0644"),
+                                         HasSubstr("chmod 600 " + path_), Not(HasSubstr(kOtherToken)))));
+  set_mode(0600);
+  clock_.advance(Seconds{1.5});
+  EXPECT_EQ(file.token(), kOtherToken);
+  EXPECT_FALSE(file.accepts(kFirstToken));
+}
+
+TEST_F(TokenFileTest, AFileThatOthersMayReadIsAnErrorAtTheStart) {
+  set_mode(0640);
+  EXPECT_THAT(error_of<PermissionDeniedError>([&] { TokenFile(FileSystem::real(), path_, clock_); }),
+              HasSubstr("chmod 600"));
 }
 
 TEST_F(TokenFileTest, RefusesWhatIsNoToken) {
