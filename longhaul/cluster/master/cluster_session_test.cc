@@ -1,6 +1,7 @@
 #include "longhaul/cluster/master/cluster_session.h"
 
 #include "longhaul/cluster/master/cluster_session_fixture.h"
+#include "longhaul/cluster/master/session_tasks.h"
 #include "longhaul/cluster/master/taken_snapshot.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/proto/config.pb.h"
@@ -434,6 +435,25 @@ TEST_F(ClusterSessionTest, AResetNamesATaskThatIsAway) {
   EXPECT_THAT(error_of<DeadlineExceededError>(
                   [&] { reset_tasks(toy(kWorker).transport(), {kPs}, {}, {.deadline = now() + Seconds{2}}); }),
               HasSubstr("task " + kPs));
+}
+
+TEST_F(ClusterSessionTest, AllWhoListenAreToldOfEachTaskThatIsUsed) {
+  start_all();
+  const auto tasks = SessionTasks::create(toy(kWorker).transport(),
+                                          {.session = "0123456789abcdef", .tasks = {kPs, kPs1, kWorker, kOtherWorker}});
+  const WaitLimits limits{.deadline = now() + Seconds{10}};
+  tasks->use({kPs}, limits);
+  std::vector<std::string> first, second;
+  const auto one = tasks->on_use([&](const std::string& task) { first.push_back(task); });
+  auto other = tasks->on_use([&](const std::string& task) { second.push_back(task); });
+  tasks->use({kPs1}, limits);
+  EXPECT_THAT(first, ElementsAre(kPs, kPs1));
+  EXPECT_THAT(second, ElementsAre(kPs, kPs1));
+  other.reset();
+  tasks->use({kOtherWorker}, limits);
+  EXPECT_THAT(first, ElementsAre(kPs, kPs1, kOtherWorker));
+  EXPECT_THAT(second, ElementsAre(kPs, kPs1)) << "it listens no longer";
+  tasks->end_watches();
 }
 
 }  // namespace

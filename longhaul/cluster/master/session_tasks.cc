@@ -96,25 +96,30 @@ std::vector<std::string> SessionTasks::not_used(const std::vector<std::string>& 
 
 void SessionTasks::add(const std::string& task, TaskStatus status) {
   const uint64_t incarnation = status.incarnation;
-  std::function<void(const std::string& task)> told;
+  std::vector<std::weak_ptr<const Told>> listeners;
   {
     MutexLock lock(mutex_);
     Link& link = links_.at(task);
     if (has_ended_ || link.is_used) return;
     link.status = std::move(status);
     link.is_used = true;
-    told = told_of_use_;
+    listeners = told_of_use_;
   }
   watch(task, incarnation);
-  if (told) told(task);
+  for (const auto& listener : listeners) {
+    if (const auto told = listener.lock()) (*told)(task);
+  }
 }
 
-void SessionTasks::on_use(std::function<void(const std::string& task)> told) {
+std::shared_ptr<const void> SessionTasks::on_use(std::function<void(const std::string& task)> told) {
+  const auto kept = std::make_shared<const Told>(std::move(told));
   {
     MutexLock lock(mutex_);
-    told_of_use_ = told;
+    std::erase_if(told_of_use_, [](const auto& listener) { return listener.expired(); });
+    told_of_use_.push_back(kept);
   }
-  for (const std::string& task : used()) told(task);
+  for (const std::string& task : used()) (*kept)(task);
+  return kept;
 }
 
 void SessionTasks::watch(const std::string& task, uint64_t incarnation) {

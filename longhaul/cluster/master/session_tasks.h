@@ -49,8 +49,9 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   // now. Throws what ask_status() throws.
   bool use(const std::vector<std::string>& tasks, const WaitLimits& limits) EXCLUDES(mutex_);
   std::vector<std::string> used() const EXCLUDES(mutex_);
-  // Tells of each task that is used, now or later, without a lock. The last one counts.
-  void on_use(std::function<void(const std::string& task)> told) EXCLUDES(mutex_);
+  // Tells of each task that is used, now or later, without a lock, as long as what it returns is kept; of one that
+  // begins to be used meanwhile, perhaps twice. There may be several who are told.
+  std::shared_ptr<const void> on_use(std::function<void(const std::string& task)> told) EXCLUDES(mutex_);
   uint64_t incarnation(const std::string& task) const EXCLUDES(mutex_);  // of a task that is used
   // How the session's tasks call each other, and are called: by name, or by address.
   std::string called(const std::string& task) const;
@@ -77,6 +78,7 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   SessionTasks(Transport& transport, Options options);  // for create()
 
  private:
+  using Told = std::function<void(const std::string& task)>;
   struct Link {
     TaskStatus status;
     bool is_used = false;
@@ -100,7 +102,7 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   mutable Mutex mutex_;
   std::map<std::string, Link> links_ GUARDED_BY(mutex_);
   bool has_ended_ GUARDED_BY(mutex_) = false;
-  std::function<void(const std::string& task)> told_of_use_ GUARDED_BY(mutex_);  // may be empty
+  std::vector<std::weak_ptr<const Told>> told_of_use_ GUARDED_BY(mutex_);
 };
 
 // Runs what uses several tasks. The death of one may be noticed a moment after it has broken a line: then the error is

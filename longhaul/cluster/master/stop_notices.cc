@@ -8,7 +8,7 @@ namespace longhaul {
 std::shared_ptr<StopNotices> StopNotices::create(const std::shared_ptr<SessionTasks>& tasks,
                                                  std::function<void(const StopNotice&)> noticed) {
   auto notices = std::make_shared<StopNotices>(tasks, std::move(noticed));
-  tasks->on_use([weak = std::weak_ptr(notices)](const std::string& task) {
+  notices->told_of_use_ = tasks->on_use([weak = std::weak_ptr(notices)](const std::string& task) {
     if (const auto self = weak.lock()) self->begin(task);
   });
   return notices;

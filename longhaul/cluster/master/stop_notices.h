@@ -29,6 +29,7 @@ class StopNotices : public std::enable_shared_from_this<StopNotices> {
 
   const std::shared_ptr<SessionTasks> tasks_;
   const std::function<void(const StopNotice&)> noticed_;
+  std::shared_ptr<const void> told_of_use_;  // set by create()
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<OutgoingCall>> calls_ GUARDED_BY(mutex_);  // null: not begun yet
 };
