@@ -71,6 +71,12 @@ void remove_what_was_written(FileSystem& files, const std::string& path) {
   }
 }
 
+void check_is_short(const std::string& path, uint64_t bytes) {
+  if (bytes <= kMostLookedAt) return;
+  throw ResourceExhaustedError(
+      fmt::format("{} has more than {} bytes, the most of a file that is looked at", path, kMostLookedAt));
+}
+
 }  // namespace
 
 proto::WriteShardReply write_shard_file(FileSystem& files, const ShardFile& shard, const std::vector<Tensor>& values) {
@@ -114,7 +120,11 @@ proto::LookAtFileReply look_at_file(FileSystem& files, const std::string& path,
   uint32_t crc = 0;
   for (size_t count = kPiece; count == kPiece; offset += count) {
     if (before_piece) before_piece();
-    if (!seen([&] { count = file->read(offset, piece.data(), piece.size()); })) return reply;
+    const auto read = [&] {
+      check_is_short(path, offset);
+      count = file->read(offset, piece.data(), piece.size());
+    };
+    if (!seen(read)) return reply;
     crc = extend_crc32c(crc, std::string_view(piece).substr(0, count));
   }
   reply.set_is_there(true);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -26,8 +27,11 @@ struct ShardFile {
 // throws: ResourceExhaustedError if the disk is full.
 proto::WriteShardReply write_shard_file(FileSystem& files, const ShardFile& file, const std::vector<Tensor>& values);
 
+// How long a file may be that is looked at: an index, or what was made for the question.
+inline constexpr uint64_t kMostLookedAt = uint64_t{64} << 20;
+
 // What this task sees under that path. `before_piece` as above. Only its exceptions are thrown: an error of the file
-// system is part of what is seen.
+// system is part of what is seen, and so is the ResourceExhaustedError that the file has more than kMostLookedAt bytes.
 proto::LookAtFileReply look_at_file(FileSystem& files, const std::string& path,
                                     const std::function<void()>& before_piece);
 

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <filesystem>
+
 #include "longhaul/base/error.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/bundle/bundle_writer.h"
@@ -14,6 +16,7 @@
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -127,6 +130,20 @@ TEST_F(ShardFileTest, AFileIsSeenWithItsSizeAndChecksum) {
   EXPECT_FALSE(none.is_there());
   EXPECT_THAT(none.why(), HasSubstr("none"));
   EXPECT_FALSE(look_at_file(files_, directory_.path(), {}).is_there());
+}
+
+TEST_F(ShardFileTest, OnlyAShortFileIsLookedAt) {
+  const std::string path = directory_.file("long");
+  write_file_atomically(files_, path, "");
+  std::filesystem::resize_file(path, kMostLookedAt);
+  EXPECT_EQ(look_at_file(files_, path, {}).size_bytes(), kMostLookedAt);
+  std::filesystem::resize_file(path, 4 * kMostLookedAt);
+  int pieces = 0;
+  const auto seen = look_at_file(files_, path, [&] { ++pieces; });
+  EXPECT_FALSE(seen.is_there());
+  EXPECT_EQ(seen.size_bytes(), 0u);
+  EXPECT_THAT(seen.why(), AllOf(HasSubstr(path), HasSubstr("more than 67108864 bytes")));
+  EXPECT_LE(pieces, 66);
 }
 
 }  // namespace
