@@ -1,11 +1,18 @@
 #include "longhaul/cluster/master/call_group.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
 
 #include "longhaul/cluster/transport/task_errors.h"
 
 namespace longhaul {
+
+Seconds pause_before(int attempt) {
+  constexpr Seconds kFirst{0.01}, kLongest{1};
+  if (attempt <= 1) return Seconds{0};
+  return std::min(kLongest, kFirst * std::exp2(std::min(attempt - 2, 30)));
+}
 
 // Shared with the calls, which may end after the group.
 struct CallGroup::State : std::enable_shared_from_this<State> {
@@ -35,6 +42,7 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
       Call& call = calls[number];
       attempt = ++call.attempts;
       request = call.request;
+      request.pause = pause_before(attempt);
       if (call.deadline.count() != 0) request.time_left = call.deadline - transport.clock().now();
     }
     keep(number, attempt, transport.start(std::move(request), [self = shared_from_this(), number](CallReply reply) {
@@ -67,7 +75,8 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
     MutexLock lock(mutex);
     Call& call = calls[number];
     call.handle = nullptr;
-    return reply.is_broken && !call.is_given_up && transport.clock().now() < call.began + patience;
+    return reply.is_broken && !call.is_given_up &&
+           transport.clock().now() + pause_before(call.attempts + 1) < call.began + patience;
   }
 
   void give_up(size_t number) EXCLUDES(mutex) {

@@ -10,9 +10,14 @@
 
 namespace longhaul {
 
+// The pause before an attempt of a call whose line has broken: none before the first, 10 ms before the second, then
+// twice as long each time, and never more than 1 s.
+Seconds pause_before(int attempt);
+
 // Calls to other tasks that are under way together. A call whose line breaks is repeated, to the same process, for a
-// while: the method must be one that may be repeated, as all but Watch may. One thread uses a group; the transport must
-// outlive the calls.
+// while, with pauses: the method must be one that may be repeated, as all but Watch may. A pause ends with the call: by
+// its deadline, when it is given up, and when the transport stops. One thread uses a group; the transport must outlive
+// the calls.
 //
 //   CallGroup calls(transport);
 //   for (...) calls.start(request);

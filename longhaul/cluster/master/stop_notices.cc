@@ -1,6 +1,7 @@
 #include "longhaul/cluster/master/stop_notices.h"
 
 #include "longhaul/base/log.h"
+#include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
 
 namespace longhaul {
@@ -38,8 +39,9 @@ void StopNotices::ask(const std::string& task, int attempt) {
   const auto done = [weak = weak_from_this(), task, attempt](CallReply reply) {
     if (const auto self = weak.lock()) self->answered(task, attempt, reply);
   };
-  auto call = tasks_->transport().start(
-      tasks_->request_to(task, methods::kWaitForStop, to_message(proto::WaitForStopRequest())), done);
+  CallRequest request = tasks_->request_to(task, methods::kWaitForStop, to_message(proto::WaitForStopRequest()));
+  request.pause = pause_before(attempt);
+  auto call = tasks_->transport().start(std::move(request), done);
   MutexLock lock(mutex_);
   calls_[task] = std::move(call);
 }

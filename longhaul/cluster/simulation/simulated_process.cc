@@ -68,6 +68,10 @@ void SimulatedProcess::send(std::shared_ptr<OutgoingCall> outgoing, proto::CallH
   router_.transmit(packet);
 }
 
+void SimulatedProcess::wake_after(Seconds time, std::function<void()> wake) {
+  clock_of_router().at(clock().now() + time, [self = shared_from_this(), wake = std::move(wake)] { wake(); });
+}
+
 SimulatedClock& SimulatedProcess::clock_of_router() const {
   return router_.clock();
 }

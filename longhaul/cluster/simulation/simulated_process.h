@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +73,7 @@ class SimulatedProcess : public Transport, public std::enable_shared_from_this<S
 
  protected:
   void send(std::shared_ptr<OutgoingCall> call, proto::CallHeader header, Message message) override;
+  void wake_after(Seconds time, std::function<void()> wake) override;
 
  private:
   void reply_to(const std::shared_ptr<SimulatedCall>& call, CallReply reply);

@@ -21,10 +21,26 @@ std::shared_ptr<OutgoingCall> Transport::start(CallRequest request, OutgoingCall
     call->end({.error = stopped});
   } else if (request.time_left && *request.time_left <= Seconds{0}) {
     call->give_up_late(clock_.now());
+  } else if (request.pause > Seconds{0}) {
+    send_after_pause(call, std::move(request));
   } else {
     send(call, header_of_call(request), std::move(request.message));
   }
   return call;
+}
+
+// The call may end meanwhile: it is cancelled, or the transport stops.
+void Transport::send_after_pause(std::shared_ptr<OutgoingCall> call, CallRequest request) {
+  const Seconds pause = std::min(request.pause, request.time_left.value_or(request.pause));
+  if (request.time_left) *request.time_left -= pause;
+  wake_after(pause, [this, call = std::move(call), request = std::move(request)] {
+    if (call->has_ended()) return;
+    if (request.time_left && *request.time_left <= Seconds{0}) {
+      call->give_up_late(clock_.now());
+    } else {
+      send(call, header_of_call(request), request.message);
+    }
+  });
 }
 
 std::shared_ptr<OutgoingCall> Transport::open(const CallRequest& request, OutgoingCall::Done done) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,9 +26,9 @@ bool is_address(const std::string& task);
 //                   [](CallReply reply) { ... });
 //
 // What it promises, whatever carries the messages:
-//   - A call waits for the connection, so that a repetition at once is no storm. It ends with UnavailableError if the
-//     peer cannot be reached for TransportLimits::connect, or if a connection on which it was sent breaks: then nobody
-//     knows whether the peer has handled it. The transport itself never repeats a call.
+//   - A call waits for the connection. It ends with UnavailableError if the peer cannot be reached for
+//     TransportLimits::connect, or if a connection on which it was sent breaks: then nobody knows whether the peer has
+//     handled it. The transport itself never repeats a call; whoever does makes a pause (CallRequest::pause).
 //   - A parked call, one that is answered later or never, ends soon after its peer's death: see TransportLimits.
 //   - A task may be called by its address in place of its name (is_address). Whoever listens there takes the call.
 //   - A call may reach the peer later than one that was started after it.
@@ -69,6 +70,8 @@ class Transport {
   // Sends the request, keeps `call` until it has ended, and ends it in one of its ways: by the deadline, if there is
   // one.
   virtual void send(std::shared_ptr<OutgoingCall> call, proto::CallHeader header, Message message) = 0;
+  // Calls `wake` after that time, on a thread of the transport; not once the transport is destroyed.
+  virtual void wake_after(Seconds time, std::function<void()> wake) = 0;
   // A part of stop(), which calls it once, without a lock: ends what a transport has besides the calls between tasks.
   virtual void end_others(const std::string& why);
   CallServer& server() { return server_; }
@@ -76,6 +79,7 @@ class Transport {
 
  private:
   std::shared_ptr<OutgoingCall> open(const CallRequest& request, OutgoingCall::Done done);
+  void send_after_pause(std::shared_ptr<OutgoingCall> call, CallRequest request);
   proto::CallHeader header_of_call(const CallRequest& request) const;
   std::exception_ptr stopped_error(const std::string& method) const EXCLUDES(mutex_);  // null: it was not
 

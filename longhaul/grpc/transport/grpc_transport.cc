@@ -15,6 +15,7 @@
 #include "longhaul/grpc/transport/grpc_port.h"
 #include "longhaul/grpc/transport/line_settings.h"
 #include "longhaul/grpc/transport/peer_line.h"
+#include "longhaul/grpc/transport/run_later.h"
 #include "longhaul/io/files/file.h"
 #include "longhaul/proto/cluster_service.pb.h"
 
@@ -162,6 +163,12 @@ void GrpcTransport::send(std::shared_ptr<OutgoingCall> call, proto::CallHeader h
   } catch (...) {
     call->give_up(std::current_exception());
   }
+}
+
+// A child has none of gRPC's threads: there a call is refused at once.
+void GrpcTransport::wake_after(Seconds time, std::function<void()> wake) {
+  if (::getpid() != process_) return wake();
+  run_later(time, [door = door_, wake = std::move(wake)] { door->pass(wake); });
 }
 
 LocalDispatch GrpcTransport::own_calls() {

@@ -64,6 +64,7 @@ class GrpcTransport final : public Transport {
 
  protected:
   void send(std::shared_ptr<OutgoingCall> call, proto::CallHeader header, Message message) override;
+  void wake_after(Seconds time, std::function<void()> wake) override;
   void end_others(const std::string& why) override;
 
  private:

@@ -301,5 +301,27 @@ TEST_F(GrpcTransportTest, AWatchTellsOfTheEndOfAProcess) {
   EXPECT_THAT(why, HasSubstr("it ends"));
 }
 
+TEST(GrpcPauses, ACallIsSentAfterItsPauseAndEndsInItByItsDeadlineACancelOrAStop) {
+  GrpcPair pair;
+  const auto start = [&](Seconds pause, std::optional<Seconds> time_left, const ReplyLater& reply) {
+    CallRequest request = pair.request("Echo");
+    request.pause = pause;
+    request.time_left = time_left;
+    return pair.worker->start(std::move(request), reply.done());
+  };
+  const ReplyLater sent, late, cancelled, stopped;
+  const Seconds began = Clock::real().now();
+  start(Seconds{0.2}, std::nullopt, sent);
+  EXPECT_EQ(sent.wait().message.header, "ping");
+  EXPECT_GE((Clock::real().now() - began).count(), 0.19);
+  start(Seconds{3600}, Seconds{0.1}, late);
+  EXPECT_EQ(code_of(late.wait().error), Code::kDeadlineExceeded);
+  start(Seconds{5}, std::nullopt, cancelled)->cancel("nobody waits for it");
+  EXPECT_EQ(code_of(cancelled.wait().error), Code::kCancelled);
+  start(Seconds{0.5}, std::nullopt, stopped);
+  pair.worker->stop("the program ends");
+  EXPECT_EQ(code_of(stopped.wait().error), Code::kUnavailable);
+}
+
 }  // namespace
 }  // namespace longhaul

@@ -5,19 +5,16 @@
 
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/grpc/transport/callback_scope.h"
+#include "longhaul/grpc/transport/run_later.h"
 
 namespace longhaul {
 namespace {
 
-// On a thread of gRPC's. The alarm deletes itself.
 void run_soon(std::shared_ptr<CallsInGrpc> calls, std::function<void()> body) {
   calls->add();
-  auto* const alarm = new grpc::Alarm;
-  alarm->Set(gpr_now(GPR_CLOCK_MONOTONIC), [alarm, calls = std::move(calls), body = std::move(body)](bool) {
-    const CallbackScope scope;
+  run_later(Seconds{0}, [calls = std::move(calls), body = std::move(body)] {
     body();
     calls->remove();
-    delete alarm;
   });
 }
 
