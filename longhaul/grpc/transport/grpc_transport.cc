@@ -45,6 +45,11 @@ Slices checked_frame(const TaskFrame& frame, const std::string& what, const Fram
       "{}: a frame of {} bytes is above the limit, {} (FrameLimits::most_bytes): send it in parts", what, bytes, most));
 }
 
+Slices frame_of_call(proto::CallHeader header, Message message, const FrameLimits& limits) {
+  const std::string what = fmt::format("{} to {}", header.method(), header.to_task());
+  return checked_frame({.call = std::move(header), .message = std::move(message)}, what, limits);
+}
+
 void check_process(pid_t owner, const std::string& task, const std::string& method) {
   if (::getpid() == owner) return;
   throw FailedPreconditionError(fmt::format(
@@ -158,7 +163,7 @@ void GrpcTransport::send(std::shared_ptr<OutgoingCall> call, proto::CallHeader h
     if (header.time_left_micros() > 0) {
       sent.time_left = std::chrono::duration<double, std::micro>(static_cast<double>(header.time_left_micros()));
     }
-    sent.frame = frame_of(std::move(header), std::move(message));
+    sent.frame = frame_of_call(std::move(header), std::move(message), options_.frames);
     line->start(call, sent);
   } catch (...) {
     call->give_up(std::current_exception());
@@ -186,11 +191,6 @@ LocalDispatch GrpcTransport::own_calls() {
     }
     return incoming;
   };
-}
-
-Slices GrpcTransport::frame_of(proto::CallHeader header, Message message) const {
-  const std::string what = fmt::format("{} to {}", header.method(), header.to_task());
-  return checked_frame({.call = std::move(header), .message = std::move(message)}, what, options_.frames);
 }
 
 std::shared_ptr<PeerLine> GrpcTransport::line_to(const std::string& task, const std::string& method) {

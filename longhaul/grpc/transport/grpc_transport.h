@@ -73,7 +73,6 @@ class GrpcTransport final : public Transport {
 
   // Outgoing.
   std::shared_ptr<PeerLine> line_to(const std::string& task, const std::string& method) EXCLUDES(mutex_);
-  Slices frame_of(proto::CallHeader header, Message message) const;
   LocalDispatch own_calls();
 
   // Arriving.
