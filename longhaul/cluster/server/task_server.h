@@ -57,8 +57,9 @@ class TaskServer {
   // with AbortedError. UnavailableError: a task has not answered within 10 s, and is named; the others may have.
   void reset(const std::vector<std::string>& containers, const WaitLimits& limits);
 
-  // Worker::announce_stop().
+  // As Worker's.
   size_t announce_stop(Seconds grace) { return worker_.announce_stop(grace); }
+  bool wait_until_unused(Seconds until) { return worker_.wait_until_unused(until); }
 
   // Ends all sessions, steps and waits, and then the transport's calls: whoever calls later gets UnavailableError, and
   // sessions that use this task end with AbortedError. False: a step has not ended within that time, and is left

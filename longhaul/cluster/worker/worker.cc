@@ -25,6 +25,10 @@ size_t Worker::announce_stop(Seconds grace) {
   return state_->stop_calls->announce(grace);
 }
 
+bool Worker::wait_until_unused(Seconds until) {
+  return state_->sessions.wait_until_none(until);
+}
+
 // First nothing new begins; then what is there ends.
 void Worker::request_stop(const std::string& why) {
   state_->threads.request_stop();

@@ -38,6 +38,9 @@ class Worker {
   // that what it has of the model is saved. Everything goes on until then; request_stop() or stop() comes after it.
   // Returns how many were told.
   size_t announce_stop(Seconds grace);
+  // Waits until the last session has ended, by its master or by a stop, until that time on the transport's clock.
+  // False: there still are some.
+  bool wait_until_unused(Seconds until);
 
   // Ends all sessions, steps and waits; whoever calls later gets UnavailableError. Does not wait, and may be called
   // from anywhere, and again.

@@ -180,4 +180,12 @@ size_t WorkerSessions::size() const {
   return sessions_.size();
 }
 
+bool WorkerSessions::wait_until_none(Seconds until) {
+  MutexLock lock(mutex_);
+  while (!sessions_.empty() && clock_.now() < until) {
+    clock_.wait_until(changed_, mutex_, until);  // wait: for the end of a session, or of all by stop()
+  }
+  return sessions_.empty();
+}
+
 }  // namespace longhaul

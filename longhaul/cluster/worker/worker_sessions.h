@@ -88,6 +88,8 @@ class WorkerSessions {
   std::vector<std::shared_ptr<WorkerSession>> stop() EXCLUDES(mutex_);
   std::vector<std::string> ids() const EXCLUDES(mutex_);
   size_t size() const EXCLUDES(mutex_);
+  // Waits for the end of the last one; false: there are some at that time. After stop() there are none.
+  bool wait_until_none(Seconds until) EXCLUDES(mutex_);
 
  private:
   std::shared_ptr<WorkerSession> known(const std::string& id, const IncomingCall::Caller& master) REQUIRES(mutex_);

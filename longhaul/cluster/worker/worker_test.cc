@@ -306,6 +306,25 @@ TEST_F(WorkerTest, ASessionEndsWithItsWatchAndTheVariablesLiveOn) {
 
 // ---- Snapshots ----
 
+TEST_F(WorkerTest, WhoWaitsForTheEndOfTheLastSessionIsToldAtOnce) {
+  Worker& worker = *tasks_.ps()->worker;
+  const Seconds began = tasks_.clock().now();
+  EXPECT_FALSE(worker.wait_until_unused(began + Seconds{1}));
+  EXPECT_NEAR((tasks_.clock().now() - began).count(), 1, 0.01);
+  tasks_.clock().at(began + Seconds{3.2}, [&] { master_->close(); });
+  EXPECT_TRUE(worker.wait_until_unused(began + Seconds{60}));
+  EXPECT_NEAR((tasks_.clock().now() - began).count(), 3.2, 0.1);
+  EXPECT_TRUE(worker.wait_until_unused(began));
+}
+
+TEST_F(WorkerTest, AStopEndsTheWaitForTheLastSession) {
+  Worker& worker = *tasks_.ps()->worker;
+  const Seconds began = tasks_.clock().now();
+  tasks_.clock().at(began + Seconds{3.2}, [&] { worker.request_stop("the test ends"); });
+  EXPECT_TRUE(worker.wait_until_unused(began + Seconds{60}));
+  EXPECT_NEAR((tasks_.clock().now() - began).count(), 3.2, 0.1);
+}
+
 TEST_F(WorkerTest, AFrozenTaskMakesNoStepAndTellsWhichArePrepared) {
   const int64_t step = prepare();
   EXPECT_THAT(prepared_in(freeze(kPs)), ElementsAre(step));

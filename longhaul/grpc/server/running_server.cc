@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <csignal>
 
 #include "longhaul/base/error.h"
@@ -141,19 +140,13 @@ bool RunningServer::join(std::optional<Seconds> timeout) {
 
 // The last third is for the stop itself.
 void RunningServer::let_others_save() {
-  constexpr Seconds kLookAgain{0.5};
   Clock& clock = Clock::real();
   const Seconds most = stop_grace_.after(SIGTERM, clock.wall_time()).length * 2 / 3, until = clock.now() + most;
   const size_t told = task_->announce_stop(most);
   if (told == 0) return;
   log_warning("the server at {} got SIGTERM: it continues for {:.3g} s at most, while {} sessions save the model",
               address_, most.count(), told);
-  while (clock.now() < until && task_->counts().sessions > 0) {
-    MutexLock lock(mutex_);
-    if (state_ != State::kStarted) return;
-    // wait: for stop(), or the sessions' end, which nobody tells of and which is looked for twice a second
-    clock.wait_until(changed_, mutex_, std::min(until, clock.now() + kLookAgain));
-  }
+  task_->wait_until_unused(until);  // stop(), too, ends the sessions
 }
 
 bool RunningServer::is_over_within(std::optional<Seconds> timeout) {
