@@ -76,12 +76,12 @@ Seconds (the_)?[a-z_]*patience=timeout: patience is a term of early stopping
 mark_torn=mark_inconsistent
 doom(s|ed)?\>=mark for deletion'
 
-# The headers that users may reach and all pages; and of sources the lines with a literal. The cluster is to follow.
+# The headers that users may reach and all pages; and of sources the lines with a literal.
 texts() {
   find . \( -path './build*' -o -path ./.git \) -prune -o \( -path './longhaul/*.h' -o -name '*.md' \) \
-    ! -name '*_fixture.h' ! -name 'CHANGELOG.md' ! -path './longhaul/cluster/*' ! -path './docs/coming_from_*' -print0 |
+    ! -name '*_fixture.h' ! -name 'CHANGELOG.md' ! -path './docs/coming_from_*' -print0 |
     LC_ALL=C sort -z | xargs -0 -r grep -nHE '' | sed 's|^\./||'
-  find longhaul -name '*.cc' ! -name '*_test.cc' ! -name '*_fixture.cc' ! -path 'longhaul/cluster/*' -print0 |
+  find longhaul -name '*.cc' ! -name '*_test.cc' ! -name '*_fixture.cc' -print0 |
     LC_ALL=C sort -z | { xargs -0 -r grep -nHE '"' || true; } | sed -E 's/^([^:]*:[0-9]+:)[^"]*"(.*)"[^"]*$/\1"\2"/'
 }
 

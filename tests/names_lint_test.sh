@@ -73,6 +73,12 @@ complains "words of a message"
 echo 'next();  // goes on without it' >"$tree/longhaul/base/error.cc"
 passes "a comment in a body"
 rm "$tree/longhaul/base/error.cc"
+for layer in cluster/master grpc/server; do
+  mkdir -p "$tree/longhaul/$layer"
+  echo 'bool stop(Seconds patience);' >"$tree/longhaul/$layer/worker.h"
+  complains "words of $layer"
+  rm "$tree/longhaul/$layer/worker.h"
+done
 echo 'the run goes on' >"$tree/docs/page.md"
 complains "words of a page"
 echo 'the option `keep_good`' >"$tree/docs/page.md"

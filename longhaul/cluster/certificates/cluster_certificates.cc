@@ -38,10 +38,10 @@ std::vector<std::string> names_of_address(const std::string& place, const std::s
   if (host == "0.0.0.0" || host == "::") {
     names.clear();
     if (more.empty()) {
-      throw InvalidArgumentError(fmt::format(
-          "{} has the address {}, which is no name by which others reach it: write the one that they use, or "
-          "add names with --add-name",
-          place, address));
+      throw InvalidArgumentError(
+          fmt::format("{} has the address {}, by which others cannot reach it: write the one that they use, or "
+                      "add names with --add-name",
+                      place, address));
     }
   }
   if (is_loopback_host(host)) names.insert(names.end(), {"localhost", "127.0.0.1", "::1"});
@@ -64,7 +64,7 @@ class Maker {
       for (const auto& [index, address] : tasks) add_task(job, index, address);
     }
     add_certificate({.common_name = kClient, .is_server = false}, kClient,
-                    "of a program that is no task of the cluster");
+                    "of a program that is not a task of the cluster");
     if (!is_there(kTokenFileName)) {
       add({kTokenFileName, "a token, for servers with verify_client = false"}, make_token() + "\n");
     }

@@ -28,7 +28,7 @@ struct CertificateOutput {
 //   ca.crt, ca.key       the CA that makes the certificates, valid for ten years
 //   worker-1.crt, .key   of each task; with the host of its address, and for a loopback address localhost, 127.0.0.1
 //                        and ::1
-//   client.crt, .key     for programs that are no task of the cluster
+//   client.crt, .key     for programs that are not a task of the cluster
 //   token                a token, for servers with `verify_client = false`
 //
 // Keys and token have mode 0600. Everything is made before the first file is written; each file appears whole, and

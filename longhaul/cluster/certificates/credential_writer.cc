@@ -15,7 +15,7 @@
 namespace longhaul {
 namespace {
 
-// A new file beside the one to write; its name goes with this object.
+// A new file next to the one to write; its name goes with this object.
 class NewCredential {
  public:
   NewCredential(const std::string& path, mode_t mode) : path_(path + ".new") {

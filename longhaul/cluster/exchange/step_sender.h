@@ -14,7 +14,7 @@ namespace longhaul {
 // connection breaks is repeated to the same process. One for each part and step.
 //
 //   StepSender sender(transport, step, limits);
-//   sender.send({task, incarnation}, 3, tensors);  // ... as the part goes on
+//   sender.send({task, incarnation}, 3, tensors);  // ... as the part runs
 //   sender.finish();
 //
 // One thread calls send() and finish().
@@ -22,7 +22,7 @@ class StepSender {
  public:
   struct Options {
     uint64_t max_unanswered = uint64_t{64} << 20;  // bytes; send() waits while there are more
-    Seconds patience{10};                          // a delivery is repeated that long after its first attempt
+    Seconds timeout{10};                           // a delivery is repeated that long after its first attempt
     // Told of the first error at once, while the part may wait for something else; on any thread, without a lock. It
     // must own what it touches.
     std::function<void(std::exception_ptr)> failed{};

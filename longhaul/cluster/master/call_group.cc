@@ -25,8 +25,8 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
     std::shared_ptr<OutgoingCall> handle;
   };
 
-  State(Transport& the_transport, Seconds the_patience, std::function<void()> ended)
-      : transport(the_transport), patience(the_patience), on_ended(std::move(ended)) {}
+  State(Transport& the_transport, Seconds the_timeout, std::function<void()> ended)
+      : transport(the_transport), timeout(the_timeout), on_ended(std::move(ended)) {}
 
   size_t add(CallRequest request, Seconds deadline) EXCLUDES(mutex) {
     MutexLock lock(mutex);
@@ -76,7 +76,7 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
     Call& call = calls[number];
     call.handle = nullptr;
     return reply.is_broken && !call.is_given_up &&
-           transport.clock().now() + pause_before(call.attempts + 1) < call.began + patience;
+           transport.clock().now() + pause_before(call.attempts + 1) < call.began + timeout;
   }
 
   void give_up(size_t number) EXCLUDES(mutex) {
@@ -96,7 +96,7 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
   }
 
   Transport& transport;
-  const Seconds patience;
+  const Seconds timeout;
   const std::function<void()> on_ended;
   Mutex mutex;
   CondVar changed;
@@ -105,10 +105,8 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
   bool is_cancelled GUARDED_BY(mutex) = false;
 };
 
-CallGroup::CallGroup(Transport& transport, Seconds patience, std::function<void()> ended)
-    : transport_(transport),
-      patience_(patience),
-      state_(std::make_shared<State>(transport, patience, std::move(ended))) {}
+CallGroup::CallGroup(Transport& transport, Seconds timeout, std::function<void()> ended)
+    : transport_(transport), timeout_(timeout), state_(std::make_shared<State>(transport, timeout, std::move(ended))) {}
 
 CallGroup::~CallGroup() {
   for (size_t call = 0; call < returned_.size(); ++call) state_->give_up(call);
@@ -153,7 +151,7 @@ void CallGroup::give_up(size_t call) {
 }
 
 void CallGroup::leave() {
-  state_ = std::make_shared<State>(transport_, patience_, state_->on_ended);
+  state_ = std::make_shared<State>(transport_, timeout_, state_->on_ended);
   returned_.clear();
 }
 

@@ -24,11 +24,12 @@ Seconds pause_before(int attempt);
 //   while (const auto ended = calls.next(limits)) ...
 class CallGroup {
  public:
-  static constexpr Seconds kPatience{10};
+  static constexpr Seconds kTimeout{10};
 
-  // `ended` is told of each call that ends, on a thread of the transport or inside start(), without a lock; it must own
-  // what it touches, as it may be under way when the group is destroyed.
-  explicit CallGroup(Transport& transport, Seconds patience = kPatience, std::function<void()> ended = {});
+  // A broken call is repeated for `timeout`, counted from its start; 0: it is not.
+  // `ended` is notified of each call that ends, on a thread of the transport or inside start(), without a lock; it must
+  // own what it touches, as it may be under way when the group is destroyed.
+  explicit CallGroup(Transport& transport, Seconds timeout = kTimeout, std::function<void()> ended = {});
   ~CallGroup();  // gives up what is under way
   CallGroup(const CallGroup&) = delete;
   CallGroup& operator=(const CallGroup&) = delete;
@@ -54,7 +55,7 @@ class CallGroup {
  private:
   struct State;
   Transport& transport_;
-  const Seconds patience_;
+  const Seconds timeout_;
   std::shared_ptr<State> state_;
   std::vector<bool> returned_;  // of each call
 };

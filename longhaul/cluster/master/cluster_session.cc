@@ -66,7 +66,7 @@ ClusterSession::State::State(Transport& the_transport, const ClusterSessionOptio
                                                  .called = options.called,
                                                  .keeps = options.keeps,
                                                  .device_filters = options.session.device_filters,
-                                                 .patience = options.session.task_wait.value_or(options.max_wait)})),
+                                                 .timeout = options.session.task_wait.value_or(options.max_wait)})),
       runs(tasks, {.placer = {.allow_soft_placement = options.session.allow_soft_placement},
                    .log_device_placement = options.session.log_device_placement}) {}
 

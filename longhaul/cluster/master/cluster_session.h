@@ -43,8 +43,8 @@ struct ClusterSessionOptions {
 //
 // run() throws, besides what Session says:
 //   - AbortedError: a task of the session died, was restarted or cut off, or the session was ended there. All later
-//     runs throw it at once; a new session goes on with the variables that live
-//   - UnavailableError: a task does not answer, though the session may go on
+//     runs throw it at once; a new session continues with the variables that live
+//   - UnavailableError: a task does not answer, though the session may continue
 //   - InvalidArgumentError: an operation cannot be placed, or a step would need a value that another task computes
 //     after writing
 //   - UnimplementedError: RunOptions::trace_level

@@ -217,8 +217,8 @@ StepFate ClusterStep::outcome_after(const std::exception_ptr& error, CallGroup& 
   if (is_decided_) return StepFate::kNotKnown;
   if (!run_->writes() || run_->is_joint()) return StepFate::kNotCommitted;
   // A task that was lost will not answer.
-  const Seconds patience = code_of(error) == Code::kAborted ? Seconds{0} : kOutcomeComes;
-  const auto known = was_committed(*run_, aborts, {.deadline = tasks_->transport().clock().now() + patience});
+  const Seconds timeout = code_of(error) == Code::kAborted ? Seconds{0} : kOutcomeComes;
+  const auto known = was_committed(*run_, aborts, {.deadline = tasks_->transport().clock().now() + timeout});
   if (!known) return StepFate::kNotKnown;
   return *known ? StepFate::kCommitted : StepFate::kNotCommitted;
 }

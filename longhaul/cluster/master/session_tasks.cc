@@ -63,7 +63,7 @@ bool SessionTasks::use(const std::vector<std::string>& tasks, const WaitLimits& 
   cancellation_.check();
   const std::vector<std::string> fresh = not_used(tasks);
   if (fresh.empty()) return false;
-  for (auto& [task, status] : ask(fresh, options_.patience, limits)) add(task, std::move(status));
+  for (auto& [task, status] : ask(fresh, options_.timeout, limits)) add(task, std::move(status));
   return true;
 }
 
@@ -155,7 +155,7 @@ std::vector<DeviceAttributes> SessionTasks::list_devices(const WaitLimits& limit
   std::vector<std::string> names;
   const DeviceList known = devices();
   for (const TaskDevices& task : known.tasks()) names.push_back(task.task.to_string());
-  const auto answers = ask(names, std::min(options_.patience, CallGroup::kPatience), limits);
+  const auto answers = ask(names, std::min(options_.timeout, CallGroup::kTimeout), limits);
   std::vector<DeviceAttributes> all;
   for (const std::string& name : names) {
     const std::vector<DeviceAttributes>& devices = answers.at(name).devices;

@@ -6,7 +6,7 @@
 namespace longhaul {
 
 TaskChanges::TaskChanges(std::shared_ptr<SessionTasks> tasks, std::function<void()> changed)
-    : tasks_(std::move(tasks)), calls_(tasks_->transport(), /*patience=*/Seconds{365 * 24 * 3600.0}, changed) {
+    : tasks_(std::move(tasks)), calls_(tasks_->transport(), /*timeout=*/Seconds{365 * 24 * 3600.0}, changed) {
   if (changed) end_.emplace(tasks_->cancellation(), std::move(changed));
   ask_new_tasks();
 }

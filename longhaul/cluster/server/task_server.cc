@@ -79,8 +79,8 @@ void TaskServer::reset(const std::vector<std::string>& containers, const WaitLim
   reset_tasks(*transport_, task_names(about_.cluster), containers, limits);
 }
 
-bool TaskServer::stop(const std::string& why, Seconds patience) {
-  const bool has_ended = worker_.stop(why, patience);
+bool TaskServer::stop(const std::string& why, Seconds timeout) {
+  const bool has_ended = worker_.stop(why, timeout);
   transport_->stop(why);
   return has_ended;
 }

@@ -64,7 +64,7 @@ class TaskServer {
   // Ends all sessions, steps and waits, and then the transport's calls: whoever calls later gets UnavailableError, and
   // sessions that use this task end with AbortedError. False: a step has not ended within that time, and is left
   // behind. May be called again.
-  bool stop(const std::string& why, Seconds patience);
+  bool stop(const std::string& why, Seconds timeout);
 
  private:
   const std::shared_ptr<Transport> transport_;

@@ -35,8 +35,8 @@ class Watched {
   using Gone = std::function<void(const IncomingCall::Caller& caller, const std::string& session)>;
   using Come = std::function<void(const IncomingCall::Caller& caller, const proto::WatchRequest& request)>;
 
-  // Serves Watch. `come`, if there is one, is told of each watcher, and refuses it by throwing; `gone`, of each that
-  // has gone. Both on a thread of the transport, without a lock; they must own what they touch.
+  // Serves Watch. `come`, if there is one, is notified of each watcher, and refuses it by throwing; `gone`, of each
+  // that has gone. Both on a thread of the transport, without a lock; they must own what they touch.
   explicit Watched(Transport& transport, Gone gone = {}, Come come = {});
 
   // Tells the watchers of that session, or of the process if it is empty, that it has ended.

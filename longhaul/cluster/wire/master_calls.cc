@@ -147,9 +147,9 @@ void need_session(const WireSessions::Use& session, const std::string& handle) {
   if (!session) throw AbortedError(not_found_text(handle));
 }
 
-void close_sessions(MasterState& state, const std::vector<WireSessions::Held>& sessions, Seconds patience) {
+void close_sessions(MasterState& state, const std::vector<WireSessions::Held>& sessions, Seconds timeout) {
   Deadline deadline(*state.options.clock);
-  deadline.bring_forward(patience);
+  deadline.bring_forward(timeout);
   for (const auto& [handle, session, idle] : sessions) {
     try {
       session->close(deadline);

@@ -38,6 +38,6 @@ void need_session(const WireSessions::Use& session, const std::string& handle);
 // Closes sessions that are no longer found; errors are logged. Half of the time, in all, is for their runs.
 inline constexpr Seconds kLongestSessionClose{20};
 void close_sessions(MasterState& state, const std::vector<WireSessions::Held>& sessions,
-                    Seconds patience = kLongestSessionClose);
+                    Seconds timeout = kLongestSessionClose);
 
 }  // namespace longhaul

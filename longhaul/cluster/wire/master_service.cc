@@ -68,11 +68,11 @@ void MasterService::handle(std::shared_ptr<WireCall> call) {
   }
 }
 
-bool MasterService::stop(const std::string& why, Seconds patience) {
+bool MasterService::stop(const std::string& why, Seconds timeout) {
   Clock& clock = *state_->options.clock;
-  const Seconds end = clock.now() + patience;
+  const Seconds end = clock.now() + timeout;
   state_->request_stop(why);
-  close_sessions(*state_, state_->sessions.stop(why), patience);
+  close_sessions(*state_, state_->sessions.stop(why), timeout);
   const auto left = [&] { return std::max(Seconds{0}, end - clock.now()); };
   const bool runs_have_ended = state_->threads.stop(left());
   return state_->closing.stop(left()) && runs_have_ended;

@@ -54,7 +54,7 @@ class MasterService {
 
   // Refuses later calls with UnavailableError, closes all sessions, and waits until the calls under way have ended.
   // False: some have not within that time, and are left behind. May be called twice.
-  bool stop(const std::string& why, Seconds patience);
+  bool stop(const std::string& why, Seconds timeout);
 
   size_t sessions() const;
 

@@ -91,7 +91,7 @@ struct MasterThreads::State : std::enable_shared_from_this<State> {
   size_t wait_for_end(Seconds deadline) EXCLUDES(mutex) {
     MutexLock lock(mutex);
     while (running > 0 && clock.now() < deadline) {
-      clock.wait_until(changed, mutex, deadline);  // wait: for the last job's end, for the caller's patience
+      clock.wait_until(changed, mutex, deadline);  // wait: for the last job's end, for the caller's timeout
     }
     return running;
   }
@@ -132,14 +132,14 @@ void MasterThreads::request_stop(const std::string& why) {
   state_->request_stop(why);
 }
 
-bool MasterThreads::stop(Seconds patience) {
-  const size_t left = state_->wait_for_end(state_->clock.now() + patience);
+bool MasterThreads::stop(Seconds timeout) {
+  const size_t left = state_->wait_for_end(state_->clock.now() + timeout);
   for (NamedThread& thread : state_->take_threads()) {
     left == 0 ? thread.join() : thread.detach();
   }
   if (left > 0) {
     log_error("the master was stopped, but {} of its calls have not ended after {:.3g} s and are left behind", left,
-              patience.count());
+              timeout.count());
   }
   return left == 0;
 }

@@ -34,7 +34,7 @@ class MasterThreads {
   void request_stop(const std::string& why);
   // After it, waits until the jobs have ended, which their owner must bring about. False: some have not within that
   // time. Their threads are left behind, and so they must own what they touch. Not from a job.
-  bool stop(Seconds patience);
+  bool stop(Seconds timeout);
 
   size_t threads() const;  // that have not ended
 

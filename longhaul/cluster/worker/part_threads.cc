@@ -83,7 +83,7 @@ struct PartThreads::State : std::enable_shared_from_this<State> {
   size_t wait_for_end(Seconds deadline) EXCLUDES(mutex) {
     MutexLock lock(mutex);
     while (running > 0 && clock.now() < deadline) {
-      clock.wait_until(changed, mutex, deadline);  // wait: for the last job's end, for the caller's patience
+      clock.wait_until(changed, mutex, deadline);  // wait: for the last job's end, for the caller's timeout
     }
     return running;
   }
@@ -123,15 +123,15 @@ void PartThreads::request_stop() {
   state_->request_stop();
 }
 
-bool PartThreads::stop(Seconds patience) {
+bool PartThreads::stop(Seconds timeout) {
   request_stop();
-  const size_t left = state_->wait_for_end(state_->clock.now() + patience);
+  const size_t left = state_->wait_for_end(state_->clock.now() + timeout);
   for (NamedThread& thread : state_->take_threads()) {
     left == 0 ? thread.join() : thread.detach();
   }
   if (left > 0) {
     log_error("task {} was stopped, but {} of its jobs have not ended after {:.3g} s and are left behind", state_->task,
-              left, patience.count());
+              left, timeout.count());
   }
   return left == 0;
 }

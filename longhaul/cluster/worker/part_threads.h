@@ -33,7 +33,7 @@ class PartThreads {
   void request_stop();
   // Waits until the jobs have ended, which their owner must bring about. False: some have not within that time. Their
   // threads are left behind, and so they must own what they touch. Not from a job.
-  bool stop(Seconds patience);
+  bool stop(Seconds timeout);
 
   size_t busy() const;
 

@@ -38,9 +38,9 @@ void Worker::request_stop(const std::string& why) {
   state_->stop_calls->stop();
 }
 
-bool Worker::stop(const std::string& why, Seconds patience) {
+bool Worker::stop(const std::string& why, Seconds timeout) {
   request_stop(why);
-  return state_->threads.stop(patience);
+  return state_->threads.stop(timeout);
 }
 
 Worker::Counts Worker::counts() const {

@@ -35,7 +35,7 @@ class Worker {
   TaskResources& resources() const { return *state_->resources; }
 
   // Tells the sessions that have asked for it (StopNoticing), those of the chief, that the task goes in that time, so
-  // that what it has of the model is saved. Everything goes on until then; request_stop() or stop() comes after it.
+  // that what it has of the model is saved. Everything continues until then; request_stop() or stop() comes after it.
   // Returns how many were told.
   size_t announce_stop(Seconds grace);
   // Waits until the last session has ended, by its master or by a stop, until that time on the transport's clock.
@@ -47,7 +47,7 @@ class Worker {
   void request_stop(const std::string& why);
   // The same, and waits until the jobs have ended. False: some have not, and are left behind (PartThreads::stop). Not
   // from a thread of the transport.
-  bool stop(const std::string& why, Seconds patience);
+  bool stop(const std::string& why, Seconds timeout);
 
   // How much there is at the moment, so that a test or a log line can say that nothing is left.
   struct Counts {

@@ -132,8 +132,8 @@ std::shared_ptr<WorkerSession> WorkerSessions::find(const std::string& id, const
 }
 
 std::shared_ptr<WorkerSession> WorkerSessions::find_soon(const std::string& id, const IncomingCall::Caller& master,
-                                                         Seconds patience) {
-  const Seconds until = clock_.now() + patience;
+                                                         Seconds timeout) {
+  const Seconds until = clock_.now() + timeout;
   MutexLock lock(mutex_);
   while (true) {
     if (auto session = known(id, master)) return session;

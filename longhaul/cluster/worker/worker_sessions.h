@@ -78,7 +78,7 @@ class WorkerSessions {
   // AbortedError, in the words that TensorFlow uses: there is none.
   std::shared_ptr<WorkerSession> find(const std::string& id, const IncomingCall::Caller& master) EXCLUDES(mutex_);
   // The same, but waits for the session's Watch, which may be on its way, for that long.
-  std::shared_ptr<WorkerSession> find_soon(const std::string& id, const IncomingCall::Caller& master, Seconds patience)
+  std::shared_ptr<WorkerSession> find_soon(const std::string& id, const IncomingCall::Caller& master, Seconds timeout)
       EXCLUDES(mutex_);
 
   // Null: it is not there, or has ended.

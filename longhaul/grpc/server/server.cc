@@ -9,7 +9,7 @@
 namespace longhaul {
 namespace {
 
-// What messages have no field for is given to the server beside them.
+// What messages have no field for is given to the server separately.
 proto::ConfigProto config_of(SessionOptions options) {
   options.snapshot_memory.reset();
   return config_proto_of(options);
