@@ -233,6 +233,7 @@ TEST(GrpcSettings, TheLimitOfASilentLineIsKept) {
     EXPECT_EQ(value(settings, "grpc.keepalive_permit_without_calls"), 1);
     EXPECT_EQ(value(settings, "grpc.max_receive_message_length"), -1);
   }
+  EXPECT_EQ(limits.longest_cut().count(), 3.5) << "of question and answer together";
   EXPECT_EQ(value(caller_settings(limits, {}), "grpc.enable_retries"), 0);
   EXPECT_EQ(value(server_settings(limits, {}), "grpc.so_reuseport"), 0);
 }
