@@ -29,12 +29,8 @@ namespace longhaul {
 using MakeOptimizer =
     std::function<std::unique_ptr<torch::optim::Optimizer>(const std::vector<torch::Tensor>& parameters)>;
 
-inline std::unique_ptr<torch::optim::Optimizer> plain_sgd(const std::vector<torch::Tensor>& parameters) {
-  return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(0.1));
-}
-inline std::unique_ptr<torch::optim::Optimizer> default_adam(const std::vector<torch::Tensor>& parameters) {
-  return std::make_unique<torch::optim::Adam>(parameters, torch::optim::AdamOptions(0.01));
-}
+std::unique_ptr<torch::optim::Optimizer> plain_sgd(const std::vector<torch::Tensor>& parameters);
+std::unique_ptr<torch::optim::Optimizer> default_adam(const std::vector<torch::Tensor>& parameters);
 
 // Every known kind, with what changes what it keeps.
 struct OptimizerCase {
@@ -42,86 +38,31 @@ struct OptimizerCase {
   MakeOptimizer make;
 };
 
-template <typename Optimizer, typename Options>
-OptimizerCase optimizer_case(const char* name, const Options& options) {
-  return {name, [options](const std::vector<torch::Tensor>& parameters) {
-            return std::make_unique<Optimizer>(parameters, options);
-          }};
-}
-
-inline std::vector<OptimizerCase> optimizer_cases() {
-  using namespace torch::optim;
-  return {optimizer_case<SGD>("Sgd", SGDOptions(0.1)),
-          optimizer_case<SGD>("Momentum", SGDOptions(0.1).momentum(0.9).dampening(0.5).weight_decay(0.01)),
-          optimizer_case<SGD>("Nesterov", SGDOptions(0.1).momentum(0.9).nesterov(true)),
-          optimizer_case<Adam>("Adam", AdamOptions(0.01)),
-          optimizer_case<Adam>("AmsGrad", AdamOptions(0.01).amsgrad(true)),
-          optimizer_case<AdamW>("AdamW", AdamWOptions(0.01)),
-          optimizer_case<RMSprop>("RmsProp", RMSpropOptions(0.01)),
-          optimizer_case<RMSprop>("Centered", RMSpropOptions(0.01).centered(true).momentum(0.9)),
-          optimizer_case<Adagrad>("Adagrad", AdagradOptions(0.1).lr_decay(0.01).initial_accumulator_value(0.1))};
-}
+std::vector<OptimizerCase> optimizer_cases();
 
 // A program of libtorch's alone: a network with statistics and dropout, trained on random examples.
 struct PlainProgram {
-  explicit PlainProgram(const MakeOptimizer& make_optimizer = plain_sgd, int hidden = 8) : net(nullptr) {
-    torch::manual_seed(1);
-    net = torch::nn::Sequential(torch::nn::Linear(4, hidden), torch::nn::BatchNorm1d(hidden), torch::nn::Dropout(0.5),
-                                torch::nn::Linear(hidden, 2));
-    optimizer = make_optimizer(net->parameters());
-  }
+  explicit PlainProgram(const MakeOptimizer& make_optimizer = plain_sgd, int hidden = 8);
 
-  torch::Tensor step() {
-    optimizer->zero_grad();
-    const torch::Tensor examples = torch::randn({16, 4});
-    const torch::Tensor loss = (net->forward(examples) - examples.narrow(1, 0, 2)).square().mean();
-    loss.backward();
-    optimizer->step();
-    return loss;
-  }
+  torch::Tensor step();
 
-  torch::nn::Sequential net;
+  torch::nn::Sequential net{nullptr};
   std::unique_ptr<torch::optim::Optimizer> optimizer;
 };
 
 // The same bound to a graph, with a session in which nothing is initialised.
 struct BoundProgram : PlainProgram {
   explicit BoundProgram(const MakeOptimizer& make_optimizer = plain_sgd, int hidden = 8,
-                        const TorchTrainingOptions& options = {})
-      : PlainProgram(make_optimizer, hidden) {
-    training = torch_training(
-        Scope(graph), *net, *optimizer,
-        [this](const TorchStep&) {
-          const torch::Tensor loss = step();
-          if (after_step) after_step();
-          return loss;
-        },
-        options);
-    init = ops::global_variables_initializer(Scope(graph));
-    saver = std::make_unique<Saver>(SaverOptions{.graph = &graph});
-  }
+                        const TorchTrainingOptions& options = {});
 
-  BoundProgram& initialize() {
-    session->run(init);
-    return *this;
-  }
-  BoundProgram& train(int steps) {
-    for (int i = 0; i < steps; ++i) session->run(training.train_op);
-    return *this;
-  }
-  std::string save(const std::string& path) { return saver->save(*session, path, training.global_step); }
-  BoundProgram& restore(const std::string& prefix) {
-    saver->restore(*session, prefix);
-    return *this;
-  }
+  BoundProgram& initialize();
+  BoundProgram& train(int steps);
+  std::string save(const std::string& path);
+  BoundProgram& restore(const std::string& prefix);
 
   // All that a checkpoint would have.
-  std::vector<Tensor> state() {
-    std::vector<Fetch> fetches;
-    for (const VariableInfo& variable : ops::global_variables(graph)) fetches.emplace_back(variable.read);
-    return session->run(fetches, {}, {.snapshot = true});
-  }
-  Tensor get(const std::string& name) { return session->run(name + ":0"); }
+  std::vector<Tensor> state();
+  Tensor get(const std::string& name);
 
   std::function<void()> after_step;  // the step function's end
   Graph graph;
@@ -131,15 +72,7 @@ struct BoundProgram : PlainProgram {
   std::unique_ptr<Session> session = std::make_unique<DirectSession>(graph, SessionOptions{});
 };
 
-inline void expect_same_state(BoundProgram& a, BoundProgram& b) {
-  const std::vector<VariableInfo> variables = ops::global_variables(a.graph);
-  const std::vector<Tensor> of_a = a.state(), of_b = b.state();
-  ASSERT_EQ(of_a.size(), of_b.size());
-  for (size_t i = 0; i < of_a.size(); ++i) {
-    EXPECT_TRUE(identical(of_a[i], of_b[i]))
-        << variables[i].name() << ": " << of_a[i].to_string() << " and " << of_b[i].to_string();
-  }
-}
+void expect_same_state(BoundProgram& a, BoundProgram& b);
 
 template <typename E, typename F>
 std::string message_of(F&& body) {
