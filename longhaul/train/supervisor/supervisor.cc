@@ -101,8 +101,9 @@ Supervisor::Supervisor(SupervisorOptions options)
   options_.graph->finalize();
 }
 
+// A program that joins the threads itself has not ended the run by that.
 Supervisor::~Supervisor() {
-  if (coord_.joined()) return;
+  if (coord_.joined() && !training_) return;
   Teardown end;
   if (std::uncaught_exceptions() > 0) {
     end = Teardown(std::make_exception_ptr(AbortedError("an exception ended the run before it was stopped")));

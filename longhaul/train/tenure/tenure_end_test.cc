@@ -1,6 +1,6 @@
-// The end of a training run, under both front ends: each step of it throws in turn. All others are done, in their
-// order, the directory is given back last, and the first error is what is thrown. Each test also checks that the
-// planned faults have happened.
+// The end of a training run, under both front ends, by stop() and by a destructor: each step of it throws in turn. All
+// others are done, in their order, the directory is given back last, and the first error is what is thrown. Each test
+// also checks that the planned faults have happened.
 #include <atomic>
 #include <set>
 
@@ -162,10 +162,11 @@ class TenureEnd : public SupervisorFixture, public ::testing::WithParamInterface
     EXPECT_THAT(error, HasSubstr(GetParam().error));
   }
 
-  // `saves`: the last checkpoint is taken, unless its own step fails.
-  void expect_all_has_ended(bool saves) {
+  // `saves`: the last checkpoint is taken, unless its own step fails. `closes`: the session is the front end's.
+  void expect_all_has_ended(bool saves, bool closes = true) {
     std::vector<std::string> expected{"threads", "mirror", "session", "journal", "lock"};
     if (fails("mirror")) std::erase(expected, "mirror");
+    if (!closes) std::erase(expected, "session");
     {
       MutexLock lock(mutex);
       EXPECT_EQ(done, expected);
@@ -225,6 +226,93 @@ TEST_P(SupervisorsTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
   expect_error(error);
   EXPECT_TRUE(writer.is_closed());
   expect_all_has_ended(!fails("hooks") && !fails("threads"));
+}
+
+// Of a session that the program prepared, and closes itself.
+class PreparedTenureEnd : public TenureEnd {
+ protected:
+  PreparedTenureEnd() {
+    options.save_model_secs = options.save_summaries_secs = Seconds{0};
+    options.services.saves.last_save_timeout = Seconds{0};
+    options.chief.mirror = mirror_options;
+    options.files = &disk;
+  }
+
+  std::shared_ptr<Session> train_with(Supervisor& sv) {
+    auto session = sv.prepare_or_wait_for_session();
+    session->run(train);
+    sv.saver()->save(*session, sv.save_path(), step);
+    train_to_the_end([&] { session->run(train); }, sv.coord(), 1);
+    return session;
+  }
+};
+
+class StoppedTenureEnd : public PreparedTenureEnd {};
+
+// In place of the hooks the program reports an error, which stop() throws.
+INSTANTIATE_TEST_SUITE_P(Step, StoppedTenureEnd,
+                         ::testing::Values(Fault{{}, ""}, Fault{{"hooks"}, "the hooks"},
+                                           Fault{{"threads"}, "the threads"},
+                                           Fault{{"checkpoint"}, "the last checkpoint could not be saved"},
+                                           Fault{{"events"}, ""}, Fault{{"lock"}, ""}, Fault{{"mirror"}, ""},
+                                           Fault{{"journal"}, "the journal"},
+                                           Fault{{"checkpoint", "mirror", "journal"}, "the last checkpoint could not"},
+                                           Fault{{"hooks", "threads", "journal", "lock"}, "the hooks"},
+                                           Fault{{"threads", "events", "mirror", "journal", "lock"}, "the threads"}));
+
+TEST_P(StoppedTenureEnd, DoesAllOtherStepsAndThrowsTheFirstError) {
+  Supervisor sv(options);
+  const auto session = train_with(sv);
+  sv.stop_on_exception([&] { throw_if_failing("hooks", InternalError("the hooks")); });
+  const std::string error = error_of_end([&] { sv.stop({.save_checkpoint = true}); });
+  expect_error(error);
+  EXPECT_TRUE(sv.summary_writer()->is_closed());
+  expect_all_has_ended(!fails("hooks") && !fails("threads"), /*closes=*/false);
+}
+
+class DestroyedTenureEnd : public PreparedTenureEnd {
+ protected:
+  // Errors are logged, but for the program's own, which is thrown past the Supervisor.
+  void expect_end_by_destructor(const std::function<void(Supervisor&)>& before) {
+    const LogRecorder log;
+    const std::string thrown = error_of_end([&] {
+      Supervisor sv(options);
+      const auto session = train_with(sv);
+      sv.summary_writer()->add_scalar("t", 1, 2);
+      before(sv);
+      throw_if_failing("hooks", InternalError("the hooks"));
+    });
+    const std::string words = "a Supervisor destroyed without stop() ended with an error: ";
+    const std::string& error = GetParam().error;
+    EXPECT_EQ(thrown, fails("hooks") ? error : "");
+    const bool is_logged = log.text(LogLevel::kError).find(words + error) != std::string::npos;
+    EXPECT_EQ(is_logged, !error.empty() && !fails("hooks")) << log.text();
+    expect_all_has_ended(/*saves=*/false, /*closes=*/false);
+  }
+};
+
+// It takes no last checkpoint. In place of the hooks the program's error destroys it.
+INSTANTIATE_TEST_SUITE_P(Step, DestroyedTenureEnd,
+                         ::testing::Values(Fault{{}, ""}, Fault{{"hooks"}, "the hooks"},
+                                           Fault{{"threads"}, "the threads"}, Fault{{"events"}, ""},
+                                           Fault{{"lock"}, ""}, Fault{{"mirror"}, ""},
+                                           Fault{{"journal"}, "the journal"},
+                                           Fault{{"mirror", "journal"}, "the journal"},
+                                           Fault{{"hooks", "threads", "journal", "lock"}, "the hooks"},
+                                           Fault{{"threads", "events", "mirror", "journal", "lock"}, "the threads"}));
+
+TEST_P(DestroyedTenureEnd, DoesAllOtherStepsAndLogsTheFirstError) {
+  expect_end_by_destructor([](Supervisor&) {});
+}
+
+TEST_P(DestroyedTenureEnd, AlsoWhereTheProgramHasJoinedTheThreads) {
+  expect_end_by_destructor([this](Supervisor& sv) {
+    const std::string error = error_of_end([&] {
+      sv.request_stop();
+      sv.coord().join();
+    });
+    EXPECT_EQ(error, fails("threads") ? "the threads" : "");
+  });
 }
 
 class MonitoredTenureEnd : public TenureEnd {};
