@@ -147,6 +147,7 @@ std::shared_ptr<ChiefTenure> make_tenure(const MonitoredTrainingSessionOptions& 
   return std::make_shared<ChiefTenure>(
       ChiefTenureOptions{.directory = takes_checkpoints(options) ? options.checkpoint_dir : "",
                          .directory_option = "checkpoint_dir",
+                         .summary_directory = options.summary_dir,
                          .chief = options.chief,
                          .saves = options.failures.saves,
                          .files = options.files,

@@ -1,5 +1,6 @@
 #include "longhaul/train/tenure/chief_tenure.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "longhaul/base/log.h"
@@ -18,6 +19,7 @@ namespace {
 
 ChiefTenureOptions with_absolute_paths(ChiefTenureOptions options) {
   options.directory = absolute_directory(options.directory);
+  options.summary_directory = absolute_directory(options.summary_directory);
   options.chief.mirror.directory = absolute_directory(options.chief.mirror.directory);
   return options;
 }
@@ -133,17 +135,18 @@ void ChiefTenure::limit_waits_for_events() {
 }
 
 void ChiefTenure::limit_waits_for_events(std::shared_ptr<FileWriter> writer) {
-  const Deadline* const deadline = budget().deadline();
-  if (writer == nullptr || deadline == nullptr) return;
-  event_limit_.reset();
-  limited_events_ = std::move(writer);
-  event_limit_ = std::make_unique<FileWriter::WaitLimit>(*limited_events_, *deadline);
+  event_limits_.clear();
+  add_event_limit(std::move(writer));
+  if (!options_.summary_directory.empty()) add_event_limit(FileWriterCache::find(options_.summary_directory));
 }
 
-// What follows brings its own.
-void ChiefTenure::lift_event_limit() {
-  event_limit_.reset();
-  limited_events_.reset();
+void ChiefTenure::add_event_limit(std::shared_ptr<FileWriter> writer) {
+  const Deadline* const deadline = budget().deadline();
+  if (writer == nullptr || deadline == nullptr) return;
+  const auto is_same = [&](const EventLimit& other) { return other.writer == writer; };
+  if (std::any_of(event_limits_.begin(), event_limits_.end(), is_same)) return;
+  auto limit = std::make_unique<FileWriter::WaitLimit>(*writer, *deadline);
+  event_limits_.push_back({std::move(writer), std::move(limit)});
 }
 
 void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
@@ -160,7 +163,7 @@ void ChiefTenure::end(Teardown& end, const TrainingEnd& front_end) {
   end.step("the count of unsaved steps", [&] {
     if (front_end.unsaved_steps) unsaved = front_end.unsaved_steps();
   });
-  lift_event_limit();
+  event_limits_.clear();  // what follows brings its own
   step("the event file", front_end.events);
   end.step("the event file", [&] {
     if (lock_) flush_shared_events(options_.directory, budget().deadline());

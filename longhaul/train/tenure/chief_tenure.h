@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "longhaul/events/file_writer.h"
 #include "longhaul/train/checkpointing/checkpoint_mirror.h"
@@ -50,6 +51,7 @@ MirrorSearchOptions searched_mirror(const ChiefOptions& options);  // where a re
 struct ChiefTenureOptions {
   std::string directory{};                  // empty: none
   std::string directory_option = "logdir";  // what errors call it
+  std::string summary_directory{};          // of the event file, if it is not in `directory`; not locked
   ChiefOptions chief{};
   std::shared_ptr<SaveAttempts> saves{};  // while saves fail, no error is blamed on a checkpoint; nullptr: not watched
   FileSystem* files = &FileSystem::real();
@@ -121,7 +123,8 @@ class ChiefTenure {
 
   // Until the last checkpoint is taken in end(), whoever waits for the event file, because its file system hangs, takes
   // little of what a preemption leaves (FileWriter::WaitLimit): the checkpoint counts for more. The first form is for
-  // the event file that hooks share. Does nothing if there is none, or without a preemption.
+  // the event file that hooks share; both are also for the one in ChiefTenureOptions::summary_directory. Replaces the
+  // limits of an earlier call. Does nothing for a file that is not there, or without a preemption.
   void limit_waits_for_events();
   void limit_waits_for_events(std::shared_ptr<FileWriter> writer);
 
@@ -143,12 +146,17 @@ class ChiefTenure {
  private:
   void lock_directory(std::function<void(const std::exception_ptr&)> on_lost);
   void begin_journal();
-  void lift_event_limit();
+  void add_event_limit(std::shared_ptr<FileWriter> writer);
   void close_mirror();
   void close_journal(const std::exception_ptr& error, const std::optional<UnsavedSteps>& unsaved = std::nullopt);
 
   void note_unhandled_signals();
   bool locks() const { return options_.chief.lock.lock && !options_.directory.empty(); }
+
+  struct EventLimit {
+    std::shared_ptr<FileWriter> writer;
+    std::unique_ptr<FileWriter::WaitLimit> limit;
+  };
 
   const ChiefTenureOptions options_;
   std::atomic<bool> is_taken_{false};
@@ -159,8 +167,7 @@ class ChiefTenure {
   std::shared_ptr<RunJournal> journal_;             // null: over, or without
   std::shared_ptr<CheckpointMirror> mirror_;        // null: over, or without
   std::shared_ptr<const SavedCallback> mirroring_;  // passes saved checkpoints to the mirror
-  std::shared_ptr<FileWriter> limited_events_;
-  std::unique_ptr<FileWriter::WaitLimit> event_limit_;  // null: there is none
+  std::vector<EventLimit> event_limits_;            // one for each event file
 };
 
 }  // namespace longhaul

@@ -21,7 +21,7 @@ class EventDiskHangs : public SupervisorFixture, public ::testing::WithParamInte
   EventDiskHangs() { add_step(); }
   ~EventDiskHangs() override { disk.let_go(); }
 
-  void hang() { disk.hang(GetParam(), "tfevents"); }
+  void hang(const std::string& name = "tfevents") { disk.hang(GetParam(), name); }
   static constexpr Seconds kGrace{30};
 
   // `training` is preempted in its course. Time passes once the disk hangs, and until it is known.
@@ -116,10 +116,10 @@ TEST_P(MonitoredEventDiskHangs, TheRestOfTheEndIsDone) {
 class FullQueueOnADiskThatHangs : public EventDiskHangs {
  protected:
   // Whoever makes steps is preempted, and waits for room.
-  void add_too_much(FileWriter& writer) {
+  void add_too_much(FileWriter& writer, const std::string& hanging = "tfevents") {
     const std::string large(size_t{17} << 20, 'x');
     writer.flush();
-    hang();
+    hang(hanging);
     writer.add_graph(large);
     ASSERT_TRUE(disk.comes_to_hang());
     writer.add_graph(large);
@@ -152,26 +152,42 @@ TEST_P(FullQueueOnADiskThatHangs, ASupervisorTakesTheLastCheckpoint) {
   expect_time_for_the_checkpoint(left);
 }
 
-TEST_P(FullQueueOnADiskThatHangs, AMonitoredSessionTakesTheLastCheckpoint) {
-  const Coordinator program({.clock = &clock});
-  const auto scaffold = std::make_shared<Scaffold>(ScaffoldOptions{.files = &disk, .clock = &clock});
-  std::optional<Seconds> left;
-  std::shared_ptr<const SavedCallback> watch;
-  expect_end_in_time([&] {
-    monitored_training_session(
-        {.graph = &graph,
-         .checkpoint_dir = directory.path(),
-         .scaffold = scaffold,
-         .chief = {.preemption = &preemption},
-         .files = &disk,
-         .coordinator = program},
-        [&](MonitoredSession& session) {
-          session.run(train);
-          watch = scaffold->saver()->on_saved([&](const std::string&) { left = preemption.time_left(); });
-          add_too_much(*FileWriterCache::get(directory.path()));
-        });
-  });
-  expect_time_for_the_checkpoint(left);
+class MonitoredFullQueue : public FullQueueOnADiskThatHangs {
+ protected:
+  // Of the event file in the directory `full`. What hangs are the files whose paths contain `hanging`.
+  void expect_last_checkpoint(const std::string& summary_dir, const std::string& full, const std::string& hanging) {
+    const Coordinator program({.clock = &clock});
+    const auto scaffold = std::make_shared<Scaffold>(ScaffoldOptions{.files = &disk, .clock = &clock});
+    std::optional<Seconds> left;
+    std::shared_ptr<const SavedCallback> watch;
+    expect_end_in_time([&] {
+      monitored_training_session(
+          {.graph = &graph,
+           .checkpoint_dir = directory.path(),
+           .scaffold = scaffold,
+           .summary_dir = summary_dir,
+           .chief = {.preemption = &preemption},
+           .files = &disk,
+           .coordinator = program},
+          [&](MonitoredSession& session) {
+            session.run(train);
+            watch = scaffold->saver()->on_saved([&](const std::string&) { left = preemption.time_left(); });
+            add_too_much(*FileWriterCache::get(full), hanging);
+          });
+    });
+    expect_time_for_the_checkpoint(left);
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(At, MonitoredFullQueue, ::testing::Values(At::kAppend));
+
+TEST_P(MonitoredFullQueue, TakesTheLastCheckpoint) {
+  expect_last_checkpoint("", directory.path(), "tfevents");
+}
+
+TEST_P(MonitoredFullQueue, TakesTheLastCheckpointAlsoWhereItsSummariesAreElsewhere) {
+  const std::string summaries = directory.file("summaries");
+  expect_last_checkpoint(summaries, summaries, summaries);
 }
 
 }  // namespace
