@@ -37,7 +37,7 @@ BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, int num
     : BundleWriter(files, prefix, BundleWriterOptions{.num_shards = num_shards}) {}
 
 BundleWriter::BundleWriter(FileSystem& files, const std::string& prefix, const BundleWriterOptions& options)
-    : limit_(options.max_bytes_per_second, *options.clock),
+    : limit_(options.max_bytes_per_second, *options.clock, options.pause),
       files_(std::make_unique<UncommittedFiles>(files, checked_prefix(prefix, options.num_shards))),
       entries_(std::make_unique<WrittenEntries>(files_->prefix())) {
   if (options.data_elsewhere) adopted_.resize(static_cast<size_t>(options.num_shards));

@@ -25,6 +25,7 @@ struct BundleWriterOptions {
   double max_bytes_per_second = 0;         // of tensors, in all shards together; 0: unlimited
   // Others write the data files, under the names that temporary_data() says, and the writer adopts them.
   bool data_elsewhere = false;
+  Pause pause{};  // how it waits for that rate (RateLimit); empty: by the clock. An exception ends the writing.
   Clock* clock = &Clock::real();
 
   // Announces that a tensor of that size will be added to that shard; not used for strings.

@@ -7,8 +7,9 @@
 
 namespace longhaul {
 
-// Waits for so long; may return early. An exception ends the work that waits.
-using Pause = std::function<void(Seconds time)>;
+// Waits for so long; may return early. Returns whether the limit still holds: false lifts it for the rest of the work.
+// An exception ends the work.
+using Pause = std::function<bool(Seconds time)>;
 
 // Lets bytes pass at a steady rate. Unused capacity is not saved up, so there are no bursts. One thread at a time may
 // call.
@@ -18,8 +19,8 @@ class RateLimit {
   // caller's can end earlier. Empty: by the clock. InvalidArgumentError: the limit is negative, or not a number.
   RateLimit(double bytes_per_second, Clock& clock, Pause pause = {});
 
-  // Waits until the time for all earlier bytes has passed. Throws what the pause throws; the bytes have not passed
-  // then.
+  // Waits until the time for all earlier bytes has passed, or the pause lifts the limit. Throws what the pause throws;
+  // the bytes have not passed then.
   void take(uint64_t bytes);
 
  private:
@@ -27,6 +28,7 @@ class RateLimit {
   Clock& clock_;
   const Pause pause_;
   Seconds free_at_{0};
+  bool is_lifted_ = false;
 };
 
 }  // namespace longhaul

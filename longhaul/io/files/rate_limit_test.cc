@@ -39,6 +39,7 @@ TEST(RateLimit, APauseOfTheCallersMayEndTheWait) {
     EXPECT_NEAR(time.count(), 1000 - 100 * pauses, 1e-6);
     if (++pauses == 3) throw CancelledError("enough");
     clock.advance(Seconds{100});  // it returns early
+    return true;
   };
   RateLimit limit(1, clock, pause);
   limit.take(1000);
@@ -47,6 +48,15 @@ TEST(RateLimit, APauseOfTheCallersMayEndTheWait) {
   clock.advance(Seconds{800});
   limit.take(1);
   EXPECT_EQ(pauses, 3) << "what was cancelled has not passed";
+}
+
+TEST(RateLimit, APauseMayLiftTheLimit) {
+  FakeClock clock;
+  int pauses = 0;
+  const auto pause = [&](Seconds) { return ++pauses < 3; };
+  RateLimit limit(1, clock, pause);
+  for (int i = 0; i < 10; ++i) limit.take(1000);
+  EXPECT_EQ(pauses, 3);
 }
 
 TEST(RateLimit, WithoutALimitNobodyWaits) {

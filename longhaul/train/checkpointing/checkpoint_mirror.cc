@@ -135,7 +135,7 @@ void CheckpointMirror::Worker::try_to_copy(const std::string& from) {
 void CheckpointMirror::Worker::copy(const std::string& from) {
   const std::string to = mirror_.path_of(from);
   const Seconds start = clock_.now();
-  const Pause pause = [this](Seconds time) { queue_.pause(time); };
+  const Pause pause = [this](Seconds time) { return queue_.pause(time); };
   mirror_.take(pause);
   const std::optional<uint64_t> bytes = mirror_.copy(from, pause);
   mirror_.record(from);
@@ -157,7 +157,7 @@ bool CheckpointMirror::Worker::is_gone(const std::string& prefix) const {
 
 bool CheckpointMirror::Worker::is_damaged(const std::string& prefix) {
   try {
-    const Pause pause = [this](Seconds time) { queue_.pause(time); };
+    const Pause pause = [this](Seconds time) { return queue_.pause(time); };
     PacedFiles paced(files_, options_.max_bytes_per_second, [&] { pause(Seconds{0}); }, clock_, pause);
     return !BundleReader(paced, prefix).verify().empty();
   } catch (const DataLossError&) {

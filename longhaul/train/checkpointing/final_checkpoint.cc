@@ -26,10 +26,16 @@ std::string lost_steps(const std::string& newest, std::optional<int64_t> now) {
   return fmt::format("the newest checkpoint is {}, and {}", newest, what);
 }
 
+// Of the previous save, without what it waited for the saver's limit, which is not that of the last one.
+Seconds time_of(const SaveReport& save, double max_bytes_per_second) {
+  if (max_bytes_per_second == 0) return save.total;
+  return std::max(Seconds{0}, save.total - Seconds(static_cast<double>(save.bytes) / max_bytes_per_second));
+}
+
 // Why a save does not fit; empty: it does, as far as is known.
 std::string too_long(const Saver& saver, Seconds left) {
   const std::optional<SaveReport> last = saver.last_report();
-  if (!last || last->total <= left) return "";
+  if (!last || time_of(*last, saver.max_bytes_per_second()) <= left) return "";
   return fmt::format("the previous save took {:.1f} s", last->total.count());
 }
 

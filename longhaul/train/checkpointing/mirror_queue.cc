@@ -48,11 +48,12 @@ std::string MirrorQueue::finish(Seconds timeout, const Deadline* deadline) {
   return wanted_;
 }
 
-void MirrorQueue::pause(Seconds time) {
+bool MirrorQueue::pause(Seconds time) {
   MutexLock lock(mutex_);
   // wait: for a rate limit; finish() and abandon() end it
   if (time > Seconds{0} && !is_abandoned_) clock_.wait_for(changed_, mutex_, time);
   if (is_abandoned_) throw CancelledError("the mirror is closed");
+  return true;
 }
 
 void MirrorQueue::drop(const std::string& prefix) {

@@ -23,9 +23,9 @@ class MirrorQueue {
   std::string next();
   // The checkpoint no longer needs a copy, unless it was added again since next() returned it.
   void drop(const std::string& prefix);
-  // Waits for so long in the middle of a copy, for a rate limit; may return early. CancelledError: the queue was
-  // abandoned, even during the wait.
-  void pause(Seconds time);
+  // A Pause in the middle of a copy: waits for so long, for a rate limit; may return early. Returns true: the limit
+  // holds to the end. CancelledError: the queue was abandoned, even during the wait.
+  bool pause(Seconds time);
 
   // Waits until none is left, then abandons the queue; returns what is left. Waits at most for `timeout`, and for half
   // of the time until the deadline, because the other half is for what follows. Does not wait for a retry that is due

@@ -58,7 +58,7 @@ TEST(MirrorQueue, ACopyThatPausesIsWokenByItsEnd) {
   const SaveAttempts attempts({.first_wait = Seconds{5}});
   MirrorQueue queue(attempts, Clock::real());
   queue.add("model.ckpt-1");
-  RateLimit limit(1, Clock::real(), [&](Seconds time) { queue.pause(time); });
+  RateLimit limit(1, Clock::real(), [&](Seconds time) { return queue.pause(time); });
   limit.take(1000);
   auto copying = std::async(std::launch::async, [&] { return error_of<CancelledError>([&] { limit.take(1); }); });
   queue.abandon();

@@ -53,6 +53,10 @@ void report_success(const SaveTarget& target, std::optional<int64_t> step, const
 
 }  // namespace
 
+Pause pause_until_stop(const Coordinator& coord) {
+  return [coord](Seconds time) { return !coord.wait_for_stop(time); };  // wait: the saver's limit; a stop ends it
+}
+
 std::optional<std::string> save_once(const SaveTarget& target, Session& session) {
   const StepSource step = target.global_step.valid() ? StepSource(target.global_step) : StepSource();
   SnapshotNote snapshot;
@@ -66,6 +70,7 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
                                 },
                             .before_write = target.before_write,
                             .after_save = [&](const SaveReport& done) { report = done; },
+                            .pause_for_limit = target.pause,
                             .relative_paths = target.relative_paths};
   std::string prefix;
   try {
@@ -83,9 +88,11 @@ std::optional<std::string> save_once(const SaveTarget& target, Session& session)
 
 std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> timeout,
                       const Deadline* deadline) {
+  SaveTarget last = target;
+  last.pause = [](Seconds) { return false; };
   std::optional<std::string> prefix;
   const auto attempt = [&] {
-    prefix = save_once(target, session);
+    prefix = save_once(last, session);
     return prefix.has_value();
   };
   target.attempts.insist(attempt, timeout, deadline);

@@ -5,7 +5,9 @@
 #include <string>
 
 #include "longhaul/events/file_writer.h"
+#include "longhaul/io/files/rate_limit.h"
 #include "longhaul/train/checkpointing/save_attempts.h"
+#include "longhaul/train/coordination/coordinator.h"
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/saving/saver.h"
 
@@ -28,7 +30,12 @@ struct SaveTarget {
   bool relative_paths = false;  // SaveOptions::relative_paths
   // Limits the flush of the writer before a save (FileWriter::flush_before()); nullptr: none.
   const Deadline* deadline = nullptr;
+  // SaveOptions::pause_for_limit, but for save_last(), to which the saver's limit does not apply.
+  Pause pause = {};
 };
+
+// A Pause for saves of a training: a stop ends its wait and lifts the limit.
+Pause pause_until_stop(const Coordinator& coord);
 
 // Takes a checkpoint and returns its prefix. A checkpoint that is on the disk already, byte for byte, is not written
 // again (SaveOptions::skip_if_saved).
@@ -38,8 +45,8 @@ struct SaveTarget {
 // training: those of the session, DirectoryLostError, and those of SaveAttempts::raise_if_too_many().
 std::optional<std::string> save_once(const SaveTarget& target, Session& session);
 
-// Takes the final checkpoint. Retries through SaveAttempts::insist(), and throws its errors. `timeout` and the deadline
-// limit the retries; absent: SaveAttemptsOptions::last_save_timeout.
+// Takes the final checkpoint, as fast as the disk allows. Retries through SaveAttempts::insist(), and throws its
+// errors. `timeout` and the deadline limit the retries; absent: SaveAttemptsOptions::last_save_timeout.
 std::string save_last(const SaveTarget& target, Session& session, std::optional<Seconds> timeout = std::nullopt,
                       const Deadline* deadline = nullptr);
 

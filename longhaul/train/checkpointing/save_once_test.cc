@@ -62,6 +62,39 @@ TEST_F(SaveOnceTest, WhatIsNotWrittenAgainIsNotToldAgain) {
   EXPECT_EQ(told, 1);
 }
 
+// With the clock of a stop: each wait for the limit takes its time there.
+TEST_F(SaveOnceTest, AStopLiftsTheLimitOfBytesPerSecondAndTheLastSaveHasNone) {
+  options.max_bytes_per_second = 0.5;
+  options.clock = &passing;
+  options.name = "limited";
+  Saver limited(options);
+  const Coordinator coord({.clock = &passing});
+  const auto time_of = [&](const char* name, const auto& save_it) {
+    const Seconds start = passing.now();
+    save_it(SaveTarget{.saver = limited,
+                       .attempts = attempts,
+                       .save_path = directory.file(name),
+                       .global_step = step,
+                       .pause = pause_until_stop(coord)});
+    EXPECT_TRUE(exists(directory.file(name) + "-0"));
+    return (passing.now() - start).count();
+  };
+  const auto once = [&](const SaveTarget& target) { save_once(target, *session); };
+  EXPECT_GE(time_of("slow", once), 8) << "a float is waited for, at least";
+  EXPECT_EQ(time_of("last", [&](const SaveTarget& target) { save_last(target, *session); }), 0);
+  coord.request_stop();
+  EXPECT_EQ(time_of("stopped", once), 0);
+}
+
+TEST_F(SaveOnceTest, AStopEndsTheWaitForTheLimit) {
+  const Coordinator coord;
+  const Pause pause = pause_until_stop(coord);
+  EXPECT_TRUE(pause(Seconds{0}));
+  coord.start_thread("stopper", [coord] { coord.request_stop(); });
+  EXPECT_FALSE(pause(Seconds{3600}));
+  coord.join();
+}
+
 TEST_F(SaveOnceTest, AFailureOfTheFilesIsReportedEverywhereAndNotThrown) {
   const LogRecorder log;
   files.fail_writes_after(0);

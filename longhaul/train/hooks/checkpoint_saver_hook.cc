@@ -68,6 +68,12 @@ void tell_failed(const std::vector<std::shared_ptr<CheckpointSaverListener>>& li
   for (const auto& listener : listeners) listener->save_failed(session, step);
 }
 
+void write_graph_everywhere(const Graph& graph, const std::string& directory, FileSystem& files,
+                            const std::shared_ptr<FileWriter>& writer, const Saver& saver) {
+  write_graph_text(graph, directory, files);
+  TrainingEvents(writer, graph, &saver).write_graph();
+}
+
 bool is_retry_or_early_due(const CheckpointCadence& cadence, const SaveAttempts& saves, Seconds now) {
   return cadence.is_retry_due(saves) || (cadence.early_interval() && cadence.is_early_due(now));
 }
@@ -105,13 +111,14 @@ void CheckpointSaverHook::begin(Graph& graph) {
   for (const auto& listener : options_.listeners) listener->begin();
 }
 
-void CheckpointSaverHook::after_create_session(Session& session, const Coordinator&) {
+void CheckpointSaverHook::after_create_session(Session& session, const Coordinator& coord) {
+  stops_ = coord;
   const int64_t step = step_.now(session);
   notices_.begin(session);
   if (!start_step_) start_step_ = step;
-  if (!graph_is_written_) write_graph(session.graph());
-  graph_is_written_ = true;
   Saver& saver = this->saver(session.graph());
+  if (!graph_is_written_) write_graph_everywhere(session.graph(), directory_, *options_.files, writer_, saver);
+  graph_is_written_ = true;
   if (options_.saver == nullptr && options_.scaffold == nullptr) {
     take_over_checkpoints(saver, options_, directory_, step);
   }
@@ -119,11 +126,6 @@ void CheckpointSaverHook::after_create_session(Session& session, const Coordinat
   const bool is_there = is_as_restored(saver, save_path_, step);
   cadence_->session_begins(options_.clock->now());
   save(session, step, [&] { return is_there || save_once(target(session.graph()), session).has_value(); });
-}
-
-void CheckpointSaverHook::write_graph(Graph& graph) {
-  write_graph_text(graph, directory_, *options_.files);
-  TrainingEvents(writer_, graph, &saver(graph)).write_graph();
 }
 
 Saver& CheckpointSaverHook::saver(Graph& graph) {
@@ -189,7 +191,8 @@ SaveTarget CheckpointSaverHook::target(Graph& graph) {
             log_debug("Saving checkpoints for {} into {}.", step.value_or(0), save_path_);
           },
       .relative_paths = !strip_file_scheme(options_.checkpoint_dir).starts_with('/'),
-      .deadline = StopBudget(preemption_).deadline()};
+      .deadline = StopBudget(preemption_).deadline(),
+      .pause = stops_ ? pause_until_stop(*stops_) : Pause()};
 }
 
 void CheckpointSaverHook::save(Session& session, int64_t step) {

@@ -107,7 +107,6 @@ class CheckpointSaverHook : public SessionRunHook {
 
  private:
   Saver& saver(Graph& graph);
-  void write_graph(Graph& graph);
   bool may_be_due(const SessionRunValues& values) const;
   bool is_due(int64_t step) const;
   bool has_waited_for_steps() const;
@@ -120,7 +119,8 @@ class CheckpointSaverHook : public SessionRunHook {
   const CheckpointSaverHookOptions options_;
   const std::string directory_, save_path_;
   const std::shared_ptr<SaveAttempts> saves_;
-  Preemption* preemption_;  // nullptr: none
+  Preemption* preemption_;            // nullptr: none
+  std::optional<Coordinator> stops_;  // of the session
   SecondOrStepTimer timer_;
   std::unique_ptr<CheckpointCadence> cadence_;  // null until the run begins
   std::shared_ptr<FileWriter> writer_;

@@ -13,6 +13,7 @@
 #include "longhaul/checkpoint/retention/managed_checkpoints.h"
 #include "longhaul/checkpoint/retention/read_back.h"
 #include "longhaul/io/files/file.h"
+#include "longhaul/io/files/rate_limit.h"
 #include "longhaul/proto/meta_graph.pb.h"
 #include "longhaul/proto/saver.pb.h"
 #include "longhaul/session/session.h"
@@ -90,6 +91,10 @@ struct SaveOptions {
   std::function<void(std::optional<int64_t> step)> before_write{};
   // Called at the end of the save, unless there was nothing to do.
   std::function<void(const SaveReport&)> after_save{};
+  // How the save waits for SaverOptions::max_bytes_per_second. If it returns false, the rest of the checkpoint is
+  // written without the limit; so is all of it, by tasks of a cluster too, if the limit is lifted before they begin. An
+  // exception is a failure of the file system. Empty: it waits by the saver's clock.
+  Pause pause_for_limit{};
   // Like SaverOptions::save_relative_paths, for this save: for callers that have made a relative path absolute.
   bool relative_paths = false;
 };
@@ -225,6 +230,7 @@ class Saver {
   // The size of everything that is saved, as far as the graph knows it (train/saved_state/saved_size.h). Strings and
   // tables are not counted.
   uint64_t bytes() const;
+  double max_bytes_per_second() const { return options_.max_bytes_per_second; }  // 0: no limit
   Graph& graph() const { return *graph_; }
   FileSystem& files() const { return *options_.files; }
 

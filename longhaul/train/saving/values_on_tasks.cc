@@ -14,6 +14,12 @@
 namespace longhaul {
 namespace {
 
+// The tasks cannot be told later: what they write keeps the rate that it began with.
+double rate_from_now(const BundleWriterOptions& options) {
+  const bool is_lifted = options.pause && !options.pause(Seconds{0});
+  return is_lifted ? 0 : options.max_bytes_per_second;
+}
+
 class ValuesOnTasks : public SavedValues {
  public:
   ValuesOnTasks(TaskSnapshots& session, const SaverNodes& nodes, std::unique_ptr<TaskSnapshot> snapshot);
@@ -100,7 +106,7 @@ uint64_t ValuesOnTasks::write(FileSystem& files, const std::string& prefix, cons
   BundleWriter writer(files, prefix, options);
   try {
     if (options.data_elsewhere) {
-      write_there(writer, options.max_bytes_per_second);
+      write_there(writer, rate_from_now(options));
     } else {
       bring_here(writer);
     }

@@ -109,7 +109,8 @@ SaveTarget save_target(const ServiceContext& context) {
           .journal = context.journal.get(),
           .before_write = [path = context.save_path](auto) { log_debug("Saving checkpoint to path {}", path); },
           .relative_paths = context.relative_paths,
-          .deadline = context.deadline};
+          .deadline = context.deadline,
+          .pause = pause_until_stop(context.coord)};
 }
 
 bool save_checkpoint(const ServiceContext& context) {
