@@ -277,9 +277,10 @@ uint64_t Saver::write(const std::string& prefix, SavedValues& values, const Save
     meta_graph =
         ExtraFile{meta_graph_filename(prefix, options.meta_graph_suffix), [this] { return serialized_meta_graph(); }};
   }
-  return values.write(
-      *options_.files, prefix, meta_graph,
-      {.max_bytes_per_second = options_.max_bytes_per_second, .pause = options.pause_for_limit, .clock = options_.clock});
+  return values.write(*options_.files, prefix, meta_graph,
+                      {.max_bytes_per_second = options_.max_bytes_per_second,
+                       .pause = options.pause_for_limit,
+                       .clock = options_.clock});
 }
 
 ManagedCheckpoints::RecordOptions Saver::record_options(const std::string& prefix, const SaveOptions& options) const {
