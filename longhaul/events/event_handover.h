@@ -21,12 +21,12 @@ class Deadline;
 // hangs (WriterProgress), records beyond the limits are dropped and counted.
 class EventHandover {
  public:
-  // Is closed at first. Records are due after `flush_secs` at the latest.
+  // It begins closed. Records are due after `flush_secs` at the latest.
   EventHandover(size_t max_events, size_t max_bytes, Seconds flush_secs, Seconds hang_secs, Clock& clock);
 
   // Any thread.
   enum class IfFull { kWait, kDrop };
-  enum class Added { kYes, kClosed, kDropped, kGaveUp };  // kGaveUp: dropped, since nobody waits for one that hangs
+  enum class Added { kYes, kClosed, kDropped, kGaveUp };  // kGaveUp: dropped, as the writer hangs
   Added add(std::string_view record, IfFull if_full);
   enum class Flush { kDone, kClosed, kHangs };
   Flush flush(const Deadline* deadline);  // throws the error if it fails
@@ -35,20 +35,20 @@ class EventHandover {
   uint64_t dropped_events() const;  // the total number
   uint64_t disruptions() const { return disruptions_; }
   void limit_waits(const Deadline* deadline, Seconds most);  // WriterProgress::limit()
-  void notify_waits();                                       // of the deadline, which was set
+  void notify_waits();                                       // that the deadline was set
 
-  // What the writer thread hangs in, how long, and how many events wait; for errors.
+  // For errors: the operation in which the writer thread hangs, for how long, and how many events wait.
   std::string describe_hang() const;
   bool is_hang_news();  // true once for each hang
 
-  // One thread at a time opens and closes: between the two, nobody else does. Waits for its turn as flush() waits.
-  // False: somebody else's takes too long.
+  // Between these two calls, no other thread opens or closes. begin_turn() waits as flush() does, and returns false if
+  // another thread's turn takes too long.
   bool begin_turn(const Deadline* deadline);
   void end_turn();
 
   // For the thread whose turn it is: it starts the writer thread and waits for its end.
   bool has_ended() const;  // there is no writer thread
-  bool open();             // false: the writer thread that was left behind has not ended, and continues; else start one
+  bool open();             // true: start a thread; false: the one that was left behind still runs, and continues
   bool close();            // the writer's next work is its last; false: already closed
   bool wait_for_end(const Deadline* deadline);  // after close(); false: the thread hangs and is left behind
   struct Result {

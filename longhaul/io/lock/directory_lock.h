@@ -58,7 +58,7 @@ struct DirectoryLockOptions {
 //
 // Two files mark the directory as taken. The file `chief.lock` is locked by flock(2); this lock ends with the process.
 // The file `chief.owner` names the owner and its last heartbeat (docs/formats/owner_record.md), for messages, and for
-// file systems on which flock() has no effect, or none beyond the machine. An existing owner counts as dead
+// file systems on which flock() has no effect, or only within one machine. An existing owner counts as dead
 //   1. if this process can see it (identified by boot and start time): as soon as it has ended;
 //   2. if it is in another container of this machine and held the flock: as soon as the flock is free;
 //   3. otherwise: once its record is older, by the file system's clock, than the longer of the two limits (the owner's

@@ -58,9 +58,10 @@ struct MonitoredSessionOptions {
 // is not undone. Any other error is thrown.
 //
 // On servers a run whose session is lost may have been committed all the same. That run is not made again: what it
-// fetches is computed from the model as it is now, if that writes nothing and takes no input. Other values, which were
-// lost with the session, are undefined tensors whose use says so. If nobody can tell whether a run was committed, it is
-// made again, and the log says so. (In run_step_fn() this holds for StepContext::run_with_hooks().)
+// fetches is computed from the model as it is now, if that writes nothing and takes no input. Its other values are lost
+// with the session: they are undefined tensors, and an error from using one says so. If nobody can tell whether a run
+// was committed, it is made again, and the log says so. (In run_step_fn() this holds for
+// StepContext::run_with_hooks().)
 //
 // One thread at a time may call, but never from within a hook or a step function: these get what they need as
 // arguments. Other threads use the Session that is passed to hooks.
@@ -77,9 +78,10 @@ class MonitoredSession {
   MonitoredSession& operator=(const MonitoredSession&) = delete;
 
   // Calls `body`, then closes. If the body throws OutOfRangeError (the end of the input) or StopIteration, it has ended
-  // well. Any other error from it is thrown at the end, and the hooks' end() is not called, except after a run that was
-  // refused because a hook had requested a stop: what was trained before is saved then. A thread's error takes
-  // precedence over the body's. FailedPreconditionError: the body has closed the session ("Session is already closed").
+  // well. Any other error from it is thrown at the end, and the hooks' end() is not called. One error is an exception:
+  // that of a run which was refused because a hook had requested a stop. The hooks' end() is then called, so that what
+  // was trained before is saved. A thread's error takes precedence over the body's. FailedPreconditionError: the body
+  // has closed the session ("Session is already closed").
   void monitor(const std::function<void()>& body);
 
   // Session::run() with the hooks. Throws what the run and the hooks throw; the message of a hook's error names the

@@ -17,7 +17,7 @@ struct ScaffoldOptions {
   Feeds init_feed_dict{};                                    // for init_op
   std::function<void(const Scaffold&, Session&)> init_fn{};  // called after init_op; not called for a restored model
   Defaulted<Output> ready_op{};                              // names of all variables that are not initialised
-  Defaulted<Output> ready_for_local_init_op{};               // of the global ones
+  Defaulted<Output> ready_for_local_init_op{};               // the same, of the global ones
   Defaulted<OpList> local_init_op{};                         // initialises local variables and tables
   Defaulted<Output> summary_op{};                            // all summaries of the graph, merged
   Defaulted<MaybeOwned<Saver>> saver{};                      // of all global variables, sharded

@@ -121,10 +121,10 @@ class ChiefTenure {
   const std::shared_ptr<RunJournal>& journal() const { return journal_; }  // null: none, or the tenure is over
   StopBudget budget() const { return options_.chief.preemption; }
 
-  // Until the last checkpoint is taken in end(), whoever waits for the event file, because its file system hangs, takes
-  // little of what a preemption leaves (FileWriter::WaitLimit): the checkpoint counts for more. The first form is for
-  // the event file that hooks share; both are also for the one in ChiefTenureOptions::summary_directory. Replaces the
-  // limits of an earlier call. Does nothing for a file that is not there, or without a preemption.
+  // Limits how much of a preemption's time goes to waits for an event file whose file system hangs, until end() has
+  // taken the last checkpoint, which counts for more (FileWriter::WaitLimit). The first form is for the event file that
+  // hooks share, the second for this one; both also limit the one in ChiefTenureOptions::summary_directory. Replaces
+  // the limits of an earlier call. Does nothing for a file that does not exist, or without a preemption.
   void limit_waits_for_events();
   void limit_waits_for_events(std::shared_ptr<FileWriter> writer);
 
