@@ -50,7 +50,7 @@ struct SaverOptions {
   bool save_relative_paths = false;                     // in the state file, so that the directory can be moved
   std::string filename = "model";                       // of the graph's own save operation, unless fed
   Verification verify = Verification::kBeforeDeletion;  // which checkpoints are read back after their commit
-  double max_bytes_per_second = 0;                      // limit for writing, to leave bandwidth to others; 0: none
+  double max_bytes_per_second = 0;                      // limit for writing; a stop of training lifts it; 0: none
   FileSystem* files = &FileSystem::real();
   Clock* clock = &Clock::real();
 };
