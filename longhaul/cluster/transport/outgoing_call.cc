@@ -61,7 +61,15 @@ bool OutgoingCall::give_up_late(Seconds now) {
 }
 
 bool OutgoingCall::break_off(Seconds now, const std::string& why) {
-  const std::string text = why.empty() ? unanswered(now) : fmt::format("{}: {}", unanswered(now), why);
+  return break_off_with(why.empty() ? unanswered(now) : fmt::format("{}: {}", unanswered(now), why));
+}
+
+bool OutgoingCall::connection_broke(const std::string& why) {
+  const std::string text = fmt::format("the connection to {} broke", task_text(peer_.task, peer_.address));
+  return break_off_with(why.empty() ? text : fmt::format("{}: {}", text, why));
+}
+
+bool OutgoingCall::break_off_with(const std::string& text) {
   return end(CallReply{.error = std::make_exception_ptr(UnavailableError(text)), .is_broken = true});
 }
 

@@ -36,13 +36,17 @@ class OutgoingCall {
   bool end(const proto::ReplyHeader& header, Message message) EXCLUDES(mutex_);  // with what the peer answered
   bool give_up(std::exception_ptr error) EXCLUDES(mutex_);                       // and the peer is told
   bool give_up_late(Seconds now) EXCLUDES(mutex_);                               // the same with DeadlineExceededError
-  // The line is gone: UnavailableError, with the reason if the transport knows one.
+  // The line is gone, or was never there: UnavailableError that says how long the peer has not answered, with the
+  // reason if the transport knows one.
   bool break_off(Seconds now, const std::string& why = {}) EXCLUDES(mutex_);
+  // The connection that had the call has ended by itself, whenever the call began: UnavailableError that says so.
+  bool connection_broke(const std::string& why) EXCLUDES(mutex_);
   // How the peer is told: called at most once, by give_up(). Set it before the request is sent.
   void on_give_up(std::function<void()> tell) EXCLUDES(mutex_);
 
  private:
   bool finish(CallReply reply, std::function<void()>& tell) EXCLUDES(mutex_);  // `tell`: what on_give_up() has set
+  bool break_off_with(const std::string& text) EXCLUDES(mutex_);
   std::string unanswered(Seconds now) const;
 
   const Peer peer_;

@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class GrpcFaults : public ::testing::Test {
@@ -25,10 +26,10 @@ class GrpcFaults : public ::testing::Test {
     pair_.start("Park", reply);
     ASSERT_TRUE(pair_.come().reaches(1));
   }
-  static void expect_broken(const CallReply& reply) {
+  static void expect_broken(const CallReply& reply, const std::string& what = " broke: ") {
     EXPECT_TRUE(reply.is_broken);
     EXPECT_EQ(code_of(reply.error), Code::kUnavailable);
-    EXPECT_THAT(message_of(reply.error), HasSubstr("has not answered Park for"));
+    EXPECT_THAT(message_of(reply.error), AllOf(HasSubstr("task /job:ps/replica:0/task:0"), HasSubstr(what)));
   }
   static Seconds now() { return Clock::real().now(); }
 
@@ -46,6 +47,9 @@ TEST(GrpcLimits, ADeadPeerIsNoticedByBothSidesAtOnce) {
   proxy.reset();
   EXPECT_TRUE(reply.wait().is_broken);
   EXPECT_EQ(code_of(reply.wait().error), Code::kUnavailable);
+  EXPECT_THAT(message_of(reply.wait().error),
+              AllOf(StartsWith("the connection to task " + pair.ps->task() + " ("), HasSubstr(") broke"),
+                    Not(HasSubstr("has not answered")), Not(HasSubstr("recvmsg:C"))));
   EXPECT_TRUE(pair.gone().reaches(1));
   const auto echo = [&] {  // on a new connection, once gRPC has left the old one
     try {
@@ -142,7 +146,7 @@ TEST_F(GrpcFaults, ATaskThatIsNotThereIsWaitedForAndTheErrorSaysWhy) {
   const Seconds began = now();
   const ReplyLater reply;
   pair_.start("Park", reply);
-  expect_broken(reply.wait());
+  expect_broken(reply.wait(), "has not answered Park for");
   EXPECT_GE((now() - began).count(), 0.9);
   EXPECT_THAT(message_of(reply.wait().error), HasSubstr("Connection refused"));
   const std::string error = coded_error_of([&] { pair_.call("Echo", {.deadline = Seconds{0.1}}); });
@@ -169,7 +173,7 @@ TEST_F(GrpcFaults, APeerThatSaysNothingFromTheBeginningIsUnavailable) {
   pair_.tasks.set_address(pair_.ps->task(), silent.port());
   const ReplyLater reply;
   pair_.start("Park", reply);
-  expect_broken(reply.wait());
+  expect_broken(reply.wait(), "has not answered Park for");
 }
 
 TEST_F(GrpcFaults, AnotherProtocolOnTheOtherSideIsUnavailable) {
@@ -181,7 +185,7 @@ TEST_F(GrpcFaults, AnotherProtocolOnTheOtherSideIsUnavailable) {
   pair_.tasks.set_address(pair_.ps->task(), http.port());
   const ReplyLater reply;
   pair_.start("Park", reply);
-  expect_broken(reply.wait());
+  expect_broken(reply.wait(), "has not answered Park for");
   server.join();
 }
 

@@ -100,6 +100,13 @@ bool is_refusal(grpc::StatusCode code) {
   }
 }
 
+// gRPC writes "recvmsg:Connection reset by peer".
+std::string with_space_after_colon(std::string why) {
+  constexpr std::string_view kRead = "recvmsg:";
+  if (why.starts_with(kRead) && why.size() > kRead.size() && why[kRead.size()] != ' ') why.insert(kRead.size(), " ");
+  return why;
+}
+
 // A call as gRPC has it. It keeps itself, and its line, until gRPC is done with it.
 class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_shared_from_this<CallOnLine> {
  public:
@@ -178,6 +185,8 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
       call_->end(CallReply{.error = refusal(call_->peer(), status)});
     } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       call_->give_up_late(options_->clock->now());
+    } else if (is_sent()) {
+      call_->connection_broke(with_space_after_colon(status.error_message()));
     } else {
       call_->break_off(options_->clock->now(), status.error_message());
     }

@@ -1,7 +1,8 @@
 #pragma once
 
+#include <exception>
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "longhaul/train/coordination/coordinator.h"
 
@@ -34,7 +35,8 @@ class Restarts {
   void session_begins() { begin_ = coord_.clock().now(); }  // call it when the session is ready
 
   // Returns whether another session may be made. Logs the reason of the loss, or that this was the last session.
-  bool session_lost(std::string_view why);
+  // `reported` is an error that a coordinator has logged, if any: if it says the same, only the first words are logged.
+  bool session_lost(const std::string& why, const std::exception_ptr& reported = nullptr);
 
   // Waits until it is time for the next session. Returns false if a stop was requested during the wait.
   bool wait_for_next();

@@ -180,8 +180,9 @@ bool MonitoredSession::may_replace(const std::exception_ptr& cause) const {
 void MonitoredSession::replace(std::exception_ptr cause) {
   while (cause) {
     if (!may_replace(cause)) std::rethrow_exception(cause);
+    const std::exception_ptr reported = current_ ? current_->reported_error() : nullptr;
     close_lost(std::move(current_));
-    if (!restarts_.session_lost(message_of(cause))) std::rethrow_exception(cause);
+    if (!restarts_.session_lost(message_of(cause), reported)) std::rethrow_exception(cause);
     if (!restarts_.wait_for_next()) return;
     cause = try_to_create();
   }

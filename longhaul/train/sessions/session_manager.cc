@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
@@ -64,6 +65,30 @@ class ReadinessChanges {
  private:
   const Coordinator coord_;
   std::unique_ptr<ModelWatch> watch_;  // null: there is none
+};
+
+// Says what a wait is for, at most once a second: a chief that initialises its model changes that many times at once.
+// What is left out is said if the wait ends without success.
+class WaitReport {
+ public:
+  explicit WaitReport(const Clock& clock) : clock_(clock) {}
+
+  void note(std::string text) {
+    constexpr Seconds kBetween{1};
+    unsaid_ = std::move(text);
+    const Seconds now = clock_.now();
+    if (said_at_ && now - *said_at_ < kBetween) return;
+    said_at_ = now;
+    say_last();
+  }
+  void say_last() {
+    if (!unsaid_.empty()) log_info("{}", std::exchange(unsaid_, {}));
+  }
+
+ private:
+  const Clock& clock_;
+  std::optional<Seconds> said_at_;
+  std::string unsaid_;
 };
 
 // Null for a session of this process, which waits for no task.
@@ -342,26 +367,31 @@ void SessionManager::wait_until_ready(Session& session, const std::string& maste
   const Clock& clock = options_.coordinator.clock();
   const Seconds start = clock.now();
   ReadinessChanges changes(session, options_.coordinator);
+  WaitReport report(clock);
   while (true) {
     const Readiness ready = look(session);
     if (ready.ready) return;
+    report.note(ready.why);
     const Seconds waited = clock.now() - start;
     if (max_wait_secs && waited >= *max_wait_secs) {
+      report.say_last();
       throw DeadlineExceededError(fmt::format("Session was not ready after waiting {:g} secs.{}",
                                               max_wait_secs->count(), master.empty() ? kNobodyElse : ""));
     }
-    if (!changes.wait(next_wait(max_wait_secs, waited)))
+    if (!changes.wait(next_wait(max_wait_secs, waited))) {
+      report.say_last();
       throw CancelledError("stopped while waiting for the chief to initialise the model");
+    }
   }
 }
 
+// If it is not ready, `why` is a line for the log.
 Readiness SessionManager::look(Session& session) const {
   const Readiness local = try_local_init(session);
-  const Readiness ready = local.ready ? check_ready(session, options_.ready_op) : Readiness{false, "not tried"};
-  if (!ready.ready) {
-    log_info("Waiting for model to be ready.  Ready_for_local_init_op: {}, ready: {}", local.ready ? "yes" : local.why,
-             ready.why);
-  }
+  Readiness ready = local.ready ? check_ready(session, options_.ready_op) : Readiness{false, "not tried"};
+  if (ready.ready) return ready;
+  ready.why = fmt::format("Waiting for model to be ready.  Ready_for_local_init_op: {}, ready: {}",
+                          local.ready ? "yes" : local.why, ready.why);
   return ready;
 }
 

@@ -448,6 +448,34 @@ TEST_F(WaitForSessionTest, TheChiefsWorkIsAwaited) {  // SM-42
   EXPECT_EQ(made, 1);  // not one for each look
 }
 
+int times_said(const LogRecorder& log, const std::string& words) {
+  const std::string text = log.text();
+  int times = 0;
+  for (size_t at = text.find(words); at != text.npos; at = text.find(words, at + 1)) ++times;
+  return times;
+}
+
+TEST_F(WaitForSessionTest, WhatIsWaitedForIsSaidOnceASecondAndAtTheEnd) {
+  options.recovery_wait_secs = Seconds{0.25};  // as often as a chief that initialises changes it
+  const LogRecorder log;
+  EXPECT_THROW(manager().wait_for_session("", {}, Seconds{2.5}), DeadlineExceededError);
+  EXPECT_EQ(times_said(log, "Waiting for model to be ready."), 4) << "at 0, 1, 2 and 2.5 s:\n" << log.text();
+}
+
+TEST_F(WaitForSessionTest, WhatChangesAtOnceIsSaidOnce) {
+  options.recovery_wait_secs = Seconds{0.003};
+  options.session_factory = [&](const std::string&, Graph&, const SessionOptions&) {
+    auto session = make_scripted_session(graph, server);
+    session->before_each_run([&](int run, const Session::Request&) {
+      if (run == 5) make_scripted_session(graph, server)->run(v.initializer());
+    });
+    return session;
+  };
+  const LogRecorder log;
+  manager().wait_for_session("", {}, Seconds{60});
+  EXPECT_EQ(times_said(log, "Waiting for model to be ready."), 1) << log.text();
+}
+
 TEST_F(WaitForSessionTest, TheLimitIsAlsoThatOfTheWaitForTasks) {
   std::vector<std::optional<Seconds>> waits;
   options.session_factory = [&](const std::string&, Graph&, const SessionOptions& config) {

@@ -29,7 +29,7 @@ class TrainLoop {
       return true;
     } catch (const Error& error) {
       const bool is_lost = is_training_ ? is_lost_session(error) : may_be_made_later(error);
-      if (!is_lost || stop_was_wanted_ || !restarts_.session_lost(error.what())) throw;
+      if (!is_lost || stop_was_wanted_ || !restarts_.session_lost(error.what(), coord_.reported_error())) throw;
       return false;
     }
   }

@@ -105,6 +105,21 @@ TEST_F(BasicTrainLoopTest, TheNewSessionGoesOnFromTheCheckpoint) {
   EXPECT_THAT(steps, ElementsAre(1, 2, 3));
 }
 
+TEST_F(BasicTrainLoopTest, ALongErrorIsLoggedWholeOnce) {
+  const std::string beginning = "From /job:ps/replica:0/task:1:\nSession handle is not found: 99137dfeb89c4cae.";
+  const std::string end = "Possibly this worker (\"/job:ps/replica:0/task:1\") just restarted. Make a new session";
+  const LogRecorder log;
+  bool is_lost = false;
+  sessions_of([&](Session&) {
+    if (!std::exchange(is_lost, true)) throw AbortedError(beginning + " " + end);
+  });
+  EXPECT_THAT(log.text(), HasSubstr("Error reported to Coordinator: ABORTED, " + beginning + " " + end));
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              HasSubstr("the session was lost: From /job:ps/replica:0/task:1: Session handle is not found: "
+                        "99137dfeb89c4cae. Possibly this worker ...\n"));
+  EXPECT_EQ(log.text().find(end), log.text().rfind(end)) << log.text();
+}
+
 TEST_F(BasicTrainLoopTest, RestartsInARowAreLimited) {  // unlike BL-3
   loop.restart.max_restarts = 3;
   int sessions = 0;
