@@ -50,13 +50,18 @@ ThreadFacts facts_of_process() {
 
 constexpr int kMostThreads = 1024;  // or as many as there are processors
 
-std::once_flag chosen;
+std::once_flag chosen, chosen_is_told;
+ThreadChoice the_choice;             // made under `chosen`; empty: the program had set a number before
+std::atomic<int> set_by_program{0};  // 0: none
 
 void choose() {
-  const ThreadChoice choice = choose_threads(facts_of_process());
-  if (choice.threads > 0) set_threads(choice.threads);
-  log_info("{}", choice.why);
-  if (!choice.warning.empty()) log_warning("{}", choice.warning);
+  the_choice = choose_threads(facts_of_process());
+  if (the_choice.threads > 0) set_threads(the_choice.threads);
+}
+
+void tell_choice() {
+  if (!the_choice.why.empty()) log_info("{}", the_choice.why);
+  if (!the_choice.warning.empty()) log_warning("{}", the_choice.warning);
 }
 
 void log_if_new(int threads) {
@@ -97,7 +102,7 @@ ThreadChoice choose_threads(const ThreadFacts& facts) {
           ""};
 }
 
-void set_intra_op_threads(int threads) {
+void prepare_intra_op_threads(int threads) {
   if (threads <= 0) return std::call_once(chosen, choose);
   const int most = std::max(kMostThreads, usable_processors());
   if (threads > most) {
@@ -107,7 +112,13 @@ void set_intra_op_threads(int threads) {
   }
   std::call_once(chosen, [] {});
   set_threads(threads);
-  log_if_new(threads);
+  set_by_program = threads;
+}
+
+void set_intra_op_threads(int threads) {
+  prepare_intra_op_threads(threads);
+  const int by_program = set_by_program;
+  by_program > 0 ? log_if_new(by_program) : std::call_once(chosen_is_told, tell_choice);
 }
 
 }  // namespace longhaul

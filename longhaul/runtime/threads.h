@@ -26,6 +26,10 @@ namespace longhaul {
 // InvalidArgumentError: more than 1024, and more than the processors available to the process.
 void set_intra_op_threads(int threads);
 
+// The same, but logs nothing. For a server, whose task may never compute a step of a training run: what was left out is
+// logged by the next call of set_intra_op_threads(0).
+void prepare_intra_op_threads(int threads);
+
 // The facts that the choice depends on. A parameter, so that tests can pretend to run on another machine.
 struct ThreadFacts {
   int libtorch = 1;                   // the number that libtorch uses now

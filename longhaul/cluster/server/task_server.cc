@@ -18,11 +18,15 @@ ServerTask described(const Transport& transport, const TaskServerOptions& option
           .defaults = session_options_of(options.config)};
 }
 
-// As for a session of this process.
+// As for a session of this process, but in silence: a ps computes little.
 void prepare_process(const SessionOptions& options) {
-  set_intra_op_threads(options.intra_op_parallelism_threads);
-  warn_of_old_blas_kernels();
+  prepare_intra_op_threads(options.intra_op_parallelism_threads);
   keep_freed_memory();
+}
+
+void tell_of_process() {
+  set_intra_op_threads(0);  // that is set already
+  warn_of_old_blas_kernels();
 }
 
 std::shared_ptr<TaskResources> make_resources(const ServerTask& about, const TaskServerOptions& options, Clock& clock) {
@@ -59,7 +63,9 @@ TaskServer::~TaskServer() {
 }
 
 std::unique_ptr<Session> TaskServer::new_session(Graph& graph, const SessionOptions& options) {
-  return session_on(about_, transport_, graph, options, max_wait_);
+  auto session = session_on(about_, transport_, graph, options, max_wait_);
+  tell_of_process();
+  return session;
 }
 
 std::vector<DeviceAttributes> TaskServer::own_devices() const {

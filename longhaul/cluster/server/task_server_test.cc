@@ -4,6 +4,7 @@
 
 #include "longhaul/cluster/server/server_cluster_fixture.h"
 #include "longhaul/proto/cluster.pb.h"
+#include "longhaul/runtime/threads.h"
 #include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
@@ -14,6 +15,7 @@ using ::testing::AnyOf;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 class TaskServerTest : public ServerClusterTest {
@@ -124,6 +126,17 @@ TEST_F(TaskServerTest, WhatASessionLeavesOutIsTheServers) {  // SE-10
   const Seconds began = now();
   EXPECT_THROW(session(model.graph, {.device_filters = {"/job:ps"}})->run(model.train), DeadlineExceededError);
   EXPECT_LE((now() - began).count(), 4);
+}
+
+TEST_F(TaskServerTest, NothingIsSaidOfThreadsUntilItHasASession) {
+  const std::string line = "each operation uses 3 threads";
+  kill(kWorker);
+  start(kWorker, {.intra_op_parallelism_threads = 3});
+  EXPECT_THAT(logged(), Not(Contains(HasSubstr(line))));
+  SharedModel model;
+  session(model.graph)->run(model.init);
+  EXPECT_THAT(logged(), Contains(HasSubstr(line)));
+  set_intra_op_threads(1);
 }
 
 TEST_F(TaskServerTest, OptionsThatOnlyTheServerCanBeToldAreRefusedByName) {
