@@ -27,7 +27,8 @@ bool is_near_limits(const RunHistory& history) {
   bool many_crashes = false;
   for (const auto& crashes : history.sums().crashes) many_crashes |= crashes.count > kMany;
   return many_crashes || history.sums().runs > kMany || history.sums().interruptions > kMany ||
-         history.breakdown().total() > Seconds{5e14};
+         history.breakdown().total() > Seconds{5e14} || history.uncounted().time > Seconds{5e14} ||
+         history.uncounted().training > Seconds{5e14};
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "longhaul/train/hooks/journal_hook.h"
 
+#include "longhaul/base/log.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/journal/run_journal.h"
 
@@ -19,6 +20,18 @@ void JournalHook::begin(Graph& graph) {
 
 void JournalHook::after_create_session(Session& session, const Coordinator&) {
   progress_->session_begins(now(), step_.now(session));
+}
+
+// On servers the tasks that knew the step are gone.
+void JournalHook::interrupted(Session& session) {
+  if (progress_ == nullptr) return;
+  std::optional<int64_t> step;
+  try {
+    if (session.capabilities().step_fates == nullptr) step = step_.now(session);
+  } catch (const std::exception& error) {
+    log_debug("the step of the lost session is unknown: {}", error.what());
+  }
+  progress_->interrupted(step);
 }
 
 void JournalHook::after_run(SessionRunContext& context, const SessionRunValues&) {

@@ -28,6 +28,8 @@ class JournalHook : public SessionRunHook {
   void begin(Graph& graph) override;  // FailedPreconditionError: the graph has no global step
   void after_create_session(Session& session, const Coordinator& coord) override;
   void after_run(SessionRunContext& context, const SessionRunValues& values) override;
+  // This session is lost, and another one follows: records how far it has come, as far as that can be known.
+  void interrupted(Session& session);
 
  private:
   Seconds now() const { return options_.coordinator.clock().now(); }

@@ -12,6 +12,19 @@ constexpr size_t kMostCheckpoints = 16;  // that are remembered for their crashe
 constexpr double kWeightOfNewest = 0.5;
 constexpr Seconds kLongestPause{366 * 24 * 3600.0};
 
+bool begins_again(RunEvent::Kind kind) {
+  using Kind = RunEvent::Kind;
+  return kind == Kind::kBegan || kind == Kind::kRestoring || kind == Kind::kRestored || kind == Kind::kInitialised ||
+         kind == Kind::kFound;
+}
+
+// Whether the event's step is the one of its moment. A checkpoint's is of an earlier one.
+bool knows_the_step(const RunEvent& event) {
+  using Kind = RunEvent::Kind;
+  return event.step && (event.kind == Kind::kTraining || event.kind == Kind::kMark ||
+                        event.kind == Kind::kInterrupted || event.kind == Kind::kStopRequested);
+}
+
 // Within a run events have the time of a clock that goes evenly; between two runs that of the machine's, which may have
 // been wrong in one of them. It is not known then how long the training was stopped.
 Seconds passed_between(double before, double after) {
@@ -22,7 +35,11 @@ Seconds passed_between(double before, double after) {
 }  // namespace
 
 void RunHistory::apply(const RunEvent& event) {
-  account(event);
+  const bool is_first = sums_.runs == 0;
+  const Seconds passed = is_first ? Seconds{0} : passed_between(sums_.until, event.time);
+  const Seconds trained = sums_.breakdown.training;
+  account(event, passed);
+  count(event, passed, sums_.breakdown.training - trained);
   if (event.kind != RunEvent::Kind::kBegan) sums_.short_runs.heard(event.time);
   if (event.kind == RunEvent::Kind::kBegan) begin_run();
   move_to(event.step);
@@ -31,7 +48,9 @@ void RunHistory::apply(const RunEvent& event) {
     case RunEvent::Kind::kMark: break;
     case RunEvent::Kind::kRestoring: return recover(event, Phase::kRestoring);
     case RunEvent::Kind::kRestored:
-    case RunEvent::Kind::kInitialised: return recover(event, Phase::kStarting);
+    case RunEvent::Kind::kInitialised:
+    case RunEvent::Kind::kFound: return recover(event, Phase::kStarting);
+    case RunEvent::Kind::kInterrupted: is_interrupted_ = true; break;
     case RunEvent::Kind::kTraining:
       sums_.short_runs.trained(event.time);
       sums_.phase = Phase::kTraining;
@@ -59,13 +78,10 @@ void RunHistory::apply(const RunEvent& event) {
 }
 
 // Books what passed since the event before.
-void RunHistory::account(const RunEvent& event) {
+void RunHistory::account(const RunEvent& event, Seconds passed) {
   TimeBreakdown& breakdown = sums_.breakdown;
-  const bool is_first = sums_.runs == 0;
-  const Seconds passed = is_first ? Seconds{0} : passed_between(sums_.until, event.time);
   sums_.until = event.time;
-  const bool begins_again = event.kind == RunEvent::Kind::kBegan || event.kind == RunEvent::Kind::kRestoring ||
-                            event.kind == RunEvent::Kind::kRestored || event.kind == RunEvent::Kind::kInitialised;
+  const bool makes_steps = !is_interrupted_ && !begins_again(event.kind);
   switch (sums_.phase) {
     case Phase::kStarting:
       (event.kind == RunEvent::Kind::kBegan ? breakdown.stopped : breakdown.initialising) += passed;
@@ -74,15 +90,41 @@ void RunHistory::account(const RunEvent& event) {
       (event.kind == RunEvent::Kind::kBegan ? breakdown.stopped : breakdown.restoring) += passed;
       break;
     case Phase::kTraining:
-      if (!begins_again) return account_training(event, passed);
+      if (makes_steps) return account_training(event, passed);
       breakdown.stopped += passed;
       break;
     case Phase::kStopping:
-      if (!begins_again) return account_stopping(event, passed);
+      if (makes_steps) return account_stopping(event, passed);
       breakdown.stopped += passed;
       break;
     case Phase::kStopped: breakdown.stopped += passed; break;
   }
+}
+
+bool RunHistory::trains() const {
+  return (sums_.phase == Phase::kTraining || sums_.phase == Phase::kStopping) && !is_interrupted_;
+}
+
+// Before the event's step is the newest one. `trained`: what of the passed time is accounted as training.
+void RunHistory::count(const RunEvent& event, Seconds passed, Seconds trained) {
+  if (event.kind == RunEvent::Kind::kEnded || knows_the_step(event)) {
+    uncounted_ = {};
+    counts_steps_ = event.step.has_value();
+    return;
+  }
+  if (!trains() || !counts_steps_) return;
+  std::optional<int64_t> known = sums_.step;
+  // Steps after a stop are marked, too. When a process died nobody knows: its event has the time of the one before.
+  const bool is_silent = begins_again(event.kind) || sums_.phase == Phase::kStopping;
+  if (event.kind == RunEvent::Kind::kDied) passed = kJournalMarkSecs;
+  uncounted_.time += is_silent ? std::min(passed, kJournalMarkSecs) : passed;
+  uncounted_.training += trained;
+  if (event.kind == RunEvent::Kind::kSaved && event.step >= known) {
+    known = event.step;
+    uncounted_.time = std::min(uncounted_.time, event.lasted);
+  }
+  uncounted_.training = std::min(uncounted_.training, uncounted_.time);
+  uncounted_.after = uncounted_.time > Seconds{0} ? known : std::nullopt;
 }
 
 void RunHistory::account_training(const RunEvent& event, Seconds passed) {
@@ -123,14 +165,29 @@ void RunHistory::begin_run() {
   sums_.restored.clear();
   sums_.restored_step.reset();
   sums_.step.reset();
+  is_interrupted_ = counts_steps_ = false;
   sums_.short_runs.began();
   sums_.has_saved = sums_.stop_requested = false;
+}
+
+// What was lost is booked where it was made first, since nobody will know when all of it has been made again.
+void RunHistory::redo_uncounted() {
+  const Seconds lost = std::min(uncounted_.training, sums_.breakdown.training);
+  sums_.breakdown.training -= lost;
+  sums_.breakdown.redone += lost;
+  uncounted_ = {};
+}
+
+void RunHistory::remember_uncounted(const Uncounted& uncounted) {
+  uncounted_ = uncounted.time > Seconds{0} ? uncounted : Uncounted{};
 }
 
 // A run that recovers while it trains has lost its session.
 void RunHistory::recover(const RunEvent& event, Phase phase) {
   if (sums_.phase == Phase::kTraining) ++sums_.interruptions;
   sums_.phase = phase;
+  is_interrupted_ = counts_steps_ = false;
+  if (event.kind == RunEvent::Kind::kRestored || event.kind == RunEvent::Kind::kInitialised) redo_uncounted();
   sums_.restored = event.kind == RunEvent::Kind::kInitialised ? "" : event.text;
   sums_.restored_step = sums_.step = event.step;
   sums_.short_runs.recovered(event.time, event.step);

@@ -17,9 +17,11 @@ struct RunEvent {
     kRestoring,      // text: the checkpoint's name in the directory, here and below
     kRestored,       // step: its own
     kInitialised,    // step: the initial one
+    kFound,          // the model lives on servers: it was neither restored nor initialised
     kTraining,       // the first step is made
     kMark,           // the run has come this far
     kSaved,          // with the costs; text: the checkpoint
+    kInterrupted,    // an error has ended the steps, or has lost the session; step: the newest one, if it is known
     kStopRequested,  // by a signal or the program; text: why
     kEnded,          // normally
     kFailed,         // by its own error; text: the error
@@ -36,6 +38,18 @@ struct RunEvent {
   std::string text;
   bool operator==(const RunEvent&) const = default;
 };
+
+// The training after the newest step that the journal knows. What a recovery loses of it is known as a time, not as a
+// number of steps.
+struct Uncounted {
+  Seconds time{0};               // at most: a killed run says nothing of its last kJournalMarkSecs
+  Seconds training{0};           // the part of it that the account has as training
+  std::optional<int64_t> after;  // the newest known step
+  bool operator==(const Uncounted&) const = default;
+};
+
+// A run that trains records a mark after each such time, so one that was killed had trained no longer since its last.
+inline constexpr Seconds kJournalMarkSecs{5};
 
 // The sum of the events of all runs in a directory.
 //
@@ -77,8 +91,12 @@ class RunHistory {
   // Replaces the count for this checkpoint. If there are many, the oldest are forgotten.
   void remember_crashes(Crashes crashes);
 
+  void remember_uncounted(const Uncounted& uncounted);  // replaces it
+
   const Sums& sums() const { return sums_; }
   const TimeBreakdown& breakdown() const { return sums_.breakdown; }
+  // Is redone if the next session restores or initialises the model.
+  const Uncounted& uncounted() const { return uncounted_; }
 
   // The number of runs that were restored from this checkpoint and died before they had saved a new one: by an error of
   // the program after the restore, or by the process's own fatal signal. A kill from outside does not count, and a run
@@ -86,16 +104,20 @@ class RunHistory {
   // either. The count is reset by a run that saves or ends normally, and when the checkpoint is rewritten.
   int64_t deaths_after(const std::string& checkpoint) const;
 
-  bool operator==(const RunHistory&) const = default;
+  // What its text has. The rest follows from the events of the last session.
+  bool operator==(const RunHistory& other) const { return sums_ == other.sums_ && uncounted_ == other.uncounted_; }
 
  private:
-  void account(const RunEvent& event);
+  void account(const RunEvent& event, Seconds passed);
+  void count(const RunEvent& event, Seconds passed, Seconds trained);
+  bool trains() const;
   void account_training(const RunEvent& event, Seconds passed);
   void account_stopping(const RunEvent& event, Seconds passed);
   double redone_share(std::optional<int64_t> to) const;
   void move_to(std::optional<int64_t> step);
   void begin_run();
   void recover(const RunEvent& event, Phase phase);
+  void redo_uncounted();
   void save(const RunEvent& event);
   void die();
   void blame_checkpoint();
@@ -103,6 +125,9 @@ class RunHistory {
   void forget_crashes(const std::string& checkpoint);
 
   Sums sums_;
+  Uncounted uncounted_;
+  bool counts_steps_ = false;    // the session's events have told a step
+  bool is_interrupted_ = false;  // no steps since then
 };
 
 // The interval between checkpoints that loses the least time for such a training run (train/journal/save_interval.h).

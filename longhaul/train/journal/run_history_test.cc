@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace longhaul {
 namespace {
 
@@ -128,6 +130,83 @@ TEST_F(RunHistoryTest, StepsThatWereLostAreRedone) {
   EXPECT_EQ(breakdown().stopped, Seconds{10});
   EXPECT_EQ(history.sums().interruptions, 1);
   EXPECT_EQ(history.sums().runs, 2);
+}
+
+TEST_F(RunHistoryTest, LostTimeWhoseStepsNobodyCountedIsRedone) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised);
+  at(1000, Kind::kTraining, 0);
+  saved_at(1100, 100, Seconds{0}, Seconds{0}, Seconds{0.5});
+  at(1103, Kind::kInterrupted);
+  const Uncounted lost{.time = Seconds{3.5}, .training = Seconds{3.5}, .after = 100};
+  EXPECT_EQ(history.uncounted(), lost) << "from the moment of the checkpoint on, which took half a second";
+  at(1110, Kind::kDisturbed, std::nullopt, "the session was lost");
+  at(1120, Kind::kBegan);
+  at(1120, Kind::kRestoring, std::nullopt, "ckpt-100");
+  EXPECT_EQ(history.uncounted(), lost);
+  EXPECT_EQ(breakdown().training, Seconds{103});
+  at(1121, Kind::kRestored, 100, "ckpt-100");
+  EXPECT_EQ(history.uncounted(), Uncounted{});
+  EXPECT_EQ(breakdown().training, Seconds{99.5});
+  EXPECT_EQ(breakdown().redone, Seconds{3.5});
+  EXPECT_EQ(breakdown().stopped, Seconds{17});
+  EXPECT_EQ(breakdown().total(), Seconds{121});
+}
+
+TEST_F(RunHistoryTest, AStepThatIsKnownLeavesNothingUncounted) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kRestored, 100, "ckpt-100");
+  at(1000, Kind::kTraining, 101);
+  at(1003, Kind::kInterrupted, 140);
+  EXPECT_EQ(history.uncounted(), Uncounted{});
+  at(1010, Kind::kRestored, 100, "ckpt-100");
+  at(1010, Kind::kTraining, 100);
+  at(1020, Kind::kMark, 140);
+  EXPECT_EQ(breakdown().redone, Seconds{10});
+  EXPECT_EQ(breakdown().stopped, Seconds{7}) << "until another session";
+}
+
+TEST_F(RunHistoryTest, AKilledRunHadTrainedNoLongerThanToTheNextMark) {
+  for (const double pause : {2.0, 3600.0}) {
+    history = {};
+    at(1000, Kind::kBegan);
+    at(1000, Kind::kInitialised);
+    at(1000, Kind::kTraining, 1);
+    at(1050, Kind::kMark, 50);
+    at(1050 + pause, Kind::kBegan);
+    const Uncounted lost{.time = Seconds{std::min(pause, 5.0)}, .after = 50};
+    EXPECT_EQ(history.uncounted(), lost);
+    at(1060 + pause, Kind::kBegan);
+    EXPECT_EQ(history.uncounted(), lost) << "the next one was killed before it was restored";
+    at(1061 + pause, Kind::kRestored, 7, "ckpt-7");
+    EXPECT_EQ(breakdown().redone, Seconds{0}) << "it is in the pause";
+  }
+}
+
+TEST_F(RunHistoryTest, OfALiveModelNothingIsRedone) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kInitialised);
+  at(1000, Kind::kTraining, 1);
+  at(1004, Kind::kInterrupted);
+  at(1010, Kind::kFound);
+  EXPECT_EQ(breakdown().redone, Seconds{0});
+  EXPECT_EQ(breakdown().training, Seconds{4});
+  EXPECT_EQ(history.uncounted().time, Seconds{4}) << "it is still not known how far it had come";
+  at(1011, Kind::kTraining, 300);
+  EXPECT_EQ(history.uncounted(), Uncounted{});
+}
+
+TEST_F(RunHistoryTest, NothingIsUncountedWhereStepsAreNotCountedOrAllHasEndedWell) {
+  at(1000, Kind::kBegan);
+  at(1000, Kind::kRestored, 100, "ckpt-100");
+  at(1000, Kind::kTraining);
+  at(1100, Kind::kFailed);
+  EXPECT_EQ(history.uncounted(), Uncounted{});
+  at(1200, Kind::kBegan);
+  at(1200, Kind::kRestored, 100, "ckpt-100");
+  at(1200, Kind::kTraining, 101);
+  at(1203, Kind::kEnded);
+  EXPECT_EQ(history.uncounted(), Uncounted{});
 }
 
 TEST_F(RunHistoryTest, ARunThatBeginsAnewRedoesAll) {

@@ -184,12 +184,20 @@ void RunJournal::initialised(std::optional<int64_t> step) {
   note({.kind = Kind::kInitialised, .step = step});
 }
 
+void RunJournal::found() {
+  note({.kind = Kind::kFound});
+}
+
 void RunJournal::training(std::optional<int64_t> step) {
   note({.kind = Kind::kTraining, .step = step});
 }
 
 void RunJournal::mark(std::optional<int64_t> step) {
   note({.kind = Kind::kMark, .step = step});
+}
+
+void RunJournal::interrupted(std::optional<int64_t> step) {
+  note({.kind = Kind::kInterrupted, .step = step});
 }
 
 void RunJournal::saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs) {
@@ -226,7 +234,7 @@ void RunJournal::ended(const std::exception_ptr& error, bool is_disturbed, doubl
     MutexLock lock(mutex_);
     if (!std::exchange(is_open_, false)) return;
     all = history_;
-    trained = all.breakdown().training - before_.training;
+    trained = std::max(Seconds{0}, all.breakdown().training - before_.training);  // what it has lost is redone
     if (!has_trained_ && all.breakdown().initialising - before_.initialising >= kJournalMarkSecs) remark = kNoStep;
     if (!turns_.is_hanging()) crash_record = std::move(crash_record_);  // else to remove its file might hang, too
     if (!turns_.is_taken()) file = file_.release();
@@ -255,7 +263,9 @@ void RunJournal::note(RunEvent event) {
     event.time = time_now();
     history_.apply(event);
     has_trained_ |= event.kind == Kind::kTraining || event.step > history_.sums().restored_step.value_or(0);
-    if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised) is_restoring_ = false;
+    if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised || event.kind == Kind::kFound) {
+      is_restoring_ = false;
+    }
     turns_.note(format_run_event(event), needs_disk(event.kind));
   }
   write_noted();

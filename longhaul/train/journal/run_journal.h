@@ -22,10 +22,8 @@ struct RunJournalOptions {
   Clock* clock = &Clock::real();
 };
 
-// The tag of the goodput, in percent, in the events; the interval between marks.
+// The tag of the goodput, in percent, in the events.
 inline constexpr char kGoodputTag[] = "longhaul/goodput";
-inline constexpr Seconds kJournalMarkSecs{5};
-
 inline constexpr Seconds kJournalTimeout{5};
 
 std::string journal_path(const std::string& directory);
@@ -33,8 +31,8 @@ std::string journal_path(const std::string& directory);
 // Records the history of all runs in a logdir, in a file there (docs/formats/run_journal.md). For the chief that holds
 // the lock.
 //
-//   closed --begin--> open: skip_reason, restored or initialised, training, (mark | saved)*, stop_requested --ended-->
-//   closed
+//   closed --begin--> open: skip_reason, restored | initialised | found, training, (mark | saved)*, interrupted |
+//   stop_requested --ended--> closed
 //
 // While closed, it records nothing and its history is empty. While open, it has a CrashRecord next to it, from which
 // the next run can tell a crash from a kill.
@@ -65,8 +63,12 @@ class RunJournal {
 
   void restored(const std::string& prefix, std::optional<int64_t> step);
   void initialised(std::optional<int64_t> step);
+  void found();                                // the model lives on servers
   void training(std::optional<int64_t> step);  // its first step is made
   void mark(std::optional<int64_t> step);      // the run has come this far
+  // An error has ended the steps of this session, which are lost from the next one's checkpoint on. Absent: the newest
+  // step is not known, and the account has a time in its place (RunHistory::uncounted()).
+  void interrupted(std::optional<int64_t> step);
   void saved(const std::string& prefix, std::optional<int64_t> step, const SaveCosts& costs);
   void stop_requested(const std::string& why, std::optional<int64_t> step = std::nullopt);  // the first counts
 

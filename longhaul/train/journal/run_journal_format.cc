@@ -16,7 +16,7 @@ using Kind = RunEvent::Kind;
 using Phase = RunHistory::Phase;
 
 constexpr std::string_view kFirstLine = "longhaul run journal 1";
-constexpr std::string_view kSums = "sums", kDeaths = "deaths", kNothing = "-";
+constexpr std::string_view kSums = "sums", kDeaths = "deaths", kUncounted = "uncounted", kNothing = "-";
 constexpr std::string_view kKillsOfBefore = "crashed";  // of versions that counted kills too, which say nothing
 constexpr size_t kChecksumDigits = 8;
 constexpr size_t kMostText = 1024;            // bytes
@@ -24,13 +24,15 @@ constexpr double kLatestTime = 253402300799;  // the end of the year 9999
 constexpr double kMostSeconds = 1e15;
 constexpr int64_t kMostCount = int64_t{1} << 62;
 
-constexpr std::array<std::pair<Kind, std::string_view>, 12> kKinds{{{Kind::kBegan, "began"},
+constexpr std::array<std::pair<Kind, std::string_view>, 14> kKinds{{{Kind::kBegan, "began"},
                                                                     {Kind::kRestoring, "restoring"},
                                                                     {Kind::kRestored, "restored"},
                                                                     {Kind::kInitialised, "initialised"},
+                                                                    {Kind::kFound, "found"},
                                                                     {Kind::kTraining, "training"},
                                                                     {Kind::kMark, "mark"},
                                                                     {Kind::kSaved, "saved"},
+                                                                    {Kind::kInterrupted, "interrupted"},
                                                                     {Kind::kStopRequested, "stop"},
                                                                     {Kind::kEnded, "ended"},
                                                                     {Kind::kFailed, "failed"},
@@ -170,6 +172,15 @@ RunHistory::Sums parse_sums(Words& words) {
   return sums;
 }
 
+Uncounted parse_uncounted(Words& words) {
+  words.word();
+  Uncounted uncounted;
+  uncounted.time = words.seconds();
+  uncounted.training = words.seconds();
+  uncounted.after = words.step();
+  return uncounted;
+}
+
 // The line's words, if its checksum is right.
 Words checked_words(std::string_view line) {
   if (line.size() <= kChecksumDigits || line[kChecksumDigits] != ' ') throw BadLine{};
@@ -184,6 +195,8 @@ void apply_line(std::string_view line, RunHistory& history) {
   Words words = checked_words(line);
   if (words.next() == kSums) {
     history = RunHistory(parse_sums(words));
+  } else if (words.next() == kUncounted) {
+    history.remember_uncounted(parse_uncounted(words));
   } else if (words.next() == kDeaths) {
     words.word();
     const int64_t count = words.count();
@@ -206,6 +219,10 @@ std::string format_run_event(const RunEvent& event) {
 
 std::string format_run_history(const RunHistory& history) {
   std::string text = fmt::format("{}\n", kFirstLine) + checked(format_sums(history.sums()));
+  if (const Uncounted& uncounted = history.uncounted(); uncounted.time > Seconds{0}) {
+    text += checked(fmt::format("{} {} {} {}", kUncounted, uncounted.time.count(), uncounted.training.count(),
+                                step_text(uncounted.after)));
+  }
   for (const RunHistory::Crashes& crashes : history.sums().crashes) {
     text += checked(fmt::format("{} {} {}", kDeaths, crashes.count, one_line(crashes.checkpoint)));
   }

@@ -147,6 +147,28 @@ TEST_F(RunJournalTest, AllThatAHistoryKnowsIsInItsText) {
   EXPECT_EQ(parse_run_journal(format_run_history(history)).history, history);
 }
 
+TEST_F(RunJournalTest, LostTimeIsRememberedUntilAModelIsRestored) {
+  {
+    const auto journal = begin();
+    journal->initialised(std::nullopt);
+    journal->training(1);
+    clock.advance(Seconds{3});
+    journal->interrupted(std::nullopt);
+    journal->ended(std::make_exception_ptr(AbortedError("the session was lost")));
+  }
+  for (int i = 0; i < 3; ++i) {  // runs that are killed before that
+    const auto journal = begin();
+    EXPECT_NEAR(journal->history().uncounted().time.count(), 3, 0.01);
+    EXPECT_EQ(journal->history().uncounted().after, 1);
+    EXPECT_THAT(text(), HasSubstr(" uncounted "));
+    EXPECT_EQ(on_disk().uncounted(), journal->history().uncounted());
+  }
+  const auto journal = begin();
+  journal->restored(prefix(), 100);
+  EXPECT_EQ(journal->history().uncounted(), Uncounted{});
+  EXPECT_NEAR(journal->history().breakdown().redone.count(), 3, 0.01);
+}
+
 TEST_F(RunJournalTest, DamageIsNoObstacle) {
   for (const std::string& contents : {std::string(), std::string("\0\xff garbage\n\n\n", 13), std::string(5000, 'x')}) {
     put(contents);

@@ -9,6 +9,7 @@
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/hooks/checkpoint_saver_hook.h"
 #include "longhaul/train/hooks/hook_call.h"
+#include "longhaul/train/hooks/journal_hook.h"
 #include "longhaul/train/monitored/coordinated_session.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/tenure/chief_tenure.h"
@@ -109,6 +110,12 @@ std::optional<UnsavedSteps> count_unsaved_steps(const SessionRunHooks& hooks, Se
   return least == left.end() ? std::nullopt : *least;
 }
 
+void note_interruption(const SessionRunHooks& hooks, Session& session) {
+  for (const auto& hook : hooks) {
+    if (auto* journal = dynamic_cast<JournalHook*>(hook.get())) journal->interrupted(session);
+  }
+}
+
 bool is_run_after_stop(const std::exception_ptr& error) {
   if (!error) return false;
   try {
@@ -181,6 +188,7 @@ void MonitoredSession::replace(std::exception_ptr cause) {
   while (cause) {
     if (!may_replace(cause)) std::rethrow_exception(cause);
     const std::exception_ptr reported = current_ ? current_->reported_error() : nullptr;
+    if (current_) note_interruption(options_.hooks, current_->session());
     close_lost(std::move(current_));
     if (!restarts_.session_lost(message_of(cause), reported)) std::rethrow_exception(cause);
     if (!restarts_.wait_for_next()) return;

@@ -44,11 +44,7 @@ void JournalService::run_loop() {
 // A stop for an error is no stop that was asked for: the end of the run tells which. After another one the program may
 // make steps until it joins the threads.
 void JournalService::stop_loop() {
-  try {
-    coord().raise_requested_exception();
-  } catch (...) {
-    return;
-  }
+  if (coord().reported_error() != nullptr) return note_interruption();
   progress_.stop_requested(read_step());
   // wait: the next mark, if there are steps
   while (!coord().wait_for_join(kJournalMarkSecs)) progress_.look_after_stop(read_step());
@@ -56,6 +52,17 @@ void JournalService::stop_loop() {
   const std::optional<int64_t> last = read_step();
   progress_.look_after_stop(last);
   missing_.ends(coord().clock().now(), {last, is_under_way});
+}
+
+// On servers the session is lost, or the task that has the step may not answer. A directory that another chief has is
+// an error that is known already.
+void JournalService::note_interruption() {
+  const bool is_on_servers = context_->session->capabilities().step_fates != nullptr;
+  try {
+    progress_.interrupted(is_on_servers ? std::nullopt : read_step());
+  } catch (const std::exception& error) {
+    log_debug("the journal does not know where the session has ended: {}", error.what());
+  }
 }
 
 bool JournalService::is_step_under_way() const {

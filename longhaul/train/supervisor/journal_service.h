@@ -11,8 +11,8 @@ namespace longhaul {
 
 // A thread, lh-journal, that records progress in the journal and writes the goodput to the events every
 // save_summaries_secs (RunProgress). It polls every five seconds, more often until the first step is made. A stop
-// without an error is recorded as well, and the steps that the program makes after it. If checkpoints are saved but no
-// step is made, it warns (MissingSteps).
+// without an error is recorded as well, and the steps that the program makes after it; an error, with the step to which
+// training has come, unless that was on servers. If checkpoints are saved but no step is made, it warns (MissingSteps).
 class JournalService : public LooperThread {
  public:
   explicit JournalService(std::shared_ptr<const ServiceContext> context);  // InvalidArgumentError: it has no journal
@@ -25,6 +25,7 @@ class JournalService : public LooperThread {
 
  private:
   std::optional<int64_t> read_step() const;
+  void note_interruption();
   bool is_step_under_way() const;  // false: or the session cannot tell
 
   const std::shared_ptr<const ServiceContext> context_;

@@ -1,5 +1,7 @@
 #include "longhaul/train/tenure/chief_tenure.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -29,11 +31,27 @@ void flush_shared_events(const std::string& directory, const Deadline* deadline)
   if (const auto writer = FileWriterCache::find(directory)) flush_or_log(*writer, deadline);
 }
 
-void warn_of_lost_steps(int64_t reached, const std::string& restored) {
+std::string short_text(Seconds time) {
+  return time < Seconds{10} ? fmt::format("{:.2g} s", time.count()) : fmt::format("{:.0f} s", time.count());
+}
+
+// Of a training whose last steps nobody has counted.
+void warn_of_lost_time(const Uncounted& lost, int64_t from, const std::string& place) {
+  const int64_t after = std::max(lost.after.value_or(0), from);
+  const std::string uncounted =
+      fmt::format("the steps made after step {} in up to {} of training", after, short_text(lost.time));
+  if (after == from) return log_warning("{} are lost, and are made again: continues from {}", uncounted, place);
+  log_warning("{} steps, and {}, are lost, and are made again: continues from {}", after - from, uncounted, place);
+}
+
+void warn_of_lost_steps(const RunHistory& history, const std::string& restored) {
   const std::optional<int64_t> from = restored.empty() ? 0 : split_step(restored).step;
+  const std::string place = restored.empty() ? "the beginning" : restored;
+  if (history.uncounted().time > Seconds{0}) return warn_of_lost_time(history.uncounted(), from.value_or(0), place);
+  const int64_t reached = history.sums().highest_step.value_or(0);
   if (!from || *from >= reached) return;
   log_warning("{} steps are lost, and are made again: training had come to step {}, and continues from {}",
-              reached - *from, reached, restored.empty() ? "the beginning" : restored);
+              reached - *from, reached, place);
 }
 
 }  // namespace
@@ -110,7 +128,8 @@ std::optional<std::string> ChiefTenure::skip_reason(const std::string& prefix) {
 
 void ChiefTenure::recovered(const std::string& prefix, bool was_there) {
   if (!journal_) return;
-  if (!was_there) warn_of_lost_steps(journal_->history().sums().highest_step.value_or(0), prefix);
+  if (was_there) return journal_->found();
+  warn_of_lost_steps(journal_->history(), prefix);
   if (prefix.empty()) return journal_->initialised(std::nullopt);
   journal_->restored(prefix, split_step(prefix).step);
 }

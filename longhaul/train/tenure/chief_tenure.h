@@ -109,7 +109,8 @@ class ChiefTenure {
   // SessionManagerOptions::skip_reason.
   std::optional<std::string> skip_reason(const std::string& prefix);
   // Records that a session is ready and that its model was restored from this checkpoint; empty: it was initialised, or
-  // `was_there`. Logs how many steps were lost by it, as far as the journal knows how far training had come.
+  // `was_there`. Logs what was lost by it: how many steps, as far as the journal knows how far training had come; the
+  // time in which more were made, as long as it may have been.
   void recovered(const std::string& prefix, bool was_there = false);
   // Records in the journal that the run has failed, and why, and closes the journal.
   void failed(const std::exception_ptr& error);

@@ -272,6 +272,68 @@ TEST_F(ChiefTenureTest, TellsHowManyStepsARecoveryHasLost) {
   EXPECT_THAT(told("", /*was_there=*/true), Not(HasSubstr("are lost")));
 }
 
+class LostTimeTest : public ChiefTenureTest {
+ protected:
+  // A run that comes to step 30, and has to leave its session 3.2 s later.
+  void lose_a_session() {
+    ChiefTenure tenure(options);
+    tenure.begin({});
+    tenure.recovered("");
+    tenure.journal()->training(7);
+    clock.advance(Seconds{4});
+    tenure.journal()->mark(30);
+    clock.advance(Seconds{3.2});
+    tenure.journal()->interrupted(std::nullopt);
+    clock.advance(Seconds{60});
+    Teardown end(std::make_exception_ptr(AbortedError("the session is lost")));
+    tenure.end(end);
+  }
+  void be_killed() {
+    RunJournal journal(directory.path(), {.clock = &clock});
+    journal.begin();
+    journal.initialised(std::nullopt);
+    journal.training(7);
+    journal.mark(30);
+  }
+  std::string told(const std::string& restored, bool was_there = false) {
+    const LogRecorder log;
+    ChiefTenure tenure(options);
+    tenure.begin({});
+    tenure.recovered(restored, was_there);
+    Teardown end;
+    tenure.end(end);
+    return log.text(LogLevel::kWarning);
+  }
+};
+
+TEST_F(LostTimeTest, IsToldWhereTheStepsAreNotKnown) {
+  lose_a_session();
+  EXPECT_THAT(told("model.ckpt-30"), HasSubstr("the steps made after step 30 in up to 3.2 s of training are lost, and "
+                                               "are made again: continues from model.ckpt-30\n"));
+  EXPECT_THAT(told("model.ckpt-30"), Not(HasSubstr("are lost"))) << "it was told";
+}
+
+TEST_F(LostTimeTest, IsToldWithTheStepsThatAreKnown) {
+  lose_a_session();
+  EXPECT_THAT(told("model.ckpt-7"),
+              HasSubstr("23 steps, and the steps made after step 30 in up to 3.2 s of training, are lost, and are made "
+                        "again: continues from model.ckpt-7\n"));
+}
+
+TEST_F(LostTimeTest, IsThatOfAMarkIfTheProcessWasKilled) {
+  be_killed();
+  clock.advance(Seconds{3600});
+  EXPECT_THAT(told("model.ckpt-30"), HasSubstr("after step 30 in up to 5 s of training are lost"));
+  be_killed();
+  clock.advance(Seconds{2});
+  EXPECT_THAT(told("model.ckpt-30"), HasSubstr("after step 30 in up to 2 s of training are lost"));
+}
+
+TEST_F(LostTimeTest, IsNotLostIfTheModelLives) {
+  lose_a_session();
+  EXPECT_THAT(told("", /*was_there=*/true), Not(HasSubstr("are lost")));
+}
+
 TEST_F(ChiefTenureTest, TheJournalLearnsHowMuchOfTheTrainingIsInNoCheckpoint) {
   const LogRecorder log;
   ChiefTenure tenure(options);

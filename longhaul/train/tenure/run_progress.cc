@@ -40,6 +40,10 @@ void RunProgress::look(Seconds now, std::optional<int64_t> step) {
   if (step) write_goodput(now, *step);
 }
 
+void RunProgress::interrupted(std::optional<int64_t> step) {
+  if (journal_) journal_->interrupted(step);
+}
+
 void RunProgress::stop_requested(std::optional<int64_t> step) {
   last_step_ = step;
   if (journal_) journal_->stop_requested("a stop was requested", step);
