@@ -4,10 +4,13 @@
 
 namespace longhaul {
 
-// The watch is called with the lock of the whole, which guards what it reads.
-Cancellation::Cancellation(Cancellation* whole) {
-  end_of_whole_ =
-      std::make_unique<Watch>(*whole, [this, whole]() NO_THREAD_SAFETY_ANALYSIS { end(whole->why_, whole->aborted_); });
+Cancellation::Cancellation(Cancellation* whole, Cancellation* other)
+    : end_of_whole_(end_with(whole)), end_of_other_(other != nullptr ? end_with(other) : nullptr) {}
+
+// The watch is called with the lock of the other, which guards what it reads.
+std::unique_ptr<Cancellation::Watch> Cancellation::end_with(Cancellation* other) {
+  return std::make_unique<Watch>(*other,
+                                 [this, other]() NO_THREAD_SAFETY_ANALYSIS { end(other->why_, other->aborted_); });
 }
 
 void Cancellation::end(const std::string& why, bool aborted) {

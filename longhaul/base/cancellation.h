@@ -13,8 +13,9 @@ namespace longhaul {
 class Cancellation {
  public:
   Cancellation() = default;
-  // Of a part of other work, whose cancellation outlives this one: what ends the whole also ends the part.
-  explicit Cancellation(Cancellation* whole);
+  // Of a part of other work, whose cancellation outlives this one: what ends the whole also ends the part. So does
+  // `other`, likewise, unless it is null: a session's run ends with the session, or when its caller no longer wants it.
+  explicit Cancellation(Cancellation* whole, Cancellation* other = nullptr);
   Cancellation(const Cancellation&) = delete;
   Cancellation& operator=(const Cancellation&) = delete;
 
@@ -44,6 +45,7 @@ class Cancellation {
   };
 
  private:
+  std::unique_ptr<Watch> end_with(Cancellation* other);
   void end(const std::string& why, bool aborted) EXCLUDES(mutex_);
 
   mutable Mutex mutex_;
@@ -52,7 +54,7 @@ class Cancellation {
   std::string why_ GUARDED_BY(mutex_);
   int next_id_ GUARDED_BY(mutex_) = 0;
   std::map<int, std::function<void()>> watches_ GUARDED_BY(mutex_);
-  std::unique_ptr<Watch> end_of_whole_;  // destroyed first
+  std::unique_ptr<Watch> end_of_whole_, end_of_other_;  // destroyed first
 };
 
 // How long an operation may wait; set for the work to which it belongs.

@@ -75,6 +75,29 @@ TEST(Cancellation, APartEndsWithTheWholeAndForTheSameReason) {
   EXPECT_THROW(late.check(), AbortedError);
 }
 
+TEST(Cancellation, APartEndsWithWhicheverOfTwoComesFirst) {
+  Cancellation session, caller;
+  Cancellation run(&session, &caller), next(&session, &caller);
+  int woken = 0;
+  const Cancellation::Watch watch(run, [&] { ++woken; });
+  caller.cancel("the client has gone");
+  EXPECT_EQ(reason_of(run), "the client has gone");
+  EXPECT_FALSE(session.cancelled());
+  session.abort("the containers were reset");
+  EXPECT_EQ(woken, 1);
+  EXPECT_EQ(reason_of(next), "the client has gone");
+  const Cancellation late(&session, &caller), without(&session, nullptr);
+  EXPECT_THROW(late.check(), AbortedError);
+  EXPECT_THROW(without.check(), AbortedError);
+}
+
+TEST(Cancellation, APartThatIsGoneIsNotReached) {
+  Cancellation session, caller;
+  std::make_unique<Cancellation>(&session, &caller).reset();
+  EXPECT_NO_THROW(session.cancel("the session was closed"));
+  EXPECT_NO_THROW(caller.cancel("the client has gone"));
+}
+
 TEST(Cancellation, AWatchThatIsGoneIsNotWoken) {
   Cancellation cancellation;
   int woken = 0;

@@ -84,31 +84,45 @@ class DirectSession::Running {
 // A compiled request. When summaries are due and this is a training step, it is run as a plan that computes both.
 class DirectSession::DirectRun : public CompiledRun {
  public:
+  // A cancellation in the request is its caller's, who may be gone when the run is called again.
   DirectRun(std::shared_ptr<State> state, const Session::Request& request)
       : state_(std::move(state)),
-        request_(request),
+        request_(shared_by_calls(request)),
         plan_(PlanBuilder(request, *state_->session).build(), state_->session),
         count_(state_->new_count(plan_.writes_variables())) {}
 
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
-    call_within(feeds, state_->default_timeout, results, /*trace=*/nullptr);
+    call_within(feeds, state_->default_timeout, /*cancellation=*/nullptr, results, /*trace=*/nullptr);
   }
 
-  void call_within(std::span<const Tensor* const> feeds, Seconds timeout, std::vector<Tensor>* results,
-                   StepTrace* trace) {
+  // `cancellation`: the caller's; null: it has none.
+  void call_within(std::span<const Tensor* const> feeds, Seconds timeout, Cancellation* cancellation,
+                   std::vector<Tensor>* results, StepTrace* trace) {
     const Running running(*state_, count_);
     const Seconds deadline = timeout.count() > 0 ? Clock::real().now() + timeout : Seconds{0};
-    if (!plan_.writes_variables()) return plan_.run(feeds, deadline, results, trace);
+    if (cancellation == nullptr) return run(feeds, {.deadline = deadline}, results, trace);
+    Cancellation of_run(&state_->session->cancellation(), cancellation);
+    run(feeds, {deadline, &of_run}, results, trace);
+  }
+
+ private:
+  static Session::Request shared_by_calls(Session::Request request) {
+    request.options.cancellation = nullptr;
+    return request;
+  }
+
+  void run(std::span<const Tensor* const> feeds, const WaitLimits& limits, std::vector<Tensor>* results,
+           StepTrace* trace) {
+    if (!plan_.writes_variables()) return plan_.run(feeds, limits, results, trace);
     const bool is_due = state_->step_fetch_due.load(std::memory_order_relaxed);
     if (const auto due = is_due ? take_step_fetch() : nullptr) {
-      run_with(*due, feeds, deadline, results, trace);
+      run_with(*due, feeds, limits, results, trace);
     } else {
-      plan_.run(feeds, deadline, results, trace);
+      plan_.run(feeds, limits, results, trace);
     }
     if (state_->watched.load(std::memory_order_relaxed)) tell_who_watches();
   }
 
- private:
   std::shared_ptr<StepFetch> take_step_fetch() {
     std::lock_guard<std::mutex> lock(state_->mutex);
     if (!state_->step_fetch || !goes_along(state_->step_fetch->fetches, request_)) return nullptr;
@@ -129,11 +143,11 @@ class DirectSession::DirectRun : public CompiledRun {
     for (const auto& step : steps) step->look();
   }
 
-  void run_with(const StepFetch& due, std::span<const Tensor* const> feeds, Seconds deadline,
+  void run_with(const StepFetch& due, std::span<const Tensor* const> feeds, const WaitLimits& limits,
                 std::vector<Tensor>* results, StepTrace* trace) {
     const size_t first = results->size() + request_.fetches.size();
     try {
-      plan_with(due).run(feeds, deadline, results, trace);
+      plan_with(due).run(feeds, limits, results, trace);
     } catch (...) {
       deliver(due, {}, std::current_exception());
       throw;
@@ -273,7 +287,7 @@ std::vector<Tensor> DirectSession::do_run(const Request& request, std::span<cons
   const bool traced = metadata != nullptr && request.options.trace_level != TraceLevel::kNoTrace;
   std::vector<Tensor> results;
   StepTrace trace;
-  run->call_within(feed_values, timeout, &results, traced ? &trace : nullptr);
+  run->call_within(feed_values, timeout, request.options.cancellation, &results, traced ? &trace : nullptr);
   if (metadata != nullptr) *metadata = describe_run(graph(), request, trace);
   return results;
 }

@@ -17,6 +17,7 @@
 
 namespace longhaul {
 
+class Cancellation;
 class Deadline;
 
 namespace proto {
@@ -73,6 +74,13 @@ struct RunOptions {
   // graph that the run needed, with full device names (partition_graphs).
   TraceLevel trace_level = TraceLevel::kNoTrace;
   bool output_partition_graphs = false;
+
+  // For a caller that may lose its interest in the run, and must outlive it; null: none does. Once it is cancelled, the
+  // run ends soon, with its CancelledError: waits are woken, and a step whose commit has not begun is aborted on all
+  // its tasks, with no variable changed. After that the step takes place: the run ends as usual, or with
+  // Error::failed_step() if something that follows the writes waits. Elements that it took from queues are lost, as
+  // with any error. base/cancellation.h.
+  Cancellation* cancellation = nullptr;
 
   bool operator==(const RunOptions&) const = default;
 };

@@ -145,7 +145,8 @@ std::vector<Tensor> ScriptedSession::interpret(int number, const Request& reques
   try {
     const Seconds timeout = request.options.timeout;
     const Seconds deadline = timeout.count() > 0 ? Clock::real().now() + timeout : Seconds{0};
-    Interpreter interpreter(handlers_, *variables_, {deadline, &cancellation_}, trace);
+    Cancellation of_run(&cancellation_, request.options.cancellation);
+    Interpreter interpreter(handlers_, *variables_, {deadline, &of_run}, trace);
     for (size_t i = 0; i < request.feeds.size(); ++i) interpreter.feed(request.feeds[i], *feed_values[i]);
     for (const Fetch::Target& target : request.fetches) results.push_back(interpreter.fetch(target));
     for (const Output& output : step_fetch.fetches) along.push_back(interpreter.fetch({output.op(), output.index()}));

@@ -93,17 +93,22 @@ void Plan::give_back(std::unique_ptr<Frame> frame) {
   spare_frames_.push_back(std::move(frame));
 }
 
-void Plan::run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace) {
+WaitLimits Plan::waits_within(const WaitLimits& limits) const {
+  return {limits.deadline, limits.cancellation != nullptr ? limits.cancellation : &session_->cancellation()};
+}
+
+void Plan::run(std::span<const Tensor* const> feeds, const WaitLimits& limits, std::vector<Tensor>* results,
+               StepTrace* trace) {
   check_feeds(feeds, parts_.feeds);
-  if (parts_.single_call && trace == nullptr) return call_single(feeds, deadline, results);
+  if (parts_.single_call && trace == nullptr) return call_single(feeds, limits, results);
   std::unique_ptr<Frame> frame = take_frame();
-  frame->limits = {deadline, &session_->cancellation()};
+  frame->limits = waits_within(limits);
   try {
     bind_feeds(feeds, *frame);
     if (trace == nullptr) {
-      execute(*frame, deadline, Untraced());
+      execute(*frame, limits, Untraced());
     } else {
-      execute(*frame, deadline, Tracer(*trace));
+      execute(*frame, limits, Tracer(*trace));
     }
     collect(*frame, results);
   } catch (...) {
@@ -122,7 +127,7 @@ Prepared Plan::prepare(std::shared_ptr<Plan> plan, std::span<const Tensor* const
 std::unique_ptr<Frame> Plan::begin(std::span<const Tensor* const> feeds, const PartRun& how, bool is_step) {
   check_feeds(feeds, parts_.feeds);
   std::unique_ptr<Frame> frame = take_frame();
-  frame->limits = {how.deadline, how.cancellation != nullptr ? how.cancellation : &session_->cancellation()};
+  frame->limits = waits_within({how.deadline, how.cancellation});
   frame->exchange = how.exchange;
   take_draws(*frame, is_step);
   return frame;
@@ -139,7 +144,8 @@ void Plan::let_in(const std::string& door, uint64_t step) const {
   session_->gate().let_in(door, step);
 }
 
-void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results) {
+void Plan::call_single(std::span<const Tensor* const> feeds, const WaitLimits& limits, std::vector<Tensor>* results) {
+  if (limits.cancellation != nullptr) limits.cancellation->check();
   const auto& [instruction, inputs_from, outputs_to, all_in_order] = *parts_.single_call;
   c10::SmallVector<Tensor, 4> inputs;
   for (int feed : inputs_from) {
@@ -151,7 +157,7 @@ void Plan::call_single(std::span<const Tensor* const> feeds, Seconds deadline, s
   }
   std::vector<Tensor> outputs;
   with_our_errors(instruction->op(), [&, call = instruction] {
-    outputs = call->call({inputs.data(), inputs.size()}, {deadline, &session_->cancellation()}, *session_);
+    outputs = call->call({inputs.data(), inputs.size()}, waits_within(limits), *session_);
   });
   if (all_in_order && results->empty()) {
     *results = std::move(outputs);
@@ -194,12 +200,12 @@ void Plan::bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const 
 }
 
 template <typename Runner>
-void Plan::execute(Frame& frame, Seconds deadline, const Runner& runner) {
+void Plan::execute(Frame& frame, const WaitLimits& limits, const Runner& runner) {
   std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
   if (!parts_.only_host) below_autograd.emplace();
   take_draws(frame, writes_variables());
   try {
-    execute_with_draws(frame, deadline, runner);
+    execute_with_draws(frame, limits, runner);
   } catch (...) {
     give_draws_back(frame, writes_variables());
     throw;
@@ -207,16 +213,28 @@ void Plan::execute(Frame& frame, Seconds deadline, const Runner& runner) {
 }
 
 template <typename Runner>
-void Plan::execute_with_draws(Frame& frame, Seconds deadline, const Runner& runner) {
+void Plan::execute_with_draws(Frame& frame, const WaitLimits& limits, const Runner& runner) {
   size_t begin = 0;
   if (parts_.is_snapshot) {
-    read_snapshot(frame, deadline, /*door=*/nullptr, runner);
+    read_snapshot(frame, limits.deadline, /*door=*/nullptr, runner);
     begin = parts_.end_of_reads;
   }
-  if (!writes_variables()) return execute_range(frame, begin, parts_.instructions.size(), deadline, runner);
-  execute_range(frame, begin, parts_.first_write, deadline, runner);
-  execute_writes(frame, deadline, runner);
-  execute_range(frame, parts_.end_of_writes, parts_.instructions.size(), deadline, runner);
+  if (!writes_variables()) return execute_range(frame, begin, parts_.instructions.size(), limits, runner);
+  execute_range(frame, begin, parts_.first_write, limits, runner);
+  execute_writes(frame, limits, runner);
+  execute_after_writes(frame, limits, runner);
+}
+
+// The step has taken place: a cancel ends only what waits.
+template <typename Runner>
+void Plan::execute_after_writes(Frame& frame, const WaitLimits& limits, const Runner& runner) {
+  try {
+    execute_range(frame, parts_.end_of_writes, parts_.instructions.size(), {.deadline = limits.deadline}, runner);
+  } catch (const CancelledError& error) {
+    if (limits.cancellation == nullptr || !limits.cancellation->cancelled()) throw;
+    throw_error(Code::kCancelled, fmt::format("{}\nThe step was committed: its variables are written.", error.what()),
+                {StepFate::kCommitted});
+  }
 }
 
 template <typename Runner>
@@ -240,12 +258,13 @@ void Plan::read_snapshot(Frame& frame, Seconds deadline, const std::string* door
 }
 
 template <typename Runner>
-void Plan::execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline, const Runner& runner) {
+void Plan::execute_range(Frame& frame, size_t begin, size_t end, const WaitLimits& limits, const Runner& runner) {
   for (size_t i = begin; i < end; ++i) {
     const Instruction& instruction = *parts_.instructions[i];
-    if (deadline.count() > 0 && Clock::real().now() > deadline) {
+    if (limits.deadline.count() > 0 && Clock::real().now() > limits.deadline) {
       throw DeadlineExceededError(fmt::format("the run timed out before {}", instruction.op().name()));
     }
+    if (limits.cancellation != nullptr) limits.cancellation->check();
     with_our_errors(instruction.op(), [&] { runner.run(instruction, frame, *session_); });
     for (int slot : instruction.releases()) frame.slots[static_cast<size_t>(slot)].reset();
   }
@@ -257,8 +276,10 @@ void Plan::check(size_t instruction, Frame& frame) const {
 }
 
 template <typename Runner>
-void Plan::execute_writes(Frame& frame, Seconds deadline, const Runner& runner) {
-  const SnapshotLimit::Entry inside(session_->gate(), session_->variables().snapshot_limit(), parts_.written, deadline);
+void Plan::execute_writes(Frame& frame, const WaitLimits& limits, const Runner& runner) {
+  const SnapshotLimit::Entry inside(session_->gate(), session_->variables().snapshot_limit(), parts_.written,
+                                    limits.deadline);
+  if (limits.cancellation != nullptr) limits.cancellation->check();
   write_inside(frame, runner);
 }
 
@@ -274,7 +295,7 @@ void Plan::write_inside(Frame& frame, const Runner& runner) {
       } else {
         check(i, frame);
       }
-      execute_range(frame, i, i + 1, /*deadline=*/Seconds{0}, runner);
+      execute_range(frame, i, i + 1, /*limits=*/{}, runner);
     } catch (...) {
       mark_inconsistent(i);
       throw;
@@ -318,7 +339,7 @@ void Plan::compute_to_write(std::span<const Tensor* const> feeds, Frame& frame, 
     if (parts_.is_snapshot) read_snapshot(frame, how.deadline, door, runner);
     const size_t begin = parts_.is_snapshot ? parts_.end_of_reads : 0;
     const size_t end = writes_variables() ? parts_.first_write : parts_.instructions.size();
-    execute_range(frame, begin, end, how.deadline, runner);
+    execute_range(frame, begin, end, {.deadline = how.deadline}, runner);
     for (size_t i : parts_.checks_first) check(i, frame);
   });
 }
@@ -336,7 +357,7 @@ void Plan::write(Frame& frame, uint64_t step, const Tracer* tracer) {
 void Plan::finish(Frame& frame, Seconds deadline, const Tracer* tracer, std::vector<Tensor>* results) {
   if (writes_variables()) {
     with_runner(tracer, [&](const auto& runner) {
-      execute_range(frame, parts_.end_of_writes, parts_.instructions.size(), deadline, runner);
+      execute_range(frame, parts_.end_of_writes, parts_.instructions.size(), {.deadline = deadline}, runner);
     });
   }
   collect(frame, results);

@@ -31,8 +31,12 @@ class Plan {
   Plan(PlanParts parts, std::shared_ptr<SessionState> session)
       : parts_(std::move(parts)), session_(std::move(session)) {}
 
-  // Appends a tensor for each fetch. `deadline`: on the monotonic clock; none if 0. `trace` may be null.
-  void run(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results, StepTrace* trace);
+  // Appends a tensor for each fetch. The limits' deadline is on the monotonic clock. Their cancellation is the run's
+  // own, Cancellation(&session.cancellation()), which counts between operations too, up to the first write; null: the
+  // session's, which ends waits. Cancelled after its writes: CancelledError with StepFate::kCommitted. `trace` may be
+  // null.
+  void run(std::span<const Tensor* const> feeds, const WaitLimits& limits, std::vector<Tensor>* results,
+           StepTrace* trace);
 
   // Runs the plan up to its first write, and checks its writes; the rest is the result's (prepared.h). Throws what
   // run() throws up to there.
@@ -58,24 +62,27 @@ class Plan {
   void mark_inconsistent(const std::string& why);  // all that it writes
 
  private:
-  void call_single(std::span<const Tensor* const> feeds, Seconds deadline, std::vector<Tensor>* results);
+  WaitLimits waits_within(const WaitLimits& limits) const;
+  void call_single(std::span<const Tensor* const> feeds, const WaitLimits& limits, std::vector<Tensor>* results);
   void take_draws(Frame& frame, bool is_step) const;
   void give_draws_back(const Frame& frame, bool is_step) const;
   std::unique_ptr<Frame> take_frame();
   void give_back(std::unique_ptr<Frame> frame);
   void bind_feeds(std::span<const Tensor* const> feeds, Frame& frame) const;
-  // `runner`: Untraced or a Tracer.
+  // `runner`: Untraced or a Tracer. `limits`: as given to run().
   template <typename Runner>
-  void execute(Frame& frame, Seconds deadline, const Runner& runner);
+  void execute(Frame& frame, const WaitLimits& limits, const Runner& runner);
   template <typename Runner>
-  void execute_with_draws(Frame& frame, Seconds deadline, const Runner& runner);
+  void execute_with_draws(Frame& frame, const WaitLimits& limits, const Runner& runner);
   // `door`: the id that keeps the gate shut; null: none.
   template <typename Runner>
   void read_snapshot(Frame& frame, Seconds deadline, const std::string* door, const Runner& runner);
   template <typename Runner>
-  void execute_range(Frame& frame, size_t begin, size_t end, Seconds deadline, const Runner& runner);
+  void execute_range(Frame& frame, size_t begin, size_t end, const WaitLimits& limits, const Runner& runner);
   template <typename Runner>
-  void execute_writes(Frame& frame, Seconds deadline, const Runner& runner);
+  void execute_after_writes(Frame& frame, const WaitLimits& limits, const Runner& runner);
+  template <typename Runner>
+  void execute_writes(Frame& frame, const WaitLimits& limits, const Runner& runner);
   template <typename Runner>
   void write_inside(Frame& frame, const Runner& runner);
   // The same in the phases of a Prepared.

@@ -77,7 +77,7 @@ TEST_F(PlanBuilderTest, APlanRunsWhatWasBuiltWhenTheBuilderIsGone) {
   const Tensor two = Tensor::scalar(2.f);
   const Tensor* const feeds[] = {&two};
   std::vector<Tensor> results;
-  plan.run(feeds, Seconds{0}, &results, /*trace=*/nullptr);
+  plan.run(feeds, /*limits=*/{}, &results, /*trace=*/nullptr);
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0].item<float>(), -2);
 }

@@ -13,7 +13,18 @@
 namespace longhaul {
 namespace {
 
+void merge_cancellation(RunOptions& options, const RunOptions& more) {
+  if (more.cancellation == nullptr || more.cancellation == options.cancellation) return;
+  if (options.cancellation != nullptr)
+    throw InvalidArgumentError(
+        "RunOptions::cancellation is set twice for one run, by its caller and a hook or by two hooks: a run has one, "
+        "so "
+        "let them share it");
+  options.cancellation = more.cancellation;
+}
+
 void merge(RunOptions& options, const RunOptions& more) {
+  merge_cancellation(options, more);
   options.timeout = std::max(options.timeout, more.timeout);
   options.snapshot = options.snapshot || more.snapshot;
   options.trace_level = std::max(options.trace_level, more.trace_level);

@@ -158,6 +158,19 @@ TEST_F(HookedSessionTest, OptionsOfAllAreMerged) {  // MH-5
       (RunOptions{.timeout = Seconds{60}, .trace_level = TraceLevel::kFullTrace, .output_partition_graphs = true}));
 }
 
+TEST_F(HookedSessionTest, ARunHasOneCancellationWhosoeverItIs) {
+  Cancellation one, other;
+  add_hook()->wants = {.options = {.cancellation = &one}};
+  HookedSession session(raw, hooks);
+  run(session, {.fetches = {zero}});
+  EXPECT_EQ(raw->last.options.cancellation, &one);
+  run(session, {.fetches = {zero}, .options = {.cancellation = &one}});
+  EXPECT_EQ(raw->last.options.cancellation, &one);
+  EXPECT_THAT(
+      error_of<InvalidArgumentError>([&] { run(session, {.fetches = {zero}, .options = {.cancellation = &other}}); }),
+      HasSubstr("RunOptions::cancellation is set twice"));
+}
+
 TEST_F(HookedSessionTest, ASnapshotForOneIsOneForAll) {
   add_hook()->wants = {.fetches = {five}, .options = {.snapshot = true}};
   HookedSession session(raw, hooks);
