@@ -89,6 +89,12 @@ struct CallGroup::State : std::enable_shared_from_this<State> {
     if (handle != nullptr) handle->cancel("nobody waits for it");
   }
 
+  // Of another wait, which had other limits.
+  void forget_cancel() EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    is_cancelled = false;
+  }
+
   void wake() EXCLUDES(mutex) {
     MutexLock lock(mutex);
     is_cancelled = true;
@@ -122,6 +128,7 @@ size_t CallGroup::start(CallRequest request, Seconds deadline) {
 std::optional<CallGroup::Ended> CallGroup::next(const WaitLimits& limits) {
   constexpr Seconds kHour{3600};
   if (under_way() == 0) return std::nullopt;
+  state_->forget_cancel();
   std::optional<Cancellation::Watch> watch;
   if (limits.cancellation != nullptr) watch.emplace(*limits.cancellation, [state = state_] { state->wake(); });
   Clock& clock = transport_.clock();

@@ -98,16 +98,16 @@ std::shared_ptr<const ClusterRun> ClusterRuns::get(const Graph& graph, const Ses
 std::shared_ptr<const ClusterRun> ClusterRuns::begin(const std::string& key, const WaitLimits& limits) {
   constexpr Seconds kLook{3600};
   Clock& clock = tasks_->transport().clock();
-  const Cancellation::Watch wake(tasks_->cancellation(), [this] {
+  const Cancellation::Watch wake(*limits.cancellation, [this] {
     MutexLock lock(mutex_);
     made_.notify_all();
   });
   MutexLock lock(mutex_);
   while (runs_[key].is_being_made) {
-    tasks_->cancellation().check();
+    limits.cancellation->check();
     if (limits.deadline.count() != 0 && clock.now() >= limits.deadline)
       throw DeadlineExceededError("the run is still being prepared by another thread, which waits for a task");
-    // wait: for the thread that makes it, whose own waits are bounded; for the session's end; for the deadline
+    // wait: for the thread that makes it, whose own waits are bounded; for a cancel; for the deadline
     clock.wait_until(made_, mutex_, limits.deadline.count() != 0 ? limits.deadline : clock.now() + kLook);
   }
   Entry& entry = runs_[key];

@@ -48,7 +48,8 @@ class ClusterRuns {
   ClusterRuns(std::shared_ptr<SessionTasks> tasks, const Options& options);
 
   // Of two threads that ask for the same new run, one makes it and the other waits. One that could not be made is tried
-  // again when it is asked for again. Throws what Placer, divide_run() and SessionTasks::use() throw, and the errors of
+  // again when it is asked for again. `limits` have a cancellation: it ends when the session does, or before. Throws
+  // what Placer, divide_run() and SessionTasks::use() throw, and the errors of
   // the tasks.
   std::shared_ptr<const ClusterRun> get(const Graph& graph, const Session::Request& request, const WaitLimits& limits)
       EXCLUDES(mutex_);

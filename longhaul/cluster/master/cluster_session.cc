@@ -70,19 +70,26 @@ ClusterSession::State::State(Transport& the_transport, const ClusterSessionOptio
       runs(tasks, {.placer = {.allow_soft_placement = options.session.allow_soft_placement},
                    .log_device_placement = options.session.log_device_placement}) {}
 
-WaitLimits ClusterSession::State::limits(Seconds timeout) {
+WaitLimits ClusterSession::State::limits(Seconds timeout, Cancellation& cancellation) {
   if (timeout.count() <= 0) timeout = operation_timeout;
   return {.deadline = timeout.count() > 0 ? transport.clock().now() + timeout : Seconds{0},
-          .cancellation = &tasks->cancellation()};
+          .cancellation = &cancellation};
 }
 
 std::vector<Tensor> ClusterSession::State::run(const Graph& graph, const Request& request,
-                                               std::span<const Tensor* const> feed_values, Seconds timeout,
+                                               std::span<const Tensor* const> feed_values,
                                                proto::RunMetadata* metadata) {
   refuse_tracing(request.options);
   begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { end_run(); });
-  const WaitLimits limits_of_run = limits(timeout);
+  Cancellation of_run(&tasks->cancellation(), request.options.cancellation);
+  of_run.check();
+  return run_within(graph, request, feed_values, metadata, limits(request.options.timeout, of_run));
+}
+
+std::vector<Tensor> ClusterSession::State::run_within(const Graph& graph, const Request& request,
+                                                      std::span<const Tensor* const> feed_values,
+                                                      proto::RunMetadata* metadata, const WaitLimits& limits_of_run) {
   const std::shared_ptr<const ClusterRun> run = prepare(graph, request, limits_of_run);
   const auto due = run->writes() ? fetches.take(request) : nullptr;
   std::vector<Tensor> results = due != nullptr ? run_with(*due, graph, request, feed_values, limits_of_run)
@@ -156,7 +163,7 @@ class ClusterSession::ClusterCallable : public CompiledRun {
       : state_(std::move(state)), graph_(graph), request_(std::move(request)) {}
 
   void call(std::span<const Tensor* const> feeds, std::vector<Tensor>* results) override {
-    std::vector<Tensor> values = state_->run(graph_, request_, feeds, Seconds{0}, nullptr);
+    std::vector<Tensor> values = state_->run(graph_, request_, feeds, nullptr);
     std::move(values.begin(), values.end(), std::back_inserter(*results));
   }
 
@@ -189,7 +196,7 @@ std::shared_ptr<Snapshots> ClusterSession::snapshots() {
 std::vector<Tensor> ClusterSession::do_run(const Request& request, std::span<const Tensor* const> feed_values,
                                            proto::RunMetadata* metadata) {
   const std::shared_ptr<State> state = state_;  // a close may leave the run behind
-  return state->run(graph(), request, feed_values, request.options.timeout, metadata);
+  return state->run(graph(), request, feed_values, metadata);
 }
 
 // Made at the first call: making it may have to wait for tasks.
@@ -202,14 +209,14 @@ std::shared_ptr<CompiledRun> ClusterSession::do_make_callable(const Request& req
 std::vector<DeviceAttributes> ClusterSession::list_devices() {
   state_->begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
-  return state_->tasks->list_devices(state_->limits(Seconds{0}));
+  return state_->tasks->list_devices(state_->limits());
 }
 
 std::unique_ptr<TakenSnapshot> ClusterSession::take_on_tasks(const std::vector<Fetch>& fetches,
                                                              std::optional<size_t> global_step) {
   state_->begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
-  const WaitLimits limits = state_->limits(Seconds{0});
+  const WaitLimits limits = state_->limits();
   const auto run = state_->prepare(graph(), snapshot_request(graph(), fetches), limits);
   return with_losses_told(*state_->tasks,
                           [&] { return std::make_unique<TakenSnapshot>(state_->tasks, run, global_step, limits); });
@@ -218,7 +225,7 @@ std::unique_ptr<TakenSnapshot> ClusterSession::take_on_tasks(const std::vector<F
 std::vector<std::string> ClusterSession::tasks_of(const std::vector<Fetch>& fetches) {
   state_->begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
-  const auto run = state_->prepare(graph(), snapshot_request(graph(), fetches), state_->limits(Seconds{0}));
+  const auto run = state_->prepare(graph(), snapshot_request(graph(), fetches), state_->limits());
   std::set<std::string> tasks;
   for (const TakenSnapshot::Value& value : TakenSnapshot::places_of(*run)) tasks.insert(value.task);
   if (tasks == std::set<std::string>{state_->transport.task()}) return {};

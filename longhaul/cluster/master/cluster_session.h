@@ -86,16 +86,20 @@ class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots, ModelWatc
   // Callables keep it alive after the session's end.
   struct State {
     State(Transport& the_transport, const ClusterSessionOptions& options);
-    // `timeout` 0: the session's.
     std::vector<Tensor> run(const Graph& graph, const Request& request, std::span<const Tensor* const> feed_values,
-                            Seconds timeout, proto::RunMetadata* metadata);
+                            proto::RunMetadata* metadata);
+    std::vector<Tensor> run_within(const Graph& graph, const Request& request,
+                                   std::span<const Tensor* const> feed_values, proto::RunMetadata* metadata,
+                                   const WaitLimits& limits);
     std::vector<Tensor> run_step(const std::shared_ptr<const ClusterRun>& run,
                                  std::span<const Tensor* const> feed_values, const WaitLimits& limits);
     std::shared_ptr<const ClusterRun> prepare(const Graph& graph, const Request& request, const WaitLimits& limits);
     // The step, and what is due with it.
     std::vector<Tensor> run_with(const StepFetch& due, const Graph& graph, const Request& request,
                                  std::span<const Tensor* const> feed_values, const WaitLimits& limits);
-    WaitLimits limits(Seconds timeout);
+    // `timeout` 0: the session's.
+    WaitLimits limits(Seconds timeout, Cancellation& cancellation);
+    WaitLimits limits() { return limits(Seconds{0}, tasks->cancellation()); }
 
     void begin_run() EXCLUDES(mutex);  // throws if it is closed or lost
     void end_run() EXCLUDES(mutex);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "longhaul/cluster/transport/methods.h"
@@ -15,6 +16,8 @@ namespace {
 constexpr Seconds kCauseComes{1};
 constexpr Seconds kOutcomeComes{1};
 constexpr Seconds kDeathIsNoticed{0.5};
+// After a cancel: how long the commits of a step may take that is decided.
+constexpr Seconds kCommitsEnd{10};
 
 // Whoever gets it may make the step again, and must know whether it was made.
 bool may_be_repeated(Code code) {
@@ -44,6 +47,12 @@ const char* fate_text(StepFate fate) {
   if (fate == StepFate::kCommitted) return "The step was committed: it takes place on all its tasks.";
   if (fate == StepFate::kNotCommitted) return "The step was not committed: no variable was changed.";
   return "Whether the step was committed is not known.";
+}
+
+// Of a step that is decided.
+WaitLimits limits_after_cancel(SessionTasks& tasks, Seconds deadline) {
+  const Seconds end = tasks.transport().clock().now() + kCommitsEnd;
+  return {.deadline = deadline.count() != 0 ? std::min(deadline, end) : end, .cancellation = &tasks.cancellation()};
 }
 
 // The tasks are asked when they can be reached again, by whoever would make the step again.
@@ -114,6 +123,8 @@ void ClusterStep::start_commits() {
 
 void ClusterStep::await_answer() {
   auto ended = calls_.next(limits_);
+  if (!ended && is_decided_ && limits_.cancellation->cancelled())
+    ended = calls_.next(limits_after_cancel(*tasks_, limits_.deadline));
   if (!ended) interrupted();
   if (ended->reply.error == nullptr) return take_answer(*ended);
   failed_task_ = part_of(ended->call).task;
@@ -200,7 +211,7 @@ std::exception_ptr ClusterStep::loss_behind(std::exception_ptr error) {
   if (!is_cut && !is_consequence(error)) return error;
   tasks_->wait_for_loss(kDeathIsNoticed);
   try {
-    limits_.cancellation->check();
+    tasks_->cancellation().check();
   } catch (...) {
     return std::current_exception();
   }

@@ -15,13 +15,14 @@ namespace longhaul {
 //
 //   running --all that commit are prepared--> decided --all have committed--> done
 //      |                                        | error, deadline
-//      +--error, deadline--> aborted            +--> the commits go on by themselves
+//      +--error, deadline, cancel--> aborted    +--> the commits go on by themselves
 //
-// If only one task commits, or none, nothing is decided here: one round trip. One thread; used once.
+// A cancel comes too late for a step that is decided: its end is awaited for ten seconds all the same. If only one task
+// commits, or none, nothing is decided here: one round trip. One thread; used once.
 class ClusterStep {
  public:
-  // `limits` end the caller's wait; their cancellation is the session's. `snapshot`: the id for which the tasks are
-  // frozen; empty: none.
+  // `limits` end the caller's wait; their cancellation is the run's, and ends when the session's does. `snapshot`: the
+  // id for which the tasks are frozen; empty: none.
   ClusterStep(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<const ClusterRun> run, const WaitLimits& limits,
               std::string snapshot = {});
 
@@ -31,6 +32,7 @@ class ClusterStep {
   // are told at once. The error says whether the step was committed, where that is not plain, and has it as a property
   // (Error::failed_step()).
   //   - DeadlineExceededError: names a task that has not answered
+  //   - CancelledError: the caller no longer wants the run, or the session was closed
   //   - AbortedError: a task was lost, and with it the session
   //   - UnavailableError: a line is broken, or a snapshot came too late; the session lives
   std::vector<Tensor> run(std::span<const Tensor* const> feeds);
