@@ -94,25 +94,37 @@ std::shared_ptr<const ClusterRun> ClusterRuns::get(const Graph& graph, const Ses
   }
 }
 
-// The run, or null: the caller is to make it.
+// The run, or null: the caller is to make it. The mutex is not held while the cancellation is asked: that calls us with
+// its own held.
 std::shared_ptr<const ClusterRun> ClusterRuns::begin(const std::string& key, const WaitLimits& limits) {
-  constexpr Seconds kLook{3600};
-  Clock& clock = tasks_->transport().clock();
-  const Cancellation::Watch wake(*limits.cancellation, [this] {
+  bool is_cancelled = false;  // guarded by mutex_
+  const Cancellation::Watch wake(*limits.cancellation, [&] {
     MutexLock lock(mutex_);
+    is_cancelled = true;
     made_.notify_all();
   });
-  MutexLock lock(mutex_);
-  while (runs_[key].is_being_made) {
-    limits.cancellation->check();
-    if (limits.deadline.count() != 0 && clock.now() >= limits.deadline)
+  {
+    MutexLock lock(mutex_);
+    await_made(key, limits.deadline, is_cancelled);
+    Entry& entry = runs_[key];
+    if (!entry.is_being_made) {
+      entry.is_being_made = entry.run == nullptr;
+      return entry.run;
+    }
+  }
+  limits.cancellation->check();
+  throw InternalError("a wait for a run has ended, but nobody has ended it");
+}
+
+void ClusterRuns::await_made(const std::string& key, Seconds deadline, const bool& is_cancelled) {
+  constexpr Seconds kLook{3600};
+  Clock& clock = tasks_->transport().clock();
+  while (runs_[key].is_being_made && !is_cancelled) {
+    if (deadline.count() != 0 && clock.now() >= deadline)
       throw DeadlineExceededError("the run is still being prepared by another thread, which waits for a task");
     // wait: for the thread that makes it, whose own waits are bounded; for a cancel; for the deadline
-    clock.wait_until(made_, mutex_, limits.deadline.count() != 0 ? limits.deadline : clock.now() + kLook);
+    clock.wait_until(made_, mutex_, deadline.count() != 0 ? deadline : clock.now() + kLook);
   }
-  Entry& entry = runs_[key];
-  entry.is_being_made = entry.run == nullptr;
-  return entry.run;
 }
 
 void ClusterRuns::end(const std::string& key, std::shared_ptr<const ClusterRun> run) {

@@ -64,6 +64,7 @@ class ClusterRuns {
   };
 
   std::shared_ptr<const ClusterRun> begin(const std::string& key, const WaitLimits& limits) EXCLUDES(mutex_);
+  void await_made(const std::string& key, Seconds deadline, const bool& is_cancelled) REQUIRES(mutex_);
   void end(const std::string& key, std::shared_ptr<const ClusterRun> run) EXCLUDES(mutex_);
   std::shared_ptr<const ClusterRun> make(const Graph& graph, const Session::Request& request, const WaitLimits& limits);
   Placement place(const Graph& graph, const std::vector<Operation>& needed, const WaitLimits& limits)

@@ -19,14 +19,25 @@ uint64_t bytes_of_answer(const std::vector<Tensor>& values) {
   return message.tensor_bytes();
 }
 
+// Whether the run was cancelled by its caller, and may be made again.
+bool is_withdrawal(const std::exception_ptr& error, const WaitLimits& limits) {
+  if (code_of(error) != Code::kCancelled || limits.cancellation == nullptr || !limits.cancellation->cancelled())
+    return false;
+  const StepFate fate = failed_step_of(error).fate;
+  return fate == StepFate::kNotTold || fate == StepFate::kNotCommitted;
+}
+
 }  // namespace
 
 RunOnce::Values RunOnce::call(const std::string& client, uint64_t number, const WaitLimits& limits,
                               const std::function<Values()>& run) {
   if (number == 0) return run();
-  bool is_new = false;
-  const AnswerPtr answer = begin({client, number}, is_new);
-  return is_new ? make(answer, run) : answer_of(*answer, limits);
+  for (;;) {
+    bool is_new = false;
+    const AnswerPtr answer = begin({client, number}, is_new);
+    if (is_new) return make(answer, limits, run);
+    if (auto values = answer_of(*answer, limits)) return *std::move(values);
+  }
 }
 
 RunOnce::AnswerPtr RunOnce::begin(const Key& key, bool& is_new) {
@@ -80,7 +91,7 @@ void RunOnce::keep_values(const AnswerPtr& answer, const Values& values) {
   }
 }
 
-RunOnce::Values RunOnce::make(const AnswerPtr& answer, const std::function<Values()>& run) {
+RunOnce::Values RunOnce::make(const AnswerPtr& answer, const WaitLimits& limits, const std::function<Values()>& run) {
   Values values;
   std::exception_ptr error;
   try {
@@ -92,6 +103,7 @@ RunOnce::Values RunOnce::make(const AnswerPtr& answer, const std::function<Value
     MutexLock lock(mutex_);
     answer->is_over = true;
     answer->error = error;
+    if (is_withdrawal(error, limits)) withdraw(answer);
     keep_values(answer, values);
     changed_.notify_all();
   }
@@ -99,30 +111,51 @@ RunOnce::Values RunOnce::make(const AnswerPtr& answer, const std::function<Value
   return values;
 }
 
-RunOnce::Values RunOnce::answer_of(const Answer& answer, const WaitLimits& limits) {
+// Whoever waits for it asks anew.
+void RunOnce::withdraw(const AnswerPtr& answer) {
+  answer->is_withdrawn = true;
+  const auto known = calls_.find(answer->key);
+  if (known != calls_.end() && known->second == answer) calls_.erase(known);
+}
+
+void RunOnce::await(const Answer& answer, Seconds deadline, const bool& is_cancelled) {
   constexpr Seconds kHour{3600};
-  const auto& [client, number] = answer.key;
+  while (!answer.is_over && !is_cancelled) {
+    if (deadline.count() != 0 && clock_.now() >= deadline)
+      throw DeadlineExceededError(fmt::format("call {} of client {} is still under way: ask for it again",
+                                              answer.key.second, answer.key.first));
+    // wait: for the thread that makes the run, a cancel, the deadline
+    clock_.wait_until(changed_, mutex_, deadline.count() != 0 ? deadline : clock_.now() + kHour);
+  }
+}
+
+// The mutex is not held while the cancellation is asked: that calls us with its own held.
+std::optional<RunOnce::Values> RunOnce::answer_of(const Answer& answer, const WaitLimits& limits) {
+  bool is_cancelled = false;  // guarded by mutex_
   std::optional<Cancellation::Watch> wake;
   if (limits.cancellation != nullptr)
-    wake.emplace(*limits.cancellation, [this] {
+    wake.emplace(*limits.cancellation, [&] {
       MutexLock lock(mutex_);
+      is_cancelled = true;
       changed_.notify_all();
     });
-  MutexLock lock(mutex_);
-  while (!answer.is_over) {
-    if (limits.cancellation != nullptr) limits.cancellation->check();
-    if (limits.deadline.count() != 0 && clock_.now() >= limits.deadline)
-      throw DeadlineExceededError(
-          fmt::format("call {} of client {} is still under way: ask for it again", number, client));
-    // wait: for the thread that makes the run, a cancel, the deadline
-    clock_.wait_until(changed_, mutex_, limits.deadline.count() != 0 ? limits.deadline : clock_.now() + kHour);
+  {
+    MutexLock lock(mutex_);
+    await(answer, limits.deadline, is_cancelled);
+    if (answer.is_withdrawn) return std::nullopt;
+    if (answer.is_over) return values_of(answer);
   }
+  limits.cancellation->check();
+  return std::nullopt;
+}
+
+RunOnce::Values RunOnce::values_of(const Answer& answer) const {
   if (answer.error != nullptr) std::rethrow_exception(answer.error);
   if (!answer.is_dropped) return answer.values;
   throw AbortedError(fmt::format(
       "The same RunStep (Master) request was received twice. Call {} of client {} was made, but its values are no "
       "longer here: at most {} bytes of answers are kept. Read them by a run that writes nothing",
-      number, client, most_bytes_));
+      answer.key.second, answer.key.first, most_bytes_));
 }
 
 RunOnce::Known RunOnce::ask(const std::string& client, uint64_t number) const {

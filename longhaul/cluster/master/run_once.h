@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,6 +22,7 @@ namespace longhaul {
 // ten thousand calls it is known that they were made. Any thread.
 //
 //   new --call--> under way --> answered --newer answers take its place--> made --newer calls--> forgotten
+//                     +--its caller cancels it, nothing was written--> new
 class RunOnce {
  public:
   static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
@@ -33,6 +35,9 @@ class RunOnce {
   // Makes the run, or returns what it returned or threw the first time; waits for it if it is under way, within
   // `limits`. Number 0: no repetition is expected, nothing is kept. AbortedError "... was received twice": it was made,
   // but its values are no longer kept.
+  //
+  // `run` ends with the cancellation of the `limits`, if they have one: of whoever asks first. That is no answer: if
+  // others ask, one of them makes the run, unless the error says that it was, or that it is not known.
   Values call(const std::string& client, uint64_t number, const WaitLimits& limits, const std::function<Values()>& run)
       EXCLUDES(mutex_);
 
@@ -47,16 +52,21 @@ class RunOnce {
   struct Answer {
     Key key;
     bool is_over = false;
-    bool is_dropped = false;  // made, without its values
-    uint64_t bytes = 0;       // of the values
+    bool is_withdrawn = false;  // its caller has cancelled it: it is to be made by another
+    bool is_dropped = false;    // made, without its values
+    uint64_t bytes = 0;         // of the values
     std::exception_ptr error;
     Values values;
   };
   using AnswerPtr = std::shared_ptr<Answer>;
 
   AnswerPtr begin(const Key& key, bool& is_new) EXCLUDES(mutex_);
-  Values make(const AnswerPtr& answer, const std::function<Values()>& run) EXCLUDES(mutex_);
-  Values answer_of(const Answer& answer, const WaitLimits& limits) EXCLUDES(mutex_);
+  Values make(const AnswerPtr& answer, const WaitLimits& limits, const std::function<Values()>& run) EXCLUDES(mutex_);
+  void withdraw(const AnswerPtr& answer) REQUIRES(mutex_);
+  void await(const Answer& answer, Seconds deadline, const bool& is_cancelled) REQUIRES(mutex_);
+  Values values_of(const Answer& answer) const REQUIRES(mutex_);
+  // nullopt: it is withdrawn.
+  std::optional<Values> answer_of(const Answer& answer, const WaitLimits& limits) EXCLUDES(mutex_);
   void forget_oldest() REQUIRES(mutex_);
   void keep_values(const AnswerPtr& answer, const Values& values) REQUIRES(mutex_);
   void drop_values(Answer& answer) REQUIRES(mutex_);

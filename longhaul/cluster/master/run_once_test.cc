@@ -127,6 +127,56 @@ TEST_F(RunOnceTest, ARepetitionWaitsForTheCallThatIsUnderWayWithinItsLimits) {
   EXPECT_EQ(call(1), 1);
 }
 
+// As a session does when it is told so.
+[[noreturn]] void end_with(Cancellation& caller, const FailedStep& step = {}) {
+  caller.cancel("its client has gone");
+  throw_error(Code::kCancelled, "its client has gone", step);
+}
+
+TEST_F(RunOnceTest, ACallThatItsClientCancelsIsMadeByWhoeverAsksForItAgain) {
+  for (const StepFate fate : {StepFate::kNotTold, StepFate::kNotCommitted}) {
+    Cancellation gone;
+    const auto number = static_cast<uint64_t>(fate) + 1;
+    EXPECT_THROW(
+        once_.call("client", number, {.cancellation = &gone}, [&]() -> std::vector<Tensor> { end_with(gone, {fate}); }),
+        CancelledError);
+    EXPECT_EQ(once_.ask("client", number), RunOnce::Known::kNever);
+    const int64_t made = call(number);
+    EXPECT_EQ(call(number), made);
+  }
+}
+
+TEST_F(RunOnceTest, AStepThatMayHaveBeenMadeIsNotMadeAgain) {
+  for (const StepFate fate : {StepFate::kCommitted, StepFate::kNotKnown}) {
+    Cancellation gone;
+    const auto number = static_cast<uint64_t>(fate) + 1;
+    EXPECT_THROW(
+        once_.call("client", number, {.cancellation = &gone}, [&]() -> std::vector<Tensor> { end_with(gone, {fate}); }),
+        CancelledError);
+    EXPECT_THROW(call(number), CancelledError);
+  }
+  EXPECT_EQ(made_, 0);
+}
+
+TEST_F(RunOnceTest, ACancelThatIsNotTheClientsIsAnAnswer) {
+  Cancellation client, session;
+  EXPECT_THROW(once_.call("client", 1, {.cancellation = &client}, [&]() -> std::vector<Tensor> { end_with(session); }),
+               CancelledError);
+  EXPECT_THROW(call(1), CancelledError);
+}
+
+TEST_F(RunOnceTest, ARepetitionThatItsClientCancelsWaitsNoLonger) {
+  Cancellation gone;
+  once_.call("client", 1, {}, [&] {
+    clock_.at(clock_.now() + Seconds{1}, [&] { gone.cancel("its client has gone"); });
+    const Seconds began = clock_.now();
+    EXPECT_THROW(once_.call("client", 1, {.cancellation = &gone}, [&] { return count(); }), CancelledError);
+    EXPECT_NEAR((clock_.now() - began).count(), 1, 0.01);
+    return count();
+  });
+  EXPECT_EQ(call(1), 1);
+}
+
 TEST_F(RunOnceTest, AClientThatIsForgottenMeanwhileIsAnsweredAllTheSame) {
   EXPECT_EQ(once_
                 .call("client", 1, {},
