@@ -29,7 +29,7 @@ void create_session(MasterState& state, const ClientCall& client) {
   const SessionOptions options = session_options_of(with_defaults(request.config(), state.options.default_config));
   const std::string handle =
       state.sessions.add(std::make_shared<WireSession>(request.graph_def(), options, state.options.new_session));
-  if (client.is_gone->load()) {  // nobody will know its handle
+  if (client.end->cancelled()) {  // nobody will know its handle
     if (auto session = state.sessions.take(handle)) close_sessions(state, {{handle, session}});
     return;
   }

@@ -1,10 +1,10 @@
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "longhaul/base/cancellation.h"
 #include "longhaul/cluster/transport/message.h"
 #include "longhaul/cluster/wire/master_state.h"
 
@@ -14,8 +14,9 @@ namespace longhaul {
 // A call on its way.
 struct ClientCall {
   std::shared_ptr<WireCall> call;
-  Seconds deadline{0};                         // of the client; 0: none
-  std::shared_ptr<std::atomic<bool>> is_gone;  // the client will not see the answer
+  Seconds deadline{0};  // of the client; 0: none
+  // The client will not see the answer: it has gone, or no longer waits. Ends its run.
+  std::shared_ptr<Cancellation> end;
 };
 
 // Answers a call, or throws what it is to fail with.

@@ -28,7 +28,7 @@ void check_time(const ClientCall& client, Clock& clock) {
 }
 
 void answer(MasterState& state, const ClientCall& client, MasterMethod method) {
-  if (client.is_gone->load()) return;
+  if (client.end->cancelled()) return;
   try {
     close_sessions(state, state.sessions.take_idle());
     check_time(client, *state.options.clock);
@@ -41,9 +41,11 @@ void answer(MasterState& state, const ClientCall& client, MasterMethod method) {
 }
 
 ClientCall begin_call(const std::shared_ptr<WireCall>& call, Clock& clock) {
-  ClientCall client{.call = call, .is_gone = std::make_shared<std::atomic<bool>>(false)};
+  ClientCall client{.call = call, .end = std::make_shared<Cancellation>()};
   if (const auto left = call->time_left()) client.deadline = clock.now() + *left;
-  call->on_gone([is_gone = client.is_gone] { is_gone->store(true); });
+  call->on_gone([end = client.end, path = call->path()] {
+    end->cancel(fmt::format("{}: the client has gone, or no longer waits for the answer", path));
+  });
   return client;
 }
 

@@ -14,6 +14,7 @@
 #include "longhaul/graph/graph_def/graph_def.h"
 #include "longhaul/graph/scope.h"
 #include "longhaul/ops/input/queue_ops.h"
+#include "longhaul/ops/state_ops.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/threads_end_fixture.h"
 
