@@ -55,7 +55,7 @@ class ClusterCancellation : public ClusterSessionTest {
   Cancellation caller_;
 };
 
-TEST_F(ClusterCancellation, ARunThatWaitsEndsAtOnceOnAllItsTasks) {
+TEST_F(ClusterCancellation, ARunThatWaitsEndsAtOnceOnAllItsTasks) {  // MA-9
   const auto session = this->session();
   session->run(train_);
   toy(kPs1).hangs = true;

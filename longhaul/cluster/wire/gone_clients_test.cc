@@ -45,7 +45,7 @@ TEST_F(GoneClientsTest, MoreOfThemThanThereAreThreadsLeaveTheServiceAbleToAnswer
   EXPECT_FALSE(calls[most]->has_ended());                                // it did not begin
 }
 
-TEST_F(GoneClientsTest, TheirRunsChangeNothing) {
+TEST_F(GoneClientsTest, TheirRunsChangeNothing) {  // MA-9
   const Variable v = ops::variable(graph_.root, "v", Tensor::scalar(1.f));
   const Operation take = graph_.graph.find_output(graph_.dequeue).op();
   const std::string step =
