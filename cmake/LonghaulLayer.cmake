@@ -66,7 +66,7 @@ set(LONGHAUL_ARROWS_cluster/shards base tensor io proto checkpoint/files checkpo
 set(LONGHAUL_ARROWS_cluster/worker base tensor proto graph session runtime cluster/transport cluster/exchange
     cluster/shards)
 set(LONGHAUL_ARROWS_cluster/master base tensor proto session placement cluster/transport)
-set(LONGHAUL_ARROWS_cluster/wire base tensor proto graph session cluster/transport cluster/master)
+set(LONGHAUL_ARROWS_cluster/wire base tensor proto graph session cluster/transport)
 set(LONGHAUL_ARROWS_cluster/server base proto session runtime cluster/spec cluster/transport cluster/worker
     cluster/master)
 set(LONGHAUL_ARROWS_grpc/transport base io proto cluster/security cluster/transport)

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "longhaul/cluster/master/run_once.h"
 #include "longhaul/cluster/wire/master_service.h"
 #include "longhaul/cluster/wire/master_threads.h"
+#include "longhaul/cluster/wire/run_once.h"
 #include "longhaul/cluster/wire/wire_sessions.h"
 
 namespace longhaul {

@@ -1,4 +1,4 @@
-#include "longhaul/cluster/master/run_once.h"
+#include "longhaul/cluster/wire/run_once.h"
 
 #include <fmt/format.h>
 
