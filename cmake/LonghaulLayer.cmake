@@ -65,7 +65,7 @@ set(LONGHAUL_ARROWS_cluster/exchange base tensor proto cluster/transport)
 set(LONGHAUL_ARROWS_cluster/shards base tensor io proto checkpoint/files checkpoint/bundle cluster/transport)
 set(LONGHAUL_ARROWS_cluster/worker base tensor proto graph session runtime cluster/transport cluster/exchange
     cluster/shards)
-set(LONGHAUL_ARROWS_cluster/master base tensor proto session placement cluster/transport)
+set(LONGHAUL_ARROWS_cluster/master base proto session placement cluster/transport)
 set(LONGHAUL_ARROWS_cluster/wire base tensor proto graph session cluster/transport)
 set(LONGHAUL_ARROWS_cluster/server base proto session runtime cluster/spec cluster/transport cluster/worker
     cluster/master)

@@ -36,7 +36,6 @@ measure() {
       except("save_secs save_steps output_dir", "parameters of TensorFlow\047s hooks")
       except("batch_size num_epochs shuffle seed num_replicas replica",
           "an order of examples: as a loader, as an operation, and without either")
-      except("most around", "how many jobs of one kind run at a time, of a task and of clients; what tests put around")
       except("security limits frames", "who may call, how long, and how much: of a server, its port and its lines")
       except("directory", "each another directory")
       except("max_bytes_per_second", "two limits, of a saver and of a mirror, each with what writes for it")

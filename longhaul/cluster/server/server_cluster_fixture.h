@@ -53,7 +53,7 @@ class ServerClusterTest : public ::testing::Test {
   }
   TaskServer& start(const std::string& task, const SessionOptions& config, const ClusterSpec& cluster) {
     TaskServerOptions options{.cluster = cluster, .config = config_proto_of(config), .max_wait = Seconds{60}};
-    options.worker.threads.around = [this](PartThreads::Job job) { return clock().around(std::move(job)); };
+    options.worker.threads.around = [this](JobThreads::Job job) { return clock().around(std::move(job)); };
     auto server = std::make_shared<TaskServer>(network_.start(task), options);
     MutexLock lock(mutex_);
     living_[task] = server;

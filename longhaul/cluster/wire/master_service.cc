@@ -63,7 +63,7 @@ void MasterService::handle(std::shared_ptr<WireCall> call) {
     const MasterMethod method = master_method(call->path());
     if (method == nullptr) refuse_path(call->path());
     const ClientCall client = begin_call(call, *state_->options.clock);
-    MasterThreads& threads = ends_runs(method) ? state_->closing : state_->threads;
+    JobThreads& threads = ends_runs(method) ? state_->closing : state_->threads;
     threads.start([state = state_, client, method] { answer(*state, client, method); });
   } catch (const Error& error) {
     call->fail(error);

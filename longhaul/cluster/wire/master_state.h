@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "longhaul/base/job_threads.h"
 #include "longhaul/cluster/wire/master_service.h"
-#include "longhaul/cluster/wire/master_threads.h"
 #include "longhaul/cluster/wire/run_once.h"
 #include "longhaul/cluster/wire/wire_sessions.h"
 
@@ -15,9 +15,13 @@ struct MasterState {
       : options(std::move(with)),
         sessions(*options.clock, {.most = options.most_sessions, .gc = options.session_gc}),
         once(*options.clock),
-        threads(*options.clock,
+        threads(*options.clock, names(),
                 {.most = options.most_threads, .most_queued = options.most_queued, .around = options.around}),
-        closing(*options.clock, {.most = 4, .most_queued = options.most_queued, .around = options.around}) {}
+        closing(*options.clock, names(), {.most = 4, .most_queued = options.most_queued, .around = options.around}) {}
+
+  static JobThreads::Names names() {
+    return {.thread = "lh-master", .owner = "the master", .jobs = "calls of clients"};
+  }
 
   void request_stop(const std::string& why) {
     threads.request_stop(why);
@@ -27,8 +31,8 @@ struct MasterState {
   const MasterServiceOptions options;
   WireSessions sessions;
   RunOnce once;
-  MasterThreads threads;
-  MasterThreads closing;  // for what ends the runs that all of `threads` may wait in
+  JobThreads threads;
+  JobThreads closing;  // for what ends the runs that all of `threads` may wait in
 };
 
 }  // namespace longhaul

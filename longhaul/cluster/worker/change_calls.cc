@@ -14,7 +14,7 @@ void answer_change(IncomingCall& call, uint64_t generation) {
 
 }  // namespace
 
-void ChangeCalls::add(std::shared_ptr<IncomingCall> call, uint64_t seen, PartThreads& threads) {
+void ChangeCalls::add(std::shared_ptr<IncomingCall> call, uint64_t seen, JobThreads& threads) {
   const IncomingCall* const key = call.get();
   bool needs_job = false;
   {
@@ -33,7 +33,7 @@ void ChangeCalls::add(std::shared_ptr<IncomingCall> call, uint64_t seen, PartThr
   if (needs_job) start_job(threads);
 }
 
-void ChangeCalls::start_job(PartThreads& threads) {
+void ChangeCalls::start_job(JobThreads& threads) {
   try {
     threads.start([self = shared_from_this()] { self->wait_for_changes(); });
   } catch (...) {

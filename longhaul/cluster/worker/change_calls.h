@@ -3,8 +3,8 @@
 #include <map>
 #include <memory>
 
+#include "longhaul/base/job_threads.h"
 #include "longhaul/cluster/transport/incoming_call.h"
-#include "longhaul/cluster/worker/part_threads.h"
 #include "longhaul/runtime/state/task_resources.h"
 
 namespace longhaul {
@@ -17,7 +17,7 @@ class ChangeCalls : public std::enable_shared_from_this<ChangeCalls> {
 
   // Answers at once if the generation is another than `seen`, otherwise when it is. A call that finds no thread for the
   // job gets its error.
-  void add(std::shared_ptr<IncomingCall> call, uint64_t seen, PartThreads& threads) EXCLUDES(mutex_);
+  void add(std::shared_ptr<IncomingCall> call, uint64_t seen, JobThreads& threads) EXCLUDES(mutex_);
   void stop();  // ends the job, and the calls with UnavailableError
   size_t size() const EXCLUDES(mutex_);
 
@@ -27,7 +27,7 @@ class ChangeCalls : public std::enable_shared_from_this<ChangeCalls> {
     uint64_t seen = 0;
   };
 
-  void start_job(PartThreads& threads) EXCLUDES(mutex_);
+  void start_job(JobThreads& threads) EXCLUDES(mutex_);
   std::shared_ptr<IncomingCall> take(const IncomingCall* call) EXCLUDES(mutex_);  // null: it is not there
   void has_gone(const IncomingCall* call) EXCLUDES(mutex_);
   void wait_for_changes() EXCLUDES(mutex_);  // the job

@@ -21,7 +21,7 @@ void lose_step(WorkerState& worker, StepLife& life, const std::string& why);
 // The same of the whole task; steps in doubt are aborted, because their variables end, too.
 void end_all_sessions(WorkerState& worker, const std::string& why);
 
-// Runs `body` on a part thread; what it throws is the reply. Throws what PartThreads::start() throws.
+// Runs `body` on a part thread; what it throws is the reply. Throws what JobThreads::start() throws.
 void hand_over(const std::shared_ptr<WorkerState>& worker, std::shared_ptr<IncomingCall> call,
                std::function<void(IncomingCall& call)> body);
 

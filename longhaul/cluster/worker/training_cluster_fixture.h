@@ -90,7 +90,7 @@ class TrainingCluster {
                                                                 .files = &disk,
                                                                 .clock = &network.clock()})) {
       WorkerOptions options;
-      options.threads.around = [&network](PartThreads::Job job) { return network.clock().around(std::move(job)); };
+      options.threads.around = [&network](JobThreads::Job job) { return network.clock().around(std::move(job)); };
       worker = std::make_unique<Worker>(*transport, resources, options);
     }
     std::shared_ptr<Transport> transport;

@@ -31,7 +31,7 @@ bool Worker::wait_until_unused(Seconds until) {
 
 // First nothing new begins; then what is there ends.
 void Worker::request_stop(const std::string& why) {
-  state_->threads.request_stop();
+  state_->threads.request_stop(why);
   end_all_sessions(*state_, "task " + state_->transport.task() + " was stopped: " + why);
   state_->exchange->stop(why);
   state_->changes->stop();

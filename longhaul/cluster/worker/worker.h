@@ -45,7 +45,7 @@ class Worker {
   // Ends all sessions, steps and waits; whoever calls later gets UnavailableError. Does not wait, and may be called
   // from anywhere, and again.
   void request_stop(const std::string& why);
-  // The same, and waits until the jobs have ended. False: some have not, and are left behind (PartThreads::stop). Not
+  // The same, and waits until the jobs have ended. False: some have not, and are left behind (JobThreads::stop). Not
   // from a thread of the transport.
   bool stop(const std::string& why, Seconds timeout);
 

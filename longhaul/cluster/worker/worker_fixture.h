@@ -31,7 +31,7 @@ struct PsProcess {
       : transport(network.start(task)),
         resources(std::make_shared<TaskResources>(
             TaskOptions{.job = "ps", .task = task == kPs ? 0 : 1, .clock = &network.clock()})) {
-    options.threads.around = [&network](PartThreads::Job job) { return network.clock().around(std::move(job)); };
+    options.threads.around = [&network](JobThreads::Job job) { return network.clock().around(std::move(job)); };
     worker = std::make_unique<Worker>(*transport, resources, options);
   }
 

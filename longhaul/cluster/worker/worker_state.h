@@ -3,11 +3,11 @@
 #include <memory>
 #include <string>
 
+#include "longhaul/base/job_threads.h"
 #include "longhaul/cluster/exchange/step_exchange.h"
 #include "longhaul/cluster/shards/shard_writes.h"
 #include "longhaul/cluster/transport/peer_watch.h"
 #include "longhaul/cluster/worker/change_calls.h"
-#include "longhaul/cluster/worker/part_threads.h"
 #include "longhaul/cluster/worker/step_table.h"
 #include "longhaul/cluster/worker/stop_calls.h"
 #include "longhaul/cluster/worker/worker_sessions.h"
@@ -17,7 +17,9 @@ namespace longhaul {
 
 // How a task serves the masters of its cluster.
 struct WorkerOptions {
-  PartThreads::Options threads{};
+  // One for each part of a step under way, and for whatever else cannot be answered at once. No job stands in a queue:
+  // a part may wait for another one.
+  JobThreads::Options threads{.most = 256, .most_idle = 256};
   ExchangeOptions exchange{};
   StepTable::Options steps{};
   Seconds late_watch{10};  // a part waits that long to be registered for its session's Watch
@@ -39,7 +41,11 @@ struct WorkerState {
         sessions(through.task(), of, through.clock()),
         changes(std::make_shared<ChangeCalls>(of)),
         stop_calls(std::make_shared<StopCalls>(through.clock())),
-        threads(through.task(), through.clock(), with.threads) {}
+        threads(through.clock(),
+                {.thread = "lh-part",
+                 .owner = "task " + through.task(),
+                 .jobs = "parts of steps and other calls of masters"},
+                with.threads) {}
 
   Clock& clock() const { return transport.clock(); }
 
@@ -51,7 +57,7 @@ struct WorkerState {
   WorkerSessions sessions;
   const std::shared_ptr<ChangeCalls> changes;
   const std::shared_ptr<StopCalls> stop_calls;
-  PartThreads threads;
+  JobThreads threads;
   ShardWrites shard_writes;
   std::unique_ptr<Watched> watched;  // set before the first call comes
 };

@@ -1,10 +1,12 @@
-#include "longhaul/cluster/wire/master_threads.h"
+#include "longhaul/base/job_threads.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <future>
+#include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -19,9 +21,9 @@ namespace {
 using ::testing::HasSubstr;
 
 // Jobs that wait until the test lets them go.
-class MasterThreadsTest : public ::testing::Test {
+class JobThreadsTest : public ::testing::Test {
  protected:
-  ~MasterThreadsTest() override {
+  ~JobThreadsTest() override {
     gate_.set_value();
     threads_.request_stop("the test ends");
     EXPECT_TRUE(threads_.stop(Seconds{60}));
@@ -42,10 +44,12 @@ class MasterThreadsTest : public ::testing::Test {
   std::atomic<int> begun_{0};
   std::promise<void> gate_;
   const std::shared_future<void> open_ = gate_.get_future().share();
-  MasterThreads threads_{Clock::real(), {.most = 3, .most_queued = 2, .most_idle = 1}};
+  JobThreads threads_{Clock::real(),
+                      {.thread = "lh-job", .owner = "the master", .jobs = "calls of clients"},
+                      {.most = 3, .most_queued = 2, .most_idle = 1}};
 };
 
-TEST_F(MasterThreadsTest, CallsAboveTheLimitsWaitAndThenAreRefused) {
+TEST_F(JobThreadsTest, JobsAboveTheLimitsWaitAndThenAreRefused) {
   for (int i = 0; i < 5; ++i) start_waiting();
   EXPECT_TRUE(await_begun(3));
   EXPECT_EQ(threads_.threads(), 3u);
@@ -53,7 +57,43 @@ TEST_F(MasterThreadsTest, CallsAboveTheLimitsWaitAndThenAreRefused) {
               HasSubstr("has 5 calls of clients, 3 of them under way"));
 }
 
-TEST_F(MasterThreadsTest, ThreadsThatNobodyNeedsEnd) {
+TEST_F(JobThreadsTest, WithoutAQueueEachJobHasAThreadAtOnce) {
+  JobThreads without(Clock::real(), {.thread = "lh-part", .owner = "task 1", .jobs = "parts"}, {.most = 2});
+  for (int round = 0; round < 20; ++round) {  // a thread that has just ended a job takes the next one
+    std::promise<void> gate;
+    const std::shared_future<void> open = gate.get_future().share();
+    const int before = begun_.load();
+    const auto wait = [this, open] {
+      ++begun_;
+      open.wait();
+    };
+    without.start(wait);
+    without.start(wait);
+    EXPECT_TRUE(await_begun(before + 2));
+    EXPECT_EQ(without.busy(), 2u);
+    EXPECT_THAT(error_of<ResourceExhaustedError>([&] { without.start(wait); }),
+                HasSubstr("task 1 has 2 parts, 2 of them under way"));
+    gate.set_value();
+    const Seconds end = Clock::real().now() + Seconds{60};
+    while (without.busy() > 0 && Clock::real().now() < end) std::this_thread::yield();
+    ASSERT_EQ(without.busy(), 0u);
+  }
+  EXPECT_LE(without.threads(), 2u);
+  without.request_stop("the test ends");
+  EXPECT_TRUE(without.stop(Seconds{60}));
+}
+
+TEST_F(JobThreadsTest, WhatAJobHoldsIsGoneWhenItCountsAsEnded) {
+  auto held = std::make_shared<int>(1);
+  const std::weak_ptr<int> seen = held;
+  threads_.start([held = std::move(held)] {});
+  const Seconds end = Clock::real().now() + Seconds{60};
+  while (threads_.busy() > 0 && Clock::real().now() < end) std::this_thread::yield();
+  EXPECT_EQ(threads_.busy(), 0u);
+  EXPECT_TRUE(seen.expired());
+}
+
+TEST_F(JobThreadsTest, ThreadsThatNobodyNeedsEnd) {
   std::promise<void> gate;
   const std::shared_future<void> open = gate.get_future().share();
   for (int i = 0; i < 3; ++i) {
@@ -71,7 +111,7 @@ TEST_F(MasterThreadsTest, ThreadsThatNobodyNeedsEnd) {
   EXPECT_TRUE(await_begun(4));
 }
 
-TEST_F(MasterThreadsTest, AnExceptionIsLoggedAndTheThreadGoesOn) {
+TEST_F(JobThreadsTest, AnExceptionIsLoggedAndTheThreadGoesOn) {
   Mutex mutex;
   std::string log;
   const LogSink before = set_log_sink([&](LogLevel, const std::string& message) {
@@ -91,7 +131,7 @@ TEST_F(MasterThreadsTest, AnExceptionIsLoggedAndTheThreadGoesOn) {
   set_log_sink(before);
 }
 
-TEST_F(MasterThreadsTest, AStopRefusesWhatComesLaterAndRunsWhatWaits) {
+TEST_F(JobThreadsTest, AStopRefusesWhatComesLaterAndRunsWhatWaits) {
   for (int i = 0; i < 4; ++i) start_waiting();
   EXPECT_TRUE(await_begun(3));
   threads_.request_stop("its task ends");

@@ -1,4 +1,4 @@
-#include "longhaul/cluster/wire/master_threads.h"
+#include "longhaul/base/job_threads.h"
 
 #include <deque>
 #include <system_error>
@@ -11,12 +11,13 @@
 
 namespace longhaul {
 
-struct MasterThreads::State : std::enable_shared_from_this<State> {
-  State(Clock& with_clock, Options with) : clock(with_clock), options(std::move(with)) {}
+struct JobThreads::State : std::enable_shared_from_this<State> {
+  State(Clock& with_clock, Names with_names, Options with)
+      : clock(with_clock), names(std::move(with_names)), options(std::move(with)) {}
 
   void start(Job job) EXCLUDES(mutex) {
     MutexLock lock(mutex);
-    if (is_stopping) throw UnavailableError(fmt::format("the master is being stopped: {}", why_stopping));
+    if (is_stopping) throw UnavailableError(fmt::format("{} is being stopped: {}", names.owner, why_stopping));
     if (busy >= options.most + options.most_queued) refuse();
     if (jobs.size() >= idle && running < options.most) add_thread();
     jobs.push_back(std::move(job));
@@ -26,18 +27,18 @@ struct MasterThreads::State : std::enable_shared_from_this<State> {
 
   [[noreturn]] void refuse() const REQUIRES(mutex) {
     throw ResourceExhaustedError(fmt::format(
-        "the master has {} calls of clients, {} of them under way, which is the most that it takes: some may wait in "
-        "queues that nobody fills; give such runs a timeout",
-        busy, busy - jobs.size()));
+        "{} has {} {}, {} of them under way, which is the most that it takes: some may wait in queues that nobody "
+        "fills; give such runs a timeout",
+        names.owner, busy, names.jobs, busy - jobs.size()));
   }
 
-  // Without another thread the job waits for one of those that there are.
+  // Without another thread, a job that may stand in a queue waits for one of those that there are.
   void add_thread() REQUIRES(mutex) {
     try {
-      threads.emplace_back(fmt::format("lh-master-{}", started), [self = shared_from_this()] { self->work(); });
+      threads.emplace_back(fmt::format("{}-{}", names.thread, started), [self = shared_from_this()] { self->work(); });
     } catch (const std::system_error& error) {
-      if (running > 0) return;
-      throw ResourceExhaustedError(fmt::format("the master cannot start a thread: {}", error.what()));
+      if (running > 0 && options.most_queued > 0) return;
+      throw ResourceExhaustedError(fmt::format("{} cannot start another thread: {}", names.owner, error.what()));
     }
     ++started;
     ++running;
@@ -70,15 +71,24 @@ struct MasterThreads::State : std::enable_shared_from_this<State> {
   }
 
   void work() EXCLUDES(mutex) {
-    while (const Job job = next()) {
-      try {
-        job();
-      } catch (const std::exception& error) {
-        log_error("a call of a client failed: {}", error.what());
-      }
-      MutexLock lock(mutex);
-      --busy;
+    while (Job job = next()) {
+      run(std::exchange(job, nullptr));  // what it holds is destroyed before it counts as ended
+      end_job();
     }
+  }
+
+  void run(const Job& job) const {
+    try {
+      job();
+    } catch (const std::exception& error) {
+      log_error("{}: one of its {} failed: {}", names.owner, names.jobs, error.what());
+    }
+  }
+
+  void end_job() EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    --busy;
+    changed.notify_all();
   }
 
   void request_stop(const std::string& why) EXCLUDES(mutex) {
@@ -102,6 +112,7 @@ struct MasterThreads::State : std::enable_shared_from_this<State> {
   }
 
   Clock& clock;
+  const Names names;
   const Options options;
   mutable Mutex mutex;
   CondVar changed;
@@ -115,36 +126,41 @@ struct MasterThreads::State : std::enable_shared_from_this<State> {
   std::vector<NamedThread> threads GUARDED_BY(mutex);
 };
 
-MasterThreads::MasterThreads(Clock& clock, Options options)
-    : state_(std::make_shared<State>(clock, std::move(options))) {}
+JobThreads::JobThreads(Clock& clock, Names names, Options options)
+    : state_(std::make_shared<State>(clock, std::move(names), std::move(options))) {}
 
 // It may be a job that destroys this last.
-MasterThreads::~MasterThreads() {
+JobThreads::~JobThreads() {
   request_stop("it has ended");
   for (NamedThread& thread : state_->take_threads()) thread.detach();
 }
 
-void MasterThreads::start(Job job) {
+void JobThreads::start(Job job) {
   state_->start(state_->options.around ? state_->options.around(std::move(job)) : std::move(job));
 }
 
-void MasterThreads::request_stop(const std::string& why) {
+void JobThreads::request_stop(const std::string& why) {
   state_->request_stop(why);
 }
 
-bool MasterThreads::stop(Seconds timeout) {
+bool JobThreads::stop(Seconds timeout) {
   const size_t left = state_->wait_for_end(state_->clock.now() + timeout);
   for (NamedThread& thread : state_->take_threads()) {
     left == 0 ? thread.join() : thread.detach();
   }
   if (left > 0) {
-    log_error("the master was stopped, but {} of its calls have not ended after {:.3g} s and are left behind", left,
-              timeout.count());
+    log_error("{} was stopped, but {} of its {} have not ended after {:.3g} s and are left behind", state_->names.owner,
+              left, state_->names.jobs, timeout.count());
   }
   return left == 0;
 }
 
-size_t MasterThreads::threads() const {
+size_t JobThreads::busy() const {
+  MutexLock lock(state_->mutex);
+  return state_->busy;
+}
+
+size_t JobThreads::threads() const {
   MutexLock lock(state_->mutex);
   return state_->running;
 }
