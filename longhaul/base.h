@@ -1,7 +1,8 @@
 #pragma once
 
-// Errors, each with a code that says what to do about it (docs/errors.md); the log and its sink; time.
+// Errors, each with a code that says what to do about it (docs/errors.md); the log and its sink; time; cancellation.
 
+#include "longhaul/base/cancellation.h"
 #include "longhaul/base/clock.h"
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"

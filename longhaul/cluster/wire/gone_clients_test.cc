@@ -75,21 +75,6 @@ TEST_F(GoneClientsTest, OthersOfTheSameSessionGoOn) {
   EXPECT_EQ(from_proto(response.tensor(0).tensor()).item<float>(), 5);
 }
 
-// Its line may have broken: whoever asks for the same run by its request_id gets an answer.
-TEST_F(GoneClientsTest, AClientThatComesBackHasItsRunMade) {
-  WireClient client = this->client();
-  const std::string session = client.create(graph_.graph_def);
-  const Call first = start_waiting(client, session, /*request_id=*/6);
-  ASSERT_TRUE(await_waiting(graph_, 1));
-  const Call again = start_waiting(client, session, /*request_id=*/6);
-  first->go();
-  expect_cancelled(*first);
-  put(client, session, 5);
-  ASSERT_TRUE(again->wait());
-  const auto response = WireClient::parsed<proto::master::RunStepResponse>(again->answer());
-  EXPECT_EQ(from_proto(response.tensor(0).tensor()).item<float>(), 5);
-}
-
 TEST_F(GoneClientsTest, ARepetitionWhoseClientHasGoneHoldsNoThread) {
   MasterServiceOptions few = options();
   few.most_threads = 2;

@@ -108,6 +108,29 @@ TEST_F(MasterClusterTest, TheRunOfAClientThatDiesEndsOnAllItsTasksAndChangesNoth
   EXPECT_TRUE(cluster_.nothing_is_left(Seconds{30}));
 }
 
+// Its line may have broken: by the request_id it asks for the same run again, before its death is noticed or after.
+TEST_F(MasterClusterTest, AClientThatComesBackHasItsStepMadeOnce) {
+  TwoTaskGraph graph;
+  const std::string put = graph.queue.enqueue(graph.ps1, {ops::constant(graph.ps1, 1.f)}).name();
+  const std::string session = client_.create(to_graph_def(graph.graph));
+  client_.run(session, {}, {"init"});
+  auto request = WireClient::run_request(session, {}, {"waits"}, {{"value:0", Tensor::scalar(3.f)}});
+  request.set_request_id(77);
+  EXPECT_FALSE(run_of_a_client_that_goes_in(Seconds{2}, request));
+  const auto first = client_.start("RunStep", request), again = client_.start("RunStep", request);
+  cluster_.clock().run_until([] { return false; }, Seconds{2});
+  first->go();
+  cluster_.clock().run_until([] { return false; }, Seconds{2});
+  EXPECT_FALSE(again->has_ended());
+  client_.run(session, {}, {put});
+  EXPECT_TRUE(client_.wait(*again));
+  EXPECT_NO_THROW(again->answer());
+  EXPECT_EQ(client_.run(session, {"read_v:0"})[0].item<float>(), 3);
+  EXPECT_NO_THROW(client_.run(request));  // the same answer: the queue is empty
+  client_.close(session);
+  EXPECT_TRUE(cluster_.nothing_is_left(Seconds{30}));
+}
+
 // One message of the step, each in turn, comes a second late, and the client dies meanwhile.
 TEST_F(MasterClusterTest, AStepIsWholeOrNothingWhenTheDeathOfItsClientRacesTheCommit) {
   const TwoTaskGraph graph;

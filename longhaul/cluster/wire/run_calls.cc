@@ -45,11 +45,12 @@ std::vector<Tensor> make_run(MasterState& state, const ClientCall& client, RunRe
   const Seconds left = client.deadline.count() != 0 ? std::max(Seconds{0.001}, client.deadline - now) : Seconds{0};
   const Seconds timeout = timeout_of_run(request, session, left);
   request.run.options.timeout = timeout;
-  request.run.options.cancellation = client.end.get();
   const WaitLimits limits{.deadline = timeout.count() > 0 ? now + timeout : Seconds{0},
                           .cancellation = client.end.get()};
-  return state.once.call(request.handle, static_cast<uint64_t>(request.request_id), limits,
-                         [&] { return session->run(request.run, request.values, metadata); });
+  return state.once.call(request.handle, static_cast<uint64_t>(request.request_id), limits, [&](Cancellation* end) {
+    request.run.options.cancellation = end;
+    return session->run(request.run, request.values, metadata);
+  });
 }
 
 const proto::RunMetadata* unless_empty(const proto::RunMetadata& metadata) {
@@ -102,8 +103,9 @@ void make_callable(MasterState& state, const ClientCall& client) {
   need_session(session, request.session_handle());
   const std::vector<Tensor> handle = state.once.call(
       request.session_handle(), static_cast<uint64_t>(request.request_id()),
-      {.deadline = client.deadline, .cancellation = client.end.get()},
-      [&] { return std::vector<Tensor>{Tensor::scalar(session->make_callable(callable_of(request.options())))}; });
+      {.deadline = client.deadline, .cancellation = client.end.get()}, [&](Cancellation*) {
+        return std::vector<Tensor>{Tensor::scalar(session->make_callable(callable_of(request.options())))};
+      });
   wire::MakeCallableResponse response;
   response.set_handle(handle[0].item<int64_t>());
   client.call->reply(to_slices(response));

@@ -19,24 +19,47 @@ uint64_t bytes_of_answer(const std::vector<Tensor>& values) {
   return message.tensor_bytes();
 }
 
-// Whether the run was cancelled by its caller, and may be made again.
-bool is_withdrawal(const std::exception_ptr& error, const WaitLimits& limits) {
-  if (code_of(error) != Code::kCancelled || limits.cancellation == nullptr || !limits.cancellation->cancelled())
-    return false;
-  const StepFate fate = failed_step_of(error).fate;
-  return fate == StepFate::kNotTold || fate == StepFate::kNotCommitted;
-}
-
 }  // namespace
 
-RunOnce::Values RunOnce::call(const std::string& client, uint64_t number, const WaitLimits& limits,
-                              const std::function<Values()>& run) {
-  if (number == 0) return run();
+// One who asks for an answer, until he has it or has gone.
+class RunOnce::Asking {
+ public:
+  Asking(RunOnce& once, AnswerPtr answer, Cancellation* cancellation) : once_(once), answer_(std::move(answer)) {
+    if (cancellation != nullptr) gone_.emplace(*cancellation, [this] { leave(); });
+  }
+  ~Asking() {
+    gone_.reset();
+    leave();
+  }
+  Asking(const Asking&) = delete;
+
+  const bool& has_left() const { return has_left_; }  // guarded by the mutex of `once`
+
+ private:
+  void leave() {
+    {
+      MutexLock lock(once_.mutex_);
+      if (std::exchange(has_left_, true)) return;
+      once_.changed_.notify_all();
+      if (--answer_->asking > 0 || answer_->is_over) return;
+    }
+    answer_->end.cancel("the client has gone, or no longer waits for the answer");
+  }
+
+  RunOnce& once_;
+  const AnswerPtr answer_;
+  bool has_left_ = false;
+  std::optional<Cancellation::Watch> gone_;
+};
+
+RunOnce::Values RunOnce::call(const std::string& client, uint64_t number, const WaitLimits& limits, const Run& run) {
+  if (number == 0) return run(limits.cancellation);
   for (;;) {
     bool is_new = false;
     const AnswerPtr answer = begin({client, number}, is_new);
-    if (is_new) return make(answer, limits, run);
-    if (auto values = answer_of(*answer, limits)) return *std::move(values);
+    const Asking asking(*this, answer, limits.cancellation);
+    if (is_new) return make(answer, run);
+    if (auto values = answer_of(*answer, limits, asking.has_left())) return *std::move(values);
   }
 }
 
@@ -44,11 +67,14 @@ RunOnce::AnswerPtr RunOnce::begin(const Key& key, bool& is_new) {
   MutexLock lock(mutex_);
   AnswerPtr& answer = calls_[key];
   is_new = answer == nullptr;
-  if (!is_new) return answer;
-  const AnswerPtr made = answer = std::make_shared<Answer>(Answer{.key = key});
-  oldest_.push_back(made);
+  if (is_new) answer = std::make_shared<Answer>();
+  const AnswerPtr found = answer;  // forget_oldest() may change the map
+  ++found->asking;
+  if (!is_new) return found;
+  found->key = key;
+  oldest_.push_back(found);
   forget_oldest();
-  return made;
+  return found;
 }
 
 // One that is under way stays known: it moves to the end.
@@ -91,11 +117,11 @@ void RunOnce::keep_values(const AnswerPtr& answer, const Values& values) {
   }
 }
 
-RunOnce::Values RunOnce::make(const AnswerPtr& answer, const WaitLimits& limits, const std::function<Values()>& run) {
+RunOnce::Values RunOnce::make(const AnswerPtr& answer, const Run& run) {
   Values values;
   std::exception_ptr error;
   try {
-    values = run();
+    values = run(&answer->end);
   } catch (...) {
     error = std::current_exception();
   }
@@ -103,7 +129,7 @@ RunOnce::Values RunOnce::make(const AnswerPtr& answer, const WaitLimits& limits,
     MutexLock lock(mutex_);
     answer->is_over = true;
     answer->error = error;
-    if (is_withdrawal(error, limits)) withdraw(answer);
+    if (code_of(error) == Code::kCancelled && failed_step_of(error).fate == StepFate::kNotCommitted) withdraw(answer);
     keep_values(answer, values);
     changed_.notify_all();
   }
@@ -118,9 +144,9 @@ void RunOnce::withdraw(const AnswerPtr& answer) {
   if (known != calls_.end() && known->second == answer) calls_.erase(known);
 }
 
-void RunOnce::await(const Answer& answer, Seconds deadline, const bool& is_cancelled) {
+void RunOnce::await(const Answer& answer, Seconds deadline, const bool& has_left) {
   constexpr Seconds kHour{3600};
-  while (!answer.is_over && !is_cancelled) {
+  while (!answer.is_over && !has_left) {
     if (deadline.count() != 0 && clock_.now() >= deadline)
       throw DeadlineExceededError(fmt::format("call {} of client {} is still under way: ask for it again",
                                               answer.key.second, answer.key.first));
@@ -130,18 +156,11 @@ void RunOnce::await(const Answer& answer, Seconds deadline, const bool& is_cance
 }
 
 // The mutex is not held while the cancellation is asked: that calls us with its own held.
-std::optional<RunOnce::Values> RunOnce::answer_of(const Answer& answer, const WaitLimits& limits) {
-  bool is_cancelled = false;  // guarded by mutex_
-  std::optional<Cancellation::Watch> wake;
-  if (limits.cancellation != nullptr)
-    wake.emplace(*limits.cancellation, [&] {
-      MutexLock lock(mutex_);
-      is_cancelled = true;
-      changed_.notify_all();
-    });
+std::optional<RunOnce::Values> RunOnce::answer_of(const Answer& answer, const WaitLimits& limits,
+                                                  const bool& has_left) {
   {
     MutexLock lock(mutex_);
-    await(answer, limits.deadline, is_cancelled);
+    await(answer, limits.deadline, has_left);
     if (answer.is_withdrawn) return std::nullopt;
     if (answer.is_over) return values_of(answer);
   }

@@ -22,7 +22,7 @@ namespace longhaul {
 // ten thousand calls it is known that they were made. Any thread.
 //
 //   new --call--> under way --> answered --newer answers take its place--> made --newer calls--> forgotten
-//                     +--its caller cancels it, nothing was written--> new
+//                     +--cancelled, not committed--> new
 class RunOnce {
  public:
   static constexpr uint64_t kMostBytes = uint64_t{64} << 20;
@@ -32,14 +32,15 @@ class RunOnce {
       : clock_(clock), most_bytes_(most_bytes), most_calls_(most_calls) {}
 
   using Values = std::vector<Tensor>;
+  using Run = std::function<Values(Cancellation* end)>;  // `end` ends it; it may be null
   // Makes the run, or returns what it returned or threw the first time; waits for it if it is under way, within
   // `limits`. Number 0: no repetition is expected, nothing is kept. AbortedError "... was received twice": it was made,
   // but its values are no longer kept.
   //
-  // `run` ends with the cancellation of the `limits`, if they have one: of whoever asks first. That is no answer: if
-  // others ask, one of them makes the run, unless the error says that it was, or that it is not known.
-  Values call(const std::string& client, uint64_t number, const WaitLimits& limits, const std::function<Values()>& run)
-      EXCLUDES(mutex_);
+  // Each who asks may go: the cancellation of his `limits`. Once all have, the run is cancelled. Whoever asks later
+  // gets its error, or makes the run anew if the error says that its step was not committed: other runs may have put
+  // something into a queue.
+  Values call(const std::string& client, uint64_t number, const WaitLimits& limits, const Run& run) EXCLUDES(mutex_);
 
   enum class Known { kNever, kUnderWay, kSucceeded, kFailed };  // kNever: or forgotten
   Known ask(const std::string& client, uint64_t number) const EXCLUDES(mutex_);
@@ -51,8 +52,10 @@ class RunOnce {
   using Key = std::pair<std::string, uint64_t>;  // client, number
   struct Answer {
     Key key;
+    Cancellation end;  // of the run; used without the lock
+    int asking = 0;    // who have not gone
     bool is_over = false;
-    bool is_withdrawn = false;  // its caller has cancelled it: it is to be made by another
+    bool is_withdrawn = false;  // it was cancelled: whoever asks makes it anew
     bool is_dropped = false;    // made, without its values
     uint64_t bytes = 0;         // of the values
     std::exception_ptr error;
@@ -60,13 +63,16 @@ class RunOnce {
   };
   using AnswerPtr = std::shared_ptr<Answer>;
 
+  class Asking;
+
   AnswerPtr begin(const Key& key, bool& is_new) EXCLUDES(mutex_);
-  Values make(const AnswerPtr& answer, const WaitLimits& limits, const std::function<Values()>& run) EXCLUDES(mutex_);
+  Values make(const AnswerPtr& answer, const Run& run) EXCLUDES(mutex_);
   void withdraw(const AnswerPtr& answer) REQUIRES(mutex_);
-  void await(const Answer& answer, Seconds deadline, const bool& is_cancelled) REQUIRES(mutex_);
+  void await(const Answer& answer, Seconds deadline, const bool& has_left) REQUIRES(mutex_);
   Values values_of(const Answer& answer) const REQUIRES(mutex_);
   // nullopt: it is withdrawn.
-  std::optional<Values> answer_of(const Answer& answer, const WaitLimits& limits) EXCLUDES(mutex_);
+  std::optional<Values> answer_of(const Answer& answer, const WaitLimits& limits, const bool& has_left)
+      EXCLUDES(mutex_);
   void forget_oldest() REQUIRES(mutex_);
   void keep_values(const AnswerPtr& answer, const Values& values) REQUIRES(mutex_);
   void drop_values(Answer& answer) REQUIRES(mutex_);
