@@ -55,6 +55,7 @@ class RunOnce::Asking {
 RunOnce::Values RunOnce::call(const std::string& client, uint64_t number, const WaitLimits& limits, const Run& run) {
   if (number == 0) return run(limits.cancellation);
   for (;;) {
+    if (limits.cancellation != nullptr) limits.cancellation->check();
     bool is_new = false;
     const AnswerPtr answer = begin({client, number}, is_new);
     const Asking asking(*this, answer, limits.cancellation);

@@ -192,6 +192,15 @@ TEST_F(RunOnceTest, WhoeverWaitsForTooLongHasGone) {
   });
 }
 
+TEST_F(RunOnceTest, WhatAClientThatHasGoneAsksForIsNotBegun) {
+  Cancellation gone;
+  gone.cancel("its line has broken");
+  EXPECT_THROW(once_.call("client", 1, {.cancellation = &gone}, [&](Cancellation*) { return count(); }),
+               CancelledError);
+  EXPECT_EQ(made_, 0);
+  EXPECT_EQ(once_.ask("client", 1), RunOnce::Known::kNever);
+}
+
 TEST_F(RunOnceTest, ACallWithoutANumberEndsWithItsClient) {
   Cancellation gone;
   once_.call("client", 0, {.cancellation = &gone}, [&](Cancellation* end) {
