@@ -15,6 +15,7 @@ inline constexpr char kCommit[] = "Commit";
 inline constexpr char kAbort[] = "Abort";
 inline constexpr char kCleanup[] = "Cleanup";
 inline constexpr char kAsk[] = "Ask";
+inline constexpr char kLookAtStep[] = "LookAtStep";
 inline constexpr char kFreeze[] = "Freeze";
 inline constexpr char kTake[] = "Take";
 inline constexpr char kOpen[] = "Open";

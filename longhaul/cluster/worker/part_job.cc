@@ -4,6 +4,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/transport/task_errors.h"
+#include "longhaul/cluster/worker/part_place.h"
 #include "longhaul/cluster/worker/step_doubt.h"
 #include "longhaul/runtime/plan/prepared.h"
 
@@ -42,6 +43,7 @@ class RunningPart {
                                                  {.deadline = plan_deadline(call().deadline, job_.worker->clock()),
                                                   .cancellation = &waits_->cancellation,
                                                   .exchange = &messages_,
+                                                  .place = &place().run(),
                                                   .is_step = job_.part->run_writes,
                                                   .door = job_.snapshot}));
     if (!is_to_be_committed(kept)) {
@@ -51,6 +53,7 @@ class RunningPart {
     write(*kept);
     kept->finish(results);
     results->resize(job_.part->fetches.size());  // without the targets
+    place().wait(proto::PLACE_SENDS);
     sender_.finish();
     return true;
   }
@@ -58,6 +61,7 @@ class RunningPart {
  private:
   StepLife& life() const { return *job_.life; }
   const StepLife::Call& call() const { return job_.life->call(); }
+  PartPlace& place() const { return *job_.life->call().place; }
 
   StepSender::Options sender_options() const {
     StepSender::Options options;
@@ -74,6 +78,7 @@ class RunningPart {
   // What it has sent has arrived by then: once it is prepared, or has written, no other part fails for lack of it. The
   // life keeps the prepared part, because whoever lets it past the gate may be late.
   bool is_to_be_committed(const std::shared_ptr<Prepared>& prepared) {
+    place().wait(proto::PLACE_SENDS);
     sender_.finish();
     if (!call().joint) return life().commit_alone();
     job_.worker->exchange->answer_all(call().step);
@@ -83,6 +88,7 @@ class RunningPart {
   }
 
   void wait_for_verdict(Prepared& prepared) {
+    place().wait(proto::PLACE_VERDICT);
     const WorkerOptions& options = job_.worker->options;
     Clock& clock = job_.worker->clock();
     constexpr Seconds kHour{3600};
@@ -110,6 +116,7 @@ class RunningPart {
   }
 
   void write(Prepared& prepared) {
+    place().wait(proto::PLACE_GATE);
     try {
       prepared.write();
     } catch (const std::exception& error) {

@@ -6,6 +6,7 @@
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/cluster/worker/part_job.h"
+#include "longhaul/cluster/worker/part_place.h"
 #include "longhaul/cluster/worker/session_calls.h"
 
 namespace longhaul {
@@ -20,7 +21,8 @@ Request request_in(const IncomingCall& call) {
 
 // ---- RunPart ----
 
-StepLife::Call call_of(const proto::RunPartRequest& request, const IncomingCall& call) {
+StepLife::Call call_of(const proto::RunPartRequest& request, const IncomingCall& call,
+                       std::shared_ptr<PartPlace> place) {
   if (request.step() <= 0) {
     throw InvalidArgumentError(fmt::format("step {} from {}: steps are above 0", request.step(), call.caller().task));
   }
@@ -29,7 +31,8 @@ StepLife::Call call_of(const proto::RunPartRequest& request, const IncomingCall&
           .session = request.session(),
           .joint = request.joint_commit(),
           .deadline = call.deadline(),
-          .participants = {request.participant().begin(), request.participant().end()}};
+          .participants = {request.participant().begin(), request.participant().end()},
+          .place = std::move(place)};
 }
 
 void reply_to_run(IncomingCall& call, const StepOutcome& outcome) {
@@ -70,7 +73,8 @@ void run_part_call(const std::shared_ptr<WorkerState>& worker, const SharedCall&
   for (const int64_t step : request.cleanup()) clean_up(*worker, step, call->caller());
   const std::shared_ptr<WorkerSession> session = worker->sessions.find(request.session(), call->caller());
   const std::shared_ptr<const RegisteredPart> part = session->part(request.graph_handle());
-  const StepTable::Begun begun = worker->steps.begin(call_of(request, *call));
+  const StepTable::Begun begun =
+      worker->steps.begin(call_of(request, *call, std::make_shared<PartPlace>(part, worker->clock())));
   begun.life->when_run([call](const StepOutcome& outcome) { reply_to_run(*call, outcome); });
   if (begun.is_new) {
     start_part({worker, session, part, begun.life, call->take_request().tensors, request.snapshot()});
@@ -118,7 +122,7 @@ void commit_call(const std::shared_ptr<WorkerState>& worker, const SharedCall& c
   life->commit_as_others(snapshot, reply);
 }
 
-// ---- Abort, Cleanup, Ask ----
+// ---- Abort, Cleanup, Ask, LookAtStep ----
 
 std::exception_ptr cause_of(const proto::AbortRequest& request) {
   const std::exception_ptr cause = from_error_body(request.error());
@@ -162,6 +166,25 @@ void ask_call(const std::shared_ptr<WorkerState>& worker, const SharedCall& call
   call->reply(to_message(reply));
 }
 
+proto::LookAtStepReply looked_at(const WorkerState& worker, int64_t step, const IncomingCall::Caller& master) {
+  proto::LookAtStepReply reply;
+  const auto life = worker.steps.find(step, master);
+  if (life == nullptr) {
+    reply.set_state(worker.steps.remembered(step));
+    reply.set_is_over(reply.state() != proto::STEP_UNKNOWN);
+    return reply;
+  }
+  if (life->call().place != nullptr) reply = life->call().place->look();
+  reply.set_state(life->state());
+  reply.set_is_over(life->is_over());
+  return reply;
+}
+
+void look_at_step_call(const std::shared_ptr<WorkerState>& worker, const SharedCall& call) {
+  const auto request = request_in<proto::LookAtStepRequest>(*call);
+  call->reply(to_message(looked_at(*worker, request.step(), call->caller())));
+}
+
 }  // namespace
 
 void serve_steps(const std::shared_ptr<WorkerState>& worker) {
@@ -173,6 +196,7 @@ void serve_steps(const std::shared_ptr<WorkerState>& worker) {
   serve(methods::kAbort, abort_call);
   serve(methods::kCleanup, cleanup_call);
   serve(methods::kAsk, ask_call);
+  serve(methods::kLookAtStep, look_at_step_call);
 }
 
 }  // namespace longhaul

@@ -2,6 +2,7 @@
 
 #include <exception>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,8 @@
 #include "longhaul/tensor/tensor.h"
 
 namespace longhaul {
+
+class PartPlace;
 
 // What became of a step on a task, as far as it is known.
 struct StepOutcome {
@@ -44,6 +47,7 @@ class StepLife {
     bool joint = false;
     Seconds deadline{0};  // on the transport's clock; 0: none
     std::vector<proto::Participant> participants;
+    std::shared_ptr<PartPlace> place{};  // of the part, for whoever looks at it; may be null
   };
   enum class Verdict { kCommit, kAborted, kInDoubt };
 

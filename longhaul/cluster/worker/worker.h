@@ -14,6 +14,7 @@ namespace longhaul {
 //   Watch                              --> a session, until either side ends it
 //   RegisterGraph                      --> a part of a run, compiled once
 //   RunPart [--> Commit | Abort]       --> a step (step_life.h); Deliver brings what other parts send
+//   LookAtStep                         --> where the step is now
 //   Freeze [--> Commit] --> Take, Open --> a snapshot
 //   DescribeTaken, ReadTaken, WriteShard --> its values, for a checkpoint; LookAtFile: whether its directory is seen
 //

@@ -60,6 +60,19 @@ class WorkerTest : public ::testing::Test {
     EXPECT_EQ(reply.error, nullptr) << text(reply);
     return header_of<proto::AskReply>(reply.message, "Ask").state();
   }
+  CallReply look(const std::string& task, int64_t step) {
+    proto::LookAtStepRequest request;
+    request.set_step(step);
+    return master_->call(task, methods::kLookAtStep, request);
+  }
+  proto::LookAtStepReply looked(const std::string& task, int64_t step) {
+    const CallReply reply = look(task, step);
+    EXPECT_EQ(reply.error, nullptr) << text(reply);
+    return header_of<proto::LookAtStepReply>(reply.message, "LookAtStep");
+  }
+  void pass(double secs) {
+    tasks_.passes([] { return false; }, secs);
+  }
   static std::string text(const CallReply& reply) { return message_of(reply.error); }
   std::pair<float, float> values() { return {tasks_.ps()->value("a"), tasks_.ps1()->value("b")}; }
   void expect_nothing_left() {
@@ -225,6 +238,74 @@ TEST_F(WorkerTest, AStepsDeadlineEndsItsWaits) {
   EXPECT_EQ(code_of(master_->call_all({request}).at(0).error), Code::kDeadlineExceeded);
   EXPECT_TRUE(tasks_.passes([&] { return tasks_.ps1()->worker->counts().jobs == 0; }, 10));
   EXPECT_LE((tasks_.clock().now() - began).count(), 10);
+  expect_nothing_left();
+}
+
+// ---- Where a step is ----
+
+TEST_F(WorkerTest, APartThatWaitsForAValueSaysForWhichAndWhose) {
+  const auto on1 = std::find_if(step_.begin(), step_.end(), [](const auto& part) { return part.task == kPs1; });
+  const int64_t step = master_->new_step();
+  LateReply reply;
+  master_->transport().start(master_->run_request(step_, *on1, step, 1), reply.done());
+  pass(1);
+  looked(kPs1, step);
+  pass(3);
+  const proto::LookAtStepReply place = looked(kPs1, step);
+  EXPECT_EQ(place.state(), proto::STEP_RUNNING);
+  EXPECT_EQ(place.place(), proto::PLACE_RUNS);
+  EXPECT_EQ(place.type(), "_Recv");
+  EXPECT_THAT(place.operation(), HasSubstr("_recv"));
+  EXPECT_EQ(place.device(), "/device:CPU:0");
+  EXPECT_EQ(place.peer(), kPs);
+  EXPECT_GE(place.secs(), 4);
+  EXPECT_GE(place.operation_secs(), 3);
+  EXPECT_LT(place.operation_secs(), place.secs());
+  EXPECT_EQ(looked(kPs, step).state(), proto::STEP_UNKNOWN) << "its part has not come";
+  master_->each(step_, step, methods::kAbort);
+  expect_nothing_left();
+}
+
+TEST_F(WorkerTest, APreparedPartWaitsForItsMasterAndOneThatIsOverIsNowhere) {
+  const int64_t step = prepare();
+  pass(1);
+  EXPECT_EQ(looked(kPs, step).place(), proto::PLACE_VERDICT);
+  EXPECT_EQ(looked(kPs, step).state(), proto::STEP_PREPARED);
+  EXPECT_EQ(looked(kPs, step).operation(), "");
+  master_->each(step_, step, methods::kCommit);
+  EXPECT_EQ(looked(kPs, step).state(), proto::STEP_COMMITTED);
+  EXPECT_TRUE(looked(kPs, step).is_over());
+  master_->each(step_, step, methods::kCleanup);
+  EXPECT_EQ(looked(kPs, step).state(), proto::STEP_COMMITTED);
+  EXPECT_TRUE(looked(kPs, step).is_over());
+  expect_nothing_left();
+}
+
+TEST_F(WorkerTest, ACommittedPartSaysThatItWaitsAtTheGate) {
+  const auto only_b = *master_->add(model_.divide({model_.next_b}));
+  ASSERT_EQ(freeze(kPs1, "s", 5).error, nullptr);
+  const int64_t step = master_->new_step();
+  std::vector<LateReply> replies(only_b.size());
+  for (size_t i = 0; i < only_b.size(); ++i)
+    master_->transport().start(master_->run_request(only_b, only_b[i], step, 1), replies[i].done());
+  pass(1);
+  EXPECT_EQ(looked(kPs1, step).place(), proto::PLACE_GATE);
+  EXPECT_TRUE(tasks_.passes([&] { return replies[0].get().has_value() && replies[1].get().has_value(); }, 10));
+  master_->each(only_b, step, methods::kCleanup);
+  expect_nothing_left();
+}
+
+TEST_F(WorkerTest, AStepIsSeenByItsMasterAlone) {
+  const int64_t step = prepare();
+  const auto other = tasks_.network().start("/job:worker/replica:0/task:1");
+  proto::LookAtStepRequest request;
+  request.set_step(step);
+  LateReply reply;
+  other->start({.task = kPs, .method = methods::kLookAtStep, .message = to_message(request)}, reply.done());
+  ASSERT_TRUE(tasks_.passes([&] { return reply.get().has_value(); }, 10));
+  EXPECT_EQ(code_of(reply.get()->error), Code::kAborted);
+  EXPECT_THAT(text(*reply.get()), HasSubstr("belongs to the master on task " + kWorker));
+  master_->each(step_, step, methods::kAbort);
   expect_nothing_left();
 }
 

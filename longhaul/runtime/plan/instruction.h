@@ -17,6 +17,7 @@
 namespace longhaul {
 
 class PartExchange;
+class RunPlace;
 
 // The memory of one execution of a plan. It is kept for the next one, with its buffers.
 struct Frame {
@@ -29,6 +30,7 @@ struct Frame {
   at::Generator generator;                        // of one instruction, for libtorch's operators
   WaitLimits limits;                              // of this execution
   PartExchange* exchange = nullptr;               // of this execution, if it is a part of a run over several tasks
+  RunPlace* place = nullptr;                      // of this execution, if somebody may ask where it is
 };
 
 class HostInstruction;

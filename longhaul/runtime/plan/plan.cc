@@ -129,6 +129,7 @@ std::unique_ptr<Frame> Plan::begin(std::span<const Tensor* const> feeds, const P
   std::unique_ptr<Frame> frame = take_frame();
   frame->limits = waits_within({how.deadline, how.cancellation});
   frame->exchange = how.exchange;
+  frame->place = how.place;
   take_draws(*frame, is_step);
   return frame;
 }
@@ -137,6 +138,7 @@ void Plan::end(std::unique_ptr<Frame> frame, bool gives_draws_back) noexcept {
   give_draws_back(*frame, gives_draws_back);
   clear_slots(*frame);
   frame->exchange = nullptr;
+  frame->place = nullptr;
   give_back(std::move(frame));
 }
 
@@ -320,13 +322,15 @@ void Plan::mark_inconsistent(size_t failed) {
 }
 
 template <typename Body>
-void Plan::with_runner(const Tracer* tracer, const Body& body) const {
+void Plan::with_runner(const Frame& frame, const Tracer* tracer, const Body& body) const {
   std::optional<at::AutoDispatchBelowADInplaceOrView> below_autograd;
   if (!parts_.only_host) below_autograd.emplace();
-  if (tracer == nullptr) {
-    body(Untraced());
-  } else {
+  if (tracer != nullptr) {
     body(*tracer);
+  } else if (frame.place != nullptr) {
+    body(Placed());
+  } else {
+    body(Untraced());
   }
 }
 
@@ -334,7 +338,7 @@ void Plan::compute_to_write(std::span<const Tensor* const> feeds, Frame& frame, 
                             const Tracer* tracer) {
   frame.limits.cancellation->check();
   bind_feeds(feeds, frame);
-  with_runner(tracer, [&](const auto& runner) {
+  with_runner(frame, tracer, [&](const auto& runner) {
     const std::string* door = how.door.empty() ? nullptr : &how.door;
     if (parts_.is_snapshot) read_snapshot(frame, how.deadline, door, runner);
     const size_t begin = parts_.is_snapshot ? parts_.end_of_reads : 0;
@@ -346,7 +350,7 @@ void Plan::compute_to_write(std::span<const Tensor* const> feeds, Frame& frame, 
 
 // Without the run's deadline: other tasks may have committed the step already.
 void Plan::write(Frame& frame, uint64_t step, const Tracer* tracer) {
-  with_runner(tracer, [&](const auto& runner) {
+  with_runner(frame, tracer, [&](const auto& runner) {
     const SnapshotLimit::Entry inside(session_->gate(), session_->variables().snapshot_limit(), parts_.written,
                                       /*deadline=*/Seconds{0}, step);
     session_->cancellation().check_aborted();
@@ -356,7 +360,7 @@ void Plan::write(Frame& frame, uint64_t step, const Tracer* tracer) {
 
 void Plan::finish(Frame& frame, Seconds deadline, const Tracer* tracer, std::vector<Tensor>* results) {
   if (writes_variables()) {
-    with_runner(tracer, [&](const auto& runner) {
+    with_runner(frame, tracer, [&](const auto& runner) {
       execute_range(frame, parts_.end_of_writes, parts_.instructions.size(), {.deadline = deadline}, runner);
     });
   }

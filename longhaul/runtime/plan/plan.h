@@ -87,7 +87,7 @@ class Plan {
   void write_inside(Frame& frame, const Runner& runner);
   // The same in the phases of a Prepared.
   template <typename Body>
-  void with_runner(const Tracer* tracer, const Body& body) const;
+  void with_runner(const Frame& frame, const Tracer* tracer, const Body& body) const;
   void check(size_t instruction, Frame& frame) const;
   void mark_inconsistent(size_t failed);
   void collect(Frame& frame, std::vector<Tensor>* results) const;

@@ -11,6 +11,7 @@
 namespace longhaul {
 
 class PartExchange;
+class RunPlace;
 
 // How a plan is run in steps, as a part of a run over several tasks. What it points to outlives the Prepared.
 struct PartRun {
@@ -18,8 +19,9 @@ struct PartRun {
   Cancellation* cancellation = nullptr;  // of this run: Cancellation(&session.cancellation()); null: the session's own
   PartExchange* exchange = nullptr;      // with the other parts; null: there are none
   StepTrace* trace = nullptr;
-  bool is_step = false;  // other parts write variables, so random numbers are drawn and committed as in a step
-  std::string door{};    // a snapshot run reads its variables while this id keeps the gate shut (StepGate::take)
+  RunPlace* place = nullptr;  // where the run says where it is; null: nobody asks
+  bool is_step = false;       // other parts write variables, so random numbers are drawn and committed as in a step
+  std::string door{};         // a snapshot run reads its variables while this id keeps the gate shut (StepGate::take)
 };
 
 // A run that has computed all that precedes its first write, and has checked its writes.

@@ -14,6 +14,7 @@
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/runtime/plan/plan_builder.h"
+#include "longhaul/runtime/plan/run_place.h"
 #include "longhaul/session/part_exchange.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -84,6 +85,33 @@ class PreparedTest : public ::testing::Test {
   const std::shared_ptr<SessionState> session_ = std::make_shared<SessionState>(task_);
   const std::shared_ptr<Plan> add_plan_ = plan({add_}, {x_});
 };
+
+// Notes where the run is when it asks for a value.
+class LookingExchange : public LoopExchange {
+ public:
+  explicit LookingExchange(const RunPlace& place) : place_(place) {}
+  Tensor receive(int64_t bundle, int64_t slot, const WaitLimits& limits) override {
+    seen = place_.now() == nullptr ? "nothing" : place_.now()->name();
+    return LoopExchange::receive(bundle, slot, limits);
+  }
+  std::string seen;
+
+ private:
+  const RunPlace& place_;
+};
+
+TEST_F(PreparedTest, ItsPlaceIsTheOperationThatRuns) {
+  const Output received = receive("received");
+  const std::shared_ptr<Plan> receiving = plan({received.op()});
+  RunPlace place;
+  LookingExchange exchange(place);
+  exchange.values[{3, 2}] = Tensor::scalar(1.f);
+  const Prepared part = Plan::prepare(receiving, {}, {.exchange = &exchange, .place = &place});
+  EXPECT_EQ(exchange.seen, "received");
+  const Prepared without = Plan::prepare(receiving, {}, {.exchange = &exchange});
+  place.leave();
+  EXPECT_EQ(place.now(), nullptr);
+}
 
 TEST_F(PreparedTest, NothingIsWrittenBeforeTheCommit) {
   Prepared step = prepare_add(2);

@@ -2,6 +2,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/runtime/plan/instruction.h"
+#include "longhaul/runtime/plan/run_place.h"
 #include "longhaul/session/step_trace.h"
 
 namespace longhaul {
@@ -13,12 +14,22 @@ struct Untraced {
   }
 };
 
-// or with a record of each one's times and results in `trace`. One that throws is not recorded.
+// noting each one in the frame's place,
+struct Placed {
+  void run(const Instruction& instruction, Frame& frame, SessionState& resources) const {
+    frame.place->enter(instruction.op());
+    instruction.run(frame, resources);
+  }
+};
+
+// or with a record of each one's times and results in `trace`, and noting it if the frame has a place. One that throws
+// is not recorded.
 class Tracer {
  public:
   explicit Tracer(StepTrace& trace) : trace_(trace) { trace_.wall_time = Clock::real().wall_time(); }
 
   void run(const Instruction& instruction, Frame& frame, SessionState& resources) const {
+    if (frame.place != nullptr) frame.place->enter(instruction.op());
     if (!instruction.is_traced()) return instruction.run(frame, resources);
     const Seconds start = since_beginning();
     instruction.run(frame, resources);
