@@ -55,6 +55,12 @@ WaitLimits limits_after_cancel(SessionTasks& tasks, Seconds deadline) {
   return {.deadline = deadline.count() != 0 ? std::min(deadline, end) : end, .cancellation = &tasks.cancellation()};
 }
 
+// An error of the deadline says where the step was.
+std::exception_ptr with_places(const std::exception_ptr& error, const std::string& places) {
+  if (places.empty() || code_of(error) != Code::kDeadlineExceeded) return error;
+  return error_of_step(Code::kDeadlineExceeded, fmt::format("{}\nWhere the step was:\n{}", message_of(error), places));
+}
+
 // The tasks are asked when they can be reached again, by whoever would make the step again.
 void note_doubt(SessionTasks& tasks, const ClusterRun& run, int64_t step) {
   std::vector<proto::Participant> committing;
@@ -75,8 +81,8 @@ ClusterStep::ClusterStep(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<co
       run_(std::move(run)),
       limits_(limits),
       snapshot_(std::move(snapshot)),
-      began_(tasks_->transport().clock().now()),
       step_(tasks_->new_step()),
+      slow_(tasks_, run_, step_, limits_.deadline),
       calls_(tasks_->transport()),
       results_(run_->fetches) {}
 
@@ -85,7 +91,7 @@ std::vector<Tensor> ClusterStep::run(std::span<const Tensor* const> feeds) {
     results_[static_cast<size_t>(fetch)] = *feeds[static_cast<size_t>(feed)];
   try {
     start_parts(feeds);
-    while (run_->is_joint() && prepared_ < run_->commits) await_answer();
+    while (run_->is_joint() && progress_.prepared < run_->commits) await_answer();
     if (run_->is_joint()) start_commits();
     while (calls_.under_way() > 0) await_answer();
   } catch (...) {
@@ -111,7 +117,7 @@ void ClusterStep::start_parts(std::span<const Tensor* const> feeds) {
 
 // From here on the step takes place, whatever happens: so these calls have no deadline.
 void ClusterStep::start_commits() {
-  is_decided_ = true;
+  progress_.is_decided = true;
   proto::CommitRequest request;
   request.set_step(step_);
   for (size_t i = 0; i < run_->parts.size(); ++i) {
@@ -121,16 +127,26 @@ void ClusterStep::start_commits() {
   }
 }
 
+std::optional<CallGroup::Ended> ClusterStep::next_answer() {
+  for (;;) {
+    const Seconds look = slow_.next();
+    const bool looks_first = limits_.deadline.count() == 0 || look < limits_.deadline;
+    auto ended = calls_.next({.deadline = looks_first ? look : limits_.deadline, .cancellation = limits_.cancellation});
+    if (ended || !looks_first || limits_.cancellation->cancelled()) return ended;
+    slow_.look();
+  }
+}
+
 void ClusterStep::await_answer() {
-  auto ended = calls_.next(limits_);
-  if (!ended && is_decided_ && limits_.cancellation->cancelled())
+  auto ended = next_answer();
+  if (!ended && progress_.is_decided && limits_.cancellation->cancelled())
     ended = calls_.next(limits_after_cancel(*tasks_, limits_.deadline));
   if (!ended) interrupted();
   if (ended->reply.error == nullptr) return take_answer(*ended);
   failed_task_ = part_of(ended->call).task;
   // What follows the writes has failed, or the task could not be asked.
   const bool has_answered = ended->reply.incarnation != 0 && code_of(ended->reply.error) != Code::kAborted;
-  if (is_commit(ended->call) && has_answered) has_committed_ = true;
+  if (is_commit(ended->call) && has_answered) progress_.has_committed = true;
   std::rethrow_exception(ended->reply.error);
 }
 
@@ -140,10 +156,10 @@ void ClusterStep::take_answer(const CallGroup::Ended& ended) {
     const bool is_prepared = header_of<proto::RunPartReply>(ended.reply.message, "RunPart").is_prepared();
     if (is_prepared != run_->is_joint())
       throw InternalError(fmt::format("task {} has not kept to the commit of step {}", part.task, step_));
-    if (is_prepared) ++prepared_;
+    if (is_prepared) ++progress_.prepared;
     if (is_prepared) return;
   }
-  if (part.commits) has_committed_ = true;
+  if (part.commits) progress_.has_committed = true;
   const std::vector<Tensor>& values = ended.reply.message.tensors;
   if (values.size() != part.fetches.size())
     throw InternalError(fmt::format("task {} has answered {} values of step {}, not {}", part.task, values.size(),
@@ -159,16 +175,17 @@ void ClusterStep::interrupted() {
   const char* method = is_commit(silent) ? methods::kCommit : methods::kRunPart;
   const Transport& transport = tasks_->transport();
   throw DeadlineExceededError(
-      unanswered_text(task, transport.address_of(task), method, transport.clock().now() - began_));
+      unanswered_text(task, transport.address_of(task), method, transport.clock().now() - slow_.began()));
 }
 
 void ClusterStep::fail(std::exception_ptr error) {
   CallGroup aborts(tasks_->transport());
+  const std::string places = slow_.report();  // before the aborts
   abort_others(error, aborts);
-  error = loss_behind(cause_of(error));
+  error = with_places(loss_behind(cause_of(error)), places);
   const StepFate outcome = outcome_after(error, aborts);
   aborts.leave();
-  if (is_decided_) {
+  if (progress_.is_decided) {
     calls_.leave();
   } else {
     for (const Part& part : run_->parts) tasks_->add_finished(part.task, step_);
@@ -184,7 +201,7 @@ void ClusterStep::abort_others(const std::exception_ptr& error, CallGroup& abort
   request.set_step(step_);
   *request.mutable_error() = to_error_body(error);
   for (const Part& part : run_->parts) {
-    if (is_decided_ && part.commits) continue;
+    if (progress_.is_decided && part.commits) continue;
     aborts.start(tasks_->request_to(part.task, methods::kAbort, to_message(request)));
   }
 }
@@ -223,9 +240,9 @@ std::exception_ptr ClusterStep::loss_behind(std::exception_ptr error) {
 }
 
 StepFate ClusterStep::outcome_after(const std::exception_ptr& error, CallGroup& aborts) {
-  if (has_committed_) return StepFate::kCommitted;
+  if (progress_.has_committed) return StepFate::kCommitted;
   // Tasks that the commits do not reach, all of them, may agree that they never came.
-  if (is_decided_) return StepFate::kNotKnown;
+  if (progress_.is_decided) return StepFate::kNotKnown;
   if (!run_->writes() || run_->is_joint()) return StepFate::kNotCommitted;
   // A task that was lost will not answer.
   const Seconds timeout = code_of(error) == Code::kAborted ? Seconds{0} : kOutcomeComes;

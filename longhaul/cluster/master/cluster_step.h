@@ -8,6 +8,7 @@
 
 #include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/master/cluster_run.h"
+#include "longhaul/cluster/master/slow_step.h"
 
 namespace longhaul {
 
@@ -18,7 +19,8 @@ namespace longhaul {
 //      +--error, deadline, cancel--> aborted    +--> the commits go on by themselves
 //
 // A cancel comes too late for a step that is decided: its end is awaited for ten seconds all the same. If only one task
-// commits, or none, nothing is decided here: one round trip. One thread; used once.
+// commits, or none, nothing is decided here: one round trip. A step that takes long is told of in the log
+// (slow_step.h). One thread; used once.
 class ClusterStep {
  public:
   // `limits` end the caller's wait; their cancellation is the run's, and ends when the session's does. `snapshot`: the
@@ -31,7 +33,7 @@ class ClusterStep {
   // Throws the first error of a task that does not follow from another one, whole: "From TASK:\n...". The other tasks
   // are told at once. The error says whether the step was committed, where that is not plain, and has it as a property
   // (Error::failed_step()).
-  //   - DeadlineExceededError: names a task that has not answered
+  //   - DeadlineExceededError: names a task that has not answered, and says where the step is on all of them
   //   - CancelledError: the caller no longer wants the run, or the session was closed
   //   - AbortedError: a task was lost, and with it the session
   //   - UnavailableError: a line is broken, or a snapshot came too late; the session lives
@@ -43,6 +45,7 @@ class ClusterStep {
   void start_parts(std::span<const Tensor* const> feeds);
   void start_commits();
   void await_answer();
+  std::optional<CallGroup::Ended> next_answer();  // nullopt: the limits are over
   void take_answer(const CallGroup::Ended& ended);
   const Part& part_of(size_t call) const { return run_->parts[parts_[call]]; }
   bool is_commit(size_t call) const { return call >= run_->parts.size(); }
@@ -58,14 +61,16 @@ class ClusterStep {
   const std::shared_ptr<const ClusterRun> run_;
   const WaitLimits limits_;
   const std::string snapshot_;
-  const Seconds began_;
   const int64_t step_;
+  SlowStep slow_;
   CallGroup calls_;            // RunPart to each part, then Commit to those that commit
   std::vector<size_t> parts_;  // of each call
   std::string failed_task_;    // which has told of the error
-  size_t prepared_ = 0;
-  bool is_decided_ = false;
-  bool has_committed_ = false;  // a task has said so
+  struct Progress {
+    size_t prepared = 0;  // parts
+    bool is_decided = false;
+    bool has_committed = false;  // a task has said so
+  } progress_;
   std::vector<Tensor> results_;
 };
 

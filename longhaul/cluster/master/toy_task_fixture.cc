@@ -57,6 +57,7 @@ void ToyTask::serve() {
   on(methods::kCommit, &ToyTask::commit);
   on(methods::kAbort, &ToyTask::abort);
   on(methods::kAsk, &ToyTask::ask);
+  on(methods::kLookAtStep, &ToyTask::look_at_step);
   on(methods::kFreeze, &ToyTask::freeze);
   on(methods::kTake, &ToyTask::take);
   on(methods::kOpen, &ToyTask::open);
@@ -279,6 +280,18 @@ void ToyTask::ask(const Call& call) {
       set_aborted(step, std::make_exception_ptr(AbortedError("a participant has lost the master")));
     if (request.resolve() && step.state == proto::STEP_PREPARED) ask_others(request.step());
     reply.set_state(step.state);
+  }
+  call->reply(to_message(reply));
+}
+
+void ToyTask::look_at_step(const Call& call) {
+  ++looks_;
+  if (is_silent) return unanswered_looks_.push_back(call);
+  proto::LookAtStepReply reply = place;
+  const auto found = steps_.find(request_of<proto::LookAtStepRequest>(call).step());
+  if (found != steps_.end()) {
+    reply.set_state(found->second.state);
+    reply.set_is_over(found->second.is_over);
   }
   call->reply(to_message(reply));
 }

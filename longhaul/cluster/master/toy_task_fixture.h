@@ -31,6 +31,8 @@ class ToyTask : public std::enable_shared_from_this<ToyTask> {
   std::exception_ptr fails;        // each part, before it writes
   std::exception_ptr fails_later;  // what follows the writes
   bool hangs = false;              // parts do not end by themselves
+  bool is_silent = false;          // LookAtStep is not answered
+  proto::LookAtStepReply place;    // what is answered else, with the step's state
   std::vector<std::string> device_types{"CPU"};
 
   // The generation that WaitForChange tells of goes up.
@@ -43,7 +45,8 @@ class ToyTask : public std::enable_shared_from_this<ToyTask> {
   size_t unfinished_steps() const;
   size_t shut_doors() const { return doors_.size(); }
   size_t taken() const { return taken_.size(); }
-  std::vector<std::string> resets;  // the containers of each Reset, joined with ","
+  size_t looks() const { return looks_; }  // LookAtStep
+  std::vector<std::string> resets;         // the containers of each Reset, joined with ","
 
  private:
   using Call = std::shared_ptr<IncomingCall>;
@@ -74,6 +77,7 @@ class ToyTask : public std::enable_shared_from_this<ToyTask> {
   void commit(const Call& call);
   void abort(const Call& call);
   void ask(const Call& call);
+  void look_at_step(const Call& call);
   void freeze(const Call& call);
   void take(const Call& call);
   void open(const Call& call);
@@ -102,6 +106,8 @@ class ToyTask : public std::enable_shared_from_this<ToyTask> {
   std::set<std::string> taken_;  // snapshots whose values are held
   uint64_t generation_ = 1;
   std::vector<Call> waiting_for_change_;
+  size_t looks_ = 0;
+  std::vector<Call> unanswered_looks_;
 };
 
 }  // namespace longhaul
