@@ -4,6 +4,8 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -11,6 +13,7 @@
 #include "longhaul/cluster/master/task_changes.h"
 #include "longhaul/cluster/worker/training_cluster_fixture.h"
 #include "longhaul/ops/ops.h"
+#include "longhaul/proto/config.pb.h"
 #include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
@@ -117,6 +120,30 @@ TEST_F(ClusterTrainingTest, AReportOnVariablesOfSeveralTasksIsThatOfOne) {
   EXPECT_THAT(names(missing), ElementsAre("a"));
   EXPECT_THAT(names(after), IsEmpty());
   EXPECT_THAT(names(missing), IsEmpty());
+  session->close();
+  expect_nothing_left();
+}
+
+TEST_F(ClusterTrainingTest, ATraceHasTheOperationsOfAllTasksByTheirDevices) {  // SS-18
+  Counting model;
+  const auto session = cluster_.session(model.graph);
+  session->run(model.init);
+  proto::RunMetadata metadata;
+  session->run(model.train, {}, {.trace_level = TraceLevel::kFullTrace}, &metadata);
+  std::map<std::string, std::set<std::string>> types;
+  for (const auto& device : metadata.step_stats().dev_stats()) {
+    for (const auto& node : device.node_stats()) {
+      EXPECT_GT(node.all_start_nanos(), int64_t{1'500'000'000} * 1'000'000'000) << "a time since 1970";
+      const std::string& label = node.timeline_label();  // "x/_recv_3 = _Recv()"
+      const size_t type = label.find(" = ") + 3;
+      types[device.device()].insert(label.substr(type, label.find('(') - type));
+    }
+  }
+  ASSERT_EQ(types.size(), 2u);
+  EXPECT_TRUE(types[kPs + "/device:CPU:0"].contains("_Send"));
+  EXPECT_TRUE(types[kPs1 + "/device:CPU:0"].contains("_Recv"));
+  EXPECT_TRUE(types[kPs1 + "/device:CPU:0"].contains("AssignAdd"));
+  EXPECT_EQ(model.look(*session), std::pair(1.f, 1.f));
   session->close();
   expect_nothing_left();
 }

@@ -9,17 +9,22 @@
 #include <map>
 #include <unordered_set>
 
+#include "longhaul/base/error.h"
+#include "longhaul/base/excerpt.h"
+#include "longhaul/base/log.h"
 #include "longhaul/graph/device_spec.h"
 #include "longhaul/graph/graph_def/graph_def.h"
+#include "longhaul/proto/parsed_size.h"
+#include "longhaul/proto/serialize.h"
 #include "longhaul/session/needed_operations.h"
 
 namespace longhaul {
 namespace {
 
-std::string full_device_name(const std::string& requested) {
-  return DeviceSpec::parse("/job:localhost/replica:0/task:0/device:CPU:0")
-      .merged_with(DeviceSpec::parse(requested))
-      .to_string();
+constexpr char kThisProcess[] = "/job:localhost/replica:0/task:0";
+
+std::string full_device_name(const std::string& requested, const std::string& task = kThisProcess) {
+  return DeviceSpec::parse(task + "/device:CPU:0").merged_with(DeviceSpec::parse(requested)).to_string();
 }
 
 // "dense/mul = Mul(x, dense/kernel/read, ^init)": the inputs as in a NodeDef. TensorFlow's timeline takes type and
@@ -81,18 +86,20 @@ std::string name_of_this_thread() {
   return name.data();
 }
 
-proto::StepStats step_stats(const StepTrace& trace) {
+// Of the first `count` operations.
+proto::StepStats step_stats(const StepTrace& trace, const std::string& task, size_t count) {
   const auto thread = static_cast<uint32_t>(gettid());
   std::map<std::string, proto::DeviceStepStats> devices;
-  for (const TracedOperation& traced : trace.operations) {
-    proto::NodeExecStats* stats = devices[full_device_name(traced.op.device())].add_node_stats();
+  for (size_t i = 0; i < count; ++i) {
+    const TracedOperation& traced = trace.operations[i];
+    proto::NodeExecStats* stats = devices[full_device_name(traced.op.device(), task)].add_node_stats();
     stats->set_node_name(traced.op.name());
     stats->set_timeline_label(label_of(traced.op));
     stats->set_thread_id(thread);
     set_times(traced, trace.wall_time, stats);
     set_results(traced, stats);
   }
-  if (devices.empty()) devices[full_device_name("")];  // nothing but constants and what was fed
+  if (devices.empty()) devices[full_device_name("", task)];  // nothing but constants and what was fed
   proto::StepStats all;
   for (auto& [name, device] : devices) {
     device.set_device(name);
@@ -129,9 +136,37 @@ proto::GraphDef partition_graph(const Graph& graph, const Session::Request& requ
 
 proto::RunMetadata describe_run(const Graph& graph, const Session::Request& request, const StepTrace& trace) {
   proto::RunMetadata metadata;
-  if (request.options.trace_level != TraceLevel::kNoTrace) *metadata.mutable_step_stats() = step_stats(trace);
+  if (request.options.trace_level != TraceLevel::kNoTrace)
+    *metadata.mutable_step_stats() = step_stats(trace, kThisProcess, trace.operations.size());
   if (request.options.output_partition_graphs) *metadata.add_partition_graphs() = partition_graph(graph, request);
   return metadata;
+}
+
+std::string part_trace(const StepTrace& trace, const std::string& task, size_t most) {
+  const size_t all = trace.operations.size();
+  size_t count = all;
+  std::string bytes = proto::serialize(step_stats(trace, task, count));
+  while (bytes.size() > most && count > 0) bytes = proto::serialize(step_stats(trace, task, count /= 2));
+  if (count < all)
+    log_warning(
+        "the trace of a run would take more than {} MiB of task {}: the last {} of its {} operations are left out",
+        most >> 20, task, all - count, all);
+  return bytes;
+}
+
+void add_part_trace(const std::string& task, const std::string& part, proto::StepStats* all) {
+  try {
+    proto::StepStats stats;
+    if (part.size() > kMostTraceBytes || !proto::parse_within_limits(part, &stats))
+      throw InvalidArgumentError(fmt::format("{} bytes, damaged or too many", part.size()));
+    for (proto::DeviceStepStats& device : *stats.mutable_dev_stats()) {
+      const DeviceSpec spec = DeviceSpec::parse(device.device());
+      device.set_device(full_device_name(DeviceSpec{.type = spec.type, .index = spec.index}.to_string(), task));
+    }
+    all->MergeFrom(stats);
+  } catch (const Error& error) {
+    log_warning("what task {} has recorded of a traced run is left out: {}", task, excerpt(error.what()));
+  }
 }
 
 }  // namespace longhaul

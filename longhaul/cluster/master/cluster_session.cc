@@ -32,13 +32,6 @@ class ClusterSnapshots : public Snapshots {
   uint64_t bytes_free() const override { return 0; }
 };
 
-void refuse_tracing(const RunOptions& options) {
-  if (options.trace_level == TraceLevel::kNoTrace) return;
-  throw UnimplementedError(
-      "RunOptions::trace_level: operations on several tasks are not timed; leave it out, or trace a session of one "
-      "process (target \"\")");
-}
-
 Session::Request snapshot_request(const Graph& graph, const std::vector<Fetch>& fetches) {
   Session::Request request{.options = {.snapshot = true}};
   for (const Fetch& fetch : fetches) request.fetches.push_back(fetch.resolve(graph));
@@ -79,7 +72,6 @@ WaitLimits ClusterSession::State::limits(Seconds timeout, Cancellation& cancella
 std::vector<Tensor> ClusterSession::State::run(const Graph& graph, const Request& request,
                                                std::span<const Tensor* const> feed_values,
                                                proto::RunMetadata* metadata) {
-  refuse_tracing(request.options);
   begin_run();
   const std::shared_ptr<void> running(nullptr, [this](void*) { end_run(); });
   Cancellation of_run(&tasks->cancellation(), request.options.cancellation);
@@ -92,10 +84,13 @@ std::vector<Tensor> ClusterSession::State::run_within(const Graph& graph, const 
                                                       proto::RunMetadata* metadata, const WaitLimits& limits_of_run) {
   const std::shared_ptr<const ClusterRun> run = prepare(graph, request, limits_of_run);
   const auto due = run->writes() ? fetches.take(request) : nullptr;
-  std::vector<Tensor> results = due != nullptr ? run_with(*due, graph, request, feed_values, limits_of_run)
-                                               : run_step(run, feed_values, limits_of_run);
+  const bool is_traced = metadata != nullptr && request.options.trace_level != TraceLevel::kNoTrace;
+  proto::RunMetadata told;
+  proto::StepStats* const trace = is_traced ? told.mutable_step_stats() : nullptr;
+  std::vector<Tensor> results = due != nullptr ? run_with(*due, graph, request, feed_values, limits_of_run, trace)
+                                               : run_step(run, feed_values, limits_of_run, trace);
   if (metadata == nullptr) return results;
-  metadata->Clear();
+  metadata->Swap(&told);
   if (request.options.output_partition_graphs)
     metadata->mutable_partition_graphs()->Assign(run->graphs.begin(), run->graphs.end());
   return results;
@@ -108,23 +103,24 @@ std::shared_ptr<const ClusterRun> ClusterSession::State::prepare(const Graph& gr
 
 std::vector<Tensor> ClusterSession::State::run_step(const std::shared_ptr<const ClusterRun>& run,
                                                     std::span<const Tensor* const> feed_values,
-                                                    const WaitLimits& limits_of_run) {
-  if (!run->is_snapshot || run->parts.size() < 2) return ClusterStep(tasks, run, limits_of_run).run(feed_values);
+                                                    const WaitLimits& limits_of_run, proto::StepStats* trace) {
+  if (!run->is_snapshot || run->parts.size() < 2)
+    return ClusterStep(tasks, run, limits_of_run, /*snapshot=*/{}, trace).run(feed_values);
   FrozenTasks frozen(tasks, run->tasks());
   with_losses_told(*tasks, [&] { frozen.freeze(limits_of_run); });
-  std::vector<Tensor> results = ClusterStep(tasks, run, limits_of_run, frozen.id()).run(feed_values);
+  std::vector<Tensor> results = ClusterStep(tasks, run, limits_of_run, frozen.id(), trace).run(feed_values);
   frozen.keep();
   return results;
 }
 
 std::vector<Tensor> ClusterSession::State::run_with(const StepFetch& due, const Graph& graph, const Request& request,
                                                     std::span<const Tensor* const> feed_values,
-                                                    const WaitLimits& limits_of_run) {
+                                                    const WaitLimits& limits_of_run, proto::StepStats* trace) {
   Request more = request;
   for (const Output& output : due.fetches) more.fetches.push_back({output.op(), output.index()});
   std::vector<Tensor> results;
   try {
-    results = run_step(prepare(graph, more, limits_of_run), feed_values, limits_of_run);
+    results = run_step(prepare(graph, more, limits_of_run), feed_values, limits_of_run, trace);
   } catch (...) {
     deliver(due, {}, std::current_exception());
     throw;

@@ -47,7 +47,6 @@ struct ClusterSessionOptions {
 //   - UnavailableError: a task does not answer, though the session may continue
 //   - InvalidArgumentError: an operation cannot be placed, or a step would need a value that another task computes
 //     after writing
-//   - UnimplementedError: RunOptions::trace_level
 // Errors of tasks begin with "From TASK:". Those of a step that was to write say whether it was committed, where a
 // repetition would need to know: in their text, and as Error::failed_step().
 class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots, ModelWatching, StepFates, StopNoticing {
@@ -91,12 +90,15 @@ class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots, ModelWatc
     std::vector<Tensor> run_within(const Graph& graph, const Request& request,
                                    std::span<const Tensor* const> feed_values, proto::RunMetadata* metadata,
                                    const WaitLimits& limits);
+    // `trace` may be null.
     std::vector<Tensor> run_step(const std::shared_ptr<const ClusterRun>& run,
-                                 std::span<const Tensor* const> feed_values, const WaitLimits& limits);
+                                 std::span<const Tensor* const> feed_values, const WaitLimits& limits,
+                                 proto::StepStats* trace);
     std::shared_ptr<const ClusterRun> prepare(const Graph& graph, const Request& request, const WaitLimits& limits);
     // The step, and what is due with it.
     std::vector<Tensor> run_with(const StepFetch& due, const Graph& graph, const Request& request,
-                                 std::span<const Tensor* const> feed_values, const WaitLimits& limits);
+                                 std::span<const Tensor* const> feed_values, const WaitLimits& limits,
+                                 proto::StepStats* trace);
     // `timeout` 0: the session's.
     WaitLimits limits(Seconds timeout, Cancellation& cancellation);
     WaitLimits limits() { return limits(Seconds{0}, tasks->cancellation()); }

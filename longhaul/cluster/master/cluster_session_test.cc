@@ -124,11 +124,40 @@ TEST_F(ClusterSessionTest, AStepComputesWhatIsDueWithIt) {
   EXPECT_EQ(toy(kPs).counts["v"], 2);
 }
 
-TEST_F(ClusterSessionTest, TracingIsRefusedByName) {
+std::string trace_of(const std::string& device, const std::string& node) {
+  proto::StepStats stats;
+  stats.add_dev_stats()->set_device(device);
+  stats.mutable_dev_stats(0)->add_node_stats()->set_node_name(node);
+  return stats.SerializeAsString();
+}
+
+TEST_F(ClusterSessionTest, ATraceHasWhatEachTaskHasRecordedUnderItsName) {  // SS-18
   start_all();
-  EXPECT_THAT(
-      error_of<UnimplementedError>([&] { session()->run(train_, {}, {.trace_level = TraceLevel::kFullTrace}); }),
-      HasSubstr("RunOptions::trace_level"));
+  const auto session = this->session();
+  toy(kPs).trace = trace_of(kPs + "/device:CPU:0", "add_v");
+  toy(kPs1).trace = trace_of("/job:another/task:7/device:CPU:1", "add_w");
+  proto::RunMetadata metadata;
+  const RunOptions traced{.trace_level = TraceLevel::kFullTrace};
+  EXPECT_EQ(session->run({read_v_, train_, read_w_}, {}, traced, &metadata).size(), 3u);
+  std::map<std::string, std::string> nodes;
+  for (const auto& device : metadata.step_stats().dev_stats())
+    nodes[device.device()] = device.node_stats(0).node_name();
+  EXPECT_EQ(nodes,
+            (std::map<std::string, std::string>{{kPs + "/device:CPU:0", "add_v"}, {kPs1 + "/device:CPU:1", "add_w"}}));
+  session->run(train_, {}, {}, &metadata);
+  EXPECT_FALSE(metadata.has_step_stats());
+}
+
+TEST_F(ClusterSessionTest, ATraceThatIsMissingOrDamagedIsLeftOutWithAWarning) {
+  start_all();
+  const auto session = this->session();
+  toy(kPs).trace = "\xff nothing that can be read";
+  proto::RunMetadata metadata;
+  session->run(train_, {}, {.trace_level = TraceLevel::kFullTrace}, &metadata);
+  EXPECT_EQ(metadata.step_stats().dev_stats_size(), 0);
+  EXPECT_EQ(toy(kPs).counts["v"], 1) << "the step was made";
+  EXPECT_THAT(logged_, Contains(HasSubstr("what task " + kPs + " has recorded of a traced run is left out")));
+  EXPECT_THAT(logged_, Contains(HasSubstr("task " + kPs1 + " has recorded nothing of a traced run")));
 }
 
 // ---- Errors ----

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "longhaul/base/log.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
+#include "longhaul/session/step_trace.h"
 
 namespace longhaul {
 namespace {
@@ -61,6 +63,18 @@ std::exception_ptr with_places(const std::exception_ptr& error, const std::strin
   return error_of_step(Code::kDeadlineExceeded, fmt::format("{}\nWhere the step was:\n{}", message_of(error), places));
 }
 
+// Returns how many values there are without the trace, which a task of an older version leaves out.
+size_t take_trace(const ClusterRun::Part& part, const std::vector<Tensor>& values, proto::StepStats* trace) {
+  const bool has_trace = values.size() == part.fetches.size() + 1 && values.back().dtype() == kString &&
+                         values.back().shape().num_elements() == 1;
+  if (!has_trace) {
+    log_warning("task {} has recorded nothing of a traced run", part.task);
+    return values.size();
+  }
+  add_part_trace(part.task, values.back().flat<std::string>()[0], trace);
+  return values.size() - 1;
+}
+
 // The tasks are asked when they can be reached again, by whoever would make the step again.
 void note_doubt(SessionTasks& tasks, const ClusterRun& run, int64_t step) {
   std::vector<proto::Participant> committing;
@@ -76,11 +90,12 @@ void note_doubt(SessionTasks& tasks, const ClusterRun& run, int64_t step) {
 }  // namespace
 
 ClusterStep::ClusterStep(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<const ClusterRun> run,
-                         const WaitLimits& limits, std::string snapshot)
+                         const WaitLimits& limits, std::string snapshot, proto::StepStats* trace)
     : tasks_(std::move(tasks)),
       run_(std::move(run)),
       limits_(limits),
       snapshot_(std::move(snapshot)),
+      trace_(trace),
       step_(tasks_->new_step()),
       slow_(tasks_, run_, step_, limits_.deadline),
       calls_(tasks_->transport()),
@@ -106,6 +121,7 @@ void ClusterStep::start_parts(std::span<const Tensor* const> feeds) {
     proto::RunPartRequest request = part.request;
     request.set_step(step_);
     request.set_snapshot(snapshot_);
+    request.set_trace(trace_ != nullptr);
     for (const int64_t step : tasks_->take_finished(part.task)) request.add_cleanup(step);
     std::vector<Tensor> values;
     for (const RunPart::Named& feed : part.feeds) values.push_back(*feeds[static_cast<size_t>(feed.index)]);
@@ -161,10 +177,11 @@ void ClusterStep::take_answer(const CallGroup::Ended& ended) {
   }
   if (part.commits) progress_.has_committed = true;
   const std::vector<Tensor>& values = ended.reply.message.tensors;
-  if (values.size() != part.fetches.size())
-    throw InternalError(fmt::format("task {} has answered {} values of step {}, not {}", part.task, values.size(),
-                                    step_, part.fetches.size()));
-  for (size_t i = 0; i < values.size(); ++i) results_[static_cast<size_t>(part.fetches[i].index)] = values[i];
+  const size_t count = trace_ != nullptr ? take_trace(part, values, trace_) : values.size();
+  if (count != part.fetches.size())
+    throw InternalError(
+        fmt::format("task {} has answered {} values of step {}, not {}", part.task, count, step_, part.fetches.size()));
+  for (size_t i = 0; i < count; ++i) results_[static_cast<size_t>(part.fetches[i].index)] = values[i];
 }
 
 void ClusterStep::interrupted() {

@@ -24,9 +24,10 @@ namespace longhaul {
 class ClusterStep {
  public:
   // `limits` end the caller's wait; their cancellation is the run's, and ends when the session's does. `snapshot`: the
-  // id for which the tasks are frozen; empty: none.
+  // id for which the tasks are frozen; empty: none. `trace`: what the tasks record of their parts is added to it; null:
+  // nothing.
   ClusterStep(std::shared_ptr<SessionTasks> tasks, std::shared_ptr<const ClusterRun> run, const WaitLimits& limits,
-              std::string snapshot = {});
+              std::string snapshot = {}, proto::StepStats* trace = nullptr);
 
   // Returns a tensor for each fetch; for an operation an undefined one.
   //
@@ -61,6 +62,7 @@ class ClusterStep {
   const std::shared_ptr<const ClusterRun> run_;
   const WaitLimits limits_;
   const std::string snapshot_;
+  proto::StepStats* const trace_;
   const int64_t step_;
   SlowStep slow_;
   CallGroup calls_;            // RunPart to each part, then Commit to those that commit

@@ -64,7 +64,7 @@ void SlowStep::look() {
   const Seconds now = tasks_->transport().clock().now();
   if (tell_ && now >= *tell_) {
     tell_.reset();
-    log_warning("a step has taken {:.3g} s so far, and goes on:\n{}", (now - began_).count(), report());
+    log_warning("a step has taken {:.3g} s so far:\n{}", (now - began_).count(), report());
   }
   bool is_due = false;
   for (std::optional<Seconds>& time : before_deadline_) {

@@ -226,7 +226,8 @@ void ToyTask::answer(Step& step) {
   proto::RunPartReply prepared;
   prepared.set_is_prepared(true);
   const bool is_joint = step.request.joint_commit();
-  const Message results{"", step.results};
+  Message results{"", step.results};
+  if (step.request.trace() && trace) results.tensors.push_back(Tensor::scalar(*trace));
   if (step.is_over) {
     if (!is_joint || step.state == proto::STEP_ABORTED) reply_or_fail(step.runs, step.error, results);
     reply_or_fail(step.written, step.state == proto::STEP_ABORTED ? step.error : nullptr, {});

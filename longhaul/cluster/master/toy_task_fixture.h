@@ -28,11 +28,12 @@ class ToyTask : public std::enable_shared_from_this<ToyTask> {
 
   // ---- What it is told to do ----
 
-  std::exception_ptr fails;        // each part, before it writes
-  std::exception_ptr fails_later;  // what follows the writes
-  bool hangs = false;              // parts do not end by themselves
-  bool is_silent = false;          // LookAtStep is not answered
-  proto::LookAtStepReply place;    // what is answered else, with the step's state
+  std::exception_ptr fails;            // each part, before it writes
+  std::exception_ptr fails_later;      // what follows the writes
+  bool hangs = false;                  // parts do not end by themselves
+  bool is_silent = false;              // LookAtStep is not answered
+  proto::LookAtStepReply place;        // what is answered else, with the step's state
+  std::optional<std::string> trace{};  // what it has recorded of a traced part
   std::vector<std::string> device_types{"CPU"};
 
   // The generation that WaitForChange tells of goes up.

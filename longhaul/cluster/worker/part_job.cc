@@ -7,6 +7,7 @@
 #include "longhaul/cluster/worker/part_place.h"
 #include "longhaul/cluster/worker/step_doubt.h"
 #include "longhaul/runtime/plan/prepared.h"
+#include "longhaul/session/step_trace.h"
 
 namespace longhaul {
 namespace {
@@ -43,6 +44,7 @@ class RunningPart {
                                                  {.deadline = plan_deadline(call().deadline, job_.worker->clock()),
                                                   .cancellation = &waits_->cancellation,
                                                   .exchange = &messages_,
+                                                  .trace = job_.is_traced ? &trace_ : nullptr,
                                                   .place = &place().run(),
                                                   .is_step = job_.part->run_writes,
                                                   .door = job_.snapshot}));
@@ -55,6 +57,7 @@ class RunningPart {
     results->resize(job_.part->fetches.size());  // without the targets
     place().wait(proto::PLACE_SENDS);
     sender_.finish();
+    if (job_.is_traced) results->push_back(Tensor::scalar(part_trace(trace_, job_.worker->transport.task())));
     return true;
   }
 
@@ -134,6 +137,7 @@ class RunningPart {
   const std::shared_ptr<PartWaits> waits_;
   StepSender sender_;
   PartMessages messages_;
+  StepTrace trace_;
 };
 
 void run_to_end(const PartJob& job) {

@@ -16,6 +16,7 @@ struct PartJob {
   std::shared_ptr<StepLife> life;
   std::vector<Tensor> feeds;
   std::string snapshot;  // past whose shut gate the variables are read; empty: none
+  bool is_traced = false;
 };
 
 // Runs it on this thread, from its receives to the end of its sends; with a joint commit it waits in between for the

@@ -77,7 +77,7 @@ void run_part_call(const std::shared_ptr<WorkerState>& worker, const SharedCall&
       worker->steps.begin(call_of(request, *call, std::make_shared<PartPlace>(part, worker->clock())));
   begun.life->when_run([call](const StepOutcome& outcome) { reply_to_run(*call, outcome); });
   if (begun.is_new) {
-    start_part({worker, session, part, begun.life, call->take_request().tensors, request.snapshot()});
+    start_part({worker, session, part, begun.life, call->take_request().tensors, request.snapshot(), request.trace()});
   }
 }
 

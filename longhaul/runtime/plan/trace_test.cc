@@ -11,6 +11,7 @@
 #include "longhaul/proto/config.pb.h"
 #include "longhaul/runtime/direct_session.h"
 #include "longhaul/runtime/install.h"
+#include "longhaul/session/step_trace.h"
 
 namespace longhaul {
 namespace {
@@ -182,6 +183,47 @@ TEST_F(TraceTest, MetadataIsReplacedByARunAndLeftByOneThatFails) {
   EXPECT_EQ(metadata.step_stats().dev_stats_size(), 1);
   session_.run(w_, {}, {}, &metadata);
   EXPECT_FALSE(metadata.has_step_stats());
+}
+
+// ---- Of a run on several tasks ----
+
+StepTrace trace_of_many(const Operation& op, size_t count) {
+  StepTrace trace{.wall_time = 1.5e9};
+  for (size_t i = 0; i < count; ++i) trace.operations.push_back({op, Seconds{0.001 * static_cast<double>(i)}, {}, {}});
+  return trace;
+}
+
+TEST(PartTrace, HasTheTasksDevicesAsTheAskerKnowsThem) {
+  Graph graph;
+  Scope root(graph);
+  const Output x = ops::placeholder(root.with_device("/job:ps/task:1/cpu:1"), kFloat, {}, "x");
+  proto::StepStats all;
+  add_part_trace("/job:other/replica:0/task:5", part_trace(trace_of_many(x.op(), 2), "/job:ps/replica:0/task:1"), &all);
+  ASSERT_EQ(all.dev_stats_size(), 1);
+  EXPECT_EQ(all.dev_stats(0).device(), "/job:other/replica:0/task:5/device:CPU:1");
+  EXPECT_EQ(all.dev_stats(0).node_stats_size(), 2);
+  EXPECT_EQ(all.dev_stats(0).node_stats(1).all_start_micros(), 1'500'000'000'001'000);
+}
+
+TEST(PartTrace, OfALargePartTheLastOperationsAreLeftOut) {
+  Graph graph;
+  Scope root(graph);
+  const Output x = ops::placeholder(root, kFloat, {}, "x");
+  const std::string part = part_trace(trace_of_many(x.op(), 1000), "/job:ps/replica:0/task:1", /*most=*/5000);
+  EXPECT_LE(part.size(), 5000u);
+  proto::StepStats all;
+  add_part_trace("/job:ps/replica:0/task:1", part, &all);
+  ASSERT_EQ(all.dev_stats_size(), 1);
+  EXPECT_GT(all.dev_stats(0).node_stats_size(), 1);
+  EXPECT_LT(all.dev_stats(0).node_stats_size(), 1000);
+}
+
+TEST(PartTrace, WhatIsDamagedOrTooLargeAddsNothing) {
+  proto::StepStats stats, all;
+  stats.add_dev_stats()->set_device("/no device");
+  for (const std::string& part : {std::string("\xff"), stats.SerializeAsString(), std::string(kMostTraceBytes + 1, 0)})
+    add_part_trace("/job:ps/replica:0/task:1", part, &all);
+  EXPECT_EQ(all.dev_stats_size(), 0);
 }
 
 }  // namespace
