@@ -124,6 +124,26 @@ TEST_F(ClusterTrainingTest, AReportOnVariablesOfSeveralTasksIsThatOfOne) {
   expect_nothing_left();
 }
 
+TEST_F(ClusterTrainingTest, ItsStepsAreWatched) {
+  const Regression model(/*local=*/false);
+  const auto session = cluster_.session(model.root.graph());
+  StepWatching& watching = *session->capabilities().step_watching;
+  EXPECT_FALSE(watching.sees_all_steps());
+  std::vector<int64_t> seen;
+  const auto watch = watching.watch_steps({.step = model.step, .every = 2, .passed = [&] {
+                                             EXPECT_TRUE(watching.is_step_under_way());
+                                             seen.push_back(session->run(model.step).item<int64_t>());
+                                           }});
+  session->run(model.init);
+  for (int i = 0; i < 5; ++i) session->run(model.train, model.batch(i));
+  EXPECT_THAT(seen, ElementsAre(2, 4));
+  EXPECT_FALSE(watching.is_step_under_way());
+  EXPECT_THROW(static_cast<void>(watching.watch_steps({.step = model.loss})), InvalidArgumentError);
+  EXPECT_TRUE(cluster_.session(model.root.graph(), {.isolate_session_state = true})
+                  ->capabilities()
+                  .step_watching->sees_all_steps());
+}
+
 TEST_F(ClusterTrainingTest, ATraceHasTheOperationsOfAllTasksByTheirDevices) {  // SS-18
   Counting model;
   const auto session = cluster_.session(model.graph);

@@ -23,8 +23,8 @@ class StepWatching {
   virtual ~StepWatching() = default;
 
   // Starts `watch`, in addition to others. It ends when the result is destroyed; a call of `passed` may still be
-  // running then. Each step costs one more read of the variable. InvalidArgumentError: `step` is not an int64 variable,
-  // or `every` is not above 0.
+  // running then. Each step costs one more read of the variable, on servers a round trip. InvalidArgumentError: `step`
+  // is not an int64 variable, or `every` is not above 0. On servers also what a run throws.
   [[nodiscard]] virtual std::shared_ptr<const void> watch_steps(StepWatch watch) = 0;
 
   // Whether only this session makes steps. False: others change the same variables, and a watch learns of their steps

@@ -51,6 +51,7 @@ Seconds end_of_close(const Deadline* deadline, Clock& clock) {
 ClusterSession::State::State(Transport& the_transport, const ClusterSessionOptions& options)
     : transport(the_transport),
       operation_timeout(options.session.operation_timeout),
+      is_isolated(options.session.isolate_session_state),
       streaming(options.streaming),
       tasks(SessionTasks::create(the_transport, {.session = fmt::format("{:016x}", new_incarnation()),
                                                  .isolated = options.session.isolate_session_state,
@@ -84,11 +85,15 @@ std::vector<Tensor> ClusterSession::State::run_within(const Graph& graph, const 
                                                       proto::RunMetadata* metadata, const WaitLimits& limits_of_run) {
   const std::shared_ptr<const ClusterRun> run = prepare(graph, request, limits_of_run);
   const auto due = run->writes() ? fetches.take(request) : nullptr;
+  writing += run->writes() ? 1 : 0;
+  const std::shared_ptr<void> written(nullptr, [this, &run](void*) { writing -= run->writes() ? 1 : 0; });
   const bool is_traced = metadata != nullptr && request.options.trace_level != TraceLevel::kNoTrace;
   proto::RunMetadata told;
   proto::StepStats* const trace = is_traced ? told.mutable_step_stats() : nullptr;
   std::vector<Tensor> results = due != nullptr ? run_with(*due, graph, request, feed_values, limits_of_run, trace)
                                                : run_step(run, feed_values, limits_of_run, trace);
+  if (run->writes() && !watches.is_empty())
+    watches.look([&](const Output& step) { return read_step(step, limits_of_run); });
   if (metadata == nullptr) return results;
   metadata->Swap(&told);
   if (request.options.output_partition_graphs)
@@ -129,6 +134,16 @@ std::vector<Tensor> ClusterSession::State::run_with(const StepFetch& due, const 
   deliver(due, {first, results.end()}, nullptr);
   results.resize(request.fetches.size());
   return results;
+}
+
+int64_t ClusterSession::State::read_step(const Output& step, const WaitLimits& limits_of_read) {
+  const Request request{.fetches = {{step.op(), step.index()}}};
+  try {
+    const auto run = prepare(step.op().graph(), request, limits_of_read);
+    return run_step(run, {}, limits_of_read, /*trace=*/nullptr).at(0).item<int64_t>();
+  } catch (const FailedPreconditionError&) {  // it is not initialised
+    return 0;
+  }
 }
 
 void ClusterSession::State::begin_run() {
@@ -178,11 +193,19 @@ ClusterSession::~ClusterSession() {
 
 SessionCapabilities ClusterSession::capabilities() {
   return {.step_fetching = &state_->fetches,
+          .step_watching = this,
           .snapshot_keeping = this,
           .task_snapshots = this,
           .model_watching = this,
           .step_fates = this,
           .stop_noticing = this};
+}
+
+std::shared_ptr<const void> ClusterSession::watch_steps(StepWatch watch) {
+  state_->begin_run();
+  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
+  return state_->watches.add(
+      std::move(watch), [this](const Output& step) { return state_->read_step(step, state_->limits()); });
 }
 
 std::shared_ptr<Snapshots> ClusterSession::snapshots() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <optional>
@@ -7,12 +8,13 @@
 #include <vector>
 
 #include "longhaul/cluster/master/cluster_run.h"
-#include "longhaul/cluster/master/step_fetches.h"
 #include "longhaul/cluster/master/value_stream.h"
 #include "longhaul/session/model_watch.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/session/step_fates.h"
+#include "longhaul/session/step_fetches.h"
+#include "longhaul/session/step_watches.h"
 #include "longhaul/session/stop_notice.h"
 #include "longhaul/session/task_snapshots.h"
 
@@ -49,7 +51,13 @@ struct ClusterSessionOptions {
 //     after writing
 // Errors of tasks begin with "From TASK:". Those of a step that was to write say whether it was committed, where a
 // repetition would need to know: in their text, and as Error::failed_step().
-class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots, ModelWatching, StepFates, StopNoticing {
+class ClusterSession : public Session,
+                       StepWatching,
+                       SnapshotKeeping,
+                       TaskSnapshots,
+                       ModelWatching,
+                       StepFates,
+                       StopNoticing {
  public:
   // The transport is the master's. It (unless the options keep it) and the graph must outlive the session.
   // InvalidArgumentError: a filter is malformed, or the home is not among the tasks.
@@ -99,6 +107,8 @@ class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots, ModelWatc
     std::vector<Tensor> run_with(const StepFetch& due, const Graph& graph, const Request& request,
                                  std::span<const Tensor* const> feed_values, const WaitLimits& limits,
                                  proto::StepStats* trace);
+    // The step of watches, by a run.
+    int64_t read_step(const Output& step, const WaitLimits& limits);
     // `timeout` 0: the session's.
     WaitLimits limits(Seconds timeout, Cancellation& cancellation);
     WaitLimits limits() { return limits(Seconds{0}, tasks->cancellation()); }
@@ -109,16 +119,22 @@ class ClusterSession : public Session, SnapshotKeeping, TaskSnapshots, ModelWatc
 
     Transport& transport;
     const Seconds operation_timeout;
+    const bool is_isolated;
     const StreamLimits streaming;
     const std::shared_ptr<SessionTasks> tasks;
     ClusterRuns runs;
     StepFetches fetches;
+    StepWatches watches;
+    std::atomic<int> writing{0};  // runs
     Mutex mutex;
     CondVar changed;
     bool is_closed GUARDED_BY(mutex) = false;
     int running GUARDED_BY(mutex) = 0;
   };
 
+  std::shared_ptr<const void> watch_steps(StepWatch watch) override;
+  bool sees_all_steps() const override { return state_->is_isolated; }
+  bool is_step_under_way() const override { return state_->writing.load() > 0; }
   std::shared_ptr<Snapshots> snapshots() override;
   std::vector<std::string> tasks_of(const std::vector<Fetch>& fetches) override;
   std::unique_ptr<TaskSnapshot> take_there(const std::vector<Fetch>& fetches,

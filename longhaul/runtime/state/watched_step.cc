@@ -1,33 +1,22 @@
 #include "longhaul/runtime/state/watched_step.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/session/step_watches.h"
 
 namespace longhaul {
 namespace {
 
-StepWatch checked(StepWatch watch) {
-  if (watch.step.valid() && watch.step.op().type() == "Identity") watch.step = watch.step.op().inputs()[0];
-  const bool is_step = watch.step.valid() && watch.step.op().type() == "VariableV2" && watch.step.dtype() == kInt64;
-  if (!is_step) {
-    throw InvalidArgumentError(fmt::format(
-        "the watched step must be an int64 variable, as created by ops::global_step(), not {}",
-        watch.step.valid()
-            ? fmt::format("{} ({}), {}", watch.step.name(), watch.step.op().type(), dtype_name(watch.step.dtype()))
-            : "an empty Output"));
-  }
-  if (watch.every <= 0)
-    throw InvalidArgumentError(fmt::format("the interval of watched steps must be above 0, not {}", watch.every));
+StepWatch of_variable(StepWatch watch) {
+  watch.step = watched_variable(watch);
   return watch;
 }
 
 }  // namespace
 
 WatchedStep::WatchedStep(StepWatch watch, VariableStore& variables, const std::string& default_container)
-    : watch_(checked(std::move(watch))),
+    : watch_(of_variable(std::move(watch))),
       step_(variables.slot(resource_name(watch_.step.op(), default_container))),
       last_(now()) {}
 

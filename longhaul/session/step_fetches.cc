@@ -1,4 +1,4 @@
-#include "longhaul/cluster/master/step_fetches.h"
+#include "longhaul/session/step_fetches.h"
 
 #include <utility>
 
