@@ -75,7 +75,10 @@ TEST_P(ServerSessionsTest, ACloseCancelsWhatWaits) {  // SS-5, SS-24
 TEST_P(ServerSessionsTest, ATimeoutEndsAWait) {  // SS-6, SS-14
   WaitingModel model;
   EXPECT_THROW(session(model.graph)->run(model.element, {}, {.timeout = Seconds{0.2}}), DeadlineExceededError);
-  EXPECT_THROW(session(model.graph, {.operation_timeout = Seconds{0.2}})->run(model.element), DeadlineExceededError);
+  EXPECT_THAT(error_of<DeadlineExceededError>(
+                  [&] { session(model.graph, {.operation_timeout = Seconds{1}})->run(model.element); }),
+              AllOf(HasSubstr("Where the step was:"), HasSubstr("runs " + model.element.op().name()),
+                    HasSubstr("/device:CPU:0, for ")));
 }
 
 TEST_P(ServerSessionsTest, LargeTensorsAreFetchedAndFed) {  // SS-7
