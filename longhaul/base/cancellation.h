@@ -9,6 +9,8 @@
 
 namespace longhaul {
 
+class Clock;
+
 // Ends the waits inside a piece of work (a session's runs) from outside. Any thread may call any method.
 class Cancellation {
  public:
@@ -61,6 +63,7 @@ class Cancellation {
 struct WaitLimits {
   Seconds deadline{0};  // on the monotonic clock; 0: none
   Cancellation* cancellation = nullptr;
+  Clock* clock = nullptr;  // of a wait on a queue, if not the machine's
 };
 
 }  // namespace longhaul

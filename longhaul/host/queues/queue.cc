@@ -122,7 +122,7 @@ void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
         throw;
       }
     }
-    await(pending, limits.deadline);
+    await(pending, limits);
     if (!pending.done) withdraw(pending);
   }
   watch.reset();
@@ -132,15 +132,15 @@ void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
   throw DeadlineExceededError(fmt::format("{} '{}': the run timed out while it waited", spec_.kind, name()));
 }
 
-void Queue::await(Pending& pending, Seconds deadline) {
+void Queue::await(Pending& pending, const WaitLimits& limits) {
+  Clock& clock = limits.clock == nullptr ? Clock::real() : *limits.clock;
   while (!pending.done && !pending.cancelled) {
-    if (deadline.count() <= 0) {
+    if (limits.deadline.count() <= 0) {
       pending.changed.wait(mutex_);  // wait: other calls, a close and a cancellation end it
       continue;
     }
-    const Seconds left = deadline - Clock::real().now();
-    if (left <= Seconds{0}) return;
-    pending.changed.wait_for(mutex_, left);  // wait: the run's time
+    if (clock.now() >= limits.deadline) return;
+    clock.wait_until(pending.changed, mutex_, limits.deadline);  // wait: the run's time
   }
 }
 

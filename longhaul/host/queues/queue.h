@@ -91,7 +91,7 @@ class Queue final : public Resource {
 
   template <typename PendingCall>
   void wait(PendingCall& pending, const WaitLimits& limits) EXCLUDES(mutex_);
-  void await(Pending& pending, Seconds deadline) REQUIRES(mutex_);  // until it is done, cancelled or late
+  void await(Pending& pending, const WaitLimits& limits) REQUIRES(mutex_);  // until it is done, cancelled or late
   void begin(PendingEnqueue& pending) REQUIRES(mutex_);
   void begin(PendingDequeue& pending) REQUIRES(mutex_);
   void withdraw(PendingEnqueue& pending) REQUIRES(mutex_);
