@@ -10,6 +10,7 @@
 #include "longhaul/base/log.h"
 #include "longhaul/host/accumulators/worker_gradients.h"
 #include "longhaul/testing/error_fixture.h"
+#include "longhaul/testing/fake_clock.h"
 
 namespace longhaul {
 namespace {
@@ -173,6 +174,82 @@ TEST_F(AccumulatorTest, GradientsOfManyThreadsAreAllCounted) {
   for (int i = 1; i <= 10; ++i) threads.emplace_back([this, i] { apply(0, 10 * static_cast<float>(i)); });
   EXPECT_EQ(take(10), 55);
   for (std::thread& thread : threads) thread.join();
+}
+
+// Takes that wait in vain, on a clock that passes time.
+class AccumulatorWaitTest : public AccumulatorTest {
+ protected:
+  void apply_of(const std::string& worker, float gradient) {
+    const std::vector<Tensor> tensors{Tensor::scalar(gradient)};
+    accumulator_->apply(accumulator_->step(), tensors, worker, clock_);
+  }
+  float take_with(int32_t num_required, TakeWait wait, Cancellation* cancellation = nullptr) {
+    wait.clock = &clock_;
+    return accumulator_->take(num_required, {.cancellation = cancellation}, wait)[0].item<float>();
+  }
+  // The warnings meanwhile; after so many the take is cancelled.
+  std::vector<std::string> warnings_of_take(int32_t num_required, TakeWait wait, size_t most) {
+    std::vector<std::string> lines;
+    Cancellation enough;
+    const LogSink before = set_log_sink([&](LogLevel level, const std::string& line) {
+      if (level == LogLevel::kWarning) lines.push_back(line);
+      if (lines.size() == most) enough.cancel("the test has seen enough");
+    });
+    EXPECT_THROW(take_with(num_required, wait, &enough), CancelledError);
+    set_log_sink(before);
+    return lines;
+  }
+
+  testing::FakeClock clock_{testing::FakeClock::Waits::kPassTime};
+};
+
+TEST_F(AccumulatorWaitTest, FewerWillDoOnceTheyHaveWaited) {  // unlike SY-10
+  apply_of("worker0", 4);
+  const Seconds began = clock_.now();
+  EXPECT_EQ(take_with(2, {.min_required = 1, .wait_secs = Seconds{10}}), 4);
+  EXPECT_EQ((clock_.now() - began).count(), 10);
+  EXPECT_EQ(accumulator_->num_reduced(), 1);
+  EXPECT_EQ(accumulator_->step(), 1);
+  apply_of("worker0", 1);
+  apply_of("worker1", 3);
+  EXPECT_EQ(take_with(2, {.min_required = 1, .wait_secs = Seconds{10}}), 2);
+  EXPECT_EQ(accumulator_->num_reduced(), 1);
+}
+
+TEST_F(AccumulatorWaitTest, FewerThanTheLeastWillNotDo) {
+  apply_of("worker0", 4);
+  auto taken =
+      std::async(std::launch::async, [this] { return take_with(3, {.min_required = 2, .wait_secs = Seconds{10}}); });
+  const Seconds end = clock_.now() + Seconds{50};
+  const Seconds deadline = Clock::real().now() + Seconds{20};
+  while (clock_.now() < end && Clock::real().now() < deadline) std::this_thread::yield();
+  EXPECT_EQ(accumulator_->waiting(), 1u);
+  const Seconds enough = clock_.now();  // or later
+  apply_of("worker1", 6);
+  EXPECT_EQ(taken.get(), 5);
+  EXPECT_GE(clock_.now() - enough, Seconds{10});
+}
+
+TEST_F(AccumulatorWaitTest, AStepThatLacksGradientsIsInTheLogAgainAndAgain) {
+  apply_of("worker0", 4);
+  const std::vector<std::string> lines = warnings_of_take(3, {.warn_secs = Seconds{60}}, 3);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_THAT(lines[0], HasSubstr("'v:0/grad_accum': step 0 has 1 of 3 gradients (of worker0) after 60 s, and waits"));
+  EXPECT_THAT(lines[1], HasSubstr("after 120 s"));
+  EXPECT_THAT(lines[2], HasSubstr("after 240 s"));
+  EXPECT_EQ(accumulator_->num_accumulated(), 1);
+  EXPECT_EQ(accumulator_->waiting(), 0u);
+}
+
+TEST_F(AccumulatorWaitTest, AStepThatGoesOnWithFewerIsInTheLog) {
+  std::vector<std::string> lines;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& line) { lines.push_back(line); });
+  apply_of("worker0", 4);
+  take_with(2, {.min_required = 1, .wait_secs = Seconds{10}, .warn_secs = Seconds{60}});
+  set_log_sink(before);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("'v:0/grad_accum': step 0 continues with 1 of 2 gradients (of worker0), which have "
+                                  "waited 10 s"));
 }
 
 // The lines that are logged while gradients of one worker come.

@@ -24,13 +24,28 @@ std::shared_ptr<Resource> make_row_accumulator(const Operation& handle) {
 // Inputs: the accumulator, the worker's step, and the tensors of the gradient. The attr is Longhaul's own: who counts.
 void apply_gradient(HostCall& call) {
   const auto local_step = call.inputs[1].item<int64_t>();
-  const auto applied = call.resource<Accumulator>().apply(local_step, call.inputs.subspan(2));
   const auto* worker = call.op.find_attr<std::string>("_worker");
+  const auto applied =
+      call.resource<Accumulator>().apply(local_step, call.inputs.subspan(2), worker == nullptr ? "" : *worker,
+                                         call.clock == nullptr ? Clock::real() : *call.clock);
   if (worker != nullptr) worker_gradients(call.own)->add(*worker, local_step, applied);
 }
 
+Seconds seconds_of(const Operation& op, const char* milliseconds) {
+  return std::chrono::milliseconds(attr_or<int64_t>(op, milliseconds, 0));
+}
+
+// The attrs are Longhaul's own, too.
+TakeWait wait_of(const HostCall& call) {
+  TakeWait wait{.min_required = static_cast<int32_t>(attr_or<int64_t>(call.op, "_min_required", 0)),
+                .wait_secs = seconds_of(call.op, "_wait_ms"),
+                .warn_secs = seconds_of(call.op, "_warn_ms")};
+  if (call.clock != nullptr) wait.clock = call.clock;
+  return wait;
+}
+
 void take_gradient(HostCall& call) {
-  call.results = call.resource<Accumulator>().take(call.inputs[1].item<int32_t>(), call.limits);
+  call.results = call.resource<Accumulator>().take(call.inputs[1].item<int32_t>(), call.limits, wait_of(call));
 }
 
 void set_accumulator_step(HostCall& call) {

@@ -23,7 +23,9 @@ struct HostCall {
   FileSystem& files;
   ResourceMap& own;             // of the session: state that kernels keep between runs, by operation name
   std::vector<Tensor> results;  // empty at first; the kernel adds a tensor for each output of the operation
-  std::optional<uint64_t> random_seed = std::nullopt;  // for this run's random numbers, if the runner has drawn it
+  std::optional<uint64_t> random_seed = std::nullopt;      // for this run's random numbers, if the runner has drawn it
+  const std::shared_ptr<Cancellation>* session = nullptr;  // of the session; nullptr: nobody knows when it ends
+  Clock* clock = nullptr;                                  // of the task; nullptr: the machine's
 
   // The resource that input `i` stands for. InternalError: it is not of that class.
   template <typename T>
@@ -58,5 +60,6 @@ HostKernelTable queue_host_kernels();
 HostKernelTable random_host_kernels();
 HostKernelTable reader_host_kernels();
 HostKernelTable summary_host_kernels();
+HostKernelTable sync_token_host_kernels();
 
 }  // namespace longhaul

@@ -18,6 +18,18 @@ Attrs apply_attrs(DType dtype, const std::string& worker) {
   return attrs;
 }
 
+int64_t milliseconds(Seconds time) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(time).count();
+}
+
+Attrs take_attrs(DType dtype, const TakeOptions& options) {
+  Attrs attrs{{"dtype", dtype}};
+  if (options.min_required > 0) attrs.emplace("_min_required", int64_t{options.min_required});
+  if (options.wait_secs.count() > 0) attrs.emplace("_wait_ms", milliseconds(options.wait_secs));
+  if (options.warn_secs.count() > 0) attrs.emplace("_warn_ms", milliseconds(options.warn_secs));
+  return attrs;
+}
+
 Output count_needed(const Scope& scope, int32_t num_required) {
   return ops::constant(scope, num_required, "num_required");
 }
@@ -66,9 +78,11 @@ Operation ConditionalAccumulator::apply_grad(const Scope& scope, const Output& g
                    {handle(), as_int64(scope, local_step), gradient}, apply_attrs(dtype(), worker));
 }
 
-Output ConditionalAccumulator::take_grad(const Scope& scope, int32_t num_required, std::string_view name) const {
+Output ConditionalAccumulator::take_grad(const Scope& scope, int32_t num_required, std::string_view name,
+                                         const TakeOptions& options) const {
   const Output count = count_needed(scope, num_required);
-  return scope.add("AccumulatorTakeGradient", name_or(name, "_TakeGradient"), {handle(), count}, {{"dtype", dtype()}})
+  return scope
+      .add("AccumulatorTakeGradient", name_or(name, "_TakeGradient"), {handle(), count}, take_attrs(dtype(), options))
       .output();
 }
 
@@ -90,7 +104,8 @@ Operation SparseConditionalAccumulator::apply_indexed_slices_grad(const Scope& s
 }
 
 IndexedSlices SparseConditionalAccumulator::take_indexed_slices_grad(const Scope& scope, int32_t num_required,
-                                                                     std::string_view name) const {
+                                                                     std::string_view name,
+                                                                     const TakeOptions& options) const {
   const Shape& table = handle().op().attr<Shape>("shape");
   if (!table.has_rank() || table.rank() == 0 || table.dim(0) < 0) {
     throw InvalidArgumentError(fmt::format(
@@ -98,7 +113,7 @@ IndexedSlices SparseConditionalAccumulator::take_indexed_slices_grad(const Scope
         this->name(), table.to_string()));
   }
   const Operation taken = scope.add("SparseAccumulatorTakeGradient", name_or(name, "_TakeGradient"),
-                                    {handle(), count_needed(scope, num_required)}, {{"dtype", dtype()}});
+                                    {handle(), count_needed(scope, num_required)}, take_attrs(dtype(), options));
   return {.values = taken.output(1),
           .indices = taken.output(0),
           .num_rows = ops::constant(scope, table.dim(0), "num_rows")};

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "longhaul/base/clock.h"
 #include "longhaul/graph/scope.h"
 #include "longhaul/ops/indexed_slices.h"
 
@@ -13,6 +14,13 @@ struct AccumulatorOptions {
   bool sum = false;                     // take the sum, not the mean
   std::string shared_name{};            // under which other graphs on the same server find it; empty: its own name
   std::string name{};                   // of the handle; empty: "conditional_accumulator", ...
+};
+
+// How a take waits for gradients that do not come.
+struct TakeOptions {
+  int32_t min_required = 0;  // fewer will do, once these have waited for `wait_secs`; 0: never
+  Seconds wait_secs{0};
+  Seconds warn_secs{0};  // after that long, and then after pauses that double, a warning; 0: none
 };
 
 // Collects the gradients of several workers until there are enough for a step. The object is a handle and may be
@@ -59,7 +67,8 @@ class ConditionalAccumulator : public AccumulatorBase {
                        const std::string& worker = "", std::string_view name = "") const;
   // The mean, or sum, of all gradients of the step, once there are `num_required`. InvalidArgumentError when run:
   // num_required is not positive.
-  Output take_grad(const Scope& scope, int32_t num_required, std::string_view name = "") const;
+  Output take_grad(const Scope& scope, int32_t num_required, std::string_view name = "",
+                   const TakeOptions& options = {}) const;
 };
 
 // For gradients of some rows. The mean of a row is over the gradients that have the row, so a row that one of two
@@ -72,7 +81,8 @@ class SparseConditionalAccumulator : public AccumulatorBase {
                                       const std::string& worker = "", std::string_view name = "") const;
   // Each row once, in ascending order. `num_rows` is of the table. InvalidArgumentError: the accumulator's shape is
   // unknown, or has no rows.
-  IndexedSlices take_indexed_slices_grad(const Scope& scope, int32_t num_required, std::string_view name = "") const;
+  IndexedSlices take_indexed_slices_grad(const Scope& scope, int32_t num_required, std::string_view name = "",
+                                         const TakeOptions& options = {}) const;
 };
 
 }  // namespace longhaul

@@ -34,8 +34,16 @@ Tensor HostInstruction::input(size_t i, Frame& frame) const {
 std::vector<Tensor> HostInstruction::call(std::span<Tensor> inputs, const WaitLimits& limits, SessionState& resources,
                                           std::vector<Tensor> results, std::optional<uint64_t> random_seed) const {
   results.clear();
-  HostCall call{
-      op(), inputs, resources_, limits, resources.files(), resources.host_resources(), std::move(results), random_seed};
+  HostCall call{op(),
+                inputs,
+                resources_,
+                limits,
+                resources.files(),
+                resources.host_resources(),
+                std::move(results),
+                random_seed,
+                &resources.shared_cancellation(),
+                &resources.task().clock()};
   kernel_(call);
   return std::move(call.results);
 }

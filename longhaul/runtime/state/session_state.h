@@ -23,6 +23,8 @@ class SessionState {
   FileSystem& files() { return task_->files(); }
   // Of all runs of the session; a reset of the task aborts it.
   Cancellation& cancellation() { return *cancellation_; }
+  // For what outlives the session and does something when it ends.
+  const std::shared_ptr<Cancellation>& shared_cancellation() const { return cancellation_; }
   // What snapshots of several tasks keep here until it is written.
   Leases<std::vector<Tensor>>& snapshots() { return snapshots_; }
   bool isolated() const { return containers_ != task_->containers(); }
