@@ -61,10 +61,7 @@ struct ClusterReplica {
         init(ops::global_variables_initializer(model.root)),
         session(cluster.session(model.graph, {}, task)) {}
 
-  void run_all() {
-    for (int step = 0; step < kStepsTogether; ++step)
-      session->run(train, {{model.gradient, share_of_gradient(step, number)}});
-  }
+  void run(int step) { session->run(train, {{model.gradient, share_of_gradient(step, number)}}); }
 
   const int number;
   SharedModel model{/*local=*/false};
@@ -73,31 +70,62 @@ struct ClusterReplica {
   std::shared_ptr<Session> session;
 };
 
-TEST(SyncCluster, TwoWorkersComputeTheSameBitsAsOneProcess) {  // SY-5, SY-6, SY-8
-  TrainingCluster cluster;
-  const SimulatedClock::AtWork work(cluster.clock());
-  ClusterReplica chief(cluster, kWorker, 0), second(cluster, kWorker1, 1);
-  const Coordinator coord({.clock = &cluster.clock()});
-  chief.session->run(chief.init);
-  SyncReplicasHook of_chief(chief.optimizer, /*is_chief=*/true, /*num_tokens=*/0);
-  of_chief.begin(chief.model.graph);
-  of_chief.after_create_session(*chief.session, coord);
-  SyncReplicasHook of_second(second.optimizer, /*is_chief=*/false);
-  of_second.begin(second.model.graph);
-  of_second.after_create_session(*second.session, coord);
-  std::thread other([&] {
-    const SimulatedClock::AtWork work_of_other(cluster.clock());
-    EXPECT_EQ(coded_error_of([&] { second.run_all(); }), "");
-  });
-  EXPECT_EQ(coded_error_of([&] { chief.run_all(); }), "");
-  other.join();
-  coord.request_stop();
-  EXPECT_NO_THROW(coord.join());
-  EXPECT_EQ(second.session->run(second.model.step).item<int64_t>(), kStepsTogether);
-  EXPECT_TRUE(identical(second.session->run(second.model.w), trained_by_one()));
-  chief.session->close();
-  second.session->close();
-  EXPECT_TRUE(cluster.nothing_is_left(Seconds{60}));
+// A chief and another replica, on a worker task each, without first tokens.
+class SyncCluster : public ::testing::Test {
+ protected:
+  SyncCluster() {
+    chief_.session->run(chief_.init);
+    begin(chief_, /*is_chief=*/true);
+    begin(second_, /*is_chief=*/false);
+  }
+  void begin(ClusterReplica& replica, bool is_chief) {
+    SyncReplicasHook hook(replica.optimizer, is_chief, /*num_tokens=*/0);
+    hook.begin(replica.model.graph);
+    hook.after_create_session(*replica.session, coord_);
+  }
+  void run_both(int steps) {
+    std::thread other([&] {
+      const SimulatedClock::AtWork work_of_other(cluster_.clock());
+      EXPECT_EQ(coded_error_of([&] { run(second_, steps); }), "");
+    });
+    EXPECT_EQ(coded_error_of([&] { run(chief_, steps); }), "");
+    other.join();
+  }
+  static void run(ClusterReplica& replica, int steps) {
+    for (int step = 0; step < steps; ++step) replica.run(step);
+  }
+  int64_t step_now() { return chief_.session->run(chief_.model.step).item<int64_t>(); }
+  void end() {
+    coord_.request_stop();
+    EXPECT_NO_THROW(coord_.join());
+    chief_.session->close();
+    second_.session->close();
+    EXPECT_TRUE(cluster_.nothing_is_left(Seconds{60}));
+  }
+
+  TrainingCluster cluster_;
+  const SimulatedClock::AtWork work_{cluster_.clock()};
+  ClusterReplica chief_{cluster_, kWorker, 0}, second_{cluster_, kWorker1, 1};
+  const Coordinator coord_{{.clock = &cluster_.clock()}};
+};
+
+TEST_F(SyncCluster, TwoWorkersComputeTheSameBitsAsOneProcess) {  // SY-5, SY-6, SY-8
+  run_both(kStepsTogether);
+  EXPECT_EQ(second_.session->run(second_.model.step).item<int64_t>(), kStepsTogether);
+  EXPECT_TRUE(identical(second_.session->run(second_.model.w), trained_by_one()));
+  end();
+}
+
+TEST_F(SyncCluster, AWorkerThatDiesGivesItsTokenBack) {  // unlike SY-10
+  run_both(1);
+  cluster_.network().kill(kWorker1);
+  const Seconds died = cluster_.clock().now();
+  chief_.run(1);  // with its own token, and then it takes the other's
+  EXPECT_EQ(step_now(), 1);
+  chief_.run(1);
+  EXPECT_EQ(step_now(), 2);
+  EXPECT_LE((cluster_.clock().now() - died).count(), 5);
+  end();
 }
 
 }  // namespace

@@ -9,9 +9,9 @@ class BuiltinCatalog : public OpCatalog {
  public:
   BuiltinCatalog() {
     using namespace builtin;
-    for (const ResolverTable& table :
-         {accumulator_ops(), array_ops(), function_ops(), image_ops(), input_ops(), lookup_ops(), optimizer_ops(),
-          parsing_ops(), queue_ops(), random_ops(), reader_ops(), state_ops(), summary_ops(), transfer_ops()}) {
+    for (const ResolverTable& table : {accumulator_ops(), array_ops(), function_ops(), image_ops(), input_ops(),
+                                       lookup_ops(), optimizer_ops(), parsing_ops(), queue_ops(), random_ops(),
+                                       reader_ops(), state_ops(), summary_ops(), sync_token_ops(), transfer_ops()}) {
       resolvers_.insert(table.begin(), table.end());
     }
   }

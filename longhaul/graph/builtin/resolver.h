@@ -69,6 +69,7 @@ ResolverTable random_ops();
 ResolverTable reader_ops();
 ResolverTable state_ops();
 ResolverTable summary_ops();
+ResolverTable sync_token_ops();
 ResolverTable transfer_ops();
 
 }  // namespace longhaul::builtin

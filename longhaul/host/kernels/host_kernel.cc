@@ -16,7 +16,7 @@ const AllTables& all_tables() {
     for (const HostKernelTable& table :
          {accumulator_host_kernels(), array_host_kernels(), image_host_kernels(), input_host_kernels(),
           lookup_host_kernels(), parsing_host_kernels(), queue_host_kernels(), random_host_kernels(),
-          reader_host_kernels(), summary_host_kernels()}) {
+          reader_host_kernels(), summary_host_kernels(), sync_token_host_kernels()}) {
       all->kernels.insert(table.kernels.begin(), table.kernels.end());
       all->resources.insert(table.resources.begin(), table.resources.end());
     }

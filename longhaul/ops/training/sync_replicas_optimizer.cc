@@ -14,13 +14,26 @@ namespace longhaul {
 namespace {
 
 constexpr const char* kLocalStep = "sync_rep_local_step";
+constexpr Seconds kWarnSecs{60};  // for gradients that do not come
 
 Scope at_variable(const Scope& scope, const Variable& variable) {
   return scope.with_device(variable.ref().op().device());
 }
 
-Output tokens_of(const Scope& scope, const Output& step, int count) {
-  return ops::stack(scope, std::vector<Output>(static_cast<size_t>(count), step), 0, "tokens");
+// An operation on the queue of tokens (host/accumulators/sync_tokens.h).
+Operation add_token_op(const Scope& scope, const std::string& type, std::string_view name, const FIFOQueue& tokens,
+                       const Output& step, Attrs attrs) {
+  return scope.add(type, name, {tokens.handle(), step}, std::move(attrs));
+}
+
+void check_waiting(const SyncReplicasOptions& options, int replicas_to_aggregate) {
+  const bool is_off = options.wait_secs.count() == 0 && options.min_replicas == 0;
+  const bool is_right = options.wait_secs.count() > 0 && options.min_replicas > 0;
+  if (is_off || (is_right && options.min_replicas <= replicas_to_aggregate)) return;
+  throw InvalidArgumentError(fmt::format(
+      "{}: wait_secs is {} and min_replicas {}: to make steps without late replicas, set both, and min_replicas to {} "
+      "(replicas_to_aggregate) at most; to wait for all, neither",
+      options.name, options.wait_secs.count(), options.min_replicas, replicas_to_aggregate));
 }
 
 FIFOQueue shared_queue(const Scope& scope, int32_t capacity, DType dtype, const std::string& name) {
@@ -86,6 +99,7 @@ SyncReplicasOptimizer::SyncReplicasOptimizer(Optimizer& optimizer, int replicas_
         fmt::format("{}: the numbers of replicas must be positive: replicas_to_aggregate is {}, total_num_replicas {}",
                     options_.name, replicas_to_aggregate_, total_num_replicas_));
   }
+  check_waiting(options_, replicas_to_aggregate_);
   log_info("SyncReplicasV2: replicas_to_aggregate={}; total_num_replicas={}", replicas_to_aggregate_,
            total_num_replicas_);
 }
@@ -137,8 +151,10 @@ SyncReplicasOptimizer::Collected SyncReplicasOptimizer::collect(const Scope& sco
 
 GradientAndVariable SyncReplicasOptimizer::take(const Scope& scope, const Collected& collected) const {
   const Scope at = at_variable(scope, collected.variable);
-  if (collected.dense) return {collected.dense->take_grad(at, replicas_to_aggregate_), collected.variable};
-  const IndexedSlices rows = collected.rows->take_indexed_slices_grad(at, replicas_to_aggregate_);
+  const TakeOptions options{
+      .min_required = options_.min_replicas, .wait_secs = options_.wait_secs, .warn_secs = kWarnSecs};
+  if (collected.dense) return {collected.dense->take_grad(at, replicas_to_aggregate_, "", options), collected.variable};
+  const IndexedSlices rows = collected.rows->take_indexed_slices_grad(at, replicas_to_aggregate_, "", options);
   return {ops::with_values(at, rows, rows.values), collected.variable};
 }
 
@@ -189,7 +205,8 @@ Operation SyncReplicasOptimizer::add_update(const Scope& scope) {
   }
   const Output step = ops::read_value(at_step.with_control_dependencies({done}), shared_->global_step, "step");
   const int tokens_per_step = std::max(total_num_replicas_, replicas_to_aggregate_);
-  return shared_->tokens.enqueue_many(at_step, {tokens_of(at_step, step, tokens_per_step)}, "put_tokens");
+  return add_token_op(at_step, "SyncTokenPut", "put_tokens", shared_->tokens, step,
+                      {{"count", int64_t{tokens_per_step}}});
 }
 
 Operation SyncReplicasOptimizer::cancel_waits(const Scope& scope) const {
@@ -225,14 +242,20 @@ Operation SyncReplicasOptimizer::add_replica(const Scope& scope, const std::vect
   const Scope named = scope.sub(options_.name), plain = named.without_control_dependencies();
   const Variable local_step =
       add_local_step(scope.without_control_dependencies(), shared_->global_step.dtype(), options_.worker);
-  std::string worker = name_in_log(options_.worker, local_step);
+  const std::string own_name = name_in_log(options_.worker, local_step);
+  std::string worker = own_name;
   std::vector<Operation> pushes;
   for (size_t i = 0; i < own.size(); ++i) {
     pushes.push_back(push(named, shared_->collected[i], own[i], local_step, std::exchange(worker, "")));
   }
   const Scope pushed = at_variable(plain, shared_->global_step).with_control_dependencies(pushes);
-  const Output token = shared_->tokens.dequeue(pushed, "take_token")[0];
-  const Operation init = ops::assign(plain, local_step, shared_->global_step, "local_step_init").op();
+  const Attrs holder{{"holder", local_step.name()}, {"worker", own_name}};
+  const Output token =
+      add_token_op(pushed, "SyncTokenTake", "take_token", shared_->tokens, local_step, holder).output();
+  const Operation joined =
+      at_variable(plain, shared_->global_step).add("SyncTokenJoin", "join", {shared_->tokens.handle()}, holder);
+  const Operation init =
+      ops::assign(plain.with_control_dependencies({joined}), local_step, shared_->global_step, "local_step_init").op();
   replicas_.push_back({local_step, init});
   return ops::assign(plain, local_step, token, "set_local_step").op();
 }
@@ -262,8 +285,8 @@ Operation SyncReplicasOptimizer::get_init_tokens_op(int num_tokens) const {
                                            options_.name, num_tokens, needed));
   }
   const int count = num_tokens == -1 ? replicas_to_aggregate_ : num_tokens;
-  if (count == 0) return ops::no_op(shared.scope, "no_init_tokens");
-  return shared.tokens.enqueue_many(shared.scope, {tokens_of(shared.scope, shared.global_step, count)}, "init_tokens");
+  return add_token_op(shared.scope, "SyncTokenRenew", "init_tokens", shared.tokens, shared.global_step,
+                      {{"count", int64_t{count}}});
 }
 
 Operation SyncReplicasOptimizer::chief_init_op() const {

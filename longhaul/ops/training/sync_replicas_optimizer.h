@@ -19,7 +19,12 @@ struct SyncReplicasOptions {
   bool use_locking = false;  // for TensorFlow's programs: updates exclude each other here in any case
   std::string name = "sync_replicas";
 
-  // Longhaul's own. This replica in the log; empty: the device of its local step. It becomes a part of the local step's
+  // Longhaul's own. Once `min_replicas` gradients have waited for that long for the others of their step, the chief
+  // makes the step without these, and a warning says how many there were. The chief's options count. 0 (both): it waits
+  // until all that are aggregated have come, and warns after a minute, and then again and again.
+  Seconds wait_secs{0};
+  int min_replicas = 0;
+  // This replica in the log; empty: the device of its local step. It becomes a part of the local step's
   // name, so replicas that share one server, as several sessions in a process can, need different ones.
   std::string worker{};
 };
@@ -45,12 +50,18 @@ struct SyncReplicasOptions {
 // Or one graph has all replicas: call apply_gradients() of one object once for each, with the same variables, and run
 // each train operation on its own thread.
 //
+// A replica that waits for a token without end is named in the log of the task with the global step, a step that lacks
+// gradients in those of the tasks with the variables. A replica whose session ends or is lost gives its token back, so
+// the others go on if they are enough (or push in its place). A chief that begins again makes the tokens of the one
+// before void, and replicas that live longer than it go on from its step.
+//
 // With more replicas than are aggregated the slowest of each step count for nothing in it; with fewer, some replicas
 // compute several gradients for a step, and need tokens for them: get_init_tokens_op().
 class SyncReplicasOptimizer : public Optimizer {
  public:
   // The optimizer and the averages must live until the last apply_gradients(). InvalidArgumentError: a number of
-  // replicas is not positive.
+  // replicas is not positive; wait_secs is negative; min_replicas is not between 1 and the number that is aggregated,
+  // or one of the two is set without the other.
   SyncReplicasOptimizer(Optimizer& optimizer, int replicas_to_aggregate, SyncReplicasOptions options = {});
 
   // Returns the operation that a replica runs. InvalidArgumentError: no gradients ("Must supply at least one
@@ -69,7 +80,8 @@ class SyncReplicasOptimizer : public Optimizer {
   // The description of the chief's thread: QueueRunner(optimizer.get_chief_queue_runner()). SyncReplicasHook starts it;
   // with a Supervisor, pass it to Supervisor::start_queue_runners(). A stop ends its wait for gradients.
   proto::QueueRunnerDef get_chief_queue_runner() const;
-  // Adds the operation by which the chief puts the first tokens. -1: as many as gradients are aggregated; replicas then
+  // Adds the operation by which the chief puts the first tokens, in place of all that there are: run it once in each of
+  // the chief's sessions. -1: as many as gradients are aggregated; replicas then
   // need not wait for each other before the second step. 0: they do. InvalidArgumentError "Too few tokens to finish the
   // first step": fewer than are aggregated beyond the number of replicas.
   Operation get_init_tokens_op(int num_tokens = -1) const;

@@ -32,8 +32,8 @@ void wait_until(Condition&& condition) {
 // One replica: a graph with the variables v0, v1 and the table rows, gradients that are its own, and a session on the
 // server that all replicas share.
 struct SyncReplica {
-  SyncReplica(int index, int aggregate, int total, std::shared_ptr<TaskResources> server)
-      : optimizer(descent, aggregate, {.total_num_replicas = total, .worker = "worker" + std::to_string(index)}),
+  SyncReplica(int index, int aggregate, SyncReplicasOptions options, std::shared_ptr<TaskResources> server)
+      : optimizer(descent, aggregate, of_worker(index, std::move(options))),
         step(ops::create_global_step(root)),
         v0(ops::variable(root, "v0", Tensor::scalar(0.f))),
         v1(ops::variable(root, "v1", Tensor::scalar(1.f))),
@@ -55,6 +55,11 @@ struct SyncReplica {
     return std::async(std::launch::async, [this] { run(); });
   }
 
+  static SyncReplicasOptions of_worker(int index, SyncReplicasOptions options) {
+    options.worker = "worker" + std::to_string(index);
+    return options;
+  }
+
   Graph graph;
   Scope root{graph};
   GradientDescentOptimizer descent{2.0};
@@ -70,9 +75,10 @@ class SyncReplicasTest : public ::testing::Test {
   ~SyncReplicasTest() override { stop(); }
 
   void make(int count, int aggregate, int total = 0) {
-    for (int i = 0; i < count; ++i) {
-      replicas_.push_back(std::make_unique<SyncReplica>(i, aggregate, total == 0 ? count : total, server_));
-    }
+    make_with(count, aggregate, {.total_num_replicas = total == 0 ? count : total});
+  }
+  void make_with(int count, int aggregate, const SyncReplicasOptions& options) {
+    for (int i = 0; i < count; ++i) replicas_.push_back(std::make_unique<SyncReplica>(i, aggregate, options, server_));
   }
   // As each replica's session starts: the chief's first.
   void start(int num_tokens = -1) {

@@ -74,8 +74,62 @@ TEST_F(SyncReplicasTest, EachStepPutsATokenForEachReplica) {  // SY-4
   coord_.request_stop();
   coord_.join();
   coord_ = Coordinator();
-  start_one(0);  // a chief that starts again
-  EXPECT_EQ(tokens().size(), 4u);
+  start_one(0);  // a chief that starts again: the tokens of before are void
+  EXPECT_EQ(tokens().size(), 1u);
+}
+
+TEST_F(SyncReplicasTest, AReplicaThatIsLostGivesItsTokenBack) {  // unlike SY-10
+  make(2, 2);
+  start(/*num_tokens=*/0);
+  auto first = at(0).run_in_background();
+  at(1).run();
+  first.get();
+  EXPECT_EQ(tokens().size(), 0u);
+  at(1).session->close();
+  EXPECT_EQ(tokens().size(), 1u);
+  at(0).run();
+  EXPECT_EQ(chief().step_now(), 1);
+  at(0).run();  // in place of the other
+  EXPECT_EQ(chief().step_now(), 2);
+  EXPECT_EQ(counts_of("worker0").dropped, 0);
+}
+
+TEST_F(SyncReplicasTest, StepsGoOnWithoutTheReplicasThatAreTooLate) {  // unlike SY-10
+  make_with(2, 2, {.wait_secs = Seconds{0.01}, .min_replicas = 1});
+  start(/*num_tokens=*/0);
+  for (int step = 1; step < 4; ++step) {
+    at(0).run();
+    EXPECT_EQ(chief().step_now(), step);
+    EXPECT_EQ(at(0).local_step(), step);
+    wait_until([&] { return tokens().size() == 1; });
+  }
+  EXPECT_FLOAT_EQ(chief().value(chief().v0), -3 * 0.1f * 2);
+  EXPECT_EQ(counts_of("worker0").dropped, 0);
+  at(1).run();  // with a gradient of step 0; then it has a token of the last step
+  EXPECT_EQ(at(1).local_step(), 3);
+  EXPECT_EQ(counts_of("worker1").dropped, 1);
+}
+
+TEST_F(SyncReplicasTest, AReplicaThatOutlivesItsChiefGoesOnFromTheNextOnes) {  // unlike SY-10
+  make(2, 2);
+  start(/*num_tokens=*/0);
+  for (int step = 0; step < 2; ++step) {
+    auto first = at(0).run_in_background();
+    at(1).run();
+    first.get();
+  }
+  coord_.request_stop();
+  coord_.join();
+  coord_ = Coordinator();
+  chief().session->run(ops::assign(chief().root, chief().step, ops::constant(chief().root, int64_t{1})));
+  start_one(0, /*num_tokens=*/0);  // from a checkpoint of step 1
+  at(1).run();                     // with a gradient of step 2, which is dropped
+  EXPECT_EQ(at(1).local_step(), 1);
+  auto first = at(0).run_in_background();
+  at(1).run();
+  first.get();
+  EXPECT_EQ(chief().step_now(), 2);
+  EXPECT_EQ(counts_of("worker1").dropped, 1);
 }
 
 TEST_F(SyncReplicasTest, WithFewerReplicasEachComputesSeveralGradients) {  // SY-4
@@ -246,6 +300,11 @@ TEST_F(SyncReplicasGraphTest, SaysWhatIsMissing) {  // SY-9
   EXPECT_THAT(error_of<FailedPreconditionError>([&] { optimizer.get_init_tokens_op(); }),
               HasSubstr("get_init_tokens_op() should be called after apply_gradients()."));
   EXPECT_THAT(refusal_of([&] { SyncReplicasOptimizer(adam_, 0); }), HasSubstr("replicas_to_aggregate is 0"));
+  EXPECT_THAT(refusal_of([&] { SyncReplicasOptimizer(adam_, 2, {.wait_secs = Seconds{1}}); }),
+              HasSubstr("wait_secs is 1 and min_replicas 0: to make steps without late replicas, set both"));
+  EXPECT_THAT(refusal_of([&] { SyncReplicasOptimizer(adam_, 2, {.min_replicas = 1}); }), HasSubstr("set both"));
+  EXPECT_THAT(refusal_of([&] { SyncReplicasOptimizer(adam_, 2, {.wait_secs = Seconds{1}, .min_replicas = 3}); }),
+              HasSubstr("min_replicas to 2 (replicas_to_aggregate) at most"));
 }
 
 TEST_F(SyncReplicasGraphTest, AllReplicasOfAGraphTrainTheSameVariables) {

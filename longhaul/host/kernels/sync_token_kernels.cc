@@ -1,0 +1,57 @@
+#include "longhaul/base/error.h"
+#include "longhaul/host/accumulators/sync_tokens.h"
+#include "longhaul/host/kernels/attr_or.h"
+#include "longhaul/host/kernels/named_errors.h"
+
+namespace longhaul {
+namespace {
+
+// Of the first input, which is a queue.
+std::shared_ptr<SyncTokens> tokens_of_call(const HostCall& call) {
+  auto queue = std::dynamic_pointer_cast<Queue>(call.resources[0]);
+  if (queue == nullptr) throw InternalError(call.op.name() + ": its input is a resource of another kind");
+  return sync_tokens(call.own, queue);
+}
+
+SyncTokens::Replica replica_of(const HostCall& call) {
+  return {.session = call.session == nullptr ? nullptr : *call.session,
+          .holder = attr_or<std::string>(call.op, "holder", ""),
+          .worker = attr_or<std::string>(call.op, "worker", "a replica")};
+}
+
+int64_t step_in(const HostCall& call) {
+  const Tensor& step = call.inputs[1];
+  return step.dtype() == kInt32 ? step.item<int32_t>() : step.item<int64_t>();
+}
+
+void join(HostCall& call) {
+  tokens_of_call(call)->join(replica_of(call));
+}
+
+void take_token(HostCall& call) {
+  const bool is_small = call.inputs[1].dtype() == kInt32;
+  const int64_t step =
+      tokens_of_call(call)->take(replica_of(call), step_in(call), {.limits = call.limits, .clock = call.clock});
+  call.results.push_back(is_small ? Tensor::scalar(static_cast<int32_t>(step)) : Tensor::scalar(step));
+}
+
+void put_tokens(HostCall& call) {
+  tokens_of_call(call)->put(step_in(call), attr_or<int64_t>(call.op, "count", 0));
+}
+
+void renew_tokens(HostCall& call) {
+  const Cancellation* session = call.session == nullptr ? nullptr : call.session->get();
+  tokens_of_call(call)->renew(session, step_in(call), attr_or<int64_t>(call.op, "count", 0));
+}
+
+}  // namespace
+
+HostKernelTable sync_token_host_kernels() {
+  return {{{"SyncTokenJoin", named_errors<join>},
+           {"SyncTokenTake", named_errors<take_token>},
+           {"SyncTokenPut", named_errors<put_tokens>},
+           {"SyncTokenRenew", named_errors<renew_tokens>}},
+          {}};
+}
+
+}  // namespace longhaul
