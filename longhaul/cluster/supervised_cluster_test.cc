@@ -58,6 +58,22 @@ TEST_F(SupervisedClusterTest, ChiefAndWorkerTrainOneModel) {  // RC-8
   EXPECT_TRUE(cluster_.cluster().nothing_is_left(Seconds{60}));
 }
 
+// Not when a session of it is lost, nor at the end of another program.
+class EndOfTraining : public SupervisedClusterTest, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(EndOfTraining, IsToldToItsServersByTheChiefAlone) {  // unlike RC-13
+  TrainingProgram chief(cluster_, {.is_monitored = GetParam()}), second(cluster_, not_chief());
+  EXPECT_TRUE(go_on({&chief, &second}, Seconds{30}));
+  cluster_.restart_after(kPs1, Seconds{2});
+  EXPECT_TRUE(go_on({&chief, &second}, Seconds{120}));
+  end({&second});
+  EXPECT_EQ(cluster_.cluster().trainings_ended(), 0);
+  end({&chief});
+  EXPECT_GE(cluster_.cluster().trainings_ended(), 2);  // both ps tasks
+}
+
+INSTANTIATE_TEST_SUITE_P(OfBothFrontEnds, EndOfTraining, ::testing::Bool());
+
 TEST_F(SupervisedClusterTest, AWorkerBeginsAtOnceWhenTheModelIsReady) {  // unlike RC-9
   TrainingProgram second(cluster_, not_chief());
   cluster_.pass(Seconds{45});

@@ -116,7 +116,7 @@ TEST_F(SyncCluster, TwoWorkersComputeTheSameBitsAsOneProcess) {  // SY-5, SY-6, 
   end();
 }
 
-TEST_F(SyncCluster, AWorkerThatDiesGivesItsTokenBack) {  // unlike SY-10
+TEST_F(SyncCluster, AWorkerThatDiesGivesItsTokenBack) {  // unlike SY-10, unlike RC-12
   run_both(1);
   cluster_.network().kill(kWorker1);
   const Seconds died = cluster_.clock().now();

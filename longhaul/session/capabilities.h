@@ -13,6 +13,7 @@ class StepFetching;
 class StepWatching;
 class StopNoticing;
 class TaskSnapshots;
+class TrainingEnding;
 
 // The capabilities of a session beyond its runs: an interface for each, null if the session lacks it. An in-process
 // session has all of the first group; a session whose graph runs elsewhere has what the remote processes offer. The
@@ -25,10 +26,11 @@ struct SessionCapabilities {
   StepWatching* step_watching = nullptr;        // session/step_watch.h
   SnapshotKeeping* snapshot_keeping = nullptr;  // session/snapshots.h; snapshots_of() works without it
   // Of sessions on servers:
-  TaskSnapshots* task_snapshots = nullptr;  // session/task_snapshots.h
-  ModelWatching* model_watching = nullptr;  // session/model_watch.h
-  StepFates* step_fates = nullptr;          // session/step_fates.h
-  StopNoticing* stop_noticing = nullptr;    // session/stop_notice.h
+  TaskSnapshots* task_snapshots = nullptr;    // session/task_snapshots.h
+  ModelWatching* model_watching = nullptr;    // session/model_watch.h
+  StepFates* step_fates = nullptr;            // session/step_fates.h
+  StopNoticing* stop_noticing = nullptr;      // session/stop_notice.h
+  TrainingEnding* training_ending = nullptr;  // session/training_ending.h
 };
 
 // Returns the capability, for callers that require it. UnimplementedError, with the text `lacking`: it is null. The

@@ -7,6 +7,7 @@
 
 #include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
+#include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/master/cluster_step.h"
 #include "longhaul/cluster/master/frozen_tasks.h"
 #include "longhaul/cluster/master/stop_notices.h"
@@ -198,7 +199,8 @@ SessionCapabilities ClusterSession::capabilities() {
           .task_snapshots = this,
           .model_watching = this,
           .step_fates = this,
-          .stop_noticing = this};
+          .stop_noticing = this,
+          .training_ending = this};
 }
 
 std::shared_ptr<const void> ClusterSession::watch_steps(StepWatch watch) {
@@ -273,6 +275,21 @@ StepFate ClusterSession::find_fate(int64_t step, Seconds at_most) {
 
 std::shared_ptr<const void> ClusterSession::notice_stops(std::function<void(const StopNotice&)> noticed) {
   return StopNotices::create(state_->tasks, std::move(noticed));
+}
+
+// A call without an answer ends at its deadline, a moment before the wait.
+void ClusterSession::end_training(Seconds at_most) {
+  SessionTasks& tasks = *state_->tasks;
+  if (tasks.cancellation().cancelled()) return;
+  const Seconds end = state_->transport.clock().now() + at_most;
+  const std::vector<std::string> told = tasks.used();
+  const Message message = to_message(proto::EndTrainingRequest());
+  CallGroup calls(state_->transport, at_most);
+  for (const std::string& task : told) calls.start(tasks.request_to(task, methods::kEndTraining, message), end);
+  while (const auto ended = calls.next({.deadline = end + Seconds{1}})) {
+    const std::exception_ptr& error = ended->reply.error;
+    if (error) log_warning("task {} does not know of the training's end: {}", told[ended->call], message_of(error));
+  }
 }
 
 std::unique_ptr<TaskChanges> ClusterSession::changes() {

@@ -17,6 +17,7 @@
 #include "longhaul/session/step_watches.h"
 #include "longhaul/session/stop_notice.h"
 #include "longhaul/session/task_snapshots.h"
+#include "longhaul/session/training_ending.h"
 
 namespace longhaul {
 
@@ -57,7 +58,8 @@ class ClusterSession : public Session,
                        TaskSnapshots,
                        ModelWatching,
                        StepFates,
-                       StopNoticing {
+                       StopNoticing,
+                       TrainingEnding {
  public:
   // The transport is the master's. It (unless the options keep it) and the graph must outlive the session.
   // InvalidArgumentError: a filter is malformed, or the home is not among the tasks.
@@ -144,6 +146,7 @@ class ClusterSession : public Session,
   std::unique_ptr<ModelWatch> watch_model(std::function<void()> changed) override;
   StepFate find_fate(int64_t step, Seconds at_most) override;
   std::shared_ptr<const void> notice_stops(std::function<void(const StopNotice&)> noticed) override;
+  void end_training(Seconds at_most) override;
 
   const std::shared_ptr<State> state_;
 };

@@ -7,6 +7,7 @@ inline constexpr char kGetStatus[] = "GetStatus";
 inline constexpr char kWatch[] = "Watch";
 inline constexpr char kWaitForChange[] = "WaitForChange";
 inline constexpr char kWaitForStop[] = "WaitForStop";
+inline constexpr char kEndTraining[] = "EndTraining";
 inline constexpr char kRegisterGraph[] = "RegisterGraph";
 inline constexpr char kDeregisterGraph[] = "DeregisterGraph";
 inline constexpr char kRunPart[] = "RunPart";

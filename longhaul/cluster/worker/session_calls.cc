@@ -47,6 +47,11 @@ void wait_for_stop(const std::shared_ptr<WorkerState>& worker, const std::shared
   worker->stop_calls->add(call);
 }
 
+void end_training(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
+  if (worker->options.training_ended) worker->options.training_ended(call->caller().task);
+  call->reply(to_message(proto::EndTrainingReply()));
+}
+
 void register_graph(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<IncomingCall>& call) {
   hand_over(worker, call, [worker](IncomingCall& registration) {
     const auto request = session_request<proto::RegisterGraphRequest>(registration);
@@ -136,6 +141,7 @@ void serve_sessions(const std::shared_ptr<WorkerState>& worker) {
   };
   serve(methods::kWaitForChange, wait_for_change);
   serve(methods::kWaitForStop, wait_for_stop);
+  serve(methods::kEndTraining, end_training);
   serve(methods::kRegisterGraph, register_graph);
   serve(methods::kDeregisterGraph, deregister_graph);
   serve(methods::kReset, reset);

@@ -8,7 +8,7 @@
 
 namespace longhaul {
 
-// Answers GetStatus, Watch, WaitForChange, WaitForStop, RegisterGraph, DeregisterGraph and Reset.
+// Answers GetStatus, Watch, WaitForChange, WaitForStop, EndTraining, RegisterGraph, DeregisterGraph and Reset.
 void serve_sessions(const std::shared_ptr<WorkerState>& worker);
 // Answers GetStatus, with which each master begins: comes last, when all else is served.
 void serve_status(const std::shared_ptr<WorkerState>& worker);

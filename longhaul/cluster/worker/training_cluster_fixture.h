@@ -50,12 +50,15 @@ class TrainingCluster {
   SimulatedClock& clock() { return network_.clock(); }
   void start(const std::string& task) {
     const auto disk = disks_.find(task);
-    auto process = std::make_shared<Process>(network_, task, disk == disks_.end() ? FileSystem::real() : *disk->second);
+    auto process = std::make_shared<Process>(network_, task, disk == disks_.end() ? FileSystem::real() : *disk->second,
+                                             trainings_ended_);
     MutexLock lock(mutex_);
     living_[task] = process;
     all_.push_back(std::move(process));
   }
 
+  // How often a task was told that its training has ended.
+  int trainings_ended() const { return trainings_ended_; }
   void announce_stop(const std::string& task, Seconds grace) { find(task)->worker->announce_stop(grace); }
 
   std::unique_ptr<ClusterSession> session(Graph& graph, const SessionOptions& options = {},
@@ -83,7 +86,7 @@ class TrainingCluster {
 
  private:
   struct Process {
-    Process(SimulatedNetwork& network, const std::string& task, FileSystem& disk)
+    Process(SimulatedNetwork& network, const std::string& task, FileSystem& disk, std::atomic<int>& trainings_ended)
         : transport(network.start(task)),
           resources(std::make_shared<TaskResources>(TaskOptions{.job = task.starts_with("/job:ps") ? "ps" : "worker",
                                                                 .task = task.back() - '0',
@@ -91,6 +94,7 @@ class TrainingCluster {
                                                                 .clock = &network.clock()})) {
       WorkerOptions options;
       options.threads.around = [&network](JobThreads::Job job) { return network.clock().around(std::move(job)); };
+      options.training_ended = [&trainings_ended](const std::string&) { ++trainings_ended; };
       worker = std::make_unique<Worker>(*transport, resources, options);
     }
     std::shared_ptr<Transport> transport;
@@ -109,6 +113,7 @@ class TrainingCluster {
 
   const Disks disks_;
   const ThreadsEnd threads_end_;
+  std::atomic<int> trainings_ended_{0};
   SimulatedNetwork network_{{.threads = SimulatedClock::Threads::kSeveral}};
   Mutex mutex_;
   std::map<std::string, std::shared_ptr<Process>> living_ GUARDED_BY(mutex_);

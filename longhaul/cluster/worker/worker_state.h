@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -28,6 +29,9 @@ struct WorkerOptions {
   Seconds freeze{10};      // the longest lease of a shut gate, and wait for a step that is inside
   Seconds taken{600};      // the longest lease of what a snapshot has taken
   proto::GetStatusReply status{};  // what a server says to clients about its cluster and its sessions
+  // A chief has ended its training for good; `chief` is the task of its session, or a client. May come several times,
+  // on a thread of the transport: it must not wait.
+  std::function<void(const std::string& chief)> training_ended{};
 };
 
 // What the calls of a task have in common. The calls and the jobs keep it; the transport outlives them.

@@ -69,6 +69,7 @@ std::shared_ptr<FileSystem> rooted_files(const proto::ServerDef& definition, con
 
 RunningServer::RunningServer(const proto::ServerDef& definition, const ServerOptions& options)
     : stop_grace_(options.stop_grace),
+      stops_with_chief_(options.stop_with_chief),
       definition_(definition),
       rooted_files_(rooted_files(definition, options)),
       transport_(listening(definition, options)),
@@ -76,9 +77,11 @@ RunningServer::RunningServer(const proto::ServerDef& definition, const ServerOpt
   const proto::ConfigProto& config = definition.default_session_config();
   TaskOptions resources{.snapshot_memory = options.config.snapshot_memory};
   if (rooted_files_ != nullptr) resources.files = rooted_files_.get();
-  task_ = std::make_shared<TaskServer>(
-      transport_,
-      TaskServerOptions{.cluster = cluster_with(address_, definition), .config = config, .resources = resources});
+  TaskServerOptions task{.cluster = cluster_with(address_, definition), .config = config, .resources = resources};
+  task.worker.training_ended = [training = training_](const std::string& chief) {
+    training->cancel(chief + " has ended the training");
+  };
+  task_ = std::make_shared<TaskServer>(transport_, task);
   service_ = std::make_shared<MasterService>(service_options(config));
   // The transport keeps the files as long as what it has been told to serve, which may use them.
   const auto handle = [service = service_, files = rooted_files_](std::shared_ptr<WireCall> call) {
@@ -131,9 +134,14 @@ bool RunningServer::join(std::optional<Seconds> timeout) {
   } catch (const FailedPreconditionError&) {
     // The program has its own.
   }
-  if (!is_over_within(timeout)) return false;
+  std::optional<Cancellation::Watch> end;
+  if (stops_with_chief_) end.emplace(*training_, [this] { interrupt(); });
+  const bool is_over = is_over_within(timeout);
+  end.reset();
+  if (!is_over) return false;
   const int signal = signals != nullptr ? signals->signal_received() : 0;
   if (signal == SIGTERM) let_others_save();
+  if (signal == 0 && stops_with_chief_ && training_->cancelled()) let_others_end();
   stop(signal != 0 ? "its process got " + signal_name(signal) : "it was joined");
   return true;
 }
@@ -147,6 +155,14 @@ void RunningServer::let_others_save() {
   log_warning("the server at {} got SIGTERM: it continues for {:.3g} s at most, while {} sessions save the model",
               address_, most.count(), told);
   task_->wait_until_unused(until);  // stop(), too, ends the sessions
+}
+
+// The chief's own ends at once; those of slower workers are to make their last steps.
+void RunningServer::let_others_end() {
+  constexpr Seconds kLastSteps{30};
+  log_info("the server at {} ends with the chief's training, once its sessions have ended, in {:.3g} s at most",
+           address_, kLastSteps.count());
+  task_->wait_until_unused(Clock::real().now() + kLastSteps);
 }
 
 bool RunningServer::is_over_within(std::optional<Seconds> timeout) {

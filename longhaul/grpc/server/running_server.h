@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 
+#include "longhaul/base/cancellation.h"
 #include "longhaul/cluster/server/task_server.h"
 #include "longhaul/cluster/wire/master_service.h"
 #include "longhaul/grpc/server/forked.h"
@@ -42,11 +43,14 @@ class RunningServer {
   bool is_over_within(std::optional<Seconds> timeout) EXCLUDES(mutex_);
   void interrupt() EXCLUDES(mutex_);
   void let_others_save() EXCLUDES(mutex_);
+  void let_others_end() EXCLUDES(mutex_);
   void end_service(const std::string& why);
   MasterServiceOptions service_options(const proto::ConfigProto& config) const;
 
   const MakerProcess maker_;
   const PreemptionGrace stop_grace_;
+  const bool stops_with_chief_;
+  const std::shared_ptr<Cancellation> training_ = std::make_shared<Cancellation>();  // cancelled when it has ended
   const proto::ServerDef definition_;
   const std::shared_ptr<FileSystem> rooted_files_;  // null: all files
   const std::shared_ptr<GrpcTransport> transport_;

@@ -35,6 +35,11 @@ struct ServerOptions {
   // The time from SIGTERM until the kill, of which join() leaves two thirds to those that save what the task has of the
   // model. Absent: LONGHAUL_PREEMPTION_GRACE, or 30 s.
   std::optional<Seconds> stop_grace{};
+  // join() also ends once the chief has ended its training for good: not when the chief is lost, fails, is preempted or
+  // restarts. The sessions of others then have 30 s for their last steps. For ps tasks, whose join() would wait for a
+  // signal otherwise. The chief's session must be a Supervisor's managed_session() or a MonitoredSession, and use the
+  // server.
+  bool stop_with_chief = false;
 };
 
 // A task of a cluster that serves the sessions of all its tasks, and of clients (`tf.train.Server`). It keeps the
@@ -71,10 +76,11 @@ class Server {
   // Answers from now on. May be called again. FailedPreconditionError "Server has stopped."
   void start();
 
-  // Waits until it is stopped. While it waits, SIGINT and SIGTERM stop it, unless the program has its own StopSignals
-  // or Preemption. After SIGTERM, chiefs that use it are told, so that they save the model: the server continues until
-  // their sessions and all others have ended, or the time of ServerOptions::stop_grace for it is over; a second signal
-  // ends the process. FailedPreconditionError: it was not started.
+  // Waits until it is stopped, or the chief has ended its training (stop_with_chief). While it waits, SIGINT and
+  // SIGTERM stop it, unless the program has its own StopSignals or Preemption. After SIGTERM, chiefs that use it are
+  // told, so that they save the model: the server continues until their sessions and all others have ended, or the time
+  // of ServerOptions::stop_grace for it is over; a second signal ends the process. FailedPreconditionError: it was not
+  // started.
   void join();
   bool join(Seconds timeout);  // false: neither a signal nor stop() came in this time
 

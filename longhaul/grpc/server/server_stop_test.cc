@@ -6,6 +6,7 @@
 #include "longhaul/base/clock.h"
 #include "longhaul/grpc/server/server_fixture.h"
 #include "longhaul/session/stop_notice.h"
+#include "longhaul/session/training_ending.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/train/signals/stop_signals.h"
 
@@ -90,6 +91,55 @@ TEST_F(ServerStopTest, AfterSigtermThoseThatSaveAreToldAndHaveTime) {
   EXPECT_EQ(model_.value(*session), 100) << "the model is still there";
   session->close();
   EXPECT_LE(seconds_of([&] { joined.get(); }), 10) << "the last session has ended";
+}
+
+// A ps that ends with its chief, joined on a thread of its own.
+class JoinedServer {
+ public:
+  explicit JoinedServer(bool stops)
+      : server_(ClusterSpec({{"ps", {"localhost:0"}}}), {.job_name = "ps", .stop_with_chief = stops}) {}
+  ~JoinedServer() { server_.stop(); }
+
+  std::unique_ptr<Session> session(CounterModel& model) { return new_session(server_.target(), model.graph); }
+  bool ends_within(double seconds) {
+    return joined_.wait_for(std::chrono::duration<double>(seconds)) == std::future_status::ready;
+  }
+
+ private:
+  Server server_;
+  std::future<void> joined_ = std::async(std::launch::async, [this] { server_.join(); });
+};
+
+TEST(ServerStopsWithChief, OnceTheTrainingHasEndedForGood) {  // unlike SE-8, unlike RC-13
+  JoinedServer ps(/*stops=*/true);
+  CounterModel model("/job:ps/task:0");
+  const auto chief = ps.session(model), other = ps.session(model);
+  chief->run(model.init);
+  other->run(model.add);
+  chief->capabilities().training_ending->end_training(Seconds{10});
+  chief->close();
+  EXPECT_FALSE(ps.ends_within(0.1)) << "another session makes its last steps";
+  other->run(model.add);
+  EXPECT_EQ(model.value(*other), 2);
+  other->close();
+  EXPECT_TRUE(ps.ends_within(20));
+}
+
+TEST(ServerStopsWithChief, NotWhenTheChiefIsGone) {
+  JoinedServer ps(/*stops=*/true);
+  CounterModel model("/job:ps/task:0");
+  ps.session(model)->run(model.init);  // and is closed without a word
+  EXPECT_FALSE(ps.ends_within(0.2));
+}
+
+TEST(ServerStopsWithChief, NotIfItWasNotTold) {
+  JoinedServer ps(/*stops=*/false);
+  CounterModel model("/job:ps/task:0");
+  const auto chief = ps.session(model);
+  chief->run(model.init);
+  chief->capabilities().training_ending->end_training(Seconds{10});
+  chief->close();
+  EXPECT_FALSE(ps.ends_within(0.2));
 }
 
 TEST_F(ServerStopTest, TwoThreadsMayStopIt) {

@@ -11,6 +11,7 @@
 #include "longhaul/train/hooks/hook_call.h"
 #include "longhaul/train/hooks/journal_hook.h"
 #include "longhaul/train/monitored/coordinated_session.h"
+#include "longhaul/train/sessions/end_training.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/tenure/chief_tenure.h"
 
@@ -114,6 +115,12 @@ void note_interruption(const SessionRunHooks& hooks, Session& session) {
   for (const auto& hook : hooks) {
     if (auto* journal = dynamic_cast<JournalHook*>(hook.get())) journal->interrupted(session);
   }
+}
+
+// A worker does not, and a preempted chief is restarted.
+bool ends_training(const MonitoredSessionOptions& options) {
+  const bool is_worker = dynamic_cast<const WorkerSessionCreator*>(options.session_creator.get()) != nullptr;
+  return !is_worker && (options.preemption == nullptr || !options.preemption->is_preempted());
 }
 
 bool is_run_after_stop(const std::exception_ptr& error) {
@@ -312,6 +319,7 @@ std::exception_ptr MonitoredSession::shut_down(const std::exception_ptr& error) 
                          },
                      .session =
                          [&] {
+                           if (last && !end.error() && ends_training(options_)) tell_end_of_training(last->session());
                            end.step("the session", [&] {
                              if (last) last->close();
                            });

@@ -9,6 +9,7 @@
 #include "longhaul/train/coordination/lost_session.h"
 #include "longhaul/train/coordination/teardown.h"
 #include "longhaul/train/saving/startup_report.h"
+#include "longhaul/train/sessions/end_training.h"
 #include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/supervised_training.h"
 #include "longhaul/train/supervisor/supervisor_services.h"
@@ -84,6 +85,13 @@ class ManagedSessionTurn {
  private:
   std::atomic<bool>& is_taken_;
 };
+
+// A worker does not, and a chief that has failed or is preempted is restarted.
+bool ends_training(const SupervisorOptions& options, const Coordinator& coord) {
+  const Preemption* const preemption = options.chief.preemption;
+  return options.is_chief && coord.reported_error() == nullptr &&
+         (preemption == nullptr || !preemption->is_preempted());
+}
 
 }  // namespace
 
@@ -325,18 +333,24 @@ void Supervisor::managed_session(const std::function<void(Session&)>& body, cons
     }
     body(*session);
   });
+  bool is_saved = false;
   const auto end_all = [&] {
     end({.threads = [&] { join(); },
          .last_checkpoint =
              [&] {
                if (options_.services.save_at_end && session) save_last(session);
+               is_saved = true;
              },
          .unsaved_steps =
              [&] {
                const bool is_error = coord_.reported_error() != nullptr;
                return training_ ? training_->count_unsaved_steps(tenure_.journal().get(), is_error) : std::nullopt;
              },
-         .session = [&] { close_or_log(session, tenure_.budget()); }},
+         .session =
+             [&] {
+               if (is_saved && session && ends_training(options_, coord_)) tell_end_of_training(*session);
+               close_or_log(session, tenure_.budget());
+             }},
         options.close_summary_writer, refusal);
   };
   options.master.empty() ? end_all() : with_losses_as_aborted(end_all);
