@@ -42,8 +42,8 @@ class TaskServer {
   TaskResources& resources() const { return worker_.resources(); }
   Worker::Counts counts() const { return worker_.counts(); }
 
-  // A session whose own work is done here. The first one logs how many threads an operation has. It may outlive the server, whose end it sees as a task's death. Throws what
-  // session_on() throws.
+  // A session whose own work is done here. The first one logs how many threads an operation has. It may outlive the
+  // server, whose end it sees as a task's death. Throws what session_on() throws.
   std::unique_ptr<Session> new_session(Graph& graph, const SessionOptions& options = {});
 
   // Its own, with the incarnation of its process, as other tasks see them.
