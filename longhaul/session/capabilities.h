@@ -10,6 +10,7 @@ class ModelWatching;
 class SnapshotKeeping;
 class StepFates;
 class StepFetching;
+class StepReading;
 class StepWatching;
 class StopNoticing;
 class TaskSnapshots;
@@ -29,6 +30,7 @@ struct SessionCapabilities {
   TaskSnapshots* task_snapshots = nullptr;    // session/task_snapshots.h
   ModelWatching* model_watching = nullptr;    // session/model_watch.h
   StepFates* step_fates = nullptr;            // session/step_fates.h
+  StepReading* step_reading = nullptr;        // session/step_reading.h
   StopNoticing* stop_noticing = nullptr;      // session/stop_notice.h
   TrainingEnding* training_ending = nullptr;  // session/training_ending.h
 };

@@ -84,6 +84,7 @@ std::vector<Tensor> ClusterSession::State::run(const Graph& graph, const Request
 std::vector<Tensor> ClusterSession::State::run_within(const Graph& graph, const Request& request,
                                                       std::span<const Tensor* const> feed_values,
                                                       proto::RunMetadata* metadata, const WaitLimits& limits_of_run) {
+  const Seconds began = transport.clock().now();
   const std::shared_ptr<const ClusterRun> run = prepare(graph, request, limits_of_run);
   const auto due = run->writes() ? fetches.take(request) : nullptr;
   writing += run->writes() ? 1 : 0;
@@ -93,6 +94,7 @@ std::vector<Tensor> ClusterSession::State::run_within(const Graph& graph, const 
   proto::StepStats* const trace = is_traced ? told.mutable_step_stats() : nullptr;
   std::vector<Tensor> results = due != nullptr ? run_with(*due, graph, request, feed_values, limits_of_run, trace)
                                                : run_step(run, feed_values, limits_of_run, trace);
+  newest_step.note(graph, request.fetches, results, began);
   if (run->writes() && !watches.is_empty())
     watches.look([&](const Output& step) { return read_step(step, limits_of_run); });
   if (metadata == nullptr) return results;
@@ -199,6 +201,7 @@ SessionCapabilities ClusterSession::capabilities() {
           .task_snapshots = this,
           .model_watching = this,
           .step_fates = this,
+          .step_reading = this,
           .stop_noticing = this,
           .training_ending = this};
 }
@@ -208,6 +211,10 @@ std::shared_ptr<const void> ClusterSession::watch_steps(StepWatch watch) {
   const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
   return state_->watches.add(
       std::move(watch), [this](const Output& step) { return state_->read_step(step, state_->limits()); });
+}
+
+std::optional<ReadStep> ClusterSession::newest_step() const {
+  return state_->newest_step.read(state_->transport.clock().now());
 }
 
 std::shared_ptr<Snapshots> ClusterSession::snapshots() {

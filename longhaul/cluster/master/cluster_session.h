@@ -10,10 +10,12 @@
 #include "longhaul/cluster/master/cluster_run.h"
 #include "longhaul/cluster/master/value_stream.h"
 #include "longhaul/session/model_watch.h"
+#include "longhaul/session/newest_step.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/session/step_fates.h"
 #include "longhaul/session/step_fetches.h"
+#include "longhaul/session/step_reading.h"
 #include "longhaul/session/step_watches.h"
 #include "longhaul/session/stop_notice.h"
 #include "longhaul/session/task_snapshots.h"
@@ -58,6 +60,7 @@ class ClusterSession : public Session,
                        TaskSnapshots,
                        ModelWatching,
                        StepFates,
+                       StepReading,
                        StopNoticing,
                        TrainingEnding {
  public:
@@ -127,6 +130,7 @@ class ClusterSession : public Session,
     ClusterRuns runs;
     StepFetches fetches;
     StepWatches watches;
+    NewestStep newest_step;
     std::atomic<int> writing{0};  // runs
     Mutex mutex;
     CondVar changed;
@@ -145,6 +149,7 @@ class ClusterSession : public Session,
   uint64_t most_in_flight() const override { return state_->streaming.in_flight; }
   std::unique_ptr<ModelWatch> watch_model(std::function<void()> changed) override;
   StepFate find_fate(int64_t step, Seconds at_most) override;
+  std::optional<ReadStep> newest_step() const override;
   std::shared_ptr<const void> notice_stops(std::function<void(const StopNotice&)> noticed) override;
   void end_training(Seconds at_most) override;
 

@@ -124,6 +124,27 @@ TEST_F(ClusterSessionTest, AStepComputesWhatIsDueWithIt) {
   EXPECT_EQ(toy(kPs).counts["v"], 2);
 }
 
+TEST_F(ClusterSessionTest, TheStepThatARunHasFetchedIsKnownWhenTheSessionIsLost) {
+  start_all();
+  graph_.add_to_collection(collections::kGlobalStep, VariableInfo{.ref = v_, .read = read_v_});
+  const auto session = this->session();
+  const StepReading& reading = *session->capabilities().step_reading;
+  session->run(train_);
+  session->run(read_w_);
+  EXPECT_FALSE(reading.newest_step().has_value()) << "it is another variable";
+  session->run(read_v_);
+  ASSERT_TRUE(reading.newest_step().has_value());
+  EXPECT_EQ(reading.newest_step()->step, 1);
+  session->run(train_);
+  session->make_callable(read_v_).call(std::vector<Tensor>{});
+  const Seconds read_at = now();
+  network_.kill(kPs);
+  pass(Seconds{2});
+  EXPECT_THROW(session->run(read_v_), Error);
+  EXPECT_EQ(reading.newest_step()->step, 2);
+  EXPECT_GE(reading.newest_step()->ago, now() - read_at);
+}
+
 std::string trace_of(const std::string& device, const std::string& node) {
   proto::StepStats stats;
   stats.add_dev_stats()->set_device(device);

@@ -1,6 +1,7 @@
 #include "longhaul/train/hooks/journal_hook.h"
 
 #include "longhaul/base/log.h"
+#include "longhaul/session/step_reading.h"
 #include "longhaul/train/hooks/hook_parts.h"
 #include "longhaul/train/journal/run_journal.h"
 
@@ -26,8 +27,11 @@ void JournalHook::after_create_session(Session& session, const Coordinator&) {
 void JournalHook::interrupted(Session& session) {
   if (progress_ == nullptr) return;
   std::optional<int64_t> step;
+  const StepReading* const reading = session.capabilities().step_reading;
+  const std::optional<ReadStep> newest = reading != nullptr ? reading->newest_step() : std::nullopt;
+  if (newest) return progress_->interrupted_after(newest->step, newest->ago);
   try {
-    if (session.capabilities().step_fates == nullptr) step = step_.now(session);
+    if (reading == nullptr) step = step_.now(session);
   } catch (const std::exception& error) {
     log_debug("the step of the lost session is unknown: {}", error.what());
   }

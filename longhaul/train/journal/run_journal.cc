@@ -192,8 +192,8 @@ void RunJournal::training(std::optional<int64_t> step) {
   note({.kind = Kind::kTraining, .step = step});
 }
 
-void RunJournal::mark(std::optional<int64_t> step) {
-  note({.kind = Kind::kMark, .step = step});
+void RunJournal::mark(std::optional<int64_t> step, Seconds ago) {
+  note({.kind = Kind::kMark, .step = step}, ago);
 }
 
 void RunJournal::interrupted(std::optional<int64_t> step) {
@@ -256,11 +256,12 @@ double RunJournal::time_now() const {
   return began_wall_ + (options_.clock->now() - began_).count();
 }
 
-void RunJournal::note(RunEvent event) {
+void RunJournal::note(RunEvent event, Seconds ago) {
   {
     MutexLock lock(mutex_);
     if (!is_open_) return;
     event.time = time_now();
+    if (ago > Seconds{0}) event.time = std::min(event.time, std::max(history_.sums().until, event.time - ago.count()));
     history_.apply(event);
     has_trained_ |= event.kind == Kind::kTraining || event.step > history_.sums().restored_step.value_or(0);
     if (event.kind == Kind::kRestored || event.kind == Kind::kInitialised || event.kind == Kind::kFound) {

@@ -65,7 +65,8 @@ class RunJournal {
   void initialised(std::optional<int64_t> step);
   void found();                                // the model lives on servers
   void training(std::optional<int64_t> step);  // its first step is made
-  void mark(std::optional<int64_t> step);      // the run has come this far
+  // The run has come this far; or had so long ago, if nothing was recorded since.
+  void mark(std::optional<int64_t> step, Seconds ago = Seconds{0});
   // An error has ended the steps of this session, which are lost from the next one's checkpoint on. Absent: the newest
   // step is not known, and the account has a time in its place (RunHistory::uncounted()).
   void interrupted(std::optional<int64_t> step);
@@ -82,7 +83,7 @@ class RunJournal {
 
  private:
   bool has_reason_to_skip(const std::string& checkpoint, int64_t deaths) const;
-  void note(RunEvent event);
+  void note(RunEvent event, Seconds ago = Seconds{0});
   double time_now() const REQUIRES(mutex_);
   void write_noted() EXCLUDES(mutex_);
   bool write_next() EXCLUDES(mutex_);

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "longhaul/base/log.h"
+#include "longhaul/session/step_reading.h"
 #include "longhaul/session/step_watch.h"
 
 namespace longhaul {
@@ -57,9 +58,11 @@ void JournalService::stop_loop() {
 // On servers the session is lost, or the task that has the step may not answer. A directory that another chief has is
 // an error that is known already.
 void JournalService::note_interruption() {
-  const bool is_on_servers = context_->session->capabilities().step_fates != nullptr;
+  const StepReading* const reading = context_->session->capabilities().step_reading;
   try {
-    progress_.interrupted(is_on_servers ? std::nullopt : read_step());
+    if (reading == nullptr) return progress_.interrupted(read_step());
+    const std::optional<ReadStep> newest = reading->newest_step();
+    newest ? progress_.interrupted_after(newest->step, newest->ago) : progress_.interrupted(std::nullopt);
   } catch (const std::exception& error) {
     log_debug("the journal does not know where the session has ended: {}", error.what());
   }

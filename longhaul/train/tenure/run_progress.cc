@@ -44,6 +44,12 @@ void RunProgress::interrupted(std::optional<int64_t> step) {
   if (journal_) journal_->interrupted(step);
 }
 
+void RunProgress::interrupted_after(int64_t step, Seconds ago) {
+  if (!journal_) return;
+  if (step > journal_->history().sums().step) journal_->mark(step, ago);
+  journal_->interrupted(std::nullopt);
+}
+
 void RunProgress::stop_requested(std::optional<int64_t> step) {
   last_step_ = step;
   if (journal_) journal_->stop_requested("a stop was requested", step);

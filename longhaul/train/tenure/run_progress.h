@@ -31,8 +31,10 @@ class RunProgress {
   bool is_look_due(Seconds now) const { return !is_training_ || now >= next_mark_; }
   void look(Seconds now, std::optional<int64_t> step);
 
-  // An error has ended the steps of the session. Without a step, the journal has the time since the last one it knows.
+  // An error has ended the steps of the session. Without a step, the journal has the time since the last one it knows;
+  // interrupted_after() tells it one that was read so long ago.
   void interrupted(std::optional<int64_t> step);
+  void interrupted_after(int64_t step, Seconds ago);
 
   void stop_requested(std::optional<int64_t> step);  // only the first call counts
   // In place of look() once a stop is recorded: a mark, if the program has made further steps.

@@ -109,6 +109,28 @@ TEST_F(RunProgressTest, TheGoodputIsWrittenAsOftenAsItIsWanted) {
   EXPECT_THAT(lines(), Contains(StartsWith("summary longhaul/goodput=")).Times(2)) << "whichever session it is of";
 }
 
+TEST_F(RunProgressTest, AfterAnErrorTheJournalHasTheNewestStepAndWhatIsUncounted) {
+  progress.session_begins(now(), 0);
+  look_after(Seconds{1}, 1);
+  clock.advance(Seconds{4});
+  progress.interrupted_after(90, Seconds{1.5});
+  EXPECT_EQ(sums().step, 90);
+  EXPECT_NEAR(journal->history().uncounted().time.count(), 1.5, 0.01);
+  EXPECT_EQ(journal->history().uncounted().after, 90);
+  progress.interrupted(95);
+  EXPECT_EQ(sums().step, 95);
+  EXPECT_EQ(journal->history().uncounted(), Uncounted{});
+}
+
+TEST_F(RunProgressTest, AStepThatWasReadBeforeTheLastMarkTellsNothing) {
+  progress.session_begins(now(), 0);
+  look_after(Seconds{1}, 100);
+  clock.advance(Seconds{2});
+  progress.interrupted_after(90, Seconds{3});
+  EXPECT_EQ(sums().step, 100);
+  EXPECT_NEAR(journal->history().uncounted().time.count(), 2, 0.01);
+}
+
 TEST_F(RunProgressTest, AStopIsNotedOnce) {
   progress.session_begins(now(), 0);
   look_after(Seconds{1}, 1);
@@ -141,6 +163,8 @@ TEST(RunProgress, WithoutAJournalNothingIsNoted) {
   progress.look(Seconds{10}, 1);
   progress.stop_requested(1);
   progress.look_after_stop(2);
+  progress.interrupted(3);
+  progress.interrupted_after(3, Seconds{1});
 }
 
 }  // namespace
