@@ -10,9 +10,8 @@
 #include <regex>
 
 #include "examples/idx_dataset.h"
-#include "longhaul/checkpoint/bundle/bundle_reader.h"
-#include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
 #include "longhaul/testing/needs_fixture.h"
+#include "tests/cluster_checkpoints.h"
 #include "tests/cluster_processes.h"
 
 namespace longhaul {
@@ -21,9 +20,12 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::AllOf;
 using testing::ClusterProcesses;
+using testing::expect_of_one_moment;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using testing::Process;
+using testing::saved_number;
+using testing::step_of_checkpoint;
 
 class ClusterExampleTest : public ::testing::Test {
  protected:
@@ -47,27 +49,7 @@ class ClusterExampleTest : public ::testing::Test {
                                  "--save_model_secs=0.5", "--save_summaries_secs=1", "--max_wait_secs=60"});
   }
 
-  std::string newest_checkpoint() const {
-    return newest_intact_checkpoint(FileSystem::real(), logdir(), "model.ckpt").prefix.value_or("");
-  }
-  static int64_t saved(const std::string& prefix, const std::string& variable) {
-    return BundleReader(FileSystem::real(), prefix).read(variable).item<int64_t>();
-  }
-  static int64_t step_of(const std::string& prefix) { return std::stoll(prefix.substr(prefix.rfind('-') + 1)); }
-
-  // A data file of each ps, and every step is one of a replica.
-  static void expect_whole(const std::string& prefix) {
-    for (const char* shard : {".data-00000-of-00002", ".data-00001-of-00002"}) {
-      EXPECT_TRUE(fs::exists(prefix + shard)) << prefix << shard;
-    }
-    EXPECT_EQ(saved(prefix, "global_step"), step_of(prefix));
-    int64_t batches = 0;
-    for (const char* replica : {"batches_seen_0", "batches_seen_1", "batches_seen_2"}) {
-      EXPECT_GT(saved(prefix, replica), 0) << replica << " has made no step";
-      batches += saved(prefix, replica);
-    }
-    EXPECT_EQ(batches, step_of(prefix)) << "the checkpoint is not of one moment";
-  }
+  std::string newest_checkpoint() const { return testing::newest_cluster_checkpoint(logdir()); }
 
   static double accuracy_of(const std::string& output) {
     std::smatch match;
@@ -102,9 +84,9 @@ TEST_F(ClusterExampleTest, GoesOnAfterEachTaskHasBeenKilled) {
   for (const char* worker : {"worker-0", "worker-1"}) {
     ASSERT_TRUE(tasks->logs(worker, "the session was lost: ")) << tasks->everything();
   }
-  const int64_t before = step_of(newest_checkpoint());
+  const int64_t before = step_of_checkpoint(newest_checkpoint());
   ASSERT_TRUE(tasks->logs("chief-0", " was saved: step ", 6)) << tasks->everything();
-  EXPECT_GT(step_of(newest_checkpoint()), before) << "no steps were made after the recovery";
+  EXPECT_GT(step_of_checkpoint(newest_checkpoint()), before) << "no steps were made after the recovery";
 
   ASSERT_TRUE(tasks->kill("chief-0"));
   tasks->start("chief-0");
@@ -115,9 +97,9 @@ TEST_F(ClusterExampleTest, GoesOnAfterEachTaskHasBeenKilled) {
   EXPECT_EQ(tasks->stop_all(), 75) << tasks->everything();
   const std::string stopped_at = newest_checkpoint();
   ASSERT_FALSE(stopped_at.empty());
-  expect_whole(stopped_at);
+  expect_of_one_moment(stopped_at);
 
-  const int64_t last = std::max<int64_t>(3000, step_of(stopped_at) + 300);
+  const int64_t last = std::max<int64_t>(3000, step_of_checkpoint(stopped_at) + 300);
   const auto rest = cluster(last);
   rest->start_all();
   for (const char* task : {"chief-0", "worker-0", "worker-1"}) {
@@ -125,8 +107,8 @@ TEST_F(ClusterExampleTest, GoesOnAfterEachTaskHasBeenKilled) {
   }
   EXPECT_THAT(rest->process("chief-0").errors(), HasSubstr("Restored model from " + stopped_at + "\n"));
   EXPECT_GE(accuracy_of(rest->process("chief-0").output()), 0.8);
-  EXPECT_GE(step_of(newest_checkpoint()), last);
-  expect_whole(newest_checkpoint());
+  EXPECT_GE(step_of_checkpoint(newest_checkpoint()), last);
+  expect_of_one_moment(newest_checkpoint());
   EXPECT_THAT(rest->process("chief-0").errors(), HasSubstr(" in 4 runs: "))
       << "started, without its ps, killed, to the end";
 }
@@ -134,7 +116,7 @@ TEST_F(ClusterExampleTest, GoesOnAfterEachTaskHasBeenKilled) {
 TEST_F(ClusterExampleTest, AloneItTrainsInOneProcess) {
   Process alone({CLUSTER_PROGRAM, "--logdir=" + logdir(), "--steps=20"}, directory_ + "/alone");
   ASSERT_EQ(alone.wait(), 0) << alone.errors();
-  EXPECT_EQ(saved(newest_checkpoint(), "batches_seen_0"), 20);
+  EXPECT_EQ(saved_number(newest_checkpoint(), "batches_seen_0"), 20);
 }
 
 TEST_F(ClusterExampleTest, ATaskThatTheClusterLacksIsNamed) {
@@ -152,7 +134,7 @@ TEST_F(ClusterExampleTest, OneCommandTrainsWithFiveProcesses) {
   EXPECT_THAT(script.output(), AllOf(HasSubstr("chief-0  | done step="), HasSubstr("cluster: the chief is done"),
                                      HasSubstr("worker-1 | done step=")));
   EXPECT_GE(accuracy_of(script.output()), 0.8);
-  EXPECT_GE(step_of(newest_checkpoint()), 3000);
+  EXPECT_GE(step_of_checkpoint(newest_checkpoint()), 3000);
 }
 
 TEST_F(ClusterExampleTest, TheCommandEndsWhatItHasStarted) {
@@ -171,7 +153,7 @@ TEST_F(ClusterExampleTest, TheCommandEndsWhatItHasStarted) {
     EXPECT_EQ(::kill(static_cast<pid_t>(std::stoi((*line)[1])), 0), -1) << (*line)[0];
   }
   EXPECT_EQ(processes, 5);
-  expect_whole(newest_checkpoint());
+  expect_of_one_moment(newest_checkpoint());
 }
 
 }  // namespace
