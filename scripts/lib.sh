@@ -17,7 +17,7 @@ readonly BUILD_PACKAGES=(
   zlib1g-dev libpng-dev libjpeg-dev libssl-dev libgrpc++-dev protobuf-compiler-grpc
   libspdlog-dev libfmt-dev libcli11-dev nlohmann-json3-dev libgtest-dev libgmock-dev)
 readonly DATA_PACKAGES=(dataset-fashion-mnist)
-readonly TEST_PACKAGES=(clang clang-format-19)
+readonly TEST_PACKAGES=(clang clang-format-19 iproute2)
 
 show_progress=
 monitor=

@@ -41,12 +41,16 @@ std::vector<std::string> free_addresses(size_t count) {
   return addresses;
 }
 
-std::vector<std::string> with_addresses(std::vector<std::string> flags) {
-  const std::vector<std::string> at = free_addresses(5);
+std::vector<std::string> with_addresses(std::vector<std::string> flags, const std::vector<std::string>& at) {
   flags.push_back("--chief_hosts=" + at[0]);
   flags.push_back("--worker_hosts=" + at[1] + "," + at[2]);
   flags.push_back("--ps_hosts=" + at[3] + "," + at[4]);
   return flags;
+}
+
+ClusterMachines on_loopback() {
+  return {.addresses = free_addresses(ClusterProcesses::tasks().size()),
+          .start_on = [](const std::string&, const std::function<void()>& start) { start(); }};
 }
 
 int times_in(const std::string& text, const std::string& part) {
@@ -58,7 +62,14 @@ int times_in(const std::string& text, const std::string& part) {
 }  // namespace
 
 ClusterProcesses::ClusterProcesses(std::string program, std::string directory, std::vector<std::string> flags)
-    : program_(std::move(program)), directory_(std::move(directory)), flags_(with_addresses(std::move(flags))) {}
+    : ClusterProcesses(std::move(program), std::move(directory), std::move(flags), on_loopback()) {}
+
+ClusterProcesses::ClusterProcesses(std::string program, std::string directory, std::vector<std::string> flags,
+                                   ClusterMachines machines)
+    : program_(std::move(program)),
+      directory_(std::move(directory)),
+      flags_(with_addresses(std::move(flags), machines.addresses)),
+      machines_(std::move(machines)) {}
 
 const std::vector<std::string>& ClusterProcesses::tasks() {
   static const auto* const all = new std::vector<std::string>{"chief-0", "worker-0", "worker-1", "ps-0", "ps-1"};
@@ -67,10 +78,11 @@ const std::vector<std::string>& ClusterProcesses::tasks() {
 
 void ClusterProcesses::start(const std::string& task) {
   const size_t dash = task.find('-');
-  std::vector<std::string> command{program_, "--job=" + task.substr(0, dash), "--task=" + task.substr(dash + 1)};
+  std::vector<std::string> command = machines_.wrapper;
+  command.insert(command.end(), {program_, "--job=" + task.substr(0, dash), "--task=" + task.substr(dash + 1)});
   command.insert(command.end(), flags_.begin(), flags_.end());
   const std::string output = directory_ + "/" + task + "." + std::to_string(starts_[task]++);
-  processes_[task] = std::make_unique<Process>(command, output);
+  machines_.start_on(task, [&] { processes_[task] = std::make_unique<Process>(command, output); });
 }
 
 void ClusterProcesses::start_all() {
@@ -92,11 +104,15 @@ int ClusterProcesses::stop_all() {
 
 bool ClusterProcesses::logs(const std::string& task, const std::string& text, int times) {
   const auto end = std::chrono::steady_clock::now() + kLongestWait;
-  while (times_in(process(task).errors(), text) < times) {
+  while (times_logged(task, text) < times) {
     const bool is_over = std::chrono::steady_clock::now() > end || !process(task).runs_for(kLook);
-    if (is_over) return times_in(process(task).errors(), text) >= times;
+    if (is_over) return times_logged(task, text) >= times;
   }
   return true;
+}
+
+int ClusterProcesses::times_logged(const std::string& task, const std::string& text) const {
+  return times_in(processes_.at(task)->errors(), text);
 }
 
 std::string ClusterProcesses::everything() const {
