@@ -123,7 +123,7 @@ class StepSender::Deliveries : public std::enable_shared_from_this<Deliveries> {
     MutexLock lock(mutex_);
     const auto found = under_way_.find(id);
     return found != under_way_.end() && error_ == nullptr && !is_over_ &&
-           transport_.clock().now() - found->second.began < options_.timeout;
+           transport_.clock().now() - found->second.began < options_.repeat_after;
   }
 
   std::exception_ptr broken_error(uint64_t id) const EXCLUDES(mutex_) {

@@ -22,7 +22,7 @@ class StepSender {
  public:
   struct Options {
     uint64_t max_unanswered = uint64_t{64} << 20;  // bytes; send() waits while there are more
-    Seconds timeout{10};                           // a delivery is repeated that long after its first attempt
+    Seconds repeat_after{10};                      // a delivery is repeated that long after its first attempt
     // Told of the first error at once, while the part may wait for something else; on any thread, without a lock. It
     // must own what it touches.
     std::function<void(std::exception_ptr)> failed{};

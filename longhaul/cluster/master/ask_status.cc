@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
-#include "longhaul/cluster/master/call_group.h"
-#include "longhaul/cluster/master/pause.h"
+#include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
+#include "longhaul/cluster/transport/pause.h"
 #include "longhaul/cluster/transport/task_errors.h"
 
 namespace longhaul {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/log.h"
-#include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/session/request_key.h"
 

@@ -7,13 +7,13 @@
 
 #include "longhaul/base/deadline.h"
 #include "longhaul/base/log.h"
-#include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/master/cluster_step.h"
 #include "longhaul/cluster/master/frozen_tasks.h"
 #include "longhaul/cluster/master/stop_notices.h"
 #include "longhaul/cluster/master/taken_snapshot.h"
 #include "longhaul/cluster/master/task_changes.h"
 #include "longhaul/cluster/master/task_snapshot.h"
+#include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/proto/config.pb.h"
@@ -61,9 +61,10 @@ ClusterSession::State::State(Transport& the_transport, const ClusterSessionOptio
                                                  .called = options.called,
                                                  .keeps = options.keeps,
                                                  .device_filters = options.session.device_filters,
-                                                 .timeout = options.session.task_wait.value_or(options.max_wait)})),
+                                                 .task_wait = options.session.task_wait.value_or(options.max_wait)})),
       runs(tasks, {.placer = {.allow_soft_placement = options.session.allow_soft_placement},
-                   .log_device_placement = options.session.log_device_placement}) {}
+                   .log_device_placement = options.session.log_device_placement}),
+      open_runs(the_transport.clock(), tasks->cancellation()) {}
 
 WaitLimits ClusterSession::State::limits(Seconds timeout, Cancellation& cancellation) {
   if (timeout.count() <= 0) timeout = operation_timeout;
@@ -74,8 +75,7 @@ WaitLimits ClusterSession::State::limits(Seconds timeout, Cancellation& cancella
 std::vector<Tensor> ClusterSession::State::run(const Graph& graph, const Request& request,
                                                std::span<const Tensor* const> feed_values,
                                                proto::RunMetadata* metadata) {
-  begin_run();
-  const std::shared_ptr<void> running(nullptr, [this](void*) { end_run(); });
+  const OpenRuns::Run running = open_runs.begin();
   Cancellation of_run(&tasks->cancellation(), request.options.cancellation);
   of_run.check();
   return run_within(graph, request, feed_values, metadata, limits(request.options.timeout, of_run));
@@ -149,27 +149,6 @@ int64_t ClusterSession::State::read_step(const Output& step, const WaitLimits& l
   }
 }
 
-void ClusterSession::State::begin_run() {
-  MutexLock lock(mutex);
-  if (is_closed) throw FailedPreconditionError("Attempted to use a closed Session.");
-  tasks->cancellation().check();
-  ++running;
-}
-
-void ClusterSession::State::end_run() {
-  MutexLock lock(mutex);
-  --running;
-  changed.notify_all();
-}
-
-bool ClusterSession::State::wait_for_runs(Seconds until) {
-  Clock& clock = transport.clock();
-  MutexLock lock(mutex);
-  // wait: for the runs, which were cancelled
-  while (running > 0 && clock.now() < until) clock.wait_until(changed, mutex, until);
-  return running == 0;
-}
-
 // A run that is looked up once.
 class ClusterSession::ClusterCallable : public CompiledRun {
  public:
@@ -207,10 +186,9 @@ SessionCapabilities ClusterSession::capabilities() {
 }
 
 std::shared_ptr<const void> ClusterSession::watch_steps(StepWatch watch) {
-  state_->begin_run();
-  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
-  return state_->watches.add(
-      std::move(watch), [this](const Output& step) { return state_->read_step(step, state_->limits()); });
+  const OpenRuns::Run running = state_->open_runs.begin();
+  return state_->watches.add(std::move(watch),
+                             [this](const Output& step) { return state_->read_step(step, state_->limits()); });
 }
 
 std::optional<ReadStep> ClusterSession::newest_step() const {
@@ -229,21 +207,18 @@ std::vector<Tensor> ClusterSession::do_run(const Request& request, std::span<con
 
 // Made at the first call: making it may have to wait for tasks.
 std::shared_ptr<CompiledRun> ClusterSession::do_make_callable(const Request& request) {
-  state_->begin_run();
-  state_->end_run();
+  state_->open_runs.begin();
   return std::make_shared<ClusterCallable>(state_, graph(), request);
 }
 
 std::vector<DeviceAttributes> ClusterSession::list_devices() {
-  state_->begin_run();
-  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
+  const OpenRuns::Run running = state_->open_runs.begin();
   return state_->tasks->list_devices(state_->limits());
 }
 
 std::unique_ptr<TakenSnapshot> ClusterSession::take_on_tasks(const std::vector<Fetch>& fetches,
                                                              std::optional<size_t> global_step) {
-  state_->begin_run();
-  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
+  const OpenRuns::Run running = state_->open_runs.begin();
   const WaitLimits limits = state_->limits();
   const auto run = state_->prepare(graph(), snapshot_request(graph(), fetches), limits);
   return with_losses_told(*state_->tasks,
@@ -251,8 +226,7 @@ std::unique_ptr<TakenSnapshot> ClusterSession::take_on_tasks(const std::vector<F
 }
 
 std::vector<std::string> ClusterSession::tasks_of(const std::vector<Fetch>& fetches) {
-  state_->begin_run();
-  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
+  const OpenRuns::Run running = state_->open_runs.begin();
   const auto run = state_->prepare(graph(), snapshot_request(graph(), fetches), state_->limits());
   std::set<std::string> tasks;
   for (const TakenSnapshot::Value& value : TakenSnapshot::places_of(*run)) tasks.insert(value.task);
@@ -267,8 +241,7 @@ std::unique_ptr<TaskSnapshot> ClusterSession::take_there(const std::vector<Fetch
 }
 
 std::vector<SeenFile> ClusterSession::look(const std::vector<std::string>& tasks, const std::string& path) {
-  state_->begin_run();
-  const std::shared_ptr<void> running(nullptr, [this](void*) { state_->end_run(); });
+  const OpenRuns::Run running = state_->open_runs.begin();
   return look_on_tasks(*state_->tasks, tasks, path);
 }
 
@@ -304,15 +277,13 @@ std::unique_ptr<TaskChanges> ClusterSession::changes() {
 }
 
 void ClusterSession::close_before(const Deadline* deadline) {
-  {
-    MutexLock lock(state_->mutex);
-    if (std::exchange(state_->is_closed, true)) return;
-  }
+  if (!state_->open_runs.close()) return;
   state_->fetches.withdraw_step_fetch();
   const Seconds end = end_of_close(deadline, state_->transport.clock());
   const bool is_lost = state_->tasks->cancellation().cancelled();
   state_->tasks->cancellation().cancel("the session was closed (Session::Close)");
-  if (!state_->wait_for_runs(end)) log_error("a session was closed, but one of its runs has not ended in time");
+  if (!state_->open_runs.wait_for_end(end))
+    log_error("a session was closed, but one of its runs has not ended in time");
   try {
     if (!is_lost) state_->runs.deregister({.deadline = end});
   } catch (const std::exception& error) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "longhaul/cluster/master/cluster_run.h"
+#include "longhaul/cluster/master/open_runs.h"
 #include "longhaul/cluster/master/value_stream.h"
 #include "longhaul/session/model_watch.h"
 #include "longhaul/session/newest_step.h"
@@ -118,10 +119,6 @@ class ClusterSession : public Session,
     WaitLimits limits(Seconds timeout, Cancellation& cancellation);
     WaitLimits limits() { return limits(Seconds{0}, tasks->cancellation()); }
 
-    void begin_run() EXCLUDES(mutex);  // throws if it is closed or lost
-    void end_run() EXCLUDES(mutex);
-    bool wait_for_runs(Seconds until) EXCLUDES(mutex);  // false: one has not ended
-
     Transport& transport;
     const Seconds operation_timeout;
     const bool is_isolated;
@@ -132,10 +129,7 @@ class ClusterSession : public Session,
     StepWatches watches;
     NewestStep newest_step;
     std::atomic<int> writing{0};  // runs
-    Mutex mutex;
-    CondVar changed;
-    bool is_closed GUARDED_BY(mutex) = false;
-    int running GUARDED_BY(mutex) = 0;
+    OpenRuns open_runs;
   };
 
   std::shared_ptr<const void> watch_steps(StepWatch watch) override;

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/master/cluster_run.h"
 #include "longhaul/cluster/master/slow_step.h"
+#include "longhaul/cluster/transport/call_group.h"
 
 namespace longhaul {
 
@@ -19,8 +19,8 @@ namespace longhaul {
 //      +--error, deadline, cancel--> aborted    +--> the commits go on by themselves
 //
 // A cancel comes too late for a step that is decided: its end is awaited for ten seconds all the same. If only one task
-// commits, or none, nothing is decided here: one round trip. A step that takes long is told of in the log
-// (slow_step.h). One thread; used once.
+// commits, or none, nothing is decided here: one round trip. A step that takes long is logged (slow_step.h). One
+// thread; used once.
 class ClusterStep {
  public:
   // `limits` end the caller's wait; their cancellation is the run's, and ends when the session's does. `snapshot`: the

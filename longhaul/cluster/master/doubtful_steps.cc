@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "longhaul/cluster/master/call_group.h"
-#include "longhaul/cluster/master/pause.h"
+#include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
+#include "longhaul/cluster/transport/pause.h"
 
 namespace longhaul {
 namespace {

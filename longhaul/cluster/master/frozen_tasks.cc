@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/master/taken_snapshot.h"
+#include "longhaul/cluster/transport/call_group.h"
 
 namespace longhaul {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "longhaul/cluster/master/call_group.h"
-#include "longhaul/cluster/master/pause.h"
+#include "longhaul/cluster/transport/call_group.h"
+#include "longhaul/cluster/transport/pause.h"
 #include "longhaul/cluster/transport/task_errors.h"
 
 namespace longhaul {
@@ -63,7 +63,7 @@ bool SessionTasks::use(const std::vector<std::string>& tasks, const WaitLimits& 
   cancellation_.check();
   const std::vector<std::string> fresh = not_used(tasks);
   if (fresh.empty()) return false;
-  for (auto& [task, status] : ask(fresh, options_.timeout, limits)) add(task, std::move(status));
+  for (auto& [task, status] : ask(fresh, options_.task_wait, limits)) add(task, std::move(status));
   return true;
 }
 
@@ -155,7 +155,7 @@ std::vector<DeviceAttributes> SessionTasks::list_devices(const WaitLimits& limit
   std::vector<std::string> names;
   const DeviceList known = devices();
   for (const TaskDevices& task : known.tasks()) names.push_back(task.task.to_string());
-  const auto answers = ask(names, std::min(options_.timeout, CallGroup::kTimeout), limits);
+  const auto answers = ask(names, std::min(options_.task_wait, CallGroup::kTimeout), limits);
   std::vector<DeviceAttributes> all;
   for (const std::string& name : names) {
     const std::vector<DeviceAttributes>& devices = answers.at(name).devices;

@@ -30,7 +30,7 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
     std::map<std::string, std::string> called{};  // the addresses of tasks that are called by these, not by their names
     std::shared_ptr<const void> keeps{};          // what the transport needs to live
     std::vector<std::string> device_filters{};    // as in DeviceList
-    Seconds timeout{600};                         // with a task that is not there
+    Seconds task_wait{600};                       // with a task that is not there
   };
 
   // InvalidArgumentError: a filter or a task's name is malformed, or the home is not among them. The transport must

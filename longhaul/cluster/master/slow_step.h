@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/master/cluster_run.h"
+#include "longhaul/cluster/transport/call_group.h"
 
 namespace longhaul {
 

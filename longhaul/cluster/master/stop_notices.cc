@@ -1,7 +1,7 @@
 #include "longhaul/cluster/master/stop_notices.h"
 
 #include "longhaul/base/log.h"
-#include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
 
 namespace longhaul {

@@ -1,6 +1,6 @@
 #include "longhaul/cluster/master/taken_snapshot.h"
 
-#include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
 
 namespace longhaul {

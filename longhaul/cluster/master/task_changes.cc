@@ -1,7 +1,7 @@
 #include "longhaul/cluster/master/task_changes.h"
 
-#include "longhaul/cluster/master/pause.h"
 #include "longhaul/cluster/transport/methods.h"
+#include "longhaul/cluster/transport/pause.h"
 
 namespace longhaul {
 

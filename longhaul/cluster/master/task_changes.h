@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "longhaul/cluster/master/call_group.h"
 #include "longhaul/cluster/master/session_tasks.h"
+#include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/session/model_watch.h"
 
 namespace longhaul {

@@ -1,4 +1,4 @@
-#include "longhaul/cluster/master/call_group.h"
+#include "longhaul/cluster/transport/call_group.h"
 
 #include <gmock/gmock.h>
 

@@ -1,4 +1,4 @@
-#include "longhaul/cluster/master/pause.h"
+#include "longhaul/cluster/transport/pause.h"
 
 #include <optional>
 
