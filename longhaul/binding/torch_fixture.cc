@@ -1,17 +1,6 @@
 #include "longhaul/binding/torch_fixture.h"
 
 namespace longhaul {
-namespace {
-
-template <typename Optimizer, typename Options>
-OptimizerCase optimizer_case(const char* name, const Options& options) {
-  return {name, [options](const std::vector<torch::Tensor>& parameters) {
-            return std::make_unique<Optimizer>(parameters, options);
-          }};
-}
-
-}  // namespace
-
 std::unique_ptr<torch::optim::Optimizer> plain_sgd(const std::vector<torch::Tensor>& parameters) {
   return std::make_unique<torch::optim::SGD>(parameters, torch::optim::SGDOptions(0.1));
 }

@@ -38,6 +38,13 @@ struct OptimizerCase {
   MakeOptimizer make;
 };
 
+template <typename Optimizer, typename Options>
+OptimizerCase optimizer_case(const char* name, const Options& options) {
+  return {name, [options](const std::vector<torch::Tensor>& parameters) {
+            return std::make_unique<Optimizer>(parameters, options);
+          }};
+}
+
 std::vector<OptimizerCase> optimizer_cases();
 
 // A program of libtorch's alone: a network with statistics and dropout, trained on random examples.

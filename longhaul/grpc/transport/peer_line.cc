@@ -103,8 +103,8 @@ bool is_refusal(grpc::StatusCode code) {
 // gRPC writes "recvmsg:Connection reset by peer".
 std::string with_space_after_colon(std::string why) {
   constexpr std::string_view kRead = "recvmsg:";
-  if (why.starts_with(kRead) && why.size() > kRead.size() && why[kRead.size()] != ' ') why.insert(kRead.size(), " ");
-  return why;
+  if (!why.starts_with(kRead) || why.size() == kRead.size() || why[kRead.size()] == ' ') return why;
+  return fmt::format("{} {}", kRead, why.substr(kRead.size()));
 }
 
 // A call as gRPC has it. It keeps itself, and its line, until gRPC is done with it.
