@@ -211,7 +211,7 @@ std::string SyncTokens::why_none() const {
 void SyncTokens::put(int64_t step, int64_t count) {
   MutexLock lock(mutex_);
   std::vector<int64_t> steps = drain();
-  std::erase_if(steps, [&](int64_t left) { return left != first_step_; });
+  std::erase_if(steps, [first = first_step_](int64_t left) { return left != first; });
   steps.insert(steps.end(), static_cast<size_t>(count), step);
   step_ = step;
   has_made_steps_ = true;
