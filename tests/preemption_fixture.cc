@@ -2,20 +2,16 @@
 
 namespace longhaul {
 
-std::unique_ptr<testing::Process> PreemptionProcessTest::launch(const Words& environment,
-                                                                const std::string& bytes_per_second,
-                                                                const Words& wrapper) const {
+std::unique_ptr<testing::Process> PreemptionProcessTest::launch(const Words& environment, const Words& wrapper) const {
   Words command{"/usr/bin/env", "-u", "LONGHAUL_PREEMPTION_GRACE", "-u", "SLURM_JOB_END_TIME"};
   command.insert(command.end(), environment.begin(), environment.end());
   command.insert(command.end(), wrapper.begin(), wrapper.end());
-  command.insert(command.end(), {PREEMPTION_PROGRAM, GetParam(), logdir(), bytes_per_second});
+  command.insert(command.end(), {PREEMPTION_PROGRAM, GetParam(), logdir()});
   return std::make_unique<Process>(command, directory_.file("output"));
 }
 
-std::unique_ptr<testing::Process> PreemptionProcessTest::start(const Words& environment,
-                                                               const std::string& bytes_per_second,
-                                                               const Words& wrapper) const {
-  auto training = launch(environment, bytes_per_second, wrapper);
+std::unique_ptr<testing::Process> PreemptionProcessTest::start(const Words& environment, const Words& wrapper) const {
+  auto training = launch(environment, wrapper);
   EXPECT_TRUE(training->prints("begins at step")) << training->errors();
   return training;
 }

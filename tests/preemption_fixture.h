@@ -15,7 +15,7 @@
 namespace longhaul {
 
 inline constexpr int kPreempted = 75;
-inline constexpr char kSlow[] = "700000";  // bytes in a second: a checkpoint, of 2 MiB, takes three
+inline constexpr char kSlowSaves[] = "LONGHAUL_FAULTS=slow@sync(.data-):1+=3000";  // three seconds each
 
 // A training as a process (preemption_program.cc), by a Supervisor or monitored.
 class PreemptionProcessTest : public ::testing::TestWithParam<std::string> {
@@ -24,10 +24,8 @@ class PreemptionProcessTest : public ::testing::TestWithParam<std::string> {
   using Words = std::vector<std::string>;
 
   // `wrapper`: a program that runs the one that its last arguments name.
-  std::unique_ptr<Process> launch(const Words& environment = {}, const std::string& bytes_per_second = "0",
-                                  const Words& wrapper = {}) const;
-  std::unique_ptr<Process> start(const Words& environment = {}, const std::string& bytes_per_second = "0",
-                                 const Words& wrapper = {}) const;
+  std::unique_ptr<Process> launch(const Words& environment = {}, const Words& wrapper = {}) const;
+  std::unique_ptr<Process> start(const Words& environment = {}, const Words& wrapper = {}) const;
   virtual std::string logdir() const { return directory_.file("run"); }
 
   int64_t newest_step() const;

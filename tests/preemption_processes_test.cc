@@ -39,7 +39,7 @@ TEST_P(PreemptionProcessTest, TimeoutSendsItsSignalTwiceAndTheCheckpointIsTaken)
 }
 
 TEST_P(PreemptionProcessTest, ASecondSignalEndsItAtOnceAndTheNextStartRecovers) {
-  const auto training = start({}, kSlow);
+  const auto training = start({kSlowSaves});
   const int64_t first = wait_for_checkpoint_after(-1);
   training->send(SIGUSR2);
   const int64_t saved = wait_for_checkpoint_after(first);
@@ -56,7 +56,7 @@ TEST_P(PreemptionProcessTest, ASecondSignalEndsItAtOnceAndTheNextStartRecovers) 
 }
 
 TEST_P(PreemptionProcessTest, WithoutTimeForACheckpointItEndsAndSaysWhatIsLost) {
-  const auto training = start({"LONGHAUL_PREEMPTION_GRACE=1.5"}, kSlow);
+  const auto training = start({"LONGHAUL_PREEMPTION_GRACE=1.5", kSlowSaves});
   const int64_t saved = wait_for_checkpoint_after(-1);
   ASSERT_TRUE(make_steps(*training));
   training->send(SIGTERM);
@@ -80,7 +80,7 @@ TEST_P(PreemptionProcessTest, AClosedTerminalIsAStop) {
 
 // A shell sends it to its jobs as it ends, and then the kernel does.
 TEST_P(PreemptionProcessTest, AHangUpThatComesAgainDoesNotCutTheLastCheckpointShort) {
-  const auto training = start({}, kSlow);
+  const auto training = start({kSlowSaves});
   wait_for_checkpoint_after(-1);
   ASSERT_TRUE(make_steps(*training));
   training->send(SIGHUP);
@@ -91,7 +91,7 @@ TEST_P(PreemptionProcessTest, AHangUpThatComesAgainDoesNotCutTheLastCheckpointSh
 }
 
 TEST_P(PreemptionProcessTest, UnderNohupAHangUpIsNone) {
-  const auto training = start({}, "0", {"/usr/bin/nohup"});
+  const auto training = start({}, {"/usr/bin/nohup"});
   wait_for_checkpoint_after(-1);
   training->send(SIGHUP);
   EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(500)));

@@ -1,11 +1,11 @@
 // A training until a scheduler ends it, for preemption_processes_test.cc and signal_processes_test.cc:
 //
-//   preemption_program supervisor|monitored DIRECTORY [BYTES_PER_SECOND_OF_SAVES]
+//   preemption_program supervisor|monitored DIRECTORY
 //
 // From the environment: WAITS_BEFORE_STEPS, milliseconds; STEP_TAKES_MS; DIES_BY=fault|terminate, after its first step;
-// PRINTS_STEPS; LEAVES_OUT=warned|initialized: the saver leaves out a variable, which is 100 at first and which each
-// step adds 1 to, and which is initialised after a restore, or is not. The status is 3 if descriptors 0 to 2 were
-// closed and are no more.
+// PRINTS_STEPS; LONGHAUL_FAULTS, of saves; LEAVES_OUT=warned|initialized: the saver leaves out a variable, which is 100
+// at first and which each step adds 1 to, and which is initialised after a restore, or is not. The status is 3 if
+// descriptors 0 to 2 were closed and are no more.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
@@ -17,6 +17,7 @@
 #include <thread>
 
 #include "longhaul/longhaul.h"
+#include "longhaul/testing.h"
 
 namespace lh = longhaul;
 namespace ops = longhaul::ops;
@@ -53,10 +54,10 @@ int open_descriptors() {
 
 class Training {
  public:
-  Training(std::string directory, double bytes_per_second)
+  explicit Training(std::string directory)
       : directory_(std::move(directory)),
-        saver_(std::make_shared<lh::Saver>(
-            lh::SaverOptions{.graph = &graph_, .var_list = saved(), .max_bytes_per_second = bytes_per_second})) {}
+        saver_(std::make_shared<lh::Saver>(lh::SaverOptions{
+            .graph = &graph_, .var_list = saved(), .files = &lh::testing::file_system_from_environment()})) {}
 
   void run_supervised() {
     lh::Supervisor sv({.graph = &graph_,
@@ -136,7 +137,7 @@ int main(int argc, char** argv) {
   if (argc < 3) return 2;
   const int open_before = open_descriptors();
   try {
-    Training training(argv[2], argc > 3 ? std::atof(argv[3]) : 0);
+    Training training(argv[2]);
     if (std::string(argv[1]) == "monitored") {
       training.run_monitored();
     } else {

@@ -94,7 +94,7 @@ TEST_P(SignalProcessTest, TwoCrashesOfItsOwnFallBackToTheCheckpointBeforeWhichKe
 }
 
 TEST_P(SignalProcessTest, WithClosedDescriptorsItTrainsAndIsStoppedAndItsFilesHaveNothingOfWhatItPrints) {
-  const auto training = launch({"PRINTS_STEPS=1"}, "0", by_bash("exec <&- >&- 2>&-;"));
+  const auto training = launch({"PRINTS_STEPS=1"}, by_bash("exec <&- >&- 2>&-;"));
   const int64_t first = wait_for_checkpoint_after(-1);
   EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(200)));
   training->send(SIGUSR2);
@@ -108,7 +108,7 @@ TEST_P(SignalProcessTest, WithClosedDescriptorsItTrainsAndIsStoppedAndItsFilesHa
 
 TEST_P(SignalProcessTest, WhereNobodyReadsWhatItPrintsItGoesOn) {
   const auto training =
-      start({"PRINTS_STEPS=1", "LONGHAUL_LOG_LEVEL=info"}, "0", by_bash("exec > >(head -1) 2> >(head -1 >/dev/null);"));
+      start({"PRINTS_STEPS=1", "LONGHAUL_LOG_LEVEL=info"}, by_bash("exec > >(head -1) 2> >(head -1 >/dev/null);"));
   int64_t step = wait_for_checkpoint_after(-1);
   EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(500)));
   training->send(SIGUSR2);
@@ -119,7 +119,7 @@ TEST_P(SignalProcessTest, WhereNobodyReadsWhatItPrintsItGoesOn) {
 }
 
 TEST_P(SignalProcessTest, ASaveBeyondTheLimitOfFileSizesFailsAndIsTriedAgain) {
-  const auto training = start({}, "0", by_bash("ulimit -S -f 512;"));
+  const auto training = start({}, by_bash("ulimit -S -f 512;"));
   EXPECT_TRUE(soon([&] { return training->errors().find("File too large") != std::string::npos; }))
       << training->errors();
   EXPECT_TRUE(training->runs_for(std::chrono::milliseconds(200)));

@@ -1,11 +1,17 @@
 #include "longhaul/binding/torch_resume_fixture.h"
 
+#include "longhaul/runtime/blas_kernels.h"
+
 namespace longhaul {
 
+// What a process warns of once, at its first session, comes before.
 Warnings::Warnings()
-    : before_(set_log_sink([this](LogLevel level, const std::string& text) {
-        if (level >= LogLevel::kWarning) seen_.push_back(text);
-      })) {}
+    : before_([this] {
+        warn_of_old_blas_kernels();
+        return set_log_sink([this](LogLevel level, const std::string& text) {
+          if (level >= LogLevel::kWarning) seen_.push_back(text);
+        });
+      }()) {}
 
 Warnings::~Warnings() {
   set_log_sink(before_);
