@@ -44,10 +44,12 @@ std::shared_ptr<Resource> make_shuffle_queue(const Operation& handle) {
                                        static_cast<uint64_t>(int_attr(handle, "seed2", 0))));
 }
 
-// The run's limits, or the operation's own timeout where that is shorter.
+// The run's limits, or the operation's own timeout where that is shorter. Both are on the machine's clock; a wait that
+// has neither is on the task's.
 WaitLimits limits_of(const HostCall& call) {
   WaitLimits limits = call.limits;
   const int64_t timeout_ms = int_attr(call.op, "timeout_ms", -1);
+  if (timeout_ms < 0 && limits.deadline.count() <= 0) limits.clock = call.clock;
   if (timeout_ms < 0) return limits;
   const Seconds deadline = Clock::real().now() + std::chrono::milliseconds(timeout_ms);
   limits.deadline = limits.deadline.count() > 0 ? std::min(limits.deadline, deadline) : deadline;

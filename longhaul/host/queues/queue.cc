@@ -133,10 +133,11 @@ void Queue::wait(PendingCall& pending, const WaitLimits& limits) {
 }
 
 void Queue::await(Pending& pending, const WaitLimits& limits) {
+  constexpr Seconds kLookAgain{3600};
   Clock& clock = limits.clock == nullptr ? Clock::real() : *limits.clock;
   while (!pending.done && !pending.cancelled) {
     if (limits.deadline.count() <= 0) {
-      pending.changed.wait(mutex_);  // wait: other calls, a close and a cancellation end it
+      clock.wait_for(pending.changed, mutex_, kLookAgain);  // wait: other calls, a close and a cancellation end it
       continue;
     }
     if (clock.now() >= limits.deadline) return;
