@@ -1,6 +1,7 @@
 // Synchronous replicas between graphs: accumulators and tokens on ps tasks, a worker's graph and session in each task.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <optional>
 #include <thread>
 
@@ -75,13 +76,29 @@ class SyncCluster : public ::testing::Test {
  protected:
   SyncCluster() {
     chief_.session->run(chief_.init);
-    begin(chief_, /*is_chief=*/true);
-    begin(second_, /*is_chief=*/false);
+    begin(chief_);
+    begin(second_);
   }
-  void begin(ClusterReplica& replica, bool is_chief) {
-    SyncReplicasHook hook(replica.optimizer, is_chief, /*num_tokens=*/0);
+  void begin(ClusterReplica& replica) {
+    SyncReplicasHook hook(replica.optimizer, /*is_chief=*/&replica == &chief_, /*num_tokens=*/0);
     hook.begin(replica.model.graph);
     hook.after_create_session(*replica.session, coord_);
+  }
+  // Its process ends and another one begins; the replicas have new sessions, which are not yet begun.
+  void restart(const std::string& task) {
+    coord_.request_stop();
+    EXPECT_NO_THROW(coord_.join());
+    coord_ = Coordinator({.clock = &cluster_.clock()});
+    chief_.session->close();
+    second_.session->close();
+    cluster_.network().kill(task);
+    pass(Seconds{1});
+    cluster_.start(task);
+    chief_.session = cluster_.session(chief_.model.graph, {}, kWorker);
+    second_.session = cluster_.session(second_.model.graph, {}, kWorker1);
+  }
+  void pass(Seconds time) {
+    cluster_.clock().run_until([] { return false; }, time);
   }
   void run_both(int steps) {
     std::thread other([&] {
@@ -106,12 +123,52 @@ class SyncCluster : public ::testing::Test {
   TrainingCluster cluster_;
   const SimulatedClock::AtWork work_{cluster_.clock()};
   ClusterReplica chief_{cluster_, kWorker, 0}, second_{cluster_, kWorker1, 1};
-  const Coordinator coord_{{.clock = &cluster_.clock()}};
+  Coordinator coord_{{.clock = &cluster_.clock()}};
 };
 
 TEST_F(SyncCluster, TwoWorkersComputeTheSameBitsAsOneProcess) {  // SY-5, SY-6, SY-8
   run_both(kStepsTogether);
   EXPECT_EQ(second_.session->run(second_.model.step).item<int64_t>(), kStepsTogether);
+  EXPECT_TRUE(identical(second_.session->run(second_.model.w), trained_by_one()));
+  end();
+}
+
+// The model is as a checkpoint has it, of a step before that at which the accumulator stands on the other ps.
+TEST_F(SyncCluster, AReplicaThatIsFasterThanItsChiefAfterARestartOfTheTokensTaskWaitsForIt) {  // unlike SY-10
+  run_both(2);
+  restart(kPs);
+  chief_.session->run(chief_.init);
+  std::atomic<bool> has_begun{false};
+  std::thread other([&] {
+    const SimulatedClock::AtWork work_of_other(cluster_.clock());
+    EXPECT_EQ(coded_error_of([&] {
+                begin(second_);
+                has_begun = true;
+                run(second_, kStepsTogether);
+              }),
+              "");
+  });
+  pass(Seconds{5});
+  EXPECT_FALSE(has_begun);
+  EXPECT_EQ(coded_error_of([&] {
+              begin(chief_);
+              run(chief_, kStepsTogether);
+            }),
+            "");
+  other.join();
+  EXPECT_EQ(step_now(), kStepsTogether);
+  EXPECT_TRUE(identical(second_.session->run(second_.model.w), trained_by_one()));
+  end();
+}
+
+TEST_F(SyncCluster, ARestartOfTheTaskWithTheGradientsLosesNoToken) {
+  run_both(2);
+  restart(kPs1);
+  chief_.session->run(chief_.init);
+  begin(chief_);
+  begin(second_);
+  run_both(kStepsTogether);
+  EXPECT_EQ(step_now(), kStepsTogether);
   EXPECT_TRUE(identical(second_.session->run(second_.model.w), trained_by_one()));
   end();
 }

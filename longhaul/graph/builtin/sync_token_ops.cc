@@ -26,7 +26,8 @@ OpInfo resolve_join(const OperationSpec& spec) {
   need_inputs(spec, 1);
   need_token_queue(spec);
   need_attr<std::string>(spec, "holder");
-  return {{}, kSideEffect, 1};
+  const bool* awaits = find_attr<bool>(spec, "await_chief");
+  return {{}, kSideEffect | (awaits != nullptr && *awaits ? kMayWait : kPure), 1};
 }
 
 OpInfo resolve_take_token(const OperationSpec& spec) {

@@ -12,6 +12,10 @@ namespace {
 
 constexpr Seconds kLongestPauseOfToken{3600};
 
+Clock& clock_of(const SyncTokens::Wait& wait) {
+  return wait.clock == nullptr ? Clock::real() : *wait.clock;
+}
+
 int64_t step_of_token(const Tensor& token) {
   return token.dtype() == kInt32 ? token.item<int32_t>() : token.item<int64_t>();
 }
@@ -66,6 +70,7 @@ void SyncTokens::renew(const Cancellation* chief, int64_t step, int64_t count) {
   }
   drain();
   for (int64_t i = 0; i < count; ++i) add(step);
+  begun_.notify_all();
 }
 
 void SyncTokens::join(const Replica& replica) {
@@ -74,6 +79,36 @@ void SyncTokens::join(const Replica& replica) {
   MutexLock lock(mutex_);
   holder->chiefs = chiefs_;
   holder->token.reset();
+}
+
+// The watch takes the lock, and is made and destroyed without it.
+void SyncTokens::await_chief(const Replica& replica, const Wait& wait) {
+  Clock& clock = clock_of(wait);
+  const Seconds began = clock.now();
+  bool is_cancelled = false;  // guarded by mutex_
+  std::optional<Cancellation::Watch> watch;
+  if (wait.limits.cancellation != nullptr) {
+    watch.emplace(*wait.limits.cancellation, [this, &is_cancelled] {
+      MutexLock lock(mutex_);
+      is_cancelled = true;
+      begun_.notify_all();
+    });
+  }
+  for (Seconds pause = wait.warn_secs; !has_chief_by(slice_of(wait, clock, pause), is_cancelled);
+       pause = std::min(2 * pause, kLongestPauseOfToken)) {
+    if (wait.limits.cancellation != nullptr) wait.limits.cancellation->check();
+    if (is_over(wait.limits)) throw DeadlineExceededError(fmt::format("{}: {}", replica.worker, why_none()));
+    log_warning("{} waits for the chief since {:.3g} s, and computes nothing before it has set the accumulators: {}",
+                replica.worker, (clock.now() - began).count(), why_none());
+  }
+}
+
+bool SyncTokens::has_chief_by(const WaitLimits& slice, const bool& is_cancelled) {
+  MutexLock lock(mutex_);
+  while (chiefs_ == 0 && !is_cancelled && slice.clock->now() < slice.deadline) {
+    slice.clock->wait_until(begun_, mutex_, slice.deadline);  // wait: a chief, a cancellation and the run's time end it
+  }
+  return chiefs_ > 0;
 }
 
 // The watch takes the lock, perhaps at once, so it is made without.
@@ -153,9 +188,22 @@ class SyncTokens::Waiting {
 int64_t SyncTokens::take(const Replica& replica, int64_t local_step, const Wait& wait) {
   if (replica.session == nullptr) return wait_for_token(replica, local_step, wait);
   const std::shared_ptr<Holder> holder = holder_of(replica);
+  if (begins_to_share(*holder)) {
+    log_warning(
+        "{}: two runs of this replica wait for a token at the same time, so that its gradients may count twice. Run "
+        "its "
+        "train operation on one thread; for several, call apply_gradients() once for each, or give each a session",
+        replica.worker);
+  }
   if (const auto token = begin_take(*holder, local_step)) return *token;
   Waiting waiting(*this, *holder);
   return waiting.keep(wait_for_token(replica, local_step, wait));
+}
+
+// True once.
+bool SyncTokens::begins_to_share(Holder& holder) {
+  MutexLock lock(mutex_);
+  return holder.waits_from && !std::exchange(holder.is_shared, true);
 }
 
 // The token that is its due without a wait.
@@ -174,7 +222,7 @@ std::optional<int64_t> SyncTokens::begin_take(Holder& holder, int64_t local_step
 }
 
 int64_t SyncTokens::wait_for_token(const Replica& replica, int64_t local_step, const Wait& wait) {
-  Clock& clock = wait.clock == nullptr ? Clock::real() : *wait.clock;
+  Clock& clock = clock_of(wait);
   const Seconds began = clock.now();
   for (Seconds pause = wait.warn_secs;; pause = std::min(2 * pause, kLongestPauseOfToken)) {
     const WaitLimits slice = slice_of(wait, clock, pause);

@@ -19,7 +19,7 @@ namespace longhaul {
 // a step, and the right to push gradients for it.
 //
 //   renew(step, n)  the chief begins: the tokens of a chief before are void, n new ones are put
-//   join()          a replica's session begins
+//   join()          a replica's session begins; with await_chief() before, unless it is the chief's
 //   take()          it has pushed, and waits for its next token
 //   put(step, n)    the chief has made a step: tokens that were not taken for an earlier step are void
 //
@@ -28,9 +28,14 @@ namespace longhaul {
 //   pushes in its place.
 // - A run that took a token and was not committed has not moved the replica's local step: its next run gets the same
 //   token.
-// - A replica that lives longer than its chief gets a token of the next chief's at once if the step of its gradients
-// was
-//   undone: they are dropped, and nobody else would give it one.
+// - A replica that lives longer than its chief gets a token of the next chief's at once if the step of its
+//   gradients was undone: they are dropped, and nobody else would give it one.
+// - After a restart of the task that has the tokens no replica pushes before the next chief has begun, who has then set
+//   all accumulators: one that still stood at an undone step would drop its gradient, and nobody give it a token.
+//
+// A replica makes one run at a time. Two that wait at once, on two threads of one session, share its local step and its
+// token, so that a gradient may count twice: a warning says so, once for each session. Threads need a replica each:
+// apply_gradients() once for each, or a session.
 //
 // Any thread may call. All waits end as those of a Queue.
 class SyncTokens final : public Resource {
@@ -52,6 +57,9 @@ class SyncTokens final : public Resource {
 
   void renew(const Cancellation* chief, int64_t step, int64_t count) EXCLUDES(mutex_);
   void join(const Replica& replica) EXCLUDES(mutex_);
+  // Returns once a chief has begun since this task's process started. DeadlineExceededError, CancelledError,
+  // AbortedError: the run's time is over, or it has ended.
+  void await_chief(const Replica& replica, const Wait& wait) EXCLUDES(mutex_);
   int64_t take(const Replica& replica, int64_t local_step, const Wait& wait) EXCLUDES(mutex_);
   // CancelledError: the queue is closed.
   void put(int64_t step, int64_t count) EXCLUDES(mutex_);
@@ -64,7 +72,7 @@ class SyncTokens final : public Resource {
     int64_t chiefs = 0;                   // how many there had been when it last got a token, or joined
     std::optional<int64_t> token{};       // it may push for that step
     std::optional<int64_t> waits_from{};  // its local step, while it waits
-    bool has_ended = false, gave_back = false;
+    bool has_ended = false, gave_back = false, is_shared = false;
     std::string worker{};
     std::unique_ptr<Cancellation::Watch> end{};
   };
@@ -73,6 +81,8 @@ class SyncTokens final : public Resource {
 
   std::shared_ptr<Holder> holder_of(const Replica& replica) EXCLUDES(mutex_);
   std::vector<std::shared_ptr<Holder>> take_ended() REQUIRES(mutex_);
+  bool has_chief_by(const WaitLimits& slice, const bool& is_cancelled) EXCLUDES(mutex_);
+  bool begins_to_share(Holder& holder) EXCLUDES(mutex_);
   std::optional<int64_t> begin_take(Holder& holder, int64_t local_step) EXCLUDES(mutex_);
   int64_t wait_for_token(const Replica& replica, int64_t local_step, const Wait& wait) EXCLUDES(mutex_);
   std::string why_none() const EXCLUDES(mutex_);
@@ -82,6 +92,7 @@ class SyncTokens final : public Resource {
 
   const std::shared_ptr<Queue> queue_;
   mutable Mutex mutex_;
+  CondVar begun_;                                   // a chief has, or a wait for one is cancelled
   int64_t chiefs_ GUARDED_BY(mutex_) = 0;           // that have begun
   int64_t undone_by_ GUARDED_BY(mutex_) = 0;        // the last of them that set the step back
   int64_t first_step_ GUARDED_BY(mutex_) = 0;       // with which the last of them began

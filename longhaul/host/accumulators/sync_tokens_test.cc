@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <future>
 #include <thread>
 
@@ -153,18 +154,40 @@ TEST_F(SyncTokensTest, TheTimeOfTheRunEndsTheWait) {
   EXPECT_THROW(tokens_.take(other_, 0, {.limits = limits}), DeadlineExceededError);
 }
 
+TEST_F(SyncTokensTest, AReplicaWaitsUntilAChiefHasBegun) {
+  const SyncTokens::Wait wait{.limits = {.cancellation = other_.session.get()}};
+  auto waits = std::async(std::launch::async, [&] { tokens_.await_chief(other_, wait); });
+  EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  tokens_.renew(chief_.session.get(), 7, 0);
+  waits.get();
+  tokens_.await_chief(other_, wait);
+}
+
+TEST_F(SyncTokensTest, TheRunsEndEndsItsWaitForAChief) {
+  const WaitLimits limits{.deadline = Clock::real().now() + Seconds{0.01}};
+  EXPECT_THAT(error_of<DeadlineExceededError>([&] { tokens_.await_chief(other_, {.limits = limits}); }),
+              HasSubstr("worker1: no chief has begun. Use a SyncReplicasHook"));
+  const SyncTokens::Wait wait{.limits = {.cancellation = other_.session.get()}};
+  auto waits =
+      std::async(std::launch::async, [&] { return coded_error_of([&] { tokens_.await_chief(other_, wait); }); });
+  lose(other_);
+  EXPECT_THAT(waits.get(), HasSubstr("its process was killed"));
+}
+
 // Waits in vain on a clock that passes time, until there are so many warnings.
 class SyncTokensLogTest : public SyncTokensTest {
  protected:
   std::vector<std::string> warnings_of_take(int64_t local_step, size_t count) {
+    return warnings_of([&](const SyncTokens::Wait& wait) { tokens_.take(other_, local_step, wait); }, count);
+  }
+  std::vector<std::string> warnings_of(const std::function<void(const SyncTokens::Wait&)>& waits, size_t count) {
     std::vector<std::string> lines;
     Cancellation enough;
     const LogSink before = set_log_sink([&](LogLevel level, const std::string& line) {
       if (level == LogLevel::kWarning) lines.push_back(line);
       if (lines.size() == count) enough.cancel("the test has seen enough");
     });
-    EXPECT_THROW(tokens_.take(other_, local_step, {.limits = {.cancellation = &enough}, .clock = &clock_}),
-                 CancelledError);
+    EXPECT_THROW(waits({.limits = {.cancellation = &enough}, .clock = &clock_}), CancelledError);
     set_log_sink(before);
     return lines;
   }
@@ -179,6 +202,31 @@ TEST_F(SyncTokensLogTest, AWaitWithoutAChiefIsInTheLogAgainAndAgain) {
                                   "chief has begun. Use a SyncReplicasHook"));
   EXPECT_THAT(lines[1], HasSubstr("since 180 s"));
   EXPECT_GE(clock_.now() - began, Seconds{180});
+}
+
+TEST_F(SyncTokensLogTest, AWaitForAChiefIsInTheLogAgainAndAgain) {
+  const auto lines = warnings_of([&](const SyncTokens::Wait& wait) { tokens_.await_chief(other_, wait); }, /*count=*/2);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_THAT(lines[0], HasSubstr("worker1 waits for the chief since 60 s"));
+  EXPECT_THAT(lines[1], HasSubstr("since 180 s"));
+}
+
+TEST_F(SyncTokensLogTest, TwoRunsOfOneReplicaAtOnceAreInTheLogOnce) {
+  std::vector<std::string> lines;
+  const LogSink before = set_log_sink([&](LogLevel level, const std::string& line) {
+    if (level == LogLevel::kWarning) lines.push_back(line);
+  });
+  tokens_.renew(chief_.session.get(), 0, 0);
+  std::vector<std::future<int64_t>> runs;
+  for (size_t i = 1; i <= 3; ++i) {
+    runs.push_back(take_in_background(other_, 0));
+    wait_until_waiting(i);
+  }
+  tokens_.put(1, 3);
+  for (auto& run : runs) EXPECT_EQ(run.get(), 1);
+  set_log_sink(before);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("worker1: two runs of this replica wait for a token at the same time"));
 }
 
 TEST_F(SyncTokensLogTest, TheLogSaysIfTheChiefMakesNoSteps) {

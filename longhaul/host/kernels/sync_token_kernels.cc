@@ -19,19 +19,25 @@ SyncTokens::Replica replica_of(const HostCall& call) {
           .worker = attr_or<std::string>(call.op, "worker", "a replica")};
 }
 
+SyncTokens::Wait wait_of(const HostCall& call) {
+  return {.limits = call.limits, .clock = call.clock};
+}
+
 int64_t step_in(const HostCall& call) {
   const Tensor& step = call.inputs[1];
   return step.dtype() == kInt32 ? step.item<int32_t>() : step.item<int64_t>();
 }
 
 void join(HostCall& call) {
-  tokens_of_call(call)->join(replica_of(call));
+  const std::shared_ptr<SyncTokens> tokens = tokens_of_call(call);
+  const SyncTokens::Replica replica = replica_of(call);
+  if (attr_or<bool>(call.op, "await_chief", false)) tokens->await_chief(replica, wait_of(call));
+  tokens->join(replica);
 }
 
 void take_token(HostCall& call) {
   const bool is_small = call.inputs[1].dtype() == kInt32;
-  const int64_t step =
-      tokens_of_call(call)->take(replica_of(call), step_in(call), {.limits = call.limits, .clock = call.clock});
+  const int64_t step = tokens_of_call(call)->take(replica_of(call), step_in(call), wait_of(call));
   call.results.push_back(is_small ? Tensor::scalar(static_cast<int32_t>(step)) : Tensor::scalar(step));
 }
 

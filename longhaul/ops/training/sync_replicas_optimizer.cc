@@ -252,18 +252,26 @@ Operation SyncReplicasOptimizer::add_replica(const Scope& scope, const std::vect
   const Attrs holder{{"holder", local_step.name()}, {"worker", own_name}};
   const Output token =
       add_token_op(pushed, "SyncTokenTake", "take_token", shared_->tokens, local_step, holder).output();
-  const Operation joined =
-      at_variable(plain, shared_->global_step).add("SyncTokenJoin", "join", {shared_->tokens.handle()}, holder);
-  const Operation init =
-      ops::assign(plain.with_control_dependencies({joined}), local_step, shared_->global_step, "local_step_init").op();
-  replicas_.push_back({local_step, init});
+  replicas_.push_back({.local_step = local_step,
+                       .chief_init = add_local_init(plain, local_step, holder, /*awaits_chief=*/false),
+                       .init = add_local_init(plain, local_step, holder, /*awaits_chief=*/true)});
   return ops::assign(plain, local_step, token, "set_local_step").op();
+}
+
+// The step is read after the wait, in which a chief may restore another one.
+Operation SyncReplicasOptimizer::add_local_init(const Scope& scope, const Variable& local_step, Attrs holder,
+                                                bool awaits_chief) const {
+  holder["await_chief"] = awaits_chief;
+  const Scope at_step = at_variable(scope, shared_->global_step);
+  const Operation joined = at_step.add("SyncTokenJoin", "join", {shared_->tokens.handle()}, std::move(holder));
+  const Output step = ops::read_value(at_step.with_control_dependencies({joined}), shared_->global_step, "step");
+  return ops::assign(scope, local_step, step, "local_step_init").op();
 }
 
 void SyncReplicasOptimizer::add_init_ops(const Scope& scope) {
   const Scope named = scope.without_control_dependencies().sub(options_.name);
   std::vector<Operation> inits;
-  for (const Replica& replica : replicas_) inits.push_back(replica.init);
+  for (const Replica& replica : replicas_) inits.push_back(replica.chief_init);
   for (const Collected& collected : shared_->collected) {
     inits.push_back(
         collected.accumulator().set_global_step(at_variable(named, collected.variable), shared_->global_step));

@@ -53,7 +53,11 @@ struct SyncReplicasOptions {
 // A replica that waits for a token without end is named in the log of the task with the global step, a step that lacks
 // gradients in those of the tasks with the variables. A replica whose session ends or is lost gives its token back, so
 // the others go on if they are enough (or push in its place). A chief that begins again makes the tokens of the one
-// before void, and replicas that live longer than it go on from its step.
+// before void, and replicas that live longer than it go on from its step. A task that is restarted has no tokens: the
+// chief puts them when its next session begins, and the replicas' next sessions wait for that.
+//
+// A replica's train operation is run by one thread at a time. Two runs at once would share one local step and one
+// token: a warning says so.
 //
 // With more replicas than are aggregated the slowest of each step count for nothing in it; with fewer, some replicas
 // compute several gradients for a step, and need tokens for them: get_init_tokens_op().
@@ -87,7 +91,8 @@ class SyncReplicasOptimizer : public Optimizer {
   Operation get_init_tokens_op(int num_tokens = -1) const;
 
   // Run one of them in each session before training, once ready_for_local_init_op is empty: the first in the chief's,
-  // the second in all others. Both set the local step; the chief's also sets the accumulators to the global step.
+  // the second in all others. Both set the local step; the chief's also sets the accumulators to the global step. The
+  // others' waits until a chief has run get_init_tokens_op() since the task with the tokens was started.
   Operation chief_init_op() const;
   Operation local_step_init_op() const;  // of the last apply_gradients()
   Output ready_for_local_init_op() const;
@@ -116,7 +121,7 @@ class SyncReplicasOptimizer : public Optimizer {
   // What one replica has.
   struct Replica {
     Variable local_step;
-    Operation init;
+    Operation chief_init, init;  // in the chief's session, and in others
   };
 
   Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
@@ -129,6 +134,7 @@ class SyncReplicasOptimizer : public Optimizer {
   Operation add_update(const Scope& scope);
   std::vector<Output> collected_of(const std::vector<GradientAndVariable>& gradients) const;
   Operation add_replica(const Scope& scope, const std::vector<GradientAndVariable>& gradients);
+  Operation add_local_init(const Scope& scope, const Variable& local_step, Attrs holder, bool awaits_chief) const;
   void add_init_ops(const Scope& scope);
   Operation cancel_waits(const Scope& scope) const;
 
