@@ -151,7 +151,7 @@ void NetworkRouter::transmit(const std::shared_ptr<Packet>& packet) {
 std::vector<NetworkFault> NetworkRouter::count(const Packet& packet) {
   std::vector<NetworkFault> found;
   MutexLock lock(mutex_);
-  sent_.push_back({packet.from, packet.to, packet.method, packet.is_reply});
+  sent_.push_back({packet.from, packet.to, packet.method, packet.is_reply, packet.message.tensors.size()});
   for (Planned& planned : faults_) {
     if (is_due(planned)) found.push_back(planned.fault);
   }

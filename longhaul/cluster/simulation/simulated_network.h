@@ -34,6 +34,7 @@ class SimulatedNetwork {
   struct Sent {
     std::string from, to, method;
     bool is_reply = false;
+    size_t tensors = 0;  // that it carries
   };
 
   SimulatedNetwork();
