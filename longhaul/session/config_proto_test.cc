@@ -105,6 +105,14 @@ TEST(ConfigProto, RefusesWhatItCannotHeedByName) {  // MA-16
   }
 }
 
+TEST(ConfigProto, RefusesOptionsOfRpcByName) {  // unlike SE-11
+  for (const std::string name : {"compression_algorithm: 'gzip'", "compression_level: 2", "cache_rpc_response: true",
+                                 "disable_session_connection_sharing: true"}) {
+    EXPECT_THAT(error_of<UnimplementedError>([&] { session_options("rpc_options { " + name + " }"); }),
+                HasSubstr("ConfigProto.rpc_options." + name.substr(0, name.find(':')) + " is set"));
+  }
+}
+
 TEST(ConfigProto, RefusesFieldsThatItDoesNotKnow) {
   proto::ConfigProto config;
   auto* graph_options = config.mutable_graph_options();

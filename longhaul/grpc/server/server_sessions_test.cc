@@ -5,6 +5,7 @@
 
 #include "longhaul/grpc/server/server_fixture.h"
 #include "longhaul/testing/error_fixture.h"
+#include "longhaul/testing/needs_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -130,6 +131,20 @@ INSTANTIATE_TEST_SUITE_P(Paths, ServerSessionsTest, ::testing::Bool(),
 
 class ClusterSessionsTest : public ::testing::Test {
  protected:
+  // The sum of a table of 0, 1, 2, ... that one ps computes and sends to the other, whole, which adds it up.
+  int64_t sum_of_table_sent(int64_t rows, int64_t columns) {
+    Graph graph;
+    const Scope on0 = Scope(graph).with_device("/job:ps/task:0"), on1 = Scope(graph).with_device("/job:ps/task:1");
+    const auto numbers = [](int64_t count, int64_t by, const Shape& shape) {
+      std::vector<int64_t> values;
+      for (int64_t i = 0; i < count; ++i) values.push_back(i * by);
+      return Tensor::of<int64_t>(shape, std::move(values));
+    };
+    const Output table = ops::add(on0, ops::constant(on0, numbers(rows, columns, Shape{rows, 1})),
+                                  ops::constant(on0, numbers(columns, 1, Shape{1, columns})));
+    return new_session(cluster_.target("worker", 0), graph)->run(ops::sum(on1, table)).item<int64_t>();
+  }
+
   LoopbackCluster cluster_{{{"ps", 2}, {"worker", 2}}};
 };
 
@@ -172,6 +187,19 @@ TEST_F(ClusterSessionsTest, TextsTravelBetweenTasks) {  // SS-23
   const Output text = ops::identity(on0, ops::constant(on0, Tensor::scalar(std::string("left"))));
   const Output joined = on1.add("StringJoin", "joined", {text, text}, {{"separator", std::string(" ")}}).output();
   EXPECT_EQ(new_session(cluster_.target("worker", 0), graph)->run(joined).item<std::string>(), "left left");
+}
+
+// Far above what one slice, one write to a socket and one window of HTTP/2 take.
+TEST_F(ClusterSessionsTest, ATensorOf32MebibytesTravelsBetweenTasks) {  // SS-22
+  constexpr int64_t kCount = int64_t{1} << 22;
+  EXPECT_EQ(sum_of_table_sent(1 << 10, 1 << 12), kCount * (kCount - 1) / 2);
+}
+
+TEST_F(ClusterSessionsTest, ATensorOfAGibibyteTravelsBetweenTasks) {  // SS-22
+  LONGHAUL_NEEDS("long_tests", std::getenv("LONGHAUL_LONG_TESTS") != nullptr,
+                 "LONGHAUL_LONG_TESTS is not set; a tensor of 1 GiB takes 4 GiB of memory");
+  constexpr int64_t kCount = int64_t{1} << 27;
+  EXPECT_EQ(sum_of_table_sent(1 << 13, 1 << 14), kCount * (kCount - 1) / 2);
 }
 
 TEST_F(ClusterSessionsTest, AnErrorOfATaskComesWhole) {  // SS-20

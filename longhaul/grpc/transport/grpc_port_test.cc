@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <climits>
+
 #include "longhaul/cluster/transport/task_frame.h"
 #include "longhaul/grpc/grpc_fixture.h"
 #include "longhaul/grpc/tcp_proxy_fixture.h"
@@ -219,23 +221,45 @@ TEST(GrpcFrames, OneAboveTheReceiversLimitIsRefusedByItsGrpc) {
               HasSubstr("10000"));
 }
 
+// -2: gRPC's own.
+int value_of(const std::vector<LineSetting>& settings, const std::string& name) {
+  for (const LineSetting& setting : settings) {
+    if (setting.name == name) return setting.value;
+  }
+  return -2;
+}
+
 TEST(GrpcSettings, TheLimitOfASilentLineIsKept) {
   const TransportLimits limits;
-  const auto value = [&](const std::vector<LineSetting>& settings, const std::string& name) {
-    for (const LineSetting& setting : settings) {
-      if (setting.name == name) return setting.value;
-    }
-    return -2;
-  };
   for (const auto& settings : {caller_settings(limits, {}), server_settings(limits, {})}) {
-    EXPECT_EQ(value(settings, "grpc.keepalive_time_ms"), 1000);
-    EXPECT_EQ(value(settings, "grpc.keepalive_timeout_ms"), 2500);
-    EXPECT_EQ(value(settings, "grpc.keepalive_permit_without_calls"), 1);
-    EXPECT_EQ(value(settings, "grpc.max_receive_message_length"), -1);
+    EXPECT_EQ(value_of(settings, "grpc.keepalive_time_ms"), 1000);
+    EXPECT_EQ(value_of(settings, "grpc.keepalive_timeout_ms"), 2500);
+    EXPECT_EQ(value_of(settings, "grpc.keepalive_permit_without_calls"), 1);
+    EXPECT_EQ(value_of(settings, "grpc.max_receive_message_length"), -1);
   }
   EXPECT_EQ(limits.longest_cut().count(), 3.5) << "of question and answer together";
-  EXPECT_EQ(value(caller_settings(limits, {}), "grpc.enable_retries"), 0);
-  EXPECT_EQ(value(server_settings(limits, {}), "grpc.so_reuseport"), 0);
+  EXPECT_EQ(value_of(caller_settings(limits, {}), "grpc.enable_retries"), 0);
+  EXPECT_EQ(value_of(server_settings(limits, {}), "grpc.so_reuseport"), 0);
+}
+
+TEST_F(GrpcPortTest, AStreamThatWasRemovedMeansThatThePeerCannotBeReached) {  // SS-16
+  pair_.ps->serve_wire(kMasterPath, [](std::shared_ptr<WireCall> call) { call->fail(UnknownError("Stream removed")); });
+  const CallReply reply = reply_to(std::string(kMasterPath) + "RunStep", "x");
+  EXPECT_TRUE(reply.is_broken);
+  EXPECT_EQ(code_of(reply.error), Code::kUnavailable);
+  EXPECT_THAT(message_of(reply.error), AllOf(HasSubstr(pair_.ps->task()), HasSubstr(" broke: Stream removed")));
+}
+
+TEST(GrpcSettings, MessagesAreLargePausesShortAndNothingIsCompressed) {  // unlike SE-11
+  constexpr int kLargestOfTensorFlow = INT_MAX;
+  EXPECT_GE(most_frame_bytes({}), static_cast<uint64_t>(kLargestOfTensorFlow));
+  for (const auto& settings : {caller_settings({}, {}), server_settings({}, {})}) {
+    EXPECT_EQ(value_of(settings, "grpc.max_receive_message_length"), -1) << "the limit is most_frame_bytes()";
+    EXPECT_EQ(value_of(settings, "grpc.max_send_message_length"), -1);
+    EXPECT_EQ(value_of(settings, "grpc.compression_enabled_algorithms_bitset"), 1) << "identity alone";
+  }
+  EXPECT_EQ(value_of(caller_settings({}, {}), "grpc.initial_reconnect_backoff_ms"), 100);
+  EXPECT_EQ(value_of(caller_settings({}, {}), "grpc.max_reconnect_backoff_ms"), 1000);
 }
 
 TEST(GrpcServers, SixtyFourInOneProcessAnswer) {
