@@ -185,7 +185,7 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
       call_->end(CallReply{.error = refusal(call_->peer(), status)});
     } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       call_->give_up_late(options_->clock->now());
-    } else if (is_sent()) {
+    } else if (is_sent()) {  // UNAVAILABLE, or UNKNOWN "Stream removed", which gRPC says of a peer that restarted
       call_->connection_broke(with_space_after_colon(status.error_message()));
     } else {
       call_->break_off(options_->clock->now(), status.error_message());

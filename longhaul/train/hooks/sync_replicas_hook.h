@@ -7,7 +7,8 @@ namespace longhaul {
 
 // Prepares each session of a replica for a SyncReplicasOptimizer: TensorFlow's make_session_run_hook(). The chief's
 // sets the accumulators to the global step, puts the first tokens, and starts the thread that makes the steps; the
-// others' sets the local step. The session must be held by a shared_ptr, as a MonitoredSession's is.
+// others' waits until a chief has done so since the task with the tokens was started, and sets the local step. The
+// session must be held by a shared_ptr, as a MonitoredSession's is.
 class SyncReplicasHook : public SessionRunHook {
  public:
   // The optimizer must live until begin() has been called. `num_tokens`: see SyncReplicasOptimizer::get_init_tokens_op.
