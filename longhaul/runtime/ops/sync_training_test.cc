@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <future>
 
 #include "longhaul/ops/ops.h"
@@ -49,6 +50,16 @@ Tensor trained_alone() {
   return session.run(model.w);
 }
 
+// Each step by both, and no step before the one before it has ended at both: a replica that is ahead could take both
+// tokens of a step, and push twice.
+void make_sync_steps(const std::function<void(int replica, int step)>& push) {
+  for (int step = 0; step < kSyncSteps; ++step) {
+    auto other = std::async(std::launch::async, [&] { push(1, step); });
+    push(0, step);
+    other.get();
+  }
+}
+
 // A chief that is a queue runner's and a hook's, until the end of the test.
 class ChiefOf {
  public:
@@ -83,13 +94,10 @@ TEST(SyncTraining, TwoReplicasOfServerComputeTheSameBitsAsOneWithTheMean) {  // 
   {
     const ChiefOf chief(*optimizers[0], sessions[0]);
     sessions[1]->run(optimizers[1]->local_step_init_op());
-    const auto train = [&](size_t i) {
-      for (int step = 0; step < kSyncSteps; ++step)
-        sessions[i]->run(trains[i], {{models[i]->gradient, gradient_of(step, static_cast<int>(i))}});
-    };
-    auto other = std::async(std::launch::async, [&] { train(1); });
-    train(0);
-    other.get();
+    make_sync_steps([&](int replica, int step) {
+      const auto i = static_cast<size_t>(replica);
+      sessions[i]->run(trains[i], {{models[i]->gradient, gradient_of(step, replica)}});
+    });
   }
   EXPECT_EQ(sessions[0]->run(models[0]->step).item<int64_t>(), kSyncSteps);
   EXPECT_TRUE(identical(sessions[1]->run(models[1]->w), trained_alone()));
@@ -105,11 +113,10 @@ TEST(SyncTraining, TwoReplicasOfOneGraphDoToo) {  // SY-6
   session->run(ops::global_variables_initializer(model.root));
   {
     const ChiefOf chief(optimizer, session);
-    auto other = std::async(std::launch::async, [&] {
-      for (int step = 0; step < kSyncSteps; ++step) session->run(two, {{second, gradient_of(step, 1)}});
+    make_sync_steps([&](int replica, int step) {
+      const Output& fed = replica == 0 ? model.gradient : second;
+      session->run(replica == 0 ? one : two, {{fed, gradient_of(step, replica)}});
     });
-    for (int step = 0; step < kSyncSteps; ++step) session->run(one, {{model.gradient, gradient_of(step, 0)}});
-    other.get();
   }
   EXPECT_TRUE(identical(session->run(model.w), trained_alone()));
 }
