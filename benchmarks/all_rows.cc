@@ -10,6 +10,8 @@ std::vector<Row> all_rows() {
   add_snapshot_rows(rows);
   add_monitored_rows(rows);
   add_cluster_rows(rows);
+  add_cluster_saves_rows(rows);
+  add_cluster_recovery_rows(rows);
   add_bound_rows(rows);
   add_startup_rows(rows);
   add_restore_rows(rows);

@@ -9,7 +9,9 @@
 namespace longhaul::bench {
 
 void add_bound_rows(std::vector<Row>& rows);
+void add_cluster_recovery_rows(std::vector<Row>& rows);
 void add_cluster_rows(std::vector<Row>& rows);
+void add_cluster_saves_rows(std::vector<Row>& rows);
 void add_data_rows(std::vector<Row>& rows);
 void add_events_rows(std::vector<Row>& rows);
 void add_monitored_rows(std::vector<Row>& rows);

@@ -1,128 +1,38 @@
 // What does a cluster cost? A step whose variables are on one or two parameter servers beside the step in one process
-// and the time that its bytes need on the wire; the transfer of large values beside plain TCP; many servers at once.
-// The servers are in this process, and talk over loopback.
-#include <arpa/inet.h>
+// and the time that its bytes need on the wire; a run that does nothing beside a call; the transfer of large values
+// beside plain TCP; many tasks at once. Tasks talk over loopback; all but one row has them in this process.
 #include <fmt/format.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <memory>
-#include <thread>
 
 #include "benchmarks/benchmarks.h"
-#include "examples/classifier.h"
+#include "benchmarks/child.h"
+#include "benchmarks/cluster_model.h"
+#include "benchmarks/cluster_servers.h"
+#include "benchmarks/loopback.h"
+#include "longhaul/cluster/transport/call_and_wait.h"
+#include "longhaul/grpc/transport/grpc_transport.h"
 #include "longhaul/longhaul.h"
 #include "longhaul/server.h"
 
 namespace longhaul::bench {
 namespace {
 
-constexpr int64_t kClusterBatch = 64;
 constexpr int kStepsOfARun = 200;
 constexpr size_t kLargeTransfer = size_t{64} << 20;
 // The weights of 784-256-128-10 travel to the worker, and gradients of the same size back.
 constexpr double kBytesOfAStep = 2.0 * 4 * (784 * 256 + 256 + 256 * 128 + 128 + 128 * 10 + 10);
 
-// A socket on loopback, bound to a port that the system chooses.
-class BoundSocket {
- public:
-  BoundSocket() : descriptor_(::socket(AF_INET, SOCK_STREAM, 0)) {
-    address_.sin_family = AF_INET;
-    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof(address_);
-    if (::bind(descriptor_, pointer(), size) != 0 || ::getsockname(descriptor_, pointer(), &size) != 0) {
-      throw UnavailableError("no port on 127.0.0.1");
-    }
-  }
-  ~BoundSocket() { ::close(descriptor_); }
-  BoundSocket(const BoundSocket&) = delete;
-  BoundSocket& operator=(const BoundSocket&) = delete;
-
-  int descriptor() const { return descriptor_; }
-  sockaddr* pointer() { return reinterpret_cast<sockaddr*>(&address_); }
-  std::string text() const { return fmt::format("127.0.0.1:{}", ntohs(address_.sin_port)); }
-
- private:
-  const int descriptor_;
-  sockaddr_in address_{};
-};
-
-// Addresses of 127.0.0.1 at which nobody listens, all different.
-std::vector<std::string> free_addresses_for(int tasks) {
-  std::vector<std::unique_ptr<BoundSocket>> sockets;
-  std::vector<std::string> addresses;
-  for (int i = 0; i < tasks; ++i) {
-    sockets.push_back(std::make_unique<BoundSocket>());
-    addresses.push_back(sockets.back()->text());
-  }
-  return addresses;
-}
-
-// Seconds for so many bytes over a TCP connection of this machine.
-double tcp_seconds(size_t bytes) {
-  BoundSocket listening;
-  ::listen(listening.descriptor(), 1);
-  std::vector<char> sent(bytes, 'x'), received(1 << 20);
-  return time_seconds([&] {
-    std::thread sender([&] {
-      const int out = ::socket(AF_INET, SOCK_STREAM, 0);
-      if (::connect(out, listening.pointer(), sizeof(sockaddr_in)) == 0) {
-        for (size_t done = 0; done < bytes;) {
-          const ssize_t written = ::send(out, sent.data() + done, bytes - done, MSG_NOSIGNAL);
-          if (written <= 0) break;
-          done += static_cast<size_t>(written);
-        }
-      }
-      ::close(out);
-    });
-    const int in = ::accept(listening.descriptor(), nullptr, nullptr);
-    while (::recv(in, received.data(), received.size(), 0) > 0) {
-    }
-    ::close(in);
-    sender.join();
-  });
-}
-
-// A worker and its parameter servers; none of these: the worker alone, without a server.
-class TrainingServers {
- public:
-  explicit TrainingServers(int ps_tasks) {
-    if (ps_tasks == 0) return;
-    const std::vector<std::string> at = free_addresses_for(ps_tasks + 1);
-    cluster_ = ClusterSpec({{"worker", JobTasks{at[0]}}, {"ps", JobTasks(std::vector(at.begin() + 1, at.end()))}});
-    for (int i = 0; i < ps_tasks; ++i) add("ps", i);
-    add("worker", 0);
-  }
-
-  const ClusterSpec& cluster() const { return cluster_; }
-  std::string master() const { return servers_.empty() ? "" : servers_.back()->target(); }
-
- private:
-  void add(const std::string& job, int index) {
-    servers_.push_back(std::make_unique<Server>(cluster_, ServerOptions{.job_name = job, .task_index = index}));
-  }
-
-  ClusterSpec cluster_;
-  std::vector<std::unique_ptr<Server>> servers_;  // the worker's last
-};
-
 // Milliseconds of a step of the example's network.
 double step_milliseconds(int ps_tasks) {
   const TrainingServers servers(ps_tasks);
   Graph graph;
-  graph.set_seed(1);
-  const Scope root = Scope(graph).with_device(
-      replica_device_setter({.worker_device = "/job:worker/task:0", .cluster = servers.cluster()}));
-  const auto net = examples::build_classifier(root, {.optimizer = "sgd"});
+  const auto net = build_cluster_classifier(graph, servers.cluster(), 0);
   const Operation init = ops::global_variables_initializer(Scope(graph));
   const auto session = new_session(servers.master(), graph);
   session->run(init);
   const Callable step = session->make_callable(net.train_op, {net.images, net.labels});
-  Tensor images(kFloat, {kClusterBatch, 784}), labels(kInt64, {kClusterBatch});
-  std::ranges::fill(images.mutable_flat<float>(), 0.5f);
-  std::ranges::fill(labels.mutable_flat<int64_t>(), 3);
+  const auto [images, labels] = classifier_batch();
   const auto run = [&](int steps) {
     for (int i = 0; i < steps; ++i) step(images, labels);
   };
@@ -168,9 +78,80 @@ double servers_milliseconds(int count) {
          });
 }
 
+// Microseconds of a run that does nothing, of a session on this server; "": of this process.
+double noop_microseconds(const std::string& master, int runs) {
+  Graph graph;
+  const Operation noop = ops::no_op(Scope(graph));
+  const auto session = new_session(master, graph);
+  const Callable run = session->make_callable(noop);
+  const auto make = [&](int times) {
+    for (int i = 0; i < times; ++i) run();
+  };
+  make(runs / 10);
+  return 1e6 * time_seconds([&] { make(runs); }) / runs;
+}
+
+Pair sample_noop_of_this_process() {
+  constexpr int kRuns = 20000;
+  const auto server = Server::create_local_server();
+  return {noop_microseconds(server->target(), kRuns), noop_microseconds("", kRuns)};
+}
+
+// Microseconds of a unary call of gRPC without a message, between two ends in this process.
+double call_microseconds(int calls) {
+  const std::string callee = "/job:ps/replica:0/task:0";
+  const auto there = GrpcTransport::create({.task = callee, .listen = "127.0.0.1:0"});
+  there->serve("Nothing", [](const std::shared_ptr<IncomingCall>& call) { call->reply({}); });
+  there->begin();
+  const auto here = GrpcTransport::create(
+      {.task = "/job:worker/replica:0/task:0", .addresses = {{callee, fmt::format("127.0.0.1:{}", there->port())}}});
+  const auto make = [&](int times) {
+    for (int i = 0; i < times; ++i) call_and_wait(*here, {.task = callee, .method = "Nothing"});
+  };
+  make(calls / 10);
+  return 1e6 * time_seconds([&] { make(calls); }) / calls;
+}
+
+Pair sample_noop_of_another_process() {
+  constexpr int kRuns = 2000;
+  const ClusterAddresses at = free_cluster(1, 1);
+  Child ps(probe_command("ps", 0, at));
+  ps.read_until("serving");
+  return {noop_microseconds("grpc://" + at.ps[0], kRuns), call_microseconds(kRuns)};
+}
+
+// Milliseconds from the making of a session on so many tasks to the end of its first run, which all of them have a part
+// in.
+double first_run_milliseconds(int tasks) {
+  const TrainingServers servers(tasks - 1);
+  Graph graph;
+  const Scope root(graph);
+  std::vector<Operation> parts{ops::no_op(root.with_device("/job:worker/task:0"))};
+  for (int i = 1; i < tasks; ++i) parts.push_back(ops::no_op(root.with_device(fmt::format("/job:ps/task:{}", i - 1))));
+  const Operation all = ops::group(root, parts, "all");
+  std::unique_ptr<Session> session;
+  return 1000 * time_seconds([&] {
+           session = new_session(servers.master(), graph);
+           session->run(all);
+         });
+}
+
 }  // namespace
 
 void add_cluster_rows(std::vector<Row>& rows) {
+  rows.push_back({.name = "cluster/noop_grpc",
+                  .what = "a run that does nothing, by a grpc:// target in this process, compared with no server",
+                  .unit = "us",
+                  .goal = 5,
+                  .bound = Bound::kAtMostMore,
+                  .sample = sample_noop_of_this_process,
+                  .goal_ours = 5});
+  rows.push_back({.name = "cluster/noop_other_process",
+                  .what = "the same on a server of another process, compared with an empty unary call of gRPC",
+                  .unit = "us",
+                  .goal = 1.4,
+                  .bound = Bound::kAtMost,
+                  .sample = sample_noop_of_another_process});
   rows.push_back(step_row(1, 0.35));
   rows.push_back(step_row(2, 0.5));
   rows.push_back({.name = "cluster/fetch_64_MiB",
@@ -187,6 +168,12 @@ void add_cluster_rows(std::vector<Row>& rows) {
                   .goal = 1,
                   .bound = Bound::kAtMost,
                   .sample = [] { return Pair{servers_milliseconds(64), 50}; }});
+  rows.push_back({.name = "cluster/session_64_tasks",
+                  .what = "from a new session on 64 tasks until its first run has ended, compared with 200 ms",
+                  .unit = "ms",
+                  .goal = 1,
+                  .bound = Bound::kAtMost,
+                  .sample = [] { return Pair{first_run_milliseconds(64), 200}; }});
 }
 
 }  // namespace longhaul::bench

@@ -1,15 +1,12 @@
 // How long until a checkpoint is durable, from the call of save() to the synced directory? Beside the disk's own speed
 // for the same bytes in as many files, and torch::save with an fsync.
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <liburing.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 
 #include "benchmarks/benchmarks.h"
+#include "benchmarks/disk_limit.h"
 #include "benchmarks/files.h"
 #include "benchmarks/torch_files.h"
 #include "longhaul/longhaul.h"
@@ -18,57 +15,7 @@
 namespace longhaul::bench {
 namespace {
 
-constexpr size_t kPage = 4096;
 constexpr int64_t kMiB = 1 << 20;
-
-// A file's name and its bytes, in whole pages.
-struct Contents {
-  explicit Contents(const std::filesystem::path& path)
-      : name(path.filename()), size(std::filesystem::file_size(path)), pages(std::make_unique<FreshMemory>(padded())) {
-    const std::string bytes = read_file(FileSystem::real(), path);
-    std::memset(pages->data(), 0, padded());
-    std::memcpy(pages->data(), bytes.data(), bytes.size());
-  }
-  size_t padded() const { return (size + kPage) / kPage * kPage; }
-
-  std::string name;
-  size_t size;
-  std::unique_ptr<FreshMemory> pages;
-};
-
-void write_plainly(const Contents& contents, const std::string& path) {
-  const Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC);
-  check(::write(file.fd(), contents.pages->data(), contents.size) == static_cast<ssize_t>(contents.size),
-        "write " + path);
-  check(::fsync(file.fd()) == 0, "sync " + path);
-}
-
-// What the disk and the kernel can do: 4 writes of 16 MiB at a time, past the kernel's cache, into room that was asked
-// for before.
-void write_directly(const Contents& contents, const std::string& path) {
-  constexpr size_t kBlock = 16 * kMiB;
-  constexpr unsigned kInFlight = 4;
-  const Descriptor file(path, O_WRONLY | O_CREAT | O_TRUNC | O_DIRECT);
-  check(::fallocate(file.fd(), 0, 0, static_cast<off_t>(contents.padded())) == 0, "make room for " + path);
-  io_uring ring;
-  check(io_uring_queue_init(kInFlight, &ring, 0) == 0, "measure the disk without io_uring");
-  size_t next = 0, done = 0;
-  for (size_t under_way = 0; next < contents.size || under_way > 0; --under_way) {
-    for (; next < contents.size && under_way < kInFlight; ++under_way, next += kBlock) {
-      const size_t count = std::min(kBlock, contents.padded() - next);
-      io_uring_prep_write(io_uring_get_sqe(&ring), file.fd(), contents.pages->data() + next,
-                          static_cast<unsigned>(count), next);
-      io_uring_submit(&ring);
-    }
-    io_uring_cqe* cqe = nullptr;
-    check(io_uring_wait_cqe(&ring, &cqe) == 0 && cqe->res > 0, "write " + path);
-    done += static_cast<size_t>(cqe->res);
-    io_uring_cqe_seen(&ring, cqe);
-  }
-  io_uring_queue_exit(&ring);
-  check(done == contents.padded() && ::ftruncate(file.fd(), static_cast<off_t>(contents.size)) == 0, "write " + path);
-  check(::fsync(file.fd()) == 0, "sync " + path);
-}
 
 // Of about `bytes` in all, the largest 400 times the smallest.
 std::vector<int64_t> mixed_sizes(int64_t bytes, int count) {
@@ -115,14 +62,7 @@ class Model {
         files_.emplace_back(entry.path());
     }
     clear();
-    return time_seconds([&] {
-      for (const Contents& file : files_) {
-        const std::string path = directory_.path() + "/" + file.name, temporary = path + ".new";
-        (file.size >= kMiB ? write_directly : write_plainly)(file, temporary);
-        std::filesystem::rename(temporary, path);
-      }
-      sync_file(directory_.path());
-    });
+    return bare_write_seconds(files_, directory_.path());
   }
 
   double torch_seconds() {
@@ -135,18 +75,14 @@ class Model {
   }
 
  private:
-  void clear() {
-    for (const auto& entry : std::filesystem::directory_iterator(directory_.path()))
-      std::filesystem::remove(entry.path());
-    ::sync();
-  }
+  void clear() { clear_directory(directory_.path()); }
 
   const std::vector<int64_t> sizes_;
   testing::TemporaryDirectory directory_;
   Graph graph_;
   std::unique_ptr<Saver> saver_;
   std::unique_ptr<Session> session_;
-  std::vector<Contents> files_;
+  std::vector<FileContents> files_;
   std::unique_ptr<TorchTensors> tensors_;
   int64_t step_ = 0;
 };

@@ -1,19 +1,13 @@
 // How long from the start of the example to its first step, and from its end by a kill to its first new step, beside
 // the start of an empty program that links libtorch?
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <memory>
-#include <stdexcept>
 #include <string>
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/child.h"
-#include "benchmarks/files.h"
+#include "benchmarks/disk_limit.h"
 #include "examples/idx_dataset.h"
 #include "longhaul/testing/temporary_directory.h"
 
@@ -40,23 +34,6 @@ Pair sample_start(bool with_checkpoint) {
   pair.ours = seconds_until(train, with_checkpoint ? "step 10 of" : "step 0 of");
   pair.beside = seconds_until({EMPTY_TORCH_PROGRAM}, "");
   return pair;
-}
-
-// Of files past the kernel's cache, one after the other.
-double direct_read_seconds(const std::string& directory, const std::string& start) {
-  constexpr size_t kPage = 4096, kBlock = size_t{16} << 20;
-  const std::unique_ptr<char, decltype(&std::free)> memory(static_cast<char*>(std::aligned_alloc(kPage, kBlock)),
-                                                           &std::free);
-  std::memset(memory.get(), 0, kBlock);
-  double seconds = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
-    if (!entry.path().filename().string().starts_with(start)) continue;
-    seconds += time_seconds([&] {
-      const Descriptor file(entry.path(), O_RDONLY | O_DIRECT);
-      while (::read(file.fd(), memory.get(), kBlock) > 0) continue;
-    });
-  }
-  return seconds;
 }
 
 double data_seconds() {
