@@ -103,10 +103,13 @@ class LostPs {
     Supervisor sv({.graph = &graph_,
                    .logdir = logdir(),
                    .save_summaries_secs = Seconds{0},
-                   .save_model_secs = Seconds{3600},
+                   .save_model_secs = Seconds{0},  // but for the one that is restored
                    .services = {.save_at_end = false}});
-    basic_train_loop(sv,
-                     [&](Session& session) { started_ == Seconds{0} ? lose_ps(sv, session) : step_again(sv, session); },
+    const auto body = [&](Session& session) {
+      if (started_ == Seconds{0}) lose_ps(sv, session);
+      step_again(sv, session);
+    };
+    basic_train_loop(sv, body,
                      {.session = {.master = chief_->target(), .max_wait_secs = Seconds{60}},
                       .restart = {.backoff = Seconds{0.1}, .max_backoff = Seconds{0.1}}});
     if (sv.restored_from().empty()) throw std::runtime_error("the model of the ps was not restored");

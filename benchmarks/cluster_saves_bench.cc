@@ -30,7 +30,7 @@ struct Span {
 // Variables of so many bytes in all, half of them on each ps, and a count on each, which a step adds to.
 class TwoPsModel {
  public:
-  explicit TwoPsModel(int64_t bytes) : bytes_(bytes) {
+  TwoPsModel(int64_t bytes, int max_to_keep) : bytes_(bytes) {
     constexpr int kVariables = 32;
     const Scope root(graph_);
     std::vector<Operation> counts;
@@ -43,7 +43,8 @@ class TwoPsModel {
       counts.push_back(ops::assign_add(there, count, ops::constant(there, int64_t{1})).op());
     }
     const Operation train = ops::group(root, counts, "train");
-    saver_ = std::make_unique<Saver>(SaverOptions{.graph = &graph_, .max_to_keep = 1, .verify = Verification::kNever});
+    saver_ = std::make_unique<Saver>(
+        SaverOptions{.graph = &graph_, .max_to_keep = max_to_keep, .verify = Verification::kNever});
     const Operation init = ops::global_variables_initializer(root);
     session_ = new_session(servers_.master(), graph_);
     session_->run(init);
@@ -92,11 +93,11 @@ class TwoPsModel {
 };
 
 // The model of the row that is measured; that of the row before goes.
-TwoPsModel& two_ps_model_of(int64_t bytes) {
+TwoPsModel& two_ps_model_of(int64_t bytes, int max_to_keep) {
   static std::unique_ptr<TwoPsModel> model;
   if (!model || model->bytes() != bytes) {
     model.reset();
-    model = std::make_unique<TwoPsModel>(bytes);
+    model = std::make_unique<TwoPsModel>(bytes, max_to_keep);
     model->save();  // so that its buffers are there
   }
   return *model;
@@ -125,7 +126,7 @@ std::vector<Span> steps_while(TwoPsModel& model, std::future<std::vector<Span>>&
 // step that met it. A median, since a step may also wait for a processor that the writer has.
 double commits_held_milliseconds(int64_t bytes) {
   constexpr int kSnapshots = 21;
-  TwoPsModel& model = two_ps_model_of(bytes);
+  TwoPsModel& model = two_ps_model_of(bytes, 1);
   std::future<std::vector<Span>> saving = std::async(std::launch::async, [&] {
     std::vector<Span> snapshots;
     for (int i = 0; i < kSnapshots; ++i) snapshots.push_back(model.save());
@@ -149,7 +150,7 @@ double three_round_trips_milliseconds() {
 
 std::function<double()> two_ps_speed(double (TwoPsModel::*seconds)()) {
   return [=] {
-    TwoPsModel& model = two_ps_model_of(1024 * kMiBOfModel);
+    TwoPsModel& model = two_ps_model_of(1024 * kMiBOfModel, 0);  // the directory is cleared before each save
     return static_cast<double>(model.bytes()) / 1e9 / (model.*seconds)();
   };
 }
@@ -157,17 +158,22 @@ std::function<double()> two_ps_speed(double (TwoPsModel::*seconds)()) {
 }  // namespace
 
 void add_cluster_saves_rows(std::vector<Row>& rows) {
-  const auto add_held = [&](const std::string& size, int64_t bytes) {
-    rows.push_back({.name = "cluster/commits_held_" + size,
-                    .what = "for how long a snapshot over 2 ps holds up commits, compared with 3 round trips over TCP",
-                    .unit = "ms",
-                    .goal = 0.5,
-                    .bound = Bound::kAtMostMore,
-                    .sample = [=] { return Pair{commits_held_milliseconds(bytes), three_round_trips_milliseconds()}; },
-                    .goal_ours = 0.5});
-  };
-  add_held("1_MiB", kMiBOfModel);
-  add_held("256_MiB", 256 * kMiBOfModel);
+  rows.push_back(
+      {.name = "cluster/commits_held_1_MiB",
+       .what = "for how long a snapshot over 2 ps holds up commits, compared with 3 round trips over TCP",
+       .unit = "ms",
+       .goal = 0.5,
+       .bound = Bound::kAtMostMore,
+       .sample = [] { return Pair{commits_held_milliseconds(kMiBOfModel), three_round_trips_milliseconds()}; },
+       .goal_ours = 0.5});
+  rows.push_back({.name = "cluster/commits_held_256_MiB",
+                  .what = "the same for 256 MiB, compared with 1 MiB",
+                  .unit = "ms",
+                  .goal = 0.2,
+                  .bound = Bound::kAtMostMore,
+                  .sample = in_turns([] { return commits_held_milliseconds(256 * kMiBOfModel); },
+                                     [] { return commits_held_milliseconds(kMiBOfModel); }),
+                  .goal_ours = 0.5});
   rows.push_back(
       {.name = "cluster/checkpoint_2_ps",
        .what = "a checkpoint of 1 GiB on 2 ps until durable, compared with O_DIRECT writes of the same files",
