@@ -147,7 +147,7 @@ void add_cluster_rows(std::vector<Row>& rows) {
                   .sample = sample_noop_of_this_process,
                   .goal_ours = 5});
   rows.push_back({.name = "cluster/noop_other_process",
-                  .what = "the same on a server of another process, compared with an empty unary call of gRPC",
+                  .what = "the same on a server of another process, compared with an empty call by our transport",
                   .unit = "us",
                   .goal = 1.4,
                   .bound = Bound::kAtMost,
