@@ -232,6 +232,28 @@ TEST_F(TorchMisuseTest, StepsWithoutGradientsBeforeTheFirstUpdateAreNotNamed) {
   EXPECT_THAT(warnings.seen(), IsEmpty());
 }
 
+TEST_F(TorchMisuseTest, AModuleThatIsNotTheOneThatTrainsIsNamedOnce) {
+  const auto trial = plain();
+  trial->step = [&](const TorchStep&) { return torch::ones({1}); };
+  trial->start();
+  const Warnings warnings;
+  trial->train(1999);
+  EXPECT_THAT(warnings.seen(), IsEmpty());
+  trial->train(100);
+  EXPECT_THAT(warnings.seen(), ElementsAre(AllOf(HasSubstr("no parameter of the bound module has changed or had a"),
+                                                 HasSubstr("bind the module that is trained"))));
+}
+
+TEST_F(TorchMisuseTest, AFrozenModuleIsNotNamed) {
+  const auto trial = plain();
+  for (auto& parameter : trial->net->parameters()) parameter.set_requires_grad(false);
+  trial->step = [&](const TorchStep&) { return torch::ones({1}); };
+  trial->start();
+  const Warnings warnings;
+  trial->train(2100);
+  EXPECT_THAT(warnings.seen(), IsEmpty());
+}
+
 TEST_F(TorchMisuseTest, AHandMadeRuleForTheRateIsToldWhatKeepsItsCounts) {
   const auto make = [] {
     auto trial = plain();

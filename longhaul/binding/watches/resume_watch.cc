@@ -10,7 +10,8 @@
 namespace longhaul {
 namespace {
 
-constexpr int64_t kStepsToFirstUpdate = 1000;  // no program accumulates gradients for so long
+constexpr int64_t kStepsToFirstUpdate = 1000;    // no program accumulates gradients for so long
+constexpr int64_t kStepsToFirstGradient = 2000;  // few programs collect examples for so long
 
 }  // namespace
 
@@ -130,7 +131,7 @@ void ResumeWatch::look_between(int64_t number) {
   auto written = tensors_.written_between();
   if (!written) written = gradients_.written_between();
   if (written) {
-    awaits_update_ = false;
+    awaited_.update = false;
     name_written(names_[*written].name, number);
   }
   is_assigned_ = false;
@@ -171,7 +172,7 @@ void ResumeWatch::look_at_update(size_t i) {
 void ResumeWatch::look_at_updates() {
   for (size_t i = 0; i < names_.size(); ++i) {
     if (!names_[i].is_parameter || !changed_in_step(i)) continue;
-    awaits_update_ = false;
+    awaited_.update = false;
     look_at_update(i);
   }
   if (rates_.rate_changed_in_step() && !declared_.rates_follow_step) {
@@ -187,19 +188,39 @@ void ResumeWatch::look_at_updates() {
 
 // Steps without gradients may be meant to change nothing, such as those that fill a memory of examples.
 void ResumeWatch::look_for_updates() {
-  if (!awaits_update_ || declared_.updates_without_optimizer) return;
+  if (!awaited_.update || declared_.updates_without_optimizer) return;
   const auto may_be_updated = [this](size_t i) {  // and it would be seen
     return names_[i].has_optimizer && tensors_.has_gradient(i) && tensors_.tensor(i).is_cpu();
   };
   size_t i = 0;
   while (i < names_.size() && !may_be_updated(i)) ++i;
-  if (i == names_.size() || ++steps_without_update_ < kStepsToFirstUpdate) return;
-  awaits_update_ = false;
+  if (i == names_.size()) return look_for_training();
+  if (++awaited_.steps_without_update < kStepsToFirstUpdate) return;
+  awaited_.update = false;
   find(
       Kind::kNoUpdate,
       fmt::format("no parameter has changed in {} steps, although backward() has computed gradients ({} has one). Call "
                   "step() of the optimizer in the step function, after backward(), and set a learning rate above 0",
                   kStepsToFirstUpdate, names_[i].name));
+}
+
+// The parameters of a module on another device are not looked at: that would wait for the device.
+void ResumeWatch::look_for_training() {
+  if (found_.contains(Kind::kNotTrained)) return;
+  size_t trainable = 0;
+  for (size_t i = 0; i < names_.size(); ++i) {
+    const at::Tensor& tensor = tensors_.tensor(i);
+    if (!names_[i].is_parameter || !tensor.requires_grad()) continue;
+    if (!tensor.is_cpu() || tensors_.has_gradient(i)) return;
+    ++trainable;
+  }
+  if (trainable == 0 || ++awaited_.steps_without_gradient < kStepsToFirstGradient) return;
+  find(
+      Kind::kNotTrained,
+      fmt::format("no parameter of the bound module has changed or had a gradient in {} steps. Does the step function "
+                  "train another module, such as a copy? Checkpoints have the values of the bound one: bind the module "
+                  "that is trained. If these steps are to train nothing, as those that collect examples, all is well",
+                  kStepsToFirstGradient));
 }
 
 void ResumeWatch::look_at_optimizers() {

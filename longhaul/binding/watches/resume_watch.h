@@ -24,7 +24,7 @@ namespace longhaul {
 // Detects changes by a bound program that no checkpoint has and a restart would not repeat: those made between two
 // steps, and those of optimizers, schedulers or tensors that are not bound. It compares counters and a few elements,
 // and reports each kind of finding once. From the same comparisons it also detects a program that computes gradients
-// but forgets the update. Not synchronised, except for the generators' watches.
+// but forgets the update, and one that trains another module. Not synchronised, except for the generators' watches.
 class ResumeWatch {
  public:
   struct Declared {  // by the program, so not a sign of a missing binding
@@ -67,7 +67,8 @@ class ResumeWatch {
     kIdle,
     kHistory,
     kLoss,
-    kNoUpdate
+    kNoUpdate,
+    kNotTrained
   };
   struct Named {
     std::string name;
@@ -87,6 +88,7 @@ class ResumeWatch {
   void look_at_updates();
   void look_at_update(size_t i);
   void look_for_updates();
+  void look_for_training();
   void look_at_generators();
   bool changed_in_step(size_t i) const { return tensors_.changed_in_step(i) || gradients_.changed_in_step(i); }
 
@@ -100,9 +102,12 @@ class ResumeWatch {
   std::vector<NamedGenerator> generators_;
   std::map<const c10::TensorImpl*, size_t> places_;  // the index in names_ of the first name
   int64_t steps_ = 0;
-  int64_t steps_without_update_ = 0;  // of those that left gradients
-  bool awaits_update_ = true;         // no parameter was seen to change yet
-  bool is_assigned_ = false;          // a tensor was assigned since the last step
+  struct Awaited {
+    bool update = true;                // no parameter was seen to change yet
+    int64_t steps_without_update = 0;  // of those that left gradients
+    int64_t steps_without_gradient = 0;
+  } awaited_;
+  bool is_assigned_ = false;  // a tensor was assigned since the last step
   std::set<Kind> found_;
   std::vector<std::string> findings_;
 };
