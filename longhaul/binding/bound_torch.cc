@@ -5,8 +5,10 @@
 
 #include <utility>
 
+#include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
+#include "longhaul/runtime/state/step_gate.h"
 
 namespace longhaul {
 namespace {
@@ -16,6 +18,22 @@ std::string first_line_of(const std::exception_ptr& error) {
   const std::string text = message_of(error);
   return text.substr(0, text.find('\n'));
 }
+
+// The step that is under way.
+class OneStep {
+ public:
+  explicit OneStep(std::atomic<bool>& stepping) : stepping_(stepping) {
+    if (!stepping_.exchange(true)) return;
+    throw FailedPreconditionError(
+        "train_op of a bound program was run while a run of it was under way, in another thread or in the step "
+        "function itself. Both would have made the step of one number. Run train_op in one thread");
+  }
+  ~OneStep() { stepping_ = false; }
+  OneStep(const OneStep&) = delete;
+
+ private:
+  std::atomic<bool>& stepping_;
+};
 
 }  // namespace
 
@@ -200,6 +218,7 @@ void BoundTorch::mark_inconsistent(std::string by) {
 
 void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
   {
+    const OneStep one(stepping_);
     const Turn turn(turn_);
     check_callable();
     optimizers_.reinstate_options();
@@ -214,20 +233,18 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
   for (const Tensor& input : inputs) tensors.push_back(to_aten(input));
   watch_.begin(number);
   state_.begin();
-  stepping_ = true;
   at::Tensor loss;
   try {
+    const StepGate::ProgramInStep in_step;
     loss = (*function_)({number, tensors});
     loss_.end_step(loss);
   } catch (...) {
-    stepping_ = false;
     if (watch_.changed() || state_.changed()) {
       mark_inconsistent(fmt::format("step {}: {}", number, first_line_of(std::current_exception())));
     }
     watch_.abandon();
     throw;
   }
-  stepping_ = false;
   has_stepped_ = true;
   take_findings_of_step(loss);
 }

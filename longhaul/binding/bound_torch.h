@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -75,7 +76,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   BoundOptimizers optimizers_;
   std::optional<TorchStepFunction> function_;
   FetchedLoss loss_;
-  bool stepping_ = false;
+  std::atomic<bool> stepping_ = false;
   std::string failed_step_;   // the last step that failed halfway, and its error
   bool has_stepped_ = false;  // the module is no longer as the program made it
 };

@@ -3,7 +3,10 @@
 #include <torch/nn/modules/embedding.h>
 #include <torch/version.h>
 
+#include <future>
+
 #include "longhaul/binding/torch_resume_fixture.h"
+#include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -252,6 +255,40 @@ TEST_F(TorchMisuseTest, AFrozenModuleIsNotNamed) {
   const Warnings warnings;
   trial->train(2100);
   EXPECT_THAT(warnings.seen(), IsEmpty());
+}
+
+TEST_F(TorchMisuseTest, AStepFunctionThatSavesIsRefusedAndNothingHangs) {
+  const auto trial = plain();
+  trial->step = [&](const TorchStep&) {
+    trial->save(path_);
+    return torch::ones({1});
+  };
+  trial->start();
+  EXPECT_THAT(error_of<FailedPreconditionError>([&] { trial->train(); }),
+              AllOf(HasSubstr("a step function saves"), HasSubstr("between two steps")));
+  EXPECT_EQ(trial->session.run(trial->training.global_step).item<int64_t>(), 0);
+  trial->save(path_);
+}
+
+TEST_F(TorchMisuseTest, ASecondThreadThatTrainsIsRefusedAndTheFirstGoesOn) {
+  const auto trial = plain();
+  std::promise<void> began, may_end;
+  trial->step = [&](const TorchStep& step) {
+    if (step.number == 0) {
+      began.set_value();
+      may_end.get_future().wait();
+    }
+    return trial->update(trial->loss_of(torch::ones({2, 4})));
+  };
+  trial->start();
+  auto first = std::async(std::launch::async, [&] { trial->train(); });
+  began.get_future().wait();
+  EXPECT_THAT(error_of<FailedPreconditionError>([&] { trial->train(); }), HasSubstr("Run train_op in one thread"));
+  may_end.set_value();
+  first.get();
+  trial->train();
+  EXPECT_EQ(trial->session.run(trial->training.global_step).item<int64_t>(), 2);
+  trial->save(path_);
 }
 
 TEST_F(TorchMisuseTest, AHandMadeRuleForTheRateIsToldWhatKeepsItsCounts) {

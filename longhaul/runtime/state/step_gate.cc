@@ -11,6 +11,15 @@ namespace longhaul {
 namespace {
 
 thread_local Seconds wait_of_this_thread{0};
+thread_local bool is_program_in_step = false;
+
+void refuse_within_step(const char* what) {
+  if (!is_program_in_step) return;
+  throw FailedPreconditionError(fmt::format(
+      "a step function {}, which would wait for the end of its own step. Do it between two steps: in the loop, after "
+      "the run, or in a hook",
+      what));
+}
 
 }  // namespace
 
@@ -18,7 +27,16 @@ Seconds StepGate::last_wait() {
   return wait_of_this_thread;
 }
 
+StepGate::ProgramInStep::ProgramInStep() {
+  is_program_in_step = true;
+}
+
+StepGate::ProgramInStep::~ProgramInStep() {
+  is_program_in_step = false;
+}
+
 void StepGate::enter(Seconds deadline, uint64_t step) {
+  refuse_within_step("runs operations that write variables");
   {
     MutexLock lock(mutex_);
     if (doors_ == 0) {
@@ -116,6 +134,7 @@ bool StepGate::withdraw(Waiting* waiting) {
 }
 
 void StepGate::snapshot(const std::function<void()>& take, Seconds timeout, Seconds warn_after) {
+  refuse_within_step("saves, or reads all variables at one moment");
   const Seconds start = clock_.now(), deadline = start + timeout;
   Waiting waiting{&take};
   wait_of_this_thread = Seconds{0};

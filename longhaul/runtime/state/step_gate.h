@@ -29,6 +29,15 @@ namespace longhaul {
 // Any thread may call any method; a thread inside must not ask for a snapshot.
 class StepGate {
  public:
+  // While it lives, this thread runs a program's code within a step. Then snapshot() and enter() of any gate, which
+  // would wait for the end of the step, throw a FailedPreconditionError.
+  class ProgramInStep {
+   public:
+    ProgramInStep();
+    ~ProgramInStep();
+    ProgramInStep(const ProgramInStep&) = delete;
+  };
+
   explicit StepGate(Clock& clock = Clock::real()) : clock_(clock) {}
 
   // DeadlineExceededError: the door stayed shut until `deadline`, on the gate's clock; 0: none. `step`: its number, if
