@@ -199,10 +199,13 @@ void Coordinator::log_reported(const std::exception_ptr& error) const {
 }
 
 bool Coordinator::wait_for_stop(Seconds timeout) const {
-  const Seconds deadline = state_->clock->now() + timeout;
+  return wait_for_stop_until(state_->clock->now() + timeout);
+}
+
+bool Coordinator::wait_for_stop_until(Seconds time) const {
   MutexLock lock(state_->signal->mutex);
   while (!should_stop()) {
-    const Seconds left = deadline - state_->clock->now();
+    const Seconds left = time - state_->clock->now();
     if (left <= Seconds{0}) return false;
     state_->clock->wait_for(state_->signal->changed, state_->signal->mutex, left);  // wait: the caller's limit
   }

@@ -98,7 +98,8 @@ class Coordinator {
 
   // Waits for a stop, at most for `timeout`. Returns whether a stop was requested.
   bool wait_for_stop(Seconds timeout) const;
-  void wait_for_stop() const;  // however long it takes
+  bool wait_for_stop_until(Seconds time) const;  // the same until a time of clock()
+  void wait_for_stop() const;                    // however long it takes
 
   // Waits for a stop or until `is_due` returns true, at most for `timeout` (nullopt: no limit). Returns whether a stop
   // was requested. `is_due` is called at the beginning and after each notify().

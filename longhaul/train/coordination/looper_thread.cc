@@ -29,7 +29,7 @@ void LooperThread::run() {
   } else {
     Seconds due = coord_.clock().now();
     // wait: the interval, whose reason is where the looper is made
-    while (!coord_.wait_for_stop(due - coord_.clock().now())) {
+    while (!coord_.wait_for_stop_until(due)) {
       run_loop();
       due += next_interval();
     }
