@@ -19,7 +19,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) ! -name '*_test.cc' ! -name '*_f
     BEGIN {
       # By name, wherever it is called.
       calls = "sleep|usleep|nanosleep|clock_nanosleep|sleep_for|sleep_until|wait_for|wait_until|wait_for_stop" \
-          "|wait_for_stop_or|wait_for_join"
+          "|wait_for_stop_or|wait_for_stop_until|wait_for_join"
       calls = calls "|yield|sched_yield|thrd_sleep|thrd_yield|timedwait|ppoll|pselect|epoll_p?wait2?|sigtimedwait" \
           "|sigwait(info)?"
       calls = calls "|sem_(timed|clock)?wait|mq_timed(send|receive)|pthread_cond_(timed|clock)?wait" \

@@ -24,7 +24,8 @@ for wait in 'std::this_thread::sleep_for(kLook)' '::usleep(1000)' 'usleep(1000)'
   'std::this_thread::sleep_until(due)' 'std::this_thread::yield()' 'changed_.wait_for(mutex_, kLook)' \
   'changed_.wait(mutex_)' \
   'signal->changed.wait(signal->mutex)' 'cond_.wait(lock)' 'clock->wait_until(changed, mutex, deadline)' \
-  'coord.wait_for_stop(Seconds{0.1})' 'while (!coord().wait_for_stop(kLook)) look()' 'coord.wait_for_stop_or(is_due)' \
+  'coord.wait_for_stop(Seconds{0.1})' 'while (!coord().wait_for_stop(kLook)) look()' \
+  'coord.wait_for_stop_or(is_due)' 'coord.wait_for_stop_until(due)' \
   'poll(&reading, 1, 100)' '::poll(&reading, 1, -1)' 'ppoll(&reading, 1, &time, nullptr)' \
   'epoll_wait(fd, &event, 1, 100)' \
   '::select(1, &set, nullptr, nullptr, &time)' 'pselect(1, &set, nullptr, nullptr, &time, nullptr)' \
@@ -82,6 +83,7 @@ accepts longhaul/io/file.h '  void wait_for(CondVar& cond, Mutex& mutex, Seconds
 accepts longhaul/io/file.h \
   '  void wait_for(Mutex& mutex, Seconds timeout);\n  bool wait_for_stop(Seconds timeout) const;'
 accepts longhaul/io/file.h '  bool wait_for_stop_or(const std::function<bool()>& is_due, Seconds timeout) const;'
+accepts longhaul/io/file.h '  bool wait_for_stop_until(Seconds time) const;'
 accepts longhaul/io/file.cc '  if (const auto finished = poll()) return *finished;\n  const auto next = queue_->poll();'
 accepts longhaul/io/file.cc '  const Output rows = ops::select(scope, x, 0);\n  bool select(Backward& b) {'
 accepts longhaul/io/file.cc \

@@ -199,7 +199,7 @@ void Coordinator::log_reported(const std::exception_ptr& error) const {
 }
 
 bool Coordinator::wait_for_stop(Seconds timeout) const {
-  return wait_for_stop_until(state_->clock->now() + timeout);
+  return wait_for_stop_until(state_->clock->now() + timeout);  // wait: wait_for_stop() itself
 }
 
 bool Coordinator::wait_for_stop_until(Seconds time) const {
