@@ -19,7 +19,7 @@ SyncTokens::Replica replica_of(const HostCall& call) {
           .worker = attr_or<std::string>(call.op, "worker", "a replica")};
 }
 
-SyncTokens::Wait wait_of(const HostCall& call) {
+SyncTokens::Wait token_wait_of(const HostCall& call) {
   return {.limits = call.limits, .clock = call.clock};
 }
 
@@ -31,13 +31,13 @@ int64_t step_in(const HostCall& call) {
 void join(HostCall& call) {
   const std::shared_ptr<SyncTokens> tokens = tokens_of_call(call);
   const SyncTokens::Replica replica = replica_of(call);
-  if (attr_or<bool>(call.op, "await_chief", false)) tokens->await_chief(replica, wait_of(call));
+  if (attr_or<bool>(call.op, "await_chief", false)) tokens->await_chief(replica, token_wait_of(call));
   tokens->join(replica);
 }
 
 void take_token(HostCall& call) {
   const bool is_small = call.inputs[1].dtype() == kInt32;
-  const int64_t step = tokens_of_call(call)->take(replica_of(call), step_in(call), wait_of(call));
+  const int64_t step = tokens_of_call(call)->take(replica_of(call), step_in(call), token_wait_of(call));
   call.results.push_back(is_small ? Tensor::scalar(static_cast<int32_t>(step)) : Tensor::scalar(step));
 }
 
