@@ -99,13 +99,20 @@ struct TorchStep {
 class TorchStepFunction {
  public:
   template <std::invocable<const TorchStep&> Function>
-  TorchStepFunction(Function function) : function_(std::move(function)) {}
+  TorchStepFunction(Function function) : function_(std::move(function)) {
+    static_assert(returns_tensor<std::invoke_result_t<Function&, const TorchStep&>>,
+                  "a step function returns at::Tensor: its loss");
+  }
   template <std::invocable Function>
   TorchStepFunction(Function function)
-      : function_([function = std::move(function)](const TorchStep&) mutable { return function(); }) {}
+      : function_([function = std::move(function)](const TorchStep&) mutable { return function(); }) {
+    static_assert(returns_tensor<std::invoke_result_t<Function&>>, "a step function returns at::Tensor: its loss");
+  }
   at::Tensor operator()(const TorchStep& step) const { return function_(step); }
 
  private:
+  template <class Result>
+  static constexpr bool returns_tensor = std::is_convertible_v<Result, at::Tensor>;
   std::function<at::Tensor(const TorchStep&)> function_;
 };
 
