@@ -7,6 +7,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/base/step_of_thread.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 #include "longhaul/runtime/state/step_gate.h"
 
@@ -235,6 +236,7 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
   at::Tensor loss;
   try {
     const StepGate::ProgramInStep in_step;
+    const StepOfThread step(number);
     loss = (*function_)({number, tensors});
     loss_.end_step(loss);
   } catch (...) {

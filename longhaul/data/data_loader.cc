@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
+#include "longhaul/base/step_of_thread.h"
 #include "longhaul/data/stack_examples.h"
 
 namespace longhaul {
@@ -57,6 +59,15 @@ void check_rows(const Batch& batch, int64_t count) {
   }
 }
 
+void warn_of_continued_step() {
+  const std::optional<int64_t> step = StepOfThread::current();
+  if (step.value_or(0) == 0) return;
+  log_warning(
+      "data loader: next() is first called in step {} of the training, but begins with the first batch again. A "
+      "training that continues should not: call at(step.number * loader.stride()) instead of next()",
+      *step);
+}
+
 }  // namespace
 
 DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, const DataLoaderOptions& options)
@@ -88,6 +99,7 @@ Batch DataLoader::at(int64_t position) {
 Batch DataLoader::next() {
   const MutexLock turn(turn_);
   const int64_t position = position_;
+  if (position == 0 && !last_) warn_of_continued_step();
   return take(position, position);
 }
 

@@ -57,7 +57,8 @@ class DataLoader {
   // the examples of the batch differ in their components, dtypes or shapes.
   Batch at(int64_t position) EXCLUDES(turn_);
 
-  // at(position()), for programs that do not keep a position elsewhere.
+  // at(position()), for programs that do not keep a position elsewhere. Warns if its first call is made in a step
+  // function after step 0: then a restarted training would take the first batches again.
   Batch next() EXCLUDES(turn_);
 
   // The position at which next() continues; 0 at first. A failed call does not change it.

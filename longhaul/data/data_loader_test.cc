@@ -13,6 +13,8 @@
 #include <thread>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
+#include "longhaul/base/step_of_thread.h"
 #include "longhaul/testing/error_fixture.h"
 
 namespace longhaul {
@@ -141,6 +143,29 @@ TEST_P(DataLoaderWays, ABatchThatIsKeptIsNotWrittenOver) {
   const Batch kept = loader.at(0);
   for (int64_t position = 4; position < 400; position += 4) loader.at(position);
   EXPECT_EQ(examples_of(kept), (std::vector<int64_t>{0, 1, 2, 3}));
+}
+
+TEST(DataLoader, NextInAContinuedTrainingIsNamed) {
+  std::vector<std::string> lines;
+  const LogSink before = set_log_sink([&](LogLevel, const std::string& line) { lines.push_back(line); });
+  DataLoader fresh(numbers(8), {}), placed(numbers(8), {}), outside(numbers(8), {}), continued(numbers(8), {});
+  {
+    const StepOfThread step(0);
+    fresh.next();
+  }
+  outside.next();
+  {
+    const StepOfThread step(3);
+    fresh.next();
+    placed.at(3);
+    placed.next();
+    outside.next();
+    EXPECT_THAT(lines, ::testing::IsEmpty());
+    continued.next();
+    continued.next();
+  }
+  set_log_sink(before);
+  EXPECT_THAT(lines, ::testing::ElementsAre(HasSubstr("next() is first called in step 3")));
 }
 
 TEST(DataLoader, AnErrorOfTheDatasetNamesTheExample) {

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "longhaul/base/log.h"
 #include "longhaul/base/thread.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/grpc/transport/byte_buffers.h"
@@ -17,11 +18,50 @@
 
 namespace longhaul {
 
+namespace {
+
+// A channel that ends on a thread of its own if its last owner is a callback of gRPC: its end waits for those threads,
+// and gRPC does not notice if one of them would wait for itself.
+class KeptChannel {
+ public:
+  explicit KeptChannel(std::shared_ptr<grpc::Channel> channel) : channel_(std::move(channel)) {}
+  ~KeptChannel() {
+    if (!CallbackScope::is_inside()) return;
+    auto* const last = new std::shared_ptr<grpc::Channel>(std::move(channel_));
+    try {
+      NamedThread("lh-grpc-end", [last] { delete last; }).detach();
+    } catch (const std::exception& e) {  // then it stays for as long as the process
+      log_warning("a connection of gRPC is kept: no thread can be made to end it: {}", e.what());
+    }
+  }
+  KeptChannel(const KeptChannel&) = delete;
+  KeptChannel& operator=(const KeptChannel&) = delete;
+
+  const std::shared_ptr<grpc::Channel>& get() const { return channel_; }
+
+ private:
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+// While it lives, a call is one that gRPC has.
+class CountedCall {
+ public:
+  explicit CountedCall(std::shared_ptr<CallsInGrpc> calls) : calls_(std::move(calls)) { calls_->add(); }
+  ~CountedCall() { calls_->remove(); }
+  CountedCall(const CountedCall&) = delete;
+  CountedCall& operator=(const CountedCall&) = delete;
+
+ private:
+  const std::shared_ptr<CallsInGrpc> calls_;
+};
+
+}  // namespace
+
 struct PeerLine::State {
   explicit State(Options the_options);
 
   const Options options;
-  const std::shared_ptr<grpc::Channel> channel;
+  const KeptChannel channel;
 };
 
 namespace {
@@ -53,11 +93,10 @@ class WhyCall final : public grpc::ClientUnaryReactor {
  public:
   using Answer = std::function<void(const std::string& why)>;  // empty: it does not know
 
-  WhyCall(std::shared_ptr<CallsInGrpc> calls, Answer answer) : calls_(std::move(calls)), answer_(std::move(answer)) {}
+  WhyCall(std::shared_ptr<CallsInGrpc> calls, Answer answer) : counted_(std::move(calls)), answer_(std::move(answer)) {}
 
   // Deletes itself.
   void start(grpc::GenericStub& stub) {
-    calls_->add();
     context_.set_deadline(in(Seconds{0.1}));
     stub.PrepareUnaryCall(&context_, std::string(kTaskPath) + "Why", {}, &request_, &reply_, this);
     StartCall();
@@ -66,13 +105,12 @@ class WhyCall final : public grpc::ClientUnaryReactor {
   void OnDone(const grpc::Status& status) override {
     const CallbackScope scope;
     answer_(status.error_code() == grpc::StatusCode::UNAVAILABLE ? status.error_message() : "");
-    calls_->remove();
     delete this;
   }
 
  private:
-  const std::shared_ptr<CallsInGrpc> calls_;
-  const Answer answer_;
+  const CountedCall counted_;
+  const Answer answer_;  // has the line, which goes after the context
   grpc::ClientContext context_;
   const grpc::ByteBuffer request_ = to_byte_buffer({});  // gRPC aborts when it shall send one without a buffer
   grpc::ByteBuffer reply_;
@@ -107,24 +145,27 @@ std::string with_space_after_colon(std::string why) {
   return fmt::format("{} {}", kRead, why.substr(kRead.size()));
 }
 
-// A call as gRPC has it. It keeps itself, and its line, until gRPC is done with it.
+// A call as gRPC has it. It keeps itself, and its line, until gRPC is done with it. The line goes after all else that
+// has the channel, and the count after the line.
 class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_shared_from_this<CallOnLine> {
  public:
-  CallOnLine(std::shared_ptr<const PeerLine::Options> options, std::shared_ptr<grpc::Channel> channel,
+  CallOnLine(std::shared_ptr<const PeerLine::Options> line, const std::shared_ptr<grpc::Channel>& channel,
              std::shared_ptr<OutgoingCall> call, const Slices& frame)
-      : options_(std::move(options)),
-        channel_(std::move(channel)),
+      : counted_(line->calls),
+        options_(std::move(line)),
+        channel_(channel),
         stub_(channel_),
         call_(std::move(call)),
         request_(to_byte_buffer(frame)) {}
 
   void start(const PeerLine::Sent& sent) {
     const std::shared_ptr<CallOnLine> self = self_ = shared_from_this();
-    options_->calls->add();
     context_.set_wait_for_ready(true);
     if (!sent.token.empty()) context_.AddMetadata(kTokenKey, sent.token);
     if (sent.time_left) context_.set_deadline(in(*sent.time_left));
-    call_->on_give_up([self] { self->context_.TryCancel(); });
+    call_->on_give_up([weak = weak_from_this()] {
+      if (const std::shared_ptr<CallOnLine> call = weak.lock()) call->context_.TryCancel();
+    });
     stub_.PrepareUnaryCall(&context_, sent.path, {}, &request_, &reply_, this);
     StartCall();
     if (call_->has_ended()) context_.TryCancel();  // before it could be told
@@ -136,10 +177,6 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
     const std::shared_ptr<CallOnLine> self = std::move(self_);
     request_.Clear();
     if (!call_->has_ended()) end(status);
-    options_->calls->remove();
-    // The callback may have destroyed the transport, so that this has the channel alone (as does its stub). gRPC fails
-    // if a channel ends inside a callback of its own.
-    if (channel_.use_count() <= 2) NamedThread("lh-grpc-end", [self] {}).detach();
   }
 
  private:
@@ -207,7 +244,8 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
     call_->end(*frame.reply, std::move(frame.message));
   }
 
-  const std::shared_ptr<const PeerLine::Options> options_;
+  const CountedCall counted_;
+  const std::shared_ptr<const PeerLine::Options> options_;  // and with them the line
   const std::shared_ptr<grpc::Channel> channel_;
   grpc::GenericStub stub_;
   const std::shared_ptr<OutgoingCall> call_;
@@ -231,7 +269,7 @@ const std::string& PeerLine::address() const {
 
 void PeerLine::start(std::shared_ptr<OutgoingCall> call, const Sent& sent) {
   const std::shared_ptr<const Options> options(state_, &state_->options);
-  std::make_shared<CallOnLine>(options, state_->channel, std::move(call), sent.frame)->start(sent);
+  std::make_shared<CallOnLine>(options, state_->channel.get(), std::move(call), sent.frame)->start(sent);
 }
 
 void CallsInGrpc::add() {
