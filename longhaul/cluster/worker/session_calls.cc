@@ -1,9 +1,10 @@
 #include "longhaul/cluster/worker/session_calls.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/excerpt.h"
+#include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/transport/methods.h"
 
@@ -79,8 +80,8 @@ void reset(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<Inc
   hand_over(worker, call, [worker](IncomingCall& asked) {
     const auto request = session_request<proto::ResetRequest>(asked);
     const std::vector<std::string> containers(request.container().begin(), request.container().end());
-    log_info("task {} is reset by {}: containers {}", worker->transport.task(), asked.caller().task,
-             containers.empty() ? "all" : fmt::format("{}", fmt::join(containers, ", ")));
+    log_info("task {} is reset by {}: containers {}", worker->transport.task(), excerpt(asked.caller().task),
+             containers.empty() ? "all" : excerpt(first_names(containers)));
     worker->resources->reset(containers);
     for (const std::string& session : worker->sessions.ids()) {
       worker->watched->end(session, "containers of the task were reset (Session::reset); make a new session");

@@ -73,7 +73,8 @@ RemoteServer ask_remote(const std::string& address, Seconds max_wait, const Wait
 }
 
 std::unique_ptr<Session> new_remote_session(const std::string& address, Graph& graph, const SessionOptions& options) {
-  RemoteServer remote = ask_remote(address, kSessionWaits, limits_of(options, Clock::real()));
+  RemoteServer remote =
+      ask_remote(address, options.task_wait.value_or(kSessionWaits), limits_of(options, Clock::real()));
   return session_on(remote.server, std::move(remote.transport), graph, options);
 }
 
