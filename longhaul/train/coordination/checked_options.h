@@ -13,4 +13,7 @@ inline void check_not_negative(std::string_view option, Seconds value) {
   check_not_negative(option, value.count());
 }
 
+// For names of files that stand in a directory of another option. InvalidArgumentError: it is empty, or has a '/'.
+void check_file_name(std::string_view option, std::string_view name);
+
 }  // namespace longhaul

@@ -159,6 +159,12 @@ void Saver::check_built() const {
 
 void Saver::check_arguments(const std::string& path, const StepSource& step, const SaveOptions& options) const {
   check_built();
+  if (base_name(path).empty()) {
+    throw InvalidArgumentError(
+        fmt::format("'{}' names no checkpoint, for instance \"runs/demo/model.ckpt\" (a Supervisor without logdir has "
+                    "no save_path)",
+                    path));
+  }
   if (options.latest_filename.find('/') != std::string::npos) {
     throw InvalidArgumentError("'latest_filename' must not contain path components: " + options.latest_filename);
   }

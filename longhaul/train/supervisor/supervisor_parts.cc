@@ -26,9 +26,10 @@ std::shared_ptr<FileWriter> summary_writer(const SupervisorOptions& options) {
                                       FileWriterOptions{.files = options.files, .clock = options.clock});
 }
 
-void check_numbers(const SupervisorOptions& options) {
+void check_values(const SupervisorOptions& options) {
   check_not_negative("save_summaries_secs", options.save_summaries_secs);
   if (!options.save_model_secs.is_auto()) check_not_negative("save_model_secs", options.save_model_secs.seconds());
+  check_file_name("checkpoint_basename", options.checkpoint_basename);
   check_not_negative("services.digest_every_n_steps", static_cast<double>(options.services.digest_every_n_steps));
   check_save_attempts(options.services.saves, "services.saves");
 }
@@ -36,7 +37,7 @@ void check_numbers(const SupervisorOptions& options) {
 }  // namespace
 
 SupervisorOptions effective_options(SupervisorOptions options) {
-  check_numbers(options);
+  check_values(options);
   options.graph = &Graph::or_default(options.graph, "SupervisorOptions::graph");
   if (!options.chief.mirror.attempts) options.chief.mirror.attempts = default_mirror_attempts(*options.clock);
   if (!options.is_chief) {
