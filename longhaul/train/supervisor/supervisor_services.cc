@@ -55,6 +55,18 @@ StepFetching& step_fetching(Session& session) {
 
 constexpr Seconds kLookAfterStop{5};
 
+// The rest of a grace period; nullopt: no preemption limits the time.
+std::optional<Seconds> time_left(const ServiceContext& context) {
+  return context.deadline != nullptr ? context.deadline->left() : std::nullopt;
+}
+
+// Within a grace period at each third of what is left of it: what is made late should be saved before the kill.
+Seconds look_after_stop(const ServiceContext& context) {
+  constexpr Seconds kShortest{0.25};
+  const std::optional<Seconds> left = time_left(context);
+  return left ? std::clamp(*left / 3, kShortest, kLookAfterStop) : kLookAfterStop;
+}
+
 // Whether steps are made after a stop, judged by the step at each look.
 class LateSteps {
  public:
@@ -209,14 +221,18 @@ void TimerCheckpointService::stop_loop() {
   Seconds due = stop + cadence_.interval().value();
   LateSteps late;
   // wait: the next look at the step
-  while (!coord().wait_for_join(kLookAfterStop)) {
+  while (!coord().wait_for_join(look_after_stop(*context_))) {
     const std::optional<int64_t> step = step_after_stop(*context_);
     if (late.begin_to_show(step)) {
       warn_of_late_steps(clock.now() - stop, *step);
       due = clock.now();
     }
     if (clock.now() < due) continue;
-    due = clock.now() + (save() ? cadence_.interval().value() : context_->saves->time_to_retry());
+    if (!save()) {
+      due = clock.now() + context_->saves->time_to_retry();
+    } else {
+      due = clock.now() + (time_left(*context_) ? Seconds{0} : cadence_.interval().value());
+    }
   }
 }
 
