@@ -136,6 +136,9 @@ class Coordinator {
   void raise_requested_exception() const;
   std::exception_ptr reported_error() const;  // the same error, not thrown; null: none
 
+  // Whether `other` is a copy: what stops one stops both.
+  bool is_same(const Coordinator& other) const { return state_ == other.state_; }
+
   Clock& clock() const;
 
  private:

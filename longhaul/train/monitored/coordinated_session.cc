@@ -21,7 +21,8 @@ Coordinator make_coordinator(const Coordinator& parent) {
 
 CoordinatedSession::CoordinatedSession(std::shared_ptr<Session> session, const SessionRunHooks& hooks,
                                        const Coordinator& parent, Seconds stop_grace, const StopBudget& budget)
-    : session_(std::move(session)),
+    : open_(parent),
+      session_(std::move(session)),
       hooks_(hooks),
       coord_(make_coordinator(parent)),
       stop_grace_(stop_grace),

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "longhaul/train/coordination/open_training.h"
 #include "longhaul/train/monitored/hooked_session.h"
 #include "longhaul/train/signals/stop_budget.h"
 
@@ -57,6 +58,7 @@ class CoordinatedSession {
  private:
   void note_late_run();
 
+  const OpenTraining open_;
   const std::shared_ptr<Session> session_;
   const SessionRunHooks hooks_;
   const Coordinator coord_;

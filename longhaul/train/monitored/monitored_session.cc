@@ -147,7 +147,9 @@ MonitoredSession::MonitoredSession(MonitoredSessionOptions options, Recovery rec
       graph_was_finalized_(graph().finalized()),
       restarts_(options_.restart, stops_) {
   tenure_->take();
-  if (options_.preemption != nullptr) {
+  if (options_.preemption == nullptr) {
+    Preemption::warn_of_unused();
+  } else {
     preempted_ = options_.preemption->attach(options_.coordinator, takes_checkpoints(options_));
   }
   try {

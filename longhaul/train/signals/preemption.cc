@@ -15,10 +15,49 @@ auto living(const std::vector<std::weak_ptr<const Coordinator>>& coordinators) {
   return std::count_if(coordinators.begin(), coordinators.end(), [](const auto& each) { return !each.expired(); });
 }
 
+// The one that the process has; null: none.
+struct Current {
+  Mutex mutex;
+  Preemption* preemption GUARDED_BY(mutex) = nullptr;
+};
+
+Current& current() {
+  static Current& the_one = *new Current;
+  return the_one;
+}
+
 }  // namespace
 
 Preemption::Preemption(PreemptionOptions options)
-    : options_(std::move(options)), grace_(options_.grace), signals_(handling()) {}
+    : options_(std::move(options)), grace_(options_.grace), signals_(handling()) {
+  MutexLock lock(current().mutex);
+  current().preemption = this;
+}
+
+Preemption::~Preemption() {
+  {
+    MutexLock lock(current().mutex);
+    if (current().preemption == this) current().preemption = nullptr;
+  }
+  if (!is_preempted() || options_.exit_status == 0 || status_was_asked_) return;
+  log_warning(
+      "the program was preempted, but nobody has asked the Preemption for its exit status: a scheduler restarts the "
+      "program only if it ends with the status {}. Return preemption.exit_status() from main()",
+      options_.exit_status);
+}
+
+int Preemption::exit_status(int otherwise) const {
+  status_was_asked_ = true;
+  return is_preempted() ? options_.exit_status : otherwise;
+}
+
+void Preemption::warn_of_unused() {
+  MutexLock lock(current().mutex);
+  if (current().preemption == nullptr || current().preemption->has_attached()) return;
+  log_warning(
+      "the program has a Preemption, but this training does not use it: signals that it takes will not stop the "
+      "training, which is then killed. Set .chief = {{.preemption = &preemption}}");
+}
 
 SignalHandling Preemption::handling() {
   SignalHandling handling{.stop_signals = options_.stop_signals,
@@ -55,12 +94,13 @@ void Preemption::end_in(const PreemptionGrace::Period& period, int signal) {
   const bool is_used = has_attached(), saves = !saves_nothing();  // a training run may end soon after the stop
   stop();
   const std::string consequence =
-      fmt::format("training stops after the current step, with {:g} s for the step{} ({})", period.length.count(),
-                  saves ? " and a last checkpoint" : "", period.source);
+      is_used ? fmt::format("training stops after the current step, with {:g} s for the step{} ({})",
+                            period.length.count(), saves ? " and a last checkpoint" : "", period.source)
+              : fmt::format(
+                    "no training run uses this Preemption yet (ChiefOptions::preemption), so none stops; "
+                    "{:g} s are left ({})",
+                    period.length.count(), period.source);
   log_warning("{}", signal == 0 ? "preempted: " + consequence : signal_notice(signal, consequence));
-  if (!is_used) {
-    log_warning("no training run uses this Preemption yet (ChiefOptions::preemption), so none stops");
-  }
   if (!saves) {
     log_warning("training saves no checkpoints (set logdir or checkpoint_dir): a restart starts from scratch");
   }

@@ -51,12 +51,14 @@ class Preemption {
  public:
   // InvalidArgumentError: see PreemptionGrace.
   explicit Preemption(PreemptionOptions options = {});
+  // Warns if the program was preempted, and nobody has asked for its exit status.
+  ~Preemption();
   Preemption(const Preemption&) = delete;
   Preemption& operator=(const Preemption&) = delete;
 
   // The status with which the program should exit: the options' exit_status if the program was preempted, else
   // `otherwise`.
-  int exit_status(int otherwise = 0) const { return is_preempted() ? options_.exit_status : otherwise; }
+  int exit_status(int otherwise = 0) const;
   bool is_preempted() const { return deadline_.is_set(); }
 
   // Acts as if a stop signal had arrived: for notices from other sources, such as a cloud's metadata server. If several
@@ -82,6 +84,9 @@ class Preemption {
   // training run takes checkpoints, the log says so when the program is preempted.
   std::shared_ptr<const Coordinator> attach(const Coordinator& coord, bool takes_checkpoints = true);
 
+  // For the start of a training that has no Preemption: warns if the program has one that no training uses.
+  static void warn_of_unused();
+
  private:
   using Coordinators = std::vector<std::weak_ptr<const Coordinator>>;
 
@@ -98,6 +103,7 @@ class Preemption {
   const PreemptionGrace grace_;
   Deadline deadline_{*options_.clock};  // set: preempted
   std::atomic<bool> save_wanted_{false};
+  mutable std::atomic<bool> status_was_asked_{false};
 
   Mutex mutex_;
   bool is_stopping_ GUARDED_BY(mutex_) = false;

@@ -16,6 +16,7 @@
 
 #include "longhaul/base/above_stdio.h"
 #include "longhaul/base/log.h"
+#include "longhaul/train/coordination/open_training.h"
 
 namespace longhaul {
 namespace {
@@ -110,7 +111,12 @@ bool is_left_alone(int signal) {
 SignalHandling stop_of(const Coordinator& coord, std::vector<int> signals) {
   return {.stop_signals = std::move(signals), .on_signal = [coord, reason = std::make_shared<int>(0)](int signal) {
             coord.request_stop_while(reason);  // before the log, which may block
-            log_info("{}", signal_notice(signal, "training stops after the current step"));
+            if (!OpenTraining::is_only_elsewhere(coord)) {
+              return log_info("{}", signal_notice(signal, "training stops after the current step"));
+            }
+            log_warning("{}", signal_notice(signal,
+                                            "it stops the Coordinator of this StopSignals, which the training "
+                                            "under way does not use: make it with the training's coord()"));
           }};
 }
 

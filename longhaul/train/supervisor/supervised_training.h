@@ -8,6 +8,7 @@
 
 #include "longhaul/session/session.h"
 #include "longhaul/train/checkpointing/unsaved_steps.h"
+#include "longhaul/train/coordination/open_training.h"
 #include "longhaul/train/journal/run_journal.h"
 #include "longhaul/train/sessions/graph_defaults.h"
 #include "longhaul/train/supervisor/standard_services.h"
@@ -20,8 +21,8 @@ namespace longhaul {
 class SupervisedTraining {
  public:
   // The defaults outlive it. A step that the session cannot tell is the journal's, if there is one (null: none).
-  SupervisedTraining(const GraphDefaults& defaults, std::string save_path)
-      : defaults_(defaults), save_path_(std::move(save_path)) {}
+  SupervisedTraining(const Coordinator& coord, const GraphDefaults& defaults, std::string save_path)
+      : open_(coord), defaults_(defaults), save_path_(std::move(save_path)) {}
 
   // This session is trained, and can be saved. Reads its step.
   void begin(std::shared_ptr<Session> session, const RunJournal* journal);
@@ -39,6 +40,7 @@ class SupervisedTraining {
   std::optional<UnsavedSteps> count_unsaved_steps(const RunJournal* journal, bool after_error = false) const;
 
  private:
+  const OpenTraining open_;
   const GraphDefaults& defaults_;
   const std::string save_path_;
   std::shared_ptr<Session> session_;

@@ -174,6 +174,7 @@ std::shared_ptr<Session> Supervisor::prepare_again(const PrepareSessionOptions& 
 
 // Without services nobody looks for the first step.
 std::shared_ptr<Session> Supervisor::prepare(const PrepareSessionOptions& options) {
+  if (options_.chief.preemption == nullptr) Preemption::warn_of_unused();
   begin_tenure(tenure_, coord_);
   events_.begin();
   tenure_.limit_waits_for_events(events_.writer());
@@ -216,7 +217,7 @@ std::shared_ptr<Session> Supervisor::prepare_as_chief(const PrepareSessionOption
 }
 
 void Supervisor::note_session(const std::shared_ptr<Session>& session) {
-  training_ = std::make_unique<SupervisedTraining>(graph_defaults_, place_.save_path);
+  training_ = std::make_unique<SupervisedTraining>(coord_, graph_defaults_, place_.save_path);
   if (!can_save(saver(), place_)) return;
   tenure_.mirror_saves_of(*saver());
   training_->begin(session, tenure_.journal().get());

@@ -72,7 +72,9 @@ TEST_F(ToldByDefault, SignalsOfASchedulerAndWhatFollowsFromThem) {
 
 TEST_F(ToldByDefault, APreemptionAndTheTimeThatIsLeft) {
   Preemption preemption({.clock = &clock});
+  const auto attached = preemption.attach(Coordinator());
   preemption.preempt(Seconds{9});
+  EXPECT_EQ(preemption.exit_status(), kPreemptedStatus);
   EXPECT_THAT(
       told(),
       HasSubstr("preempted: training stops after the current step, with 9 s for the step and a last checkpoint"));
