@@ -58,6 +58,7 @@ class CheckpointList {
   void unpin(const std::string& prefix);
   std::vector<std::string> pinned() const;
   std::vector<std::string> best() const;  // the best one first; a tie goes to the later step
+  bool lacks_metrics() const { return retention_.best.top_k > 0 && best().empty(); }  // which the best are kept by
 
   // adopt() takes over the contents of the retention file for existing checkpoints (after reset); kept() returns its
   // new contents. `before` are the contents when the file was last adopted or written: changes since then were made by

@@ -189,6 +189,7 @@ void ManagedCheckpoints::remove_marked(const std::string& prefix, const RecordOp
     MutexLock lock(mutex_);
     marked = list_.marked_for_deletion();
   }
+  tell_of_deletions(marked, prefix);
   bool all_removed = true;
   for (const std::string& key : marked) all_removed = remove_old(key, options.meta_graph_suffix) && all_removed;
   if (all_removed) return;
@@ -197,6 +198,24 @@ void ManagedCheckpoints::remove_marked(const std::string& prefix, const RecordOp
   } catch (const Error& error) {
     log_warning("failed deletions will not be retried after a restart: {}", error.what());
   }
+}
+
+// That old checkpoints of the training are deleted goes without saying, but not that one with a name of its own is.
+void ManagedCheckpoints::tell_of_deletions(const std::vector<std::string>& marked, const std::string& newest) {
+  for (const std::string& key : marked) {
+    if (base_name(split_step(key).base) == base_name(split_step(newest).base)) continue;
+    log_info(
+        "checkpoint {} is deleted: newer ones have displaced it (SaverOptions::max_to_keep). To keep one, pin() it, or "
+        "save it with SaveOptions::write_state = false",
+        key);
+  }
+  MutexLock lock(mutex_);
+  if (marked.empty() || !list_.lacks_metrics() || std::exchange(told_of_missing_metrics_, true)) return;
+  log_warning(
+      "SaverOptions::best keeps the checkpoints with the best metric, but no checkpoint has one, and {} is deleted: "
+      "pass "
+      "SaveOptions::metric to save()",
+      marked.front());
 }
 
 // By its key, which no change of the working directory makes another file's.

@@ -78,6 +78,7 @@ class ManagedCheckpoints {
   std::vector<std::string> removable_before(const std::string& prefix) const;
   void drop(const std::string& key, const std::string& prefix, const RecordOptions& options);
   void write_state(const std::string& prefix, double now, const RecordOptions& options);
+  void tell_of_deletions(const std::vector<std::string>& marked, const std::string& newest);
   bool remove_old(const std::string& key, const std::string& meta_graph_suffix);
 
   std::string key_of(const std::string& prefix) REQUIRES(mutex_);
@@ -94,6 +95,7 @@ class ManagedCheckpoints {
   std::map<std::string, KeptCheckpoints> adopted_ GUARDED_BY(mutex_);  // retention files, as last seen
   std::map<std::string, std::string> spelling_ GUARDED_BY(mutex_);     // of directories, as used in prefixes
   std::set<std::string> relative_in_ GUARDED_BY(mutex_);               // directories: name_relatively_in()
+  bool told_of_missing_metrics_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace longhaul

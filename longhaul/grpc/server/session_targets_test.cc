@@ -82,5 +82,13 @@ TEST(SessionTargets, ClientsMayHaveCredentials) {
   EXPECT_THROW(set_client_security({.certificate_file = "missing.crt"}), Error);
 }
 
+TEST(SessionTargets, HowLongATaskIsWaitedForHoldsForTheServerToo) {
+  Graph graph;
+  const std::string target = "grpc://localhost:" + std::to_string(free_port());
+  const Seconds start = Clock::real().now();
+  EXPECT_THROW(new_session(target, graph, {.task_wait = Seconds{0.2}}), Error);
+  EXPECT_LT((Clock::real().now() - start).count(), 20);
+}
+
 }  // namespace
 }  // namespace longhaul

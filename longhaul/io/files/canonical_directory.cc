@@ -1,5 +1,7 @@
 #include "longhaul/io/files/canonical_directory.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "longhaul/io/files/file.h"
@@ -24,6 +26,11 @@ std::string without_last_slash(std::string name) {
 std::string absolute_directory(std::string_view directory) {
   std::string path = strip_file_scheme(directory);
   if (path.empty() || path.starts_with('/')) return path;
+  if (path == "~" || path.starts_with("~/")) {
+    throw InvalidArgumentError(fmt::format(
+        "the directory is '{0}': only a shell expands '~'. Write the whole path, or './{0}' for one of that name",
+        path));
+  }
   const bool may_leave_links = path.find("..") != path.npos;
   return may_leave_links ? absolute_path(path).string() : spelled_directory(path);
 }

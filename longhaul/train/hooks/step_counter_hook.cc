@@ -22,7 +22,9 @@ void StepCounterHook::begin(Graph& graph) {
 
 void StepCounterHook::after_create_session(Session&, const Coordinator&) {
   timer_.reset();
-  last_step_.reset();
+  first_step_.reset();
+  has_moved_ = false;
+  runs_ = 0;
 }
 
 const SessionRunArgs* StepCounterHook::before_run(SessionRunContext&) {
@@ -47,17 +49,18 @@ void StepCounterHook::count(int64_t step) {
   log_debug("{}: {:g}", tag_, per_second);
 }
 
-void StepCounterHook::check_progress(const Graph& graph, int64_t step) {
+void StepCounterHook::check_progress(const Graph& graph, int64_t before) {
   constexpr int kMostWarnings = 5;
-  if (last_step_ == step && warnings_ < kMostWarnings) {
-    ++warnings_;
-    log_warning(
-        "It seems that the global step ({}) has not been increased: it was {} at the beginning of two runs. To count "
-        "steps, {}.",
-        step_.tensor().name(), step,
-        step_advice(graph, "pass ops::global_step() to the optimizer's minimize() or apply_gradients()"));
-  }
-  last_step_ = step;
+  if (!first_step_) first_step_ = before;
+  has_moved_ |= before != *first_step_;
+  if (has_moved_ || ++runs_ < runs_to_warn_ || warnings_ == kMostWarnings) return;
+  ++warnings_;
+  runs_to_warn_ *= 10;
+  log_warning(
+      "It seems that the global step ({}) has not been increased: it was {} at the beginning of each of {} runs. To "
+      "count steps, {}.",
+      step_.tensor().name(), before, runs_,
+      step_advice(graph, "pass ops::global_step() to the optimizer's minimize() or apply_gradients()"));
 }
 
 void StepCounterHook::end(Session&) {

@@ -26,7 +26,8 @@ struct StepCounterHookOptions {
 
 // Writes and logs the number of steps per second, as "global_step/sec".
 //
-// Warns if runs do not increase the global step, five times at most.
+// Warns if runs do not increase the global step: in the tenth run of a session that has made no step, and again after
+// ten times as many, five times at most. A program may make runs that only read.
 class StepCounterHook : public SessionRunHook {
  public:
   // InvalidArgumentError: not exactly one of every_n_steps and every_n_secs.
@@ -42,7 +43,7 @@ class StepCounterHook : public SessionRunHook {
 
  private:
   void count(int64_t step);
-  void check_progress(const Graph& graph, int64_t step);
+  void check_progress(const Graph& graph, int64_t before);
 
   const StepCounterHookOptions options_;
   SecondOrStepTimer timer_;
@@ -50,8 +51,12 @@ class StepCounterHook : public SessionRunHook {
   const Deadline* deadline_ = nullptr;  // of the end
   std::string tag_;
   HookStep step_;
-  std::optional<int64_t> last_step_;  // the step at which the last run began
+  std::optional<int64_t> first_step_;  // at which the session's first run began
+  bool has_moved_ = false;
+  int64_t runs_ = 0, runs_to_warn_ = kFirstWarning;
   int warnings_ = 0;
+
+  static constexpr int64_t kFirstWarning = 10;
 };
 
 }  // namespace longhaul

@@ -66,9 +66,9 @@ std::optional<Environment> environment_from(const google::protobuf::Any& any_inf
   return environment_from_text(text.value());
 }
 
-// Calls `take` with the name and the bytes of each node that says what is computed, in order.
+// Calls `take` with each node that says what is computed, as far as it counts, in order.
 void for_each_that_counts(const proto::GraphDef& graph_def,
-                          const std::function<void(const std::string& name, std::string bytes)>& take) {
+                          const std::function<void(const proto::NodeDef& counted)>& take) {
   const std::set<std::string> savers = scopes_of_savers(graph_def);
   for (const proto::NodeDef& node : graph_def.node()) {
     const bool is_for_saving =
@@ -79,13 +79,18 @@ void for_each_that_counts(const proto::GraphDef& graph_def,
     counted.mutable_attr()->erase(kExpectedShapeAttr);
     remove_type_attrs(&counted);
     for (const char* fact : ops::kInputFacts) counted.mutable_attr()->erase(ops::input_fact_attr(fact));
-    take(node.name(), proto::serialize(counted));
+    take(counted);
   }
 }
 
-std::map<std::string, std::string> nodes_of(const proto::GraphDef& graph_def) {
-  std::map<std::string, std::string> nodes;
-  for_each_that_counts(graph_def, [&](const std::string& name, std::string bytes) { nodes[name] = std::move(bytes); });
+struct CountedNode {
+  std::string type, bytes;
+};
+
+std::map<std::string, CountedNode> nodes_of(const proto::GraphDef& graph_def) {
+  std::map<std::string, CountedNode> nodes;
+  for_each_that_counts(graph_def,
+                       [&](const proto::NodeDef& node) { nodes[node.name()] = {node.op(), proto::serialize(node)}; });
   return nodes;
 }
 
@@ -108,26 +113,49 @@ std::optional<proto::GraphDef> read_small_graph(FileSystem& files, const std::st
   return std::move(*meta_graph.mutable_graph_def());
 }
 
-// What is not the same in two graphs whose fingerprints differ.
-std::string graph_difference(FileSystem& files, const std::string& path, const Graph& graph) {
+bool is_summary(const CountedNode& node) {
+  return node.type.ends_with("Summary");
+}
+
+// What is not the same in two graphs.
+struct GraphChanges {
+  GraphChanges(const proto::GraphDef& then, const Graph& now);
+
+  bool none() const { return gone.empty() && fresh.empty() && changed.empty(); }
+
+  std::vector<std::string> gone, fresh, changed;  // names of operations
+  bool trains_the_same = true;                    // they are summaries, and operations that compute their values
+};
+
+// A new operation that an old one uses is an input of it, which has changed then.
+GraphChanges::GraphChanges(const proto::GraphDef& then, const Graph& now) {
+  const std::map<std::string, CountedNode> before = nodes_of(then),
+                                           after = nodes_of(to_meta_graph_def(now).graph_def());
+  for (const auto& [name, node] : before) {
+    const auto found = after.find(name);
+    if (found != after.end() && found->second.bytes == node.bytes) continue;
+    (found == after.end() ? gone : changed).push_back(name);
+    trains_the_same = trains_the_same && is_summary(node);
+  }
+  for (const auto& [name, node] : after) {
+    if (before.contains(name)) continue;
+    fresh.push_back(name);
+    trains_the_same = trains_the_same && (is_summary(node) || now.find_operation(name).traits() == kPure);
+  }
+}
+
+// How two graphs whose fingerprints differ are not the same; nullopt: in nothing that matters to the training.
+std::optional<std::string> graph_difference(FileSystem& files, const std::string& path, const Graph& graph) {
   const auto then = read_small_graph(files, path);
   if (!then) return "it was saved with another graph";
-  const std::map<std::string, std::string> before = nodes_of(*then),
-                                           after = nodes_of(to_meta_graph_def(graph).graph_def());
-  std::vector<std::string> gone, fresh, changed;
-  for (const auto& [name, bytes] : before) {
-    const auto found = after.find(name);
-    if (found == after.end()) gone.push_back(name);
-    if (found != after.end() && found->second != bytes) changed.push_back(name);
-  }
-  for (const auto& [name, bytes] : after) {
-    if (!before.contains(name)) fresh.push_back(name);
-  }
-  if (gone.empty() && fresh.empty() && changed.empty()) {
+  const GraphChanges changes(*then, graph);
+  if (changes.none()) {
     return "it was saved with another graph seed, or with the same operations in another order";
   }
-  return "it was saved with another graph" + some_of("removed operations", gone) + some_of("new operations", fresh) +
-         some_of("operations with changed values, types or inputs", changed);
+  if (changes.trains_the_same) return std::nullopt;
+  return "it was saved with another graph" + some_of("removed operations", changes.gone) +
+         some_of("new operations", changes.fresh) +
+         some_of("operations with changed values, types or inputs", changes.changed);
 }
 
 // The operation of the variable that a saver reads.
@@ -175,7 +203,7 @@ bool can_use_its_instructions(const Environment& then, const Environment& now) {
 std::string graph_fingerprint(const Graph& graph) {
   uint64_t crc = crc64(std::to_string(graph.seed()));
   for_each_that_counts(to_graph_def(graph),
-                       [&](const std::string&, const std::string& bytes) { crc = extend_crc64(crc, bytes); });
+                       [&](const proto::NodeDef& node) { crc = extend_crc64(crc, proto::serialize(node)); });
   return fmt::format("{:016x}", crc);
 }
 
@@ -248,7 +276,9 @@ void warn_of_differences(FileSystem& files, const std::string& prefix, Environme
   std::vector<std::string> found = differences(*then, now);
   if (can_use_its_instructions(*then, now)) found.push_back("ATEN_CPU_CAPABILITY=avx2 gives this run the same ones");
   if (has_other_examples(*then, now)) found.push_back(kOtherExamples);
-  if (other_graph) found.push_back(graph_difference(files, path, graph));
+  if (other_graph) {
+    if (auto difference = graph_difference(files, path, graph)) found.push_back(std::move(*difference));
+  }
   if (found.empty()) return;
   log_warning("{} is restored, but training will not continue bit for bit as it would have: {}", prefix,
               fmt::join(found, "; "));

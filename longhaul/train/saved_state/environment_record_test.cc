@@ -155,6 +155,19 @@ TEST_F(EnvironmentOfCheckpoints, AnotherGraphIsNamedByWhatIsNotTheSame) {
                     HasSubstr("threads 2, this run has 4")));
 }
 
+TEST_F(EnvironmentOfCheckpoints, ASummaryMoreOrLessTrainsTheSame) {
+  Saver saver(options);
+  const std::string saved = save(saver);
+  const Output copied = ops::identity(root, a);
+  summary::scalar(root, "copied", copied);
+  Saver with_summary({.graph = &graph, .name = "again", .files = &files});
+  EXPECT_THAT(warning_of(with_summary, *session, saved), Not(HasSubstr("graph")));
+  const std::string later = with_summary.save(*session, path + "-later");
+  ops::assign_add(root, b, copied);
+  Saver with_another_step({.graph = &graph, .name = "once_more", .files = &files});
+  EXPECT_THAT(warning_of(with_another_step, *session, later), HasSubstr("it was saved with another graph"));
+}
+
 TEST_F(EnvironmentOfCheckpoints, AnotherSeedIsCalledThat) {
   Saver saver(options);
   const std::string saved = save(saver);

@@ -10,6 +10,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // Checkpoints that stay beside the newest: pinned ones, and the best by a metric.
 class KeptCheckpointsTest : public SaverFixture {
@@ -300,6 +301,27 @@ TEST_F(KeptCheckpointsTest, WhatIsKeptForGoodIsNeitherPinnedNorBest) {
   save(saver, 4, 0.5);
   save(saver, 5, 3);
   EXPECT_THAT(there(), ElementsAre(1, 4, 5));
+}
+
+TEST_F(KeptCheckpointsTest, OneWithANameOfItsOwnIsNotDeletedWithoutAWord) {
+  const LogRecorder log;
+  Saver saver(options);
+  saver.save(*session, path + "-before-surgery");
+  for (int n = 1; n <= 4; ++n) save(saver, n);
+  EXPECT_THAT(log.text(LogLevel::kInfo), HasSubstr("-before-surgery is deleted: newer ones have displaced it"));
+  EXPECT_THAT(log.text(LogLevel::kInfo), Not(HasSubstr(at(1) + " is deleted"))) << "which goes without saying";
+}
+
+TEST_F(KeptCheckpointsTest, TheBestCannotBeKeptWithoutAMetricWhichIsSaidOnce) {
+  options.best.top_k = 1;
+  const LogRecorder log;
+  Saver saver(options);
+  for (int n = 1; n <= 2; ++n) save(saver, n);
+  EXPECT_EQ(log.text(LogLevel::kWarning), "");
+  for (int n = 3; n <= 5; ++n) save(saver, n);
+  const std::string text = log.text(LogLevel::kWarning);
+  EXPECT_THAT(text, HasSubstr("no checkpoint has one, and " + at(1) + " is deleted: pass SaveOptions::metric"));
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1);
 }
 
 }  // namespace

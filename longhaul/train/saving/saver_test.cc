@@ -503,5 +503,11 @@ TEST_F(SaverTest, TheLastCheckpointIsTheNewestOrNone) {
   EXPECT_EQ(saver.last_checkpoint(), path + "-2");
 }
 
+TEST_F(SaverTest, APathWithoutANameIsRefused) {
+  for (const std::string path : {"", "runs/"}) {
+    EXPECT_THAT(refusal_of([&] { Saver(options).save(*session, path); }), HasSubstr("names no checkpoint")) << path;
+  }
+}
+
 }  // namespace
 }  // namespace longhaul

@@ -481,5 +481,42 @@ TEST_F(LastSavePatienceTest, IsAsToldWithoutAPreemption) {
   EXPECT_EQ(time_until_it_is_given_up(std::nullopt), Seconds{31});
 }
 
+TEST_F(PreemptionTest, ATrainingThatLeavesItOutIsTold) {
+  const LogRecorder log;
+  options.chief.preemption = nullptr;
+  Supervisor sv(options);
+  sv.managed_session([](Session&) {});
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("the program has a Preemption, but this training does not use "
+                                                      "it: signals that it takes will not stop the training"));
+}
+
+TEST_F(PreemptionTest, ASecondTrainingBesideTheOneThatUsesItIsNot) {
+  const Coordinator coord;
+  const auto kept = preemption.attach(coord);
+  const LogRecorder log;
+  options.chief.preemption = nullptr;
+  Supervisor sv(options);
+  sv.managed_session([](Session&) {});
+  EXPECT_THAT(log.text(LogLevel::kWarning), Not(HasSubstr("the program has a Preemption")));
+}
+
+TEST(Preemption, AnExitStatusThatNobodyAsksForIsMissed) {
+  const auto told_of = [](bool is_asked, int status) {
+    const LogRecorder log;
+    {
+      Preemption preempted({.exit_status = status});
+      preempted.preempt(Seconds{5});
+      if (is_asked) {
+        EXPECT_EQ(preempted.exit_status(), status);
+      }
+    }
+    return log.text(LogLevel::kWarning);
+  };
+  const auto missed = HasSubstr("nobody has asked the Preemption for its exit status");
+  EXPECT_THAT(told_of(false, 75), missed);
+  EXPECT_THAT(told_of(true, 75), Not(missed));
+  EXPECT_THAT(told_of(false, 0), Not(missed)) << "which is what the program ends with anyhow";
+}
+
 }  // namespace
 }  // namespace longhaul

@@ -15,7 +15,9 @@
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/no_new_threads_fixture.h"
+#include "longhaul/train/coordination/open_training.h"
 #include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/train_fixture.h"
 
 namespace longhaul {
 namespace {
@@ -346,6 +348,20 @@ TEST(StopSignalsDeathTest, ASecondSignalEndsAlsoTheFirstProcessOfAContainer) {
 
 INSTANTIATE_TEST_SUITE_P(, SecondSignalDeathTest,
                          ::testing::Values(std::pair(SIGINT, SIGINT), std::pair(SIGINT, SIGTERM)));
+
+TEST(StopSignals, ThoseOfAnotherCoordinatorThanTheTrainingsSaySo) {
+  const LogRecorder log;
+  const Coordinator coord, of_training;
+  const OpenTraining training(of_training);
+  const StopSignals signals(coord);
+  raise(SIGTERM);
+  ASSERT_TRUE(coord.wait_for_stop(Seconds{60}));
+  const Seconds deadline = Clock::real().now() + Seconds{60};
+  while (log.text(LogLevel::kWarning).empty() && Clock::real().now() < deadline) std::this_thread::yield();
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              HasSubstr("which the training under way does not use: make it with the training's coord()"));
+  EXPECT_FALSE(of_training.should_stop());
+}
 
 }  // namespace
 }  // namespace longhaul

@@ -112,6 +112,13 @@ Supervisor::Supervisor(SupervisorOptions options)
 // A program that joins the threads itself has not ended the run by that.
 Supervisor::~Supervisor() {
   if (coord_.joined() && !training_) return;
+  if (!training_ && can_save(saver(), place_) && saver()->last_saved().empty() && std::uncaught_exceptions() == 0) {
+    log_warning(
+        "a Supervisor is destroyed that no session was trained with: there is no checkpoint of this run in {}. Train "
+        "in "
+        "managed_session(), or with the session of prepare_or_wait_for_session()",
+        options_.logdir);
+  }
   Teardown end;
   if (std::uncaught_exceptions() > 0) {
     end = Teardown(std::make_exception_ptr(AbortedError("an exception ended the run before it was stopped")));
@@ -129,6 +136,13 @@ Supervisor::~Supervisor() {
            }});
   if (end.error() == before) return;
   log_error("a Supervisor destroyed without stop() ended with an error: {}", message_of(end.error()));
+}
+
+// Whoever writes to it without asking whether it exists finds the reason in the log.
+FileWriter* Supervisor::summary_writer() const {
+  return events_.writer_or_log(!is_chief()               ? "this process is not the chief (SupervisorOptions::is_chief)"
+                               : options_.logdir.empty() ? "SupervisorOptions::logdir is empty"
+                                                         : "SupervisorOptions::summary_writer is none");
 }
 
 std::shared_ptr<Session> Supervisor::prepare_or_wait_for_session(const PrepareSessionOptions& options) {

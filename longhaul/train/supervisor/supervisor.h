@@ -145,7 +145,7 @@ class Supervisor {
   const Feeds& init_feed_dict() const { return options_.init_feed_dict; }
   const Output& ready_op() const { return graph_defaults_.ready_op; }
   const Output& ready_for_local_init_op() const { return graph_defaults_.ready_for_local_init_op; }
-  FileWriter* summary_writer() const { return events_.writer().get(); }  // nullptr: none
+  FileWriter* summary_writer() const;  // nullptr: none; the first time, the log says why
   const Output& summary_op() const { return graph_defaults_.summary_op; }
   Seconds save_summaries_secs() const { return options_.save_summaries_secs; }
   const Output& global_step() const { return graph_defaults_.global_step; }

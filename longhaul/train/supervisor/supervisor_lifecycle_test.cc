@@ -1,3 +1,6 @@
+#include <optional>
+
+#include "longhaul/testing/error_fixture.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {
@@ -469,6 +472,39 @@ TEST_F(LifecycleTest, ASecondManagedSessionBesideTheFirstIsRefusedAndLeavesItAlo
     EXPECT_NO_THROW(session.run(v));
   });
   EXPECT_NO_THROW(sv.managed_session([](Session&) {}));
+}
+
+TEST_F(LifecycleTest, ABasenameThatIsNoNameOfAFileIsRefused) {
+  for (const std::string name : {"", "deep/model.ckpt", "/model.ckpt"}) {
+    options.checkpoint_basename = name;
+    EXPECT_THAT(refusal_of([&] { Supervisor sv(options); }),
+                HasSubstr("checkpoint_basename is '" + name + "': it must be the name of a file, without '/'"));
+  }
+}
+
+TEST_F(LifecycleTest, ASupervisorThatTrainedNothingSaysSo) {
+  const LogRecorder log;
+  std::optional<Supervisor> unused(options);
+  unused.reset();
+  EXPECT_THAT(log.text(LogLevel::kWarning),
+              HasSubstr("there is no checkpoint of this run in " + directory.path() + ". Train in managed_session()"));
+  restart();
+  const LogRecorder of_used;
+  Supervisor(options).managed_session([](Session&) {});
+  EXPECT_THAT(of_used.text(LogLevel::kWarning), Not(HasSubstr("no session was trained with")));
+}
+
+TEST_F(LifecycleTest, WhyThereIsNoWriterIsInTheLog) {
+  const LogRecorder log;
+  options.logdir.clear();
+  const Supervisor sv(options);
+  EXPECT_EQ(sv.summary_writer(), nullptr);
+  EXPECT_THAT(log.text(LogLevel::kInfo), HasSubstr("there is no summary writer: SupervisorOptions::logdir is empty"));
+}
+
+TEST_F(LifecycleTest, AHomeDirectoryThatNoShellHasFilledInIsRefused) {
+  options.logdir = "~/runs/demo";
+  EXPECT_THAT(refusal_of([&] { Supervisor sv(options); }), HasSubstr("'~/runs/demo': only a shell expands '~'"));
 }
 
 }  // namespace

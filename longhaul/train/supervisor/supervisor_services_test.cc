@@ -4,6 +4,7 @@
 #include "longhaul/proto/serialize.h"
 #include "longhaul/testing/faulty_file_system.h"
 #include "longhaul/train/reporting/step_rate.h"
+#include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {
@@ -486,6 +487,31 @@ TEST_F(ServicesTest, TheEndIsSavedAlsoWithoutTheService) {
   sv.managed_session([&](Session& session) { session.run(train); }, {.start_standard_services = false});
   EXPECT_FALSE(exists(sv.save_path() + "-0"));
   EXPECT_TRUE(exists(sv.save_path() + "-1"));
+}
+
+TEST_F(ServicesTest, StepsMadeLateInAGracePeriodAreSavedBeforeItsEnd) {
+  add_step();
+  options.services.save_at_end = false;
+  Preemption preemption({.clock = &clock});
+  options.chief.preemption = &preemption;
+  Supervisor sv(options);
+  const LogRecorder log;
+  sv.managed_session([&](Session& session) {
+    eventually([&] { return sv.saver()->last_saved() == sv.save_path() + "-0"; });
+    const Seconds start = clock.now();
+    preemption.preempt(Seconds{9});
+    eventually([&] {
+      if (clock.now() - start < Seconds{8.5}) {
+        session.run(train);
+        clock.advance(Seconds{0.1});
+        std::this_thread::sleep_for(Seconds{0.01});  // a look at the step takes no time of the clock
+      }
+      return sv.saver()->last_saved() != sv.save_path() + "-0";
+    });
+    EXPECT_LT((clock.now() - start).count(), 9);
+  });
+  EXPECT_EQ(preemption.exit_status(), kPreemptedStatus);
+  EXPECT_THAT(log.text(LogLevel::kWarning), HasSubstr("but the program still makes steps"));
 }
 
 }  // namespace

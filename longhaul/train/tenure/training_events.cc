@@ -29,6 +29,11 @@ TrainingEvents::TrainingEvents(std::shared_ptr<FileWriter> writer, const Graph& 
   meta_graph_ = proto::serialize(saver != nullptr ? saver->export_meta_graph() : to_meta_graph_def(graph));
 }
 
+FileWriter* TrainingEvents::writer_or_log(std::string_view why_not) const {
+  if (!writer_ && !absence_is_logged_.exchange(true)) log_info("there is no summary writer: {}", why_not);
+  return writer_.get();
+}
+
 void TrainingEvents::begin() {
   if (writer_) writer_->reopen();
 }

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "longhaul/events/file_writer.h"
 #include "longhaul/graph/graph.h"
@@ -20,6 +22,7 @@ class TrainingEvents {
   TrainingEvents(std::shared_ptr<FileWriter> writer, const Graph& graph, const Saver* saver);
 
   const std::shared_ptr<FileWriter>& writer() const { return writer_; }
+  FileWriter* writer_or_log(std::string_view why_not) const;  // if there is none, logs the reason, once
 
   void begin();                    // opens a new file if the previous one is closed
   void write_graph();              // once in each file
@@ -38,6 +41,7 @@ class TrainingEvents {
   std::shared_ptr<FileWriter> writer_;
   std::string graph_, meta_graph_;  // serialised
   bool graph_is_written_ = false;
+  mutable std::atomic<bool> absence_is_logged_{false};
 };
 
 // Replaces graph.pbtxt in the directory of a training run.
