@@ -98,7 +98,14 @@ TEST_F(GrpcFaults, ACallOnALineThatWasCutMeanwhileIsNotRepeated) {
   expect_broken(reply.wait());
   proxy_.reset();
   proxy_.mend();
-  EXPECT_EQ(pair_.call("Echo", {.deadline = Seconds{20}}).header, "ping");
+  const auto is_answered = [this] {
+    try {
+      return pair_.call("Echo", {.deadline = Seconds{20}}).header == "ping";
+    } catch (const UnavailableError&) {  // on the line that was reset just now
+      return false;
+    }
+  };
+  EXPECT_TRUE(is_answered() || is_answered());
   EXPECT_EQ(pair_.come().times(), 0);
 }
 
