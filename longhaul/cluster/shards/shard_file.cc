@@ -113,8 +113,13 @@ proto::LookAtFileReply look_at_file(FileSystem& files, const std::string& path,
       return false;
     }
   };
+  const auto open = [&] {
+    constexpr size_t kLongestPath = 4096;  // PATH_MAX; the error would repeat it
+    if (path.size() > kLongestPath) throw InvalidArgumentError(fmt::format("a path of {} bytes", path.size()));
+    return files.open(path);
+  };
   std::unique_ptr<ReadableFile> file;
-  if (!seen([&] { file = files.open(path); })) return reply;
+  if (!seen([&] { file = open(); })) return reply;
   std::string piece(kPiece, '\0');
   uint64_t offset = 0;
   uint32_t crc = 0;

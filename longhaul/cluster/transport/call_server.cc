@@ -2,9 +2,22 @@
 
 #include <fmt/format.h>
 
+#include "longhaul/base/error.h"
+#include "longhaul/base/excerpt.h"
 #include "longhaul/cluster/transport/task_errors.h"
 
 namespace longhaul {
+namespace {
+
+// Calls and what they begin are kept and told of by the caller's name.
+void check_caller(const proto::CallHeader& header, const std::string& task) {
+  constexpr size_t kLongestName = 1000;
+  if (header.from_task().size() <= kLongestName) return;
+  throw InvalidArgumentError(fmt::format("task {}: {} is from a task whose name has {} bytes; {} are the limit", task,
+                                         excerpt(header.method()), header.from_task().size(), kLongestName));
+}
+
+}  // namespace
 
 CallServer::CallServer(std::string task, uint64_t incarnation, Clock& clock)
     : task_(std::move(task)), incarnation_(incarnation), clock_(clock) {}
@@ -36,6 +49,7 @@ std::shared_ptr<IncomingCall> CallServer::dispatch(const proto::CallHeader& head
 
 CallHandler CallServer::find(const proto::CallHeader& header) const {
   if (const std::exception_ptr stopped = stopped_error(header.method())) std::rethrow_exception(stopped);
+  check_caller(header, task_);
   if (header.to_incarnation() != 0 && header.to_incarnation() != incarnation_) {
     std::rethrow_exception(wrong_incarnation(header.method(), task_, header.to_incarnation(), incarnation_));
   }
@@ -43,12 +57,12 @@ CallHandler CallServer::find(const proto::CallHeader& header) const {
     throw InvalidArgumentError(
         fmt::format("{} is for task {}, but this is task {}: compare the addresses in the "
                     "cluster specs of both",
-                    header.method(), header.to_task(), task_));
+                    excerpt(header.method()), excerpt(header.to_task()), task_));
   }
   MutexLock lock(mutex_);
   const auto found = handlers_.find(header.method());
   if (found == handlers_.end()) {
-    throw UnimplementedError(fmt::format("task {} does not know the method {}", task_, header.method()));
+    throw UnimplementedError(fmt::format("task {} does not know the method {}", task_, excerpt(header.method())));
   }
   return found->second;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/base/error.h"
+#include "longhaul/base/excerpt.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/cluster/worker/part_job.h"
@@ -21,11 +22,14 @@ Request request_in(const IncomingCall& call) {
 
 // ---- RunPart ----
 
+void check_step(int64_t step, const IncomingCall& call) {
+  if (step > 0) return;
+  throw InvalidArgumentError(fmt::format("step {} from {}: steps are above 0", step, excerpt(call.caller().task)));
+}
+
 StepLife::Call call_of(const proto::RunPartRequest& request, const IncomingCall& call,
                        std::shared_ptr<PartPlace> place) {
-  if (request.step() <= 0) {
-    throw InvalidArgumentError(fmt::format("step {} from {}: steps are above 0", request.step(), call.caller().task));
-  }
+  check_step(request.step(), call);
   return {.step = request.step(),
           .master = call.caller(),
           .session = request.session(),
@@ -134,6 +138,7 @@ std::exception_ptr cause_of(const proto::AbortRequest& request) {
 void abort_call(const std::shared_ptr<WorkerState>& worker, const SharedCall& call) {
   const auto request = request_in<proto::AbortRequest>(*call);
   const int64_t step = request.step();
+  check_step(step, *call);  // it is remembered
   proto::AbortReply reply;
   worker->steps.bury(step);
   if (const auto life = worker->steps.find(step, call->caller())) {
@@ -159,7 +164,9 @@ StepOutcome asked(WorkerState& worker, const proto::AskRequest& request) {
 }
 
 void ask_call(const std::shared_ptr<WorkerState>& worker, const SharedCall& call) {
-  const StepOutcome outcome = asked(*worker, request_in<proto::AskRequest>(*call));
+  const auto request = request_in<proto::AskRequest>(*call);
+  check_step(request.step(), *call);
+  const StepOutcome outcome = asked(*worker, request);
   proto::AskReply reply;
   reply.set_state(outcome.state);
   if (outcome.error != nullptr) *reply.mutable_error() = to_error_body(outcome.error);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "longhaul/base/excerpt.h"
+
 namespace longhaul {
 namespace {
 
@@ -19,10 +21,18 @@ void add_to_last(const std::string& id, std::deque<std::string>* last) {
   if (last->size() > kMostEndedIds) last->pop_front();
 }
 
+// It is kept after the session has ended.
+void check_session_id(const std::string& id) {
+  constexpr size_t kLongestId = 200;
+  if (id.size() <= kLongestId) return;
+  throw InvalidArgumentError(
+      fmt::format("the id of a session has {} bytes; {} are the limit: {}", id.size(), kLongestId, excerpt(id)));
+}
+
 // WK-3
 AbortedError session_not_found(const std::string& id, const std::string& task) {
   return AbortedError(
-      fmt::format("Session handle is not found: {}. Possibly this worker (\"{}\") just restarted.", id, task));
+      fmt::format("Session handle is not found: {}. Possibly this worker (\"{}\") just restarted.", excerpt(id), task));
 }
 
 }  // namespace
@@ -119,6 +129,7 @@ std::shared_ptr<WorkerSession> WorkerSessions::open(const std::string& id, const
   MutexLock lock(mutex_);
   if (auto session = known(id, master)) return session;
   if (ended(id)) throw session_not_found(id, task_);
+  check_session_id(id);
   auto session = std::make_shared<WorkerSession>(id, master, std::make_shared<SessionState>(resources_, isolated));
   sessions_.emplace(id, session);
   changed_.notify_all();

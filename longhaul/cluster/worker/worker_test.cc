@@ -163,6 +163,34 @@ TEST_F(WorkerTest, WhatATaskDoesNotKnowIsNamedInTensorFlowsWords) {  // WK-3, WK
   EXPECT_THAT(text(master_->call(step_[0].task, methods::kRunPart, run)), HasSubstr("Graph handle is not found: beef"));
 }
 
+TEST_F(WorkerTest, StepsThatNoMasterCountsAreNotRemembered) {
+  for (const int64_t step : {int64_t{0}, int64_t{-7}}) {
+    proto::AbortRequest abort;
+    abort.set_step(step);
+    EXPECT_THAT(text(master_->call(kPs, methods::kAbort, abort)), HasSubstr("steps are above 0"));
+    proto::AskRequest ask;
+    ask.set_step(step);
+    EXPECT_THAT(text(master_->call(kPs, methods::kAsk, ask)), HasSubstr("steps are above 0"));
+  }
+}
+
+TEST_F(WorkerTest, AnIdOrAPathWithoutEndIsRefusedAndNotRepeated) {
+  proto::WatchRequest watch;
+  watch.set_session(std::string(100000, 'x'));
+  const std::string refusal = text(master_->call(kPs, methods::kWatch, watch));
+  EXPECT_THAT(refusal, HasSubstr("the id of a session has 100000 bytes"));
+  EXPECT_LT(refusal.size(), 2000);
+  proto::LookAtFileRequest look;
+  look.set_session(master_->session());
+  look.set_path("/" + std::string(100000, 'x'));
+  const CallReply reply = master_->call(kPs, methods::kLookAtFile, look);
+  ASSERT_EQ(reply.error, nullptr) << text(reply);
+  EXPECT_EQ(header_of<proto::LookAtFileReply>(reply.message, "").why(), "a path of 100001 bytes");
+  proto::DeregisterGraphRequest unknown;
+  unknown.set_session(std::string(100000, 'y'));
+  EXPECT_LT(text(master_->call(kPs, methods::kDeregisterGraph, unknown)).size(), 2000);
+}
+
 TEST_F(WorkerTest, APartIsRegisteredOnceHoweverOftenItIsAsked) {
   proto::RegisterGraphRequest request;
   request.set_session(master_->session());
