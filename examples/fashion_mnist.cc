@@ -9,7 +9,6 @@
 #include "examples/batches.h"
 #include "examples/classifier.h"
 #include "examples/idx_dataset.h"
-#include "examples/progress.h"
 #include "examples/say.h"
 #include "examples/training_options.h"
 #include "longhaul/longhaul.h"
@@ -46,11 +45,12 @@ void train(lh::Supervisor& sv, lh::Session& session, const Classifier& net, cons
   const lh::Callable train_step_and_tell =
       session.make_callable(std::vector<lh::Fetch>{net.train_op, net.loss}, {net.images, net.labels});
   int64_t step = outcome->first_step;
-  Progress progress(step, options.steps);
+  lh::Progress progress(step);
   for (; step < options.steps && !sv.should_stop(); ++step) {
     const lh::Batch batch = loader.at(step * loader.stride());
     if (progress.due(step)) {
-      progress.show(step, train_step_and_tell(batch[0], batch[1])[1].item<double>());
+      const double loss = train_step_and_tell(batch[0], batch[1])[1].item<double>();
+      progress.show(step, options.steps, fmt::format("loss {:.4f}", loss));
     } else {
       train_step(batch[0], batch[1]);
     }

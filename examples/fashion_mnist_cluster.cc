@@ -14,7 +14,6 @@
 #include "examples/classifier.h"
 #include "examples/cluster_task.h"
 #include "examples/idx_dataset.h"
-#include "examples/progress.h"
 #include "examples/say.h"
 #include "longhaul/longhaul.h"
 #include "longhaul/server.h"
@@ -83,13 +82,13 @@ class Training {
         session.make_callable(std::vector<lh::Fetch>{replica.train_op, net.step, net.loss}, {net.images, net.labels});
     int64_t seen = session.run(replica.batches_seen).item<int64_t>();
     outcome_.first_step = outcome_.step = session.run(net.step).item<int64_t>();
-    Progress progress(outcome_.step, options_.steps);
+    lh::Progress progress(outcome_.step);
     while (outcome_.step < options_.steps && !sv.should_stop()) {
       const lh::Batch batch = loader.at(seen++ * loader.stride());
       const std::vector<lh::Tensor> told = step_and_tell(batch[0], batch[1]);
       ++outcome_.own_steps;
       outcome_.step = told[1].item<int64_t>() + 1;  // a run reads what was there before it
-      if (progress.due(outcome_.step)) progress.show(outcome_.step, told[2].item<double>());
+      if (progress.due(outcome_.step)) progress.show(outcome_.step, options_.steps, fmt::format("loss {:.4f}", told[2].item<double>()));
     }
   }
 

@@ -1,5 +1,6 @@
-// Training on Fashion-MNIST in plain libtorch, under a Supervisor. This takes the lines that end in "// +", and three
-// changed ones. Kill it at any moment and start it again: it ends with the weights of a run that was never disturbed.
+// Training on Fashion-MNIST in plain libtorch, supervised by a Trainer. This takes the lines that end in "// +", and
+// one changed one. Kill it at any moment and start it again: it ends with the weights of a run that was never
+// disturbed.
 //
 //   plain_libtorch --logdir=runs/plain_libtorch --steps=4000 --save_model_secs=30
 
@@ -14,8 +15,7 @@
 #include "examples/idx_dataset.h"
 #include "examples/say.h"
 #include "examples/training_options.h"
-#include "longhaul/longhaul.h"  // +
-#include "longhaul/torch.h"     // +
+#include "longhaul/trainer.h"  // +
 
 using namespace longhaul::examples;
 
@@ -37,7 +37,6 @@ double test_accuracy(torch::nn::Sequential& net, const ImageDataset& test) {
 }
 
 int run(const PlainOptions& options) {
-  longhaul::Preemption preemption;  // +  SIGTERM, SIGHUP, SIGUSR1: save, end with 75; SIGUSR2: save, go on
   const ImageDataset data = load_images(options.data_dir, "train");
   const ImageDataset test = load_images(options.data_dir, "t10k");
   const Batches batches(data, /*seed=*/1, kBatch);
@@ -47,30 +46,21 @@ int run(const PlainOptions& options) {
   torch::nn::Sequential net = make_net();
   torch::optim::Adam optimizer(net->parameters(), torch::optim::AdamOptions(1e-3));
 
-  longhaul::Graph graph;  // +
-  // In a plain loop, this line and the next begin `for (int64_t step = 0; ...) {`, and `});` is its `}`.
-  const auto training = longhaul::torch_training(longhaul::Scope(graph), *net, optimizer, [&](const auto& step) {
-    batches.fill(step.number, images.data_ptr<float>(), labels.data_ptr<int64_t>());
-    optimizer.zero_grad();
-    const torch::Tensor loss = torch::nn::functional::cross_entropy(net->forward(images), labels);
-    loss.backward();
-    optimizer.step();
-    return loss;  // +
-  });
-
-  longhaul::summary::scalar(longhaul::Scope(graph), "loss", training.loss);
-  longhaul::Supervisor sv({.graph = &graph,                                                // +
-                           .logdir = options.logdir,                                       // +
-                           .save_model_secs = longhaul::Seconds{options.save_model_secs},  // +
-                           .chief = {.preemption = &preemption}});                         // +
-  sv.managed_session([&](longhaul::Session& session) {                                     // +
-    auto step = session.run(training.global_step).item<int64_t>();                         // +
-    say("starts at step {}\n", step);
-    for (; step < options.steps && !sv.should_stop(); ++step) session.run(training.train_op);  // +
-  });                                                                                          // +
-  say("done checkpoint={} test_accuracy={:.4f}\n", sv.saver()->last_checkpoint().value_or("none"),
-      test_accuracy(net, test));
-  return preemption.exit_status();  // +
+  longhaul::Trainer trainer(options.logdir, net, optimizer,  // +
+                            {.save_model_secs = longhaul::Seconds{options.save_model_secs}});
+  return trainer.run([&] {  // +
+    say("starts at step {}\n", trainer.step());
+    // In a plain loop: for (int64_t step = 0; step < steps; ++step) {
+    for (int64_t step : trainer.steps(options.steps)) {
+      batches.fill(step, images.data_ptr<float>(), labels.data_ptr<int64_t>());
+      optimizer.zero_grad();
+      const torch::Tensor loss = torch::nn::functional::cross_entropy(net->forward(images), labels);
+      loss.backward();
+      optimizer.step();
+      trainer.log("loss", loss);  // +
+    }
+    say("done test_accuracy={:.4f}\n", test_accuracy(net, test));
+  });  // +
 }
 
 }  // namespace

@@ -28,5 +28,6 @@
 #include "longhaul/session.h"
 #include "longhaul/supervisor.h"
 #include "longhaul/tensor.h"
+#include "longhaul/train/reporting/progress.h"
 #include "longhaul/train/reporting/timeline.h"
 #endif

@@ -7,9 +7,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
-#include "longhaul/base/step_of_thread.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
-#include "longhaul/runtime/state/step_gate.h"
 
 namespace longhaul {
 namespace {
@@ -88,6 +86,10 @@ void BoundTorch::add_optional(const Scope& scope, TorchValue value) {
 
 void BoundTorch::set_step(TorchStepFunction function, const TorchTrainingOptions& options) {
   function_.emplace(std::move(function));
+  set_loop(options);
+}
+
+void BoundTorch::set_loop(const TorchTrainingOptions& options) {
   optimizers_.restores_options(options.restore_optimizer_options);
   watch_.declare({.gradients = options.gradients,
                   .rates_follow_step = options.rates_follow_step,
@@ -98,7 +100,11 @@ void BoundTorch::add_optimizer(const Scope& scope, torch::optim::Optimizer& opti
   const std::string name = name_of(scope);
   std::vector<TorchValue> values = optimizer_values(optimizer, form_.module());
   BoundOptimizers::Bound& bound = optimizers_.add(name, optimizer, form_.module(), values);
+  const size_t first = values_.size();
   add_variables(scope, std::move(values));
+  for (size_t i = first; i < values_.size(); ++i) {
+    values_[i].is_setting = values_[i].value.name.starts_with("group_");
+  }
   watch_.add_optimizer(name, optimizer);
   add_record(scope, bound);
 }
@@ -133,6 +139,7 @@ void BoundTorch::add_record(const Scope& scope, BoundOptimizers::Bound& optimize
 
 void BoundTorch::add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler) {
   add_optional(scope, scheduler_value(name, scheduler));
+  values_.back().is_setting = true;
   watch_.add_scheduler(scheduler);
   conditions_.add_scheduler(name_of(scope) + "/" + name, scheduler);
 }
@@ -146,6 +153,7 @@ void BoundTorch::add_generator(const Scope& scope, const std::string& name, cons
 
 void BoundTorch::add_state(const Scope& scope, const std::string& name, at::Tensor* tensor) {
   add_optional(scope, state_value(name, tensor));
+  values_.back().is_setting = true;
   state_.add(name_of(scope) + "/" + name, tensor);
 }
 
@@ -216,13 +224,25 @@ void BoundTorch::mark_inconsistent(std::string by) {
   for (Bound& bound : values_) bound.inconsistent = true;
 }
 
+void BoundTorch::begin_step(int64_t number) {
+  check_callable();
+  optimizers_.reinstate_options();
+  loss_.begin_step();
+  watch_.begin(number);
+  state_.begin();
+}
+
+void BoundTorch::fail_step(const std::string& error) {
+  if (watch_.changed() || state_.changed()) mark_inconsistent(error);
+  watch_.abandon();
+}
+
 void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
-  {
+  if (!function_) {
+    count_made_step(number);
+  } else {
     const OneStep one(stepping_);
     const Turn turn(turn_);
-    check_callable();
-    optimizers_.reinstate_options();
-    loss_.begin_step();
     run_step(number, inputs);
   }
   say_findings();
@@ -231,8 +251,7 @@ void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
 void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
   std::vector<at::Tensor> tensors;
   for (const Tensor& input : inputs) tensors.push_back(to_aten(input));
-  watch_.begin(number);
-  state_.begin();
+  begin_step(number);
   at::Tensor loss;
   try {
     const StepGate::ProgramInStep in_step;
@@ -240,14 +259,88 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
     loss = (*function_)({number, tensors});
     loss_.end_step(loss);
   } catch (...) {
-    if (watch_.changed() || state_.changed()) {
-      mark_inconsistent(fmt::format("step {}: {}", number, first_line_of(std::current_exception())));
-    }
-    watch_.abandon();
+    fail_step(fmt::format("step {}: {}", number, first_line_of(std::current_exception())));
     throw;
   }
   has_stepped_ = true;
   take_findings_of_step(loss);
+}
+
+BoundTorch::InLoop::InLoop(BoundTorch& bound, int64_t number) : number(number), turn(bound.turn_) {
+  bound.begin_step(number);
+  in_step.emplace();
+  of_thread.emplace(number);
+}
+
+void BoundTorch::begin_in_loop(int64_t number) {
+  if (in_loop_) throw InternalError("a step of a loop is begun while another one is under way");
+  in_loop_ = std::make_unique<InLoop>(*this, number);
+  stepping_ = true;
+}
+
+bool BoundTorch::changed_in_loop() const {
+  return in_loop_ && watch_.changed();
+}
+
+void BoundTorch::made_in_loop(const at::Tensor& loss) {
+  in_loop_->in_step.reset();
+  in_loop_->of_thread.reset();
+  loss_.end_step(loss);
+  has_stepped_ = true;
+  take_findings_of_step(loss);
+}
+
+// The run of a step that the program has made itself.
+void BoundTorch::count_made_step(int64_t number) {
+  if (!in_loop_ || in_loop_->in_step) {
+    throw FailedPreconditionError(
+        "the train_op of a program that makes its steps in its own loop was run by something else, such as a hook or a "
+        "service that fetches the loss. Only the loop makes steps: fetch what is no step");
+  }
+  if (in_loop_->number != number) {
+    throw FailedPreconditionError(fmt::format(
+        "the global step is {}, but the loop has made step {}: something else has changed the global step in between",
+        number, in_loop_->number));
+  }
+  stepping_ = false;
+  in_loop_.reset();
+}
+
+void BoundTorch::leave_in_loop(const std::string& reason) {
+  if (!in_loop_) return;
+  const bool is_made = !in_loop_->in_step;  // but its run has failed: it is not counted
+  if (is_made) {
+    mark_inconsistent(fmt::format("step {}: {}", in_loop_->number, reason));
+  } else {
+    fail_step(fmt::format("step {}: {}", in_loop_->number, reason));
+  }
+  stepping_ = false;
+  in_loop_.reset();
+}
+
+void BoundTorch::cancel_in_loop() {
+  if (!in_loop_) return;
+  watch_.abandon();
+  stepping_ = false;
+  in_loop_.reset();
+}
+
+void BoundTorch::keep_settings() {
+  const Turn turn(turn_);
+  const at::NoGradGuard no_grad;
+  for (Bound& bound : values_) {
+    if (bound.is_setting) bound.kept = bound.value.read().clone();
+  }
+}
+
+void BoundTorch::put_back_settings() {
+  const Turn turn(turn_);
+  const at::NoGradGuard no_grad;
+  for (Bound& bound : values_) {
+    if (!bound.is_setting || !bound.kept.defined()) continue;
+    if (!at::equal(bound.value.read(), bound.kept)) bound.value.assign(bound.kept);
+    bound.kept.reset();
+  }
 }
 
 void BoundTorch::take_findings_of_step(const at::Tensor& loss) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/base/step_of_thread.h"
 #include "longhaul/binding/bound_optimizers.h"
 #include "longhaul/binding/fetched_loss.h"
 #include "longhaul/binding/torch_training.h"
@@ -17,6 +18,7 @@
 #include "longhaul/binding/watches/resume_watch.h"
 #include "longhaul/binding/watches/training_conditions.h"
 #include "longhaul/ops/external_variable.h"
+#include "longhaul/runtime/state/step_gate.h"
 
 namespace longhaul {
 
@@ -33,6 +35,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void add_optional(const Scope& scope, TorchValue value);
 
   void set_step(TorchStepFunction function, const TorchTrainingOptions& options);
+  void set_loop(const TorchTrainingOptions& options);  // without a step function
   void add_optimizer(const Scope& scope, torch::optim::Optimizer& optimizer);
   void add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler);
   void add_generator(const Scope& scope, const std::string& name, const at::Generator& generator);
@@ -44,6 +47,19 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void ask();
   Tensor loss();
 
+  // The step of a program that makes it in a loop of its own (TorchLoop), all on one thread: begin_in_loop(), the
+  // program's code, then made_in_loop() and the run whose step() counts it, or leave_in_loop().
+  void begin_in_loop(int64_t number);
+  bool changed_in_loop() const;
+  void made_in_loop(const at::Tensor& loss);
+  void leave_in_loop(const std::string& reason);  // if it has changed anything, nothing is saved before a restore
+  void cancel_in_loop();                          // there is no step
+
+  // What code of a program sets before its first step, although it was restored: the options of optimizers, schedulers,
+  // tensors in TorchTrainingOptions::state. keep_settings() after the restore; put_back_settings() before the step.
+  void keep_settings();
+  void put_back_settings();
+
  private:
   using Turn = std::lock_guard<std::recursive_mutex>;  // recursive: a step function may read a variable
 
@@ -51,6 +67,18 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
     TorchValue value;
     std::shared_ptr<GeneratorWatch> generator;  // for a generator's state
     bool inconsistent = false;                  // after a step that failed halfway
+    bool is_setting = false;
+    at::Tensor kept = {};  // by keep_settings()
+  };
+
+  // A step that the program makes in its own loop.
+  struct InLoop {
+    InLoop(BoundTorch& bound, int64_t number);
+
+    const int64_t number;
+    std::unique_lock<std::recursive_mutex> turn;
+    std::optional<StepGate::ProgramInStep> in_step;  // until it is made
+    std::optional<StepOfThread> of_thread;           // the same
   };
 
   Bound& add(TorchValue value);
@@ -61,6 +89,9 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void assign(Bound& bound, const Tensor& value);
   void check_callable() const;
   void run_step(int64_t number, const std::vector<Tensor>& inputs);
+  void begin_step(int64_t number);
+  void count_made_step(int64_t number);
+  void fail_step(const std::string& error);
   void mark_inconsistent(std::string by);
   void take_findings_of_step(const at::Tensor& loss);
   void say_findings();
@@ -77,8 +108,9 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   std::optional<TorchStepFunction> function_;
   FetchedLoss loss_;
   std::atomic<bool> stepping_ = false;
-  std::string failed_step_;   // the last step that failed halfway, and its error
-  bool has_stepped_ = false;  // the module is no longer as the program made it
+  std::unique_ptr<InLoop> in_loop_;  // null: no step of a loop is under way
+  std::string failed_step_;          // the last step that failed halfway, and its error
+  bool has_stepped_ = false;         // the module is no longer as the program made it
 };
 
 }  // namespace longhaul

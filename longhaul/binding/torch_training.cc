@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "longhaul/binding/bound_torch.h"
+#include "longhaul/binding/torch_loop.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 
 namespace longhaul {
@@ -51,14 +52,10 @@ Variable counter(const Scope& scope, const Scope& inner, const TorchTrainingOpti
   return step;
 }
 
-}  // namespace
-
-TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
-                             const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
-                             const TorchTrainingOptions& options) {
-  check_inputs(options.inputs);
-  const auto bound = std::make_shared<BoundTorch>(module);
-  bound->set_step(std::move(step), options);
+// The variables of a bound program, and the operations of its step.
+TorchTraining add_training(const Scope& scope, const std::shared_ptr<BoundTorch>& bound, torch::nn::Module& module,
+                           const std::vector<torch::optim::Optimizer*>& optimizers,
+                           const TorchTrainingOptions& options) {
   TorchTraining training;
   training.model = bound->add_variables(scope, module_values(module));
   for (torch::optim::Optimizer* optimizer : optimizers)
@@ -82,9 +79,33 @@ TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
   return training;
 }
 
+}  // namespace
+
+TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
+                             const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
+                             const TorchTrainingOptions& options) {
+  check_inputs(options.inputs);
+  const auto bound = std::make_shared<BoundTorch>(module);
+  bound->set_step(std::move(step), options);
+  return add_training(scope, bound, module, optimizers, options);
+}
+
 TorchTraining torch_training(const Scope& scope, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
                              TorchStepFunction step, const TorchTrainingOptions& options) {
   return torch_training(scope, module, std::vector{&optimizer}, std::move(step), options);
+}
+
+TorchLoop torch_loop(const Scope& scope, torch::nn::Module& module,
+                     const std::vector<torch::optim::Optimizer*>& optimizers, const TorchTrainingOptions& options) {
+  if (!options.inputs.empty()) {
+    throw InvalidArgumentError(fmt::format(
+        "TorchTrainingOptions::inputs has {}, but inputs are computed for a step function, and a loop has none: read "
+        "the input in the loop",
+        options.inputs.front().name()));
+  }
+  const auto bound = std::make_shared<BoundTorch>(module);
+  bound->set_loop(options);
+  return TorchLoop(add_training(scope, bound, module, optimizers, options), bound);
 }
 
 std::vector<Variable> torch_variables(const Scope& scope, torch::nn::Module& module) {

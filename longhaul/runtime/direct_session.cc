@@ -198,7 +198,7 @@ DirectSession::~DirectSession() {
 }
 
 SessionCapabilities DirectSession::capabilities() {
-  return {.step_fetching = this, .step_watching = this, .snapshot_keeping = this};
+  return {.step_fetching = this, .step_watching = this, .snapshot_keeping = this, .program_steps = this};
 }
 
 std::vector<DeviceAttributes> DirectSession::list_devices() {
@@ -220,6 +220,14 @@ void DirectSession::withdraw_step_fetch() {
 
 std::shared_ptr<Snapshots> DirectSession::snapshots() {
   return state_->session->variables().snapshots();
+}
+
+void DirectSession::begin_step() {
+  state_->session->gate().enter_ahead();
+}
+
+void DirectSession::abandon_step() {
+  state_->session->gate().leave_ahead();
 }
 
 std::shared_ptr<const void> DirectSession::watch_steps(StepWatch watch) {

@@ -13,6 +13,7 @@
 #include "longhaul/runtime/state/session_state.h"
 #include "longhaul/runtime/state/watched_step.h"
 #include "longhaul/runtime/threads.h"
+#include "longhaul/session/program_steps.h"
 #include "longhaul/session/session.h"
 #include "longhaul/session/snapshots.h"
 #include "longhaul/session/step_fetch.h"
@@ -22,7 +23,7 @@ namespace longhaul {
 
 // A session in this process: plans are compiled once for each set of fetches and feeds. Variables live in a task: one
 // of its own, or one that sessions share.
-class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeeping {
+class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeeping, ProgramSteps {
  public:
   // The graph must outlive the session. InvalidArgumentError: options that this machine does not support.
   DirectSession(Graph& graph, const SessionOptions& options);
@@ -54,6 +55,8 @@ class DirectSession : public Session, StepFetching, StepWatching, SnapshotKeepin
   bool sees_all_steps() const override { return state_->owns_variables(); }
   bool is_step_under_way() const override;
   std::shared_ptr<Snapshots> snapshots() override;
+  void begin_step() override;
+  void abandon_step() override;
 
   // The state that runs under way need; callables keep it alive after the session's end.
   struct State {

@@ -7,6 +7,7 @@
 namespace longhaul {
 
 class ModelWatching;
+class ProgramSteps;
 class SnapshotKeeping;
 class StepFates;
 class StepFetching;
@@ -26,6 +27,7 @@ struct SessionCapabilities {
   StepFetching* step_fetching = nullptr;        // session/step_fetch.h
   StepWatching* step_watching = nullptr;        // session/step_watch.h
   SnapshotKeeping* snapshot_keeping = nullptr;  // session/snapshots.h; snapshots_of() works without it
+  ProgramSteps* program_steps = nullptr;        // session/program_steps.h
   // Of sessions on servers:
   TaskSnapshots* task_snapshots = nullptr;    // session/task_snapshots.h
   ModelWatching* model_watching = nullptr;    // session/model_watch.h

@@ -83,8 +83,9 @@ void SnapshotLimit::Snapshot::hold(std::shared_ptr<Snapshot> snapshot, std::vect
 SnapshotLimit::Entry::Entry(StepGate& gate, SnapshotLimit& limit, std::span<VariableSlot* const> variables,
                             Seconds deadline, uint64_t step)
     : gate_(gate), limit_(limit), step_(step) {
+  const bool is_made = gate_.is_ahead();  // by the program: only its number is missing, and it cannot leave before
   gate_.enter(deadline, step);
-  if (limit_.in_force_.load(std::memory_order_relaxed)) wait_for_room(variables, deadline);
+  if (!is_made && limit_.in_force_.load(std::memory_order_relaxed)) wait_for_room(variables, deadline);
 }
 
 SnapshotLimit::Entry::~Entry() {

@@ -12,12 +12,13 @@ namespace {
 
 thread_local Seconds wait_of_this_thread{0};
 thread_local bool is_program_in_step = false;
+thread_local const StepGate* ahead_in = nullptr;  // the gate that this thread has entered for its next enter()
 
 void refuse_within_step(const char* what) {
   if (!is_program_in_step) return;
   throw FailedPreconditionError(fmt::format(
       "a step function {}, which would wait for the end of its own step. Do it between two steps: in the loop, after "
-      "the run, or in a hook",
+      "the run, or in a hook; in the loops of a Trainer, in Trainer::after_every()",
       what));
 }
 
@@ -37,6 +38,10 @@ StepGate::ProgramInStep::~ProgramInStep() {
 
 void StepGate::enter(Seconds deadline, uint64_t step) {
   refuse_within_step("runs operations that write variables");
+  if (is_ahead()) {
+    ahead_in = nullptr;
+    return;
+  }
   {
     MutexLock lock(mutex_);
     if (doors_ == 0) {
@@ -83,6 +88,24 @@ void StepGate::leave() {
   MutexLock lock(mutex_);
   --inside_;
   if (inside_ == 0 && doors_ > 0) take_waiting();
+}
+
+void StepGate::enter_ahead() {
+  if (ahead_in != nullptr) {
+    throw FailedPreconditionError("a step is begun while this thread is making another one: end that first");
+  }
+  enter();
+  ahead_in = this;
+}
+
+void StepGate::leave_ahead() {
+  if (!is_ahead()) return;
+  ahead_in = nullptr;
+  leave();
+}
+
+bool StepGate::is_ahead() const {
+  return ahead_in == this;
 }
 
 bool StepGate::is_shut() {

@@ -45,6 +45,13 @@ class StepGate {
   void enter(Seconds deadline = Seconds{0}, uint64_t step = 0) EXCLUDES(mutex_);
   void leave() EXCLUDES(mutex_);
 
+  // For a program that makes the changes of a step itself, before the run that counts it: enters now, for this thread's
+  // next enter(), which then returns at once. leave_ahead() takes it back. FailedPreconditionError: this thread is
+  // ahead in a gate already.
+  void enter_ahead() EXCLUDES(mutex_);
+  void leave_ahead() EXCLUDES(mutex_);
+  bool is_ahead() const;  // this thread
+
   static constexpr Seconds kLongestStep{24 * 3600.0};
   static constexpr Seconds kWarnAfter{60};
 

@@ -1,4 +1,4 @@
-#include "examples/progress.h"
+#include "longhaul/train/reporting/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace longhaul::examples {
+namespace longhaul {
 namespace {
 
 using ::testing::ContainsRegex;
@@ -31,11 +31,11 @@ std::string read_line(int terminal) {
 TEST(Progress, IsPlainLinesWhereNobodyLooks) {
   std::FILE* file = std::tmpfile();
   {
-    Progress progress(100, 200, file);
+    Progress progress(100, file);
     EXPECT_TRUE(progress.due(100));
     EXPECT_FALSE(progress.due(101)) << "the next line comes after seconds";
-    progress.show(100, 0.5);
-    progress.show(150, 0.25);
+    progress.show(100, 200, "loss 0.5000");
+    progress.show(150, 200, "loss 0.2500");
   }
   std::rewind(file);
   char text[512] = {};
@@ -46,14 +46,24 @@ TEST(Progress, IsPlainLinesWhereNobodyLooks) {
   EXPECT_THAT(text, Not(HasSubstr("\r")));
 }
 
+TEST(Progress, NamesTheEpochAndNoTimeLeftWhereTheLastStepIsNotKnown) {
+  std::FILE* file = std::tmpfile();
+  Progress(0, file).show(7, 0, "", "epoch 2 of 10");
+  std::rewind(file);
+  char text[512] = {};
+  EXPECT_GT(std::fread(text, 1, sizeof text - 1, file), 0u);
+  std::fclose(file);
+  EXPECT_THAT(text, ContainsRegex("^epoch 2 of 10  step 7  [0-9.e+]+ steps/s\n$"));
+}
+
 TEST(Progress, IsOneLiveLineOnATerminal) {
   int master = -1, terminal = -1;
   ASSERT_EQ(openpty(&master, &terminal, nullptr, nullptr, nullptr), 0);
   std::FILE* file = fdopen(terminal, "w");
   {
-    Progress progress(0, 200, file);
-    progress.show(0, 0.5);
-    progress.show(50, 0.25);
+    Progress progress(0, file);
+    progress.show(0, 200, "loss 0.5");
+    progress.show(50, 200, "loss 0.25");
   }
   std::fflush(file);
   const std::string text = read_line(master);
@@ -64,4 +74,4 @@ TEST(Progress, IsOneLiveLineOnATerminal) {
 }
 
 }  // namespace
-}  // namespace longhaul::examples
+}  // namespace longhaul

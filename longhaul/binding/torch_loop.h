@@ -1,0 +1,79 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "longhaul/binding/torch_training.h"
+#include "longhaul/session/session.h"
+
+namespace longhaul {
+
+class BoundTorch;
+class ProgramSteps;
+
+// The steps of a bound program that makes them in a loop of its own, not in a step function. From begin() on, snapshots
+// wait; made() counts the step and lets them in. Whatever the program changes between made() and the next begin() is no
+// part of a step, so begin the next one at once:
+//
+//   TorchLoop loop = torch_loop(Scope(graph), *net, {&optimizer});
+//   ... a session in which the model is ready ...
+//   loop.attach(session);
+//   for (loop.begin(); loop.step() < last; loop.begin()) {
+//     optimizer.zero_grad();
+//     ...
+//     optimizer.step();
+//     loop.made(loss);
+//   }
+//   loop.cancel();
+//
+// One thread at a time, and the one that began a step also ends it. The Trainer is built on it.
+class TorchLoop {
+ public:
+  explicit TorchLoop(TorchTraining training, std::shared_ptr<BoundTorch> bound);
+  ~TorchLoop();
+  TorchLoop(TorchLoop&&) noexcept;
+  TorchLoop& operator=(TorchLoop&&) = delete;
+
+  const TorchTraining& training() const { return training_; }
+
+  // The session in which the steps count, until detach(). Reads its global step. UnimplementedError: its variables are
+  // in another process.
+  void attach(Session& session);
+  void detach();
+
+  int64_t step() const { return step_; }  // the number of steps made
+  bool is_in_step() const { return is_in_step_; }
+
+  void begin();
+  // Whether the step under way has changed the module's tensors, or computed new gradients of them.
+  bool changed() const;
+  // The loss may be undefined. Throws what a run of train_op throws; the step is then lost.
+  void made(const at::Tensor& loss);
+  // There is no step after all. If it has changed the module, nothing can be saved until a checkpoint is restored, and
+  // errors give the reason. Does nothing if no step is under way.
+  void abandon(const std::string& reason);
+  // There is no step, and what the program has changed since begin() counts as changed between two steps.
+  void cancel();
+
+  // What the program's code sets before its first step (optimizers' options, schedulers, TorchTrainingOptions::state)
+  // although a checkpoint was restored: keep_settings() after the restore, put_back_settings() before the step.
+  void keep_settings();
+  void put_back_settings();
+
+ private:
+  const TorchTraining training_;
+  const std::shared_ptr<BoundTorch> bound_;
+  ProgramSteps* steps_ = nullptr;  // of the session; null: none attached
+  std::unique_ptr<Callable> count_;
+  int64_t step_ = 0;
+  bool is_in_step_ = false;
+};
+
+// torch_training() without a step function. Throws the same errors.
+TorchLoop torch_loop(const Scope& scope, torch::nn::Module& module,
+                     const std::vector<torch::optim::Optimizer*>& optimizers, const TorchTrainingOptions& options = {});
+
+}  // namespace longhaul

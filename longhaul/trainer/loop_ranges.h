@@ -1,0 +1,202 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "longhaul/trainer/training_loops.h"
+
+namespace longhaul {
+
+// Whether a range is left by a break, and neither at its end nor by an exception.
+class LoopExit {
+ public:
+  void reached_end() { at_end_ = true; }
+  bool is_break() const { return !at_end_ && std::uncaught_exceptions() <= exceptions_; }
+
+ private:
+  const int exceptions_ = std::uncaught_exceptions();
+  bool at_end_ = false;
+};
+
+struct LoopEnd {};
+
+// Trainer::steps(): for (int64_t step : trainer.steps(n)).
+class StepRange {
+ public:
+  StepRange(TrainingLoops& loops, int64_t last) : loops_(loops), last_(last) {}
+  StepRange(const StepRange&) = delete;
+  ~StepRange() {
+    if (is_entered_) loops_.leave_outer(exit_.is_break());
+  }
+
+  class Iterator {
+   public:
+    explicit Iterator(StepRange& range) : range_(range) {}
+    int64_t operator*() const { return range_.loops_.step(); }
+    Iterator& operator++() {
+      range_.loops_.end_step();
+      return *this;
+    }
+    bool operator!=(LoopEnd) const { return range_.has_step(); }
+
+   private:
+    StepRange& range_;
+  };
+  Iterator begin() {
+    loops_.enter_steps(last_);
+    is_entered_ = true;
+    return Iterator(*this);
+  }
+  LoopEnd end() const { return {}; }
+
+ private:
+  bool has_step() {
+    if (loops_.has_step(last_)) return true;
+    exit_.reached_end();
+    return false;
+  }
+
+  TrainingLoops& loops_;
+  const int64_t last_;
+  LoopExit exit_;
+  bool is_entered_ = false;
+};
+
+// Trainer::epochs(): for (int64_t epoch : trainer.epochs(n)).
+class EpochRange {
+ public:
+  EpochRange(TrainingLoops& loops, int64_t last) : loops_(loops), last_(last) {}
+  EpochRange(const EpochRange&) = delete;
+  ~EpochRange() {
+    if (is_entered_) loops_.leave_outer(exit_.is_break());
+  }
+
+  class Iterator {
+   public:
+    explicit Iterator(EpochRange& range) : range_(range) {}
+    int64_t operator*() const { return range_.loops_.epoch(); }
+    Iterator& operator++() {
+      range_.loops_.end_epoch();
+      range_.begin_epoch();
+      return *this;
+    }
+    bool operator!=(LoopEnd) const { return range_.has_epoch(); }
+
+   private:
+    EpochRange& range_;
+  };
+  Iterator begin() {
+    loops_.enter_epochs(last_);
+    is_entered_ = true;
+    begin_epoch();
+    return Iterator(*this);
+  }
+  LoopEnd end() const { return {}; }
+
+ private:
+  bool has_epoch() {
+    if (loops_.has_epoch(last_)) return true;
+    exit_.reached_end();
+    return false;
+  }
+  void begin_epoch() {
+    if (loops_.has_epoch(last_)) loops_.begin_epoch();
+  }
+
+  TrainingLoops& loops_;
+  const int64_t last_;
+  LoopExit exit_;
+  bool is_entered_ = false;
+};
+
+// Numbers from 0 on, for Trainer::batches(count).
+class Count {
+ public:
+  explicit Count(int64_t last) : last_(last) {}
+  class Iterator {
+   public:
+    explicit Iterator(int64_t at) : at_(at) {}
+    int64_t operator*() const { return at_; }
+    Iterator& operator++() {
+      ++at_;
+      return *this;
+    }
+    bool operator!=(const Iterator& other) const { return at_ < other.at_; }
+
+   private:
+    int64_t at_;
+  };
+  Iterator begin() const { return Iterator(0); }
+  Iterator end() const { return Iterator(last_); }
+
+ private:
+  int64_t last_;
+};
+
+// Trainer::batches(): for (auto& batch : trainer.batches(*loader)). `Loader` is a reference, or a value that the range
+// keeps.
+template <typename Loader>
+class BatchRange {
+ public:
+  BatchRange(TrainingLoops& loops, Loader loader) : loops_(loops), loader_(std::forward<Loader>(loader)) {}
+  BatchRange(const BatchRange&) = delete;
+  ~BatchRange() {
+    if (is_entered_) loops_.leave_batches(exit_.is_break());
+  }
+
+  class Iterator {
+   public:
+    explicit Iterator(BatchRange& range) : range_(range) {}
+    decltype(auto) operator*() const { return **range_.at_; }
+    Iterator& operator++() {
+      range_.loops_.end_batch();
+      ++*range_.at_;
+      range_.look_for_end();
+      return *this;
+    }
+    bool operator!=(LoopEnd) const { return range_.has_batch(); }
+
+   private:
+    BatchRange& range_;
+  };
+
+  Iterator begin() {
+    const int64_t taken = loops_.enter_batches();
+    is_entered_ = true;
+    if (taken == TrainingLoops::kNoneLeft) {
+      exit_.reached_end();
+      return Iterator(*this);
+    }
+    at_.emplace(loader_.begin());
+    end_.emplace(loader_.end());
+    for (int64_t i = 0; i < taken && *at_ != *end_; ++i) ++*at_;
+    loops_.skipped();
+    look_for_end();
+    return Iterator(*this);
+  }
+  LoopEnd end() const { return {}; }
+
+ private:
+  using Loaded = std::remove_reference_t<Loader>;
+
+  bool has_batch() {
+    if (at_ && *at_ != *end_ && loops_.goes_on()) return true;
+    exit_.reached_end();
+    return false;
+  }
+  void look_for_end() {
+    if (!(*at_ != *end_)) loops_.note_last_batch();
+  }
+
+  TrainingLoops& loops_;
+  Loader loader_;
+  std::optional<decltype(std::declval<Loaded&>().begin())> at_;  // empty: no batch is left
+  std::optional<decltype(std::declval<Loaded&>().end())> end_;
+  LoopExit exit_;
+  bool is_entered_ = false;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,93 @@
+#include "longhaul/trainer/step_log.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+constexpr size_t kMostShown = 4;
+constexpr const char* kLoss = "loss";
+
+void check_scalar(std::string_view name, const at::Tensor& value) {
+  if (!value.defined()) {
+    throw InvalidArgumentError(fmt::format("Trainer::log(\"{}\", ...): the tensor is undefined", name));
+  }
+  if (value.numel() == 1) return;
+  throw InvalidArgumentError(fmt::format(
+      "Trainer::log(\"{}\", ...): the tensor has {} elements, want one, such as its mean()", name, value.numel()));
+}
+
+}  // namespace
+
+double StepLog::Entry::value() const {
+  return tensor.defined() ? tensor.item<double>() : number;
+}
+
+void StepLog::begin_run(FileWriter* writer, int64_t step) {
+  writer_ = writer;
+  has_warned_ = false;
+  for (Entry& entry : entries_) entry.next_summary = step;
+}
+
+StepLog::Entry& StepLog::entry(std::string_view name) {
+  const auto found = places_.find(name);
+  if (found != places_.end()) return entries_[found->second];
+  places_.emplace(name, entries_.size());
+  return entries_.emplace_back(Entry{.name = std::string(name)});
+}
+
+void StepLog::log(std::string_view name, const at::Tensor& value, int64_t step) {
+  check_scalar(name, value);
+  Entry& logged = entry(name);
+  logged.tensor = value.detach();
+  if (name == kLoss) loss_ = value;
+  write_if_due(logged, step);
+}
+
+void StepLog::log(std::string_view name, double value, int64_t step) {
+  Entry& logged = entry(name);
+  logged.tensor.reset();
+  logged.number = value;
+  write_if_due(logged, step);
+}
+
+// What is logged more rarely than summaries are due is written each time.
+void StepLog::write_if_due(Entry& entry, int64_t step) {
+  if (writer_ == nullptr || summary_steps_ == 0 || step < entry.next_summary) return;
+  entry.next_summary = step + summary_steps_;
+  writer_->add_scalar(entry.name, static_cast<float>(entry.value()), step);
+  if (entry.name == kLoss) look_at_loss(step);
+}
+
+at::Tensor StepLog::take_loss() {
+  return std::exchange(loss_, at::Tensor());
+}
+
+std::string StepLog::shown() const {
+  std::string text;
+  for (size_t i = 0; i < std::min(entries_.size(), kMostShown); ++i) {
+    text += fmt::format("{}{} {:.4f}", i > 0 ? "  " : "", entries_[i].name, entries_[i].value());
+  }
+  return text;
+}
+
+void StepLog::look_at_loss(int64_t step) {
+  const auto found = places_.find(kLoss);
+  if (has_warned_ || found == places_.end()) return;
+  const double loss = entries_[found->second].value();
+  if (std::isfinite(loss)) return;
+  has_warned_ = true;
+  log_warning(
+      "the loss of step {} is {}. Training continues, and the last checkpoint without NaN is kept; docs/guide/"
+      "checkpoints.md says how to go back to it",
+      step, loss);
+}
+
+}  // namespace longhaul

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "longhaul/events/file_writer.h"
+
+namespace longhaul {
+
+// The values that a Trainer's program logs: scalars for TensorBoard, the first few also in the line of progress, and
+// the loss of each step. One thread.
+class StepLog {
+ public:
+  // Each name is written every `summary_steps` steps at most; 0: never.
+  explicit StepLog(int64_t summary_steps) : summary_steps_(summary_steps) {}
+
+  void begin_run(FileWriter* writer, int64_t step);  // null: no summaries
+
+  // A tensor has one element, of any real dtype; it is read only when it is written or shown. InvalidArgumentError: it
+  // has not, or is undefined.
+  void log(std::string_view name, const at::Tensor& value, int64_t step);
+  void log(std::string_view name, double value, int64_t step);
+
+  // The loss of the step that ends, as it was logged under the name "loss"; undefined: it was not.
+  at::Tensor take_loss();
+
+  // "loss 0.1049  accuracy 0.8837", in the order in which they were logged first, four at most.
+  std::string shown() const;
+  // Warns, once in a run, of a loss that is NaN or infinite. Reads it.
+  void look_at_loss(int64_t step);
+
+ private:
+  struct Entry {
+    std::string name;
+    at::Tensor tensor{};  // undefined: `number`
+    double number = 0;
+    int64_t next_summary = 0;
+
+    double value() const;
+  };
+  Entry& entry(std::string_view name);
+  void write_if_due(Entry& entry, int64_t step);
+
+  const int64_t summary_steps_;
+  FileWriter* writer_ = nullptr;
+  std::vector<Entry> entries_;
+  std::map<std::string, size_t, std::less<>> places_;  // in entries_
+  at::Tensor loss_;
+  bool has_warned_ = false;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,208 @@
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <concepts>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <initializer_list>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "longhaul/binding/torch_loop.h"
+#include "longhaul/graph/graph.h"
+#include "longhaul/train/journal/save_interval.h"
+#include "longhaul/train/signals/preemption.h"
+#include "longhaul/train/supervisor/supervisor.h"
+#include "longhaul/trainer/loop_ranges.h"
+
+namespace longhaul {
+
+class TrainerRun;
+
+// libtorch's holders: torch::nn::Sequential, torch::nn::Linear, and whatever TORCH_MODULE() makes.
+template <typename T>
+concept ModuleHolder = requires(const T& holder) {
+  { holder.ptr() } -> std::convertible_to<std::shared_ptr<torch::nn::Module>>;
+};
+
+// When validations without a gain end the training run (Trainer::validate()).
+struct EarlyStopping {
+  int patience = 0;      // after so many in a row; 0: never
+  double min_delta = 0;  // a gain is better than the best so far by more than this
+};
+
+struct TrainerOptions {
+  SaveInterval save_model_secs{kAuto};  // between checkpoints; kAuto: loses the least time; 0: none
+  int64_t summary_steps = 100;          // between two summaries of a logged value; 0: none
+  bool progress = true;                 // a line about the progress, on stdout
+  BestOptions best{};                   // also keeps the checkpoints with the best metrics of Trainer::validate()
+  EarlyStopping early_stopping{};       // by the same metrics, and BestOptions::mode
+  // Schedulers, generators, state tensors and other values of the program that checkpoints have.
+  TorchTrainingOptions training{};
+  // The program's own. nullptr: the Trainer makes one, as a process can have only one Preemption or StopSignals.
+  Preemption* preemption = nullptr;
+  // Changes what the Trainer is about to give its Supervisor: all that TrainerOptions do not name.
+  std::function<void(SupervisorOptions&)> supervisor{};
+};
+
+// A module of several, with the names under which checkpoints have them, for programs that train more than one:
+//
+//   Trainer trainer("runs/gan", {{"generator", generator}, {"critic", critic}}, {&for_generator, &for_critic});
+struct NamedModule {
+  template <ModuleHolder Holder>
+  NamedModule(std::string name, const Holder& holder) : name(std::move(name)), module(holder.ptr()) {}
+  NamedModule(std::string name, std::shared_ptr<torch::nn::Module> module)
+      : name(std::move(name)), module(std::move(module)) {}
+
+  std::string name;
+  std::shared_ptr<torch::nn::Module> module;
+};
+
+// Trains a libtorch module under supervision: with the program's own loops, and everything else that a training run of
+// days needs. It restores the newest intact checkpoint, saves while training continues, ends at a signal with a
+// checkpoint, shows the progress, and writes what is logged for TensorBoard.
+//
+//   torch::nn::Sequential net(torch::nn::Linear(784, 10));
+//   torch::optim::Adam adam(net->parameters(), 1e-3);
+//   Trainer trainer("runs/net", *net, adam);
+//   return trainer.run([&] {
+//     for (int64_t step : trainer.steps(10'000)) {
+//       adam.zero_grad();
+//       torch::Tensor loss = loss_of(net, batch(step));
+//       loss.backward();
+//       adam.step();
+//       trainer.log("loss", loss);
+//     }
+//   });
+//
+// A program that is started again calls run() as the first time. Its loops then continue where the checkpoint was
+// taken: steps() at its step, epochs() at its epoch, batches() behind the batches that were taken. The code around the
+// loops runs again, so it must prepare the same things: the same module, the same data. Whatever code inside the loops
+// changes belongs to the next step that ends, and a checkpoint has either all of it or nothing: a scheduler that steps
+// at the end of an epoch has stepped exactly once after any number of restarts. For this, snapshots are taken only at
+// the ends of steps, on the thread that makes them.
+//
+// Exact, bit for bit, are: the module, its optimizers, what TrainerOptions::training names, libtorch's default CPU
+// generator, and the order of a torch::data loader that draws it from that generator when an epoch begins. Not kept are
+// the program's own variables: bind those that steps depend on (TorchTrainingOptions::state, ops::external_variable in
+// scope()).
+//
+// One thread at a time may call, and the thread that calls run() makes the steps. Any thread may call request_stop().
+// The modules, optimizers and what the options name must outlive it.
+class Trainer {
+ public:
+  // `directory`: for checkpoints and summaries. Throws what torch_training() throws.
+  Trainer(std::string directory, torch::nn::Module& module, torch::optim::Optimizer& optimizer,
+          TrainerOptions options = {});
+  Trainer(std::string directory, torch::nn::Module& module, std::vector<torch::optim::Optimizer*> optimizers,
+          TrainerOptions options = {});
+  Trainer(std::string directory, const std::vector<NamedModule>& modules,
+          std::vector<torch::optim::Optimizer*> optimizers, TrainerOptions options = {});
+  template <ModuleHolder Holder>  // `net` is as good as `*net`
+  Trainer(std::string directory, const Holder& holder, torch::optim::Optimizer& optimizer, TrainerOptions options = {})
+      : Trainer(std::move(directory), *holder.ptr(), optimizer, std::move(options)) {}
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  // Restores or initialises the model, calls `body`, saves the last checkpoint. Returns the status with which the
+  // program should exit: 0, the run has finished; 75, a signal stopped it, start it again (Preemption); 1, an error,
+  // which the log has, and error(). A stop ends the loops by an exception that run() catches, so that the code behind
+  // them runs only when they are complete.
+  [[nodiscard]] int run(const std::function<void()>& body);
+  // The same for a single loop: `step(number)` makes one step and returns its loss.
+  template <std::invocable<int64_t> Step>
+  [[nodiscard]] int run(int64_t steps, Step&& step) {
+    static_assert(std::convertible_to<std::invoke_result_t<Step&, int64_t>, at::Tensor>,
+                  "a step function returns at::Tensor: its loss");
+    return run([&] {
+      for (const int64_t number : this->steps(steps)) log("loss", step(number));
+    });
+  }
+  // The error with which the last run() has ended; null: it has ended without one.
+  std::exception_ptr error() const { return error_; }
+
+  // The steps from the restored one to `last`: one iteration makes one. The run is `last` steps long in all, however
+  // often it was started. A `break` ends the loop for good; if the iteration had changed the module, it counts.
+  StepRange steps(int64_t last);
+
+  // Epochs, and inside each the batches of any loader with begin() and end(), or the numbers from 0 to `count`. One
+  // batch is one step.
+  //
+  //   for (int64_t epoch : trainer.epochs(10)) {
+  //     for (auto& batch : trainer.batches(*loader)) { ... }
+  //     scheduler.step();
+  //     trainer.validate([&] { return loss_on(test); });
+  //   }
+  //
+  // A restart takes the batches of the current epoch again and leaves out the first ones, which takes as long as
+  // loading them. `break` in the batches begins the next epoch; in the epochs it ends the loop for good.
+  EpochRange epochs(int64_t last);
+  template <typename Loader>
+    requires(!std::integral<std::remove_cvref_t<Loader>>)
+  BatchRange<Loader> batches(Loader&& loader) {
+    return BatchRange<Loader>(loops(), std::forward<Loader>(loader));
+  }
+  BatchRange<Count> batches(int64_t count);
+
+  int64_t step() const;  // the number of steps made; 0 outside run()
+
+  // A scalar for TensorBoard, and for the line of progress; "loss" is the step's loss. Its step is step().
+  void log(std::string_view name, const at::Tensor& value);
+  void log(std::string_view name, double value);
+
+  // Evaluates without changing the training: `evaluate` runs without gradients, with the module in eval() mode, and
+  // afterwards the mode and the default generator are as before. The result, a metric such as a loss, is logged as
+  // `name`, decides which checkpoints are the best (TrainerOptions::best) and when to stop early. Call it at the end of
+  // an epoch, before schedulers step, or in a step. Returns the metric.
+  double validate(const std::function<double()>& evaluate, std::string_view name = "validation");
+  // Until then.
+  double best_metric() const;  // NaN: none
+  int64_t best_step() const;   // -1: none
+
+  // Calls `action` between two steps, after every n-th one. There it may do what a step cannot: save, run the session.
+  // What it changes in the module is not repeated by a restart. InvalidArgumentError: n < 1.
+  void after_every(int64_t n, std::function<void()> action);
+
+  // The run is complete: no loop makes another step, not even after a restart. The log says why.
+  void finish(const std::string& reason);
+  bool is_finished() const;
+  const std::string& restored_from() const;  // "": the run has begun anew
+
+  void request_stop();  // after the current step, with a checkpoint
+
+  // Everything below: the graph, before run() (add variables and summaries); the rest, during it.
+  Graph& graph() { return *graph_; }
+  Scope scope() { return Scope(*graph_); }
+  const TorchTraining& training() const { return loop_.training(); }
+  Preemption& preemption() { return *preemption_; }
+  Supervisor& supervisor();  // FailedPreconditionError: there was no run yet
+  Session& session();        // FailedPreconditionError: not in run()
+
+ private:
+  Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned,
+          const std::vector<torch::optim::Optimizer*>& optimizers, TrainerOptions options);
+  Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned, torch::nn::Module& module,
+          const std::vector<torch::optim::Optimizer*>& optimizers, TrainerOptions options);
+  TrainingLoops& loops() const;
+
+  const std::string directory_;
+  const TrainerOptions options_;
+  const std::shared_ptr<torch::nn::Module> owned_;    // what combines several modules; null: there is one
+  const std::unique_ptr<Preemption> own_preemption_;  // null: the program's
+  Preemption* const preemption_;
+  const std::unique_ptr<Graph> graph_;
+  TorchLoop loop_;
+  const std::unique_ptr<TrainerRun> run_;
+  std::exception_ptr error_;
+};
+
+}  // namespace longhaul

@@ -1,0 +1,193 @@
+#include "longhaul/trainer/trainer_run.h"
+
+#include <ATen/core/grad_mode.h>
+#include <fmt/format.h>
+#include <torch/nn/module.h>
+
+#include <cmath>
+
+#include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
+#include "longhaul/binding/keep_random_state.h"
+
+namespace longhaul {
+namespace {
+
+// The module in eval() mode, without gradients and without effect on random numbers.
+class Evaluating {
+ public:
+  explicit Evaluating(torch::nn::Module& module) : module_(module), is_training_(module.is_training()) {
+    for (const auto& part : module.modules(/*include_self=*/false)) parts_.emplace_back(part, part->is_training());
+    module.eval();
+  }
+  ~Evaluating() {
+    module_.train(is_training_);
+    for (const auto& [part, is_training] : parts_) part->train(is_training);  // parents first
+  }
+  Evaluating(const Evaluating&) = delete;
+
+ private:
+  torch::nn::Module& module_;  // it may be on the stack
+  const bool is_training_;
+  std::vector<std::pair<std::shared_ptr<torch::nn::Module>, bool>> parts_;
+  const at::NoGradGuard no_grad_;
+  const KeepRandomState keep_random_state_;
+};
+
+}  // namespace
+
+TrainerRun::TrainerRun(const std::string& directory, const TrainerOptions& options, Graph& graph,
+                       torch::nn::Module& module, TorchLoop& loop, Preemption& preemption)
+    : directory_(directory),
+      options_(options),
+      graph_(graph),
+      module_(module),
+      loop_(loop),
+      preemption_(preemption),
+      log_(options.summary_steps),
+      loops_(loop, position_,
+             {.should_stop = [this] { return supervisor_->should_stop(); },
+              .take_loss = [this] { return log_.take_loss(); },
+              .moved_on =
+                  [this] {
+                    if (supervisor_->saver() != nullptr) supervisor_->saver()->forget_last_saved();
+                  },
+              .after_step = [this](int64_t step) { after_step(step); }}) {
+  position_.add_to(Scope(graph));
+}
+
+SupervisorOptions TrainerRun::supervisor_options() {
+  SupervisorOptions options{.graph = &graph_,
+                            .logdir = directory_,
+                            .save_model_secs = options_.save_model_secs,
+                            .chief = {.preemption = &preemption_}};
+  if (options_.best.top_k > 0) {
+    options.saver = std::make_shared<Saver>(SaverOptions{.graph = &graph_, .best = options_.best});
+  }
+  if (options_.supervisor) options_.supervisor(options);
+  return options;
+}
+
+void TrainerRun::supervise(const std::function<void()>& body) {
+  if (session_ != nullptr) {
+    throw FailedPreconditionError("Trainer::run() was called within run(): a Trainer has one run at a time");
+  }
+  if (!supervisor_) supervisor_ = std::make_unique<Supervisor>(supervisor_options());
+  supervisor_->managed_session([&](Session& session) { in_session(session, body); });
+}
+
+void TrainerRun::in_session(Session& session, const std::function<void()>& body) {
+  session_ = &session;
+  const std::shared_ptr<void> at_end(nullptr, [this](void*) {
+    session_ = nullptr;
+    progress_.reset();
+  });
+  loops_.begin_run(session, !supervisor_->restored_from().empty());
+  log_.begin_run(directory_.empty() ? nullptr : supervisor_->summary_writer(), loops_.step());
+  if (options_.progress) progress_.emplace(loops_.step());
+  tell_if_finished();
+  try {
+    body();
+    loops_.end_run();
+  } catch (const TrainingStopped&) {
+    loops_.end_run();
+  } catch (const std::exception& error) {
+    loops_.fail_run(error.what());
+    throw;
+  } catch (...) {
+    loops_.fail_run("an exception of an unknown type");
+    throw;
+  }
+}
+
+void TrainerRun::tell_if_finished() const {
+  const LoopPosition::Values now = position_.get();
+  if (position_.is_missing() && loops_.step() > 0) {
+    log_warning(
+        "{} was saved without a Trainer: epochs() begins with the first epoch, and steps() continues at step {}",
+        supervisor_->restored_from(), loops_.step());
+  }
+  if (!now.finished) return;
+  log_info("the training in {} has finished at step {}: {}. No step is made; to train on, use another directory",
+           directory_, loops_.step(), now.reason);
+}
+
+void TrainerRun::after_step(int64_t step) {
+  if (metric_) save_with(*std::exchange(metric_, std::nullopt));
+  if (progress_ && progress_->due(step)) {
+    log_.look_at_loss(step);
+    progress_->show(step, loops_.last_step(), log_.shown(), loops_.part());
+  }
+  for (const auto& [n, action] : actions_) {
+    if (step % n == 0) action();
+  }
+}
+
+void TrainerRun::after_every(int64_t n, std::function<void()> action) {
+  if (n < 1) throw InvalidArgumentError(fmt::format("Trainer::after_every({}, ...): want at least 1 step", n));
+  actions_.emplace_back(n, std::move(action));
+}
+
+// While the module is as the last step left it, training does not mind how long this takes: a checkpoint may be saved.
+double TrainerRun::validate(const std::function<double()>& evaluate, std::string_view name) {
+  const bool is_between = session_ != nullptr && !loops_.changed();
+  if (is_between) loops_.pause();
+  double metric = 0;
+  {
+    const Evaluating evaluating(module_);
+    metric = evaluate();
+  }
+  if (is_between) {
+    if (options_.best.top_k > 0) save_with(metric);
+    loops_.resume();
+  } else if (options_.best.top_k > 0) {
+    metric_ = metric;
+  }
+  log_.log(name, metric, loops_.step());
+  take_metric(metric);
+  return metric;
+}
+
+bool TrainerRun::is_gain(double metric, const LoopPosition::Values& best) const {
+  if (std::isnan(metric)) return false;
+  if (best.best_step < 0) return true;
+  const double gain = options_.best.mode == MetricMode::kMin ? best.best_metric - metric : metric - best.best_metric;
+  return gain > options_.early_stopping.min_delta;
+}
+
+void TrainerRun::take_metric(double metric) {
+  LoopPosition::Values now = position_.get();
+  const bool gained = is_gain(metric, now);
+  const int64_t without_gain = gained ? 0 : now.without_gain + 1;
+  position_.change([&](LoopPosition::Values& values) {
+    values.without_gain = without_gain;
+    if (!gained) return;
+    values.best_metric = metric;
+    values.best_step = loops_.step();
+  });
+  if (options_.early_stopping.patience == 0 || without_gain < options_.early_stopping.patience) return;
+  now = position_.get();
+  const std::string best = now.best_step < 0
+                               ? "none was a number"
+                               : fmt::format("the best, {:.6g}, was at step {}", now.best_metric, now.best_step);
+  position_.change([&](LoopPosition::Values& values) {
+    values.finished = true;
+    values.reason = fmt::format("no gain in {} validations; {}", without_gain, best);
+  });
+  log_info("stopping early at step {}: {}", loops_.step(), position_.get().reason);
+}
+
+// A checkpoint that cannot be written is no reason to end the training.
+void TrainerRun::save_with(double metric) {
+  if (supervisor_->saver() == nullptr || supervisor_->save_path().empty()) return;
+  try {
+    supervisor_->saver()->save(*session_, supervisor_->save_path(), loop_.training().global_step, {.metric = metric});
+  } catch (const DirectoryLostError&) {
+    throw;
+  } catch (const Error& error) {
+    log_warning("the checkpoint of step {} with the metric {:.6g} was not saved: {}", loops_.step(), metric,
+                error.what());
+  }
+}
+
+}  // namespace longhaul

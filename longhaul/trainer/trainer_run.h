@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "longhaul/train/reporting/progress.h"
+#include "longhaul/trainer/loop_position.h"
+#include "longhaul/trainer/step_log.h"
+#include "longhaul/trainer/trainer.h"
+#include "longhaul/trainer/training_loops.h"
+
+namespace longhaul {
+
+// What a Trainer does in run(): the Supervisor, the loops, and what happens between two steps.
+class TrainerRun {
+ public:
+  // All are borrowed.
+  TrainerRun(const std::string& directory, const TrainerOptions& options, Graph& graph, torch::nn::Module& module,
+             TorchLoop& loop, Preemption& preemption);
+
+  // Throws the first error.
+  void supervise(const std::function<void()>& body);
+
+  TrainingLoops& loops() { return loops_; }
+  LoopPosition& position() { return position_; }
+  StepLog& log() { return log_; }
+  Supervisor* supervisor() { return supervisor_.get(); }  // null: there was no run yet
+  Session* session() const { return session_; }           // null: not in a run
+
+  double validate(const std::function<double()>& evaluate, std::string_view name);
+  void after_every(int64_t n, std::function<void()> action);
+
+ private:
+  SupervisorOptions supervisor_options();
+  void in_session(Session& session, const std::function<void()>& body);
+  void tell_if_finished() const;
+  void after_step(int64_t step);
+  void take_metric(double metric);
+  void save_with(double metric);
+  bool is_gain(double metric, const LoopPosition::Values& best) const;
+
+  const std::string& directory_;
+  const TrainerOptions& options_;
+  Graph& graph_;
+  torch::nn::Module& module_;
+  TorchLoop& loop_;
+  Preemption& preemption_;
+  LoopPosition position_;
+  StepLog log_;
+  TrainingLoops loops_;
+  std::vector<std::pair<int64_t, std::function<void()>>> actions_;  // and how often
+  std::optional<double> metric_;                                    // of the step under way, for its checkpoint
+  std::optional<Progress> progress_;
+  std::unique_ptr<Supervisor> supervisor_;
+  Session* session_ = nullptr;
+};
+
+}  // namespace longhaul

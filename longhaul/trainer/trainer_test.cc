@@ -1,0 +1,479 @@
+#include "longhaul/trainer/trainer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/data/dataloader.h>
+#include <torch/data/datasets/base.h>
+#include <torch/data/datasets/map.h>
+#include <torch/data/transforms/stack.h>
+#include <torch/nn/modules/container/sequential.h>
+#include <torch/nn/modules/dropout.h>
+#include <torch/nn/modules/linear.h>
+#include <torch/optim/adam.h>
+#include <torch/optim/schedulers/step_lr.h>
+#include <torch/optim/sgd.h>
+#include <torch/utils.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "longhaul/base/log.h"
+#include "longhaul/checkpoint.h"
+#include "longhaul/runtime/install.h"
+#include "longhaul/testing/temporary_directory.h"
+
+namespace longhaul {
+namespace {
+
+using ::testing::Contains;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+// What is logged while this lives.
+class Logged {
+ public:
+  Logged() : before_(set_log_sink([this](LogLevel level, const std::string& text) { add(level, text); })) {}
+  ~Logged() { set_log_sink(before_); }
+  Logged(const Logged&) = delete;
+
+  std::vector<std::string> all() const { return all_; }
+  // Without what a process is told of once about its processor, and what a test loses on purpose.
+  std::vector<std::string> warnings() const { return warnings_; }
+
+ private:
+  void add(LogLevel level, const std::string& text) {
+    all_.push_back(text);
+    if (level == LogLevel::kWarning && text.find("OPENBLAS") == std::string::npos &&
+        text.find("steps are lost, and are made again") == std::string::npos) {
+      warnings_.push_back(text);
+    }
+  }
+  std::vector<std::string> all_, warnings_;
+  const LogSink before_;
+};
+
+struct Points : torch::data::datasets::Dataset<Points> {
+  torch::data::Example<> get(size_t index) override {
+    return {torch::full({4}, 0.1 * static_cast<double>(index)), torch::zeros({1})};
+  }
+  torch::optional<size_t> size() const override { return 12; }
+};
+
+auto shuffling_loader(size_t batch = 4) {
+  return torch::data::make_data_loader<torch::data::samplers::RandomSampler>(
+      Points().map(torch::data::transforms::Stack<>()), torch::data::DataLoaderOptions(batch));
+}
+
+// A program that is started anew each time, as a process is.
+struct Program {
+  explicit Program(const std::string& directory, TrainerOptions options = {}) {
+    torch::manual_seed(1);
+    net = torch::nn::Sequential(torch::nn::Linear(4, 8), torch::nn::Dropout(0.5), torch::nn::Linear(8, 2));
+    optimizer = std::make_unique<torch::optim::Adam>(net->parameters(), torch::optim::AdamOptions(0.01));
+    scheduler = std::make_unique<torch::optim::StepLR>(*optimizer, 1, 0.9);
+    options.save_model_secs = Seconds{0};
+    options.progress = false;
+    options.training.schedulers = {scheduler.get()};
+    options.training.state = {{"seen", &seen}};
+    trainer = std::make_unique<Trainer>(directory, net, *optimizer, options);
+  }
+
+  void step(const torch::Tensor& examples) {
+    optimizer->zero_grad();
+    const torch::Tensor loss = (net->forward(examples) - examples.narrow(1, 0, 2)).square().mean();
+    loss.backward();
+    optimizer->step();
+    seen += examples.sum();
+    trainer->log("loss", loss);
+  }
+  void step() { step(torch::randn({16, 4})); }
+
+  // Ends the run after this step: as a signal does, or as a crash behind a checkpoint of this step does.
+  void stop_at(int64_t cut) {
+    trainer->after_every(1, [this, cut] {
+      if (trainer->step() == cut) trainer->request_stop();
+    });
+  }
+  void crash_after(int64_t cut) {
+    trainer->after_every(1, [this, cut] {
+      if (trainer->step() == cut) save();
+      if (trainer->step() == cut + 2) throw std::runtime_error("crash");
+    });
+  }
+  void save() {
+    trainer->supervisor().saver()->save(trainer->session(), trainer->supervisor().save_path(),
+                                        trainer->training().global_step);
+  }
+
+  std::vector<at::Tensor> state() {
+    std::vector<at::Tensor> all;
+    for (const at::Tensor& parameter : net->parameters()) all.push_back(parameter.detach().clone());
+    all.push_back(seen.clone());
+    all.push_back(torch::full({1}, optimizer->param_groups()[0].options().get_lr(), torch::kDouble));
+    all.push_back(at::detail::getDefaultCPUGenerator().get_state());
+    return all;
+  }
+
+  torch::nn::Sequential net{nullptr};
+  std::unique_ptr<torch::optim::Adam> optimizer;
+  std::unique_ptr<torch::optim::StepLR> scheduler;
+  torch::Tensor seen = torch::zeros({});
+  std::unique_ptr<Trainer> trainer;
+};
+
+class TrainerTest : public ::testing::Test {
+ protected:
+  using Body = std::function<void(Program&)>;
+
+  static void expect_same(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b, const std::string& what) {
+    ASSERT_EQ(a.size(), b.size());
+    for (size_t i = 0; i < a.size(); ++i) EXPECT_TRUE(at::equal(a[i], b[i])) << what << ": " << i;
+  }
+
+  std::string fresh(const std::string& name) { return directory_.file(name); }
+
+  // A run that is cut after any step, by a stop and by a crash, ends as one that is not.
+  void expect_exact(const Body& body, int64_t steps) {
+    std::vector<at::Tensor> expected;
+    {
+      Program whole(fresh("whole"));
+      ASSERT_EQ(whole.trainer->run([&] { body(whole); }), 0);
+      ASSERT_EQ(whole.trainer->step(), steps);
+      expected = whole.state();
+    }
+    for (int64_t cut = 1; cut <= steps; ++cut) {
+      for (const bool crashes : {false, true}) {
+        if (crashes && cut + 2 > steps) continue;
+        const std::string what = fmt::format("{} after step {}", crashes ? "a crash" : "a stop", cut);
+        const std::string place = fresh(fmt::format("{}_{}", crashes, cut));
+        {
+          const Logged quiet;
+          Program first(place);
+          crashes ? first.crash_after(cut) : first.stop_at(cut);
+          ASSERT_EQ(first.trainer->run([&] { body(first); }), crashes ? 1 : 0) << what;
+        }
+        const Logged logged;
+        Program second(place);
+        int64_t begun_at = -1;
+        ASSERT_EQ(second.trainer->run([&] {
+          begun_at = second.trainer->step();
+          body(second);
+        }),
+                  0)
+            << what;
+        EXPECT_EQ(begun_at, cut) << what;
+        expect_same(second.state(), expected, what);
+        EXPECT_THAT(logged.warnings(), IsEmpty()) << what;
+      }
+    }
+  }
+
+  const testing::TemporaryDirectory directory_;
+};
+
+TEST_F(TrainerTest, StepsThatAreCutAnywhereEndWithTheSameBytes) {
+  expect_exact(
+      [](Program& program) {
+        for (const int64_t step : program.trainer->steps(7)) {
+          program.step();
+          if (step % 3 == 2) program.scheduler->step();
+        }
+      },
+      7);
+}
+
+TEST_F(TrainerTest, EpochsOverAShufflingLoaderEndWithTheSameBytesWithTheCodeAroundTheBatches) {
+  expect_exact(
+      [](Program& program) {
+        const auto loader = shuffling_loader();
+        for (const int64_t epoch : program.trainer->epochs(3)) {
+          if (epoch > 0) program.scheduler->step();  // before the batches: a restart within the epoch repeats the call
+          const torch::Tensor noise = torch::randn({4});
+          for (auto& batch : program.trainer->batches(*loader)) program.step(batch.data + noise);
+          program.seen *= 2;  // behind them
+        }
+      },
+      9);
+}
+
+TEST_F(TrainerTest, EpochsWithSeveralLoopsOfBatches) {
+  expect_exact(
+      [](Program& program) {
+        for (const int64_t epoch : program.trainer->epochs(2)) {
+          for (const int64_t i : program.trainer->batches(2))
+            program.step(torch::randn({4, 4}) + static_cast<double>(i));
+          program.seen += static_cast<double>(epoch);
+          for (const int64_t i : program.trainer->batches(3)) {
+            program.step();
+            program.seen += static_cast<double>(i);
+          }
+          program.scheduler->step();
+        }
+      },
+      10);
+}
+
+TEST_F(TrainerTest, OneLoopAfterTheOther) {
+  expect_exact(
+      [](Program& program) {
+        for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+        for (const int64_t epoch : program.trainer->epochs(2)) {
+          for ([[maybe_unused]] const int64_t i : program.trainer->batches(2)) program.step();
+          program.seen += static_cast<double>(epoch);
+        }
+        for ([[maybe_unused]] const int64_t step : program.trainer->steps(9)) program.step();
+      },
+      9);
+}
+
+TEST_F(TrainerTest, ValidationDoesNotChangeTheTrainingAndItsCountsAreExact) {
+  const auto body = [](Program& program) {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+      for ([[maybe_unused]] const int64_t i : program.trainer->batches(2)) program.step();
+      const double metric = program.trainer->validate([&] {
+        EXPECT_FALSE(program.net->is_training());
+        EXPECT_FALSE(at::GradMode::is_enabled());
+        return program.net->forward(torch::randn({8, 4})).square().mean().item<double>();
+      });
+      EXPECT_TRUE(program.net->is_training());
+      program.seen += metric;
+      program.scheduler->step();
+      program.seen += program.trainer->best_metric();
+    }
+  };
+  expect_exact(body, 6);
+}
+
+TEST_F(TrainerTest, AStepFunctionIsEnough) {
+  Program program(fresh("run"));
+  EXPECT_EQ(program.trainer->run(5,
+                                 [&](int64_t) {
+                                   program.step();
+                                   return torch::ones({});
+                                 }),
+            0);
+  EXPECT_EQ(latest_checkpoint(FileSystem::real(), fresh("run")).value_or("none"), fresh("run") + "/model.ckpt-5");
+}
+
+TEST_F(TrainerTest, CodeBehindTheLoopsRunsOnlyWhenTheyAreComplete) {
+  const std::string place = fresh("run");
+  int times = 0;
+  const auto body = [&](Program& program) {
+    for ([[maybe_unused]] const int64_t step : program.trainer->steps(4)) program.step();
+    ++times;
+  };
+  Program first(place);
+  first.stop_at(2);
+  EXPECT_EQ(first.trainer->run([&] { body(first); }), 0);
+  EXPECT_EQ(times, 0);
+  first.trainer.reset();
+  Program second(place);
+  EXPECT_EQ(second.trainer->run([&] { body(second); }), 0);
+  EXPECT_EQ(times, 1);
+}
+
+TEST_F(TrainerTest, ASignalSavesAndAsksForARestart) {
+  const std::string place = fresh("run");
+  Program program(place);
+  program.trainer->after_every(1, [&] {
+    if (program.trainer->step() != 3) return;
+    program.trainer->preemption().preempt();
+  });
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t step : program.trainer->steps(100)) program.step();
+  }),
+            kPreemptedStatus);
+  EXPECT_EQ(latest_checkpoint(FileSystem::real(), place).value_or("none"), place + "/model.ckpt-3");
+}
+
+TEST_F(TrainerTest, ABreakEndsTheLoopForGood) {
+  const std::string place = fresh("run");
+  const auto body = [](Program& program) {
+    for (const int64_t step : program.trainer->steps(10)) {
+      program.step();
+      if (step == 3) break;
+    }
+  };
+  Program first(place);
+  EXPECT_EQ(first.trainer->run([&] { body(first); }), 0);
+  const auto expected = first.state();
+  first.trainer.reset();
+  EXPECT_EQ(latest_checkpoint(FileSystem::real(), place).value_or("none"), place + "/model.ckpt-4")
+      << "the step that broke off counts";
+  Program second(place);
+  EXPECT_EQ(second.trainer->run([&] {
+    EXPECT_EQ(second.trainer->step(), 4);
+    body(second);
+    EXPECT_EQ(second.trainer->step(), 4);
+  }),
+            0);
+  expect_same(second.state(), expected, "after the restart");
+}
+
+TEST_F(TrainerTest, ABreakBeforeAnythingIsChangedIsNoStep) {
+  const std::string place = fresh("run");
+  Program program(place);
+  EXPECT_EQ(program.trainer->run([&] {
+    for (const int64_t step : program.trainer->steps(10)) {
+      if (step == 3) break;
+      program.step();
+    }
+  }),
+            0);
+  EXPECT_EQ(latest_checkpoint(FileSystem::real(), place).value_or("none"), place + "/model.ckpt-3");
+}
+
+TEST_F(TrainerTest, ABreakInTheBatchesEndsTheEpoch) {
+  expect_exact(
+      [](Program& program) {
+        for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+          for (const int64_t i : program.trainer->batches(10)) {
+            program.step();
+            if (i == 1) break;
+          }
+          program.scheduler->step();
+        }
+      },
+      6);
+}
+
+TEST_F(TrainerTest, AnEarlyStopIsFinalAndSaysSo) {
+  const std::string place = fresh("run");
+  const auto body = [](Program& program) {
+    for (const int64_t epoch : program.trainer->epochs(10)) {
+      for ([[maybe_unused]] const int64_t i : program.trainer->batches(2)) program.step();
+      if (epoch == 1) program.trainer->finish("good enough");
+    }
+  };
+  Program first(place);
+  EXPECT_EQ(first.trainer->run([&] { body(first); }), 0);
+  first.trainer.reset();
+  const Logged logged;
+  Program second(place);
+  EXPECT_EQ(second.trainer->run([&] {
+    body(second);
+    EXPECT_EQ(second.trainer->step(), 4);
+  }),
+            0);
+  EXPECT_TRUE(second.trainer->is_finished());
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("has finished at step 4: good enough")));
+}
+
+TEST_F(TrainerTest, ValidationsWithoutAGainStopTheTraining) {
+  Program program(fresh("run"), {.early_stopping = {.patience = 2}});
+  const std::vector<double> metrics{0.5, 0.4, 0.6, 0.45, 0.1};
+  size_t validations = 0;
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(5)) {
+      for ([[maybe_unused]] const int64_t i : program.trainer->batches(2)) program.step();
+      program.trainer->validate([&] { return metrics[validations++]; });
+    }
+    EXPECT_EQ(program.trainer->step(), 8);
+  }),
+            0);
+  EXPECT_EQ(validations, 4u);
+  EXPECT_EQ(program.trainer->best_metric(), 0.4);
+  EXPECT_EQ(program.trainer->best_step(), 4);
+}
+
+TEST_F(TrainerTest, TheBestCheckpointsAreKept) {
+  const std::string place = fresh("run");
+  TrainerOptions options{.best = {.top_k = 1}};
+  options.supervisor = [](SupervisorOptions&) {};
+  Program program(place, options);
+  const std::vector<double> metrics{0.5, 0.1, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97};
+  EXPECT_EQ(program.trainer->run([&] {
+    for (const int64_t epoch : program.trainer->epochs(8)) {
+      for ([[maybe_unused]] const int64_t i : program.trainer->batches(1)) program.step();
+      program.trainer->validate([&] { return metrics[static_cast<size_t>(epoch)]; });
+    }
+    EXPECT_THAT(program.trainer->supervisor().saver()->best_checkpoints(), ElementsAre(place + "/model.ckpt-2"));
+  }),
+            0);
+  EXPECT_TRUE(std::filesystem::exists(place + "/model.ckpt-2.index"));
+  EXPECT_FALSE(std::filesystem::exists(place + "/model.ckpt-1.index"));
+}
+
+TEST_F(TrainerTest, AnErrorInTheLoopIsLoggedAndTheStatusIsOne) {
+  const std::string place = fresh("run");
+  const Logged logged;
+  Program program(place);
+  EXPECT_EQ(program.trainer->run([&] {
+    for (const int64_t step : program.trainer->steps(10)) {
+      program.step();
+      if (step == 3) throw std::runtime_error("no more coffee");
+    }
+  }),
+            1);
+  EXPECT_TRUE(program.trainer->error());
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("has ended with an error: no more coffee")));
+  EXPECT_FALSE(latest_checkpoint(FileSystem::real(), place)) << "half a step is not saved";
+}
+
+TEST_F(TrainerTest, SlipsAreToldInALine) {
+  const auto error_of = [](Program& program) {
+    try {
+      std::rethrow_exception(program.trainer->error());
+    } catch (const std::exception& error) {
+      return std::string(error.what());
+    }
+  };
+  Program program(fresh("run"));
+  EXPECT_THROW(for ([[maybe_unused]] const int64_t step : program.trainer->steps(1)) program.step(),
+               FailedPreconditionError);
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t i : program.trainer->batches(3)) program.step();
+  }),
+            1);
+  EXPECT_THAT(error_of(program), HasSubstr("batches() was called outside an epoch"));
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(3)) {
+      for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+    }
+  }),
+            1);
+  EXPECT_THAT(error_of(program), HasSubstr("the loop inside epochs() is batches()"));
+  EXPECT_EQ(program.trainer->run([&] {
+    for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.save();
+  }),
+            1);
+  EXPECT_THAT(error_of(program), HasSubstr("saves, or reads all variables at one moment"));
+  EXPECT_EQ(program.trainer->run([&] { program.trainer->log("loss", torch::ones({2})); }), 1);
+  EXPECT_THAT(error_of(program), HasSubstr("has 2 elements, want one"));
+}
+
+TEST_F(TrainerTest, SeveralModulesHaveTheirNames) {
+  torch::nn::Linear generator(2, 2), critic(2, 1);
+  torch::optim::SGD for_generator(generator->parameters(), 0.1), for_critic(critic->parameters(), 0.1);
+  Trainer trainer(fresh("run"), {{"generator", generator}, {"critic", critic}}, {&for_generator, &for_critic},
+                  {.progress = false});
+  EXPECT_EQ(trainer.run(2,
+                        [&](int64_t step) {
+                          torch::optim::SGD& optimizer = step == 0 ? for_critic : for_generator;
+                          optimizer.zero_grad();
+                          const torch::Tensor loss = critic->forward(generator->forward(torch::ones({1, 2}))).mean();
+                          loss.backward();
+                          optimizer.step();
+                          return loss;
+                        }),
+            0);
+  std::vector<std::string> names;
+  for (const auto& saved : trainer.supervisor().saver()->saved_tensors()) names.push_back(saved.name);
+  EXPECT_THAT(names, Contains("generator.weight"));
+  EXPECT_THAT(names, Contains("critic.bias"));
+}
+
+TEST_F(TrainerTest, TheLossIsWrittenForTensorBoard) {
+  const std::string place = fresh("run");
+  Program program(place, {.summary_steps = 2});
+  EXPECT_EQ(program.trainer->run(3, [&](int64_t) { return (program.step(), torch::full({}, 0.25)); }), 0);
+  bool has_events = false;
+  for (const auto& file : std::filesystem::directory_iterator(place))
+    has_events |= file.path().filename().string().find("tfevents") != std::string::npos;
+  EXPECT_TRUE(has_events);
+}
+
+}  // namespace
+}  // namespace longhaul

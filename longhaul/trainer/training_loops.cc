@@ -1,0 +1,254 @@
+#include "longhaul/trainer/training_loops.h"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+
+#include <mutex>
+
+#include "longhaul/base/error.h"
+#include "longhaul/base/log.h"
+
+namespace longhaul {
+namespace {
+
+at::Tensor generator_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_generator_state(const at::Tensor& state) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_state(state);
+}
+
+}  // namespace
+
+TrainingLoops::TrainingLoops(TorchLoop& loop, LoopPosition& position, Events events)
+    : loop_(loop), position_(position), events_(std::move(events)) {}
+
+void TrainingLoops::begin_run(Session& session, bool is_restored) {
+  loop_.attach(session);
+  is_running_ = true;
+  is_restored_ = is_restored;
+  is_paused_ = was_left_ = has_moved_on_ = in_outer_ = in_epoch_ = in_batches_ = false;
+  outer_ = inner_ = -1;
+  if (!is_restored) return;
+  restored_generator_ = generator_state();
+  loop_.keep_settings();
+}
+
+void TrainingLoops::end_run() {
+  settle();
+  first_step_after_restore();
+  if (has_moved_on_) events_.moved_on();
+  if (changed()) {
+    log_warning(
+        "the module was changed after the last step of the training, such as by other weights that were loaded into "
+        "it: "
+        "the last checkpoint has these values. Change a copy, or do it in Trainer::validate()");
+  }
+  loop_.cancel();
+  loop_.detach();
+  is_running_ = false;
+}
+
+void TrainingLoops::fail_run(const std::string& reason) {
+  loop_.abandon(reason);
+  loop_.detach();
+  is_running_ = false;
+}
+
+void TrainingLoops::need_run(const char* name) const {
+  if (is_running_) return;
+  throw FailedPreconditionError(
+      fmt::format("Trainer::{}() was called outside Trainer::run(): return trainer.run([&] {{ ... }}); around the "
+                  "loops restores the "
+                  "model before them, and ends the training after them",
+                  name));
+}
+
+bool TrainingLoops::is_over() const {
+  const LoopPosition::Values now = position_.get();
+  return now.finished || outer_ < now.outer || now.outer_left;
+}
+
+void TrainingLoops::begin_step() {
+  if (!loop_.is_in_step()) loop_.begin();
+}
+
+// Counts the step. From here on until the next begin_step(), snapshots may be taken.
+void TrainingLoops::finish_step() {
+  was_left_ = has_moved_on_ = false;
+  loop_.made(events_.take_loss());
+  events_.after_step(loop_.step());
+}
+
+void TrainingLoops::settle() {
+  if (was_left_) finish_step();
+}
+
+void TrainingLoops::end_step() {
+  finish_step();
+  if (events_.should_stop()) throw TrainingStopped{};
+  begin_step();
+}
+
+void TrainingLoops::pause() {
+  settle();
+  loop_.cancel();
+  is_paused_ = true;
+}
+
+void TrainingLoops::resume() {
+  is_paused_ = false;
+  if (events_.should_stop()) throw TrainingStopped{};
+  if (in_outer_) begin_step();
+}
+
+// The program's code before the batches may have set what was restored, as it does at the begin of each epoch: that
+// was before the checkpoint, and what came after it counts.
+void TrainingLoops::first_step_after_restore() {
+  if (!is_restored_) return;
+  is_restored_ = false;
+  set_generator_state(restored_generator_);
+  loop_.put_back_settings();
+}
+
+void TrainingLoops::enter_outer(const char* name) {
+  need_run(name);
+  if (in_outer_) {
+    throw FailedPreconditionError(fmt::format(
+        "Trainer::{}() was called inside another loop of the Trainer: the loop inside epochs() is batches()", name));
+  }
+  settle();
+  if (events_.should_stop()) throw TrainingStopped{};
+  if (is_restored_) set_generator_state(restored_generator_);  // whatever the code before the loops has drawn
+  begin_step();
+  in_outer_ = true;
+  ++outer_;
+  position_.change([this](LoopPosition::Values& values) {
+    if (outer_ <= values.outer) return;
+    values.outer = outer_;
+    values.outer_left = values.inner_left = false;
+    values.epoch = values.inner = values.batch = values.epoch_size = 0;
+  });
+}
+
+void TrainingLoops::enter_steps(int64_t last) {
+  enter_outer("steps");
+  last_step_ = last;
+  last_epoch_ = 0;
+  if (has_step(last)) {
+    first_step_after_restore();
+  } else if (is_restored_ && goes_on() && outer_ == 0) {
+    log_info("steps({}): all steps are made, the training is at step {}", last, loop_.step());
+  }
+}
+
+void TrainingLoops::enter_epochs(int64_t last) {
+  enter_outer("epochs");
+  last_step_ = 0;
+  last_epoch_ = last;
+  if (is_restored_ && goes_on() && outer_ == 0 && !has_epoch(last)) {
+    log_info("epochs({}): all epochs are made, the training is at step {}", last, loop_.step());
+  }
+}
+
+int64_t TrainingLoops::last_step() const {
+  const LoopPosition::Values now = position_.get();
+  if (last_epoch_ == 0 || now.epoch_size == 0 || now.inner > 0) return last_step_;
+  return loop_.step() + (last_epoch_ - now.epoch) * now.epoch_size - now.batch;
+}
+
+std::string TrainingLoops::part() const {
+  return last_epoch_ > 0 ? fmt::format("epoch {} of {}", epoch() + 1, last_epoch_) : "";
+}
+
+bool TrainingLoops::has_step(int64_t last) const {
+  return loop_.step() < last && !is_over();
+}
+
+void TrainingLoops::leave_outer(bool by_break) {
+  in_outer_ = in_epoch_ = false;
+  if (!by_break) return;
+  was_left_ = changed();
+  position_.change([](LoopPosition::Values& values) { values.outer_left = true; });
+}
+
+bool TrainingLoops::has_epoch(int64_t last) const {
+  return position_.get().epoch < last && !is_over();
+}
+
+void TrainingLoops::begin_epoch() {
+  in_epoch_ = true;
+  inner_ = -1;
+  const LoopPosition::Values now = position_.get();
+  const bool is_new = now.inner == 0 && now.batch == 0 && !now.inner_left;
+  if (is_new) {
+    first_step_after_restore();
+    position_.change([](LoopPosition::Values& values) { values.generator = generator_state(); });
+  } else if (now.generator.defined()) {
+    set_generator_state(now.generator);  // the code before the batches draws as it did
+  }
+}
+
+void TrainingLoops::end_epoch() {
+  position_.change([](LoopPosition::Values& values) {
+    ++values.epoch;
+    values.inner = values.batch = 0;
+    values.inner_left = false;
+  });
+  in_epoch_ = false;
+  has_moved_on_ = true;
+  if (was_left_) end_step();
+}
+
+int64_t TrainingLoops::enter_batches() {
+  need_run("batches");
+  if (!in_epoch_ || in_batches_) {
+    throw FailedPreconditionError(
+        in_batches_
+            ? "Trainer::batches() was called inside the batches of another call: end that loop first"
+            : "Trainer::batches() was called outside an epoch: for (int64_t epoch : trainer.epochs(n)) around it "
+              "counts the epochs; for batches without epochs use steps()");
+  }
+  in_batches_ = true;
+  ++inner_;
+  settle();
+  position_.change([this](LoopPosition::Values& values) {
+    if (inner_ <= values.inner) return;
+    values.inner = inner_;
+    values.batch = 0;
+    values.inner_left = false;
+  });
+  const LoopPosition::Values now = position_.get();
+  const bool is_whole = inner_ == 0 && now.epoch_size > 0 && now.batch >= now.epoch_size;
+  const bool none_left = inner_ < now.inner || now.inner_left || is_whole || now.finished;
+  if (none_left && inner_ == now.inner) first_step_after_restore();
+  return none_left ? kNoneLeft : now.batch;
+}
+
+void TrainingLoops::skipped() {
+  first_step_after_restore();
+}
+
+void TrainingLoops::end_batch() {
+  position_.change([](LoopPosition::Values& values) { ++values.batch; });
+  end_step();
+}
+
+void TrainingLoops::note_last_batch() {
+  if (inner_ != 0) return;
+  position_.change([](LoopPosition::Values& values) { values.epoch_size = values.batch; });
+}
+
+void TrainingLoops::leave_batches(bool by_break) {
+  in_batches_ = false;
+  if (!by_break) return;
+  was_left_ = changed();
+  position_.change([](LoopPosition::Values& values) { values.inner_left = true; });
+}
+
+}  // namespace longhaul
