@@ -20,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using testing::Process;
 
 class PlainLibtorchTest : public ::testing::Test {
@@ -84,7 +85,7 @@ TEST_P(PlainLibtorchSignalTest, EndsAfterTheStepWithACheckpointAndItsStatus) {
   training->send(signal);
   EXPECT_EQ(training->wait(), status) << training->errors();
   const std::string newest = newest_checkpoint(logdir);
-  EXPECT_THAT(training->output(), HasSubstr("done checkpoint=" + newest + " test_accuracy="));
+  EXPECT_THAT(training->output(), Not(HasSubstr("done"))) << "the code behind the loop is for a complete run";
   auto again = start(logdir, 0);
   EXPECT_EQ(again->wait(), 0) << again->errors();
   EXPECT_THAT(again->output(), HasSubstr("starts at step " + newest.substr(newest.rfind('-') + 1) + "\n"));
