@@ -74,7 +74,7 @@ set(LONGHAUL_ARROWS_grpc/server base io proto session runtime train/signals clus
     cluster/transport cluster/master cluster/wire cluster/server grpc/transport)
 set(LONGHAUL_ARROWS_launch base cluster/spec)
 set(LONGHAUL_ARROWS_binding base tensor ops session runtime)
-set(LONGHAUL_ARROWS_trainer base events ops session train runtime binding)
+set(LONGHAUL_ARROWS_trainer base graph events ops train runtime binding)
 set(LONGHAUL_ARROWS_testing base io session host)
 
 # Rooms between which there is never an arrow, and whose tests do not see each other either, not by way of a fixture. A

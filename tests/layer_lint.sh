@@ -12,7 +12,8 @@
 #
 # Tests may include any layer that is free of libtorch and gRPC as well, except rooms that stay apart from their own
 # (LONGHAUL_APART), which they must not reach by way of a fixture either. libtorch's headers belong to longhaul/runtime,
-# longhaul/binding and longhaul/torch.h, gRPC's to the sources of longhaul/grpc, and to none of its headers.
+# longhaul/binding, longhaul/trainer and longhaul/torch.h, gRPC's to the sources of longhaul/grpc, and to none of its
+# headers.
 set -euo pipefail
 cd "$1"
 
@@ -78,7 +79,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
       return 0
     }
     function on_libtorch(layer) {
-      return layer == "runtime" || layer == "binding"
+      return layer == "runtime" || layer == "binding" || layer == "trainer"
     }
     FNR == 1 {
       layer = place_of(FILENAME)
@@ -114,7 +115,7 @@ find longhaul \( -name '*.h' -o -name '*.cc' \) -print | LC_ALL=C sort |
         complain("layer " layer " must not include " path)
       } else if (path ~ /^(ATen|torch|c10|caffe2)\//) {
         if (!on_libtorch(layer) && FILENAME !~ /^longhaul\/torch\./) {
-          complain("only longhaul/runtime and binding may include libtorch: " path)
+          complain("only longhaul/runtime, binding and trainer may include libtorch: " path)
         }
       } else if (path ~ /^grpc/) {
         if (layer_of(layer) != "grpc" || FILENAME !~ /\.cc$/) {

@@ -131,7 +131,7 @@ void TrainerRun::after_every(int64_t n, std::function<void()> action) {
 // While the module is as the last step left it, training does not mind how long this takes: a checkpoint may be saved.
 double TrainerRun::validate(const std::function<double()>& evaluate, std::string_view name) {
   const bool is_between = session_ != nullptr && !loops_.changed();
-  if (is_between) loops_.pause();
+  if (is_between) loops_.suspend();
   double metric = 0;
   {
     const Evaluating evaluating(module_);

@@ -32,7 +32,7 @@ void TrainingLoops::begin_run(Session& session, bool is_restored) {
   loop_.attach(session);
   is_running_ = true;
   is_restored_ = is_restored;
-  is_paused_ = was_left_ = has_moved_on_ = in_outer_ = in_epoch_ = in_batches_ = false;
+  was_left_ = has_moved_on_ = in_outer_ = in_epoch_ = in_batches_ = false;
   outer_ = inner_ = -1;
   if (!is_restored) return;
   restored_generator_ = generator_state();
@@ -95,14 +95,12 @@ void TrainingLoops::end_step() {
   begin_step();
 }
 
-void TrainingLoops::pause() {
+void TrainingLoops::suspend() {
   settle();
   loop_.cancel();
-  is_paused_ = true;
 }
 
 void TrainingLoops::resume() {
-  is_paused_ = false;
   if (events_.should_stop()) throw TrainingStopped{};
   if (in_outer_) begin_step();
 }

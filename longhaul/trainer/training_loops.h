@@ -44,7 +44,7 @@ class TrainingLoops {
   // Whether the step under way has changed the module.
   bool changed() const { return loop_.is_in_step() && loop_.changed(); }
   // The code until resume() is no part of a step. Only while changed() is false.
-  void pause();
+  void suspend();
   void resume();
 
   // A loop of steps, or of epochs, up to `last`. FailedPreconditionError: outside a run; inside another one.
@@ -88,7 +88,6 @@ class TrainingLoops {
   at::Tensor restored_generator_;  // the default generator's state at the begin of a run that was restored
   bool is_running_ = false;
   bool is_restored_ = false;  // and no step was begun since
-  bool is_paused_ = false;
   bool has_moved_on_ = false;  // since the last step: an epoch has ended
   bool was_left_ = false;      // by a break, in a step that has changed the module: it is counted
   int64_t outer_ = -1, inner_ = -1;

@@ -6,7 +6,7 @@
 # The example takes the directory and an interval from its options: that is how the two differ.
 set -euo pipefail
 cd "$1"
-pages=(README.md docs/coming_from_pytorch.md docs/guide/libtorch.md)
+pages=(README.md docs/coming_from_pytorch.md docs/guide/trainer.md)
 example=examples/plain_libtorch.cc
 status=0
 

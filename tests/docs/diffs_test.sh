@@ -4,7 +4,7 @@
 set -euo pipefail
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-pages=(README.md docs/coming_from_pytorch.md docs/guide/libtorch.md)
+pages=(README.md docs/coming_from_pytorch.md docs/guide/trainer.md)
 
 put() {
   mkdir -p "$tree"/{docs/guide,examples}
@@ -30,7 +30,7 @@ for page in "${pages[@]}"; do
   rejects "another line in one page" "its diff is not that of" '/^\+      trainer\.log.*;$/d' "$page"
 done
 rejects "a long diff" "its diff adds 7 lines" 's/^(\+      trainer\.log.*;)$/\1\n+  });/' "${pages[@]}"
-rejects "a page without a diff" "its diff is not that of" 's/^```diff$/```/' docs/guide/libtorch.md
+rejects "a page without a diff" "its diff is not that of" 's/^```diff$/```/' docs/guide/trainer.md
 rejects "no diff at all" "has no diff" 's/^```diff$/```/' "${pages[@]}"
 rejects "a line that the example lacks" '`int step = 0;` is not in' \
   's/^(\+      trainer\.log.*;)$/\1\n+    int step = 0;/' "${pages[@]}"
