@@ -58,9 +58,9 @@ struct TrainerOptions {
 //   Trainer trainer("runs/gan", {{"generator", generator}, {"critic", critic}}, {&for_generator, &for_critic});
 struct NamedModule {
   template <ModuleHolder Holder>
-  NamedModule(std::string name, const Holder& holder) : name(std::move(name)), module(holder.ptr()) {}
-  NamedModule(std::string name, std::shared_ptr<torch::nn::Module> module)
-      : name(std::move(name)), module(std::move(module)) {}
+  NamedModule(std::string its_name, const Holder& holder) : name(std::move(its_name)), module(holder.ptr()) {}
+  NamedModule(std::string its_name, std::shared_ptr<torch::nn::Module> pointer)
+      : name(std::move(its_name)), module(std::move(pointer)) {}
 
   std::string name;
   std::shared_ptr<torch::nn::Module> module;
@@ -138,7 +138,7 @@ class Trainer {
   // batch is one step.
   //
   //   for (int64_t epoch : trainer.epochs(10)) {
-  //     for (auto& batch : trainer.batches(*loader)) { ... }
+  //     for (auto& batch : trainer.batches(*loader)) train(batch);
   //     scheduler.step();
   //     trainer.validate([&] { return loss_on(test); });
   //   }

@@ -6,11 +6,13 @@
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>
+#include <torch/optim/schedulers/step_lr.h>
 
 #include "longhaul/longhaul.h"
 #include "longhaul/server.h"
 #include "longhaul/testing.h"
 #include "longhaul/torch.h"
+#include "longhaul/trainer.h"
 
 #pragma GCC diagnostic ignored "-Wunused-variable"
 #pragma GCC diagnostic ignored "-Wunused-but-set-variable"
