@@ -11,7 +11,7 @@ namespace longhaul {
 namespace {
 
 // Doubles: they have every count up to 2^53, and the metric.
-constexpr int64_t kNumbers = 11;
+constexpr int64_t kNumbers = 12;
 constexpr size_t kMetric = 8, kBestStep = 9;  // all others are counts from 0 on
 
 void check_numbers(const Tensor& numbers) {
@@ -81,7 +81,8 @@ Tensor LoopPosition::numbers() const {
   return Tensor::of<double>({static_cast<double>(now.outer), now.outer_left ? 1.0 : 0.0, static_cast<double>(now.epoch),
                              static_cast<double>(now.inner), now.inner_left ? 1.0 : 0.0, static_cast<double>(now.batch),
                              static_cast<double>(now.epoch_size), now.finished ? 1.0 : 0.0, now.best_metric,
-                             static_cast<double>(now.best_step), static_cast<double>(now.without_gain)});
+                             static_cast<double>(now.best_step), static_cast<double>(now.without_gain),
+                             static_cast<double>(now.batch_look)});
 }
 
 void LoopPosition::set_numbers(const Tensor& numbers) {
@@ -104,6 +105,7 @@ void LoopPosition::set_numbers(const Tensor& numbers) {
   values_.best_metric = at[8];
   values_.best_step = count(9);
   values_.without_gain = count(10);
+  values_.batch_look = static_cast<uint64_t>(at[11]);
 }
 
 }  // namespace longhaul

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "longhaul/trainer/batch_look.h"
 #include "longhaul/trainer/training_loops.h"
 
 namespace longhaul {
@@ -152,7 +153,7 @@ class BatchRange {
     explicit Iterator(BatchRange& range) : range_(range) {}
     decltype(auto) operator*() const { return **range_.at_; }
     Iterator& operator++() {
-      range_.loops_.end_batch();
+      range_.loops_.end_batch(range_.look_);
       ++*range_.at_;
       range_.look_for_end();
       return *this;
@@ -172,8 +173,7 @@ class BatchRange {
     }
     at_.emplace(loader_.begin());
     end_.emplace(loader_.end());
-    for (int64_t i = 0; i < taken && *at_ != *end_; ++i) ++*at_;
-    loops_.skipped();
+    skip(taken);
     look_for_end();
     return Iterator(*this);
   }
@@ -187,14 +187,32 @@ class BatchRange {
     exit_.reached_end();
     return false;
   }
+  // A loader that draws random numbers for each batch does not make the same ones again; only what is not taken yet
+  // must be the same.
+  void skip(int64_t taken) {
+    std::optional<GeneratorUse> drawn;
+    if (taken > 0) drawn.emplace();
+    int64_t found = 0;
+    uint64_t look = 0;
+    for (; found < taken && *at_ != *end_; ++found) {
+      if (found == taken - 1) look = look_at_batch(**at_);
+      ++*at_;
+    }
+    loops_.skipped(found, drawn && drawn->changed() ? 0 : look);
+  }
   void look_for_end() {
-    if (!(*at_ != *end_)) loops_.note_last_batch();
+    if (*at_ != *end_) {
+      look_ = look_at_batch(**at_);
+    } else {
+      loops_.note_last_batch();
+    }
   }
 
   TrainingLoops& loops_;
   Loader loader_;
   std::optional<decltype(std::declval<Loaded&>().begin())> at_;  // empty: no batch is left
   std::optional<decltype(std::declval<Loaded&>().end())> end_;
+  uint64_t look_ = 0;  // at the current batch
   LoopExit exit_;
   bool is_entered_ = false;
 };

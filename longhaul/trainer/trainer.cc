@@ -13,6 +13,12 @@
 namespace longhaul {
 namespace {
 
+std::string checked(std::string directory) {
+  if (!directory.empty()) return directory;
+  throw InvalidArgumentError(
+      "Trainer: the directory is \"\", so nothing could be saved: give the run one, such as runs/net");
+}
+
 struct CombinedModule : torch::nn::Module {
   explicit CombinedModule(const std::vector<NamedModule>& modules) : torch::nn::Module("CombinedModule") {
     for (const NamedModule& part : modules) register_module(part.name, part.module);
@@ -47,7 +53,7 @@ Trainer::Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned
 
 Trainer::Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned, torch::nn::Module& module,
                  const std::vector<torch::optim::Optimizer*>& optimizers, TrainerOptions options)
-    : directory_(std::move(directory)),
+    : directory_(checked(std::move(directory))),
       options_(std::move(options)),
       owned_(std::move(owned)),
       own_preemption_(options_.preemption != nullptr ? nullptr : std::make_unique<Preemption>()),

@@ -16,6 +16,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <thread>
 
 #include "longhaul/base/log.h"
 #include "longhaul/checkpoint.h"
@@ -29,7 +30,6 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 
 // What is logged while this lives.
 class Logged {
@@ -442,6 +442,78 @@ TEST_F(TrainerTest, SlipsAreToldInALine) {
   EXPECT_THAT(error_of(program), HasSubstr("saves, or reads all variables at one moment"));
   EXPECT_EQ(program.trainer->run([&] { program.trainer->log("loss", torch::ones({2})); }), 1);
   EXPECT_THAT(error_of(program), HasSubstr("has 2 elements, want one"));
+}
+
+TEST_F(TrainerTest, WhatIsForgottenIsTold) {
+  EXPECT_THROW(Program(""), InvalidArgumentError);
+  const Logged logged;
+  Program program(fresh("run"));
+  EXPECT_EQ(program.trainer->run([&] {
+    for (int i = 0; i < 3; ++i) program.step();
+  }),
+            0);
+  EXPECT_THAT(logged.warnings(), Contains(HasSubstr("without a loop of the Trainer")));
+  EXPECT_EQ(program.trainer->run([&] {
+    std::exception_ptr error;
+    std::thread([&] {
+      try {
+        for ([[maybe_unused]] const int64_t step : program.trainer->steps(3)) program.step();
+      } catch (...) {
+        error = std::current_exception();
+      }
+    }).join();
+    if (error) std::rethrow_exception(error);
+  }),
+            1);
+  EXPECT_THAT(logged.all(), Contains(HasSubstr("one thread makes the steps")));
+}
+
+class OrderedBatchesTest : public TrainerTest, public ::testing::WithParamInterface<bool> {};
+
+TEST_P(OrderedBatchesTest, BatchesThatComeInAnotherOrderAfterARestartAreTold) {
+  const bool is_other = GetParam();
+  const std::string place = fresh("run");
+  const auto body = [](Program& program, double first) {
+    std::vector<torch::Tensor> batches;
+    for (int i = 0; i < 4; ++i) batches.push_back(torch::full({2, 4}, first + i));
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(1)) {
+      for (const torch::Tensor& batch : program.trainer->batches(batches)) program.step(batch);
+    }
+  };
+  {
+    Program first(place);
+    first.stop_at(2);
+    EXPECT_EQ(first.trainer->run([&] { body(first, 0.1); }), 0);
+  }
+  const Logged logged;
+  Program second(place);
+  EXPECT_EQ(second.trainer->run([&] { body(second, is_other ? 0.2 : 0.1); }), 0);
+  EXPECT_EQ(second.trainer->step(), 4);
+  if (is_other) {
+    EXPECT_THAT(logged.warnings(), ElementsAre(HasSubstr("come in another order than before the restart")));
+  } else {
+    EXPECT_THAT(logged.warnings(), IsEmpty());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, OrderedBatchesTest, ::testing::Bool());
+
+TEST_F(TrainerTest, ALoaderThatHasShrunkIsTold) {
+  const std::string place = fresh("run");
+  const auto body = [](Program& program, int64_t batches) {
+    for ([[maybe_unused]] const int64_t epoch : program.trainer->epochs(1)) {
+      for ([[maybe_unused]] const int64_t i : program.trainer->batches(batches)) program.step();
+    }
+  };
+  {
+    Program first(place);
+    first.stop_at(3);
+    EXPECT_EQ(first.trainer->run([&] { body(first, 4); }), 0);
+  }
+  const Logged logged;
+  Program second(place);
+  EXPECT_EQ(second.trainer->run([&] { body(second, 2); }), 0);
+  EXPECT_THAT(logged.warnings(), ElementsAre(HasSubstr("but the loader has only 2 now")));
 }
 
 TEST_F(TrainerTest, SeveralModulesHaveTheirNames) {

@@ -1,46 +1,35 @@
 #include "longhaul/trainer/training_loops.h"
 
-#include <ATen/CPUGeneratorImpl.h>
 #include <fmt/format.h>
-
-#include <mutex>
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/trainer/default_generator.h"
 
 namespace longhaul {
-namespace {
-
-at::Tensor generator_state() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  return generator.get_state();
-}
-
-void set_generator_state(const at::Tensor& state) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
-  const std::lock_guard<std::mutex> lock(generator.mutex());
-  generator.set_state(state);
-}
-
-}  // namespace
-
 TrainingLoops::TrainingLoops(TorchLoop& loop, LoopPosition& position, Events events)
     : loop_(loop), position_(position), events_(std::move(events)) {}
 
 void TrainingLoops::begin_run(Session& session, bool is_restored) {
   loop_.attach(session);
   is_running_ = true;
+  thread_ = std::this_thread::get_id();
   is_restored_ = is_restored;
   was_left_ = has_moved_on_ = in_outer_ = in_epoch_ = in_batches_ = false;
   outer_ = inner_ = -1;
   if (!is_restored) return;
-  restored_generator_ = generator_state();
+  restored_generator_ = default_generator_state();
   loop_.keep_settings();
 }
 
 void TrainingLoops::end_run() {
   settle();
+  if (outer_ < 0) {
+    log_warning(
+        "Trainer::run() has ended without a loop of the Trainer, so no step was counted and nothing that was trained "
+        "is "
+        "saved as a step: write for (int64_t step : trainer.steps(n)), or trainer.epochs(n), in run()");
+  }
   first_step_after_restore();
   if (has_moved_on_) events_.moved_on();
   if (changed()) {
@@ -61,7 +50,11 @@ void TrainingLoops::fail_run(const std::string& reason) {
 }
 
 void TrainingLoops::need_run(const char* name) const {
-  if (is_running_) return;
+  if (is_running_ && thread_ == std::this_thread::get_id()) return;
+  if (is_running_) {
+    throw FailedPreconditionError(fmt::format(
+        "Trainer::{}() was called in another thread than Trainer::run(): one thread makes the steps", name));
+  }
   throw FailedPreconditionError(
       fmt::format("Trainer::{}() was called outside Trainer::run(): return trainer.run([&] {{ ... }}); around the "
                   "loops restores the "
@@ -110,7 +103,7 @@ void TrainingLoops::resume() {
 void TrainingLoops::first_step_after_restore() {
   if (!is_restored_) return;
   is_restored_ = false;
-  set_generator_state(restored_generator_);
+  set_default_generator_state(restored_generator_);
   loop_.put_back_settings();
 }
 
@@ -122,7 +115,7 @@ void TrainingLoops::enter_outer(const char* name) {
   }
   settle();
   if (events_.should_stop()) throw TrainingStopped{};
-  if (is_restored_) set_generator_state(restored_generator_);  // whatever the code before the loops has drawn
+  if (is_restored_) set_default_generator_state(restored_generator_);  // whatever the code before the loops has drawn
   begin_step();
   in_outer_ = true;
   ++outer_;
@@ -186,9 +179,9 @@ void TrainingLoops::begin_epoch() {
   const bool is_new = now.inner == 0 && now.batch == 0 && !now.inner_left;
   if (is_new) {
     first_step_after_restore();
-    position_.change([](LoopPosition::Values& values) { values.generator = generator_state(); });
+    position_.change([](LoopPosition::Values& values) { values.generator = default_generator_state(); });
   } else if (now.generator.defined()) {
-    set_generator_state(now.generator);  // the code before the batches draws as it did
+    set_default_generator_state(now.generator);  // the code before the batches draws as it did
   }
 }
 
@@ -228,12 +221,29 @@ int64_t TrainingLoops::enter_batches() {
   return none_left ? kNoneLeft : now.batch;
 }
 
-void TrainingLoops::skipped() {
+void TrainingLoops::skipped(int64_t found, uint64_t look) {
+  const LoopPosition::Values now = position_.get();
+  if (found < now.batch) {
+    log_warning(
+        "{} batches of epoch {} were taken before the restart, but the loader has only {} now: the epoch ends here. Is "
+        "it the same data?",
+        now.batch, now.epoch, found);
+  } else if (found > 0 && look != 0 && now.batch_look != 0 && look != now.batch_look) {
+    log_warning(
+        "the batches of epoch {} come in another order than before the restart, or are other ones: some examples will "
+        "be "
+        "taken twice and others not at all. The order must follow from the epoch's number, or from libtorch's default "
+        "generator when the loader begins",
+        now.epoch);
+  }
   first_step_after_restore();
 }
 
-void TrainingLoops::end_batch() {
-  position_.change([](LoopPosition::Values& values) { ++values.batch; });
+void TrainingLoops::end_batch(uint64_t look) {
+  position_.change([look](LoopPosition::Values& values) {
+    ++values.batch;
+    values.batch_look = look;
+  });
   end_step();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <thread>
 
 #include "longhaul/binding/torch_loop.h"
 #include "longhaul/trainer/loop_position.h"
@@ -67,9 +68,11 @@ class TrainingLoops {
   // After that, skipped(). FailedPreconditionError: outside an epoch; inside other batches.
   static constexpr int64_t kNoneLeft = -1;
   int64_t enter_batches();
-  void skipped();
+  // `found`: how many batches the loader had of those to skip; `look`: at the last of them, 0: there is none that would
+  // be the same. Warns if these are not the batches that were taken.
+  void skipped(int64_t found, uint64_t look);
   bool goes_on() const { return !position_.get().finished; }
-  void end_batch();
+  void end_batch(uint64_t look);  // at the batch
   void note_last_batch();
   void leave_batches(bool by_break);
 
@@ -87,7 +90,8 @@ class TrainingLoops {
   const Events events_;
   at::Tensor restored_generator_;  // the default generator's state at the begin of a run that was restored
   bool is_running_ = false;
-  bool is_restored_ = false;  // and no step was begun since
+  std::thread::id thread_;     // that makes the steps
+  bool is_restored_ = false;   // and no step was begun since
   bool has_moved_on_ = false;  // since the last step: an epoch has ended
   bool was_left_ = false;      // by a break, in a step that has changed the module: it is counted
   int64_t outer_ = -1, inner_ = -1;
