@@ -158,12 +158,6 @@ std::optional<std::string> graph_difference(FileSystem& files, const std::string
          some_of("operations with changed values, types or inputs", changes.changed);
 }
 
-// The operation of the variable that a saver reads.
-Operation variable_of(const Output& read) {
-  const Operation op = read.op();
-  return op.type() == "Identity" && op.inputs()[0].op().type() == "VariableV2" ? op.inputs()[0].op() : op;
-}
-
 constexpr const char* kOtherExamples =
     "its position in that input now means other examples: some of this epoch are repeated, and others are omitted";
 

@@ -325,15 +325,15 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   const BundleReader reader(*options_.files, prefix);
   Feeds feeds{{nodes_.filename, Tensor::scalar(prefix)}};
   const std::vector<SaverNodes::SavedTensor> tensors = tensors_to_read(reader, nodes_.tensors, &feeds);
+  const bool goes_on = goes_on_training(*graph_, nodes_.tensors);
   if (std::optional<ObjectKeys> keys = object_keys_for(reader, tensors)) {
     const Feeds read = object_feeds(reader, tensors, *keys);
     feeds.insert(feeds.end(), read.begin(), read.end());
   } else {
     check_restorable(reader, tensors);
+    if (goes_on && !options_.var_list) warn_of_left_out(reader, tensors);
   }
-  if (goes_on_training(*graph_, nodes_.tensors)) {
-    warn_of_differences(*options_.files, prefix, environment(), *graph_);
-  }
+  if (goes_on) warn_of_differences(*options_.files, prefix, environment(), *graph_);
   forget_last_saved();
   restore_values(session, *options_.files, nodes_, reader, tensors, std::move(feeds));
   saves_.note_restored(prefix, commit_time(*options_.files, prefix));
