@@ -45,7 +45,7 @@ std::set<std::string> scopes_of_savers(const proto::GraphDef& graph) {
 
 std::string to_text(const Environment& environment) {
   std::string text;
-  for (const auto& [name, value] : environment) text += name + ": " + value + "\n";
+  for (const auto& [name, value] : environment) text += fmt::format("{}: {}\n", name, value);
   return text;
 }
 
