@@ -243,6 +243,8 @@ void Saver::announce(const std::string& prefix, std::optional<int64_t> step, Sav
   if (options.before_write) options.before_write(step);
   const bool is_replaced = prefix == saves_.last() && checkpoint_exists(*options_.files, prefix);
   if (!step || !is_replaced || !saves_.is_first_step(*step)) return;
+  const bool is_the_same = !options.skip_if_saved && values.are_saved(*options_.files, prefix);
+  if (is_the_same) return;  // written again since that is asked for
   warn_of_replacement(*options_.files, prefix, *step, saves_, *graph_,
                       [&] { return values.all_but_random_states_are_saved(*options_.files, prefix); });
 }
