@@ -146,7 +146,8 @@ ImageDataset load_images(const std::string& directory, const std::string& part, 
   return data;
 }
 
-std::future<ImageDataset> load_images_in_background(std::string directory, std::string part, ImageFormat format) {
+std::future<ImageDataset> load_images_in_background(const std::string& directory, const std::string& part,
+                                                    ImageFormat format) {
   return std::async(std::launch::async, [=] { return load_images(directory, part, format); });
 }
 

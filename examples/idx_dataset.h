@@ -38,6 +38,7 @@ ImageDataset load_images(const std::string& directory, const std::string& part, 
                          FileSystem& files = FileSystem::real());
 
 // The same in a thread of its own, so that a program builds its graph meanwhile. get() throws what load_images() would.
-std::future<ImageDataset> load_images_in_background(std::string directory, std::string part, ImageFormat format = {});
+std::future<ImageDataset> load_images_in_background(const std::string& directory, const std::string& part,
+                                                    ImageFormat format = {});
 
 }  // namespace longhaul::examples

@@ -64,7 +64,7 @@ Tensor BatchMemory::make(DType dtype, Shape shape) const {
       __builtin_mul_overflow(shape.num_elements(), static_cast<int64_t>(dtype_size(dtype)), &bytes)) {
     return Tensor(dtype, std::move(shape));  // strings, or an error
   }
-  const Tensor block = pool_->take(bytes);
+  Tensor block = pool_->take(bytes);
   std::shared_ptr<const void> owner(block.data(),
                                     [block, pool = pool_](const void*) mutable { pool->give_back(std::move(block)); });
   return Tensor::wrap(dtype, std::move(shape), block.data(), std::move(owner));

@@ -43,14 +43,14 @@ void check_file_name(const char* what, const std::string& name) {
 
 }  // namespace
 
-FileWriter::FileWriter(std::string_view logdir, FileWriterOptions options)
+FileWriter::FileWriter(std::string_view logdir, const FileWriterOptions& options)
     : logdir_(made_directory(logdir, options)),
       files_(files_of(options)),
       clock_(options.clock ? *options.clock : Clock::real()),
       writer_(logdir_, options) {}
 
-FileWriter::FileWriter(std::string_view logdir, const proto::GraphDef& graph, FileWriterOptions options)
-    : FileWriter(logdir, std::move(options)) {
+FileWriter::FileWriter(std::string_view logdir, const proto::GraphDef& graph, const FileWriterOptions& options)
+    : FileWriter(logdir, options) {
   proto::MetaGraphDef meta;
   *meta.mutable_graph_def() = graph;
   add_graph(graph.SerializeAsString());

@@ -35,9 +35,9 @@ class FileWriter {
  public:
   // Creates the directory and its parents, and throws if that fails; they are not created again later. A leading
   // "file://" is dropped. A relative path is resolved against the working directory at this time.
-  explicit FileWriter(std::string_view logdir, FileWriterOptions options = {});
+  explicit FileWriter(std::string_view logdir, const FileWriterOptions& options = {});
   // Also adds the graph, and a meta graph with only that graph, at step 0. For a Graph, pass to_graph_def(graph, true).
-  FileWriter(std::string_view logdir, const proto::GraphDef& graph, FileWriterOptions options = {});
+  FileWriter(std::string_view logdir, const proto::GraphDef& graph, const FileWriterOptions& options = {});
 
   const std::string& logdir() const { return logdir_; }  // absolute
 

@@ -8,6 +8,7 @@
 namespace longhaul::ops {
 namespace {
 
+constexpr const char* kProgramValueAttr = "program_value";
 constexpr const char* kProgramStepType = "ProgramStep";
 
 // Called with nothing it reads, with a value it assigns.
@@ -44,7 +45,7 @@ Variable external_variable(const Scope& scope, std::string_view name, ExternalVa
   const Scope root = scope.outermost(), inner = root.within(full_name);
   VariableInfo info;
   info.trainable = trainable;
-  Attrs attrs = {{"dtype", value.dtype}, {"shape", value.shape}, {"program_value", access_to(value)}};
+  Attrs attrs = {{"dtype", value.dtype}, {"shape", value.shape}, {kProgramValueAttr, access_to(value)}};
   if (value.expected) attrs[kExpectedShapeAttr] = *value.expected;
   info.ref = root.add("VariableV2", full_name, {}, std::move(attrs)).output();
   const auto initial = value.initial ? value.initial : value.read;
@@ -62,7 +63,7 @@ void optional_program_value(const Scope& scope, std::string_view name, ExternalV
   const std::string full_name = new_variable_name(scope, name);
   Attrs attrs = {{"dtype", value.dtype},
                  {"shape", value.shape},
-                 {"program_value", access_to(value)},
+                 {kProgramValueAttr, access_to(value)},
                  {"always_initialized", true}};
   if (value.expected) attrs[kExpectedShapeAttr] = *value.expected;
   const Scope root = scope.outermost();
@@ -80,6 +81,10 @@ void optional_program_value(const Scope& scope, std::string_view name, ExternalV
   if (key.empty()) key = variable.name();
   add_saveable(scope.graph(),
                {.name = key, .op = variable, .parts = {{key, read}}, .restore = restore, .optional = true});
+}
+
+bool is_external(const Operation& variable) {
+  return variable.find_attr<std::shared_ptr<HostFunction>>(kProgramValueAttr) != nullptr;
 }
 
 Operation program_step(const Scope& scope, const Variable& global_step, const std::vector<Output>& inputs,

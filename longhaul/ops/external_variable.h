@@ -45,12 +45,27 @@ namespace ops {
 // that write variables. AlreadyExistsError: the name is taken in this scope.
 Variable external_variable(const Scope& scope, std::string_view name, ExternalValue value, bool trainable = false);
 
-// Adds a value of the program that savers without a var_list save with the variables. A checkpoint may lack it: a
-// restore then calls `assign` with a tensor of shape [0]. Its name in checkpoints is `key`, by default its name in the
-// graph. It is in no collection of variables and needs no initializer. A restore calls `check` with the checkpoint's
-// value before it changes anything; `check` must throw if that value cannot be restored.
+// Adds a value of the program that savers without a var_list save with the variables. A checkpoint may lack it, so a
+// program can add one to a training run that has checkpoints already:
+//
+//   double best = 0;
+//   ops::optional_program_value(root, "best",
+//                               {.dtype = kDouble,
+//                                .shape = Shape::unknown_rank(),
+//                                .read = [&] { return Tensor::scalar(best); },
+//                                .assign = [&](const Tensor& saved) {
+//                                  if (saved.num_elements() == 1) best = saved.item<double>();
+//                                }});
+//
+// A restore from a checkpoint without the value logs a warning, and calls `assign` with a tensor of shape [0], which
+// `shape` must allow. The value's name in checkpoints is `key`, by default its name in the graph. It is in no
+// collection of variables and needs no initializer. A restore calls `check` with the checkpoint's value before it
+// changes anything; `check` must throw if that value cannot be restored.
 void optional_program_value(const Scope& scope, std::string_view name, ExternalValue value, std::string key = "",
                             std::function<void(const Tensor&)> check = nullptr);
+
+// Whether the value of a VariableV2 operation lives in the program.
+bool is_external(const Operation& variable);
 
 // A training step that is a function of the program. The function is called with the global step before this step and
 // the values of `inputs`, inside the gate, where snapshots wait for it. Then the global step is incremented. If the

@@ -8,7 +8,7 @@ namespace longhaul::testing {
 
 class FaultyFileSystem::File : public WritableFile {
  public:
-  File(FaultyFileSystem& files, std::string path, std::unique_ptr<WritableFile> inner)
+  File(FaultyFileSystem& files, const std::string& path, std::unique_ptr<WritableFile> inner)
       : files_(files), name_(base_name(path)), inner_(std::move(inner)) {}
 
   void append(std::string_view data) override {

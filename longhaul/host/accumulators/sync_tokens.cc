@@ -191,8 +191,7 @@ int64_t SyncTokens::take(const Replica& replica, int64_t local_step, const Wait&
   if (begins_to_share(*holder)) {
     log_warning(
         "{}: two runs of this replica wait for a token at the same time, so that its gradients may count twice. Run "
-        "its "
-        "train operation on one thread; for several, call apply_gradients() once for each, or give each a session",
+        "its train operation on one thread; for several, call apply_gradients() once for each, or give each a session",
         replica.worker);
   }
   if (const auto token = begin_take(*holder, local_step)) return *token;

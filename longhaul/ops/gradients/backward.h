@@ -30,9 +30,9 @@ class Backward {
   Arg argument(const std::string& name, Arg otherwise = int64_t{0}) const;
   // A constant argument; `otherwise` if it was omitted.
   template <typename T>
-  T constant(const std::string& name, T otherwise) const {
+  T constant(const std::string& name, const T& otherwise) const {
     const T* found = op_.find_attr<T>(name);
-    return found == nullptr ? std::move(otherwise) : *found;
+    return found == nullptr ? otherwise : *found;
   }
   // A constant number; Scalar arguments may have been given as integers.
   double number(const std::string& name, double otherwise) const;

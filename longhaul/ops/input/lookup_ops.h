@@ -38,7 +38,7 @@ struct TableOptions {
 class Table {
  public:
   Table() = default;
-  Table(Output handle, Output default_value) : handle_(std::move(handle)), default_value_(std::move(default_value)) {}
+  Table(Output handle, Output default_value) : handle_(handle), default_value_(default_value) {}
 
   const Output& handle() const { return handle_; }
   const std::string& name() const { return handle_.op().name(); }
@@ -60,7 +60,7 @@ class Table {
 class HashTable : public Table {
  public:
   HashTable() = default;
-  HashTable(Table table, Operation initializer) : Table(std::move(table)), initializer_(initializer) {}
+  HashTable(Table table, Operation initializer) : Table(table), initializer_(initializer) {}
   // Its errors: something is missing in the file (FILE:LINE); a key has two values (InvalidArgumentError); the contents
   // differ from those of an earlier run (FailedPreconditionError).
   Operation initializer() const { return initializer_; }
@@ -73,7 +73,7 @@ class HashTable : public Table {
 class MutableHashTable : public Table {
  public:
   MutableHashTable() = default;
-  explicit MutableHashTable(Table table) : Table(std::move(table)) {}
+  explicit MutableHashTable(Table table) : Table(table) {}
   Operation insert(const Scope& scope, const Output& keys, const Output& values,
                    std::string_view name = "insert") const;  // replaces existing values
   Operation remove(const Scope& scope, const Output& keys, std::string_view name = "remove") const;

@@ -18,7 +18,7 @@ class InputTensor {
  public:
   template <std::convertible_to<Output> T>
   InputTensor(const T& tensor) : value_(Output(tensor)) {}
-  InputTensor(SparseOutput sparse) : value_(std::move(sparse)) {}
+  InputTensor(SparseOutput sparse) : value_(sparse) {}
 
   bool is_sparse() const { return value_.index() == 1; }
   // InvalidArgumentError: the tensor is of the other kind.

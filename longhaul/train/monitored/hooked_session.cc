@@ -18,8 +18,7 @@ void merge_cancellation(RunOptions& options, const RunOptions& more) {
   if (options.cancellation != nullptr)
     throw InvalidArgumentError(
         "RunOptions::cancellation is set twice for one run, by its caller and a hook or by two hooks: a run has one, "
-        "so "
-        "let them share it");
+        "so let them share it");
   options.cancellation = more.cancellation;
 }
 

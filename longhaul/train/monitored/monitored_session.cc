@@ -26,7 +26,7 @@ MonitoredSessionOptions with_creator(MonitoredSessionOptions options) {
   return options;
 }
 
-MonitoredSessionOptions with_creator(SingularMonitoredSessionOptions options) {
+MonitoredSessionOptions with_creator(const SingularMonitoredSessionOptions& options) {
   return {.session_creator = std::make_shared<ChiefSessionCreator>(
               ChiefSessionCreatorOptions{.graph = options.graph,
                                          .scaffold = options.scaffold,

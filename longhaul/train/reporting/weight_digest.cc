@@ -136,7 +136,7 @@ WeightDigests::WeightDigests(const Graph& graph, Output global_step, std::shared
     names_.push_back(variable.name());
     fetches_.emplace_back(variable.read);
   }
-  fetches_.emplace_back(std::move(global_step));
+  fetches_.emplace_back(global_step);
   thread_ = NamedThread("lh-digests", [worker = worker_] { worker->work(); });
 }
 

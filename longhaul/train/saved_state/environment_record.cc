@@ -45,7 +45,7 @@ std::set<std::string> scopes_of_savers(const proto::GraphDef& graph) {
 
 std::string to_text(const Environment& environment) {
   std::string text;
-  for (const auto& [name, value] : environment) text += name + ": " + value + "\n";
+  for (const auto& [name, value] : environment) text += fmt::format("{}: {}\n", name, value);
   return text;
 }
 
@@ -156,12 +156,6 @@ std::optional<std::string> graph_difference(FileSystem& files, const std::string
   return "it was saved with another graph" + some_of("removed operations", changes.gone) +
          some_of("new operations", changes.fresh) +
          some_of("operations with changed values, types or inputs", changes.changed);
-}
-
-// The operation of the variable that a saver reads.
-Operation variable_of(const Output& read) {
-  const Operation op = read.op();
-  return op.type() == "Identity" && op.inputs()[0].op().type() == "VariableV2" ? op.inputs()[0].op() : op;
 }
 
 constexpr const char* kOtherExamples =

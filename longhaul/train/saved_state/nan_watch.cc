@@ -58,8 +58,7 @@ std::string how_to_go_back(const std::string& last_without) {
   return fmt::format(
       "The last checkpoint without them is {}, which is kept until another one without them is saved. To go back to "
       "it, stop training, name it in the file {} of the logdir (model_checkpoint_path: \"{}\") and start again, "
-      "perhaps "
-      "with a lower learning rate.",
+      "perhaps with a lower learning rate.",
       last_without, kDefaultStateFile, base_name(last_without));
 }
 

@@ -6,6 +6,10 @@
 #include <optional>
 #include <set>
 
+#include "longhaul/base/first_names.h"
+#include "longhaul/base/log.h"
+#include "longhaul/ops/external_variable.h"
+#include "longhaul/ops/state_ops.h"
 #include "longhaul/train/saved_state/parameter_groups.h"
 
 namespace longhaul {
@@ -40,8 +44,15 @@ struct Mismatch {
   std::vector<std::string> different;  // a sentence for each tensor of another dtype or shape
   std::vector<std::string> unused;     // names that the graph lacks
   std::set<std::string> shared;        // names that both have
+  size_t missing_untrained = 0;        // of the missing ones, those that the program keeps, and does not train
   size_t wanted = 0;
 };
+
+bool is_trained(const SaverNodes::SavedTensor& tensor) {
+  const Operation variable = variable_of(tensor.read);
+  const std::vector<VariableInfo> trained = ops::trainable_variables(variable.graph());
+  return std::ranges::any_of(trained, [&](const VariableInfo& info) { return info.ref.op() == variable; });
+}
 
 Mismatch compare(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors) {
   Mismatch found{.wanted = tensors.size()};
@@ -49,6 +60,7 @@ Mismatch compare(const BundleReader& reader, const std::vector<SaverNodes::Saved
     const BundleReader::Entry* entry = reader.find(tensor.name);
     if (entry == nullptr) {
       found.missing.push_back(tensor.name);
+      found.missing_untrained += ops::is_external(variable_of(tensor.read)) && !is_trained(tensor) ? 1 : 0;
       continue;
     }
     found.shared.insert(tensor.name);
@@ -91,6 +103,13 @@ std::optional<std::set<std::string>> keepers_of(const std::vector<std::string>& 
   return keepers;
 }
 
+// Whether all that is missing are values such as counters, which a program has begun to save.
+bool lacks_values_of_the_program(const Mismatch& found) {
+  const auto is_an_optimizers = [&](const std::string& name) { return !keeper_of(name, found.shared).empty(); };
+  return found.different.empty() && !found.shared.empty() && found.missing_untrained == found.missing.size() &&
+         std::ranges::none_of(found.missing, is_an_optimizers);
+}
+
 // What the mismatch comes from, as far as the names tell.
 std::string verdict(const Mismatch& found) {
   if (found.missing.empty()) return "The names are the same, but sizes or dtypes differ.";
@@ -102,6 +121,10 @@ std::string verdict(const Mismatch& found) {
     return fmt::format(
         "The model is the same, but its optimizer (or its averaging) differs: the graph has {}, the checkpoint has {}.",
         fmt::join(*wanted, ", "), stored->empty() ? "none" : fmt::format("{}", fmt::join(*stored, ", ")));
+  }
+  if (lacks_values_of_the_program(found)) {
+    return fmt::format("The checkpoint lacks {} of the values that the program keeps itself (ops::external_variable).",
+                       found.missing.size());
   }
   return fmt::format("The models differ, or their names do: the checkpoint has {} of the graph's {} names.",
                      found.shared.size(), found.wanted);
@@ -120,6 +143,10 @@ std::string common_prefix_of_stored(const Mismatch& found) {
   }
   return "";
 }
+
+constexpr const char* kAddedValues =
+    "\nIf the program saves these values only since a later version, add them with ops::optional_program_value in "
+    "place of ops::external_variable: then checkpoints may lack them.";
 
 // A line for each, so many at most.
 std::string lines(const std::vector<std::string>& items) {
@@ -150,11 +177,25 @@ void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::
     message += fmt::format("\nAll missing names would match with the prefix {}: is a variable_scope(\"{}\") missing?",
                            prefix, prefix.substr(0, prefix.size() - 1));
   }
+  if (lacks_values_of_the_program(found)) message += kAddedValues;
   message +=
       "\nRestore it into the graph it was saved from, restore only the variables that both have "
       "(SaverOptions::var_list), or start in another directory.";
   if (!found.missing.empty()) throw NotFoundError(message);
   throw InvalidArgumentError(message);
+}
+
+void warn_of_left_out(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors) {
+  std::set<std::string, std::less<>> restored;
+  for (const auto& tensor : tensors) restored.insert(tensor.name);
+  std::vector<std::string> left_out = reader.keys();
+  std::erase_if(left_out,
+                [&](const std::string& key) { return restored.contains(key) || key.starts_with("longhaul/"); });
+  if (left_out.empty()) return;
+  log_warning(
+      "{} also has values that this program neither restores nor saves, so its next checkpoints lack them: {}. To keep "
+      "one that has only been renamed or forgotten, stop the program, and save the value under this name again",
+      reader.prefix(), first_names(left_out));
 }
 
 }  // namespace longhaul

@@ -11,4 +11,8 @@ namespace longhaul {
 // tensors that the checkpoint has instead: a line for each, up to twenty of either.
 void check_restorable(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors);
 
+// For a restore after which training continues: logs one warning if the checkpoint has values that the graph neither
+// restores nor, from then on, saves. The library's own values, below "longhaul/", do not count.
+void warn_of_left_out(const BundleReader& reader, const std::vector<SaverNodes::SavedTensor>& tensors);
+
 }  // namespace longhaul

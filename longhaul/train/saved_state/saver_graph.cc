@@ -208,6 +208,11 @@ Operation add_restore(const Scope& scope, const std::vector<Shard>& shards, cons
 
 }  // namespace
 
+Operation variable_of(const Output& read) {
+  const Operation op = read.op();
+  return op.type() == "Identity" && op.inputs()[0].op().type() == "VariableV2" ? op.inputs()[0].op() : op;
+}
+
 bool name_tasks(const std::vector<Saveable>& saveables) {
   bool found = false;
   for (const Saveable& saveable : saveables) {

@@ -28,6 +28,9 @@ struct SaverNodes {
   Operation restore;  // "save/restore_all"
 };
 
+// The operation of the variable that a saver reads; that of the value itself, if it is not a variable's.
+Operation variable_of(const Output& read);
+
 // An attribute of a RestoreV2 operation that reads one tensor that a checkpoint may lack.
 inline constexpr const char* kOptionalAttr = "_optional";
 

@@ -243,6 +243,8 @@ void Saver::announce(const std::string& prefix, std::optional<int64_t> step, Sav
   if (options.before_write) options.before_write(step);
   const bool is_replaced = prefix == saves_.last() && checkpoint_exists(*options_.files, prefix);
   if (!step || !is_replaced || !saves_.is_first_step(*step)) return;
+  const bool is_the_same = !options.skip_if_saved && values.are_saved(*options_.files, prefix);
+  if (is_the_same) return;  // written again since that is asked for
   warn_of_replacement(*options_.files, prefix, *step, saves_, *graph_,
                       [&] { return values.all_but_random_states_are_saved(*options_.files, prefix); });
 }
@@ -325,15 +327,15 @@ void Saver::restore(Session& session, const std::string& prefix_or_url) {
   const BundleReader reader(*options_.files, prefix);
   Feeds feeds{{nodes_.filename, Tensor::scalar(prefix)}};
   const std::vector<SaverNodes::SavedTensor> tensors = tensors_to_read(reader, nodes_.tensors, &feeds);
+  const bool goes_on = goes_on_training(*graph_, nodes_.tensors);
   if (std::optional<ObjectKeys> keys = object_keys_for(reader, tensors)) {
     const Feeds read = object_feeds(reader, tensors, *keys);
     feeds.insert(feeds.end(), read.begin(), read.end());
   } else {
     check_restorable(reader, tensors);
+    if (goes_on && !options_.var_list) warn_of_left_out(reader, tensors);
   }
-  if (goes_on_training(*graph_, nodes_.tensors)) {
-    warn_of_differences(*options_.files, prefix, environment(), *graph_);
-  }
+  if (goes_on) warn_of_differences(*options_.files, prefix, environment(), *graph_);
   forget_last_saved();
   restore_values(session, *options_.files, nodes_, reader, tensors, std::move(feeds));
   saves_.note_restored(prefix, commit_time(*options_.files, prefix));

@@ -52,6 +52,19 @@ TEST_F(KeptCheckpointsTest, APinnedOneStaysUntilItIsUnpinned) {
   EXPECT_THAT(there(), ElementsAre(4, 5));
 }
 
+TEST_F(KeptCheckpointsTest, OneThatGetsItsMetricAfterItWasSavedHasNotChanged) {
+  options.best.top_k = 1;
+  for (const bool skip_if_saved : {false, true}) {
+    const LogRecorder log;
+    Saver saver(options);
+    saver.save(*session, path, step);
+    saver.save(*session, path, step, {.metric = 0.5, .skip_if_saved = skip_if_saved});
+    EXPECT_THAT(saver.best_checkpoints(), ElementsAre(at(0)));
+    EXPECT_THAT(log.text(), Not(HasSubstr("saved again")));
+    EXPECT_THAT(log.text(), Not(HasSubstr("overwritten")));
+  }
+}
+
 TEST_F(KeptCheckpointsTest, ADeletionThatAKillCutOffIsMadeAfterTheRestart) {
   Saver saver(options);
   for (int n = 1; n <= 2; ++n) save(saver, n);

@@ -101,8 +101,7 @@ constexpr Seconds kForever{1e9};
 
 constexpr const char* kNobodyElse =
     " No other process can initialise the model of a session in this one (master \"\"): pass the target of a server, "
-    "or "
-    "be the chief";
+    "or be the chief";
 
 constexpr const char* kNotInCheckpoint =
     ". {} does not have them: save them, or set initialize_missing to run their initializers";

@@ -41,6 +41,16 @@ class PreemptionTest : public SupervisorFixture {
   static bool is_alone(const Supervisor& sv, const std::string& thread) {
     return sv.coord().running() == std::vector<std::string>{thread};
   }
+  // Starts a thread in which the time passes until nobody waits for it any more; it ends when the checkpoint is there.
+  void start_stuck_thread(Supervisor& sv, const LogRecorder& log, Seconds deadline) {
+    sv.coord().start_thread("stuck", [this, &sv, &log, deadline] {
+      while (!has_checkpoint(sv, 1) && Clock::real().now() < deadline) {
+        const bool is_left = log.text().find("threads still running: stuck") != std::string::npos;
+        if (preemption.is_preempted() && !is_left && is_alone(sv, "stuck")) clock.advance(Seconds{0.01});
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+  }
   bool has_checkpoint(const Supervisor& sv, int step_number) {
     return exists(sv.save_path() + "-" + std::to_string(step_number));
   }
@@ -233,23 +243,31 @@ TEST_F(PreemptionTest, AStartSearchesTheMirrorNoLongerThanItLeaves) {
               HasSubstr("no answer in the time that a preemption leaves"));
 }
 
-// The time passes until nobody waits for it any more; then it waits for the checkpoint.
 TEST_F(PreemptionTest, AThreadThatDoesNotEndLeavesHalfOfThePeriodToTheLastCheckpoint) {
   const LogRecorder log;
   options.save_model_secs = Seconds{0};
   Supervisor sv(options);
   const Seconds deadline = Clock::real().now() + Seconds{20};
   sv.managed_session([&](Session& session) {
-    sv.coord().start_thread("stuck", [&] {
-      while (!has_checkpoint(sv, 1) && Clock::real().now() < deadline) {
-        const bool is_left = log.text().find("threads still running: stuck") != std::string::npos;
-        if (preemption.is_preempted() && !is_left && is_alone(sv, "stuck")) clock.advance(Seconds{0.01});
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
-    });
+    start_stuck_thread(sv, log, deadline);
     session.run(train);
     preemption.preempt(Seconds{4});
   });
+  EXPECT_LT(Clock::real().now(), deadline);
+  EXPECT_THAT(log.text(), HasSubstr("threads still running: stuck"));
+  EXPECT_TRUE(has_checkpoint(sv, 1));
+}
+
+TEST_F(PreemptionTest, NorDoesAStopByTheProgramWaitLongerForSuchAThread) {
+  const LogRecorder log;
+  options.save_model_secs = Seconds{0};
+  Supervisor sv(options);
+  const Seconds deadline = Clock::real().now() + Seconds{20};
+  const auto session = sv.prepare_or_wait_for_session();
+  start_stuck_thread(sv, log, deadline);
+  session->run(train);
+  preemption.preempt(Seconds{4});
+  sv.stop({.ignore_live_threads = true, .save_checkpoint = true});
   EXPECT_LT(Clock::real().now(), deadline);
   EXPECT_THAT(log.text(), HasSubstr("threads still running: stuck"));
   EXPECT_TRUE(has_checkpoint(sv, 1));
@@ -441,7 +459,7 @@ TEST_F(PreemptionTest, WhoLetsGoIsNotStopped) {
 }
 
 // The attempts of a last save that fails are repeated for as long as there is time, and no longer than told.
-class LastSavePatienceTest : public PreemptionTest {
+class LastSaveTimeoutTest : public PreemptionTest {
  protected:
   Seconds time_until_it_is_given_up(std::optional<Seconds> grace, const std::function<void()>& in_each_attempt = {}) {
     before_commit = [&] {
@@ -461,15 +479,15 @@ class LastSavePatienceTest : public PreemptionTest {
   }
 };
 
-TEST_F(LastSavePatienceTest, EndsWithTheGracePeriod) {
+TEST_F(LastSaveTimeoutTest, EndsWithTheGracePeriod) {
   EXPECT_EQ(time_until_it_is_given_up(Seconds{8}), Seconds{7});  // after waits of 1, 2 and 4 s
 }
 
-TEST_F(LastSavePatienceTest, IsAsToldWhereThereIsTimeEnough) {
+TEST_F(LastSaveTimeoutTest, IsAsToldWhereThereIsTimeEnough) {
   EXPECT_EQ(time_until_it_is_given_up(Seconds{3600}), Seconds{31});
 }
 
-TEST_F(LastSavePatienceTest, EndsWithTheGracePeriodOfAPreemptionThatComesBetweenTwoAttempts) {
+TEST_F(LastSaveTimeoutTest, EndsWithTheGracePeriodOfAPreemptionThatComesBetweenTwoAttempts) {
   int attempts_made = 0;
   const auto preempt_in_the_second = [&] {
     if (++attempts_made == 2) preemption.preempt(Seconds{3});
@@ -477,7 +495,7 @@ TEST_F(LastSavePatienceTest, EndsWithTheGracePeriodOfAPreemptionThatComesBetween
   EXPECT_EQ(time_until_it_is_given_up(std::nullopt, preempt_in_the_second), Seconds{3}) << "after waits of 1 and 2 s";
 }
 
-TEST_F(LastSavePatienceTest, IsAsToldWithoutAPreemption) {
+TEST_F(LastSaveTimeoutTest, IsAsToldWithoutAPreemption) {
   EXPECT_EQ(time_until_it_is_given_up(std::nullopt), Seconds{31});
 }
 

@@ -9,13 +9,13 @@ namespace longhaul {
 namespace {
 
 // Of the step, which may be a read of it.
-Operation variable_of(const Output& global_step) {
+Operation step_variable(const Output& global_step) {
   const std::vector<Output>& inputs = global_step.op().inputs();
   return inputs.empty() ? global_step.op() : inputs.front().op();
 }
 
 bool is_counted(const Output& global_step) {
-  const Operation variable = variable_of(global_step);
+  const Operation variable = step_variable(global_step);
   const std::vector<Operation> operations = global_step.graph().operations();
   return std::any_of(operations.begin(), operations.end(), [&](const Operation& op) {
     return op.type() == "AssignAdd" && op.inputs().front().op() == variable;
@@ -33,7 +33,7 @@ std::string advice_for(const Output& global_step) {
 }  // namespace
 
 MissingSteps::MissingSteps(const Output& global_step)
-    : name_(global_step.valid() ? variable_of(global_step).name() : ""), advice_(advice_for(global_step)) {}
+    : name_(global_step.valid() ? step_variable(global_step).name() : ""), advice_(advice_for(global_step)) {}
 
 void MissingSteps::session_begins(Seconds now, std::optional<int64_t> step) {
   begin_.reset();

@@ -95,7 +95,7 @@ bool ends_training(const SupervisorOptions& options, const Coordinator& coord) {
 
 }  // namespace
 
-Supervisor::Supervisor(SupervisorOptions options)
+Supervisor::Supervisor(const SupervisorOptions& options)
     : options_(effective_options(options)),
       coord_({.clock = options_.clock}),
       saves_(save_attempts(options_)),
@@ -115,8 +115,7 @@ Supervisor::~Supervisor() {
   if (!training_ && can_save(saver(), place_) && saver()->last_saved().empty() && std::uncaught_exceptions() == 0) {
     log_warning(
         "a Supervisor is destroyed that no session was trained with: there is no checkpoint of this run in {}. Train "
-        "in "
-        "managed_session(), or with the session of prepare_or_wait_for_session()",
+        "in managed_session(), or with the session of prepare_or_wait_for_session()",
         options_.logdir);
   }
   Teardown end;

@@ -71,7 +71,7 @@ struct StopOptions {
 class Supervisor {
  public:
   // InvalidArgumentError: the options do not fit the graph. Errors of the file system: logdir cannot be written to.
-  explicit Supervisor(SupervisorOptions options = {});
+  explicit Supervisor(const SupervisorOptions& options = {});
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;

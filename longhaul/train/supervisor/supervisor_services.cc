@@ -160,7 +160,7 @@ void SummaryService::run_loop() {
   }
   // The error of a step is the business of who made the step.
   along_->request_step_fetch(
-      {fetches_, [writer = context_->writer](std::vector<Tensor> values, std::exception_ptr error) {
+      {fetches_, [writer = context_->writer](const std::vector<Tensor>& values, std::exception_ptr error) {
          if (!error) write_summary(*writer, values);
        }});
 }

@@ -13,8 +13,7 @@ namespace {
 void warn_of_no_journal(const SaveOption& option) {
   log_warning(
       "{}, but there is no journal of earlier runs, so no interruptions are counted: the interval is chosen as if "
-      "there "
-      "was one a day. The chief keeps a journal where chief.keep_journal and chief.lock are on",
+      "there was one a day. The chief keeps a journal where chief.keep_journal and chief.lock are on",
       option.text);
 }
 
