@@ -8,6 +8,8 @@
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
 #include "longhaul/base/step_of_thread.h"
+#include "longhaul/binding/autocast.h"
+#include "longhaul/binding/values/lent_tensors.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 #include "longhaul/runtime/state/step_gate.h"
 
@@ -35,6 +37,18 @@ class OneStep {
  private:
   std::atomic<bool>& stepping_;
 };
+
+// FailedPreconditionError: a step would change averages.
+template <typename Values>
+void check_not_lent(const Values& values) {
+  for (const auto& bound : values) {
+    if (!bound.value.tensor.defined() || !is_lent(bound.value.tensor)) continue;
+    throw FailedPreconditionError(
+        fmt::format("{} has averaged weights, so a step would train the average. End the AveragedWeights before the "
+                    "next step",
+                    bound.value.name));
+  }
+}
 
 }  // namespace
 
@@ -131,10 +145,22 @@ void BoundTorch::add_record(const Scope& scope, BoundOptimizers::Bound& optimize
                               "longhaul/optimizer/" + optimizer.name, check);
 }
 
-void BoundTorch::add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler) {
-  add_optional(scope, scheduler_value(name, scheduler));
-  watch_.add_scheduler(scheduler);
-  conditions_.add_scheduler(name_of(scope) + "/" + name, scheduler);
+void BoundTorch::add_scheduler(const Scope& scope, int number, const TorchScheduler& scheduler) {
+  const std::string name = std::to_string(number);
+  const Scope within = scope.within("schedulers");
+  KeptValues kept;
+  scheduler.keep_in(kept, "schedulers/" + name);
+  add_kept(scope.within("kept"), kept);
+  if (torch::optim::LRScheduler* counted = scheduler.counted()) {
+    add_optional(within, scheduler_value(name, *counted));
+    conditions_.add_scheduler(name_of(within) + "/" + name, *counted);
+  }
+  const auto count = [counted = scheduler.counted(), kept] {
+    uint64_t mixture = counted != nullptr ? static_cast<uint64_t>(step_count(*counted)) : 0;
+    for (const KeptValue& value : kept.values()) mixture = mixture * 31 + value.look();
+    return mixture;
+  };
+  watch_.add_scheduler(name_of(within) + "/" + name, count, scheduler.unkept());
 }
 
 void BoundTorch::add_generator(const Scope& scope, const std::string& name, const at::Generator& generator) {
@@ -147,6 +173,33 @@ void BoundTorch::add_generator(const Scope& scope, const std::string& name, cons
 void BoundTorch::add_state(const Scope& scope, const std::string& name, at::Tensor* tensor) {
   add_optional(scope, state_value(name, tensor));
   state_.add(name_of(scope) + "/" + name, tensor);
+}
+
+void BoundTorch::add_kept(const Scope& scope, const KeptValues& kept) {
+  const auto self = shared_from_this();
+  for (const KeptValue& value : kept.values()) {
+    BoundKept::Bound& bound = state_.kept.add(value);
+    const auto read = [self, &bound] {
+      const Turn turn(self->turn_);
+      return BoundKept::read(bound);
+    };
+    const auto assign = [self, &bound](const Tensor& saved) {
+      const Turn turn(self->turn_);
+      const at::NoGradGuard no_grad;
+      BoundKept::assign(bound, saved);
+    };
+    const auto check = [self, &bound](const Tensor& saved) {
+      if (!kept::is_lacking(saved)) bound.value.check(saved);
+    };
+    ops::optional_program_value(scope, value.name,
+                                {.dtype = value.dtype,
+                                 .shape = Shape::unknown_rank(),
+                                 .expected = value.read().shape(),
+                                 .read = read,
+                                 .assign = assign},
+                                "", check);
+    if (value.tensor != nullptr) state_.add(name_of(scope) + "/" + value.name, value.tensor);
+  }
 }
 
 void BoundTorch::add_conditions(const Scope& scope) {
@@ -170,12 +223,7 @@ void BoundTorch::add_conditions(const Scope& scope) {
 
 Tensor BoundTorch::read(Bound& bound) {
   std::unique_lock<std::recursive_mutex> turn(turn_);
-  if (bound.inconsistent) {
-    throw FailedPreconditionError(
-        fmt::format("{}: a step failed after it had changed part of the module ({}), so there is no consistent state "
-                    "to save. Restore a checkpoint",
-                    bound.value.name, failed_step_));
-  }
+  if (bound.inconsistent) throw_inconsistent(bound.value.name, failed_step_);
   const at::NoGradGuard no_grad;
   if (&bound != &values_.front()) return to_tensor(bound.value.read());
   form_.check();  // once in a snapshot
@@ -207,6 +255,7 @@ void BoundTorch::assign(Bound& bound, const Tensor& value) {
 }
 
 void BoundTorch::check_callable() const {
+  if (any_is_lent()) check_not_lent(values_);
   optimizers_.check_groups();
 }
 
@@ -214,6 +263,7 @@ void BoundTorch::mark_inconsistent(std::string by) {
   failed_step_ = std::move(by);
   has_stepped_ = true;
   for (Bound& bound : values_) bound.inconsistent = true;
+  state_.kept.abandon(failed_step_);
 }
 
 void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
@@ -231,8 +281,10 @@ void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
 void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
   std::vector<at::Tensor> tensors;
   for (const Tensor& input : inputs) tensors.push_back(to_aten(input));
+  clear_autocast_cache();
   watch_.begin(number);
   state_.begin();
+  if (const auto& name = state_.kept.written_between()) watch_.kept_was_written_between(*name);
   at::Tensor loss;
   try {
     const StepGate::ProgramInStep in_step;
@@ -244,6 +296,7 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
       mark_inconsistent(fmt::format("step {}: {}", number, first_line_of(std::current_exception())));
     }
     watch_.abandon();
+    state_.kept.abandon("");
     throw;
   }
   has_stepped_ = true;
@@ -252,6 +305,7 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
 
 void BoundTorch::take_findings_of_step(const at::Tensor& loss) {
   watch_.end(loss);
+  state_.kept.end();
   conditions_.end_step();
   if (const std::optional<std::string> name = state_.with_history()) watch_.carries_history(*name);
 }

@@ -34,9 +34,10 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
 
   void set_step(TorchStepFunction function, const TorchTrainingOptions& options);
   void add_optimizer(const Scope& scope, torch::optim::Optimizer& optimizer);
-  void add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler);
+  void add_scheduler(const Scope& scope, int number, const TorchScheduler& scheduler);
   void add_generator(const Scope& scope, const std::string& name, const at::Generator& generator);
   void add_state(const Scope& scope, const std::string& name, at::Tensor* tensor);
+  void add_kept(const Scope& scope, const KeptValues& kept);
   void add_conditions(const Scope& scope);
 
   // The calls of a run: step(); ask(), if the run fetches the step and not only the loss; the loss, if it is fetched.
