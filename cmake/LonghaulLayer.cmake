@@ -73,7 +73,7 @@ set(LONGHAUL_ARROWS_grpc/transport base io proto cluster/security cluster/transp
 set(LONGHAUL_ARROWS_grpc/server base io proto session runtime train/signals cluster/spec cluster/security
     cluster/transport cluster/master cluster/wire cluster/server grpc/transport)
 set(LONGHAUL_ARROWS_launch base cluster/spec)
-set(LONGHAUL_ARROWS_binding base tensor ops session runtime)
+set(LONGHAUL_ARROWS_binding base tensor data ops session runtime)
 set(LONGHAUL_ARROWS_trainer base graph events ops train runtime binding)
 set(LONGHAUL_ARROWS_testing base io session host)
 

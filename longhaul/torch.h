@@ -1,7 +1,8 @@
 #pragma once
 
-// For programs that use libtorch themselves: torch_training() supervises their own training, and KeepRandomState keeps
-// other code from disturbing its random numbers; to_tensor() and to_aten() convert tensors without copying their bytes.
+// For programs that use libtorch themselves: torch_training() supervises their own training. KeptValues,
+// register_optimizer(), TorchScheduler, ModuleAverage and LossScale keep what it carries from step to step; Autocast,
+// StepSampler and KeepRandomState make steps that a restart repeats. to_tensor() and to_aten() convert tensors without copying their bytes.
 // Includes ATen's functions.
 
 #if __cplusplus < 202002L
@@ -9,7 +10,13 @@
 #else
 #include <ATen/ATen.h>
 
+#include "longhaul/binding/autocast.h"
 #include "longhaul/binding/keep_random_state.h"
+#include "longhaul/binding/kept_values.h"
+#include "longhaul/binding/loss_scale.h"
+#include "longhaul/binding/module_average.h"
+#include "longhaul/binding/optimizer_kind.h"
+#include "longhaul/binding/step_sampler.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 #endif

@@ -53,7 +53,7 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       containers = "array deque functional map memory optional set span string string_view unordered_map " \
           "unordered_set variant vector"
       in_header("utility " containers, "std::move std::forward std::pair std::make_index_sequence " \
-          "std::index_sequence std::exchange std::make_pair std::swap std::as_const")
+          "std::index_sequence std::exchange std::make_pair std::swap std::as_const std::declval")
       in_header("string", "std::string std::to_string std::stoi std::stoll")
       in_header("string_view string", "std::string_view")
       in_header("vector", "std::vector")
@@ -68,6 +68,7 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       in_header("variant", "std::variant std::monostate std::get_if std::holds_alternative std::visit")
       in_header("variant tuple utility array map", "std::get")
       in_header("tuple", "std::tuple std::tie std::make_tuple")
+      in_header("tuple utility array", "std::tuple_size")
       in_header("memory", "std::shared_ptr std::unique_ptr std::weak_ptr std::make_shared std::make_unique " \
           "std::enable_shared_from_this")
       in_header("functional", "std::function std::invoke std::plus std::minus")
@@ -90,7 +91,8 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
           "std::is_floating_point_v std::is_arithmetic_v std::is_convertible_v std::decay_t std::invoke_result_t " \
           "std::enable_if_t std::conditional_t std::remove_cvref_t std::is_enum_v std::underlying_type_t " \
           "std::is_invocable_v std::true_type std::false_type std::is_base_of_v std::is_aggregate_v " \
-          "std::is_constructible_v")
+          "std::is_constructible_v std::is_signed_v std::is_trivially_copyable_v std::remove_reference_t " \
+          "std::is_const_v std::is_lvalue_reference_v")
       in_header("initializer_list " containers, "std::initializer_list")
       in_header("complex", "std::complex")
       in_header("cstring", "std::memcpy std::memset std::memcmp std::strlen")
@@ -99,15 +101,20 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       in_header("algorithm", "std::max std::min std::sort std::copy std::clamp std::find std::find_if std::any_of " \
           "std::all_of std::none_of std::lower_bound std::upper_bound std::transform")
       in_header("numeric", "std::accumulate std::iota")
-      in_header("random", "std::mt19937_64 std::mt19937")
+      in_header("random", "std::mt19937_64 std::mt19937 std::uniform_random_bit_generator")
       in_header("charconv", "std::from_chars std::to_chars")
       in_header("bit", "std::bit_cast std::endian std::bit_ceil std::countl_zero")
       in_header("deque map set string unordered_map unordered_set vector", "std::erase std::erase_if")
-      in_header("iterator " containers, "std::begin std::end std::size std::back_inserter std::make_move_iterator")
+      in_header("iterator " containers, "std::begin std::end std::size std::back_inserter std::make_move_iterator " \
+          "std::next")
       in_header("limits", "std::numeric_limits")
       in_header("ostream iostream iosfwd string", "std::ostream")
+      in_header("istream iostream iosfwd sstream", "std::istream")
+      in_header("sstream", "std::ostringstream std::istringstream")
+      in_header("locale", "std::locale")
+      in_header("typeinfo", "std::type_info")
       in_header("cstdint atomic " containers, "int64_t")
-      in_header("cstddef " containers, "std::size_t std::nullptr_t std::byte")
+      in_header("cstddef " containers, "std::size_t std::nullptr_t std::byte std::ptrdiff_t")
       in_header("new memory", "std::align_val_t std::nothrow")
       in_header("google/protobuf/message.h google/protobuf/message_lite.h google/protobuf/descriptor.h " \
           "google/protobuf/io/coded_stream.h longhaul/proto", "google::protobuf")

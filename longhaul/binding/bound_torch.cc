@@ -7,6 +7,8 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/base/log.h"
+#include "longhaul/binding/autocast.h"
+#include "longhaul/binding/values/lent_tensors.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 
 namespace longhaul {
@@ -33,6 +35,18 @@ class OneStep {
  private:
   std::atomic<bool>& stepping_;
 };
+
+// FailedPreconditionError: a step would change averages.
+template <typename Values>
+void check_not_lent(const Values& values) {
+  for (const auto& bound : values) {
+    if (!bound.value.tensor.defined() || !is_lent(bound.value.tensor)) continue;
+    throw FailedPreconditionError(
+        fmt::format("{} has averaged weights, so a step would train the average. End the AveragedWeights before the "
+                    "next step",
+                    bound.value.name));
+  }
+}
 
 }  // namespace
 
@@ -137,11 +151,23 @@ void BoundTorch::add_record(const Scope& scope, BoundOptimizers::Bound& optimize
                               "longhaul/optimizer/" + optimizer.name, check);
 }
 
-void BoundTorch::add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler) {
-  add_optional(scope, scheduler_value(name, scheduler));
-  values_.back().is_setting = true;
-  watch_.add_scheduler(scheduler);
-  conditions_.add_scheduler(name_of(scope) + "/" + name, scheduler);
+void BoundTorch::add_scheduler(const Scope& scope, int number, const TorchScheduler& scheduler) {
+  const std::string name = std::to_string(number);
+  const Scope within = scope.within("schedulers");
+  KeptValues kept;
+  scheduler.keep_in(kept, "schedulers/" + name);
+  add_kept(scope.within("kept"), kept);
+  if (torch::optim::LRScheduler* counted = scheduler.counted()) {
+    add_optional(within, scheduler_value(name, *counted));
+    values_.back().is_setting = true;
+    conditions_.add_scheduler(name_of(within) + "/" + name, *counted);
+  }
+  const auto count = [counted = scheduler.counted(), kept] {
+    uint64_t mixture = counted != nullptr ? static_cast<uint64_t>(step_count(*counted)) : 0;
+    for (const KeptValue& value : kept.values()) mixture = mixture * 31 + value.look();
+    return mixture;
+  };
+  watch_.add_scheduler(name_of(within) + "/" + name, count, scheduler.unkept());
 }
 
 void BoundTorch::add_generator(const Scope& scope, const std::string& name, const at::Generator& generator) {
@@ -155,6 +181,33 @@ void BoundTorch::add_state(const Scope& scope, const std::string& name, at::Tens
   add_optional(scope, state_value(name, tensor));
   values_.back().is_setting = true;
   state_.add(name_of(scope) + "/" + name, tensor);
+}
+
+void BoundTorch::add_kept(const Scope& scope, const KeptValues& kept) {
+  const auto self = shared_from_this();
+  for (const KeptValue& value : kept.values()) {
+    BoundKept::Bound& bound = state_.kept.add(value);
+    const auto read = [self, &bound] {
+      const Turn turn(self->turn_);
+      return BoundKept::read(bound);
+    };
+    const auto assign = [self, &bound](const Tensor& saved) {
+      const Turn turn(self->turn_);
+      const at::NoGradGuard no_grad;
+      BoundKept::assign(bound, saved);
+    };
+    const auto check = [self, &bound](const Tensor& saved) {
+      if (!kept::is_lacking(saved)) bound.value.check(saved);
+    };
+    ops::optional_program_value(scope, value.name,
+                                {.dtype = value.dtype,
+                                 .shape = Shape::unknown_rank(),
+                                 .expected = value.read().shape(),
+                                 .read = read,
+                                 .assign = assign},
+                                "", check);
+    if (value.tensor != nullptr) state_.add(name_of(scope) + "/" + value.name, value.tensor);
+  }
 }
 
 void BoundTorch::add_conditions(const Scope& scope) {
@@ -178,12 +231,7 @@ void BoundTorch::add_conditions(const Scope& scope) {
 
 Tensor BoundTorch::read(Bound& bound) {
   std::unique_lock<std::recursive_mutex> turn(turn_);
-  if (bound.inconsistent) {
-    throw FailedPreconditionError(
-        fmt::format("{}: a step failed after it had changed part of the module ({}), so there is no consistent state "
-                    "to save. Restore a checkpoint",
-                    bound.value.name, failed_step_));
-  }
+  if (bound.inconsistent) throw_inconsistent(bound.value.name, failed_step_);
   const at::NoGradGuard no_grad;
   if (&bound != &values_.front()) return to_tensor(bound.value.read());
   form_.check();  // once in a snapshot
@@ -214,32 +262,32 @@ void BoundTorch::assign(Bound& bound, const Tensor& value) {
   watch_.assigned(bound.value.tensor);
 }
 
-void BoundTorch::check_callable() const {
-  optimizers_.check_groups();
-}
-
-void BoundTorch::mark_inconsistent(std::string by) {
-  failed_step_ = std::move(by);
-  has_stepped_ = true;
-  for (Bound& bound : values_) bound.inconsistent = true;
-}
-
 void BoundTorch::begin_step(int64_t number) {
-  check_callable();
+  optimizers_.check_groups();
   optimizers_.reinstate_options();
   loss_.begin_step();
+  clear_autocast_cache();
   watch_.begin(number);
   state_.begin();
+  if (const auto& name = state_.kept.written_between()) watch_.kept_was_written_between(*name);
 }
 
-void BoundTorch::fail_step(const std::string& error) {
-  if (watch_.changed() || state_.changed()) mark_inconsistent(error);
+void BoundTorch::fail_step(std::string error, bool is_made) {
+  std::string abandoned;  // by what; empty: nothing was changed
+  if (is_made || watch_.changed() || state_.changed()) {
+    abandoned = failed_step_ = std::move(error);
+    has_stepped_ = true;
+    for (Bound& bound : values_) bound.inconsistent = true;
+  }
   watch_.abandon();
+  state_.kept.abandon(abandoned);
 }
 
 void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
   if (!function_) {
-    count_made_step(number);
+    InLoop::check_counted(in_loop_.get(), number);
+    stepping_ = false;
+    in_loop_.reset();
   } else {
     const OneStep one(stepping_);
     const Turn turn(turn_);
@@ -272,6 +320,18 @@ BoundTorch::InLoop::InLoop(BoundTorch& bound, int64_t number) : number(number), 
   of_thread.emplace(number);
 }
 
+void BoundTorch::InLoop::check_counted(const InLoop* made, int64_t number) {
+  if (made == nullptr || made->in_step) {
+    throw FailedPreconditionError(
+        "the train_op of a program that makes its steps in its own loop was run by something else, such as a hook or a "
+        "service that fetches the loss. Only the loop makes steps: fetch what is no step");
+  }
+  if (made->number == number) return;
+  throw FailedPreconditionError(fmt::format(
+      "the global step is {}, but the loop has made step {}: something else has changed the global step in between",
+      number, made->number));
+}
+
 void BoundTorch::begin_in_loop(int64_t number) {
   if (in_loop_) throw InternalError("a step of a loop is begun while another one is under way");
   in_loop_ = std::make_unique<InLoop>(*this, number);
@@ -290,30 +350,10 @@ void BoundTorch::made_in_loop(const at::Tensor& loss) {
   take_findings_of_step(loss);
 }
 
-// The run of a step that the program has made itself.
-void BoundTorch::count_made_step(int64_t number) {
-  if (!in_loop_ || in_loop_->in_step) {
-    throw FailedPreconditionError(
-        "the train_op of a program that makes its steps in its own loop was run by something else, such as a hook or a "
-        "service that fetches the loss. Only the loop makes steps: fetch what is no step");
-  }
-  if (in_loop_->number != number) {
-    throw FailedPreconditionError(fmt::format(
-        "the global step is {}, but the loop has made step {}: something else has changed the global step in between",
-        number, in_loop_->number));
-  }
-  stepping_ = false;
-  in_loop_.reset();
-}
-
 void BoundTorch::leave_in_loop(const std::string& reason) {
   if (!in_loop_) return;
-  const bool is_made = !in_loop_->in_step;  // but its run has failed: it is not counted
-  if (is_made) {
-    mark_inconsistent(fmt::format("step {}: {}", in_loop_->number, reason));
-  } else {
-    fail_step(fmt::format("step {}: {}", in_loop_->number, reason));
-  }
+  const bool is_made = !in_loop_->in_step;  // but its run has failed
+  fail_step(fmt::format("step {}: {}", in_loop_->number, reason), is_made);
   stepping_ = false;
   in_loop_.reset();
 }
@@ -321,30 +361,37 @@ void BoundTorch::leave_in_loop(const std::string& reason) {
 void BoundTorch::cancel_in_loop() {
   if (!in_loop_) return;
   watch_.abandon();
+  state_.kept.abandon("");
   stepping_ = false;
   in_loop_.reset();
 }
 
-void BoundTorch::keep_settings() {
-  const Turn turn(turn_);
-  const at::NoGradGuard no_grad;
+RestoredSettings BoundTorch::settings() {
+  RestoredSettings settings;
+  const auto self = shared_from_this();
   for (Bound& bound : values_) {
-    if (bound.is_setting) bound.kept = bound.value.read().clone();
+    if (!bound.is_setting) continue;
+    const auto read = [self, &bound] {
+      const Turn turn(self->turn_);
+      const at::NoGradGuard no_grad;
+      return to_tensor(bound.value.read().clone());
+    };
+    settings.add(read, [self, &bound](const Tensor& value) { self->assign(bound, value); });
   }
-}
-
-void BoundTorch::put_back_settings() {
-  const Turn turn(turn_);
-  const at::NoGradGuard no_grad;
-  for (Bound& bound : values_) {
-    if (!bound.is_setting || !bound.kept.defined()) continue;
-    if (!at::equal(bound.value.read(), bound.kept)) bound.value.assign(bound.kept);
-    bound.kept.reset();
+  for (BoundKept::Bound& bound : state_.kept.values()) {
+    const auto assign = [self, &bound](const Tensor& value) {
+      const Turn turn(self->turn_);
+      const at::NoGradGuard no_grad;
+      BoundKept::assign(bound, value);
+    };
+    settings.add([&bound, self] { return BoundKept::read(bound); }, assign);
   }
+  return settings;
 }
 
 void BoundTorch::take_findings_of_step(const at::Tensor& loss) {
   watch_.end(loss);
+  state_.kept.end();
   conditions_.end_step();
   if (const std::optional<std::string> name = state_.with_history()) watch_.carries_history(*name);
 }

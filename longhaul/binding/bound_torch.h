@@ -11,6 +11,7 @@
 #include "longhaul/base/step_of_thread.h"
 #include "longhaul/binding/bound_optimizers.h"
 #include "longhaul/binding/fetched_loss.h"
+#include "longhaul/binding/restored_settings.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/binding/values/bound_tensors.h"
 #include "longhaul/binding/values/carried_state.h"
@@ -37,9 +38,10 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void set_step(TorchStepFunction function, const TorchTrainingOptions& options);
   void set_loop(const TorchTrainingOptions& options);  // without a step function
   void add_optimizer(const Scope& scope, torch::optim::Optimizer& optimizer);
-  void add_scheduler(const Scope& scope, const std::string& name, torch::optim::LRScheduler& scheduler);
+  void add_scheduler(const Scope& scope, int number, const TorchScheduler& scheduler);
   void add_generator(const Scope& scope, const std::string& name, const at::Generator& generator);
   void add_state(const Scope& scope, const std::string& name, at::Tensor* tensor);
+  void add_kept(const Scope& scope, const KeptValues& kept);
   void add_conditions(const Scope& scope);
 
   // The calls of a run: step(); ask(), if the run fetches the step and not only the loss; the loss, if it is fetched.
@@ -55,10 +57,8 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void leave_in_loop(const std::string& reason);  // if it has changed anything, nothing is saved before a restore
   void cancel_in_loop();                          // there is no step
 
-  // What code of a program sets before its first step, although it was restored: the options of optimizers, schedulers,
-  // tensors in TorchTrainingOptions::state. keep_settings() after the restore; put_back_settings() before the step.
-  void keep_settings();
-  void put_back_settings();
+  // They read and assign values of this.
+  RestoredSettings settings();
 
  private:
   using Turn = std::lock_guard<std::recursive_mutex>;  // recursive: a step function may read a variable
@@ -68,12 +68,13 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
     std::shared_ptr<GeneratorWatch> generator;  // for a generator's state
     bool inconsistent = false;                  // after a step that failed halfway
     bool is_setting = false;
-    at::Tensor kept = {};  // by keep_settings()
   };
 
   // A step that the program makes in its own loop.
   struct InLoop {
     InLoop(BoundTorch& bound, int64_t number);
+    // FailedPreconditionError: the run that counts a step, of this number, is not that of the step `made`; null: none.
+    static void check_counted(const InLoop* made, int64_t number);
 
     const int64_t number;
     std::unique_lock<std::recursive_mutex> turn;
@@ -87,12 +88,10 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   Tensor read(Bound& bound);
   Tensor read_initial(Bound& bound);
   void assign(Bound& bound, const Tensor& value);
-  void check_callable() const;
   void run_step(int64_t number, const std::vector<Tensor>& inputs);
   void begin_step(int64_t number);
-  void count_made_step(int64_t number);
-  void fail_step(const std::string& error);
-  void mark_inconsistent(std::string by);
+  // It does not count. If it was made, or has changed anything, nothing is saved before a restore.
+  void fail_step(std::string error, bool is_made = false);
   void take_findings_of_step(const at::Tensor& loss);
   void say_findings();
 

@@ -6,6 +6,7 @@
 #include <torch/data/datasets/map.h>
 #include <torch/data/transforms/stack.h>
 
+#include "longhaul/binding/step_sampler.h"
 #include "longhaul/binding/torch_resume_fixture.h"
 
 namespace longhaul {
@@ -114,6 +115,117 @@ TEST_F(TorchLoaderTest, WhoseOrderFollowsFromTheEpochIsExact) {
   const Warnings warnings;
   expect_exact(make_, epochs_by_number_);
   EXPECT_THAT(warnings.seen(), IsEmpty());
+}
+
+// With workers that read ahead, batches of which the last of an epoch is smaller, and passes that end early.
+class StepSamplerTest : public TorchLoaderTest {
+ protected:
+  static constexpr size_t kOddBatch = 5;  // 5, 5 and 2 examples
+
+  static auto loader(const std::function<int64_t()>& made, bool drops_last, size_t workers) {
+    return torch::data::make_data_loader(
+        Points().map(torch::data::transforms::Stack<>()),
+        StepSampler(kExamples, made, {.seed = 3, .drop_last = drops_last}),
+        DataLoaderOptions(kOddBatch).workers(workers).max_jobs(2 * workers).drop_last(drops_last));
+  }
+  Loop passes(bool drops_last, size_t workers, int64_t longest_pass = 1000) {
+    return [=, this](Trial& trial, int64_t first, int64_t last) {
+      int64_t step = first;
+      auto batches = loader([&] { return step; }, drops_last, workers);
+      while (step < last) {
+        int64_t passed = 0;
+        for (const auto& batch : *batches) {
+          batch_ = batch.data;
+          trial.train();
+          if (++step == last || ++passed == longest_pass) break;
+        }
+        if (passed == longest_pass)
+          batches = loader([&] { return step; }, drops_last, workers);  // as libtorch wants it
+      }
+    };
+  }
+  // The examples of a training's batches, from batch `first` on.
+  static std::vector<std::vector<size_t>> drawn(StepSampler sampler, int64_t* made, int64_t batches) {
+    std::vector<std::vector<size_t>> all;
+    while (static_cast<int64_t>(all.size()) < batches) {
+      sampler.reset();
+      while (const auto batch = sampler.next(kOddBatch)) {
+        all.push_back(*batch);
+        ++*made;
+      }
+    }
+    all.resize(static_cast<size_t>(batches));
+    return all;
+  }
+};
+
+TEST_F(StepSamplerTest, GoesOnWithTheNextBatch) {
+  const Warnings warnings;
+  for (const bool drops_last : {false, true}) {
+    for (const size_t workers : {0, 2}) expect_exact(make_, passes(drops_last, workers));
+  }
+  EXPECT_THAT(warnings.seen(), IsEmpty());
+}
+
+TEST_F(StepSamplerTest, APassThatEndsEarlyChangesNothing) {
+  EXPECT_TRUE(equal(end_of(make_, passes(false, 2, /*longest_pass=*/2)), end_of(make_, passes(false, 2))));
+}
+
+TEST_F(StepSamplerTest, AnEpochHasEachExampleOnceInAnOrderOfItsOwn) {
+  int64_t made = 0;
+  const auto batches = drawn(StepSampler(kExamples, [&] { return made; }, {.seed = 3}), &made, 6);
+  std::vector<std::vector<size_t>> epochs(2);
+  for (size_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(batches[i].size(), i % 3 == 2 ? 2u : kOddBatch);
+    epochs[i / 3].insert(epochs[i / 3].end(), batches[i].begin(), batches[i].end());
+  }
+  EXPECT_NE(epochs[0], epochs[1]);
+  for (auto& epoch : epochs) {
+    std::sort(epoch.begin(), epoch.end());
+    for (size_t i = 0; i < kExamples; ++i) EXPECT_EQ(epoch[i], i);
+  }
+  made = 0;
+  EXPECT_NE(drawn(StepSampler(kExamples, [&] { return made; }, {.seed = 4}), &made, 6), batches);
+}
+
+TEST_F(StepSamplerTest, WithoutShufflingHasTheExamplesInTheirOrder) {
+  int64_t made = 4;
+  const auto batches = drawn(StepSampler(kExamples, [&] { return made; }, {.shuffles = false}), &made, 2);
+  EXPECT_THAT(batches[0], ElementsAre(5, 6, 7, 8, 9));
+  EXPECT_THAT(batches[1], ElementsAre(10, 11));
+}
+
+TEST_F(StepSamplerTest, AnEpochIsKnown) {
+  int64_t made = 7;
+  StepSampler sampler(kExamples, [&] { return made; });
+  sampler.reset();
+  sampler.next(kOddBatch);
+  EXPECT_EQ(sampler.epoch(), 2);
+}
+
+// Such a loop would never end.
+TEST_F(StepSamplerTest, ALoaderThatDropsTheBatchWhichTheSamplerCountsIsNamed) {
+  int64_t made = 2;
+  const auto batches = torch::data::make_data_loader(Points().map(torch::data::transforms::Stack<>()),
+                                                     StepSampler(kExamples, [&] { return made; }),
+                                                     DataLoaderOptions(kOddBatch).drop_last(true));
+  EXPECT_THAT(message_of<FailedPreconditionError>([&] {
+                for (int pass = 0; pass < 5; ++pass) {
+                  for (const auto& batch : *batches) made += batch.data.size(0);
+                }
+              }),
+              HasSubstr("Set StepSamplerOptions::drop_last"));
+}
+
+TEST_F(StepSamplerTest, WhatCannotBeIsRefused) {
+  const auto none = [] { return int64_t{0}; };
+  EXPECT_THROW(StepSampler(0, none), InvalidArgumentError);
+  StepSampler few(3, none, {.drop_last = true});
+  few.reset();
+  EXPECT_THAT(message_of<InvalidArgumentError>([&] { few.next(5); }), HasSubstr("fewer than a batch of 5"));
+  EXPECT_THAT(message_of<InvalidArgumentError>([&] { few.reset(4); }), HasSubstr("got a dataset of 4"));
+  StepSampler before(3, [] { return int64_t{-1}; });
+  EXPECT_THROW(before.reset(), InvalidArgumentError);
 }
 
 // A gap that the guide names: all that it draws is drawn within a step.

@@ -62,12 +62,17 @@ void TorchLoop::cancel() {
   steps_->abandon_step();
 }
 
+void TorchLoop::keep(const Scope& scope, const KeptValues& values) {
+  bound_->add_kept(scope.within("kept"), values);
+}
+
 void TorchLoop::keep_settings() {
-  bound_->keep_settings();
+  settings_ = bound_->settings();
+  settings_.keep();
 }
 
 void TorchLoop::put_back_settings() {
-  bound_->put_back_settings();
+  settings_.put_back();
 }
 
 }  // namespace longhaul

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/binding/kept_values.h"
+#include "longhaul/binding/restored_settings.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/session/session.h"
 
@@ -58,14 +60,18 @@ class TorchLoop {
   // There is no step, and what the program has changed since begin() counts as changed between two steps.
   void cancel();
 
-  // What the program's code sets before its first step (optimizers' options, schedulers, TorchTrainingOptions::state)
-  // although a checkpoint was restored: keep_settings() after the restore, put_back_settings() before the step.
+  // Keeps a value of the program, as TorchTrainingOptions::kept does. Before there is a session.
+  void keep(const Scope& scope, const KeptValues& values);
+
+  // What the program's code sets before its first step although a checkpoint was restored: keep_settings() after the
+  // restore, put_back_settings() before the step.
   void keep_settings();
   void put_back_settings();
 
  private:
   const TorchTraining training_;
   const std::shared_ptr<BoundTorch> bound_;
+  RestoredSettings settings_;
   ProgramSteps* steps_ = nullptr;  // of the session; null: none attached
   std::unique_ptr<Callable> count_;
   int64_t step_ = 0;

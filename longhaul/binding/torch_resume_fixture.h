@@ -5,6 +5,7 @@
 
 #include "longhaul/base/log.h"
 #include "longhaul/binding/keep_random_state.h"
+#include "longhaul/binding/optimizer_kind.h"
 #include "longhaul/binding/torch_fixture.h"
 
 namespace longhaul {

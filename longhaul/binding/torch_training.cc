@@ -16,12 +16,12 @@ namespace {
 void add_others(BoundTorch& bound, const Scope& scope, const torch::nn::Module& module,
                 const TorchTrainingOptions& options) {
   int number = 0;
-  for (torch::optim::LRScheduler* scheduler : options.schedulers)
-    bound.add_scheduler(scope.within("schedulers"), std::to_string(number++), *scheduler);
+  for (const TorchScheduler& scheduler : options.schedulers) bound.add_scheduler(scope, number++, scheduler);
   bound.add_generator(scope.within("generators"), "cpu", at::detail::getDefaultCPUGenerator());
   for (const auto& [name, generator] : options.generators)
     bound.add_generator(scope.within("generators"), name, generator);
   for (const auto& [name, tensor] : options.state) bound.add_state(scope.within("state"), name, tensor);
+  bound.add_kept(scope.within("kept"), options.kept);
   if (!options.gradients) return;
   for (const auto& parameter : module.named_parameters())
     bound.add_optional(scope.within("gradients"), gradient_value(parameter.key(), parameter.value()));

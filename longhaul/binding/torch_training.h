@@ -9,15 +9,16 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/binding/kept_values.h"
+#include "longhaul/binding/torch_scheduler.h"
 #include "longhaul/ops/state_ops.h"
 
 namespace torch::nn {
 class Module;
 }
 namespace torch::optim {
-class LRScheduler;
 class Optimizer;
-}  // namespace torch::optim
+}
 
 // Puts a libtorch program under supervision: its module and optimizers become variables of a graph, and its own code
 // for a step becomes the operation that trains them. No model is needed in the graph:
@@ -46,9 +47,10 @@ class Optimizer;
 //   0.weight, bn.running_mean        parameters and buffers, as in named_parameters() and named_buffers()
 //   Adam/0.weight/exp_avg            an optimizer's state for a parameter; empty if none
 //   Adam/group_0/lr                  its options, which change during training
-//   schedulers/0                     how often a scheduler has stepped
+//   schedulers/0                     how often a scheduler has stepped; its other state is below kept/schedulers/0
 //   generators/cpu                   the state of libtorch's default generator after the last step
 //   state/KEY, gradients/0.weight    if TorchTrainingOptions request them
+//   kept/NAME                        the program's own values: TorchTrainingOptions::kept
 //   longhaul/optimizer/Adam          its parameter groups, and the options that the program gave them (text)
 //   longhaul/conditions/...          not restored, but compared with the first step afterwards (text):
 //                                    requires_grad, train() and eval(), dropout rates, a StepLR's own parameters
@@ -62,7 +64,7 @@ class Optimizer;
 // If a program forgets to bind something, or changes state between steps in a way that a restart does not repeat, the
 // library detects this by comparing counters before and after each step, and logs it once, with the remedy
 // (docs/guide/restarts.md, "What a restart cannot know"). It cannot detect the program's own state outside the module:
-// bind that (TorchTrainingOptions::state, ops::external_variable).
+// bind that (TorchTrainingOptions::state, TorchTrainingOptions::kept).
 //
 // Initialising keeps the program's own initial values. Once the step function has run, these values are gone, so a
 // later session that finds no checkpoint is refused (FailedPreconditionError).
@@ -117,13 +119,15 @@ class TorchStepFunction {
 };
 
 struct TorchTrainingOptions {
-  std::vector<Output> inputs{};  // computed before the step and passed to it: placeholders, a queue's batch
-  std::vector<torch::optim::LRScheduler*> schedulers{};  // stepped by the step function
-  std::map<std::string, at::Generator> generators{};     // the program's own, besides the default: "generators/KEY"
+  std::vector<Output> inputs{};              // computed before the step and passed to it: placeholders, a queue's batch
+  std::vector<TorchScheduler> schedulers{};  // pointers; stepped by the step function
+  std::map<std::string, at::Generator> generators{};  // the program's own, besides the default: "generators/KEY"
   // The program's own tensors that carry over from step to step: a recurrent network's state, a replay buffer. The step
   // function may write to them and replace them; the dtype must stay the same. Their values are saved without their
   // autograd history: detach() them. Borrowed. "state/KEY"
   std::map<std::string, at::Tensor*> state{};
+  // The program's own values of other types, too: counters, metrics, standard generators, averages. "kept/NAME"
+  KeptValues kept{};
   // Saves each parameter's gradient, for step functions that accumulate gradients over several steps: "gradients/NAME".
   bool gradients = false;
   // false: a restart uses the rates and other options with which the program constructs its optimizers.
@@ -146,7 +150,8 @@ struct TorchTraining {
 };
 
 // InvalidArgumentError: a tensor has a dtype that checkpoints lack; an optimizer is of an unknown kind (known are SGD,
-// Adam, AdamW, RMSprop and Adagrad), or has a parameter that is not the module's. AlreadyExistsError: a name is taken
+// Adam, AdamW, RMSprop, Adagrad and LBFGS; register_optimizer() makes others known), or has a parameter that is not the
+// module's. AlreadyExistsError: a name is taken
 // in the scope (give each bound program its own scope); another bound program of the graph counts the global step; or a
 // tensor of the module is bound in a graph that still exists. If a parameter or buffer is registered, replaced or
 // removed afterwards, initialising or saving the model throws FailedPreconditionError.

@@ -82,6 +82,13 @@ TrainingLoops& Trainer::loops() const {
   return run_->loops();
 }
 
+void Trainer::add(const KeptValues& kept) {
+  if (run_->supervisor() != nullptr) {
+    throw FailedPreconditionError("Trainer::keep() was called after run(): what checkpoints have is fixed by then");
+  }
+  loop_.keep(scope(), kept);
+}
+
 StepRange Trainer::steps(int64_t last) {
   return StepRange(loops(), last);
 }

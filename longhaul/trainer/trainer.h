@@ -92,8 +92,7 @@ struct NamedModule {
 //
 // Exact, bit for bit, are: the module, its optimizers, what TrainerOptions::training names, libtorch's default CPU
 // generator, and the order of a torch::data loader that draws it from that generator when an epoch begins. Not kept are
-// the program's own variables: bind those that steps depend on (TorchTrainingOptions::state, ops::external_variable in
-// scope()).
+// the program's own variables: keep() those that steps depend on.
 //
 // One thread at a time may call, and the thread that calls run() makes the steps. Any thread may call request_stop().
 // The modules, optimizers and what the options name must outlive it.
@@ -153,6 +152,20 @@ class Trainer {
   }
   BatchRange<Count> batches(int64_t count);
 
+  // Keeps values of the program in checkpoints, each in one line (KeptValues): counters, lists, standard generators,
+  // tensors, and objects with keep_in(). Before run(); they are borrowed.
+  //
+  //   trainer.keep("episodes", episodes);
+  //   trainer.keep("env", position, goal);
+  //
+  // AlreadyExistsError: the name is taken. FailedPreconditionError: there was a run already.
+  template <typename... T>
+  void keep(const std::string& name, T&... values) {
+    KeptValues kept;
+    kept.keep(name, values...);
+    add(kept);
+  }
+
   int64_t step() const;  // the number of steps made; 0 outside run()
 
   // A scalar for TensorBoard, and for the line of progress; "loss" is the step's loss. Its step is step().
@@ -193,6 +206,7 @@ class Trainer {
   Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned, torch::nn::Module& module,
           const std::vector<torch::optim::Optimizer*>& optimizers, TrainerOptions options);
   TrainingLoops& loops() const;
+  void add(const KeptValues& kept);
 
   const std::string directory_;
   const TrainerOptions options_;

@@ -16,6 +16,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <random>
 #include <thread>
 
 #include "longhaul/base/log.h"
@@ -78,6 +79,7 @@ struct Program {
     options.training.schedulers = {scheduler.get()};
     options.training.state = {{"seen", &seen}};
     trainer = std::make_unique<Trainer>(directory, net, *optimizer, options);
+    trainer->keep("mine", count, dice);
   }
 
   void step(const torch::Tensor& examples) {
@@ -86,6 +88,7 @@ struct Program {
     loss.backward();
     optimizer->step();
     seen += examples.sum();
+    count += static_cast<int64_t>(dice() % 100);
     trainer->log("loss", loss);
   }
   void step() { step(torch::randn({16, 4})); }
@@ -112,6 +115,7 @@ struct Program {
     for (const at::Tensor& parameter : net->parameters()) all.push_back(parameter.detach().clone());
     all.push_back(seen.clone());
     all.push_back(torch::full({1}, optimizer->param_groups()[0].options().get_lr(), torch::kDouble));
+    all.push_back(torch::tensor({count, static_cast<int64_t>(std::mt19937(dice)())}));
     all.push_back(at::detail::getDefaultCPUGenerator().get_state());
     return all;
   }
@@ -120,6 +124,8 @@ struct Program {
   std::unique_ptr<torch::optim::Adam> optimizer;
   std::unique_ptr<torch::optim::StepLR> scheduler;
   torch::Tensor seen = torch::zeros({});
+  int64_t count = 0;
+  std::mt19937 dice{7};
   std::unique_ptr<Trainer> trainer;
 };
 
@@ -191,6 +197,7 @@ TEST_F(TrainerTest, EpochsOverAShufflingLoaderEndWithTheSameBytesWithTheCodeArou
         for (const int64_t epoch : program.trainer->epochs(3)) {
           if (epoch > 0) program.scheduler->step();  // before the batches: a restart within the epoch repeats the call
           const torch::Tensor noise = torch::randn({4});
+          program.count = 0;
           for (auto& batch : program.trainer->batches(*loader)) program.step(batch.data + noise);
           program.seen *= 2;  // behind them
         }
@@ -440,6 +447,7 @@ TEST_F(TrainerTest, SlipsAreToldInALine) {
   }),
             1);
   EXPECT_THAT(error_of(program), HasSubstr("saves, or reads all variables at one moment"));
+  EXPECT_THROW(program.trainer->keep("late", program.count), FailedPreconditionError);
   EXPECT_EQ(program.trainer->run([&] { program.trainer->log("loss", torch::ones({2})); }), 1);
   EXPECT_THAT(error_of(program), HasSubstr("has 2 elements, want one"));
 }

@@ -3,6 +3,10 @@
 // What the examples in the headers' comments use and do not declare themselves. They are compiled, not linked.
 
 #include <fmt/format.h>
+#include <torch/data/dataloader.h>
+#include <torch/data/datasets/map.h>
+#include <torch/data/datasets/tensor.h>
+#include <torch/data/transforms/stack.h>
 #include <torch/nn/modules/container/sequential.h>
 #include <torch/nn/modules/linear.h>
 #include <torch/optim/adam.h>

@@ -27,11 +27,13 @@ bool CarriedState::contains(const c10::TensorImpl* tensor) const {
 }
 
 void CarriedState::begin() {
+  kept.begin();
   before_.clear();
   for (const at::Tensor* tensor : tensors_) before_.push_back(look_at(*tensor));
 }
 
 bool CarriedState::changed() const {
+  if (kept.changed()) return true;
   return !std::equal(tensors_.begin(), tensors_.end(), before_.begin(), before_.end(),
                      [](const at::Tensor* tensor, const Look& before) {
                        const Look now = look_at(*tensor);

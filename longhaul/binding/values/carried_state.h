@@ -6,13 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "longhaul/binding/bound_kept.h"
 #include "longhaul/binding/watches/change_watch.h"
 
 namespace longhaul {
 
-// Tensors that a program carries from step to step, and may replace (TorchTrainingOptions::state). Borrowed.
+// Tensors that a program carries from step to step, and may replace (TorchTrainingOptions::state), and its other values
+// (TorchTrainingOptions::kept). Borrowed.
 class CarriedState {
  public:
+  BoundKept kept;
+
   void add(const std::string& name, at::Tensor* tensor);
   bool contains(const c10::TensorImpl* tensor) const;
 

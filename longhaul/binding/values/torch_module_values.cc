@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
+#include "longhaul/binding/values/lent_tensors.h"
 #include "longhaul/binding/values/torch_values.h"
 #include "longhaul/binding/watches/generator_watch.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
@@ -16,9 +17,9 @@ std::string type_text(DType dtype, const Shape& shape) {
   return fmt::format("{} {}", dtype_name(dtype), shape.to_string());
 }
 
-void check_unchanged(const TorchValue& bound) {
-  const DType dtype = dtype_of(bound.tensor.scalar_type());
-  const Shape shape = shape_of(bound.tensor);
+void check_unchanged(const TorchValue& bound, const at::Tensor& tensor) {
+  const DType dtype = dtype_of(tensor.scalar_type());
+  const Shape shape = shape_of(tensor);
   if (dtype == bound.dtype && shape == bound.shape) return;
   throw FailedPreconditionError(
       fmt::format("{} was {} when it was bound, but is {} now. Bind a module in its final form", bound.name,
@@ -92,10 +93,11 @@ TorchValue tensor_value(std::string name, const at::Tensor& tensor) {
   TorchValue value{.name = std::move(name), .dtype = dtype_of(tensor.scalar_type()), .shape = shape_of(tensor)};
   value.tensor = tensor;
   value.read = [bound = value, buffer = CopyBuffer()]() mutable {
-    check_unchanged(bound);
-    return buffer.copy(bound.tensor);
+    const at::Tensor tensor = own_memory_of(bound.tensor);
+    check_unchanged(bound, tensor);
+    return buffer.copy(tensor);
   };
-  value.assign = [tensor](const at::Tensor& assigned) { tensor.copy_(assigned); };
+  value.assign = [tensor](const at::Tensor& assigned) { own_memory_of(tensor).copy_(assigned); };
   return value;
 }
 

@@ -12,6 +12,8 @@
 #include <typeinfo>
 #include <unordered_set>
 
+#include "longhaul/binding/values/described_optimizer.h"
+#include "longhaul/binding/values/optimizer_state.h"
 #include "longhaul/binding/values/torch_values.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 
@@ -36,44 +38,6 @@ struct Kind {
   std::vector<std::pair<const char*, bool& (*)(Options&)>> switches;
   std::vector<KeptTensor<Options, State>> tensors;
   int64_t& (*step)(State&) = nullptr;
-};
-
-using StateKey = std::decay_t<decltype(std::declval<Optimizer&>().state())>::key_type;
-
-// The key of what an optimizer keeps for a parameter: its address, in libtorch 1.13 as text.
-template <typename Key = StateKey>
-Key state_key(const at::Tensor& parameter) {
-  c10::TensorImpl* const address = parameter.unsafeGetTensorImpl();
-  if constexpr (std::is_same_v<Key, std::string>) {
-    return c10::str(address);
-  } else {
-    return address;
-  }
-}
-
-// What an optimizer keeps for one parameter, by the key that libtorch has for it.
-template <typename State>
-class StateOf {
- public:
-  StateOf(Optimizer& optimizer, at::Tensor parameter)
-      : optimizer_(&optimizer), parameter_(std::move(parameter)), key_(state_key(parameter_)) {}
-
-  const at::Tensor& parameter() const { return parameter_; }
-  State* find() const {
-    const auto it = optimizer_->state().find(key_);
-    return it == optimizer_->state().end() ? nullptr : static_cast<State*>(it->second.get());
-  }
-  State& find_or_make() const {
-    auto& state = optimizer_->state()[key_];
-    if (!state) state = std::make_unique<State>();
-    return static_cast<State&>(*state);
-  }
-  void erase() const { optimizer_->state().erase(key_); }
-
- private:
-  Optimizer* optimizer_;
-  at::Tensor parameter_;
-  StateKey key_;
 };
 
 template <typename State>
@@ -282,21 +246,24 @@ struct StepCount : torch::optim::LRScheduler {
 }  // namespace
 
 std::string optimizer_kind(const Optimizer& optimizer) {
-  const KnownOptimizer* kind = find_kind(optimizer);
-  return kind != nullptr ? kind->name : c10::demangle(typeid(optimizer).name());
+  if (const KnownOptimizer* kind = find_kind(optimizer)) return kind->name;
+  const auto described = find_description(optimizer);
+  return described ? described->name : c10::demangle(typeid(optimizer).name());
 }
 
 std::vector<TorchValue> optimizer_values(Optimizer& optimizer, const torch::nn::Module& module) {
   if (const KnownOptimizer* kind = find_kind(optimizer)) return kind->values(optimizer, module.named_parameters());
+  if (const auto described = find_description(optimizer)) return described_values(described, optimizer, module);
   throw InvalidArgumentError(
-      fmt::format("optimizers of type {} are not supported; SGD, Adam, AdamW, RMSprop and Adagrad are. Bind the module "
-                  "without the optimizer, and the state of the optimizer with ops::external_variable",
+      fmt::format("optimizers of type {} are not known: only SGD, Adam, AdamW, RMSprop, Adagrad and LBFGS are. Call "
+                  "register_optimizer() before torch_training(), with an OptimizerKind that lists what this one keeps",
                   optimizer_kind(optimizer)));
 }
 
 std::optional<uint64_t> update_count(Optimizer& optimizer, const at::Tensor& parameter) {
-  const KnownOptimizer* kind = find_kind(optimizer);
-  return kind != nullptr ? kind->count(optimizer, parameter) : std::nullopt;
+  if (const KnownOptimizer* kind = find_kind(optimizer)) return kind->count(optimizer, parameter);
+  const auto described = find_description(optimizer);
+  return described ? described_count(*described, optimizer, parameter) : std::nullopt;
 }
 
 std::vector<size_t> group_sizes(const Optimizer& optimizer) {

@@ -63,7 +63,7 @@ class ModuleForm {
 // first.
 std::vector<TorchValue> optimizer_values(torch::optim::Optimizer& optimizer, const torch::nn::Module& module);
 
-// "SGD", "Adam", "AdamW", "RMSprop", "Adagrad"; else the type's name.
+// "SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "LBFGS", or the name in register_optimizer(); else the type's name.
 std::string optimizer_kind(const torch::optim::Optimizer& optimizer);
 
 // The number of parameters in each group, and whether it is still the same.

@@ -2,7 +2,7 @@
 
 #include <torch/optim/optimizer.h>
 
-#include "longhaul/binding/values/torch_values.h"
+#include <utility>
 
 namespace longhaul {
 
@@ -11,8 +11,25 @@ RateWatch::Look RateWatch::look() const {
   for (const torch::optim::Optimizer* optimizer : optimizers_) {
     for (const auto& group : optimizer->param_groups()) look.rates.push_back(group.options().get_lr());
   }
-  for (torch::optim::LRScheduler* scheduler : schedulers_) look.counts.push_back(step_count(*scheduler));
+  for (const Scheduler& scheduler : schedulers_) {
+    look.counts.push_back(scheduler.count());
+    look.unkept.push_back(scheduler.unkept ? scheduler.unkept() : 0);
+  }
   return look;
+}
+
+void RateWatch::add(torch::optim::Optimizer& optimizer) {
+  try {
+    for (const auto& group : optimizer.param_groups()) group.options().get_lr();
+  } catch (const c10::Error&) {
+    return;  // a class of the program that does not override get_lr()
+  }
+  optimizers_.push_back(&optimizer);
+}
+
+void RateWatch::add_scheduler(const std::string& name, std::function<uint64_t()> count,
+                              std::function<uint64_t()> unkept) {
+  schedulers_.push_back({name, std::move(count), std::move(unkept)});
 }
 
 void RateWatch::begin() {
@@ -33,6 +50,13 @@ void RateWatch::forget() {
 
 bool RateWatch::rate_changed_in_step() const {
   return before_.rates != after_.rates && before_.counts == after_.counts;
+}
+
+std::optional<std::string> RateWatch::unkept_member_changed() const {
+  for (size_t i = 0; i < schedulers_.size(); ++i) {
+    if (before_.unkept[i] != after_.unkept[i]) return schedulers_[i].name;
+  }
+  return std::nullopt;
 }
 
 }  // namespace longhaul

@@ -13,6 +13,14 @@ namespace {
 constexpr int64_t kStepsToFirstUpdate = 1000;    // no program accumulates gradients for so long
 constexpr int64_t kStepsToFirstGradient = 2000;  // few programs collect examples for so long
 
+std::string unkept_members_of(const std::string& scheduler) {
+  return fmt::format(
+      "{} changes members of its class in steps, and checkpoints have only how often it has stepped. Give the class a "
+      "member function void keep_in(lh::KeptValues& kept, const std::string& name), which keeps them (kept.keep(name, "
+      "...)), and pass the scheduler to TorchTrainingOptions::schedulers by a pointer to that class",
+      scheduler);
+}
+
 }  // namespace
 
 void ResumeWatch::add_parameter(const std::string& name, const at::Tensor& tensor) {
@@ -59,6 +67,7 @@ void ResumeWatch::end(const at::Tensor& loss) {
   for (const NamedGenerator& generator : generators_) generator.watch->end_step();
   look_at_updates();
   look_for_updates();
+  if (const auto name = rates_.unkept_member_changed()) find(Kind::kUnkept, unkept_members_of(*name));
   look_at_optimizers();
   look_at_generators();
   if (const auto sizes = leaves_.look_at(loss)) {
@@ -88,6 +97,14 @@ void ResumeWatch::carries_history(const std::string& name) {
                                    "checkpoint has only its value, so a restart computes no gradients beyond it, and "
                                    "the history of all steps stays in memory. Carry over a detach() of it instead",
                                    name));
+}
+
+void ResumeWatch::kept_was_written_between(const std::string& name) {
+  find(Kind::kKept, fmt::format("kept/{} was changed between two steps, outside the step function. A checkpoint may be "
+                                "from before or after the change, and a restart does not repeat it; and a save that "
+                                "reads it meanwhile, in another thread, may get half of the change. Make the change in "
+                                "the step function",
+                                name));
 }
 
 void ResumeWatch::fetched_loss_alone() {

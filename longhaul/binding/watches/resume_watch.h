@@ -38,7 +38,9 @@ class ResumeWatch {
   void add_parameter(const std::string& name, const at::Tensor& tensor);
   void add_buffer(const std::string& name, const at::Tensor& tensor);
   void add_optimizer(const std::string& name, torch::optim::Optimizer& optimizer);
-  void add_scheduler(torch::optim::LRScheduler& scheduler) { rates_.add(scheduler); }
+  void add_scheduler(const std::string& name, std::function<uint64_t()> count, std::function<uint64_t()> unkept) {
+    rates_.add_scheduler(name, std::move(count), std::move(unkept));
+  }
   void add_generator(const std::string& name, std::shared_ptr<GeneratorWatch> generator);
 
   // After begin() of a step, call either end() or, if it threw, abandon().
@@ -47,10 +49,11 @@ class ResumeWatch {
   void abandon();
   bool changed() const { return tensors_.changed(); }  // by the step under way
 
-  void assigned(const at::Tensor& tensor);        // undefined: not a parameter or buffer
-  void carries_history(const std::string& name);  // of a state tensor
-  void fetched_loss_alone();                      // in some runs, and the step in others
-  void snapshot();                                // takes almost no time
+  void assigned(const at::Tensor& tensor);                 // undefined: not a parameter or buffer
+  void carries_history(const std::string& name);           // of a state tensor
+  void fetched_loss_alone();                               // in some runs, and the step in others
+  void kept_was_written_between(const std::string& name);  // the last step and this one
+  void snapshot();                                         // takes almost no time
 
   // The findings since the last call, as text; each kind only once.
   std::vector<std::string> take_findings();
@@ -58,6 +61,8 @@ class ResumeWatch {
  private:
   enum class Kind {
     kBetween,
+    kKept,
+    kUnkept,
     kOptimizer,
     kScheduler,
     kDrawn,

@@ -81,7 +81,7 @@ std::string without_number(std::string_view name) {
 // Which optimizer or average a tensor is state of, by its name: "w/Adam" next to a "w" that both have, "beta1_power",
 // and those of libtorch's, "SGD/w/momentum_buffer" and "longhaul/optimizer/SGD". Empty: of none.
 std::string keeper_of(const std::string& name, const std::set<std::string>& shared) {
-  static const std::set<std::string, std::less<>> kOfTorch{"SGD", "Adam", "AdamW", "RMSprop", "Adagrad"};
+  static const std::set<std::string, std::less<>> kOfTorch{"SGD", "Adam", "AdamW", "RMSprop", "Adagrad", "LBFGS"};
   const size_t first = name.find('/'), last = name.rfind('/');
   const std::string base = without_number(name.substr(last == std::string::npos ? 0 : last + 1));
   if (base == "beta1_power" || base == "beta2_power") return "Adam";
