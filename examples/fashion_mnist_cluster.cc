@@ -88,7 +88,8 @@ class Training {
       const std::vector<lh::Tensor> told = step_and_tell(batch[0], batch[1]);
       ++outcome_.own_steps;
       outcome_.step = told[1].item<int64_t>() + 1;  // a run reads what was there before it
-      if (progress.due(outcome_.step)) progress.show(outcome_.step, options_.steps, fmt::format("loss {:.4f}", told[2].item<double>()));
+      if (progress.due(outcome_.step))
+        progress.show(outcome_.step, options_.steps, fmt::format("loss {:.4f}", told[2].item<double>()));
     }
   }
 

@@ -74,6 +74,8 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       in_header("functional", "std::function std::invoke std::plus std::minus")
       in_header("functional map set memory", "std::less std::greater")
       in_header("functional string string_view memory optional variant", "std::hash")
+      in_header("exception", "std::uncaught_exceptions")
+      in_header("cstdio", "std::FILE")
       in_header("exception stdexcept", "std::exception std::exception_ptr std::current_exception " \
           "std::rethrow_exception std::make_exception_ptr")
       in_header("stdexcept", "std::runtime_error std::logic_error")

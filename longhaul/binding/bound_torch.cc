@@ -263,6 +263,7 @@ void BoundTorch::assign(Bound& bound, const Tensor& value) {
 }
 
 void BoundTorch::begin_step(int64_t number) {
+  if (any_is_lent()) check_not_lent(values_);
   optimizers_.check_groups();
   optimizers_.reinstate_options();
   loss_.begin_step();
