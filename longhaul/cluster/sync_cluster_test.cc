@@ -100,16 +100,45 @@ class SyncCluster : public ::testing::Test {
   void pass(Seconds time) {
     cluster_.clock().run_until([] { return false; }, time);
   }
-  void run_both(int steps) {
+  // Each step by both, and none before the one before it has ended at both: a replica that is ahead could take both
+  // tokens of a step, and push twice.
+  void run_both(int steps, int first = 0) {
+    for (int step = first; step < steps; ++step) {
+      std::thread other([&] {
+        const SimulatedClock::AtWork work_of_other(cluster_.clock());
+        EXPECT_EQ(coded_error_of([&] { second_.run(step); }), "");
+      });
+      EXPECT_EQ(coded_error_of([&] { chief_.run(step); }), "");
+      other.join();
+    }
+  }
+  // The model is then as a checkpoint has it, of a step before that of the tokens or of the accumulator that live on.
+  void check_that_second_waits_for_chief_after_restart(const std::string& task) {
+    run_both(2);
+    restart(task);
+    chief_.session->run(chief_.init);
+    std::atomic<bool> has_begun{false};
     std::thread other([&] {
       const SimulatedClock::AtWork work_of_other(cluster_.clock());
-      EXPECT_EQ(coded_error_of([&] { run(second_, steps); }), "");
+      EXPECT_EQ(coded_error_of([&] {
+                  begin(second_);
+                  has_begun = true;
+                  second_.run(0);
+                }),
+                "");
     });
-    EXPECT_EQ(coded_error_of([&] { run(chief_, steps); }), "");
+    pass(Seconds{5});
+    EXPECT_FALSE(has_begun);
+    EXPECT_EQ(coded_error_of([&] {
+                begin(chief_);
+                chief_.run(0);
+              }),
+              "");
     other.join();
-  }
-  static void run(ClusterReplica& replica, int steps) {
-    for (int step = 0; step < steps; ++step) replica.run(step);
+    run_both(kStepsTogether, /*first=*/1);
+    EXPECT_EQ(step_now(), kStepsTogether);
+    EXPECT_TRUE(identical(second_.session->run(second_.model.w), trained_by_one()));
+    end();
   }
   int64_t step_now() { return chief_.session->run(chief_.model.step).item<int64_t>(); }
   void end() {
@@ -133,32 +162,12 @@ TEST_F(SyncCluster, TwoWorkersComputeTheSameBitsAsOneProcess) {  // SY-5, SY-6, 
   end();
 }
 
-// The model is as a checkpoint has it, of a step before that at which the accumulator stands on the other ps.
 TEST_F(SyncCluster, AReplicaThatIsFasterThanItsChiefAfterARestartOfTheTokensTaskWaitsForIt) {  // unlike SY-10
-  run_both(2);
-  restart(kPs);
-  chief_.session->run(chief_.init);
-  std::atomic<bool> has_begun{false};
-  std::thread other([&] {
-    const SimulatedClock::AtWork work_of_other(cluster_.clock());
-    EXPECT_EQ(coded_error_of([&] {
-                begin(second_);
-                has_begun = true;
-                run(second_, kStepsTogether);
-              }),
-              "");
-  });
-  pass(Seconds{5});
-  EXPECT_FALSE(has_begun);
-  EXPECT_EQ(coded_error_of([&] {
-              begin(chief_);
-              run(chief_, kStepsTogether);
-            }),
-            "");
-  other.join();
-  EXPECT_EQ(step_now(), kStepsTogether);
-  EXPECT_TRUE(identical(second_.session->run(second_.model.w), trained_by_one()));
-  end();
+  check_that_second_waits_for_chief_after_restart(kPs);
+}
+
+TEST_F(SyncCluster, AReplicaThatIsFasterThanItsChiefAfterARestartOfTheGradientsTaskWaitsForIt) {
+  check_that_second_waits_for_chief_after_restart(kPs1);
 }
 
 TEST_F(SyncCluster, ARestartOfTheTaskWithTheGradientsLosesNoToken) {

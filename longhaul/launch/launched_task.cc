@@ -85,6 +85,11 @@ void check_launched_task(const LaunchedTask& task, const std::string& source) {
   check_chiefs(task.cluster, source);
   check_own_task(task, source);
   check_somebody_is_chief(task.cluster, source);
+  try {
+    task.cluster.check_can_be_found();
+  } catch (const InvalidArgumentError& error) {
+    refuse_launch(source, error.what());
+  }
 }
 
 }  // namespace longhaul

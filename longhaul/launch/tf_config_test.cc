@@ -100,6 +100,8 @@ TEST(TfConfig, SaysWhatIsWrongWithIt) {  // CL-11
        "the job 'evaluator' is not part of the cluster"},
       {R"({"cluster": {"ps": ["a:1"], "worker": {"1": "b:1"}}, "task": {"type": "worker", "index": 1}})",
        "no task would be the chief: the cluster has neither a job 'chief' nor a worker 0; its jobs are [ps, worker]"},
+      {R"({"cluster": {"ps": ["a:0"], "worker": ["b:1"]}, "task": {"type": "worker", "index": 0}})",
+       "task 0 of job 'ps' has the address a:0: with port 0 the system chooses a port"},
       {R"({"task": {"type": "worker", "index": 1}})", "the task must be worker 0"},
       {R"({"task": {"type": "ps", "index": 0}})", "the task must be worker 0"},
       {R"({"rpc_layer": "http"})", "\"rpc_layer\" must be \"grpc\", not \"http\""},

@@ -4,11 +4,12 @@
 #include <map>
 #include <unordered_set>
 
+#include "longhaul/base/error.h"
+
 namespace longhaul {
 namespace {
 
-bool may_wait(const PartStep& step) {
-  if (step.kind == PartStep::kReceive) return true;
+bool runs_what_may_wait(const PartStep& step) {
   return step.kind == PartStep::kRun && (step.op.traits() & (kMayWait | kWritesVariable)) != 0;
 }
 
@@ -23,7 +24,7 @@ class Bundler {
   explicit Bundler(RunSplit& split) : split_(split) {}
 
   void bundle() {
-    for (const auto& steps : split_.parts) number_bundles(steps);
+    number_bundles();
     for (auto& steps : split_.parts) drop_sends_without_value(steps);
     for (auto& steps : split_.parts) drop_receives_without_value(steps);
     for (auto& steps : split_.parts) number_slots(steps);
@@ -36,15 +37,46 @@ class Bundler {
     int bundle;
     int64_t bytes = 0;
   };
+  // How far the steps of a part have been looked at.
+  struct Progress {
+    size_t next = 0;
+    std::map<int, Open> open{};  // by receiver
+    std::unordered_set<int> arrived{};
+  };
 
   Transfer& transfer_of(const PartStep& step) { return split_.transfers[static_cast<size_t>(step.transfer)]; }
   Bundle& bundle_of(const PartStep& step) { return split_.bundles[static_cast<size_t>(transfer_of(step).bundle)]; }
 
-  void number_bundles(const Steps& steps) {
-    std::map<int, Open> open;  // by receiver
-    for (const PartStep& step : steps) {
-      if (may_wait(step)) open.clear();
-      if (step.kind == PartStep::kSend) add(transfer_of(step), open);
+  // Each part as far as it gets before a value that was not sent yet: so it is known in which message a value comes.
+  void number_bundles() {
+    std::vector<Progress> parts(split_.parts.size());
+    for (bool has_moved = true; has_moved;) {
+      has_moved = false;
+      for (size_t i = 0; i < parts.size(); ++i) {
+        const size_t before = parts[i].next;
+        advance(split_.parts[i], parts[i]);
+        has_moved |= parts[i].next > before;
+      }
+    }
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].next < split_.parts[i].size())
+        throw InternalError("the part of " + split_.tasks[i] + " waits for what is never sent");
+    }
+  }
+
+  // Further values of a message that has come are no reason to wait.
+  void advance(const Steps& steps, Progress& part) {
+    for (; part.next < steps.size(); ++part.next) {
+      const PartStep& step = steps[part.next];
+      if (step.kind == PartStep::kReceive) {
+        const int bundle = transfer_of(step).bundle;
+        if (bundle < 0) return;
+        if (part.arrived.insert(bundle).second) part.open.clear();
+      } else if (step.kind == PartStep::kSend) {
+        add(transfer_of(step), part.open);
+      } else if (runs_what_may_wait(step)) {
+        part.open.clear();
+      }
     }
   }
 

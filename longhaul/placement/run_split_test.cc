@@ -104,8 +104,16 @@ TEST_F(RunSplitTest, AMessageEndsWhereTheSenderWaits) {
   const Output b = join(worker_, "b", {a});
   const Output c = join(ps0_, "d", {a, b});
   const RunSplit run = split({join(worker_, "e", {c})});
-  EXPECT_THAT(steps(run, on_ps0_), ElementsAre("a", "a:0 > 0.0", "2.0 > b:0", "d", "d:0 > 1.0"));
-  EXPECT_THAT(steps(run, on_worker_), ElementsAre("0.0 > a:0", "b", "b:0 > 2.0", "1.0 > d:0", "e"));
+  EXPECT_THAT(steps(run, on_ps0_), ElementsAre("a", "a:0 > 0.0", "1.0 > b:0", "d", "d:0 > 2.0"));
+  EXPECT_THAT(steps(run, on_worker_), ElementsAre("0.0 > a:0", "b", "b:0 > 1.0", "2.0 > d:0", "e"));
+}
+
+TEST_F(RunSplitTest, AMessageGoesOnWhereTheSenderTakesMoreOfWhatHasCome) {
+  const Output a = join(ps0_, "a", {constant(ps0_, "c")}), b = join(ps0_, "b", {constant(ps0_, "d")});
+  const Output from_a = join(worker_, "from_a", {a}), from_b = join(worker_, "from_b", {b, from_a});
+  const RunSplit run = split({join(ps0_, "e", {from_a, from_b})});
+  EXPECT_THAT(steps(run, on_worker_),
+              ElementsAre("0.0 > a:0", "from_a", "from_a:0 > 1.0", "0.1 > b:0", "from_b", "from_b:0 > 1.1"));
 }
 
 TEST_F(RunSplitTest, AMessageEndsAtOneMebibyte) {

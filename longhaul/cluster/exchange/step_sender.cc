@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 
+#include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
 #include "longhaul/proto/cluster_service.pb.h"
@@ -96,6 +97,7 @@ class StepSender::Deliveries : public std::enable_shared_from_this<Deliveries> {
       if (found == under_way_.end()) return;
       request = found->second.request;
       number = ++found->second.attempts;
+      request.pause = pause_before(number);
     }
     if (deadline_.count() != 0) request.time_left = deadline_ - transport_.clock().now();
     const auto call = transport_.start(

@@ -37,7 +37,9 @@ class StatusQuestions {
     for (const std::string& task : tasks) open_.emplace(task, clock_.now());
   }
 
-  std::map<std::string, TaskStatus> ask() {
+  enum class Silent { kError, kLeftOut };
+
+  std::map<std::string, TaskStatus> ask(Silent silent) {
     while (!open_.empty()) {
       ask_who_is_due();
       const WaitLimits limits{.deadline = next_event(), .cancellation = limits_.cancellation};
@@ -46,6 +48,7 @@ class StatusQuestions {
         continue;
       }
       if (calls_.under_way() == 0) pause(clock_, limits.deadline, limits.cancellation);
+      if (silent == Silent::kLeftOut && clock_.now() >= end_) break;
       check_limits();
       log_who_is_waited_for();
     }
@@ -121,7 +124,12 @@ class StatusQuestions {
 
 std::map<std::string, TaskStatus> ask_status(Transport& transport, const std::vector<std::string>& tasks,
                                              Seconds max_wait, const WaitLimits& limits) {
-  return StatusQuestions(transport, tasks, max_wait, limits).ask();
+  return StatusQuestions(transport, tasks, max_wait, limits).ask(StatusQuestions::Silent::kError);
+}
+
+std::map<std::string, TaskStatus> status_of_those_there(Transport& transport, const std::vector<std::string>& tasks,
+                                                        Seconds most, const WaitLimits& limits) {
+  return StatusQuestions(transport, tasks, most, limits).ask(StatusQuestions::Silent::kLeftOut);
 }
 
 }  // namespace longhaul

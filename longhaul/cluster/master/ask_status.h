@@ -28,4 +28,8 @@ struct TaskStatus {
 std::map<std::string, TaskStatus> ask_status(Transport& transport, const std::vector<std::string>& tasks,
                                              Seconds max_wait, const WaitLimits& limits);
 
+// The same of those that answer within `most`: the others are left out.
+std::map<std::string, TaskStatus> status_of_those_there(Transport& transport, const std::vector<std::string>& tasks,
+                                                        Seconds most, const WaitLimits& limits);
+
 }  // namespace longhaul

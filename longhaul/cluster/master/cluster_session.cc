@@ -6,6 +6,7 @@
 #include <set>
 
 #include "longhaul/base/deadline.h"
+#include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/cluster/master/cluster_step.h"
 #include "longhaul/cluster/master/frozen_tasks.h"
@@ -22,6 +23,7 @@ namespace longhaul {
 namespace {
 
 constexpr Seconds kLongestClose{10};
+constexpr Seconds kResetConnects{2};  // to a task that is to be reset
 
 // A snapshot run freezes the tasks itself.
 class ClusterSnapshots : public Snapshots {
@@ -37,6 +39,17 @@ Session::Request snapshot_request(const Graph& graph, const std::vector<Fetch>& 
   Session::Request request{.options = {.snapshot = true}};
   for (const Fetch& fetch : fetches) request.fetches.push_back(fetch.resolve(graph));
   return request;
+}
+
+// For the tasks that have not answered; the others may have been reset.
+[[noreturn]] void throw_reset_unanswered(Transport& transport, const std::vector<std::string>& tasks,
+                                         const CallGroup& calls, const WaitLimits& limits) {
+  if (limits.cancellation != nullptr) limits.cancellation->check();
+  std::vector<std::string> silent;
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    if (!calls.has_ended(i)) silent.push_back(task_text(tasks[i], transport.address_of(tasks[i])));
+  }
+  throw DeadlineExceededError(fmt::format("Reset has not been answered in time by {}", first_names(silent)));
 }
 
 // The time until which a close may wait.
@@ -296,10 +309,25 @@ void reset_tasks(Transport& transport, const std::vector<std::string>& tasks,
                  const std::vector<std::string>& containers, const WaitLimits& limits) {
   proto::ResetRequest request;
   for (const std::string& container : containers) request.add_container(container);
-  std::vector<CallRequest> requests;
-  for (const std::string& task : tasks)
-    requests.push_back({.task = task, .method = methods::kReset, .message = to_message(request)});
-  call_all(transport, std::move(requests), limits);
+  CallGroup calls(transport, kResetConnects);
+  for (const std::string& task : tasks) {
+    calls.start({.task = task, .method = methods::kReset, .message = to_message(request), .connect = kResetConnects},
+                limits.deadline);
+  }
+  std::vector<std::string> away;
+  std::exception_ptr refused;
+  while (calls.under_way() > 0) {
+    const auto ended = calls.next(limits);
+    if (!ended) throw_reset_unanswered(transport, tasks, calls, limits);
+    if (ended->reply.is_broken) away.push_back(message_of(ended->reply.error));
+    if (ended->reply.error != nullptr && !ended->reply.is_broken && refused == nullptr) refused = ended->reply.error;
+  }
+  if (refused != nullptr) std::rethrow_exception(refused);
+  if (away.empty()) return;
+  throw UnavailableError(fmt::format(
+      "containers were reset on {} of {} tasks. What a process has that has died is gone with it; if the task lives, "
+      "reset again once it can be reached. {}",
+      tasks.size() - away.size(), tasks.size(), first_names(away)));
 }
 
 }  // namespace longhaul

@@ -151,8 +151,8 @@ class ClusterSession : public Session,
 };
 
 // Empties containers of the tasks; without names, all of them. All sessions there end with AbortedError. Waits until
-// each task has answered, within the limits. UnavailableError, DeadlineExceededError: one has not, and is named; the
-// others may have.
+// each task has answered, within the limits, but at most 2 s for a connection to each. UnavailableError,
+// DeadlineExceededError: some have not, and are named; the others have been reset.
 void reset_tasks(Transport& transport, const std::vector<std::string>& tasks,
                  const std::vector<std::string>& containers, const WaitLimits& limits);
 

@@ -482,9 +482,39 @@ TEST_F(ClusterSessionTest, AResetEndsTheSessions) {  // SS-3, unlike MA-13
 
 TEST_F(ClusterSessionTest, AResetNamesATaskThatIsAway) {
   start(kWorker);
-  EXPECT_THAT(error_of<DeadlineExceededError>(
-                  [&] { reset_tasks(toy(kWorker).transport(), {kPs}, {}, {.deadline = now() + Seconds{2}}); }),
-              HasSubstr("task " + kPs));
+  start(kPs1);
+  const Seconds began = now();
+  EXPECT_THAT(error_of<UnavailableError>([&] {
+                reset_tasks(toy(kWorker).transport(), {kPs, kPs1}, {"a"}, {.deadline = now() + Seconds{10}});
+              }),
+              AllOf(HasSubstr("reset on 1 of 2 tasks"), HasSubstr("task " + kPs + " has not answered Reset")));
+  EXPECT_LE((now() - began).count(), 2.5);
+  EXPECT_THAT(toy(kPs1).resets, ElementsAre("a")) << "the others are reset";
+}
+
+TEST_F(ClusterSessionTest, TheDevicesOfATaskThatIsAwayAreLeftOutByName) {
+  start(kWorker);
+  start(kPs);
+  const auto session = this->session();
+  session->run(add_v_);
+  const Seconds began = now();
+  std::vector<std::string> names;
+  for (const DeviceAttributes& device : session->list_devices()) names.push_back(device.name);
+  EXPECT_THAT(names, ::testing::UnorderedElementsAre(kWorker + "/device:CPU:0", kPs + "/device:CPU:0"));
+  EXPECT_LE((now() - began).count(), 2.5);
+  EXPECT_THAT(logged_, Contains(HasSubstr("the list of devices has none of task " + kPs1)));
+}
+
+TEST_F(ClusterSessionTest, TheDevicesOfTasksThatAreUsedAreKnown) {
+  start_all();
+  const auto session = this->session();
+  session->run(train_);
+  const size_t asked = network_.calls(kWorker, kPs);
+  session->list_devices();
+  EXPECT_EQ(network_.calls(kWorker, kPs), asked);
+  network_.kill(kPs);
+  pass(Seconds{1});
+  EXPECT_THROW(session->list_devices(), AbortedError) << "the session is lost";
 }
 
 TEST_F(ClusterSessionTest, AllWhoListenAreToldOfEachTaskThatIsUsed) {

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <utility>
 
-#include "longhaul/cluster/transport/call_group.h"
+#include "longhaul/base/log.h"
 #include "longhaul/cluster/transport/pause.h"
 #include "longhaul/cluster/transport/task_errors.h"
 
 namespace longhaul {
 namespace {
+
+constexpr Seconds kDevicesWait{2};  // for tasks that no run has used
 
 // Another number for each number, so well mixed that neighbours have nothing in common (splitmix64).
 uint64_t mixed_bits(uint64_t number) {
@@ -63,7 +65,10 @@ bool SessionTasks::use(const std::vector<std::string>& tasks, const WaitLimits& 
   cancellation_.check();
   const std::vector<std::string> fresh = not_used(tasks);
   if (fresh.empty()) return false;
-  for (auto& [task, status] : ask(fresh, options_.task_wait, limits)) add(task, std::move(status));
+  const Question wait_for_all = [&](const std::vector<std::string>& asked) {
+    return ask_status(transport_, asked, options_.task_wait, limits);
+  };
+  for (auto& [task, status] : ask(fresh, wait_for_all)) add(task, std::move(status));
   return true;
 }
 
@@ -72,14 +77,17 @@ std::string SessionTasks::called(const std::string& task) const {
   return address == options_.called.end() ? task : address->second;
 }
 
-std::map<std::string, TaskStatus> SessionTasks::ask(const std::vector<std::string>& tasks, Seconds max_wait,
-                                                    const WaitLimits& limits) const {
+// Those that have answered, by the session's names.
+std::map<std::string, TaskStatus> SessionTasks::ask(const std::vector<std::string>& tasks,
+                                                    const Question& question) const {
   std::vector<std::string> asked;
   for (const std::string& task : tasks) asked.push_back(called(task));
-  const std::map<std::string, TaskStatus> answers = ask_status(transport_, asked, max_wait, limits);
+  const std::map<std::string, TaskStatus> answers = question(asked);
   std::map<std::string, TaskStatus> by_name;
   for (const std::string& task : tasks) {
-    TaskStatus& status = by_name[task] = answers.at(called(task));
+    const auto answer = answers.find(called(task));
+    if (answer == answers.end()) continue;
+    TaskStatus& status = by_name[task] = answer->second;
     if (called(task) != task) rename_devices(task, &status.devices);
   }
   return by_name;
@@ -152,16 +160,33 @@ CallRequest SessionTasks::request_to(const std::string& task, const char* method
 }
 
 std::vector<DeviceAttributes> SessionTasks::list_devices(const WaitLimits& limits) {
+  cancellation_.check();
   std::vector<std::string> names;
   const DeviceList known = devices();
   for (const TaskDevices& task : known.tasks()) names.push_back(task.task.to_string());
-  const auto answers = ask(names, std::min(options_.task_wait, CallGroup::kTimeout), limits);
+  std::map<std::string, TaskStatus> answers = ask(not_used(names), [&](const std::vector<std::string>& asked) {
+    return status_of_those_there(transport_, asked, std::min(options_.task_wait, kDevicesWait), limits);
+  });
   std::vector<DeviceAttributes> all;
   for (const std::string& name : names) {
-    const std::vector<DeviceAttributes>& devices = answers.at(name).devices;
-    all.insert(all.end(), devices.begin(), devices.end());
+    const std::vector<DeviceAttributes> found = devices_of(name, answers);
+    all.insert(all.end(), found.begin(), found.end());
   }
   return all;
+}
+
+// None, and a warning: it has not answered.
+std::vector<DeviceAttributes> SessionTasks::devices_of(const std::string& task,
+                                                       const std::map<std::string, TaskStatus>& answers) const {
+  if (const auto answer = answers.find(task); answer != answers.end()) return answer->second.devices;
+  {
+    MutexLock lock(mutex_);
+    const Link& link = links_.at(task);
+    if (link.is_used) return link.status.devices;
+  }
+  log_warning("the list of devices has none of {}, which does not answer: start it, and ask again",
+              task_text(task, transport_.address_of(called(task))));
+  return {};
 }
 
 void SessionTasks::lose(const std::string& task, const std::exception_ptr& cause) {

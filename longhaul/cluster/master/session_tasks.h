@@ -57,7 +57,9 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   std::string called(const std::string& task) const;
   CallRequest request_to(const std::string& task, const char* method, Message message) const;
 
-  // Of all tasks that the filters leave, used or not; asks them, for 10 s. Throws what ask_status() throws.
+  // Of all tasks that the filters leave. Those that are used are known; the others are asked, for 2 s. One that has not
+  // answered by then is left out, with a warning that names it. Throws what the limits and the session's loss throw,
+  // and the error of a task that refuses to answer.
   std::vector<DeviceAttributes> list_devices(const WaitLimits& limits) EXCLUDES(mutex_);
 
   // The session is lost, if it was not already: AbortedError, in the words that TensorFlow uses, with the cause.
@@ -87,8 +89,10 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
   };
 
   const std::string& home() const { return options_.home.empty() ? transport_.task() : options_.home; }
-  std::map<std::string, TaskStatus> ask(const std::vector<std::string>& tasks, Seconds max_wait,
-                                        const WaitLimits& limits) const;
+  using Question = std::function<std::map<std::string, TaskStatus>(const std::vector<std::string>& called)>;
+  std::map<std::string, TaskStatus> ask(const std::vector<std::string>& tasks, const Question& question) const;
+  std::vector<DeviceAttributes> devices_of(const std::string& task,
+                                           const std::map<std::string, TaskStatus>& answers) const EXCLUDES(mutex_);
   std::vector<std::string> not_used(const std::vector<std::string>& tasks) const EXCLUDES(mutex_);
   void add(const std::string& task, TaskStatus status) EXCLUDES(mutex_);
   void watch(const std::string& task, uint64_t incarnation) EXCLUDES(mutex_);

@@ -135,6 +135,11 @@ TEST_F(ClientSessionTest, ItsClusterMayBeItsOwn) {  // SS-17
   session->run(model.init);
   session->run(model.train);
   EXPECT_EQ(session->run(model.sum).item<float>(), 13);
+  EXPECT_THAT(refusal_of([&] {
+                this->session(model.graph, {.cluster_def = ClusterSpec({{"state", {"10.0.0.1:0", "10.0.0.2:2222"}},
+                                                                        {"master", {"10.0.0.3:2222"}}})});
+              }),
+              HasSubstr("task 0 of job 'state' has the address 10.0.0.1:0"));
 }
 
 }  // namespace

@@ -49,6 +49,7 @@ std::string name_in(const ClusterSpec& cluster, const ServerTask& server) {
 // The session's cluster in place of the server's.
 void set_own_cluster(const ServerTask& server, ClusterSessionOptions* options) {
   const ClusterSpec cluster = cluster_of(options->session);
+  cluster.check_can_be_found();
   options->home = name_in(cluster, server);
   options->tasks = task_names(cluster);
   for (const std::string& task : options->tasks) options->called[task] = address_of(cluster, task);

@@ -49,8 +49,8 @@ class TaskServer {
   // Its own, with the incarnation of its process, as other tasks see them.
   std::vector<DeviceAttributes> own_devices() const;
 
-  // The devices of all tasks of the cluster that the filters leave, this one's first. UnavailableError: one has not
-  // answered within 10 s, and is named.
+  // The devices of all tasks of the cluster that the filters leave, this one's first. A task that has not answered
+  // within 2 s is left out, with a warning that names it.
   std::vector<DeviceAttributes> list_devices(const std::vector<std::string>& filters, const WaitLimits& limits);
 
   // Empties the containers on all tasks of the cluster; without names, all of them. All sessions on these tasks end

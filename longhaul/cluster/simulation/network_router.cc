@@ -191,7 +191,7 @@ void NetworkRouter::arrive(const std::shared_ptr<Packet>& packet) {
   if (is_cut(packet->from, packet->to)) {
     hold(packet, options_.limits.longest_cut());
   } else if (to == nullptr) {
-    hold(packet, options_.limits.connect);
+    hold(packet, packet->call->outgoing().peer().connect.value_or(options_.limits.connect));
   } else if (to->is_alive()) {
     deliver(packet, to);
     if (packet->kills_receiver) kill_for(packet->to, *packet->kills_receiver);

@@ -92,6 +92,20 @@ void ClusterSpec::check_addresses() const {
   }
 }
 
+void ClusterSpec::check_can_be_found() const {
+  size_t count = 0;
+  for (const auto& [job, tasks] : tasks_) count += tasks.size();
+  for (const auto& [job, tasks] : tasks_) {
+    for (const auto& [index, address] : tasks) {
+      if (count == 1 || TaskAddress::parse(address).port != 0) continue;
+      throw InvalidArgumentError(fmt::format(
+          "task {} of job '{}' has the address {}: with port 0 the system chooses a port, which the other tasks do not "
+          "know. Give the task a port, the same in the cluster specs of all tasks",
+          index, job, address));
+    }
+  }
+}
+
 std::vector<std::string> ClusterSpec::jobs() const {
   std::vector<std::string> jobs;
   for (const auto& [job, tasks] : tasks_) jobs.push_back(job);

@@ -76,6 +76,10 @@ class ClusterSpec {
   const TasksOfJobs& tasks() const { return tasks_; }
   operator const TasksOfJobs&() const { return tasks_; }
 
+  // Of a cluster whose tasks are to find each other. InvalidArgumentError: one of several tasks has port 0, which would
+  // let the system choose a port that the others do not know.
+  void check_can_be_found() const;
+
   // "ClusterSpec({'ps': ['ps0:1111'], 'worker': {0: 'worker0:3333', 2: 'worker2:4444'}})"
   std::string to_string() const;
 

@@ -71,6 +71,7 @@ void check_server_def(const proto::ServerDef& server) {
                                            server.task_index(), server.job_name(),
                                            cluster.num_tasks(server.job_name())));
   }
+  cluster.check_can_be_found();
   if (server.protocol() == kGrpc) return;
   throw NotFoundError(
       fmt::format("No server factory registered for the given ServerDef: its protocol is \"{}\". The "

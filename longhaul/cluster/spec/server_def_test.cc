@@ -79,6 +79,15 @@ TEST(ServerDef, RefusesATaskThatTheClusterLacks) {  // SE-7
                 "available server factories are: [ grpc ]"));
 }
 
+TEST(ServerDef, RefusesTasksThatNobodyCouldFind) {
+  for (const char* job : {"ps", "worker"}) {
+    EXPECT_THAT(
+        refusal_of([&] { make_server_def(ClusterSpec({{"ps", {"a:1"}}, {"worker", {"b:0"}}}), {.job_name = job}); }),
+        HasSubstr("task 0 of job 'worker' has the address b:0: with port 0 the system chooses a port, which the other "
+                  "tasks do not know. Give the task a port"));
+  }
+}
+
 TEST(ServerDef, RefusesAMalformedClusterThatItReceives) {
   const proto::ServerDef server = server_def(R"(
       cluster { job { name: 'local' tasks { key: 0 value: '127.0.0.1' } } } job_name: 'local')");

@@ -42,7 +42,8 @@ struct CallRequest {
   uint64_t incarnation = 0;          // the process that is meant: another one refuses it with AbortedError. 0: any
   std::optional<Seconds> time_left;  // then the call ends with DeadlineExceededError
   Message message;
-  Seconds pause{0};  // before it is sent, for a repetition; ends with the call
+  Seconds pause{0};                  // before it is sent, for a repetition; ends with the call
+  std::optional<Seconds> connect{};  // how long it waits for a connection; none: TransportLimits::connect
 };
 
 // How a call ended.

@@ -20,6 +20,7 @@ class OutgoingCall {
     std::string method;
     uint64_t incarnation = 0;  // the one that was asked for; 0: any
     Seconds began{0};
+    std::optional<Seconds> connect{};  // as in CallRequest
   };
 
   // `done` is called once, without a lock. What it throws is logged.

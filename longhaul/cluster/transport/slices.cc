@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "longhaul/base/varint.h"
+#include "longhaul/io/records/crc32c.h"
 #include "longhaul/proto/wire_reader.h"
 
 namespace longhaul {
@@ -41,6 +42,16 @@ void SliceWriter::counted(uint32_t field, std::string_view bytes) {
   tag(field, WireReader::kBytes);
   varint(bytes.size());
   copy(bytes);
+}
+
+void SliceWriter::checksum(uint32_t field) {
+  uint32_t sum = 0;
+  for (const Slice& slice : slices_) sum = extend_crc32c(sum, slice.bytes);
+  sum = extend_crc32c(sum, collected_);
+  tag(field, WireReader::kFixed32);
+  char bytes[sizeof(sum)];
+  std::memcpy(bytes, &sum, sizeof(sum));
+  copy({bytes, sizeof(bytes)});
 }
 
 Slices SliceWriter::take() {
@@ -97,10 +108,22 @@ bool SliceReader::take(void* out, size_t count) {
     count -= now;
     offset_ += now;
     if (now < rest.size()) break;
+    sum_slice();
     ++slice_;
-    offset_ = 0;
+    offset_ = summed_ = 0;
   }
   return true;
+}
+
+void SliceReader::sum_slice() {
+  if (!has_checksum_) return;
+  checksum_ = extend_crc32c(checksum_, slices_[slice_].bytes.substr(summed_, offset_ - summed_));
+  summed_ = offset_;
+}
+
+uint32_t SliceReader::checksum() {
+  if (offset_ > summed_) sum_slice();
+  return checksum_;
 }
 
 bool SliceReader::take(std::string& out, size_t count) {

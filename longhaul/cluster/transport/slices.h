@@ -29,6 +29,8 @@ class SliceWriter {
   void tag(uint32_t field, uint32_t type) { varint(field << 3 | type); }
   // A field with a message, a text or bytes.
   void counted(uint32_t field, std::string_view bytes);
+  // A field of four bytes with the CRC-32C of all that was written before it.
+  void checksum(uint32_t field);
 
   Slices take();  // what was written, in order
 
@@ -43,9 +45,13 @@ class SliceWriter {
 // the rest is of no use then. The slices must outlive it.
 class SliceReader {
  public:
-  explicit SliceReader(const Slices& slices) : slices_(slices), left_(total_bytes(slices)) {}
+  enum class Sum { kNone, kChecksum };
+  explicit SliceReader(const Slices& slices, Sum sum = Sum::kNone)
+      : slices_(slices), has_checksum_(sum == Sum::kChecksum), left_(total_bytes(slices)) {}
 
   size_t left() const { return left_; }
+  // With Sum::kChecksum: the CRC-32C of what was taken, which is computed while the bytes are in the processor's cache.
+  uint32_t checksum();
   bool take_varint(uint64_t& value);
   bool take_tag(uint32_t& field, uint32_t& type);
   // A length, with at least so many bytes behind it.
@@ -57,11 +63,15 @@ class SliceReader {
 
  private:
   bool take_byte(unsigned char& byte);
+  void sum_slice();
 
   const Slices& slices_;
+  const bool has_checksum_;
   size_t left_;
   size_t slice_ = 0;
   size_t offset_ = 0;  // in that slice
+  size_t summed_ = 0;  // the same, of the checksum
+  uint32_t checksum_ = 0;
 };
 
 }  // namespace longhaul

@@ -10,14 +10,37 @@ namespace {
 
 using FrameFields = proto::TaskFrame;
 
+constexpr size_t kChecksumBytes = 5;  // with its tag
+
+[[noreturn]] void throw_damaged(const std::string& from, uint32_t sum, uint32_t sent) {
+  throw DataLossError(
+      fmt::format("{}: a frame was damaged on its way: its checksum is {:08x}, but {:08x} was sent. Something "
+                  "between the two changes bytes: find it, or use TLS, which notices each of them",
+                  from, sum, sent));
+}
+
+void check_limit(const std::string& from, const char* what, uint64_t size, uint64_t most) {
+  if (size <= most) return;
+  throw ResourceExhaustedError(fmt::format("{}: a frame's {} of {} is above the limit, {}", from, what, size, most));
+}
+
+// Of a frame that cannot be read: whether that is the line's fault. One without a checksum was sent as it is.
+void check_undamaged(const Slices& slices, const std::string& from) {
+  SliceReader in(slices, SliceReader::Sum::kChecksum);
+  if (in.left() < kChecksumBytes || !in.skip(in.left() - kChecksumBytes)) return;
+  const uint32_t sum = in.checksum();
+  uint32_t field = 0, type = 0, sent = 0;
+  if (!in.take_tag(field, type) || field != FrameFields::kChecksumFieldNumber || type != WireReader::kFixed32) return;
+  if (in.take(&sent, sizeof(sent)) && sent != sum) throw_damaged(from, sum, sent);
+}
+
 // Decodes one frame, field by field.
 class FrameReading {
  public:
   FrameReading(const Slices& slices, const std::string& from, const FrameLimits& limits)
-      : in_(slices), from_(from), limits_(limits) {}
+      : in_(slices, SliceReader::Sum::kChecksum), from_(from), limits_(limits) {}
 
   TaskFrame read() {
-    check_limit("frame", in_.left(), limits_.most_bytes);
     while (in_.left() > 0) take_field();
     if (frame_.call.has_value() == frame_.reply.has_value()) refuse("is not either a call or a reply");
     return std::move(frame_);
@@ -25,8 +48,10 @@ class FrameReading {
 
  private:
   void take_field() {
+    const uint32_t sum = in_.checksum();
     uint32_t field, type;
     if (!in_.take_tag(field, type)) refuse("is damaged");
+    if (field == FrameFields::kChecksumFieldNumber && type == WireReader::kFixed32) return take_checksum(sum);
     if (type != WireReader::kBytes || field > FrameFields::kTensorsFieldNumber) {
       if (!in_.skip_field(type)) refuse("is damaged");  // of a later version
       return;
@@ -62,9 +87,14 @@ class FrameReading {
         read_tensor(in_, size, fmt::format("{}: tensor {} of a frame", from_, tensors.size()), limits_.make_tensor));
   }
 
+  void take_checksum(uint32_t sum) {
+    uint32_t sent = 0;
+    if (!in_.take(&sent, sizeof(sent)) || in_.left() > 0) refuse("does not end with its checksum");
+    if (sent != sum) throw_damaged(from_, sum, sent);
+  }
+
   void check_limit(const char* what, uint64_t size, uint64_t most) const {
-    if (size <= most) return;
-    throw ResourceExhaustedError(fmt::format("{}: a frame's {} of {} is above the limit, {}", from_, what, size, most));
+    longhaul::check_limit(from_, what, size, most);
   }
   [[noreturn]] void refuse(const char* why) const {
     throw InvalidArgumentError(fmt::format("{}: a frame {}", from_, why));
@@ -85,11 +115,20 @@ Slices write_frame(const TaskFrame& frame) {
   const std::string& header = frame.message.header;
   if (!header.empty()) out.counted(FrameFields::kHeaderFieldNumber, header);
   for (const Tensor& tensor : frame.message.tensors) write_tensor(out, FrameFields::kTensorsFieldNumber, tensor);
+  out.checksum(FrameFields::kChecksumFieldNumber);
   return out.take();
 }
 
 TaskFrame read_frame(const Slices& slices, const std::string& from, const FrameLimits& limits) {
-  return FrameReading(slices, from, limits).read();
+  check_limit(from, "frame", total_bytes(slices), limits.most_bytes);
+  try {
+    return FrameReading(slices, from, limits).read();
+  } catch (const DataLossError&) {
+    throw;
+  } catch (const Error&) {
+    check_undamaged(slices, from);
+    throw;
+  }
 }
 
 }  // namespace longhaul

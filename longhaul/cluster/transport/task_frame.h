@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "longhaul/cluster/transport/message.h"
+#include "longhaul/cluster/transport/received_memory.h"
 #include "longhaul/cluster/transport/slices.h"
 #include "longhaul/cluster/transport/tensor_message.h"
 #include "longhaul/proto/cluster_service.pb.h"
@@ -25,11 +26,12 @@ struct FrameLimits {
   uint64_t most_bytes = uint64_t{4} << 30;         // of the frame
   uint64_t most_header_bytes = uint64_t{1} << 30;  // of the method's message, which may be a graph
   size_t most_tensors = 1 << 16;
-  NewTensor make_tensor = new_tensor;
+  NewTensor make_tensor = new_received_tensor;
 };
 
-// `from` names the sender in messages. InvalidArgumentError: it is malformed, or neither a call nor a reply;
-// ResourceExhaustedError: it is above a limit.
+// `from` names the sender in messages. DataLossError: its bytes are not those that were sent, as the checksum says;
+// InvalidArgumentError: it was sent malformed, or is neither a call nor a reply; ResourceExhaustedError: it is above a
+// limit.
 TaskFrame read_frame(const Slices& slices, const std::string& from, const FrameLimits& limits = {});
 
 }  // namespace longhaul

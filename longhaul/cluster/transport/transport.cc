@@ -49,9 +49,13 @@ std::shared_ptr<OutgoingCall> Transport::open(const CallRequest& request, Outgoi
     calls->remove(*number);
     done(std::move(reply));
   };
-  const auto call = std::make_shared<OutgoingCall>(
-      OutgoingCall::Peer{request.task, address_of(request.task), request.method, request.incarnation, clock_.now()},
-      end);
+  const auto call = std::make_shared<OutgoingCall>(OutgoingCall::Peer{.task = request.task,
+                                                                      .address = address_of(request.task),
+                                                                      .method = request.method,
+                                                                      .incarnation = request.incarnation,
+                                                                      .began = clock_.now(),
+                                                                      .connect = request.connect},
+                                                   end);
   *number = outgoing_->add(call);
   return call;
 }

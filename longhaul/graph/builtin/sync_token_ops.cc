@@ -30,6 +30,12 @@ OpInfo resolve_join(const OperationSpec& spec) {
   return {{}, kSideEffect | (awaits != nullptr && *awaits ? kMayWait : kPure), 1};
 }
 
+OpInfo resolve_follow(const OperationSpec& spec) {
+  need_step(spec);
+  need_attr<std::string>(spec, "holder");
+  return {{}, kSideEffect | kMayWait, 1};
+}
+
 OpInfo resolve_take_token(const OperationSpec& spec) {
   const DType dtype = need_step(spec);
   need_attr<std::string>(spec, "holder");
@@ -46,6 +52,7 @@ OpInfo resolve_new_tokens(const OperationSpec& spec) {
 
 ResolverTable sync_token_ops() {
   return {{"SyncTokenJoin", resolve_join},
+          {"SyncTokenFollow", resolve_follow},
           {"SyncTokenTake", resolve_take_token},
           {"SyncTokenPut", resolve_new_tokens},
           {"SyncTokenRenew", resolve_new_tokens}};

@@ -70,11 +70,29 @@ TEST_F(GrpcPortTest, AFrameThatIsDamagedOrOfSomethingElseIsRefusedByName) {
   const std::string good = joined(write_frame(frame));
   EXPECT_EQ(reply_to("/longhaul.Task/Echo", good).error, nullptr);
   for (const std::string& bad :
-       {std::string("\xff\xff\xff"), good.substr(0, good.size() - 1), good + good, reply_bytes("x"), std::string()}) {
+       {std::string("\xff\xff\xff"), good.substr(0, good.size() - 1), reply_bytes("x"), std::string()}) {
     EXPECT_THAT(error_of_bytes("/longhaul.Task/Echo", bad),
                 AllOf(StartsWith("INVALID_ARGUMENT: "), HasSubstr("/longhaul.Task/Echo")));
   }
   EXPECT_THAT(error_of_bytes("/longhaul.Task/Park", good), HasSubstr("came with a frame of something else"));
+  std::string changed = good;
+  changed[good.size() / 2] ^= 1;
+  const CallReply reply = reply_to("/longhaul.Task/Echo", changed);
+  EXPECT_TRUE(reply.is_broken) << "the line's fault: the call may be repeated";
+  EXPECT_THAT(message_of(reply.error), HasSubstr("broke: task /job:ps/replica:0/task:0: /longhaul.Task/Echo: a frame "
+                                                 "was damaged on its way"));
+}
+
+TEST_F(GrpcPortTest, AReplyThatIsDamagedOnItsWayIsABrokenLine) {
+  pair_.ps->serve_wire(kMasterPath, [&](std::shared_ptr<WireCall> call) {
+    std::string changed = reply_bytes("pong");
+    changed[changed.size() - 8] ^= 1;
+    call->reply(slices_of(changed));
+  });
+  const CallReply reply = reply_to(std::string(kMasterPath) + "ListDevices", "x");
+  EXPECT_TRUE(reply.is_broken);
+  EXPECT_EQ(code_of(reply.error), Code::kUnavailable);
+  EXPECT_THAT(message_of(reply.error), HasSubstr("a frame was damaged on its way"));
 }
 
 TEST_F(GrpcPortTest, APathThatNobodyServesIsUnimplemented) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <mutex>
+
 #include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
 #include "longhaul/base/thread.h"
@@ -17,6 +19,7 @@
 #include "longhaul/grpc/transport/peer_line.h"
 #include "longhaul/grpc/transport/run_later.h"
 #include "longhaul/io/files/file.h"
+#include "longhaul/io/process/process_room.h"
 #include "longhaul/proto/cluster_service.pb.h"
 
 namespace longhaul {
@@ -50,6 +53,17 @@ Slices frame_of_call(proto::CallHeader header, Message message, const FrameLimit
   return checked_frame({.call = std::move(header), .message = std::move(message)}, what, limits);
 }
 
+// gRPC aborts without descriptors, and its end may hang if it has not got all of its threads. These are for all
+// transports of the process, with some for the first parts of steps; the descriptors are for a port and some peers.
+void check_room_of_grpc(const GrpcTransportOptions& options) {
+  constexpr ProcessRoom kOfFirst{.descriptors = 32, .threads = 32}, kOfEach{.descriptors = 32};
+  static std::once_flag first;
+  const std::string what =
+      fmt::format("{} {}", options.listen.empty() ? "a client of a cluster," : "the server of", options.task);
+  std::call_once(first, [&] { check_room(kOfFirst, what); });
+  check_room(kOfEach, what);
+}
+
 void check_process(pid_t owner, const std::string& task, const std::string& method) {
   if (::getpid() == owner) return;
   throw FailedPreconditionError(fmt::format(
@@ -79,6 +93,7 @@ void send_reply(WireCall& call, CallReply reply, const FrameLimits& limits) {
 }  // namespace
 
 std::shared_ptr<GrpcTransport> GrpcTransport::create(GrpcTransportOptions options) {
+  check_room_of_grpc(options);
   take_grpc_log();
   check_security(options.security);
   if (!options.listen.empty()) check_listen_address(options.listen, options.security, options.task);
@@ -253,6 +268,8 @@ void GrpcTransport::take_task_call(const std::shared_ptr<WireCall>& call) {
     if (!frame.call || kTaskPath + frame.call->method() != call->path()) {
       throw InvalidArgumentError(fmt::format("task {}: {} came with a frame of something else", task(), call->path()));
     }
+  } catch (const DataLossError& error) {  // not by the caller: to be repeated, as after a break of the connection
+    return call->fail(error);
   } catch (const std::exception&) {
     return respond({.error = std::current_exception(), .incarnation = incarnation()});
   }

@@ -48,7 +48,8 @@ struct GrpcTransportOptions {
 class GrpcTransport final : public Transport {
  public:
   // Listens at once, but refuses calls with UnavailableError until begin(). Errors of the address, the files and the
-  // token: see GrpcPort, check_security() and check_listen_address().
+  // token: see GrpcPort, check_security() and check_listen_address(). ResourceExhaustedError: the process may not have
+  // as many descriptors or threads as gRPC needs (check_room()).
   static std::shared_ptr<GrpcTransport> create(GrpcTransportOptions options);
   // Stops, and waits for handlers that are under way; if a callback or a handler has destroyed it, a short-lived thread
   // does the rest.

@@ -187,11 +187,12 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
   }
 
   void watch_connection() {
-    connect_limit_.emplace().Set(in(options_->limits.connect), [weak = weak_from_this()](bool is_over) {
-      const CallbackScope scope;
-      const std::shared_ptr<CallOnLine> self = weak.lock();
-      if (is_over && self != nullptr) self->ask_why();
-    });
+    connect_limit_.emplace().Set(in(call_->peer().connect.value_or(options_->limits.connect)),
+                                 [weak = weak_from_this()](bool is_over) {
+                                   const CallbackScope scope;
+                                   const std::shared_ptr<CallOnLine> self = weak.lock();
+                                   if (is_over && self != nullptr) self->ask_why();
+                                 });
   }
 
   void ask_why() {
@@ -222,7 +223,8 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
       call_->end(CallReply{.error = refusal(call_->peer(), status)});
     } else if (status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED) {
       call_->give_up_late(options_->clock->now());
-    } else if (is_sent()) {  // UNAVAILABLE, or UNKNOWN "Stream removed", which gRPC says of a peer that restarted
+    } else if (is_sent()) {
+      // UNAVAILABLE; UNKNOWN "Stream removed", which gRPC says of a peer that restarted; DATA_LOSS of a damaged call
       call_->connection_broke(with_space_after_colon(status.error_message()));
     } else {
       call_->break_off(options_->clock->now(), status.error_message());
@@ -237,6 +239,9 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
       reply_.Clear();
       if (!frame.reply)
         throw InvalidArgumentError(fmt::format("{}: answers {} with a call", from, call_->peer().method));
+    } catch (const DataLossError& error) {
+      call_->connection_broke(error.what());
+      return;
     } catch (...) {
       call_->end(CallReply{.error = std::current_exception()});
       return;

@@ -78,11 +78,34 @@ void SyncTokens::join(const Replica& replica) {
   const std::shared_ptr<Holder> holder = holder_of(replica);
   MutexLock lock(mutex_);
   holder->chiefs = chiefs_;
+  holder->joined_at = step_;
   holder->token.reset();
 }
 
-// The watch takes the lock, and is made and destroyed without it.
 void SyncTokens::await_chief(const Replica& replica, const Wait& wait) {
+  await_chief_after(0, replica, wait, "");
+}
+
+// A step's tokens are put after the model has come to it: so the model, if it was read later, is before them only if it
+// was set back.
+void SyncTokens::follow(const Replica& replica, int64_t step, const Wait& wait) {
+  if (replica.session == nullptr) return;
+  const std::shared_ptr<Holder> holder = holder_of(replica);
+  int64_t chiefs = 0;
+  std::string why;
+  {
+    MutexLock lock(mutex_);
+    if (!holder->joined_at || step >= *holder->joined_at) return;
+    chiefs = holder->chiefs;
+    why = fmt::format("the model was set back from step {} to {}, and no chief has begun since", *holder->joined_at,
+                      step);
+  }
+  await_chief_after(chiefs, replica, wait, why);
+  join(replica);
+}
+
+// The watch takes the lock, and is made and destroyed without it. `why`: what to say of the wait; empty: why_none().
+void SyncTokens::await_chief_after(int64_t chiefs, const Replica& replica, const Wait& wait, const std::string& why) {
   Clock& clock = clock_of(wait);
   const Seconds began = clock.now();
   bool is_cancelled = false;  // guarded by mutex_
@@ -94,21 +117,22 @@ void SyncTokens::await_chief(const Replica& replica, const Wait& wait) {
       begun_.notify_all();
     });
   }
-  for (Seconds pause = wait.warn_secs; !has_chief_by(slice_of(wait, clock, pause), is_cancelled);
+  for (Seconds pause = wait.warn_secs; !has_chief_by(chiefs, slice_of(wait, clock, pause), is_cancelled);
        pause = std::min(2 * pause, kLongestPauseOfToken)) {
     if (wait.limits.cancellation != nullptr) wait.limits.cancellation->check();
-    if (is_over(wait.limits)) throw DeadlineExceededError(fmt::format("{}: {}", replica.worker, why_none()));
+    const std::string reason = why.empty() ? why_none() : why;
+    if (is_over(wait.limits)) throw DeadlineExceededError(fmt::format("{}: {}", replica.worker, reason));
     log_warning("{} waits for the chief since {:.3g} s, and computes nothing before it has set the accumulators: {}",
-                replica.worker, (clock.now() - began).count(), why_none());
+                replica.worker, (clock.now() - began).count(), reason);
   }
 }
 
-bool SyncTokens::has_chief_by(const WaitLimits& slice, const bool& is_cancelled) {
+bool SyncTokens::has_chief_by(int64_t after, const WaitLimits& slice, const bool& is_cancelled) {
   MutexLock lock(mutex_);
-  while (chiefs_ == 0 && !is_cancelled && slice.clock->now() < slice.deadline) {
+  while (chiefs_ <= after && !is_cancelled && slice.clock->now() < slice.deadline) {
     slice.clock->wait_until(begun_, mutex_, slice.deadline);  // wait: a chief, a cancellation and the run's time end it
   }
-  return chiefs_ > 0;
+  return chiefs_ > after;
 }
 
 // The watch takes the lock, perhaps at once, so it is made without.

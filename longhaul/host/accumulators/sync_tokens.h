@@ -19,7 +19,8 @@ namespace longhaul {
 // a step, and the right to push gradients for it.
 //
 //   renew(step, n)  the chief begins: the tokens of a chief before are void, n new ones are put
-//   join()          a replica's session begins; with await_chief() before, unless it is the chief's
+//   join()          a replica's session begins; with await_chief() before and follow() after it, unless it is the
+//                   chief's
 //   take()          it has pushed, and waits for its next token
 //   put(step, n)    the chief has made a step: tokens that were not taken for an earlier step are void
 //
@@ -31,7 +32,9 @@ namespace longhaul {
 // - A replica that lives longer than its chief gets a token of the next chief's at once if the step of its
 //   gradients was undone: they are dropped, and nobody else would give it one.
 // - After a restart of the task that has the tokens no replica pushes before the next chief has begun, who has then set
-//   all accumulators: one that still stood at an undone step would drop its gradient, and nobody give it a token.
+//   all accumulators: one that still stood at an undone step would drop its gradient, and nobody give it a token. The
+//   same after a restart of another task if the model was set back: there an accumulator is new, and would count the
+//   gradient that those of the living tasks drop.
 //
 // A replica makes one run at a time. Two that wait at once, on two threads of one session, share its local step and its
 // token, so that a gradient may count twice: a warning says so, once for each session. Threads need a replica each:
@@ -60,6 +63,9 @@ class SyncTokens final : public Resource {
   // Returns once a chief has begun since this task's process started. DeadlineExceededError, CancelledError,
   // AbortedError: the run's time is over, or it has ended.
   void await_chief(const Replica& replica, const Wait& wait) EXCLUDES(mutex_);
+  // `step`: the model's, read after join(). Returns at once unless that is before the step of the tokens, so that the
+  // model was set back; then once the next chief has begun. Errors as above.
+  void follow(const Replica& replica, int64_t step, const Wait& wait) EXCLUDES(mutex_);
   int64_t take(const Replica& replica, int64_t local_step, const Wait& wait) EXCLUDES(mutex_);
   // CancelledError: the queue is closed.
   void put(int64_t step, int64_t count) EXCLUDES(mutex_);
@@ -70,6 +76,7 @@ class SyncTokens final : public Resource {
   struct Holder {
     std::shared_ptr<Cancellation> session;
     int64_t chiefs = 0;                   // how many there had been when it last got a token, or joined
+    std::optional<int64_t> joined_at{};   // the tokens' step then
     std::optional<int64_t> token{};       // it may push for that step
     std::optional<int64_t> waits_from{};  // its local step, while it waits
     bool has_ended = false, gave_back = false, is_shared = false;
@@ -81,7 +88,9 @@ class SyncTokens final : public Resource {
 
   std::shared_ptr<Holder> holder_of(const Replica& replica) EXCLUDES(mutex_);
   std::vector<std::shared_ptr<Holder>> take_ended() REQUIRES(mutex_);
-  bool has_chief_by(const WaitLimits& slice, const bool& is_cancelled) EXCLUDES(mutex_);
+  void await_chief_after(int64_t chiefs, const Replica& replica, const Wait& wait, const std::string& why)
+      EXCLUDES(mutex_);
+  bool has_chief_by(int64_t after, const WaitLimits& slice, const bool& is_cancelled) EXCLUDES(mutex_);
   bool begins_to_share(Holder& holder) EXCLUDES(mutex_);
   std::optional<int64_t> begin_take(Holder& holder, int64_t local_step) EXCLUDES(mutex_);
   int64_t wait_for_token(const Replica& replica, int64_t local_step, const Wait& wait) EXCLUDES(mutex_);

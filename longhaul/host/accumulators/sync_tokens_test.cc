@@ -163,6 +163,24 @@ TEST_F(SyncTokensTest, AReplicaWaitsUntilAChiefHasBegun) {
   tokens_.await_chief(other_, wait);
 }
 
+TEST_F(SyncTokensTest, AReplicaOfAModelThatWasSetBackWaitsForTheNextChief) {
+  const SyncTokens::Wait wait{.limits = {.cancellation = other_.session.get()}};
+  tokens_.renew(chief_.session.get(), 0, 0);
+  tokens_.put(18, 2);
+  tokens_.join(other_);
+  tokens_.follow(other_, 18, wait);  // it was not set back, nor is it if steps were made meanwhile
+  tokens_.follow(other_, 19, wait);
+  auto waits = std::async(std::launch::async, [&] { tokens_.follow(other_, 10, wait); });
+  EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  tokens_.put(19, 2);  // by the old chief
+  EXPECT_EQ(waits.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+  tokens_.renew(chief_.session.get(), 10, 0);
+  waits.get();
+  tokens_.put(11, 2);
+  EXPECT_EQ(take(other_, 10), 11) << "its gradient of step 10 has counted: it has no token for another one";
+  EXPECT_EQ(queue_->size(), 1u);
+}
+
 TEST_F(SyncTokensTest, TheRunsEndEndsItsWaitForAChief) {
   const WaitLimits limits{.deadline = Clock::real().now() + Seconds{0.01}};
   EXPECT_THAT(error_of<DeadlineExceededError>([&] { tokens_.await_chief(other_, {.limits = limits}); }),
@@ -209,6 +227,15 @@ TEST_F(SyncTokensLogTest, AWaitForAChiefIsInTheLogAgainAndAgain) {
   ASSERT_EQ(lines.size(), 2u);
   EXPECT_THAT(lines[0], HasSubstr("worker1 waits for the chief since 60 s"));
   EXPECT_THAT(lines[1], HasSubstr("since 180 s"));
+}
+
+TEST_F(SyncTokensLogTest, AWaitOfAModelThatWasSetBackSaysSo) {
+  tokens_.renew(chief_.session.get(), 0, 0);
+  tokens_.put(18, 2);
+  tokens_.join(other_);
+  const auto lines = warnings_of([&](const SyncTokens::Wait& wait) { tokens_.follow(other_, 10, wait); }, /*count=*/1);
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_THAT(lines[0], HasSubstr("the model was set back from step 18 to 10, and no chief has begun since"));
 }
 
 TEST_F(SyncTokensLogTest, TwoRunsOfOneReplicaAtOnceAreInTheLogOnce) {

@@ -35,6 +35,10 @@ void join(HostCall& call) {
   tokens->join(replica);
 }
 
+void follow(HostCall& call) {
+  tokens_of_call(call)->follow(replica_of(call), step_in(call), token_wait_of(call));
+}
+
 void take_token(HostCall& call) {
   const bool is_small = call.inputs[1].dtype() == kInt32;
   const int64_t step = tokens_of_call(call)->take(replica_of(call), step_in(call), token_wait_of(call));
@@ -54,6 +58,7 @@ void renew_tokens(HostCall& call) {
 
 HostKernelTable sync_token_host_kernels() {
   return {{{"SyncTokenJoin", named_errors<join>},
+           {"SyncTokenFollow", named_errors<follow>},
            {"SyncTokenTake", named_errors<take_token>},
            {"SyncTokenPut", named_errors<put_tokens>},
            {"SyncTokenRenew", named_errors<renew_tokens>}},

@@ -126,6 +126,11 @@ std::optional<uint64_t> bytes_of(const std::string& directory) {
   return std::nullopt;
 }
 
+std::optional<uint64_t> threads_of(const std::string& directory) {
+  const std::vector<std::string> words = first_words(join_path(directory, "pids.max"));
+  return words.empty() ? std::nullopt : as_number(words[0]);
+}
+
 // A kernel for more processors than the mask has room for refuses it (EINVAL).
 std::optional<int> processors_in_mask_of(pid_t thread) {
   constexpr int kMost = 1 << 20;
@@ -152,6 +157,10 @@ int usable_processors(const std::string& root) {
   const int of_mask = processors_of_mask();
   const std::optional<double> limit = least<double>(root, "cpu", processors_of);
   return limit && *limit < of_mask ? std::max(1, static_cast<int>(std::ceil(*limit))) : of_mask;
+}
+
+std::optional<uint64_t> thread_limit(const std::string& root) {
+  return least<uint64_t>(root, "pids", threads_of);
 }
 
 std::optional<uint64_t> memory_limit(const std::string& root) {

@@ -19,4 +19,7 @@ int usable_processors(const std::string& root = "/");
 // How much memory the process may use, by `memory.max`; nullopt: unlimited.
 std::optional<uint64_t> memory_limit(const std::string& root = "/");
 
+// How many threads the process and all others of its control groups may have, by `pids.max`; nullopt: unlimited.
+std::optional<uint64_t> thread_limit(const std::string& root = "/");
+
 }  // namespace longhaul

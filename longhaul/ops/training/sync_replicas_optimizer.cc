@@ -258,13 +258,18 @@ Operation SyncReplicasOptimizer::add_replica(const Scope& scope, const std::vect
   return ops::assign(plain, local_step, token, "set_local_step").op();
 }
 
-// The step is read after the wait, in which a chief may restore another one.
+// The step is read after the waits, in which a chief may restore another one.
 Operation SyncReplicasOptimizer::add_local_init(const Scope& scope, const Variable& local_step, Attrs holder,
                                                 bool awaits_chief) const {
-  holder["await_chief"] = awaits_chief;
   const Scope at_step = at_variable(scope, shared_->global_step);
-  const Operation joined = at_step.add("SyncTokenJoin", "join", {shared_->tokens.handle()}, std::move(holder));
-  const Output step = ops::read_value(at_step.with_control_dependencies({joined}), shared_->global_step, "step");
+  Attrs joins = holder;
+  joins["await_chief"] = awaits_chief;
+  Operation begun = at_step.add("SyncTokenJoin", "join", {shared_->tokens.handle()}, std::move(joins));
+  if (awaits_chief) {
+    const Output seen = ops::read_value(at_step.with_control_dependencies({begun}), shared_->global_step, "seen_step");
+    begun = add_token_op(at_step, "SyncTokenFollow", "follow", shared_->tokens, seen, std::move(holder));
+  }
+  const Output step = ops::read_value(at_step.with_control_dependencies({begun}), shared_->global_step, "step");
   return ops::assign(scope, local_step, step, "local_step_init").op();
 }
 
