@@ -1,7 +1,8 @@
 #pragma once
 
 // For programs that use libtorch themselves: torch_training() supervises their own training, and KeepRandomState keeps
-// other code from disturbing its random numbers; to_tensor() and to_aten() convert tensors without copying their bytes.
+// other code from disturbing its random numbers; save_state_dict() and load_state_dict() exchange weights with PyTorch;
+// to_tensor() and to_aten() convert tensors without copying their bytes.
 // Includes ATen's functions.
 
 #if __cplusplus < 202002L
@@ -10,6 +11,7 @@
 #include <ATen/ATen.h>
 
 #include "longhaul/binding/keep_random_state.h"
+#include "longhaul/binding/module_state_dict.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 #endif
