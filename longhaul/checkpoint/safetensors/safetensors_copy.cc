@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "longhaul/base/error.h"
 #include "longhaul/checkpoint/directory/checkpoint_reader.h"
 #include "longhaul/checkpoint/safetensors/safetensors_json.h"
 

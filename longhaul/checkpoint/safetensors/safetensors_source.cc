@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "longhaul/base/error.h"
 #include "longhaul/checkpoint/safetensors/safetensors_copy.h"
 #include "longhaul/checkpoint/safetensors/safetensors_json.h"
 
