@@ -12,6 +12,7 @@
 #include "longhaul/base/error.h"
 #include "longhaul/base/first_names.h"
 #include "longhaul/base/log.h"
+#include "longhaul/binding/values/bound_tensors.h"
 #include "longhaul/binding/values/torch_values.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 
@@ -102,6 +103,18 @@ class Comparison {
   bool has_common_ = false;
 };
 
+void warn_if_bound(const ModuleTensors& tensors, const std::string& path) {
+  if (std::none_of(tensors.begin(), tensors.end(), [](const auto& one) { return BoundTensors::any_has(one.second); })) {
+    return;
+  }
+  log_warning(
+      "{} was loaded into a module that is bound to a graph. Weights that were restored or trained before are gone, "
+      "and "
+      "a restart would replace them again: call load_state_dict before torch_training, so that a run's own checkpoint "
+      "takes precedence",
+      path);
+}
+
 }  // namespace
 
 StateDictReport save_state_dict(const torch::nn::Module& module, const std::string& path,
@@ -129,6 +142,7 @@ StateDictReport load_state_dict(torch::nn::Module& module, const std::string& pa
     report.bytes += tensor.size_bytes();
   }
   std::sort(report.names.begin(), report.names.end());
+  warn_if_bound(own, path);
   return report;
 }
 

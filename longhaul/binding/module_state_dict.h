@@ -29,8 +29,9 @@ enum class StateDictMatch {
 };
 
 // Copies the tensors of a file that PyTorch wrote, or save_state_dict(), into the module's parameters and buffers of
-// the same names. A training starts from such a file if this is called before its Supervisor is made: a run that has a
-// checkpoint of its own replaces the values again. Not within a session, where it would replace what was restored.
+// the same names. A training starts from such a file if this is called before torch_training(): a run that has a
+// checkpoint of its own replaces the values again. Later, and above all within a session, it would itself replace what
+// was restored or trained, at each restart anew; a warning says so.
 //
 //   load_state_dict(*net, "pretrained.pt");
 //   load_state_dict(*net, "checkpoint.pt", {.dict = "model"});  // torch.save({"model": model.state_dict(), ...}, path)
