@@ -28,6 +28,9 @@ set(LONGHAUL_ARROWS_checkpoint/directory base io proto checkpoint/files checkpoi
 set(LONGHAUL_ARROWS_checkpoint/retention base tensor io checkpoint/files checkpoint/bundle checkpoint/directory)
 set(LONGHAUL_ARROWS_checkpoint/safetensors base tensor io checkpoint/table checkpoint/files checkpoint/bundle
     checkpoint/directory)
+set(LONGHAUL_ARROWS_checkpoint/torch_archive base tensor io)
+set(LONGHAUL_ARROWS_checkpoint/state_dict base tensor io checkpoint/files checkpoint/bundle checkpoint/directory
+    checkpoint/safetensors checkpoint/torch_archive)
 set(LONGHAUL_ARROWS_graph base tensor io proto)
 set(LONGHAUL_ARROWS_ops base data proto graph)
 set(LONGHAUL_ARROWS_session base tensor proto graph)
@@ -73,7 +76,7 @@ set(LONGHAUL_ARROWS_grpc/transport base io proto cluster/security cluster/transp
 set(LONGHAUL_ARROWS_grpc/server base io proto session runtime train/signals cluster/spec cluster/security
     cluster/transport cluster/master cluster/wire cluster/server grpc/transport)
 set(LONGHAUL_ARROWS_launch base cluster/spec)
-set(LONGHAUL_ARROWS_binding base tensor data ops session runtime)
+set(LONGHAUL_ARROWS_binding base tensor io data ops session runtime checkpoint/state_dict)
 set(LONGHAUL_ARROWS_trainer base graph events ops train runtime binding)
 set(LONGHAUL_ARROWS_testing base io session host)
 

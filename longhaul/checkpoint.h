@@ -1,7 +1,7 @@
 #pragma once
 
-// Checkpoints on disk, without sessions or graphs: listing, inspecting, reading and writing them, and safetensors
-// files. To save and restore a session's variables, see saver.h.
+// Checkpoints on disk, without sessions or graphs: listing, inspecting, reading and writing them, and the files of
+// other frameworks: state dicts of PyTorch, and safetensors. To save and restore a session's variables, see saver.h.
 
 #include "longhaul/checkpoint/bundle/bundle_merge.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
@@ -12,3 +12,4 @@
 #include "longhaul/checkpoint/files/checkpoint_state.h"
 #include "longhaul/checkpoint/files/latest_checkpoint.h"
 #include "longhaul/checkpoint/safetensors/safetensors.h"
+#include "longhaul/checkpoint/state_dict/state_dict.h"

@@ -2,8 +2,9 @@
 
 // For programs that use libtorch themselves: torch_training() supervises their own training. KeptValues,
 // register_optimizer(), TorchScheduler, ModuleAverage and LossScale keep what it carries from step to step; Autocast,
-// StepSampler and KeepRandomState make steps that a restart repeats. to_tensor() and to_aten() convert tensors without
-// copying their bytes. Includes ATen's functions.
+// StepSampler and KeepRandomState make steps that a restart repeats. save_state_dict() and load_state_dict() exchange
+// weights with PyTorch; to_tensor() and to_aten() convert tensors without copying their bytes. Includes ATen's
+// functions.
 
 #if __cplusplus < 202002L
 #error "C++20 is needed: -std=c++20, or in CMake set(CMAKE_CXX_STANDARD 20)"
@@ -15,8 +16,10 @@
 #include "longhaul/binding/kept_values.h"
 #include "longhaul/binding/loss_scale.h"
 #include "longhaul/binding/module_average.h"
+#include "longhaul/binding/module_state_dict.h"
 #include "longhaul/binding/optimizer_kind.h"
 #include "longhaul/binding/step_sampler.h"
+#include "longhaul/binding/torch_loop.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 #endif

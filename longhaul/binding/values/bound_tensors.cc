@@ -42,4 +42,10 @@ void BoundTensors::add(const std::string& name, const at::Tensor& tensor) {
   own_.insert(impl);
 }
 
+bool BoundTensors::any_has(const at::Tensor& tensor) {
+  AllBound& all = AllBound::get();
+  const std::lock_guard<std::mutex> lock(all.mutex);
+  return all.tensors.contains(tensor.unsafeGetTensorImpl());
+}
+
 }  // namespace longhaul

@@ -20,6 +20,9 @@ class BoundTensors {
   void add(const std::string& name, const at::Tensor& tensor);
   bool contains(const c10::TensorImpl* tensor) const { return own_.contains(tensor); }
 
+  // Whether any binding of the process has it.
+  static bool any_has(const at::Tensor& tensor);
+
  private:
   std::unordered_set<const c10::TensorImpl*> own_;
 };
