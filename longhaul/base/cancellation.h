@@ -15,20 +15,20 @@ class Clock;
 class Cancellation {
  public:
   Cancellation() = default;
-  // Of a part of other work, whose cancellation outlives this one: what ends the whole also ends the part. So does
-  // `other`, likewise, unless it is null: a session's run ends with the session, or when its caller no longer wants it.
+  // The cancellation of a part of other work, such as a session's run. It is cancelled together with `whole` (the
+  // session's cancellation) and with `other` (that of the run's caller), unless that is null. Both must outlive it.
   explicit Cancellation(Cancellation* whole, Cancellation* other = nullptr);
   Cancellation(const Cancellation&) = delete;
   Cancellation& operator=(const Cancellation&) = delete;
 
   // Ends the waits with CancelledError, whose message is the first caller's `why`. Cannot be undone.
   void cancel(const std::string& why) EXCLUDES(mutex_) { end(why, /*aborted=*/false); }
-  // The same with AbortedError: what the work uses is gone, and a new session can go on.
+  // The same with AbortedError: something that the work uses is gone, and a new session can continue.
   void abort(const std::string& why) EXCLUDES(mutex_) { end(why, /*aborted=*/true); }
   bool cancelled() const EXCLUDES(mutex_);
   // CancelledError, AbortedError: it was cancelled, or aborted.
   void check() const EXCLUDES(mutex_);
-  // AbortedError: it was aborted. Being cancelled is no error here: for work that must be finished.
+  // AbortedError: it was aborted. That it was cancelled is not an error here: for work that must be finished.
   void check_aborted() const EXCLUDES(mutex_);
 
   // Calls `wake` once, on the cancelling thread, when the work is cancelled; if it is already cancelled, the

@@ -19,13 +19,13 @@ struct DeviceSpec {
   // Returns `inner` with its unspecified parts filled in from this one, for nested device scopes.
   DeviceSpec merged_with(const DeviceSpec& inner) const;
 
-  // Returns what both ask for. InvalidArgumentError: they contradict each other ("Cannot merge devices with
-  // incompatible jobs: '/job:ps' and '/job:worker'").
+  // Returns the parts that either specifies. InvalidArgumentError: they contradict each other ("Cannot merge devices
+  // with incompatible jobs: '/job:ps' and '/job:worker'").
   DeviceSpec combined_with(const DeviceSpec& other) const;
 
-  // Whether the device of that full name is one that this asks for.
+  // Whether the device of that full name has all parts that this specifies.
   bool matches(const DeviceSpec& full) const;
-  DeviceSpec without_type() const;  // nor index: a task, if both are given
+  DeviceSpec without_type() const;  // and without index: what is left names a task, or a job
   std::string to_string() const;
   bool operator==(const DeviceSpec&) const = default;
 };

@@ -12,9 +12,9 @@ class StepFates {
  public:
   virtual ~StepFates() = default;
 
-  // What became of the step of an error that said kNotKnown (Error::failed_step()). Asks the step's tasks, and again
-  // while they do not know themselves, for `at_most`; also after the session was lost or closed. kNotKnown: they cannot
-  // be reached, or it is too long ago.
+  // For an error that said kNotKnown (Error::failed_step()): returns what became of its step. Asks the step's tasks,
+  // and repeats that for as long as `at_most` while they do not know it themselves. Works after the session was lost or
+  // closed, too. kNotKnown: the tasks cannot be reached, or the step is too long ago.
   virtual StepFate find_fate(int64_t step, Seconds at_most) = 0;
 };
 

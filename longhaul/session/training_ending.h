@@ -9,9 +9,9 @@ class TrainingEnding {
  public:
   virtual ~TrainingEnding() = default;
 
-  // Tells the servers of the session that the training has ended for good, and will not be continued by a restart:
-  // those that are joined with ServerOptions::stop_with_chief end. Waits for their answers, for that long at most; a
-  // server that was not told is logged. Of a session that is lost or closed, none is told. The chief's Supervisor and
+  // Tells the servers of the session that the training run has ended for good: no restart will continue it. Servers
+  // that were joined with ServerOptions::stop_with_chief then end. Waits for their answers, at most for that long, and
+  // logs which servers could not be told. Does nothing for a session that is lost or closed. The chief's Supervisor and
   // MonitoredSession call it.
   virtual void end_training(Seconds at_most) = 0;
 };

@@ -43,7 +43,7 @@ class Tensor {
     return of<T>(Shape{static_cast<int64_t>(values.size())}, values);
   }
   template <typename T>
-  static Tensor of(std::vector<T> values) {
+  static Tensor of(const std::vector<T>& values) {
     const Shape shape{static_cast<int64_t>(values.size())};
     return of<T>(shape, values);
   }

@@ -301,7 +301,7 @@ TEST_F(MirrorTest, ADamagedOneIsNotMirroredAndTheNextOneIs) {
   EXPECT_THAT(steps(), ElementsAre("m-2"));
 }
 
-TEST_F(MirrorTest, OneThatHangsHoldsUpTheEndForItsPatienceAlone) {
+TEST_F(MirrorTest, OneThatHangsDelaysTheEndOnlyForItsTimeout) {
   const LogRecorder log;
   options.end_timeout = Seconds{0.05};
   CheckpointMirror mirror(directory.path(), options, files);

@@ -135,7 +135,7 @@ TEST_F(Insisting, EndsWithTheFirstThatWorks) {
   EXPECT_EQ(clock.now() - start, Seconds{1 + 2 + 4});
 }
 
-TEST_F(Insisting, EndsWithTheErrorWhenThePatienceEnds) {
+TEST_F(Insisting, EndsWithTheErrorAfterTheTimeout) {
   const Seconds start = clock.now();
   try {
     attempts->insist(failing(1000));
@@ -153,7 +153,7 @@ TEST_F(Insisting, BeginsWithShortWaitsAfterManyFailures) {
   EXPECT_EQ(tried, 3);
 }
 
-TEST_F(Insisting, WithoutPatienceItTriesOnce) {
+TEST_F(Insisting, WithATimeoutOfZeroItTriesOnce) {
   EXPECT_THROW(attempts->insist(failing(1000), Seconds{0}), ResourceExhaustedError);
   EXPECT_EQ(tried, 1);
 }

@@ -41,8 +41,8 @@ void tell_of_exit() {
     if (!trainings.any()) return;
   }
   log_error(
-      "the program calls exit() in the middle of a training: there is no last checkpoint, and the steps since the "
-      "newest one are lost. Return from the training's body instead, or call request_stop() and then return");
+      "the program calls exit() before the training run has ended: there is no last checkpoint, and the steps since "
+      "the newest one are lost. Return from the training's body instead, or call request_stop() and then return");
 }
 
 }  // namespace

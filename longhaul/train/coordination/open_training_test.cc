@@ -15,7 +15,7 @@ TEST(OpenTraining, AnExitInTheMiddleIsTold) {
         const OpenTraining training(coord);
         std::exit(3);
       },
-      ::testing::ExitedWithCode(3), "exit\\(\\) in the middle of a training");
+      ::testing::ExitedWithCode(3), "exit\\(\\) before the training run has ended");
 }
 
 TEST(OpenTraining, AnExitAfterItsEndIsNot) {

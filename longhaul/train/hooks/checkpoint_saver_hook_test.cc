@@ -428,7 +428,7 @@ TEST_F(HooksFullDisk, IsNotForgottenWhereAnotherHookSavesElsewhere) {
   EXPECT_EQ(saved(), 4);
 }
 
-TEST_F(HooksFullDisk, AtTheEndIsAnErrorAfterSomePatience) {
+TEST_F(HooksFullDisk, AtTheEndIsAnErrorAfterSomeAttempts) {
   testing::FakeClock passing{testing::FakeClock::Waits::kPassTime};
   auto with = on_the_disk(100);
   with.saves = std::make_shared<SaveAttempts>(SaveAttemptsOptions{.clock = &passing});

@@ -6,9 +6,10 @@
 namespace longhaul {
 
 // Prepares each session of a replica for a SyncReplicasOptimizer: TensorFlow's make_session_run_hook(). The chief's
-// sets the accumulators to the global step, puts the first tokens, and starts the thread that makes the steps; the
-// others' waits until a chief has done so since the task with the tokens was started, and sets the local step. The
-// session must be held by a shared_ptr, as a MonitoredSession's is.
+// hook sets the accumulators to the global step, hands out the first tokens, and starts the thread that makes the
+// steps. The hook of any other replica waits until a chief has done that (after a restart of the task that has the
+// tokens, until it has done it again), and then sets the local step. The session must be held by a shared_ptr, as a
+// MonitoredSession's is.
 class SyncReplicasHook : public SessionRunHook {
  public:
   // The optimizer must live until begin() has been called. `num_tokens`: see SyncReplicasOptimizer::get_init_tokens_op.

@@ -26,8 +26,8 @@ struct InputProducerOptions {
 // not positive; the rows' shape is not known ("fully defined shape").
 FIFOQueue input_producer(const Scope& scope, const Output& input, const InputProducerOptions& options = {});
 
-// The same for strings, mostly file names. InvalidArgumentError: there are no strings. That a tensor is empty is
-// detected only when the runner runs.
+// The same for strings, mostly file names. InvalidArgumentError: there are no strings. An empty tensor is detected only
+// when the runner runs.
 FIFOQueue string_input_producer(const Scope& scope, const std::vector<std::string>& strings,
                                 const InputProducerOptions& options = {});
 FIFOQueue string_input_producer(const Scope& scope, const Output& strings, const InputProducerOptions& options = {});

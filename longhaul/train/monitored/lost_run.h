@@ -7,14 +7,14 @@
 
 namespace longhaul {
 
-// A run that failed with its session, which is to be made again unless its step was committed all the same.
+// A run that failed because its session was lost. It is repeated, unless its step was committed nevertheless.
 struct LostRun {
-  std::shared_ptr<Session> session{};  // that was lost, perhaps closed; null: there is no such run
+  std::shared_ptr<Session> session{};  // the lost one, perhaps closed; null: there is no such run
   FailedStep step{};
 };
 
-// Whether the run's step was committed. If its error does not know, asks the tasks, which can be reached again once
-// another session is ready, for 10 s at most. What stays unknown is logged, and counts as not committed.
+// Whether the run's step was committed. If the error does not say so, the tasks are asked, for 10 s at most; they can
+// be reached again once another session is ready. If that stays unknown, it is logged, and counts as not committed.
 bool was_committed(const LostRun& run);
 
 }  // namespace longhaul

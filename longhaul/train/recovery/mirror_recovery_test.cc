@@ -181,7 +181,7 @@ TEST_F(MirrorRecovery, WithoutAnythingElseItIsNoReasonToStartAfresh) {
   EXPECT_THAT(error_of([&] { restored(); }), AllOf(HasSubstr(mirror.path()), HasSubstr("Stale file handle")));
 }
 
-TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForAsLongAsThePatience) {
+TEST_F(MirrorRecovery, AMirrorThatHangsIsWaitedForAsLongAsTheTimeout) {
   files.hangs = true;
   prepare.mirror.start_timeout = Seconds{0.05};
   const LogRecorder log;

@@ -43,7 +43,7 @@ struct SessionManagerOptions {
   // is empty, and ready for local_init_op when the second is empty. Invalid: always ready.
   Output ready_op{};
   Output ready_for_local_init_op{};
-  // The longest time between two looks during a wait. On servers a change of the model ends it at once.
+  // During a wait, the longest time between two checks of the model. On servers, a change of the model ends it at once.
   Seconds recovery_wait_secs{30};
   RunOptions local_init_run_options{};
   FileSystem* files = &FileSystem::real();
@@ -88,9 +88,9 @@ struct RecoveredSession {
 // (missing_variables.h).
 //
 // On servers, max_wait_secs is also how long a session waits for a task that it needs and that is not there
-// (SessionOptions::task_wait), unless the options say it: tasks may be started in any order, an hour apart. The log
-// names the tasks every 10 s. AbortedError, UnavailableError: the session was lost before its model was ready; make
-// another.
+// (SessionOptions::task_wait), unless that option is set: tasks may be started in any order, an hour apart. The log
+// names the missing tasks every 10 s. AbortedError, UnavailableError: the session was lost before its model was ready;
+// make another.
 //
 // One thread at a time may call.
 class SessionManager {

@@ -9,8 +9,8 @@
 
 namespace longhaul {
 
-// While a session on servers is made ready, a stop must end what its runs wait for: a task that is not there, above
-// all. A thread waits for the stop meanwhile and closes the session then. One thread at a time.
+// Lets a stop end the waits of a session on servers that is being made ready, above all the wait for a task that is not
+// there: a thread waits for the stop, and closes the session when it comes. One thread at a time.
 //
 //   StopEndsWaits stop(session, coordinator);
 //   ... runs ...

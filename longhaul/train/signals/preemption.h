@@ -84,7 +84,7 @@ class Preemption {
   // training run takes checkpoints, the log says so when the program is preempted.
   std::shared_ptr<const Coordinator> attach(const Coordinator& coord, bool takes_checkpoints = true);
 
-  // For the start of a training that has no Preemption: warns if the program has one that no training uses.
+  // For the start of a training run that was given no Preemption: warns if the program has one that no run uses.
   static void warn_of_unused();
 
  private:

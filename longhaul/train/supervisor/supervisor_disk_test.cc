@@ -65,7 +65,7 @@ TEST_F(SupervisorsFullDisk, EndsTheTrainingThatIsToldSo) {
   EXPECT_TRUE(exists(sv.save_path() + "-0"));
 }
 
-TEST_F(SupervisorsFullDisk, AtTheEndIsAnErrorAfterSomePatience) {
+TEST_F(SupervisorsFullDisk, AtTheEndIsAnErrorAfterSomeAttempts) {
   testing::FakeClock passing{testing::FakeClock::Waits::kPassTime};
   options.clock = &passing;
   options.save_model_secs = Seconds{0};
