@@ -195,6 +195,7 @@ class BatchRange {
     int64_t found = 0;
     uint64_t look = 0;
     for (; found < taken && *at_ != *end_; ++found) {
+      loops_.check_stop();
       if (found == taken - 1) look = look_at_batch(**at_);
       ++*at_;
     }

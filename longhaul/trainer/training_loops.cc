@@ -84,7 +84,7 @@ void TrainingLoops::settle() {
 
 void TrainingLoops::end_step() {
   finish_step();
-  if (events_.should_stop()) throw TrainingStopped{};
+  check_stop();
   begin_step();
 }
 
@@ -94,7 +94,7 @@ void TrainingLoops::suspend() {
 }
 
 void TrainingLoops::resume() {
-  if (events_.should_stop()) throw TrainingStopped{};
+  check_stop();
   if (in_outer_) begin_step();
 }
 
@@ -114,7 +114,7 @@ void TrainingLoops::enter_outer(const char* name) {
         "Trainer::{}() was called inside another loop of the Trainer: the loop inside epochs() is batches()", name));
   }
   settle();
-  if (events_.should_stop()) throw TrainingStopped{};
+  check_stop();
   if (is_restored_) set_default_generator_state(restored_generator_);  // whatever the code before the loops has drawn
   begin_step();
   in_outer_ = true;
@@ -218,7 +218,14 @@ int64_t TrainingLoops::enter_batches() {
   const bool is_whole = inner_ == 0 && now.epoch_size > 0 && now.batch >= now.epoch_size;
   const bool none_left = inner_ < now.inner || now.inner_left || is_whole || now.finished;
   if (none_left && inner_ == now.inner) first_step_after_restore();
+  if (!none_left && now.batch > 0) {
+    log_info("epoch {}: {} batches were taken before the restart, and are left out", now.epoch, now.batch);
+  }
   return none_left ? kNoneLeft : now.batch;
+}
+
+void TrainingLoops::check_stop() const {
+  if (events_.should_stop()) throw TrainingStopped{};
 }
 
 void TrainingLoops::skipped(int64_t found, uint64_t look) {

@@ -71,6 +71,7 @@ class TrainingLoops {
   // `found`: how many batches the loader had of those to skip; `look`: at the last of them, 0: there is none that would
   // be the same. Warns if these are not the batches that were taken.
   void skipped(int64_t found, uint64_t look);
+  void check_stop() const;  // TrainingStopped
   bool goes_on() const { return !position_.get().finished; }
   void end_batch(uint64_t look);  // at the batch
   void note_last_batch();
