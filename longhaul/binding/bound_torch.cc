@@ -38,9 +38,17 @@ class OneStep {
 
 }  // namespace
 
-BoundTorch::BoundTorch(const torch::nn::Module& module) : form_(module), conditions_(module) {}
+BoundTorch::BoundTorch(const torch::nn::Module& module, OverlappedCopies::Copier copier)
+    : form_(module), conditions_(module), copies_(std::make_shared<OverlappedCopies>(std::move(copier))) {}
 
 namespace {
+
+// In a snapshot its bytes may come later.
+at::Tensor read_of(const TorchValue& value, OverlappedCopies& copies) {
+  SnapshotMoment* const moment = SnapshotMoment::of_this_thread();
+  PendingCopy* const later = moment != nullptr && value.copy_later ? copies.copies_of(*moment) : nullptr;
+  return later != nullptr ? value.copy_later(*later) : value.read();
+}
 
 std::string name_of(const Scope& scope) {
   std::string name = scope.variable_prefix();
@@ -89,6 +97,7 @@ void BoundTorch::add_optional(const Scope& scope, TorchValue value) {
 void BoundTorch::set_step(TorchStepFunction function, const TorchTrainingOptions& options) {
   function_.emplace(std::move(function));
   optimizers_.restores_options(options.restore_optimizer_options);
+  if (options.overlap_snapshots) copies_->begin_to_overlap();
   watch_.declare({.gradients = options.gradients,
                   .rates_follow_step = options.rates_follow_step,
                   .updates_without_optimizer = options.updates_without_optimizer});
@@ -177,10 +186,10 @@ Tensor BoundTorch::read(Bound& bound) {
                     bound.value.name, failed_step_));
   }
   const at::NoGradGuard no_grad;
-  if (&bound != &values_.front()) return to_tensor(bound.value.read());
+  if (&bound != &values_.front()) return to_tensor(read_of(bound.value, *copies_));
   form_.check();  // once in a snapshot
   if (!stepping_) watch_.snapshot();
-  Tensor value = to_tensor(bound.value.read());
+  Tensor value = to_tensor(read_of(bound.value, *copies_));
   turn.unlock();
   say_findings();
   return value;
@@ -201,6 +210,7 @@ Tensor BoundTorch::read_initial(Bound& bound) {
 void BoundTorch::assign(Bound& bound, const Tensor& value) {
   const Turn turn(turn_);
   const at::NoGradGuard no_grad;
+  copies_->finish();
   bound.value.assign(to_aten(value));
   bound.inconsistent = false;
   watch_.assigned(bound.value.tensor);
@@ -231,6 +241,7 @@ void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
 void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
   std::vector<at::Tensor> tensors;
   for (const Tensor& input : inputs) tensors.push_back(to_aten(input));
+  copies_->begin_step();
   watch_.begin(number);
   state_.begin();
   at::Tensor loss;
@@ -244,9 +255,11 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
       mark_inconsistent(fmt::format("step {}: {}", number, first_line_of(std::current_exception())));
     }
     watch_.abandon();
+    copies_->abandon_step();
     throw;
   }
   has_stepped_ = true;
+  copies_->end_step();
   take_findings_of_step(loss);
 }
 
@@ -263,6 +276,7 @@ void BoundTorch::say_findings() {
     findings = watch_.take_findings();
     if (std::string changes = conditions_.take_changes(); !changes.empty()) findings.push_back(std::move(changes));
   }
+  for (std::string& finding : copies_->take_findings()) findings.push_back(std::move(finding));
   for (const std::string& finding : findings) log_warning("{}", finding);
 }
 

@@ -10,6 +10,7 @@
 
 #include "longhaul/binding/bound_optimizers.h"
 #include "longhaul/binding/fetched_loss.h"
+#include "longhaul/binding/overlap/overlapped_copies.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/binding/values/bound_tensors.h"
 #include "longhaul/binding/values/carried_state.h"
@@ -25,7 +26,8 @@ namespace longhaul {
 // assign through the graph.
 class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
  public:
-  explicit BoundTorch(const torch::nn::Module& module);
+  explicit BoundTorch(const torch::nn::Module& module,
+                      OverlappedCopies::Copier copier = OverlappedCopies::copy_during_training);
 
   // Adds a variable for each value.
   std::vector<Variable> add_variables(const Scope& scope, std::vector<TorchValue> values);
@@ -71,6 +73,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   BoundTensors tensors_;  // the module's parameters and buffers
   CarriedState state_;
   TrainingConditions conditions_;
+  const std::shared_ptr<OverlappedCopies> copies_;
   ResumeWatch watch_{
       [this](const c10::TensorImpl* tensor) { return tensors_.contains(tensor) || state_.contains(tensor); }};
   BoundOptimizers optimizers_;
@@ -80,5 +83,10 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   std::string failed_step_;   // the last step that failed halfway, and its error
   bool has_stepped_ = false;  // the module is no longer as the program made it
 };
+
+// torch_training(), with what it binds to: of the same module, and new.
+TorchTraining torch_training_of(const std::shared_ptr<BoundTorch>& bound, const Scope& scope, torch::nn::Module& module,
+                                const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
+                                const TorchTrainingOptions& options);
 
 }  // namespace longhaul

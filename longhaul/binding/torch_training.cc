@@ -56,8 +56,13 @@ Variable counter(const Scope& scope, const Scope& inner, const TorchTrainingOpti
 TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
                              const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
                              const TorchTrainingOptions& options) {
+  return torch_training_of(std::make_shared<BoundTorch>(module), scope, module, optimizers, std::move(step), options);
+}
+
+TorchTraining torch_training_of(const std::shared_ptr<BoundTorch>& bound, const Scope& scope, torch::nn::Module& module,
+                                const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
+                                const TorchTrainingOptions& options) {
   check_inputs(options.inputs);
-  const auto bound = std::make_shared<BoundTorch>(module);
   bound->set_step(std::move(step), options);
   TorchTraining training;
   training.model = bound->add_variables(scope, module_values(module));
