@@ -1,8 +1,12 @@
 // What does supervision cost a training that stays libtorch's own? Steps of a bound module under a Supervisor beside
 // the same loop without us, in turns.
+#include <unistd.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <stdexcept>
+#include <thread>
 
 #include "benchmarks/benchmarks.h"
 #include "benchmarks/files.h"
@@ -67,6 +71,96 @@ Pair sample_bound_snapshot() {
   return {median(ours), median(beside)};
 }
 
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+// A training of so many bytes, of which a thread beside it takes snapshots: one while it makes its first three steps,
+// which proves its writes and makes the memory, then several more with a step between them.
+struct SnapshotsBeside {
+  double held_up = 0;      // ms: the median of the snapshots' longest times between two steps, less the usual time
+  double step_beside = 0;  // ms: the mean of the steps that followed a snapshot
+  double usual_step = 0;   // ms: of the others
+
+  SnapshotsBeside(int64_t bytes, bool overlaps) {
+    set_intra_op_threads(1);
+    const auto peer = large_adam(bytes);
+    Graph graph;
+    const Scope root(graph);
+    const TorchTraining training = peer->bind(root, overlaps);
+    const Operation init = ops::global_variables_initializer(root);
+    std::vector<Fetch> variables;
+    for (const VariableInfo& variable : ops::global_variables(graph)) variables.emplace_back(variable.read);
+    const auto session = new_session("", graph);
+    session->run(init);
+    const auto take = [&] { session->run(variables, {}, {.snapshot = true}); };
+    const auto train = [&](int steps) {
+      for (int i = 0; i < steps; ++i) session->run(training.train_op);
+    };
+    for (int i = 0; i < 3; ++i) {
+      std::thread(take).join();
+      train(1);
+    }
+    train(3);
+    const std::vector<LargePeer::Step> usual = peer->take_steps();
+    const double usual_gap = usual.back().begin - usual[usual.size() - 2].end;
+    std::vector<double> gaps, beside, others;
+    for (int i = 0; i < kSnapshots; ++i) {
+      train(1);
+      std::atomic<bool> is_taken = false;
+      std::thread snapshot([&] {
+        take();
+        is_taken = true;
+      });
+      while (!is_taken) train(1);  // the snapshot waits for the end of a step, and its copies take less than the next
+      snapshot.join();
+      train(2);
+      const std::vector<LargePeer::Step> steps = peer->take_steps();
+      size_t longest = 1;
+      for (size_t at = 1; at < steps.size(); ++at) {
+        if (gap(steps, at) > gap(steps, longest)) longest = at;
+      }
+      gaps.push_back(gap(steps, longest) - usual_gap);
+      beside.push_back(steps[steps.size() - 3].end - steps[steps.size() - 3].begin);
+      others.push_back(steps.back().end - steps.back().begin);
+    }
+    if (!std::isfinite(peer->loss())) throw std::runtime_error("training diverged");
+    held_up = median(gaps);
+    step_beside = median(beside);
+    usual_step = median(others);
+  }
+
+ private:
+  static constexpr int kSnapshots = 3;
+  static double gap(const std::vector<LargePeer::Step>& steps, size_t at) {
+    return steps[at].begin - steps[at - 1].end;
+  }
+};
+
+void add_stall_rows(std::vector<Row>& rows, const std::string& suffix, int64_t bytes) {
+  const auto available = int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  if (available < 4 * bytes) return;  // the state, a copy of it, gradients, and room
+  rows.push_back(
+      {.name = "bound/snapshot_stall" + suffix,
+       .what = "how long a snapshot holds up a bound training, compared with copies while it waits",
+       .unit = "ms",
+       .goal = 0.05,
+       .bound = Bound::kAtMost,
+       .sample = [=] { return Pair{SnapshotsBeside(bytes, true).held_up, SnapshotsBeside(bytes, false).held_up}; },
+       .samples = 2,
+       .goal_ours = 1});
+  rows.push_back({.name = "bound/step_beside_snapshot" + suffix,
+                  .what = "a step beside the copies of a snapshot, compared with other steps of that training",
+                  .unit = "ms",
+                  .goal = 1.05,
+                  .bound = Bound::kAtMost,
+                  .forgive_noise = true,
+                  .sample =
+                      [=] {
+                        const SnapshotsBeside training(bytes, true);
+                        return Pair{training.step_beside, training.usual_step};
+                      },
+                  .samples = 2});
+}
+
 }  // namespace
 
 void add_bound_rows(std::vector<Row>& rows) {
@@ -87,6 +181,8 @@ void add_bound_rows(std::vector<Row>& rows) {
                   .goal = 1.5,
                   .bound = Bound::kAtMost,
                   .sample = sample_bound_snapshot});
+  add_stall_rows(rows, "", kGiB);
+  add_stall_rows(rows, "_3GiB", 3 * kGiB);
 }
 
 }  // namespace longhaul::bench

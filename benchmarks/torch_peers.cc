@@ -2,7 +2,10 @@
 
 #include <torch/torch.h>
 
+#include <chrono>
+#include <cmath>
 #include <stdexcept>
+#include <utility>
 
 #include "benchmarks/bench.h"
 
@@ -40,6 +43,43 @@ class ModuleMlp : public BindablePeer {
   torch::nn::Sequential net_;
   torch::Tensor x_, y_, loss_;
   std::unique_ptr<torch::optim::SGD> optimizer_;
+};
+
+class LargeAdam : public LargePeer {
+ public:
+  explicit LargeAdam(int64_t units)
+      : net_(torch::nn::LinearOptions(units, units).bias(false)),
+        optimizer_(net_->parameters(), torch::optim::AdamOptions(1e-4)),
+        x_(torch::rand({64, units})) {}
+  void step() override {
+    Step& step = steps_.emplace_back();
+    step.begin = now_ms();
+    optimizer_.zero_grad();
+    loss_ = net_->forward(x_).square().mean();
+    loss_.backward();
+    optimizer_.step();
+    step.end = now_ms();
+  }
+  double loss() override { return loss_.item<double>(); }
+  TorchTraining bind(const Scope& scope) override { return bind(scope, /*overlap_snapshots=*/true); }
+  TorchTraining bind(const Scope& scope, bool overlap_snapshots) override {
+    const auto one = [this] {
+      step();
+      return loss_;
+    };
+    return torch_training(scope, *net_, optimizer_, one, {.overlap_snapshots = overlap_snapshots});
+  }
+  std::vector<Step> take_steps() override { return std::exchange(steps_, {}); }
+
+ private:
+  static double now_ms() {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
+
+  torch::nn::Linear net_;
+  torch::optim::Adam optimizer_;
+  torch::Tensor x_, loss_;
+  std::vector<Step> steps_;
 };
 
 class ManualMlp : public TorchPeer {
@@ -181,6 +221,10 @@ MlpShape mlp_shape(const std::string& name) {
   throw std::runtime_error("unknown network " + name);
 }
 
+std::unique_ptr<LargePeer> large_adam(int64_t bytes) {
+  const double floats = static_cast<double>(bytes) / sizeof(float) / 3;  // of the weights, and of each moment
+  return std::make_unique<LargeAdam>(static_cast<int64_t>(std::sqrt(floats)));
+}
 std::unique_ptr<BindablePeer> module_mlp(const MlpShape& shape) {
   return std::make_unique<ModuleMlp>(shape);
 }

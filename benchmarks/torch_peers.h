@@ -24,6 +24,20 @@ class BindablePeer : public TorchPeer {
   virtual TorchTraining bind(const Scope& scope) = 0;
 };
 
+// One with a square layer under Adam: their weights and state take that many bytes. Notes when its steps begin and end.
+class LargePeer : public BindablePeer {
+ public:
+  using BindablePeer::bind;
+  virtual TorchTraining bind(const Scope& scope, bool overlap_snapshots) = 0;
+
+  // In milliseconds, on the steady clock.
+  struct Step {
+    double begin = 0, end = 0;
+  };
+  virtual std::vector<Step> take_steps() = 0;  // since the last call
+};
+std::unique_ptr<LargePeer> large_adam(int64_t bytes);
+
 // Layers of that many units, relu between them, cross entropy, gradient descent at rate 0.01.
 struct MlpShape {
   int64_t batch = 64;

@@ -81,6 +81,7 @@ find longhaul -name '*.h' ! -name '*_internal.h' ! -name '*_test.h' ! -name '*_f
       in_header("stdexcept", "std::runtime_error std::logic_error")
       in_header("system_error charconv", "std::errc std::error_code")
       in_header("atomic", "std::atomic std::memory_order_relaxed std::memory_order_acquire std::memory_order_release")
+      in_header("shared_mutex", "std::shared_mutex std::shared_lock")
       in_header("mutex", "std::mutex std::recursive_mutex std::lock_guard std::unique_lock std::scoped_lock " \
           "std::call_once std::once_flag")
       in_header("condition_variable", "std::condition_variable std::condition_variable_any")

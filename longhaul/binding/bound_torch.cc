@@ -50,9 +50,17 @@ void check_not_lent(const Values& values) {
 
 }  // namespace
 
-BoundTorch::BoundTorch(const torch::nn::Module& module) : form_(module), conditions_(module) {}
+BoundTorch::BoundTorch(const torch::nn::Module& module, OverlappedCopies::Copier copier)
+    : form_(module), conditions_(module), copies_(std::make_shared<OverlappedCopies>(std::move(copier))) {}
 
 namespace {
+
+// In a snapshot its bytes may come later.
+at::Tensor read_of(const TorchValue& value, OverlappedCopies& copies) {
+  SnapshotMoment* const moment = SnapshotMoment::of_this_thread();
+  PendingCopy* const later = moment != nullptr && value.copy_later ? copies.copies_of(*moment) : nullptr;
+  return later != nullptr ? value.copy_later(*later) : value.read();
+}
 
 std::string name_of(const Scope& scope) {
   std::string name = scope.variable_prefix();
@@ -105,6 +113,7 @@ void BoundTorch::set_step(TorchStepFunction function, const TorchTrainingOptions
 
 void BoundTorch::set_loop(const TorchTrainingOptions& options) {
   optimizers_.restores_options(options.restore_optimizer_options);
+  if (options.overlap_snapshots) copies_->begin_to_overlap();
   watch_.declare({.gradients = options.gradients,
                   .rates_follow_step = options.rates_follow_step,
                   .updates_without_optimizer = options.updates_without_optimizer});
@@ -231,12 +240,12 @@ void BoundTorch::add_conditions(const Scope& scope) {
 
 Tensor BoundTorch::read(Bound& bound) {
   std::unique_lock<std::recursive_mutex> turn(turn_);
-  if (bound.inconsistent) throw_inconsistent(bound.value.name, failed_step_);
+  if (bound.inconsistent) throw_inconsistent(bound.value.name, past_.failed_step);
   const at::NoGradGuard no_grad;
-  if (&bound != &values_.front()) return to_tensor(bound.value.read());
+  if (&bound != &values_.front()) return to_tensor(read_of(bound.value, *copies_));
   form_.check();  // once in a snapshot
   if (!stepping_) watch_.snapshot();
-  Tensor value = to_tensor(bound.value.read());
+  Tensor value = to_tensor(read_of(bound.value, *copies_));
   turn.unlock();
   say_findings();
   return value;
@@ -244,7 +253,7 @@ Tensor BoundTorch::read(Bound& bound) {
 
 Tensor BoundTorch::read_initial(Bound& bound) {
   const Turn turn(turn_);
-  if (has_stepped_) {
+  if (past_.has_stepped) {
     throw FailedPreconditionError(
         fmt::format("{} cannot be initialised: its module has been trained since it was created, and its initial value "
                     "is lost. Restore a checkpoint, or restart the program",
@@ -257,6 +266,7 @@ Tensor BoundTorch::read_initial(Bound& bound) {
 void BoundTorch::assign(Bound& bound, const Tensor& value) {
   const Turn turn(turn_);
   const at::NoGradGuard no_grad;
+  copies_->finish();
   bound.value.assign(to_aten(value));
   bound.inconsistent = false;
   watch_.assigned(bound.value.tensor);
@@ -268,6 +278,7 @@ void BoundTorch::begin_step(int64_t number) {
   optimizers_.reinstate_options();
   loss_.begin_step();
   clear_autocast_cache();
+  copies_->begin_step();
   watch_.begin(number);
   state_.begin();
   if (const auto& name = state_.kept.written_between()) watch_.kept_was_written_between(*name);
@@ -276,12 +287,13 @@ void BoundTorch::begin_step(int64_t number) {
 void BoundTorch::fail_step(std::string error, bool is_made) {
   std::string abandoned;  // by what; empty: nothing was changed
   if (is_made || watch_.changed() || state_.changed()) {
-    abandoned = failed_step_ = std::move(error);
-    has_stepped_ = true;
+    abandoned = past_.failed_step = std::move(error);
+    past_.has_stepped = true;
     for (Bound& bound : values_) bound.inconsistent = true;
   }
   watch_.abandon();
   state_.kept.abandon(abandoned);
+  copies_->abandon_step();
 }
 
 void BoundTorch::step(int64_t number, const std::vector<Tensor>& inputs) {
@@ -311,8 +323,7 @@ void BoundTorch::run_step(int64_t number, const std::vector<Tensor>& inputs) {
     fail_step(fmt::format("step {}: {}", number, first_line_of(std::current_exception())));
     throw;
   }
-  has_stepped_ = true;
-  take_findings_of_step(loss);
+  end_step(loss);
 }
 
 BoundTorch::InLoop::InLoop(BoundTorch& bound, int64_t number) : number(number), turn(bound.turn_) {
@@ -347,8 +358,7 @@ void BoundTorch::made_in_loop(const at::Tensor& loss) {
   in_loop_->in_step.reset();
   in_loop_->of_thread.reset();
   loss_.end_step(loss);
-  has_stepped_ = true;
-  take_findings_of_step(loss);
+  end_step(loss);
 }
 
 void BoundTorch::leave_in_loop(const std::string& reason) {
@@ -363,6 +373,7 @@ void BoundTorch::cancel_in_loop() {
   if (!in_loop_) return;
   watch_.abandon();
   state_.kept.abandon("");
+  copies_->abandon_step();
   stepping_ = false;
   in_loop_.reset();
 }
@@ -390,7 +401,9 @@ RestoredSettings BoundTorch::settings() {
   return settings;
 }
 
-void BoundTorch::take_findings_of_step(const at::Tensor& loss) {
+void BoundTorch::end_step(const at::Tensor& loss) {
+  past_.has_stepped = true;
+  copies_->end_step();
   watch_.end(loss);
   state_.kept.end();
   conditions_.end_step();
@@ -404,6 +417,7 @@ void BoundTorch::say_findings() {
     findings = watch_.take_findings();
     if (std::string changes = conditions_.take_changes(); !changes.empty()) findings.push_back(std::move(changes));
   }
+  for (std::string& finding : copies_->take_findings()) findings.push_back(std::move(finding));
   for (const std::string& finding : findings) log_warning("{}", finding);
 }
 

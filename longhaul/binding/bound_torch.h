@@ -11,6 +11,7 @@
 #include "longhaul/base/step_of_thread.h"
 #include "longhaul/binding/bound_optimizers.h"
 #include "longhaul/binding/fetched_loss.h"
+#include "longhaul/binding/overlap/overlapped_copies.h"
 #include "longhaul/binding/restored_settings.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/binding/values/bound_tensors.h"
@@ -28,7 +29,8 @@ namespace longhaul {
 // assign through the graph.
 class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
  public:
-  explicit BoundTorch(const torch::nn::Module& module);
+  explicit BoundTorch(const torch::nn::Module& module,
+                      OverlappedCopies::Copier copier = OverlappedCopies::copy_during_training);
 
   // Adds a variable for each value.
   std::vector<Variable> add_variables(const Scope& scope, std::vector<TorchValue> values);
@@ -92,7 +94,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   void begin_step(int64_t number);
   // It does not count. If it was made, or has changed anything, nothing is saved before a restore.
   void fail_step(std::string error, bool is_made = false);
-  void take_findings_of_step(const at::Tensor& loss);
+  void end_step(const at::Tensor& loss);
   void say_findings();
 
   std::recursive_mutex turn_;
@@ -101,6 +103,7 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   BoundTensors tensors_;  // the module's parameters and buffers
   CarriedState state_;
   TrainingConditions conditions_;
+  const std::shared_ptr<OverlappedCopies> copies_;
   ResumeWatch watch_{
       [this](const c10::TensorImpl* tensor) { return tensors_.contains(tensor) || state_.contains(tensor); }};
   BoundOptimizers optimizers_;
@@ -108,8 +111,15 @@ class BoundTorch : public std::enable_shared_from_this<BoundTorch> {
   FetchedLoss loss_;
   std::atomic<bool> stepping_ = false;
   std::unique_ptr<InLoop> in_loop_;  // null: no step of a loop is under way
-  std::string failed_step_;          // the last step that failed halfway, and its error
-  bool has_stepped_ = false;         // the module is no longer as the program made it
+  struct Past {
+    bool has_stepped = false;  // the module is no longer as the program made it
+    std::string failed_step;   // the last step that failed halfway, and its error
+  } past_;
 };
+
+// torch_training(), with what it binds to: of the same module, and new.
+TorchTraining torch_training_of(const std::shared_ptr<BoundTorch>& bound, const Scope& scope, torch::nn::Module& module,
+                                const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
+                                const TorchTrainingOptions& options);
 
 }  // namespace longhaul

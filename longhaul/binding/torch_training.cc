@@ -84,8 +84,13 @@ TorchTraining add_training(const Scope& scope, const std::shared_ptr<BoundTorch>
 TorchTraining torch_training(const Scope& scope, torch::nn::Module& module,
                              const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
                              const TorchTrainingOptions& options) {
+  return torch_training_of(std::make_shared<BoundTorch>(module), scope, module, optimizers, std::move(step), options);
+}
+
+TorchTraining torch_training_of(const std::shared_ptr<BoundTorch>& bound, const Scope& scope, torch::nn::Module& module,
+                                const std::vector<torch::optim::Optimizer*>& optimizers, TorchStepFunction step,
+                                const TorchTrainingOptions& options) {
   check_inputs(options.inputs);
-  const auto bound = std::make_shared<BoundTorch>(module);
   bound->set_step(std::move(step), options);
   return add_training(scope, bound, module, optimizers, options);
 }

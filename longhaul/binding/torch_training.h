@@ -69,11 +69,15 @@ class Optimizer;
 // Initialising keeps the program's own initial values. Once the step function has run, these values are gone, so a
 // later session that finds no checkpoint is refused (FailedPreconditionError).
 //
-// A snapshot copies everything inside the gate, at memory speed, because libtorch's optimizers update tensors in place.
-// The next step waits for the copy (20 ms for 30 million floats on one core). The checkpoint is then written from the
-// copy while training continues, and the memory is kept for the next snapshot. Tensors on devices other than the CPU
-// are copied to host memory; this has not been tried on any such device. The default generators of such devices are not
-// saved: if a step draws from one, bind it through TorchTrainingOptions::generators, as {"cuda", ...}.
+// A snapshot copies everything, because libtorch's optimizers update tensors in place. Inside the gate it copies what
+// is small; a thread copies the rest while the next step computes, and each tensor is copied before an operator writes
+// to it. The checkpoint is written from the copies, whose memory is kept for the next snapshot. Writes that libtorch
+// does not announce (through data_ptr()) are found, the snapshot is taken again, and training waits for copies from
+// then on; those of few elements may stay unnoticed (TorchTrainingOptions::overlap_snapshots; docs/guide/libtorch.md,
+// "Cost"). Training also waits for the copies of the first snapshot, and of one that the thread that trains asks for.
+// Tensors on devices other than the CPU are copied to host memory; this has not been tried on any such device. The
+// default generators of such devices are not saved: if a step draws from one, bind it through
+// TorchTrainingOptions::generators, as {"cuda", ...}.
 //
 // A module owned by a shared pointer (not one on the stack or a member) is kept alive by the graph. Everything else
 // that is bound is borrowed and must outlive the graph's sessions and the last save, without being moved: the module,
@@ -138,6 +142,10 @@ struct TorchTrainingOptions {
   // true: the step function updates parameters itself, or its optimizer's state is bound in another way
   // (ops::external_variable). Updates then do not count as a sign of an unbound optimizer.
   bool updates_without_optimizer = false;
+  // false: training waits for all copies of a snapshot, instead of having most of them made during the next step. For
+  // programs that write to a few elements of parameters, or of their optimizers' state, in ways that libtorch does not
+  // announce, and not in every step (docs/guide/libtorch.md, "Cost"). Other unannounced writes are found.
+  bool overlap_snapshots = true;
   // false: the steps are counted in a separate variable. For a second bound program in a graph.
   bool counts_global_step = true;
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "longhaul/base/log.h"
+#include "longhaul/binding/overlap/pending_copy.h"
 #include "longhaul/binding/values/lent_tensors.h"
 #include "longhaul/binding/values/torch_values.h"
 #include "longhaul/binding/watches/generator_watch.h"
@@ -80,23 +81,46 @@ void ModuleForm::check() const {
   }
 }
 
-at::Tensor CopyBuffer::copy(const at::Tensor& source) {
+const at::Tensor& CopyBuffer::memory_for(const at::Tensor& source) {
   const bool fits = buffer_.defined() && VariableSlot::exclusive(buffer_) && buffer_.sizes() == source.sizes() &&
                     buffer_.scalar_type() == source.scalar_type();
   if (!fits) buffer_ = at::empty(source.sizes(), at::TensorOptions(source.scalar_type()));
-  buffer_.copy_(source);
   return buffer_;
+}
+
+at::Tensor CopyBuffer::copy(const at::Tensor& source) {
+  return memory_for(source).copy_(source);
+}
+
+at::Tensor CopyBuffer::copy_later(const std::string& name, const at::Tensor& source, PendingCopy& later) {
+  at::Tensor copy = memory_for(source);
+  later.add(name, source, copy);
+  return copy;
+}
+
+void CopyBuffer::read_by(TorchValue& value, const std::function<at::Tensor()>& find, at::ScalarType type) {
+  const auto none = [type] { return at::empty({0}, at::TensorOptions(type)); };
+  const auto buffer = std::make_shared<CopyBuffer>();
+  value.read = [find, none, buffer] {
+    const at::Tensor found = find();
+    return found.defined() ? buffer->copy(found) : none();
+  };
+  value.copy_later = [find, none, buffer, name = value.name](PendingCopy& later) {
+    const at::Tensor found = find();
+    return found.defined() ? buffer->copy_later(name, found, later) : none();
+  };
 }
 
 TorchValue tensor_value(std::string name, const at::Tensor& tensor) {
   check_can_be_kept(name, tensor);
   TorchValue value{.name = std::move(name), .dtype = dtype_of(tensor.scalar_type()), .shape = shape_of(tensor)};
   value.tensor = tensor;
-  value.read = [bound = value, buffer = CopyBuffer()]() mutable {
-    const at::Tensor tensor = own_memory_of(bound.tensor);
+  const auto find = [bound = value] {
+    at::Tensor tensor = own_memory_of(bound.tensor);
     check_unchanged(bound, tensor);
-    return buffer.copy(tensor);
+    return tensor;
   };
+  CopyBuffer::read_by(value, find, tensor.scalar_type());
   value.assign = [tensor](const at::Tensor& assigned) { own_memory_of(tensor).copy_(assigned); };
   return value;
 }
@@ -108,7 +132,10 @@ std::vector<TorchValue> module_values(torch::nn::Module& module) {
     values.back().is_parameter = true;
     values.back().trainable = parameter.value().requires_grad();
   }
-  for (const auto& buffer : module.named_buffers()) values.push_back(tensor_value(buffer.key(), buffer.value()));
+  for (const auto& buffer : module.named_buffers()) {
+    values.push_back(tensor_value(buffer.key(), buffer.value()));
+    values.back().copy_later = nullptr;  // batch norm writes its statistics without saying so
+  }
   return values;
 }
 
@@ -164,13 +191,13 @@ TorchValue state_value(std::string name, at::Tensor* state) {
 TorchValue gradient_value(std::string name, const at::Tensor& parameter) {
   TorchValue value{.name = std::move(name), .dtype = dtype_of(parameter.scalar_type()), .shape = Shape::unknown_rank()};
   value.expected = shape_of(parameter);
-  value.read = [parameter, name = value.name, buffer = CopyBuffer()]() mutable {
+  const auto find = [parameter, name = value.name]() -> at::Tensor {
     const at::Tensor& gradient = parameter.grad();
-    if (!gradient.defined() || (gradient.layout() == at::kSparse && gradient._nnz() == 0))
-      return at::empty({0}, at::TensorOptions(parameter.scalar_type()));
+    if (!gradient.defined() || (gradient.layout() == at::kSparse && gradient._nnz() == 0)) return {};
     check_can_be_kept(name, gradient);
-    return buffer.copy(gradient);
+    return gradient;
   };
+  CopyBuffer::read_by(value, find, parameter.scalar_type());
   value.assign = [parameter, name = value.name](const at::Tensor& assigned) {
     if (is_absent(assigned, parameter)) {
       parameter.mutable_grad() = at::Tensor();

@@ -46,13 +46,13 @@ TorchValue state_tensor(std::string name, const StateOf<State>& state, at::Tenso
   const at::Tensor& parameter = state.parameter();
   TorchValue value{.name = std::move(name), .dtype = dtype_of(parameter.scalar_type()), .shape = Shape::unknown_rank()};
   value.expected = is_kept ? shape_of(parameter) : Shape{0};
-  value.read = [state, field, name = value.name, buffer = CopyBuffer()]() mutable {
+  const auto find = [state, field, name = value.name]() -> at::Tensor {
     State* found = state.find();
-    if (found == nullptr || !field(*found).defined())
-      return at::empty({0}, at::TensorOptions(state.parameter().scalar_type()));
+    if (found == nullptr || !field(*found).defined()) return {};
     check_can_be_kept(name, field(*found));
-    return buffer.copy(field(*found));
+    return field(*found);
   };
+  CopyBuffer::read_by(value, find, parameter.scalar_type());
   value.assign = [state, field, is_first, name = value.name](const at::Tensor& assigned) {
     if (!is_absent(assigned, state.parameter())) {
       check_like(name, assigned, state.parameter());

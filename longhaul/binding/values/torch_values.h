@@ -22,6 +22,8 @@ class Optimizer;
 
 namespace longhaul {
 
+class PendingCopy;
+
 // A value of a libtorch program that belongs in checkpoints: a parameter, a learning rate. The functions work on the
 // objects passed to the factories below, which they borrow, and are not synchronised.
 struct TorchValue {
@@ -33,6 +35,8 @@ struct TorchValue {
   bool trainable = false;
   at::Tensor tensor;                 // the parameter or buffer itself
   std::function<at::Tensor()> read;  // a copy; its memory is reused once it is released
+  // The same, whose bytes come later. Empty: the value is small, or changes unannounced.
+  std::function<at::Tensor(PendingCopy& later)> copy_later;
   std::function<void(const at::Tensor&)> assign;
 };
 
@@ -109,8 +113,15 @@ TorchValue tensor_value(std::string name, const at::Tensor& tensor);
 class CopyBuffer {
  public:
   at::Tensor copy(const at::Tensor& source);
+  // The bytes come later.
+  at::Tensor copy_later(const std::string& name, const at::Tensor& source, PendingCopy& later);
+
+  // Lets a value that `find` returns be read in both ways; of nothing (undefined), a tensor without elements.
+  static void read_by(TorchValue& value, const std::function<at::Tensor()>& find, at::ScalarType type);
 
  private:
+  const at::Tensor& memory_for(const at::Tensor& source);
+
   at::Tensor buffer_;
 };
 

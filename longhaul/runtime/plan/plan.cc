@@ -10,6 +10,7 @@
 #include "longhaul/runtime/plan/loss_shapes.h"
 #include "longhaul/runtime/plan/prepared.h"
 #include "longhaul/runtime/plan/tracer.h"
+#include "longhaul/runtime/state/snapshot_moment.h"
 
 namespace longhaul {
 namespace {
@@ -239,14 +240,27 @@ void Plan::execute_after_writes(Frame& frame, const WaitLimits& limits, const Ru
   }
 }
 
+// A snapshot of several tasks has one moment for all of them: nothing of it can be read again.
 template <typename Runner>
 void Plan::read_snapshot(Frame& frame, Seconds deadline, const std::string* door, const Runner& runner) {
+  if (door != nullptr) return read_between_steps(frame, deadline, door, runner, /*moment=*/nullptr);
+  SnapshotMoment moment;
+  read_between_steps(frame, deadline, /*door=*/nullptr, runner, &moment);
+  if (moment.complete()) return;
+  for (size_t i = 0; i < parts_.end_of_reads; ++i) {
+    frame.slots[static_cast<size_t>(parts_.instructions[i]->first_output())].reset();
+  }
+  read_between_steps(frame, deadline, /*door=*/nullptr, runner, /*moment=*/nullptr);
+}
+
+template <typename Runner>
+void Plan::read_between_steps(Frame& frame, Seconds deadline, const std::string* door, const Runner& runner,
+                              SnapshotMoment* moment) {
   const Seconds timeout = deadline.count() > 0 ? deadline - Clock::real().now() : StepGate::kLongestStep;
   std::exception_ptr error;
   const auto read = [&] {
     try {
-      session_->variables().check_consistent();
-      for (size_t i = 0; i < parts_.end_of_reads; ++i) runner.run(*parts_.instructions[i], frame, *session_);
+      read_all(frame, runner, moment);
     } catch (...) {
       error = std::current_exception();
     }
@@ -257,6 +271,15 @@ void Plan::read_snapshot(Frame& frame, Seconds deadline, const std::string* door
     session_->gate().take(*door, read, timeout);
   }
   if (error) std::rethrow_exception(error);
+}
+
+template <typename Runner>
+void Plan::read_all(Frame& frame, const Runner& runner, SnapshotMoment* moment) const {
+  session_->variables().check_consistent();
+  std::optional<SnapshotMoment::Reading> reading;
+  if (moment != nullptr) reading.emplace(*moment);
+  for (size_t i = 0; i < parts_.end_of_reads; ++i) runner.run(*parts_.instructions[i], frame, *session_);
+  if (moment != nullptr) moment->close();
 }
 
 template <typename Runner>

@@ -12,6 +12,7 @@
 namespace longhaul {
 
 class Prepared;
+class SnapshotMoment;
 class Tracer;
 struct PartRun;
 struct StepTrace;
@@ -77,6 +78,12 @@ class Plan {
   // `door`: the id that keeps the gate shut; null: none.
   template <typename Runner>
   void read_snapshot(Frame& frame, Seconds deadline, const std::string* door, const Runner& runner);
+  // Some values may come later (`moment`); null: none may.
+  template <typename Runner>
+  void read_between_steps(Frame& frame, Seconds deadline, const std::string* door, const Runner& runner,
+                          SnapshotMoment* moment);
+  template <typename Runner>
+  void read_all(Frame& frame, const Runner& runner, SnapshotMoment* moment) const;
   template <typename Runner>
   void execute_range(Frame& frame, size_t begin, size_t end, const WaitLimits& limits, const Runner& runner);
   template <typename Runner>
