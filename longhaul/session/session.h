@@ -189,14 +189,16 @@ class Session : public std::enable_shared_from_this<Session> {
   // they use. nullptr: no deadline. By default, this is close(), without a limit.
   virtual void close_before(const Deadline* deadline);
 
-  // The devices on which the session's operations may run. UnimplementedError: this kind of session cannot tell.
+  // The devices on which the session's operations may run. In a cluster without those of tasks that do not answer
+  // within 2 s: a warning names each. UnimplementedError: this kind of session cannot tell.
   virtual std::vector<DeviceAttributes> list_devices();
 
   // Empties these containers of the target, without names all of them: variables become uninitialised, and queues,
   // readers and tables are gone. All sessions on the target fail with AbortedError from then on, and runs that wait end
   // with it; a new session finds nothing. A container that does not exist is no error. For the target "", these are all
-  // sessions of this process; for a server, all on the tasks of its cluster: UnavailableError, DeadlineExceededError,
-  // if one of these has not answered within 10 s. NotFoundError: there is no such target.
+  // sessions of this process; for a server, all on the tasks of its cluster: UnavailableError, which
+  // names them, if some of these cannot be reached within 2 s, DeadlineExceededError if some have not answered within
+  // 10 s; the others have been reset. NotFoundError: there is no such target.
   static void reset(const std::string& target, const std::vector<std::string>& containers = {});
 
   struct Request {

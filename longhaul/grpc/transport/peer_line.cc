@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 #include <grpc/support/time.h>
-#include <grpcpp/alarm.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "longhaul/base/log.h"
 #include "longhaul/base/thread.h"
@@ -15,6 +15,7 @@
 #include "longhaul/grpc/transport/callback_scope.h"
 #include "longhaul/grpc/transport/credentials.h"
 #include "longhaul/grpc/transport/line_settings.h"
+#include "longhaul/grpc/transport/run_later.h"
 
 namespace longhaul {
 
@@ -55,6 +56,57 @@ class CountedCall {
   const std::shared_ptr<CallsInGrpc> calls_;
 };
 
+// Looks at the calls of a line that may still wait for a connection, at all of them at once: an alarm for each call
+// would wake gRPC's threads twice for a call that is answered in 50 us.
+class ConnectWatch : public std::enable_shared_from_this<ConnectWatch> {
+ public:
+  using Look = std::function<bool(Seconds now)>;  // false: it needs no further look
+
+  explicit ConnectWatch(Seconds pause) : pause_(pause) {}
+
+  void add(Look look) EXCLUDES(mutex_) {
+    {
+      MutexLock lock(mutex_);
+      looks_.push_back(std::move(look));
+      if (std::exchange(is_running_, true)) return;
+    }
+    look_later();
+  }
+
+ private:
+  void look_later() {
+    run_later(pause_, [self = shared_from_this()] { self->look(); });
+  }
+
+  void look() EXCLUDES(mutex_) {
+    std::vector<Look> looks;
+    {
+      MutexLock lock(mutex_);
+      looks.swap(looks_);
+    }
+    const Seconds now = Clock::real().now();
+    std::erase_if(looks, [&](const Look& look) { return !look(now); });
+    {
+      MutexLock lock(mutex_);
+      std::move(looks.begin(), looks.end(), std::back_inserter(looks_));
+      is_running_ = !looks_.empty();
+      if (!is_running_) return;
+    }
+    look_later();
+  }
+
+  const Seconds pause_;
+  Mutex mutex_;
+  std::vector<Look> looks_ GUARDED_BY(mutex_);
+  bool is_running_ GUARDED_BY(mutex_) = false;
+};
+
+// A call without a connection may wait for so much longer than its limit.
+Seconds pause_between_looks(Seconds connect) {
+  constexpr Seconds kLeast{0.01}, kMost{0.5};
+  return std::clamp(connect / 20, kLeast, kMost);
+}
+
 }  // namespace
 
 struct PeerLine::State {
@@ -62,6 +114,7 @@ struct PeerLine::State {
 
   const Options options;
   const KeptChannel channel;
+  const std::shared_ptr<ConnectWatch> connects;
 };
 
 namespace {
@@ -150,10 +203,11 @@ std::string with_space_after_colon(std::string why) {
 class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_shared_from_this<CallOnLine> {
  public:
   CallOnLine(std::shared_ptr<const PeerLine::Options> line, const std::shared_ptr<grpc::Channel>& channel,
-             std::shared_ptr<OutgoingCall> call, const Slices& frame)
+             std::shared_ptr<ConnectWatch> connects, std::shared_ptr<OutgoingCall> call, const Slices& frame)
       : counted_(line->calls),
         options_(std::move(line)),
         channel_(channel),
+        connects_(std::move(connects)),
         stub_(channel_),
         call_(std::move(call)),
         request_(to_byte_buffer(frame)) {}
@@ -187,12 +241,13 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
   }
 
   void watch_connection() {
-    connect_limit_.emplace().Set(in(call_->peer().connect.value_or(options_->limits.connect)),
-                                 [weak = weak_from_this()](bool is_over) {
-                                   const CallbackScope scope;
-                                   const std::shared_ptr<CallOnLine> self = weak.lock();
-                                   if (is_over && self != nullptr) self->ask_why();
-                                 });
+    const Seconds due = Clock::real().now() + call_->peer().connect.value_or(options_->limits.connect);
+    connects_->add([weak = weak_from_this(), due](Seconds now) {
+      const std::shared_ptr<CallOnLine> self = weak.lock();
+      if (self == nullptr || self->is_sent() || self->call_->has_ended()) return false;
+      if (now >= due) self->ask_why();
+      return now < due;
+    });
   }
 
   void ask_why() {
@@ -252,17 +307,20 @@ class CallOnLine final : public grpc::ClientUnaryReactor, public std::enable_sha
   const CountedCall counted_;
   const std::shared_ptr<const PeerLine::Options> options_;  // and with them the line
   const std::shared_ptr<grpc::Channel> channel_;
+  const std::shared_ptr<ConnectWatch> connects_;
   grpc::GenericStub stub_;
   const std::shared_ptr<OutgoingCall> call_;
   std::shared_ptr<CallOnLine> self_;
   grpc::ClientContext context_;
   grpc::ByteBuffer request_, reply_;
-  std::optional<grpc::Alarm> connect_limit_;
 };
 
 }  // namespace
 
-PeerLine::State::State(Options the_options) : options(std::move(the_options)), channel(make_channel(options)) {}
+PeerLine::State::State(Options the_options)
+    : options(std::move(the_options)),
+      channel(make_channel(options)),
+      connects(std::make_shared<ConnectWatch>(pause_between_looks(options.limits.connect))) {}
 
 PeerLine::PeerLine(Options options) : state_(std::make_shared<State>(std::move(options))) {}
 
@@ -274,7 +332,8 @@ const std::string& PeerLine::address() const {
 
 void PeerLine::start(std::shared_ptr<OutgoingCall> call, const Sent& sent) {
   const std::shared_ptr<const Options> options(state_, &state_->options);
-  std::make_shared<CallOnLine>(options, state_->channel.get(), std::move(call), sent.frame)->start(sent);
+  std::make_shared<CallOnLine>(options, state_->channel.get(), state_->connects, std::move(call), sent.frame)
+      ->start(sent);
 }
 
 void CallsInGrpc::add() {
