@@ -1,6 +1,7 @@
 #include "longhaul/binding/loss_scale.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <torch/optim/optimizer.h>
 

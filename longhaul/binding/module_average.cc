@@ -1,6 +1,7 @@
 #include "longhaul/binding/module_average.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 #include <torch/nn/module.h>
 

@@ -1,7 +1,5 @@
 #include "longhaul/binding/values/lent_tensors.h"
 
-#include <ATen/core/grad_mode.h>
-
 #include <atomic>
 #include <mutex>
 #include <unordered_map>

@@ -110,6 +110,22 @@ std::vector<Operation> AdamOptimizer::finish(const Scope& scope, const std::vect
           ops::assign(after, *beta2_power_, ops::mul(scope, *beta2_power_, *beta2_.number())).op()};
 }
 
+AdamWOptimizer::AdamWOptimizer(Hyperparameter learning_rate, const AdamWOptions& options, std::string name)
+    : AdamOptimizer(learning_rate, options.beta1, options.beta2, options.epsilon, std::move(name)),
+      learning_rate_(learning_rate),
+      weight_decay_(options.weight_decay),
+      decays_(options.decays) {
+  check_size("AdamWOptimizer", "weight_decay", options.weight_decay);
+}
+
+Operation AdamWOptimizer::apply(const Scope& scope, const Output& gradient, const Variable& variable) {
+  if (decays_ && !decays_(variable)) return AdamOptimizer::apply(scope, gradient, variable);
+  const Output factor = ops::mul(scope, hyper(learning_rate_, "learning_rate", variable),
+                                 hyper(weight_decay_, "weight_decay", variable), "decay");
+  const Output decayed = ops::assign_sub(scope, variable, ops::mul(scope, variable, factor));
+  return AdamOptimizer::apply(scope.with_control_dependencies({decayed.op()}), gradient, variable);
+}
+
 AdagradOptimizer::AdagradOptimizer(Hyperparameter learning_rate, double initial_accumulator_value, std::string name)
     : RowOptimizer(std::move(name)),
       learning_rate_(learning_rate),

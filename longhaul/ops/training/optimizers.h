@@ -1,5 +1,10 @@
 #pragma once
 
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
 #include "longhaul/ops/training/optimizer.h"
 
 namespace longhaul {
@@ -64,13 +69,41 @@ class AdamOptimizer : public Optimizer {
   explicit AdamOptimizer(Hyperparameter learning_rate = 0.001, double beta1 = 0.9, double beta2 = 0.999,
                          double epsilon = 1e-8, std::string name = "Adam");
 
+ protected:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+
  private:
   void prepare(const Scope& scope, const std::vector<Variable>& variables) override;
-  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
   std::vector<Operation> finish(const Scope& scope, const std::vector<Operation>& updates) override;
 
   const Hyperparameter learning_rate_, beta1_, beta2_, epsilon_;
   std::optional<Variable> beta1_power_, beta2_power_;
+};
+
+struct AdamWOptions {
+  double weight_decay = 0.01;  // not below 0
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  // Whether a variable decays, say by its name; empty: all do.
+  std::function<bool(const Variable&)> decays{};
+};
+
+// Adam with a decay of the weights that is not part of the gradient: w -= rate * weight_decay * w, and then Adam's
+// change. Loshchilov and Hutter, https://arxiv.org/abs/1711.05101, algorithm 2. The slots are Adam's, by this one's
+// name: "m" (w/AdamW), "v" (w/AdamW_1), beta1_power and beta2_power. As in PyTorch and Keras the rate scales the decay;
+// in TensorFlow 1's tf.contrib.opt.AdamWOptimizer it does not. A gradient of some rows lets all rows decay, and moves
+// all, as with Adam.
+class AdamWOptimizer : public AdamOptimizer {
+ public:
+  explicit AdamWOptimizer(Hyperparameter learning_rate = 0.001, const AdamWOptions& options = {},
+                          std::string name = "AdamW");
+
+ private:
+  Operation apply(const Scope& scope, const Output& gradient, const Variable& variable) override;
+
+  const Hyperparameter learning_rate_, weight_decay_;
+  const std::function<bool(const Variable&)> decays_;
 };
 
 // a += gradient^2; w -= rate * gradient / sqrt(a). Slot: "accumulator" (w/Adagrad). Its initial value is above 0.

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <torch/optim/adamw.h>
 
 #include <cmath>
 #include <functional>
@@ -7,6 +8,7 @@
 #include <map>
 
 #include "longhaul/ops/ops.h"
+#include "longhaul/runtime/aten/aten_tensor.h"
 #include "longhaul/runtime/install.h"
 #include "longhaul/runtime/ops/doubles_fixture.h"
 #include "longhaul/session/session.h"
@@ -247,6 +249,52 @@ TEST_F(OptimizerTest, FtrlKeepsZerosWhereNothingWasSeen) {
   const Tensor value = session->run(w);
   EXPECT_EQ(value.flat<float>()[0], 0);
   EXPECT_LT(value.flat<float>()[1], 0);
+}
+
+// With an epsilon of 0, which libtorch adds in another place.
+TEST_F(OptimizerTest, AdamWTrainsAsLibtorchsDoes) {
+  const Variable w = variable("w", kStart, kDouble), bias = variable("bias", Tensor::of<double>({1, -1}), kDouble);
+  const Output rate = ops::placeholder(root_, kFloat, {}, "rate"), fed = ops::placeholder(root_, kDouble, {2, 3}, "g");
+  const auto is_no_bias = [](const Variable& variable) { return variable.name() != "bias"; };
+  AdamWOptimizer optimizer(rate, {.weight_decay = 0.125, .beta1 = 0.75, .epsilon = 0, .decays = is_no_bias});
+  const Output of_bias = ops::slice(root_, ops::reshape(root_, fed, {6}), 0, 0, 2);
+  const Operation train = optimizer.apply_gradients(root_, {{fed, w}, {of_bias, bias}});
+  at::Tensor weight = at::tensor(doubles(kStart), at::kDouble).view({2, 3}).requires_grad_();
+  at::Tensor own_bias = at::tensor({1.0, -1.0}, at::kDouble).requires_grad_();
+  const auto options = torch::optim::AdamWOptions(1).betas({0.75, rounded(0.999)}).eps(0);
+  torch::optim::AdamW decaying({weight}, torch::optim::AdamWOptions(options).weight_decay(0.125));
+  torch::optim::AdamW plain({own_bias}, torch::optim::AdamWOptions(options).weight_decay(0));
+  auto session = initialized_session();
+  for (int t = 1; t <= 10; ++t) {
+    const float now = 0.1f / static_cast<float>(t);
+    session->run(train, {{fed, gradient_of_step(t)}, {rate, Tensor::scalar(now)}});
+    weight.mutable_grad() = to_aten(gradient_of_step(t)).clone();
+    own_bias.mutable_grad() = to_aten(gradient_of_step(t)).flatten().slice(0, 0, 2).clone();
+    for (torch::optim::AdamW* own : {&decaying, &plain}) {
+      own->param_groups()[0].options().set_lr(now);
+      own->step();
+    }
+  }
+  EXPECT_THAT(doubles(session->run(w)), Pointwise(DoubleNear(1e-5), doubles(to_tensor(weight.detach()))));
+  EXPECT_THAT(doubles(session->run(bias)), Pointwise(DoubleNear(1e-5), doubles(to_tensor(own_bias.detach()))));
+  EXPECT_THAT(variable_names(), ::testing::IsSupersetOf({"w/AdamW", "w/AdamW_1", "beta1_power", "beta2_power"}));
+  EXPECT_EQ(optimizer.get_slot(w, "m")->name(), "w/AdamW");
+}
+
+TEST_F(OptimizerTest, AdamWWithoutADecayIsAdam) {
+  const Variable w = variable("w", kStart), other = variable("other", kStart);
+  const Output fed = ops::placeholder(root_, kFloat, {2, 3}, "g");
+  const Operation adam = AdamOptimizer(0.1).apply_gradients(root_, {{fed, w}});
+  const Operation adamw = AdamWOptimizer(0.1, {.weight_decay = 0}).apply_gradients(root_, {{fed, other}});
+  auto session = initialized_session();
+  const Tensor gradient = Tensor::of<float>(Shape{2, 3}, {1, 2, 3, 4, 5, 6});
+  for (int t = 0; t < 3; ++t) {
+    session->run(adam, {{fed, gradient}});
+    session->run(adamw, {{fed, gradient}});
+  }
+  EXPECT_TRUE(identical(session->run(w), session->run(other)));
+  EXPECT_THAT(refusal_of([] { AdamWOptimizer(0.1, {.weight_decay = -1}); }),
+              HasSubstr("weight_decay must be 0 or above"));
 }
 
 TEST_F(OptimizerTest, WhatAStepWaitsForIsNotWhatItsStateWaitsFor) {
