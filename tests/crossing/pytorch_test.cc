@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"

@@ -74,7 +74,4 @@ class Pickle {
 // "torch.FloatStorage", for messages.
 std::string global_name(std::string_view global);
 
-// Whether a state dict may have this global ("torch\nFloatStorage").
-bool is_known_global(std::string_view global);
-
 }  // namespace longhaul

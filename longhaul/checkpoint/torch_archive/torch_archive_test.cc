@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <complex>
+#include <map>
 
 #include "longhaul/checkpoint/torch_archive/torch_archive_fixture.h"
 #include "longhaul/checkpoint/torch_archive/torch_archive_writer.h"
@@ -33,9 +34,9 @@ std::string floats(std::initializer_list<float> values) {
   return {reinterpret_cast<const char*>(values.begin()), values.size() * sizeof(float)};
 }
 
-// Written by PyTorch; the fuzz target's seeds have a byte before each.
+// Written by PyTorch.
 std::string genuine(const std::string& name) {
-  return read_file(FileSystem::real(), join_path(LONGHAUL_TORCH_FILES, name)).substr(1);
+  return read_file(FileSystem::real(), join_path(LONGHAUL_TORCH_FILES, name + ".pt"));
 }
 
 // torch.save({"model": OrderedDict("0.weight": arange(6).reshape(2, 3).t(), "0.bias": its second row, "n": 7),
@@ -59,15 +60,17 @@ TEST(TorchArchiveFiles, OfPythonAreReadWithTheirViewsAndNestedDicts) {
   }
 }
 
-// torch::save(module, path) and torch::save(torch::ones({2, 2}), path) of libtorch 1.13.
+// torch::save(module, path) and torch::save(torch::ones({2, 2}), path) of libtorch 1.13, and the first of 2.6.
 TEST(TorchArchiveFiles, OfCppAreReadByTheDottedNamesOfTheirModules) {
-  EXPECT_THAT(names_in(genuine("module113")),
-              ElementsAre("own", "buf", "fc.weight", "fc.bias", "seq.0.weight", "seq.0.bias", "seq.1.weight",
-                          "seq.1.bias", "seq.1.running_mean", "seq.1.running_var", "seq.1.num_batches_tracked"));
-  const auto values = torch_values(genuine("module113"));
-  EXPECT_TRUE(identical(values[0].second, Tensor::of<float>({1, 1})));
-  EXPECT_TRUE(identical(values[1].second, Tensor::of<int64_t>({0, 0})));
-  EXPECT_EQ(values[4].second.shape(), (Shape{2, 1, 3, 3}));
+  for (const char* name : {"module113", "module26"}) {
+    EXPECT_THAT(names_in(genuine(name)),
+                ElementsAre("own", "buf", "fc.weight", "fc.bias", "seq.0.weight", "seq.0.bias", "seq.1.weight",
+                            "seq.1.bias", "seq.1.running_mean", "seq.1.running_var", "seq.1.num_batches_tracked"));
+    const auto values = torch_values(genuine(name));
+    EXPECT_TRUE(identical(values[0].second, Tensor::of<float>({1, 1})));
+    EXPECT_TRUE(identical(values[1].second, Tensor::of<int64_t>({0, 0})));
+    EXPECT_EQ(values[4].second.shape(), (Shape{2, 1, 3, 3}));
+  }
   EXPECT_TRUE(identical(torch_values(genuine("tensor113")).at(0).second, Tensor::of<float>(Shape{2, 2}, {1, 1, 1, 1})));
 }
 

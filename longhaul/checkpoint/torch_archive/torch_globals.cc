@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "longhaul/checkpoint/torch_archive/pickle.h"
-
 namespace longhaul {
 namespace {
 

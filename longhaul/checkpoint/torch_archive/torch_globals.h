@@ -15,6 +15,9 @@ inline constexpr std::string_view kRebuildParameter = "torch._utils\n_rebuild_pa
 inline constexpr std::string_view kRebuildParameterWithState = "torch._utils\n_rebuild_parameter_with_state";
 inline constexpr std::string_view kUntypedStorage = "torch.storage\nUntypedStorage";
 
+// Whether a state dict may have this global.
+bool is_known_global(std::string_view global);
+
 // Functions whose result is their first argument, as far as a state dict is concerned: torch.Size, and the lists of
 // TorchScript.
 bool is_wrapper(std::string_view global);

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
+#include <memory>
 
 #include "longhaul/checkpoint/torch_archive/torch_archive_fixture.h"
 #include "longhaul/checkpoint/torch_archive/zip_reader.h"
