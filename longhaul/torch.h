@@ -14,12 +14,12 @@
 #include "longhaul/binding/autocast.h"
 #include "longhaul/binding/keep_random_state.h"
 #include "longhaul/binding/kept_values.h"
+#include "longhaul/binding/loop/torch_loop.h"
 #include "longhaul/binding/loss_scale.h"
 #include "longhaul/binding/module_average.h"
 #include "longhaul/binding/module_state_dict.h"
 #include "longhaul/binding/optimizer_kind.h"
 #include "longhaul/binding/step_sampler.h"
-#include "longhaul/binding/torch_loop.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 #endif

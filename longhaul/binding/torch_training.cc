@@ -7,7 +7,7 @@
 #include <algorithm>
 
 #include "longhaul/binding/bound_torch.h"
-#include "longhaul/binding/torch_loop.h"
+#include "longhaul/binding/loop/torch_loop.h"
 #include "longhaul/runtime/aten/aten_tensor.h"
 
 namespace longhaul {

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "longhaul/binding/torch_loop.h"
+#include "longhaul/binding/loop/torch_loop.h"
 #include "longhaul/graph/graph.h"
 #include "longhaul/train/journal/save_interval.h"
 #include "longhaul/train/signals/preemption.h"

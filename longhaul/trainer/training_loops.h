@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-#include "longhaul/binding/torch_loop.h"
+#include "longhaul/binding/loop/torch_loop.h"
 #include "longhaul/trainer/loop_position.h"
 
 namespace longhaul {

@@ -31,6 +31,7 @@ void swap_bytes(Tensor& tensor) {
     case 2: return swap_words<uint16_t>(bytes, tensor.size_bytes());
     case 4: return swap_words<uint32_t>(bytes, tensor.size_bytes());
     case 8: return swap_words<uint64_t>(bytes, tensor.size_bytes());
+    default: return;  // a byte, or a string
   }
 }
 

@@ -55,7 +55,7 @@ void CheckpointList::retire_what_is_too_many() {
   };
   for (int retired = 0; retired < kMostAtOnce && too_many() > 0; ++retired) {
     const auto oldest = oldest_not_held();
-    const Entry entry = *oldest;
+    const Entry entry = std::move(*oldest);
     entries_.erase(oldest);
     retire(entry);
   }

@@ -82,7 +82,7 @@ void SlowStep::look() {
 
 void SlowStep::ask(Seconds now) {
   take_answers();
-  if (!calls_) calls_.emplace(tasks_->transport(), /*patience=*/Seconds{0});
+  if (!calls_) calls_.emplace(tasks_->transport(), /*timeout=*/Seconds{0});
   answers_.resize(run_->parts.size());
   proto::LookAtStepRequest request;
   request.set_step(step_);

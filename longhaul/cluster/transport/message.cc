@@ -12,7 +12,7 @@ uint64_t Message::tensor_bytes() const {
   for (const Tensor& tensor : tensors) {
     bytes += tensor.size_bytes();
     if (tensor.dtype() != kString) continue;
-    for (const std::string& text : tensor.flat<std::string>()) bytes += sizeof text + text.size();
+    for (const std::string& text : tensor.flat<std::string>()) bytes += sizeof(std::string) + text.size();
   }
   return bytes;
 }

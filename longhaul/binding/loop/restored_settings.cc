@@ -1,4 +1,4 @@
-#include "longhaul/binding/restored_settings.h"
+#include "longhaul/binding/loop/restored_settings.h"
 
 #include "longhaul/runtime/aten/aten_tensor.h"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "longhaul/binding/kept_values.h"
-#include "longhaul/binding/restored_settings.h"
+#include "longhaul/binding/loop/restored_settings.h"
 #include "longhaul/binding/torch_training.h"
 #include "longhaul/session/session.h"
 

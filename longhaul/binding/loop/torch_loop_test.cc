@@ -1,4 +1,4 @@
-#include "longhaul/binding/torch_loop.h"
+#include "longhaul/binding/loop/torch_loop.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "longhaul/binding/torch_loop.h"
+#include "longhaul/binding/loop/torch_loop.h"
 
 #include "longhaul/binding/bound_torch.h"
 #include "longhaul/session/capabilities.h"
