@@ -1,11 +1,11 @@
 // What does supervision cost a training that stays libtorch's own? Steps of a bound module under a Supervisor beside
 // the same loop without us, in turns.
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "benchmarks/benchmarks.h"
@@ -135,9 +135,18 @@ struct SnapshotsBeside {
   }
 };
 
+// What the system can give without swapping; 0: it does not say.
+int64_t available_bytes() {
+  std::ifstream file("/proc/meminfo");
+  std::string name, unit;
+  for (int64_t kib = 0; file >> name >> kib; std::getline(file, unit)) {
+    if (name == "MemAvailable:") return kib * 1024;
+  }
+  return 0;
+}
+
 void add_stall_rows(std::vector<Row>& rows, const std::string& suffix, int64_t bytes) {
-  const auto available = int64_t{sysconf(_SC_AVPHYS_PAGES)} * sysconf(_SC_PAGESIZE);
-  if (available < 4 * bytes) return;  // the state, a copy of it, gradients, and room
+  if (available_bytes() < 4 * bytes) return;  // the state, a copy of it, gradients, and room
   rows.push_back(
       {.name = "bound/snapshot_stall" + suffix,
        .what = "how long a snapshot holds up a bound training, compared with copies while it waits",
