@@ -51,7 +51,7 @@ void print_line(const std::string& line) {
 }
 
 void check(CommandOptions options) {
-  options.check.timeout = Seconds{60 * options.timeout_minutes};
+  options.check.time_limit = Seconds{60 * options.timeout_minutes};
   options.check.say = print_line;
   print_line(fmt::format("the moments are those of --seed={}", options.check.seed));
   ResumeCheckResult result;

@@ -10,6 +10,7 @@
 
 #include "longhaul/checkpoint/bundle/bundle_entries.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/tensor/tensor.h"
 
 namespace longhaul {
 namespace {

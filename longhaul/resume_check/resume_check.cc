@@ -84,7 +84,7 @@ class Check {
              .command = options_.command,
              .directory = directory(name),
              .output_path = work_.file(name + ".log"),
-             .timeout = options_.timeout,
+             .time_limit = options_.time_limit,
              .say = options_.say},
             timeline};
   }

@@ -16,7 +16,7 @@ struct ResumeCheckOptions {
   int kills = 3;                       // of the run that is killed; 0: there is no such run
   int stops = 3;                       // of the run that is stopped by SIGTERM; 0: there is no such run
   int64_t epoch_steps = 0;             // in an epoch; 0: as a Trainer's checkpoints tell, if they do
-  Seconds timeout{600};                // for each run, its starts together
+  Seconds time_limit{600};             // for each run, its starts together
   uint64_t seed = 1;                   // for the moments
   std::function<void(const std::string&)> say{};  // called with a line of progress at a time
 };

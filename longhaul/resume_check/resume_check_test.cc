@@ -18,7 +18,7 @@ class ResumeCheckTest : public ::testing::Test {
   ResumeCheckOptions of(const std::string& mode) {
     return {.command = {TINY_TRAINING, mode, "{}"},
             .keep = directory_.file("runs"),
-            .timeout = Seconds{60},
+            .time_limit = Seconds{60},
             .seed = 5,
             .say = [this](const std::string& line) { lines_.push_back(line); }};
   }
@@ -78,7 +78,7 @@ TEST_F(ResumeCheckTest, AFailureHasItsLastLines) {
 
 TEST_F(ResumeCheckTest, ARunHasALimitOfTime) {
   ResumeCheckOptions options = of("hangs");
-  options.timeout = Seconds{0.3};
+  options.time_limit = Seconds{0.3};
   EXPECT_THAT([&] { check_resume(options); },
               ThrowsMessage<AbortedError>(HasSubstr("undisturbed: not over after 0 s (--timeout)")));
 }

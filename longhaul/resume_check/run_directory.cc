@@ -4,6 +4,7 @@
 
 #include "longhaul/base/excerpt.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
+#include "longhaul/tensor/tensor.h"
 
 namespace longhaul {
 namespace {

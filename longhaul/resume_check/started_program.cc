@@ -151,7 +151,7 @@ std::optional<ProgramEnd> StartedProgram::wait_until(Seconds deadline) {
     }
     const Seconds left = deadline - Clock::real().now();
     if (left.count() <= 0) break;
-    signals_.wait(left);  // wait: for the program's end, which is a signal
+    signals_.wait(left);
   }
   return end_;
 }

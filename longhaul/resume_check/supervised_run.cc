@@ -36,7 +36,7 @@ SupervisedRun::SupervisedRun(const WaitedSignals& signals, FileSystem& files, Su
       files_(files),
       options_(std::move(options)),
       timeline_(timeline),
-      deadline_(now() + options_.timeout),
+      deadline_(now() + options_.time_limit),
       watch_(files, options_.directory) {
   files_.make_directories(options_.directory);
 }
@@ -89,8 +89,9 @@ void SupervisedRun::observe(const std::function<bool()>& is_reached) {
     for (const FoundCheckpoint& checkpoint : watch_.look()) note(checkpoint);
     if (is_reached()) return;
     if (now() >= deadline_) {
-      fail(fmt::format("not over after {:.0f} s (--timeout)", options_.timeout.count()));
+      fail(fmt::format("not over after {:.0f} s (--timeout)", options_.time_limit.count()));
     }
+    // wait: for its end, which is notified; new checkpoints are not, so that it looks for them
     end_ = program_->wait_until(std::min(now() + kLook, deadline_));
   }
   for (const FoundCheckpoint& checkpoint : watch_.look()) note(checkpoint);

@@ -18,7 +18,7 @@ struct SupervisedRunOptions {
   std::vector<std::string> command{};  // "{}" in a word stands for the directory
   std::string directory{};             // for the program's files; made
   std::string output_path{};           // for what it writes
-  Seconds timeout{600};                // for all of its starts together
+  Seconds time_limit{600};             // for all of its starts together
   std::function<void(const std::string&)> say{};
 };
 

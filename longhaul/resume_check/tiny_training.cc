@@ -66,6 +66,7 @@ int train(const std::string& mode, const std::string& directory) {
   if (mode == "drifts") training.random.seed(std::random_device{}());
   if (mode != "anew") restore(&training, directory);
   while (training.step < kSteps && stopped == 0) {
+    // wait: a step takes its time
     std::this_thread::sleep_for(std::chrono::milliseconds(mode == "hangs" ? 100000 : 4));
     training.weight = 0.9 * training.weight + std::uniform_real_distribution<>()(training.random);
     ++training.step;
