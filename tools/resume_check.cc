@@ -19,20 +19,25 @@ namespace longhaul::tools {
 namespace {
 
 constexpr char kAbout[] =
-    "Runs a training program undisturbed, killed at random moments, and stopped by SIGTERM, and compares the newest "
-    "checkpoints of the three runs tensor by tensor.\n"
+    "Runs a training program undisturbed, killed at random moments, and stopped by SIGTERM, and\n"
+    "compares the newest checkpoints of the three runs tensor by tensor.\n"
     "\n"
     "  longhaul resume-check -- ./train --logdir={} --steps=2000\n"
     "  longhaul resume-check --kills=5 --seed=7 --keep=runs/check -- ./train --logdir={}\n"
     "  longhaul resume-check -- sh -c './train \"$LONGHAUL_RESUME_CHECK_DIR\"'\n"
     "\n"
-    "{} in the command stands for the directory of each run. A program without such an argument must use the "
-    "environment variable LONGHAUL_RESUME_CHECK_DIR: in its usual directory it would go on with what is there. The "
-    "command runs three to four times, so let it train for seconds to minutes, and save several times meanwhile. It "
-    "should end with status 0, and after SIGTERM with any; 75 asks for another start.\n"
-    "Not compared are files beside the tensors (journal, events, times, the record of the environment in .meta), and "
-    "longhaul/conditions/... and longhaul/optimizer/..., the settings with which a process began.\n"
-    "Exit status: 0 the same bytes; 1 they differ, or a run failed; 2 wrong usage, or no checkpoint was written.";
+    "{} in the command stands for the directory of each run. A program without such an argument must\n"
+    "use the environment variable LONGHAUL_RESUME_CHECK_DIR: in its usual directory it would go on\n"
+    "with what is there. The command runs three to four times, so let it train for seconds to minutes,\n"
+    "and save several times meanwhile. It should end with status 0, and after SIGTERM with any; 75\n"
+    "asks for another start.\n"
+    "\n"
+    "Not compared are all files other than the tensors' (journal, events, times, the record of the\n"
+    "environment in .meta), and the settings with which a process began (longhaul/conditions and\n"
+    "longhaul/optimizer), which are named if they differ.\n"
+    "\n"
+    "Exit status: 0 the same bytes; 1 they differ, or a run failed; 2 wrong usage, or no checkpoint\n"
+    "was written.";
 
 struct CommandOptions {
   ResumeCheckOptions check;
@@ -76,7 +81,9 @@ void add_resume_check(CLI::App& program, const std::vector<std::string>& command
   const auto options = std::make_shared<CommandOptions>();
   options->check.command = command_line;
   options->check.seed = std::random_device{}();
-  CLI::App* command = program.add_subcommand("resume-check", kAbout);
+  CLI::App* command =
+      program.add_subcommand("resume-check", "Shows whether a training program resumes to the same bytes");
+  command->footer(kAbout);
   command->add_option("--kills", options->check.kills, "How often SIGKILL ends a run; 0: no such run")
       ->check(CLI::Range(0, 1000))
       ->capture_default_str();

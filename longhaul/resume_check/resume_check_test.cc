@@ -80,7 +80,7 @@ TEST_F(ResumeCheckTest, ARunHasALimitOfTime) {
   ResumeCheckOptions options = of("hangs");
   options.time_limit = Seconds{0.3};
   EXPECT_THAT([&] { check_resume(options); },
-              ThrowsMessage<AbortedError>(HasSubstr("undisturbed: not over after 0 s (--timeout)")));
+              ThrowsMessage<AbortedError>(HasSubstr("undisturbed: not over after 0.3 s (--timeout")));
 }
 
 TEST_F(ResumeCheckTest, WrongUsageIsNamedWithTheRemedy) {

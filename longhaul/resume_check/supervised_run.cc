@@ -89,7 +89,7 @@ void SupervisedRun::observe(const std::function<bool()>& is_reached) {
     for (const FoundCheckpoint& checkpoint : watch_.look()) note(checkpoint);
     if (is_reached()) return;
     if (now() >= deadline_) {
-      fail(fmt::format("not over after {:.0f} s (--timeout)", options_.time_limit.count()));
+      fail(fmt::format("not over after {:.3g} s (--timeout sets the limit)", options_.time_limit.count()));
     }
     // wait: for its end, which is notified; new checkpoints are not, so that it looks for them
     end_ = program_->wait_until(std::min(now() + kLook, deadline_));
