@@ -78,6 +78,7 @@ set(LONGHAUL_ARROWS_grpc/server base io proto session runtime train/signals clus
 set(LONGHAUL_ARROWS_launch base cluster/spec)
 set(LONGHAUL_ARROWS_binding base tensor io data ops session runtime checkpoint/state_dict)
 set(LONGHAUL_ARROWS_trainer base graph events ops train runtime binding)
+set(LONGHAUL_ARROWS_resume_check base tensor io checkpoint)
 set(LONGHAUL_ARROWS_testing base io session host)
 
 # Rooms between which there is never an arrow, and whose tests do not see each other either, not by way of a fixture. A

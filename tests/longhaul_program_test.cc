@@ -1,5 +1,6 @@
 // The program `longhaul`, as a user meets it.
 #include <gmock/gmock.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -130,6 +131,50 @@ TEST_F(LonghaulProgram, NamesADirectoryThatItCannotWrite) {
   EXPECT_THAT(err_, HasSubstr(path("made")));
   EXPECT_EQ(longhaul({"certificates", "--cluster=" + path("cluster.json"), "--out=/proc/none"}), 1);
   EXPECT_THAT(err_, HasSubstr("/proc/none"));
+}
+
+TEST_F(LonghaulProgram, ChecksThatATrainingResumesToTheSameBytes) {
+  EXPECT_EQ(longhaul({"resume-check", "--kills=1", "--stops=1", "--seed=3", "--keep=" + path("runs"), "--",
+                      TINY_TRAINING, "exact", "{}"}),
+            0)
+      << out_ << err_;
+  EXPECT_THAT(out_, AllOf(HasSubstr("--seed=3"), HasSubstr("killed: the same bytes in all 3 variables"),
+                          HasSubstr("stopped: the same bytes in all 3 variables")));
+  EXPECT_EQ(longhaul({"resume-check", "--seed=3", "--stops=0", "--", TINY_TRAINING, "forgets", "{}"}), 1);
+  EXPECT_THAT(out_, HasSubstr("the first is weight"));
+  EXPECT_THAT(err_, AllOf(HasSubstr("end with other bytes"), HasSubstr("--seed=3 --keep=DIR")));
+}
+
+TEST_F(LonghaulProgram, SaysHowAResumeCheckIsUsed) {
+  EXPECT_EQ(longhaul({"resume-check", "--help"}), 0);
+  EXPECT_THAT(out_, AllOf(HasSubstr("longhaul resume-check -- ./train --logdir={}"),
+                          HasSubstr("LONGHAUL_RESUME_CHECK_DIR"), HasSubstr("--keep"), HasSubstr("--timeout")));
+  const std::vector<std::pair<std::vector<std::string>, std::string>> wrong{
+      {{"resume-check"}, "no command"},
+      {{"resume-check", "--"}, "no command"},
+      {{"resume-check", "./train"}, "put -- before the command"},
+      {{"resume-check", "--kills=x", "--", "true"}, "--kills"},
+      {{"resume-check", "--kills=0", "--stops=0", "--", "true"}, "nothing to check"},
+      {{"resume-check", "--", "true"}, "wrote no checkpoint"},
+      {{"resume-check", "--", "./no_such_program"}, "cannot be started"}};
+  for (const auto& [arguments, problem] : wrong) {
+    EXPECT_EQ(longhaul(arguments), 2) << problem;
+    EXPECT_THAT(err_, HasSubstr(problem));
+  }
+  EXPECT_EQ(longhaul({"resume-check", "--", "false"}), 1);
+  EXPECT_THAT(err_, HasSubstr("undisturbed: it ended with exit status 1"));
+}
+
+TEST_F(LonghaulProgram, AResumeCheckEndsWithAllThatItStarted) {
+  const std::string script = "echo $$ > " + path("pid") + "; sleep 100";
+  testing::Process check({LONGHAUL_PROGRAM, "resume-check", "--", "sh", "-c", script}, path("output"));
+  for (int i = 0; i < 3000 && !FileSystem::real().exists(path("pid")); ++i)
+    check.runs_for(std::chrono::milliseconds(10));
+  check.runs_for(std::chrono::milliseconds(100));
+  const pid_t started = std::stoi(read_file(FileSystem::real(), path("pid")));
+  check.send(SIGINT);
+  EXPECT_EQ(check.wait(), 128 + SIGINT);
+  EXPECT_EQ(::kill(started, 0), -1) << "the program still runs";
 }
 
 TEST_F(LonghaulProgram, LeavesNoSecretsToOthers) {

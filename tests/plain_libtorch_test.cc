@@ -11,6 +11,7 @@
 #include "examples/idx_dataset.h"
 #include "longhaul/checkpoint/bundle/bundle_reader.h"
 #include "longhaul/checkpoint/directory/newest_intact_checkpoint.h"
+#include "longhaul/resume_check/resume_check.h"
 #include "longhaul/testing/needs_fixture.h"
 #include "longhaul/testing/temporary_directory.h"
 #include "tests/process.h"
@@ -72,6 +73,18 @@ TEST_F(PlainLibtorchTest, GoesOnAfterKillsAndEndsWhereAnUndisturbedRunEnds) {
   EXPECT_THAT(last->output(), HasSubstr("starts at step " + newest.substr(newest.rfind('-') + 1) + "\n"));
   expect_same_tensors(newest_checkpoint(killed), newest_checkpoint(undisturbed));
   EXPECT_EQ(BundleReader(FileSystem::real(), newest_checkpoint(killed)).read("global_step").item<int64_t>(), kSteps);
+}
+
+TEST_F(PlainLibtorchTest, ResumesToTheSameBytesAsTheCheckOfUsersSees) {
+  std::vector<std::string> lines;
+  const ResumeCheckResult result =
+      check_resume({.command = {PLAIN_LIBTORCH_PROGRAM, "--logdir={}", "--steps=1200", "--save_model_secs=0.2"},
+                    .kills = 1,
+                    .stops = 1,
+                    .seed = std::random_device{}(),
+                    .say = [&lines](const std::string& line) { lines.push_back(line); }});
+  EXPECT_TRUE(result.is_same) << result.text << ::testing::PrintToString(lines);
+  EXPECT_THAT(result.text, HasSubstr("stopped: the same bytes in all "));
 }
 
 class PlainLibtorchSignalTest : public PlainLibtorchTest, public ::testing::WithParamInterface<std::pair<int, int>> {};

@@ -1,8 +1,11 @@
 // The program `longhaul`: what is done beside a training, a subcommand each.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <string_view>
 
 #include "tools/subcommands.h"
 
@@ -21,14 +24,25 @@ int parse_and_run(CLI::App& program, int argc, const char* const* argv) {
   }
 }
 
+// Whether what follows "--" is a command of the user's.
+bool has_command(int argc, const char* const* argv) {
+  return argc > 1 && std::string_view(argv[1]) == "resume-check";
+}
+
+const char* const* find_dashes(int argc, const char* const* argv) {
+  return std::find(argv, argv + argc, std::string_view("--"));
+}
+
 }  // namespace
 
 int run_program(int argc, const char* const* argv) {
   CLI::App program("Does what is done beside a training with Longhaul. Exit status: 0 done; 1 an error; 2 wrong usage.",
                    "longhaul");
   program.require_subcommand(1);
-  for (const auto add : {add_certificates}) add(program);
-  return parse_and_run(program, argc, argv);
+  const char* const* const dashes = has_command(argc, argv) ? find_dashes(argc, argv) : argv + argc;
+  add_certificates(program);
+  add_resume_check(program, {std::min(dashes + 1, argv + argc), argv + argc});
+  return parse_and_run(program, static_cast<int>(dashes - argv), argv);
 }
 
 }  // namespace longhaul::tools
