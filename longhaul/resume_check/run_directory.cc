@@ -12,7 +12,7 @@ namespace {
 constexpr int kDepth = 3;
 constexpr size_t kTailBytes = 16384;
 constexpr char kTrainerPosition[] = "trainer/position";
-constexpr int64_t kPositionNumbers = 11;  // longhaul/trainer/loop_position.h
+constexpr int64_t kPositionNumbers = 12;  // longhaul/trainer/loop_position.h
 constexpr size_t kEpochSize = 6;
 
 void add_checkpoints(FileSystem& files, const std::string& directory, int depth, std::vector<FoundCheckpoint>* found) {
@@ -67,7 +67,8 @@ int64_t epoch_steps_in(FileSystem& files, const std::string& prefix) {
   if (entry == nullptr || entry->dtype != kDouble) return 0;
   const Tensor position = reader.read(kTrainerPosition);
   if (position.num_elements() != kPositionNumbers) return 0;
-  return static_cast<int64_t>(position.flat<double>()[kEpochSize]);
+  const double size = position.flat<double>()[kEpochSize];
+  return size >= 0 && size <= 0x1p53 ? static_cast<int64_t>(size) : 0;
 }
 
 std::string last_lines(FileSystem& files, const std::string& path, size_t most) {

@@ -10,7 +10,7 @@
 namespace longhaul {
 namespace {
 
-// Doubles: they have every count up to 2^53, and the metric.
+// Doubles: they have every count up to 2^53, and the metric. longhaul/resume_check/run_directory.cc reads them, too.
 constexpr int64_t kNumbers = 12;
 constexpr size_t kMetric = 8, kBestStep = 9;  // all others are counts from 0 on
 
