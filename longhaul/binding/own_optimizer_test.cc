@@ -157,9 +157,10 @@ TEST_F(OwnOptimizerTest, ARegistrationThatCannotWorkIsRefused) {
 // LBFGS evaluates the loss of a batch many times in a step.
 class LbfgsTest : public TorchResumeTest, public ::testing::WithParamInterface<const char*> {
  protected:
-  static std::unique_ptr<Trial> make() {
+  static std::unique_ptr<Trial> make() { return make({}); }
+  static std::unique_ptr<Trial> make(const TorchTrainingOptions& binding, int64_t history = 4) {
     auto trial = std::make_unique<Trial>();
-    auto options = LBFGSOptions(0.5).max_iter(3).history_size(4);
+    auto options = LBFGSOptions(0.5).max_iter(3).history_size(history);
     if (*GetParam() != 0) options.line_search_fn(GetParam());
     trial->optimizer = std::make_unique<LBFGS>(trial->net->parameters(), options);
     trial->step = [trial = trial.get()](const TorchStep&) {
@@ -172,15 +173,38 @@ class LbfgsTest : public TorchResumeTest, public ::testing::WithParamInterface<c
         return loss;
       });
     };
-    trial->bind();
+    trial->bind(binding);
     return trial;
   }
 };
 
 TEST_P(LbfgsTest, GoesOnBitForBit) {
   const Warnings warnings;
-  expect_exact(make, plain_loop);
+  expect_exact([] { return make(); }, plain_loop);
   EXPECT_THAT(warnings.seen(), IsEmpty());
+}
+
+// libtorch would write past its list of `history_size` numbers.
+TEST_P(LbfgsTest, ALongerHistoryThanTheProgramsOptionsAllowIsSafe) {
+  std::string prefix;
+  {
+    const auto trial = make();
+    trial->start();
+    trial->train(5);
+    prefix = trial->save(path_);
+  }
+  const auto trial = make({.restore_optimizer_options = false}, /*history=*/2);
+  const auto& options = static_cast<LBFGSOptions&>(trial->optimizer->param_groups()[0].options());
+  const auto history = [&] {
+    return static_cast<torch::optim::LBFGSParamState&>(*trial->optimizer->state().begin()->second).old_dirs().size();
+  };
+  trial->start();
+  trial->train(3);
+  EXPECT_EQ(history(), 2u);
+  trial->start(prefix);
+  trial->train(3);
+  EXPECT_EQ(history(), 4u) << "that of the checkpoint";
+  EXPECT_EQ(options.history_size(), 4);
 }
 
 TEST_P(LbfgsTest, HasItsHistoryInCheckpointsUnderTheFirstParameter) {

@@ -6,6 +6,7 @@
 #include <torch/optim/rmsprop.h>
 #include <torch/optim/sgd.h>
 
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -18,7 +19,8 @@
 namespace longhaul {
 namespace {
 
-// What LBFGS keeps for all parameters, under the first. Not `al`, which each step writes before it reads it. The
+// What LBFGS keeps for all parameters, under the first. Not `al`, which each step writes before it reads it; it is made
+// anew after a restore, which may bring a longer history than it has room for. The
 // initial `H_diag` is the integer 1, which multiplies like 1.0. libtorch 1.13 leaves `t` and `prev_loss` unset until
 // the first iteration.
 OptimizerDescription lbfgs() {
@@ -31,6 +33,10 @@ OptimizerDescription lbfgs() {
   const auto diagonal = [](State& s) -> at::Tensor& {
     if (s.H_diag().defined() && s.d().defined()) s.H_diag(s.H_diag().to(s.d().scalar_type()));
     return s.H_diag();
+  };
+  const auto directions = [](State& s) -> std::deque<at::Tensor>& {
+    s.al(c10::nullopt);
+    return s.old_dirs();
   };
   const auto once_set = [](double& (State::*field)()) {
     return [field](State& s) -> double& {
@@ -53,7 +59,7 @@ OptimizerDescription lbfgs() {
       .tensor("d", &State::d)
       .tensor("H_diag", diagonal)
       .tensor("prev_flat_grad", &State::prev_flat_grad)
-      .tensors("old_dirs", &State::old_dirs)
+      .tensors("old_dirs", directions)
       .tensors("old_stps", &State::old_stps)
       .tensors("ro", &State::ro)
       .description();
