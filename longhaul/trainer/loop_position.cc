@@ -1,5 +1,6 @@
 #include "longhaul/trainer/loop_position.h"
 
+#include <ATen/ops/empty.h>
 #include <fmt/format.h>
 
 #include <cmath>
