@@ -18,7 +18,7 @@ build common.pch: precompile ${common} | flags
 ")
 
 get_property(layers GLOBAL PROPERTY LONGHAUL_LAYERS)
-list(FILTER layers EXCLUDE REGEX "^(runtime|binding|cluster)$")
+list(FILTER layers EXCLUDE REGEX "^(runtime|binding|cluster|trainer)$")
 set(includes "")
 set(definitions "")
 foreach(layer ${layers})
