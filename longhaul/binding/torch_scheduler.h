@@ -18,9 +18,8 @@ namespace longhaul {
 // A scheduler of a bound program, made from a pointer to it: {.schedulers = {&warmup, &plateau}}. The scheduler is
 // borrowed. Accepted are:
 //
-// - libtorch's LRScheduler and what is derived from it, such as StepLR: "schedulers/0" is how often it has stepped. If
-// a
-//   class of the program changes members of its own, a warning names it, unless it has keep_in();
+// - libtorch's LRScheduler and what is derived from it, such as StepLR: "schedulers/0" is how often it has stepped; a
+//   class of the program that changes members of its own is named by a warning, unless it has keep_in();
 // - libtorch's ReduceLROnPlateauScheduler: "kept/schedulers/0/best", .../num_bad_epochs, .../cooldown_counter and
 //   .../last_epoch;
 // - any class with a member function keep_in(KeptValues&, const std::string& name), derived from LRScheduler or not:
