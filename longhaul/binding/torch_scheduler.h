@@ -19,9 +19,9 @@ namespace longhaul {
 // borrowed. Accepted are:
 //
 // - libtorch's LRScheduler and what is derived from it, such as StepLR: "schedulers/0" is how often it has stepped; a
-//   class of the program that changes members of its own is named by a warning, unless it has keep_in();
+//   class of the program that changes members of its own is named by a warning, unless it has keep_in(), or
 // - libtorch's ReduceLROnPlateauScheduler: "kept/schedulers/0/best", .../num_bad_epochs, .../cooldown_counter and
-//   .../last_epoch;
+//   .../last_epoch, or
 // - any class with a member function keep_in(KeptValues&, const std::string& name), derived from LRScheduler or not:
 //
 //   struct LinearWarmup {
