@@ -67,8 +67,8 @@ function(expect_refusal component pattern)
     message(FATAL_ERROR "linking longhaul::longhaul with COMPONENTS ${component} says:\n${output}")
   endif()
 endfunction()
-expect_refusal(trainer
-  "there is no component trainer\\. The components are: longhaul train session [a-z ]* base proto[^_a-z]")
+expect_refusal(trian
+  "there is no component trian\\. The components are: longhaul train session [a-z ]* base proto[^_a-z]")
 expect_refusal(hooks "there is no component hooks: it is part of train\\. The components are: longhaul train ")
 expect_refusal(saving "there is no component saving: it is part of train\\.")
 expect_refusal(retention "there is no component retention: it is part of checkpoint\\.")

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <random>
 
 #include "examples/idx_dataset.h"
@@ -75,14 +76,27 @@ TEST_F(PlainLibtorchTest, GoesOnAfterKillsAndEndsWhereAnUndisturbedRunEnds) {
   EXPECT_EQ(BundleReader(FileSystem::real(), newest_checkpoint(killed)).read("global_step").item<int64_t>(), kSteps);
 }
 
+// On a machine whose other work ends in between, a run may be over before the moment at which it was to be disturbed,
+// and the check says that it has seen nothing: it is made again.
 TEST_F(PlainLibtorchTest, ResumesToTheSameBytesAsTheCheckOfUsersSees) {
   std::vector<std::string> lines;
-  const ResumeCheckResult result =
-      check_resume({.command = {PLAIN_LIBTORCH_PROGRAM, "--logdir={}", "--steps=1200", "--save_model_secs=0.2"},
-                    .kills = 1,
-                    .stops = 1,
-                    .seed = std::random_device{}(),
-                    .say = [&lines](const std::string& line) { lines.push_back(line); }});
+  const auto check = [&lines] {
+    return check_resume({.command = {PLAIN_LIBTORCH_PROGRAM, "--logdir={}", "--steps=2400", "--save_model_secs=0.2"},
+                         .kills = 1,
+                         .stops = 1,
+                         .seed = std::random_device{}(),
+                         .say = [&lines](const std::string& line) { lines.push_back(line); }});
+  };
+  std::optional<ResumeCheckResult> checked;
+  for (int attempt = 0; attempt < 5 && !checked; ++attempt) {
+    try {
+      checked = check();
+    } catch (const Error& error) {
+      ASSERT_THAT(error.what(), HasSubstr("no disturbance came"));
+    }
+  }
+  ASSERT_TRUE(checked);
+  const ResumeCheckResult& result = *checked;
   EXPECT_TRUE(result.is_same) << result.text << ::testing::PrintToString(lines);
   EXPECT_THAT(result.text, HasSubstr("stopped: the same bytes in all "));
 }
