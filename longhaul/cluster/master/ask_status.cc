@@ -72,7 +72,7 @@ class StatusQuestions {
     return next;
   }
 
-  void take(const std::string& task, CallReply reply) {
+  void take(const std::string& task, const CallReply& reply) {
     if (reply.error == nullptr) {
       const auto status = header_of<proto::GetStatusReply>(reply.message, "GetStatus");
       answers_[task] = {.incarnation = reply.incarnation,
@@ -97,7 +97,7 @@ class StatusQuestions {
       throw DeadlineExceededError(
           unanswered_text(task, transport_.address_of(task), methods::kGetStatus, now - began_));
     if (now < end_) return;
-    throw UnavailableError(fmt::format("{} does not answer since {:.3g} s: start it, or name no device of it",
+    throw UnavailableError(fmt::format("{} has not answered for {:.3g} s: start it, or name no device of it",
                                        task_text(task, transport_.address_of(task)), (now - began_).count()));
   }
 

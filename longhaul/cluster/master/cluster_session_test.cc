@@ -334,7 +334,7 @@ TEST_F(ClusterSessionTest, ATaskThatStaysAwayIsAnErrorThatNamesIt) {  // unlike 
   const auto session = this->session({.tasks = options().tasks, .max_wait = Seconds{30}});
   const Seconds began = now();
   EXPECT_THAT(error_of<UnavailableError>([&] { session->run(train_); }),
-              AllOf(HasSubstr("task " + kPs1), HasSubstr("does not answer since 30 s")));
+              AllOf(HasSubstr("task " + kPs1), HasSubstr("has not answered for 30 s")));
   EXPECT_NEAR((now() - began).count(), 30, 1);
   EXPECT_THROW(session->run(train_, {}, {.timeout = Seconds{5}}), DeadlineExceededError);
 }

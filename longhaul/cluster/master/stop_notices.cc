@@ -36,7 +36,7 @@ void StopNotices::begin(const std::string& task) {
 }
 
 void StopNotices::ask(const std::string& task, int attempt) {
-  const auto done = [weak = weak_from_this(), task, attempt](CallReply reply) {
+  const auto done = [weak = weak_from_this(), task, attempt](const CallReply& reply) {
     if (const auto self = weak.lock()) self->answered(task, attempt, reply);
   };
   CallRequest request = tasks_->request_to(task, methods::kWaitForStop, to_message(proto::WaitForStopRequest()));

@@ -42,7 +42,7 @@ std::string name_in(const ClusterSpec& cluster, const ServerTask& server) {
   if (!found.empty()) return found;
   throw InvalidArgumentError(
       fmt::format("The master (current machine) is not included in the provided cluster_def: the session's target {} "
-                  "listens at {}, which is no address in {}",
+                  "listens at {}, which is not the address of a task in {}",
                   server.task, server.address, cluster.to_string()));
 }
 
@@ -65,9 +65,8 @@ ServerTask ask_server(Transport& transport, const std::string& address, Seconds 
                     .cluster = ClusterSpec(status.cluster),
                     .defaults = session_options_of(status.session_config)};
   if (server.cluster.empty()) {
-    throw FailedPreconditionError(
-        fmt::format("task {} at {} is no server that sessions can be made on: it has named no cluster", server.task,
-                    server.address));
+    throw FailedPreconditionError(fmt::format(
+        "task {} at {} cannot serve sessions: it was started without a ClusterSpec", server.task, server.address));
   }
   address_of(server.cluster, server.task);  // throws unless it is there
   return server;

@@ -34,7 +34,7 @@ PeerWatch::PeerWatch(Transport& transport, const std::string& task, uint64_t inc
   request.set_isolated(isolated);
   call_ = transport.start(
       {.task = task, .method = methods::kWatch, .incarnation = incarnation, .message = to_message(request)},
-      [state = state_, task, lost = std::move(lost)](CallReply reply) {
+      [state = state_, task, lost = std::move(lost)](const CallReply& reply) {
         if (!state->is_over.exchange(true)) lost(watch_error(task, reply));
       });
 }

@@ -29,7 +29,7 @@ TakenValues held_values(WorkerState& worker, WorkerSession& session, const std::
   check_session(worker, session);
   if (auto taken = session.taken(snapshot, worker.options.taken)) return *std::move(taken);
   throw AbortedError(fmt::format(
-      "the snapshot {} is no longer held here: it was let go, or its lease has ended. Take another", snapshot));
+      "the snapshot {} is no longer held here: it was released, or its lease has ended. Take another", snapshot));
 }
 
 const Tensor& value_of(const TakenValues& taken, const std::string& name) {

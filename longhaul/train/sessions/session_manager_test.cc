@@ -483,7 +483,7 @@ TEST_F(WaitForSessionTest, TheLimitIsAlsoThatOfTheWaitForTasks) {
     auto session = make_scripted_session(graph, server);
     session->before_each_run([this](int, const Session::Request&) {
       clock.advance(Seconds{3});
-      throw UnavailableError("task /job:ps/replica:0/task:0 does not answer since 3 s");
+      throw UnavailableError("task /job:ps/replica:0/task:0 has not answered for 3 s");
     });
     return session;
   };
