@@ -1,11 +1,7 @@
 #pragma once
 
-#include <gtest/gtest.h>
-
-#include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,23 +14,10 @@ namespace longhaul {
 // Something that other threads make happen, some number of times.
 class Happened {
  public:
-  void add() EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    ++times_;
-    changed_.notify_all();
-  }
-  int times() const EXCLUDES(mutex_) {
-    MutexLock lock(mutex_);
-    return times_;
-  }
+  void add() EXCLUDES(mutex_);
+  int times() const EXCLUDES(mutex_);
   // Waits until it has happened so often; false: it has not within that time.
-  bool reaches(int times, Seconds most = Seconds{20}) EXCLUDES(mutex_) {
-    Clock& clock = Clock::real();
-    const Seconds end = clock.now() + most;
-    MutexLock lock(mutex_);
-    while (times_ < times && clock.now() < end) clock.wait_until(changed_, mutex_, end);
-    return times_ >= times;
-  }
+  bool reaches(int times, Seconds most = Seconds{20}) EXCLUDES(mutex_);
 
  private:
   mutable Mutex mutex_;
@@ -45,21 +28,9 @@ class Happened {
 // The reply of a call, which may still come when this has been destroyed.
 class ReplyLater {
  public:
-  OutgoingCall::Done done() const {
-    return [state = state_](CallReply reply) {
-      {
-        MutexLock lock(state->mutex);
-        state->reply = std::move(reply);
-      }
-      state->come.add();
-    };
-  }
+  OutgoingCall::Done done() const;
   bool has_come() const { return state_->come.times() > 0; }
-  CallReply wait(Seconds most = Seconds{20}) const {
-    EXPECT_TRUE(state_->come.reaches(1, most)) << "no reply has come";
-    MutexLock lock(state_->mutex);
-    return state_->reply;
-  }
+  CallReply wait(Seconds most = Seconds{20}) const;
 
  private:
   struct State {
@@ -83,31 +54,14 @@ inline TransportLimits short_limits() {
 class GrpcTasks {
  public:
   explicit GrpcTasks(GrpcTransportOptions common = {.limits = patient_limits()}) : common_(std::move(common)) {}
-  ~GrpcTasks() {
-    for (const auto& [task, transport] : tasks_) transport->stop("the test has ended");
-  }
+  ~GrpcTasks();
 
   // A process of the task; in place of an earlier one, at another port.
-  std::shared_ptr<GrpcTransport> start(const std::string& task) {
-    const auto transport = prepare(task);
-    transport->begin();
-    return transport;
-  }
+  std::shared_ptr<GrpcTransport> start(const std::string& task);
   // The same, which does not yet handle calls.
-  std::shared_ptr<GrpcTransport> prepare(const std::string& task) {
-    GrpcTransportOptions options = common_;
-    options.task = task;
-    options.listen = "127.0.0.1:0";
-    const auto transport = GrpcTransport::create(options);
-    tasks_[task] = transport;
-    set_address(task, transport->port());
-    return transport;
-  }
+  std::shared_ptr<GrpcTransport> prepare(const std::string& task);
   // What the tasks shall call from now on when they call that one.
-  void set_address(const std::string& task, int port) {
-    addresses_[task] = "127.0.0.1:" + std::to_string(port);
-    for (const auto& [name, transport] : tasks_) transport->set_addresses(addresses_);
-  }
+  void set_address(const std::string& task, int port);
   const std::map<std::string, std::string>& addresses() const { return addresses_; }
   const GrpcTransportOptions& common() const { return common_; }
 
@@ -120,42 +74,18 @@ class GrpcTasks {
 // Two tasks, one of which answers Echo, and keeps the calls of Park.
 class GrpcPair {
  public:
-  explicit GrpcPair(GrpcTransportOptions common = {.limits = patient_limits()}) : tasks(std::move(common)) {
-    ps = tasks.start("/job:ps/replica:0/task:0");
-    worker = tasks.start("/job:worker/replica:0/task:0");
-    serve(*ps);
-  }
+  explicit GrpcPair(GrpcTransportOptions common = {.limits = patient_limits()});
 
-  void serve(Transport& transport) {
-    transport.serve("Echo", [](std::shared_ptr<IncomingCall> call) { call->reply(call->take_request()); });
-    transport.serve("Park", [state = state_](std::shared_ptr<IncomingCall> call) {
-      call->on_gone([state] { state->gone.add(); });
-      {
-        MutexLock lock(state->mutex);
-        state->parked.push_back(std::move(call));
-      }
-      state->come.add();
-    });
-  }
+  void serve(Transport& transport);
 
-  CallRequest request(const std::string& method, Message message = {"ping", {}}) const {
-    return {.task = ps->task(), .method = method, .message = std::move(message)};
-  }
+  CallRequest request(const std::string& method, Message message = {"ping", {}}) const;
   // `limits.deadline` counts from now.
-  Message call(const std::string& method, WaitLimits limits = {}, Message message = {"ping", {}}) {
-    if (limits.deadline.count() != 0) limits.deadline += Clock::real().now();
-    return call_and_wait(*worker, request(method, std::move(message)), limits);
-  }
-  std::shared_ptr<OutgoingCall> start(const std::string& method, const ReplyLater& reply) {
-    return worker->start(request(method), reply.done());
-  }
+  Message call(const std::string& method, WaitLimits limits = {}, Message message = {"ping", {}});
+  std::shared_ptr<OutgoingCall> start(const std::string& method, const ReplyLater& reply);
 
   Happened& come() { return state_->come; }  // calls of Park
   Happened& gone() { return state_->gone; }  // their callers
-  std::vector<std::shared_ptr<IncomingCall>> take_parked() {
-    MutexLock lock(state_->mutex);
-    return std::move(state_->parked);
-  }
+  std::vector<std::shared_ptr<IncomingCall>> take_parked();
 
   GrpcTasks tasks;
   std::shared_ptr<GrpcTransport> ps, worker;

@@ -27,43 +27,14 @@ inline constexpr char kClient[] = "/job:longhaul_client/replica:0/task:0";
 // thread is at work, so that time passes only while it waits.
 class ServerClusterTest : public ::testing::Test {
  protected:
-  ServerClusterTest() {
-    install_runtime();
-    previous_sink_ = set_log_sink([this](LogLevel, const std::string& text) {
-      MutexLock lock(mutex_);
-      logged_.push_back(text);
-    });
-    // A process that was killed ends its threads, as the system would.
-    network_.on_killed([this](const std::string& task) {
-      if (const auto server = find(task)) server->stop("its process was killed", Seconds{0});
-    });
-    for (const std::string& task : {kPs, kPs1, kWorker}) start(task);
-  }
-  ~ServerClusterTest() override {
-    for (const auto& server : all()) EXPECT_TRUE(server->stop("the test ends", Seconds{60}));
-    set_log_sink(previous_sink_);
-  }
+  ServerClusterTest();
+  ~ServerClusterTest() override;
 
   // The addresses are given in the order of the first starts (SimulatedNetwork).
-  static ClusterSpec cluster() {
-    return ClusterSpec({{"ps", {"10.0.0.1:2222", "10.0.0.2:2222"}}, {"worker", {"10.0.0.3:2222"}}});
-  }
-  TaskServer& start(const std::string& task, const SessionOptions& config = {}) {
-    return start(task, config, cluster());
-  }
-  TaskServer& start(const std::string& task, const SessionOptions& config, const ClusterSpec& cluster) {
-    TaskServerOptions options{.cluster = cluster, .config = config_proto_of(config), .max_wait = Seconds{60}};
-    options.worker.threads.around = [this](JobThreads::Job job) { return clock().around(std::move(job)); };
-    auto server = std::make_shared<TaskServer>(network_.start(task), options);
-    MutexLock lock(mutex_);
-    living_[task] = server;
-    all_.push_back(server);
-    return *server;
-  }
-  void kill(const std::string& task) {
-    network_.kill(task);
-    clock().settle();  // before another process of the task begins
-  }
+  static ClusterSpec cluster();
+  TaskServer& start(const std::string& task, const SessionOptions& config = {});
+  TaskServer& start(const std::string& task, const SessionOptions& config, const ClusterSpec& cluster);
+  void kill(const std::string& task);
   TaskServer& server(const std::string& task) { return *find(task); }
   std::string address(const std::string& task) { return server(task).about().address; }
   std::shared_ptr<Transport> start_client() { return network_.start(kClient); }
@@ -79,46 +50,16 @@ class ServerClusterTest : public ::testing::Test {
     std::future<void> thread;
     std::shared_ptr<std::atomic<bool>> is_over;
   };
-  Beside beside(const std::function<void()>& body) {
-    const auto is_over = std::make_shared<std::atomic<bool>>(false);
-    const auto job = clock().around([body, is_over] {
-      body();
-      *is_over = true;
-    });
-    return {std::async(std::launch::async, job), is_over};
-  }
-  void finish(Beside& beside) {
-    ASSERT_TRUE(passes([&] { return beside.is_over->load(); }, Seconds{60}));
-    beside.thread.get();
-  }
+  Beside beside(const std::function<void()>& body);
+  void finish(Beside& beside);
 
   // Whether no task that lives has a session or a step within a minute.
-  bool nothing_is_left() {
-    return passes(
-        [this] {
-          for (const auto& server : all()) {
-            const Worker::Counts counts = server->counts();
-            if (counts.sessions + counts.steps + counts.jobs != 0 || counts.gate_is_shut) return false;
-          }
-          return true;
-        },
-        Seconds{60});
-  }
-  std::vector<std::string> logged() {
-    MutexLock lock(mutex_);
-    return logged_;
-  }
+  bool nothing_is_left();
+  std::vector<std::string> logged();
 
  private:
-  std::shared_ptr<TaskServer> find(const std::string& task) {
-    MutexLock lock(mutex_);
-    const auto found = living_.find(task);
-    return found == living_.end() ? nullptr : found->second;
-  }
-  std::vector<std::shared_ptr<TaskServer>> all() {
-    MutexLock lock(mutex_);
-    return all_;
-  }
+  std::shared_ptr<TaskServer> find(const std::string& task);
+  std::vector<std::shared_ptr<TaskServer>> all();
 
   const ThreadsEnd threads_end_;
   LogSink previous_sink_;
