@@ -66,7 +66,7 @@ set(LONGHAUL_ARROWS_cluster/transport base tensor io proto)
 set(LONGHAUL_ARROWS_cluster/simulation base cluster/transport)
 set(LONGHAUL_ARROWS_cluster/exchange base tensor proto cluster/transport)
 set(LONGHAUL_ARROWS_cluster/shards base tensor io proto checkpoint/files checkpoint/bundle cluster/transport)
-set(LONGHAUL_ARROWS_cluster/worker base tensor proto graph session runtime cluster/transport cluster/exchange
+set(LONGHAUL_ARROWS_cluster/worker base tensor proto graph host session runtime cluster/transport cluster/exchange
     cluster/shards)
 set(LONGHAUL_ARROWS_cluster/master base proto session placement cluster/transport)
 set(LONGHAUL_ARROWS_cluster/wire base tensor proto graph session cluster/transport)

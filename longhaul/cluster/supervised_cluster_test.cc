@@ -145,6 +145,36 @@ TEST_F(SupervisedClusterTest, ARestartedChiefLeavesTheLiveModel) {  // unlike RC
   EXPECT_EQ(cluster_.saved_step(), found().step);
 }
 
+// The first numbers that a program of that task draws after joining in the training, or after initialising the model.
+Tensor first_draw(SupervisedCluster& cluster, const std::string& task, bool is_chief) {
+  Graph graph;
+  graph.set_seed(7);
+  const Scope root(graph);
+  const Variable step = ops::create_global_step(root.with_device("/job:ps/task:0"));
+  const Output noise = ops::randn(root, {4}, kFloat, "noise");
+  SessionManager manager({.graph = &graph,
+                          .ready_op = ops::report_uninitialized_variables(root, global_variables(graph)),
+                          .coordinator = Coordinator({.clock = &cluster.clock()})});
+  const auto session = is_chief ? manager.prepare_session({.master = task, .init_op = step.initializer()})
+                                : manager.wait_for_session(task, {}, Seconds{60});
+  const Tensor drawn = session->run(noise);
+  session->run(ops::assign_add(root.with_device("/job:ps/task:0"), step, ops::constant(root, int64_t{1})));
+  return drawn;
+}
+
+TEST_F(SupervisedClusterTest, ProgramsThatJoinDrawTheirOwnRandomNumbers) {
+  const Tensor of_chief = first_draw(cluster_, kWorker, /*is_chief=*/true);
+  const Tensor of_worker = first_draw(cluster_, kWorker1, /*is_chief=*/false);
+  for (const std::string& task : {kWorker, kWorker1}) cluster_.restart_after(task, Seconds{1});
+  cluster_.pass(Seconds{2});
+  const Tensor of_worker_again = first_draw(cluster_, kWorker1, /*is_chief=*/false);
+  const Tensor of_chief_again = first_draw(cluster_, kWorker, /*is_chief=*/true);
+  const std::vector<Tensor> all{of_chief, of_worker, of_worker_again, of_chief_again};
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (size_t j = 0; j < i; ++j) EXPECT_FALSE(identical(all[i], all[j])) << i << " and " << j;
+  }
+}
+
 TEST_F(SupervisedClusterTest, AWorkerThatIsAskedToStopFinishesItsStep) {
   TrainingProgram chief(cluster_, {}), second(cluster_, not_chief());
   ASSERT_TRUE(go_on({&chief, &second}, Seconds{30}));

@@ -16,6 +16,7 @@ class StepWatching;
 class StopNoticing;
 class TaskSnapshots;
 class TrainingEnding;
+class TrainingJoining;
 
 // The capabilities of a session beyond its runs: an interface for each, null if the session lacks it. An in-process
 // session has all of the first group; a session whose graph runs elsewhere has what the remote processes offer. The
@@ -29,12 +30,13 @@ struct SessionCapabilities {
   SnapshotKeeping* snapshot_keeping = nullptr;  // session/snapshots.h; snapshots_of() works without it
   ProgramSteps* program_steps = nullptr;        // session/program_steps.h
   // Of sessions on servers:
-  TaskSnapshots* task_snapshots = nullptr;    // session/task_snapshots.h
-  ModelWatching* model_watching = nullptr;    // session/model_watch.h
-  StepFates* step_fates = nullptr;            // session/step_fates.h
-  StepReading* step_reading = nullptr;        // session/step_reading.h
-  StopNoticing* stop_noticing = nullptr;      // session/stop_notice.h
-  TrainingEnding* training_ending = nullptr;  // session/training_ending.h
+  TaskSnapshots* task_snapshots = nullptr;      // session/task_snapshots.h
+  ModelWatching* model_watching = nullptr;      // session/model_watch.h
+  StepFates* step_fates = nullptr;              // session/step_fates.h
+  StepReading* step_reading = nullptr;          // session/step_reading.h
+  StopNoticing* stop_noticing = nullptr;        // session/stop_notice.h
+  TrainingEnding* training_ending = nullptr;    // session/training_ending.h
+  TrainingJoining* training_joining = nullptr;  // session/training_joining.h
 };
 
 // Returns the capability, for callers that require it. UnimplementedError, with the text `lacking`: it is null. The

@@ -30,7 +30,8 @@ void leave_out_task(proto::GraphDef* graph) {
 }
 
 // Takes the part's graph and constants.
-Message registration(const SessionTasks& tasks, const std::string& handle, bool is_snapshot, RunPart& part) {
+Message registration(const SessionTasks& tasks, const std::string& handle, bool is_snapshot,
+                     const std::string& joined_as, RunPart& part) {
   proto::RegisterGraphRequest request;
   request.set_session(tasks.session());
   request.set_graph_handle(handle);
@@ -49,6 +50,7 @@ Message registration(const SessionTasks& tasks, const std::string& handle, bool 
   request.set_is_snapshot(is_snapshot);
   request.set_run_writes(part.run_writes);
   request.set_graph_seed(part.graph_seed);
+  request.set_joined_as(joined_as);
   return to_message(request, std::move(constants));
 }
 
@@ -167,6 +169,7 @@ void ClusterRuns::log_new(const Placement& placement) {
 }
 
 void ClusterRuns::register_parts(ClusterRun& run, DividedRun divided, const WaitLimits& limits) {
+  const std::string joined = joined_as();
   std::vector<CallRequest> requests;
   for (RunPart& part : divided.parts) {
     run.graphs.push_back(part.graph);
@@ -174,8 +177,9 @@ void ClusterRuns::register_parts(ClusterRun& run, DividedRun divided, const Wait
                          .handle = fmt::format("{:016x}", next_handle_.fetch_add(1)),
                          .feeds = part.feeds,
                          .fetches = part.fetches});
-    requests.push_back(tasks_->request_to(part.task, methods::kRegisterGraph,
-                                          registration(*tasks_, run.parts.back().handle, run.is_snapshot, part)));
+    requests.push_back(
+        tasks_->request_to(part.task, methods::kRegisterGraph,
+                           registration(*tasks_, run.parts.back().handle, run.is_snapshot, joined, part)));
   }
   const std::vector<Message> replies = call_all(tasks_->transport(), std::move(requests), limits);
   for (size_t i = 0; i < replies.size(); ++i) {
@@ -183,6 +187,18 @@ void ClusterRuns::register_parts(ClusterRun& run, DividedRun divided, const Wait
     run.commits += run.parts[i].commits ? 1 : 0;
   }
   prepare_requests(run, *tasks_);
+}
+
+// All clients have one name: each session of theirs is its own.
+void ClusterRuns::join_training(int64_t step) {
+  const std::string& program = tasks_->is_in_task() ? tasks_->transport().task() : tasks_->session();
+  MutexLock lock(mutex_);
+  joined_as_ = fmt::format("{} {}", program, step);
+}
+
+std::string ClusterRuns::joined_as() const {
+  MutexLock lock(mutex_);
+  return joined_as_;
 }
 
 void ClusterRuns::deregister(const WaitLimits& limits) {

@@ -54,6 +54,9 @@ class ClusterRuns {
   std::shared_ptr<const ClusterRun> get(const Graph& graph, const Session::Request& request, const WaitLimits& limits)
       EXCLUDES(mutex_);
 
+  // Runs that are made from now on draw random numbers of their own (TrainingJoining).
+  void join_training(int64_t step) EXCLUDES(mutex_);
+
   // Drops the parts on the tasks; without waiting for longer than `limits`.
   void deregister(const WaitLimits& limits) EXCLUDES(mutex_);
 
@@ -70,7 +73,8 @@ class ClusterRuns {
   Placement place(const Graph& graph, const std::vector<Operation>& needed, const WaitLimits& limits)
       EXCLUDES(placer_mutex_);
   void log_new(const Placement& placement) REQUIRES(placer_mutex_);
-  void register_parts(ClusterRun& run, DividedRun divided, const WaitLimits& limits);
+  void register_parts(ClusterRun& run, DividedRun divided, const WaitLimits& limits) EXCLUDES(mutex_);
+  std::string joined_as() const EXCLUDES(mutex_);
 
   const std::shared_ptr<SessionTasks> tasks_;
   const Options options_;
@@ -78,9 +82,10 @@ class ClusterRuns {
   Mutex placer_mutex_;
   Placer placer_ GUARDED_BY(placer_mutex_);
   std::set<std::string> logged_ GUARDED_BY(placer_mutex_);
-  Mutex mutex_;
+  mutable Mutex mutex_;
   CondVar made_;
   std::map<std::string, Entry> runs_ GUARDED_BY(mutex_);
+  std::string joined_as_ GUARDED_BY(mutex_);  // empty: the graph's seed alone decides the random numbers
 };
 
 }  // namespace longhaul

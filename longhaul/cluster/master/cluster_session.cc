@@ -195,7 +195,8 @@ SessionCapabilities ClusterSession::capabilities() {
           .step_fates = this,
           .step_reading = this,
           .stop_noticing = this,
-          .training_ending = this};
+          .training_ending = this,
+          .training_joining = this};
 }
 
 std::shared_ptr<const void> ClusterSession::watch_steps(StepWatch watch) {

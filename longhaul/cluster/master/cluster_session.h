@@ -21,6 +21,7 @@
 #include "longhaul/session/stop_notice.h"
 #include "longhaul/session/task_snapshots.h"
 #include "longhaul/session/training_ending.h"
+#include "longhaul/session/training_joining.h"
 
 namespace longhaul {
 
@@ -63,7 +64,8 @@ class ClusterSession : public Session,
                        StepFates,
                        StepReading,
                        StopNoticing,
-                       TrainingEnding {
+                       TrainingEnding,
+                       TrainingJoining {
  public:
   // The transport is the master's. It (unless the options keep it) and the graph must outlive the session.
   // InvalidArgumentError: a filter is malformed, or the home is not among the tasks.
@@ -146,6 +148,7 @@ class ClusterSession : public Session,
   std::optional<ReadStep> newest_step() const override;
   std::shared_ptr<const void> notice_stops(std::function<void(const StopNotice&)> noticed) override;
   void end_training(Seconds at_most) override;
+  void join_training(int64_t step) override { state_->runs.join_training(step); }
 
   const std::shared_ptr<State> state_;
 };

@@ -39,6 +39,8 @@ class SessionTasks : public std::enable_shared_from_this<SessionTasks> {
 
   const std::string& session() const { return options_.session; }
   Transport& transport() const { return transport_; }
+  // Whether the program is that of a task of the cluster, and no client of one.
+  bool is_in_task() const { return home() == transport_.task(); }
   // Of all that the session does: aborted when it is lost, cancelled when it is closed.
   Cancellation& cancellation() { return cancellation_; }
 

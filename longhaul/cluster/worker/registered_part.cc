@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "longhaul/graph/graph_def/import_graph_def.h"
+#include "longhaul/host/queues/seed.h"
 #include "longhaul/runtime/plan/plan_builder.h"
 
 namespace longhaul {
@@ -41,13 +42,20 @@ Session::Request request_of(const proto::RegisterGraphRequest& request, const Gr
   return wanted;
 }
 
+// No seed stays none.
+uint64_t seed_of(const proto::RegisterGraphRequest& request) {
+  if (request.graph_seed() == 0 || request.joined_as().empty()) return request.graph_seed();
+  const uint64_t own = seed_of_name(request.joined_as());
+  return own == request.graph_seed() ? own : own ^ request.graph_seed();
+}
+
 }  // namespace
 
 std::shared_ptr<const RegisteredPart> register_part(const proto::RegisterGraphRequest& request,
                                                     const std::vector<Tensor>& constants,
                                                     const std::shared_ptr<SessionState>& session) {
   const auto part = std::make_shared<RegisteredPart>();
-  part->graph.set_seed(request.graph_seed());
+  part->graph.set_seed(seed_of(request));
   import_graph_def(part->graph, request.graph(), {.is_part = true, .constants = constants_of(request, constants)});
   part->plan = std::make_shared<Plan>(PlanBuilder(request_of(request, part->graph), *session).build(), session);
   part->fetches.assign(request.fetch().begin(), request.fetch().end());

@@ -14,6 +14,7 @@
 #include "longhaul/train/recovery/fall_back.h"
 #include "longhaul/train/recovery/recovered_list.h"
 #include "longhaul/train/recovery/recovery_search.h"
+#include "longhaul/train/sessions/join_training.h"
 #include "longhaul/train/sessions/missing_variables.h"
 #include "longhaul/train/sessions/readiness.h"
 #include "longhaul/train/sessions/stop_ends_waits.h"
@@ -201,6 +202,7 @@ bool SessionManager::take_or_restore(Session& session, const PrepareOptions& opt
   found_model_ = model_is_there(session, options_.ready_op);
   if (found_model_) {
     log_info("The model is already initialised: nothing is restored.");
+    join_training(session);
     manage_checkpoints_of_directory(options);
     return true;
   }
@@ -352,6 +354,7 @@ std::shared_ptr<Session> SessionManager::wait_for_session(const std::string& mas
     const auto stop = heed_stop(master, session, options_.coordinator);
     try {
       wait_until_ready(*session, master, max_wait_secs);
+      join_training(*session);
       if (stop) stop->finish();
     } catch (...) {
       close_quietly(*session);
