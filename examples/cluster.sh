@@ -70,7 +70,7 @@ end_tasks() {
   local signal=$1 task
   shift
   for task in "$@"; do kill -s "$signal" "${pids[$task]}" 2>/dev/null || true; done
-  await_tasks 5 "$@" && return
+  await_tasks 5 "$@" && return 0  # a bare return gives the status of the trap's program
   for task in "$@"; do
     kill -KILL "${pids[$task]}" 2>/dev/null || continue
     wait "${pids[$task]}" 2>/dev/null || true  # it would say that it was killed

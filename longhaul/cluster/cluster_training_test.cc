@@ -19,6 +19,7 @@
 namespace longhaul {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -256,6 +257,23 @@ TEST_F(ClusterTrainingTest, VariablesLiveOnTheTasksUnlessTheSessionIsolatesThem)
   isolated->run(model.init);
   EXPECT_EQ(model.look(*isolated).first, 0.f);
   EXPECT_EQ(model.look(*second).first, 1.f);
+}
+
+TEST_F(ClusterTrainingTest, AVariableThatIsDeclaredOtherwiseIsRefused) {
+  Counting model;
+  const auto session = cluster_.session(model.graph);
+  session->run(model.init);
+  for (const Tensor& value : {Tensor::scalar(int64_t{9}), Tensor::of(Shape({2}), std::vector<float>{1, 2})}) {
+    Graph graph;
+    const Scope there = Scope(graph).with_device(kPsDevice);
+    const Variable other = ops::variable(there, "a", value);
+    const auto of_other = cluster_.session(graph);
+    for (const Operation& op : {other.initializer(), ops::identity(there, other).op()}) {
+      EXPECT_THAT(error_of<InvalidArgumentError>([&] { of_other->run(op); }),
+                  AllOf(HasSubstr("variable a is float of shape [] on this task"), HasSubstr("declare it alike")));
+    }
+  }
+  EXPECT_EQ(model.look(*session).first, 0.f);
 }
 
 TEST_F(ClusterTrainingTest, AfterTheDeathOfAPsANewSessionFindsItEmpty) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "longhaul/base/error.h"
@@ -53,6 +54,15 @@ std::vector<std::string> names_of_address(const std::string& place, const std::s
   return once;
 }
 
+void check_directory(const ClusterCertificatesOptions& options) {
+  FileSystem& files = FileSystem::real();
+  if (options.renew || !files.exists(options.directory) || files.list(options.directory).empty()) return;
+  throw AlreadyExistsError(
+      fmt::format("{} is not empty, and nothing in it is replaced: name a new directory, or say --renew for new "
+                  "certificates of the CA that is in it",
+                  options.directory));
+}
+
 // What a call makes; nothing is written before write().
 class Maker {
  public:
@@ -72,6 +82,9 @@ class Maker {
 
   std::vector<CertificateOutput> write() {
     FileSystem::real().make_directories(options_.directory);
+    std::optional<CredentialsTurn> turn;
+    if (!options_.renew) turn.emplace(options_.directory);
+    check_directory(options_);
     std::vector<CertificateOutput> written;
     for (const NewFile& file : files_) {
       write_credential(path_of(file.output.name), file.contents, file.output.is_secret, options_.renew);
@@ -147,21 +160,14 @@ void check_options(const ClusterSpec& cluster, const ClusterCertificatesOptions&
   }
 }
 
-void check_directory(const ClusterCertificatesOptions& options) {
-  FileSystem& files = FileSystem::real();
-  if (options.renew || !files.exists(options.directory) || files.list(options.directory).empty()) return;
-  throw AlreadyExistsError(
-      fmt::format("{} is not empty, and nothing in it is replaced: name a new directory, or say --renew for new "
-                  "certificates of the CA that is in it",
-                  options.directory));
-}
-
 }  // namespace
 
 std::vector<CertificateOutput> write_cluster_certificates(const ClusterSpec& cluster,
                                                           const ClusterCertificatesOptions& options) {
   check_options(cluster, options);
   check_directory(options);
+  std::optional<CredentialsTurn> turn;  // from the CA that is read to the last file
+  if (options.renew && FileSystem::real().exists(options.directory)) turn.emplace(options.directory);
   Maker maker(options);
   maker.make_all(cluster);
   return maker.write();

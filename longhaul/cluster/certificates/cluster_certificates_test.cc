@@ -8,6 +8,7 @@
 
 #include "longhaul/base/error.h"
 #include "longhaul/cluster/certificates/certificates_fixture.h"
+#include "longhaul/cluster/certificates/credential_writer.h"
 #include "longhaul/io/files/file.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/needs_fixture.h"
@@ -109,6 +110,17 @@ TEST_F(ClusterCertificatesTest, NothingIsReplaced) {
   FileSystem::real().make_directories(directory_.file("other/a"));
   EXPECT_THROW(write_cluster_certificates(small_cluster(), {.directory = directory_.file("other")}),
                AlreadyExistsError);
+}
+
+TEST_F(ClusterCertificatesTest, OneCallAtATimeWritesInADirectory) {
+  FileSystem::real().make_directories(made_);
+  for (const bool renews : {false, true}) {
+    {
+      const CredentialsTurn another(made_);
+      EXPECT_THAT(error_of([&] { write(renews); }), HasSubstr("another process is writing certificates in " + made_));
+    }
+    write(renews);
+  }
 }
 
 TEST_F(ClusterCertificatesTest, RenewalKeepsCaKeysAndToken) {

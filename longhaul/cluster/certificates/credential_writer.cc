@@ -1,6 +1,8 @@
 #include "longhaul/cluster/certificates/credential_writer.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -63,6 +65,22 @@ class NewCredential {
 };
 
 }  // namespace
+
+CredentialsTurn::CredentialsTurn(const std::string& directory) {
+  {
+    const AboveStdio above;
+    directory_ = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  }
+  if (directory_ < 0) throw_errno(errno, "open " + directory);
+  if (::flock(directory_, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) return;
+  ::close(directory_);
+  throw FailedPreconditionError(
+      fmt::format("another process is writing certificates in {}: wait until it has ended", directory));
+}
+
+CredentialsTurn::~CredentialsTurn() {
+  ::close(directory_);
+}
 
 void write_credential(const std::string& path, std::string_view contents, bool is_secret, bool replace) {
   {

@@ -152,6 +152,17 @@ std::vector<Tensor> ClusterSession::State::run_with(const StepFetch& due, const 
   return results;
 }
 
+void ClusterSession::State::keep_until_close(std::shared_ptr<const void> of_one) {
+  MutexLock lock(notices_mutex);
+  notices.push_back(std::move(of_one));
+}
+
+void ClusterSession::State::drop_notices() {
+  std::vector<std::shared_ptr<const void>> dropped;  // without the lock
+  MutexLock lock(notices_mutex);
+  dropped.swap(notices);
+}
+
 int64_t ClusterSession::State::read_step(const Output& step, const WaitLimits& limits_of_read) {
   const Request request{.fetches = {{step.op(), step.index()}}};
   try {
@@ -268,7 +279,12 @@ StepFate ClusterSession::find_fate(int64_t step, Seconds at_most) {
 }
 
 std::shared_ptr<const void> ClusterSession::notice_stops(std::function<void(const StopNotice&)> noticed) {
-  return StopNotices::create(state_->tasks, std::move(noticed));
+  const auto listener = std::make_shared<const std::function<void(const StopNotice&)>>(std::move(noticed));
+  const auto tell = [weak = std::weak_ptr(listener)](const StopNotice& notice) {
+    if (const auto still = weak.lock()) (*still)(notice);
+  };
+  state_->keep_until_close(StopNotices::create(state_->tasks, tell));
+  return listener;
 }
 
 // A call without an answer ends at its deadline, a moment before the wait.
@@ -296,6 +312,7 @@ void ClusterSession::close_before(const Deadline* deadline) {
   const Seconds end = end_of_close(deadline, state_->transport.clock());
   const bool is_lost = state_->tasks->cancellation().cancelled();
   state_->tasks->cancellation().cancel("the session was closed (Session::Close)");
+  state_->drop_notices();
   if (!state_->open_runs.wait_for_end(end))
     log_error("a session was closed, but one of its runs has not ended in time");
   try {

@@ -120,6 +120,8 @@ class ClusterSession : public Session,
     // `timeout` 0: the session's.
     WaitLimits limits(Seconds timeout, Cancellation& cancellation);
     WaitLimits limits() { return limits(Seconds{0}, tasks->cancellation()); }
+    void keep_until_close(std::shared_ptr<const void> notices) EXCLUDES(notices_mutex);
+    void drop_notices() EXCLUDES(notices_mutex);
 
     Transport& transport;
     const Seconds operation_timeout;
@@ -132,6 +134,8 @@ class ClusterSession : public Session,
     NewestStep newest_step;
     std::atomic<int> writing{0};  // runs
     OpenRuns open_runs;
+    Mutex notices_mutex;
+    std::vector<std::shared_ptr<const void>> notices GUARDED_BY(notices_mutex);
   };
 
   std::shared_ptr<const void> watch_steps(StepWatch watch) override;

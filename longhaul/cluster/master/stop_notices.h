@@ -11,7 +11,9 @@
 namespace longhaul {
 
 // Parks a call on each task of a session, which the task answers once it is asked to stop. A line that breaks is tried
-// again as long as the session lives. The calls end with this, and with the session's tasks. Any thread.
+// again as long as the session lives. The calls end with this, and with the session's tasks: a task that goes waits for
+// the sessions whose calls it has, so a session keeps them until it is closed, also when nobody listens any more: a
+// chief that is stopped itself saves after its services have ended. Any thread.
 class StopNotices : public std::enable_shared_from_this<StopNotices> {
  public:
   // For tasks that the session uses now, and later. `noticed`: see StopNoticing.

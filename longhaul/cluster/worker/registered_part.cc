@@ -49,6 +49,21 @@ uint64_t seed_of(const proto::RegisterGraphRequest& request) {
   return own == request.graph_seed() ? own : own ^ request.graph_seed();
 }
 
+// Another program may have declared the variable otherwise: its value would replace that of the model, or be read as
+// something else.
+void check_declared_alike(const Operation& variable, SessionState& session) {
+  const std::shared_ptr<VariableSlot> slot = session.variable(variable);
+  if (!slot->initialized()) return;
+  const Value value = slot->read();
+  const Output declared = variable.output();
+  if (value.dtype() == declared.dtype() && value.shape().compatible_with(declared.shape())) return;
+  throw InvalidArgumentError(fmt::format(
+      "variable {} is {} of shape {} on this task, but {} of shape {} in the graph of this program: all programs that "
+      "use a variable must declare it alike. If it is left over from another training, reset the servers",
+      variable.name(), dtype_name(value.dtype()), value.shape().to_string(), dtype_name(declared.dtype()),
+      declared.shape().to_string()));
+}
+
 }  // namespace
 
 std::shared_ptr<const RegisteredPart> register_part(const proto::RegisterGraphRequest& request,
@@ -57,6 +72,9 @@ std::shared_ptr<const RegisteredPart> register_part(const proto::RegisterGraphRe
   const auto part = std::make_shared<RegisteredPart>();
   part->graph.set_seed(seed_of(request));
   import_graph_def(part->graph, request.graph(), {.is_part = true, .constants = constants_of(request, constants)});
+  for (const Operation& op : part->graph.operations()) {
+    if (op.type() == "VariableV2") check_declared_alike(op, *session);
+  }
   part->plan = std::make_shared<Plan>(PlanBuilder(request_of(request, part->graph), *session).build(), session);
   part->fetches.assign(request.fetch().begin(), request.fetch().end());
   part->bundles = {by_number(request.sent()), by_number(request.received())};

@@ -18,6 +18,13 @@ namespace {
 
 constexpr Seconds kLongestStop{10};
 
+// Slurm's SIGUSR1, too, comes to each process of a job.
+std::vector<int> signals_of_schedulers() {
+  std::vector<int> signals = stopping_signals();
+  signals.push_back(SIGUSR1);
+  return signals;
+}
+
 WaitLimits soon() {
   return {.deadline = Clock::real().now() + Seconds{10}};
 }
@@ -130,7 +137,7 @@ bool RunningServer::join(std::optional<Seconds> timeout) {
   }
   std::unique_ptr<StopSignals> signals;
   try {
-    signals = std::make_unique<StopSignals>([this](int) { interrupt(); });
+    signals = std::make_unique<StopSignals>([this](int) { interrupt(); }, signals_of_schedulers());
   } catch (const FailedPreconditionError&) {
     // The program has its own.
   }
@@ -140,20 +147,20 @@ bool RunningServer::join(std::optional<Seconds> timeout) {
   end.reset();
   if (!is_over) return false;
   const int signal = signals != nullptr ? signals->signal_received() : 0;
-  if (signal == SIGTERM) let_others_save();
+  if (signal != 0) let_others_save(signal);
   if (signal == 0 && stops_with_chief_ && training_->cancelled()) let_others_end();
   stop(signal != 0 ? "its process got " + signal_name(signal) : "it was joined");
   return true;
 }
 
 // The last third is for the stop itself.
-void RunningServer::let_others_save() {
+void RunningServer::let_others_save(int signal) {
   Clock& clock = Clock::real();
-  const Seconds most = stop_grace_.after(SIGTERM, clock.wall_time()).length * 2 / 3, until = clock.now() + most;
+  const Seconds most = stop_grace_.after(signal, clock.wall_time()).length * 2 / 3, until = clock.now() + most;
   const size_t told = task_->announce_stop(most);
   if (told == 0) return;
-  log_warning("the server at {} got SIGTERM: it continues for {:.3g} s at most, while {} sessions save the model",
-              address_, most.count(), told);
+  log_warning("the server at {} got {}: it continues for {:.3g} s at most, while {} sessions save the model", address_,
+              signal_name(signal), most.count(), told);
   task_->wait_until_unused(until);  // stop(), too, ends the sessions
 }
 

@@ -42,7 +42,7 @@ class RunningServer {
 
   bool is_over_within(std::optional<Seconds> timeout) EXCLUDES(mutex_);
   void interrupt() EXCLUDES(mutex_);
-  void let_others_save() EXCLUDES(mutex_);
+  void let_others_save(int signal) EXCLUDES(mutex_);
   void let_others_end() EXCLUDES(mutex_);
   void end_service(const std::string& why);
   MasterServiceOptions service_options(const proto::ConfigProto& config) const;

@@ -76,11 +76,11 @@ class Server {
   // Answers from now on. May be called again. FailedPreconditionError "Server has stopped."
   void start();
 
-  // Waits until it is stopped, or the chief has ended its training (stop_with_chief). While it waits, SIGINT and
-  // SIGTERM stop it, unless the program has its own StopSignals or Preemption. After SIGTERM, chiefs that use it are
-  // told, so that they save the model: the server continues until their sessions and all others have ended, or the time
-  // of ServerOptions::stop_grace for it is over; a second signal ends the process. FailedPreconditionError: it was not
-  // started.
+  // Waits until it is stopped, or the chief has ended its training (stop_with_chief). While it waits, SIGINT,
+  // SIGTERM, SIGHUP and SIGUSR1 stop it, unless the program has its own StopSignals or Preemption. Chiefs that use it
+  // are told, so that they save the model: the server continues until their sessions and all others have ended, or two
+  // thirds of the time of ServerOptions::stop_grace are over; a second signal ends the process.
+  // FailedPreconditionError: it was not started.
   void join();
   bool join(Seconds timeout);  // false: neither a signal nor stop() came in this time
 

@@ -93,6 +93,26 @@ TEST_F(ServerStopTest, AfterSigtermThoseThatSaveAreToldAndHaveTime) {
   EXPECT_LE(seconds_of([&] { joined.get(); }), 10) << "the last session has ended";
 }
 
+class ServerGotSignal : public ServerStopTest, public ::testing::WithParamInterface<int> {};
+
+// Its services have ended by then, and with them who listened.
+TEST_P(ServerGotSignal, AChiefThatIsStoppedItselfHasTimeToSave) {
+  const auto session = new_session(cluster_.target("worker", 0), model_.graph);
+  session->run(model_.init);
+  session->capabilities().stop_noticing->notice_stops([](const StopNotice&) { FAIL() << "nobody listens"; }).reset();
+  for (int i = 0; i < 100; ++i) session->run(model_.add);  // by then the ps has the call that waits for its stop
+  auto joined = std::async(std::launch::async, [&] { cluster_.server("ps", 0).join(); });
+  ASSERT_TRUE(comes_true(sigterm_is_handled));
+  raise(GetParam());
+  EXPECT_EQ(joined.wait_for(std::chrono::seconds(1)), std::future_status::timeout);
+  EXPECT_EQ(model_.value(*session), 100) << "the model is still there";
+  session->close();
+  EXPECT_LE(seconds_of([&] { joined.get(); }), 10) << "the last session has ended";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ServerGotSignal, ::testing::Values(SIGTERM, SIGINT, SIGUSR1),
+                         [](const auto& signal) { return signal_name(signal.param); });
+
 // A ps that ends with its chief, joined on a thread of its own.
 class JoinedServer {
  public:

@@ -29,6 +29,11 @@ class TrainLoop {
       return true;
     } catch (const Error& error) {
       const bool is_lost = is_training_ ? is_lost_session(error) : may_be_made_later(error);
+      if (is_lost && stop_was_wanted_ && supervisor_.is_preempted()) {
+        log_error("the session was lost while the preempted training ended; its next start continues: {}",
+                  error.what());
+        return true;
+      }
       if (!is_lost || stop_was_wanted_ || !restarts_.session_lost(error.what(), coord_.reported_error())) throw;
       return false;
     }

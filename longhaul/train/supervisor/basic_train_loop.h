@@ -22,7 +22,8 @@ struct TrainLoopOptions {
 //
 // Times are measured by the supervisor's clock. Like managed_session(), throws any error that does not mean a lost
 // session. Also throws the last session's error once max_restarts are used up, and the error of a session that was lost
-// after a stop was requested.
+// after a stop was requested. One that is lost while a preemption ends the training is logged instead: exit_status()
+// has the scheduler start the program again, which continues from the newest checkpoint.
 void basic_train_loop(Supervisor& supervisor, const std::function<void(Session&)>& train_step,
                       const TrainLoopOptions& options = {});
 

@@ -1,6 +1,7 @@
 #include "longhaul/train/supervisor/basic_train_loop.h"
 
 #include "longhaul/io/lock/directory_lock.h"
+#include "longhaul/train/signals/preemption.h"
 #include "longhaul/train/supervisor/supervisor_fixture.h"
 
 namespace longhaul {
@@ -210,6 +211,28 @@ TEST_F(BasicTrainLoopTest, ASessionLostAfterAStopIsNotReplaced) {
                    loop),
                AbortedError);
   EXPECT_EQ(calls, 1);
+}
+
+// All tasks of a cluster are preempted at once, and one of them is faster.
+TEST_F(BasicTrainLoopTest, ASessionLostInAPreemptionIsLeftToTheNextStart) {
+  const LogRecorder log;
+  Preemption preemption({.clock = &passing});
+  options.chief.preemption = &preemption;
+  Supervisor sv(options);
+  int calls = 0;
+  basic_train_loop(
+      sv,
+      [&](Session&) {
+        ++calls;
+        preemption.preempt(Seconds{9});
+        sv.wait_for_stop();
+        throw AbortedError("the ps has gone");
+      },
+      loop);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(preemption.exit_status(), kPreemptedStatus);
+  EXPECT_THAT(log.text(), HasSubstr("the session was lost while the preempted training ended; its next start "
+                                    "continues: the ps has gone"));
 }
 
 TEST_F(BasicTrainLoopTest, AServicesLostSessionIsReplacedToo) {

@@ -86,11 +86,13 @@ class ManagedSessionTurn {
   std::atomic<bool>& is_taken_;
 };
 
+bool is_preempted(const SupervisorOptions& options) {
+  return options.chief.preemption != nullptr && options.chief.preemption->is_preempted();
+}
+
 // A worker does not, and a chief that has failed or is preempted is restarted.
 bool ends_training(const SupervisorOptions& options, const Coordinator& coord) {
-  const Preemption* const preemption = options.chief.preemption;
-  return options.is_chief && coord.reported_error() == nullptr &&
-         (preemption == nullptr || !preemption->is_preempted());
+  return options.is_chief && coord.reported_error() == nullptr && !is_preempted(options);
 }
 
 }  // namespace
@@ -138,6 +140,10 @@ Supervisor::~Supervisor() {
 }
 
 // Whoever writes to it without asking whether it exists finds the reason in the log.
+bool Supervisor::is_preempted() const {
+  return longhaul::is_preempted(options_);
+}
+
 FileWriter* Supervisor::summary_writer() const {
   return events_.writer_or_log(!is_chief()               ? "this process is not the chief (SupervisorOptions::is_chief)"
                                : options_.logdir.empty() ? "SupervisorOptions::logdir is empty"

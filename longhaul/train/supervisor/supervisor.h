@@ -139,6 +139,8 @@ class Supervisor {
                         std::optional<int64_t> global_step = std::nullopt);
 
   bool is_chief() const { return options_.is_chief; }
+  // Whether its Preemption (ChiefOptions::preemption) has requested the stop.
+  bool is_preempted() const;
   SessionManager& session_manager() const { return *session_manager_; }
   const Coordinator& coord() const { return coord_; }
   const OpList& init_op() const { return graph_defaults_.init_op; }
