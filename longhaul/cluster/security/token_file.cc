@@ -56,13 +56,11 @@ std::vector<std::string> parse_tokens(const std::string& path, std::string_view 
   return tokens;
 }
 
-TokenFile::TokenFile(FileSystem& files, std::string path, Clock& clock)
-    : files_(files), path_(std::move(path)), clock_(clock), contents_(read()), looked_at_(clock.now()) {}
+TokenFile::TokenFile(std::string path, Clock& clock)
+    : path_(std::move(path)), clock_(clock), tokens_(read()), looked_at_(clock.now()) {}
 
-// The time is asked first: a change in between is found the next time.
-TokenFile::Contents TokenFile::read() const {
-  const double modified_at = files_.modified_at(path_);
-  return {modified_at, parse_tokens(path_, read_private_file(path_))};
+std::vector<std::string> TokenFile::read() const {
+  return parse_tokens(path_, read_private_file(path_));
 }
 
 std::string TokenFile::token() {
@@ -76,28 +74,26 @@ bool TokenFile::accepts(std::string_view given) {
 }
 
 std::vector<std::string> TokenFile::tokens() {
-  double known = 0;
-  if (take_turn(&known)) read_again(known);
+  if (take_turn()) read_again();
   MutexLock lock(mutex_);
-  return contents_.tokens;
+  return tokens_;
 }
 
-// Whether it is time to look, and this call does it.
-bool TokenFile::take_turn(double* known) {
+// Whether it is time to read it again, and this call does it.
+bool TokenFile::take_turn() {
   const Seconds now = clock_.now();
   MutexLock lock(mutex_);
   if (now - looked_at_ < kBetweenLooks) return false;
   looked_at_ = now;
-  *known = contents_.modified_at;
   return true;
 }
 
-void TokenFile::read_again(double known) {
+// Whether or not its time of modification says that it has changed: that can be set.
+void TokenFile::read_again() {
   try {
-    if (files_.modified_at(path_) == known) return;
-    Contents contents = read();
+    std::vector<std::string> tokens = read();
     MutexLock lock(mutex_);
-    contents_ = std::move(contents);
+    tokens_ = std::move(tokens);
     problem_.clear();
   } catch (const std::exception& error) {
     fail(error.what());

@@ -6,7 +6,6 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
-#include "longhaul/io/files/file.h"
 
 namespace longhaul {
 
@@ -16,7 +15,7 @@ namespace longhaul {
 std::vector<std::string> parse_tokens(const std::string& path, std::string_view text);
 
 // A token that goes with each call, and those that are accepted: the first line of a file, and all of them. The file is
-// read again when it has changed, which is looked for once a second at most, in the call that asks. So a token is
+// read again once a second at most, in the call that asks. So a token is
 // replaced without a call that fails: add the new one as a second line everywhere, then put it first everywhere, then
 // take the old one out.
 //
@@ -24,31 +23,24 @@ std::vector<std::string> parse_tokens(const std::string& path, std::string_view 
 // with the remedy, and the tokens that were there stay until it can be. Any thread may call.
 class TokenFile {
  public:
-  // Reads the file: the errors of read_private_file(), and those of parse_tokens(). `files` is asked when the file was
-  // modified; it and `clock` must outlive this object.
-  TokenFile(FileSystem& files, std::string path, Clock& clock);
+  // Reads the file: the errors of read_private_file(), and those of parse_tokens(). `clock` must outlive this object.
+  TokenFile(std::string path, Clock& clock);
 
   std::string token() EXCLUDES(mutex_);
   // Whether this is one of the tokens. The time that it takes tells only how long they are.
   bool accepts(std::string_view given) EXCLUDES(mutex_);
 
  private:
-  struct Contents {
-    double modified_at = 0;
-    std::vector<std::string> tokens;
-  };
-
-  Contents read() const;
+  std::vector<std::string> read() const;
   std::vector<std::string> tokens() EXCLUDES(mutex_);
-  bool take_turn(double* known) EXCLUDES(mutex_);
-  void read_again(double known) EXCLUDES(mutex_);
+  bool take_turn() EXCLUDES(mutex_);
+  void read_again() EXCLUDES(mutex_);
   void fail(const std::string& why) EXCLUDES(mutex_);
 
-  FileSystem& files_;
   const std::string path_;
   Clock& clock_;
   Mutex mutex_;
-  Contents contents_ GUARDED_BY(mutex_);
+  std::vector<std::string> tokens_ GUARDED_BY(mutex_);
   Seconds looked_at_ GUARDED_BY(mutex_);
   std::string problem_ GUARDED_BY(mutex_);  // that was logged; empty: none since the file was last right
 };

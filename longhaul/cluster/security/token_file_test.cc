@@ -1,9 +1,13 @@
 #include "longhaul/cluster/security/token_file.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
+#include <array>
+
 #include "longhaul/base/log.h"
+#include "longhaul/io/files/file.h"
 #include "longhaul/testing/error_fixture.h"
 #include "longhaul/testing/fake_clock.h"
 #include "longhaul/testing/temporary_directory.h"
@@ -44,7 +48,7 @@ class TokenFileTest : public ::testing::Test {
 };
 
 TEST_F(TokenFileTest, AcceptsItsTokenAndNothingElse) {
-  TokenFile file(FileSystem::real(), path_, clock_);
+  TokenFile file(path_, clock_);
   EXPECT_EQ(file.token(), kFirstToken);
   EXPECT_TRUE(file.accepts(kFirstToken));
   for (const std::string& other : {std::string(), kFirstToken + "a", kFirstToken.substr(1), kFirstToken + "\n",
@@ -55,15 +59,19 @@ TEST_F(TokenFileTest, AcceptsItsTokenAndNothingElse) {
 
 TEST_F(TokenFileTest, SendsTheFirstLineAndAcceptsAll) {
   put(kFirstToken + "\r\n\n" + kOtherToken);
-  TokenFile file(FileSystem::real(), path_, clock_);
+  TokenFile file(path_, clock_);
   EXPECT_EQ(file.token(), kFirstToken);
   EXPECT_TRUE(file.accepts(kOtherToken));
   EXPECT_FALSE(file.accepts(""));
 }
 
 TEST_F(TokenFileTest, IsReadAgainWhenItHasChanged) {
-  TokenFile file(FileSystem::real(), path_, clock_);
+  TokenFile file(path_, clock_);
+  struct stat before{};
+  ASSERT_EQ(::stat(path_.c_str(), &before), 0);
   put(kOtherToken);
+  const std::array<timespec, 2> times{before.st_atim, before.st_mtim};  // as `cp -p` leaves it
+  ASSERT_EQ(::utimensat(AT_FDCWD, path_.c_str(), times.data(), 0), 0);
   EXPECT_TRUE(file.accepts(kFirstToken)) << "it has just looked";
   clock_.advance(Seconds{1.5});
   EXPECT_TRUE(file.accepts(kOtherToken));
@@ -72,7 +80,7 @@ TEST_F(TokenFileTest, IsReadAgainWhenItHasChanged) {
 }
 
 TEST_F(TokenFileTest, KeepsItsTokensWhenTheNewOnesAreUnusable) {
-  TokenFile file(FileSystem::real(), path_, clock_);
+  TokenFile file(path_, clock_);
   put("\n");
   for (int i = 0; i < 3; ++i) {
     clock_.advance(Seconds{1.5});
@@ -89,7 +97,7 @@ TEST_F(TokenFileTest, KeepsItsTokensWhenTheNewOnesAreUnusable) {
 }
 
 TEST_F(TokenFileTest, ARenewedFileThatOthersMayReadIsRefusedUntilItIsPrivate) {
-  TokenFile file(FileSystem::real(), path_, clock_);
+  TokenFile file(path_, clock_);
   put(kOtherToken, 0644);
   for (int i = 0; i < 3; ++i) {
     clock_.advance(Seconds{1.5});
@@ -106,7 +114,7 @@ TEST_F(TokenFileTest, ARenewedFileThatOthersMayReadIsRefusedUntilItIsPrivate) {
 
 TEST_F(TokenFileTest, AFileThatOthersMayReadIsAnErrorAtTheStart) {
   set_mode(0640);
-  EXPECT_THAT(error_of<PermissionDeniedError>([&] { TokenFile(FileSystem::real(), path_, clock_); }),
+  EXPECT_THAT(error_of<PermissionDeniedError>([&] { TokenFile(path_, clock_); }),
               HasSubstr("chmod 600"));
 }
 
@@ -126,7 +134,7 @@ TEST_F(TokenFileTest, RefusesWhatIsNoToken) {
 
 TEST_F(TokenFileTest, AMissingFileIsAnErrorAtTheStart) {
   FileSystem::real().remove(path_);
-  EXPECT_THROW(TokenFile(FileSystem::real(), path_, clock_), NotFoundError);
+  EXPECT_THROW(TokenFile(path_, clock_), NotFoundError);
 }
 
 }  // namespace

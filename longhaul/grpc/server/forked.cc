@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "longhaul/base/above_stdio.h"
 #include "longhaul/base/error.h"
 
 namespace longhaul {
@@ -35,7 +36,10 @@ void MakerProcess::check(const std::string& what) const {
   if (!is_this()) refuse_child(what, pid_);
 }
 
+// gRPC opens descriptors on threads of its own, at any time: from its first use on it gets none of 0 to 2, where the
+// program's output would end up in them.
 void check_grpc_may_be_used(const std::string& what) {
+  static const auto* const above [[maybe_unused]] = new AboveStdio;
   pid_t user = 0;
   if (grpc_user().compare_exchange_strong(user, ::getpid()) || user == ::getpid()) return;
   refuse_child(what, user);

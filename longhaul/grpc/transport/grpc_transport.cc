@@ -18,7 +18,6 @@
 #include "longhaul/grpc/transport/line_settings.h"
 #include "longhaul/grpc/transport/peer_line.h"
 #include "longhaul/grpc/transport/run_later.h"
-#include "longhaul/io/files/file.h"
 #include "longhaul/io/process/process_room.h"
 #include "longhaul/proto/cluster_service.pb.h"
 
@@ -27,7 +26,7 @@ namespace {
 
 std::shared_ptr<TokenFile> token_of(const GrpcTransportOptions& options) {
   const std::string& file = options.security.token_file;
-  return file.empty() ? nullptr : std::make_shared<TokenFile>(FileSystem::real(), file, *options.clock);
+  return file.empty() ? nullptr : std::make_shared<TokenFile>(file, *options.clock);
 }
 
 std::shared_ptr<RenewalWatch> watched(const GrpcTransportOptions& options) {

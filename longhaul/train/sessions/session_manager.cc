@@ -215,7 +215,13 @@ void SessionManager::manage_checkpoints_of_directory(const PrepareOptions& optio
   FallBackOptions own = fall_back_options(options);
   own.mirror.directory.clear();
   const std::vector<std::string> candidates = search_for_recovery(own).candidates;
-  if (candidates.empty()) return;
+  if (candidates.empty()) {
+    log_warning(
+        "{} has no checkpoint, so the model that the servers have may be that of another training: to begin anew, end "
+        "or reset the servers",
+        options.checkpoint_dir);
+    return;
+  }
   recover_checkpoint_list(*options.saver, *options_.files, options.checkpoint_dir, {.restored = candidates.front()});
 }
 
