@@ -60,7 +60,7 @@ set(LONGHAUL_ARROWS_train/supervisor base io events session checkpoint/files tra
     train/journal train/reporting train/input train/saving train/checkpointing train/tenure train/sessions)
 set(LONGHAUL_ARROWS_runtime base tensor io checkpoint graph session host)
 set(LONGHAUL_ARROWS_cluster/spec base proto graph)
-set(LONGHAUL_ARROWS_cluster/security base io cluster/spec)
+set(LONGHAUL_ARROWS_cluster/security base cluster/spec)
 set(LONGHAUL_ARROWS_cluster/certificates base io cluster/spec cluster/security)
 set(LONGHAUL_ARROWS_cluster/transport base tensor io proto)
 set(LONGHAUL_ARROWS_cluster/simulation base cluster/transport)

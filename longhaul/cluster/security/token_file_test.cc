@@ -114,8 +114,7 @@ TEST_F(TokenFileTest, ARenewedFileThatOthersMayReadIsRefusedUntilItIsPrivate) {
 
 TEST_F(TokenFileTest, AFileThatOthersMayReadIsAnErrorAtTheStart) {
   set_mode(0640);
-  EXPECT_THAT(error_of<PermissionDeniedError>([&] { TokenFile(path_, clock_); }),
-              HasSubstr("chmod 600"));
+  EXPECT_THAT(error_of<PermissionDeniedError>([&] { TokenFile(path_, clock_); }), HasSubstr("chmod 600"));
 }
 
 TEST_F(TokenFileTest, RefusesWhatIsNoToken) {
