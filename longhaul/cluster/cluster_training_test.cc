@@ -179,8 +179,8 @@ TEST_F(ClusterTrainingTest, AStepOfOnePsTakesThreeCallsAtMost) {
   EXPECT_LE(cluster_.network().calls(kWorker, kPs) + cluster_.network().calls(kPs1, kPs), before + 3);
 }
 
-TEST_F(ClusterTrainingTest, SnapshotsBesideTrainingAreBetweenTwoSteps) {
-  Counting model, other;
+TEST_F(ClusterTrainingTest, SnapshotsBesideTrainingAndOneAnotherAreBetweenTwoSteps) {
+  Counting model, other, third;
   const auto training = cluster_.session(model.graph);
   const auto saving = cluster_.session(other.graph, {}, TrainingCluster::tasks().back());
   training->run(model.init);
@@ -190,6 +190,14 @@ TEST_F(ClusterTrainingTest, SnapshotsBesideTrainingAreBetweenTwoSteps) {
     const SimulatedClock::AtWork work(cluster_.clock());
     EXPECT_EQ(coded_error_of([&] {
                 for (; !is_over; ++steps) training->run(model.train);
+              }),
+              "");
+  });
+  const auto looking = cluster_.session(third.graph);
+  std::thread looker([&] {
+    const SimulatedClock::AtWork work(cluster_.clock());
+    EXPECT_EQ(coded_error_of([&] {
+                while (!is_over) expect_between_two_steps(third.look(*looking));
               }),
               "");
   });
@@ -205,7 +213,9 @@ TEST_F(ClusterTrainingTest, SnapshotsBesideTrainingAreBetweenTwoSteps) {
   EXPECT_EQ(coded_error_of(save), "");
   is_over = true;
   trainer.join();
+  looker.join();
   EXPECT_EQ(other.look(*saving).first, static_cast<float>(steps));
+  looking->close();
   training->close();
   saving->close();
   expect_nothing_left();

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "longhaul/cluster/transport/call_group.h"
 #include "longhaul/cluster/transport/methods.h"
 #include "longhaul/cluster/transport/task_errors.h"
@@ -11,13 +14,33 @@ namespace {
 
 constexpr Seconds kLossIsTold{0.5};
 
+std::string new_id() {
+  return fmt::format("{:016x}", new_incarnation());
+}
+
+std::vector<std::string> sorted(std::vector<std::string> tasks) {
+  std::sort(tasks.begin(), tasks.end());
+  return tasks;
+}
+
+// False: another snapshot has the task's gate.
+bool add_steps_of(const Message& reply, std::vector<std::set<int64_t>>* committed) {
+  const auto frozen = header_of<proto::FreezeReply>(reply, "Freeze");
+  committed->emplace_back(frozen.committed().begin(), frozen.committed().end());
+  return !frozen.is_anothers();
+}
+
 }  // namespace
 
 FrozenTasks::FrozenTasks(std::shared_ptr<SessionTasks> tasks, std::vector<std::string> frozen)
-    : tasks_(std::move(tasks)), frozen_(std::move(frozen)), id_(fmt::format("{:016x}", new_incarnation())) {}
+    : tasks_(std::move(tasks)), frozen_(sorted(std::move(frozen))), id_(new_id()) {}
 
 FrozenTasks::~FrozenTasks() {
-  if (!is_frozen_) return;
+  open();
+}
+
+void FrozenTasks::open() {
+  if (!std::exchange(is_frozen_, false)) return;
   CallGroup calls(tasks_->transport());
   proto::OpenRequest request;
   request.set_session(tasks_->session());
@@ -37,21 +60,44 @@ void FrozenTasks::freeze(const WaitLimits& limits) {
 }
 
 void FrozenTasks::shut_gates(const WaitLimits& limits) {
+  Committed committed;
+  WaitLimits leased = within_lease(limits);
+  if (!shut_at_once(leased, &committed)) {
+    open();
+    id_ = new_id();
+    leased = within_lease(limits);
+    shut_in_turn(leased, &committed);
+  }
+  resolve(committed, leased);
+}
+
+CallRequest FrozenTasks::request_to(const std::string& task, Seconds wait) const {
   proto::FreezeRequest request;
   request.set_session(tasks_->session());
   request.set_snapshot(id_);
   request.set_lease_secs(kLease.count());
+  request.set_wait_secs(wait.count());
+  return tasks_->request_to(task, methods::kFreeze, to_message(request));
+}
+
+bool FrozenTasks::shut_at_once(const WaitLimits& limits, Committed* committed) {
   std::vector<CallRequest> requests;
-  for (const std::string& task : frozen_)
-    requests.push_back(tasks_->request_to(task, methods::kFreeze, to_message(request)));
+  for (const std::string& task : frozen_) requests.push_back(request_to(task, Seconds{0}));
   is_frozen_ = true;
-  const WaitLimits leased = within_lease(limits);
-  std::vector<std::set<int64_t>> committed;
-  for (const Message& reply : call_all(tasks_->transport(), std::move(requests), leased)) {
-    const auto steps = header_of<proto::FreezeReply>(reply, "Freeze").committed();
-    committed.emplace_back(steps.begin(), steps.end());
+  for (const Message& reply : call_all(tasks_->transport(), std::move(requests), limits)) {
+    if (!add_steps_of(reply, committed)) return false;
   }
-  resolve(committed, leased);
+  return true;
+}
+
+void FrozenTasks::shut_in_turn(const WaitLimits& limits, Committed* committed) {
+  committed->clear();
+  is_frozen_ = true;
+  for (const std::string& task : frozen_) {
+    const std::vector<Message> replies = call_all(tasks_->transport(), {request_to(task, kLease)}, limits);
+    if (add_steps_of(replies.at(0), committed)) continue;
+    throw UnavailableError(fmt::format("another snapshot keeps task {} from taking part in this one", task));
+  }
 }
 
 WaitLimits FrozenTasks::within_lease(const WaitLimits& limits) const {
@@ -63,7 +109,7 @@ WaitLimits FrozenTasks::within_lease(const WaitLimits& limits) const {
 // A task that does not name a step which another one has committed may have prepared it, even after it was frozen. If
 // it has nothing to commit it says so, by an error. One whose lease has run out says so when it is to take its
 // variables.
-void FrozenTasks::resolve(const std::vector<std::set<int64_t>>& committed, const WaitLimits& limits) {
+void FrozenTasks::resolve(const Committed& committed, const WaitLimits& limits) {
   std::set<int64_t> all;
   for (const std::set<int64_t>& steps : committed) all.insert(steps.begin(), steps.end());
   CallGroup calls(tasks_->transport());

@@ -10,7 +10,9 @@ namespace longhaul {
 
 // Tasks whose gates are shut for a snapshot, so that their variables are those of one moment: between two steps, on all
 // of them. No step of several tasks is half done then: what one of them has committed is committed on the others, past
-// the gate. Steps wait for some round trips, whatever the model's size.
+// the gate. Steps wait for some round trips, whatever the model's size. One snapshot at a time has a gate: the gates
+// are shut at once, and if another snapshot has one of them, in the order of the tasks' names, so that none waits for
+// one that waits for it.
 //
 //   FrozenTasks frozen(tasks, run.tasks());
 //   frozen.freeze(limits);
@@ -22,13 +24,14 @@ class FrozenTasks {
   static constexpr Seconds kLease{10};
 
   FrozenTasks(std::shared_ptr<SessionTasks> tasks, std::vector<std::string> frozen);
-  // Opens the gates, and lets go what the tasks have taken, unless keep(); does not wait for it.
+  // Opens the gates, and releases what the tasks have taken, unless keep(); does not wait for it.
   ~FrozenTasks();
   FrozenTasks(const FrozenTasks&) = delete;
   FrozenTasks& operator=(const FrozenTasks&) = delete;
 
   // Throws the error of a task, or DeadlineExceededError, which names it: a step stayed inside the gate for kLease.
-  // AbortedError: the session is lost. UnavailableError: a gate was shut for too long; freeze others.
+  // AbortedError: the session is lost. UnavailableError: a gate was shut for too long, or another snapshot had one for
+  // kLease; freeze others.
   void freeze(const WaitLimits& limits);
   // The tasks have opened their gates themselves, and hold nothing.
   void keep() { is_frozen_ = false; }
@@ -36,13 +39,18 @@ class FrozenTasks {
   const std::string& id() const { return id_; }
 
  private:
+  using Committed = std::vector<std::set<int64_t>>;  // the steps that each task has committed
   void shut_gates(const WaitLimits& limits);
+  bool shut_at_once(const WaitLimits& limits, Committed* committed);  // false: another snapshot has a gate
+  void shut_in_turn(const WaitLimits& limits, Committed* committed);
+  CallRequest request_to(const std::string& task, Seconds wait) const;
+  void open();
   WaitLimits within_lease(const WaitLimits& limits) const;
-  void resolve(const std::vector<std::set<int64_t>>& committed, const WaitLimits& limits);
+  void resolve(const Committed& committed, const WaitLimits& limits);
 
   const std::shared_ptr<SessionTasks> tasks_;
-  const std::vector<std::string> frozen_;
-  const std::string id_;
+  const std::vector<std::string> frozen_;  // sorted
+  std::string id_;                         // a new one for each attempt
   bool is_frozen_ = false;
 };
 

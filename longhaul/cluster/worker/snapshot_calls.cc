@@ -61,16 +61,21 @@ proto::FreezeReply steps_of_several_tasks(StepTable& steps, Seconds now) {
   return reply;
 }
 
-// Renewed too late, it is another moment than that of the other tasks. And a call that comes late, or whose session or
-// snapshot ends meanwhile, must not leave the gate shut, for nobody would open it.
-void shut_gate(WorkerState& worker, WorkerSession& session, const proto::FreezeRequest& request) {
+// False: another snapshot has the gate. Renewed too late, it is another moment than that of the other tasks. And a call
+// that comes late, or whose session or snapshot ends meanwhile, must not leave the gate shut, for nobody would open it.
+bool shut_gate(WorkerState& worker, WorkerSession& session, const proto::FreezeRequest& request) {
   if (session.has_ended(request.snapshot())) throw lease_ended(request.snapshot());
   const bool is_new = session.add_snapshot(request.snapshot());
   StepGate& gate = worker.resources->gate();
   const Seconds most = worker.options.freeze;
-  const bool was_shut = gate.shut(request.snapshot(), lease_of(request.lease_secs(), most), most);
+  const StepGate::Door door = gate.shut(request.snapshot(), lease_of(request.lease_secs(), most), most,
+                                        request.wait_secs() > 0 ? lease_of(request.wait_secs(), most) : Seconds{0});
   const bool has_ended = worker.sessions.has_ended(session) || session.has_ended(request.snapshot());
-  if ((is_new || was_shut) && !has_ended) return;
+  if (door == StepGate::Door::kAnothers) {
+    session.end_snapshot(request.snapshot());
+    return false;
+  }
+  if ((is_new || door == StepGate::Door::kRenewed) && !has_ended) return true;
   gate.open(request.snapshot());
   throw lease_ended(request.snapshot());
 }
@@ -79,7 +84,11 @@ void freeze(const std::shared_ptr<WorkerState>& worker, const std::shared_ptr<In
   const auto request = snapshot_request<proto::FreezeRequest>(*call);
   const auto session = worker->sessions.find(request.session(), call->caller());
   hand_over(worker, call, [worker, session, request](IncomingCall& asked) {
-    shut_gate(*worker, *session, request);
+    if (!shut_gate(*worker, *session, request)) {
+      proto::FreezeReply reply;
+      reply.set_is_anothers(true);
+      return asked.reply(to_message(reply));
+    }
     try {
       complete_committed(*worker, request.snapshot());
     } catch (...) {

@@ -38,12 +38,16 @@ class WorkerTest : public ::testing::Test {
     request.set_snapshot(snapshot);
     return master_->call(task, methods::kCommit, request);
   }
-  CallReply freeze(const std::string& task, const std::string& snapshot = "s", double lease_secs = 10) {
+  proto::FreezeRequest freeze_request(const std::string& snapshot, double lease_secs = 10, double wait_secs = 0) {
     proto::FreezeRequest request;
     request.set_session(master_->session());
     request.set_snapshot(snapshot);
     request.set_lease_secs(lease_secs);
-    return master_->call(task, methods::kFreeze, request);
+    request.set_wait_secs(wait_secs);
+    return request;
+  }
+  CallReply freeze(const std::string& task, const std::string& snapshot = "s", double lease_secs = 10) {
+    return master_->call(task, methods::kFreeze, freeze_request(snapshot, lease_secs));
   }
   static std::vector<int64_t> prepared_in(const CallReply& reply) {
     const auto freeze = header_of<proto::FreezeReply>(reply.message, "Freeze");
@@ -453,7 +457,8 @@ TEST_F(WorkerTest, AFrozenTaskMakesNoStepAndTellsWhichArePrepared) {
   expect_nothing_left();
 }
 
-TEST_F(WorkerTest, AFreezeMakesTheStepsWhoseCommitHasCome) {
+// The first snapshot may not have the step on another task.
+TEST_F(WorkerTest, AStepThatAnotherSnapshotKeepsOutIsNotLetInByTheNext) {
   const int64_t step = prepare();
   ASSERT_EQ(freeze(kPs, "one").error, nullptr);
   LateReply committed;
@@ -461,10 +466,22 @@ TEST_F(WorkerTest, AFreezeMakesTheStepsWhoseCommitHasCome) {
   request.set_step(step);
   master_->transport().start(master_->request(kPs, methods::kCommit, to_message(request)), committed.done());
   ASSERT_TRUE(tasks_.passes([&] { return asked(kPs, step) == proto::STEP_COMMITTED; }, 10));
+  const CallReply refused = freeze(kPs, "two");
+  EXPECT_TRUE(header_of<proto::FreezeReply>(refused.message, "Freeze").is_anothers());
+  LateReply frozen;
+  master_->transport().start(master_->request(kPs, methods::kFreeze, to_message(freeze_request("three", 10, 10))),
+                             frozen.done());
+  EXPECT_FALSE(tasks_.passes([&] { return frozen.get().has_value(); }, 1));
   EXPECT_EQ(tasks_.ps()->value("a"), 0);
-  EXPECT_THAT(committed_in(freeze(kPs, "two")), ElementsAre(step)) << "another task may have made it";
+  proto::OpenRequest open;
+  open.set_session(master_->session());
+  open.set_snapshot("one");
+  ASSERT_EQ(master_->call(kPs, methods::kOpen, open).error, nullptr);
+  ASSERT_TRUE(tasks_.passes([&] { return frozen.get().has_value(); }, 10));
+  EXPECT_THAT(committed_in(*frozen.get()), ElementsAre(step)) << "another task may have made it";
   EXPECT_EQ(tasks_.ps()->value("a"), 1);
   EXPECT_TRUE(tasks_.passes([&] { return committed.get().has_value(); }, 10));
+  EXPECT_TRUE(tasks_.ps()->resources->gate().is_shut());
 }
 
 TEST_F(WorkerTest, AStepOfADeadMasterIsToldToSnapshotsWhileAnotherTaskIsInDoubt) {

@@ -192,17 +192,28 @@ void StepGate::drop_expired() {
   changed_.notify_all();
 }
 
-bool StepGate::shut(const std::string& id, Seconds lease, Seconds timeout) {
+StepGate::Door StepGate::shut(const std::string& id, Seconds lease, Seconds timeout, Seconds wait_for_another) {
   const MutexLock lock(mutex_);
-  drop_expired();
+  if (!is_left_to(id, clock_.now() + wait_for_another)) return Door::kAnothers;
   const Seconds now = clock_.now(), end = now + lease;
-  const bool renewed = leases_.contains(id);
+  const Door door = leases_.contains(id) ? Door::kRenewed : Door::kShut;
   leases_[id].end = end;
   count_doors();
-  if (is_empty_before(std::min(end, now + timeout)) && leases_.contains(id)) return renewed;
+  if (is_empty_before(std::min(end, now + timeout)) && leases_.contains(id)) return door;
   lose(id);
   throw DeadlineExceededError(fmt::format(
       "the snapshot {} of several tasks timed out while it waited for a step to finish its writes on this one", id));
+}
+
+bool StepGate::is_left_to(const std::string& id, Seconds until) {
+  for (drop_expired(); !leases_.empty() && !leases_.contains(id); drop_expired()) {
+    const Seconds now = clock_.now();
+    if (now >= until) return false;
+    const Seconds end = leases_.begin()->second.end;
+    clock_.wait_for(changed_, mutex_,
+                    std::min(until, end) - now);  // wait: for the other's take, its lease, the caller's time
+  }
+  return true;
 }
 
 bool StepGate::is_empty_before(Seconds until) {

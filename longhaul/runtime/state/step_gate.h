@@ -23,8 +23,9 @@ namespace longhaul {
 //
 //   shut(id) --> [commit what other tasks have committed: let_in(id, step)] --> take(id), which opens the door
 //
-// Several ids may keep the door shut; it opens when all have taken, opened or run out of their lease. So an owner that
-// disappears holds up steps for a bounded time.
+// One id at a time keeps the door shut: a step that it lets in would otherwise pass the door of another id, whose
+// snapshot does not have that step on other tasks. The door opens when the id has taken, opened or run out of its
+// lease. So an owner that disappears holds up steps for a bounded time.
 //
 // Any thread may call any method; a thread inside must not ask for a snapshot.
 class StepGate {
@@ -65,12 +66,18 @@ class StepGate {
   // it was taken.
   static Seconds last_wait();
 
-  // Keeps the door shut for this id, for at most `lease`, and waits until no step is inside. Again: renews the lease,
-  // and returns true; false if the door was open for the id in between, so that steps may have been made.
-  // DeadlineExceededError: a step stayed inside for longer than `timeout`, or the lease; the id no longer shuts.
-  bool shut(const std::string& id, Seconds lease, Seconds timeout) EXCLUDES(mutex_);
-  // Lets a step that another task has committed past the door that the id keeps shut, with others or without: whether
-  // the step waits outside already, or comes later. AbortedError: the id does not, for its lease has run out.
+  enum class Door {
+    kShut,      // it was open for this id, so that steps may have been made
+    kRenewed,   // it was shut for this id, and is for another lease
+    kAnothers,  // it is shut for another id, and is not for this one
+  };
+  // Keeps the door shut for this id, for at most `lease`, and waits until no step is inside. If another id keeps it
+  // shut, waits for that first, for at most `wait_for_another`. DeadlineExceededError: a step stayed inside for longer
+  // than `timeout`, or the lease; the id no longer shuts.
+  Door shut(const std::string& id, Seconds lease, Seconds timeout, Seconds wait_for_another = Seconds{0})
+      EXCLUDES(mutex_);
+  // Lets a step that another task has committed past the door that the id keeps shut: whether the step waits outside
+  // already, or comes later. AbortedError: the id does not, for its lease has run out.
   void let_in(const std::string& id, uint64_t step) EXCLUDES(mutex_);
   // Runs `take`, as snapshot() does, while the id keeps the door shut, then opens the door for the id. Waits for steps
   // that have entered past the door, for at most `timeout`: DeadlineExceededError. AbortedError: the id does not keep
@@ -104,7 +111,8 @@ class StepGate {
   void count_doors() REQUIRES(mutex_);
   void drop_expired() REQUIRES(mutex_);
   void need_shut(const std::string& id) REQUIRES(mutex_);
-  bool is_empty_before(Seconds until) REQUIRES(mutex_);  // waits; false: a step is still inside
+  bool is_left_to(const std::string& id, Seconds until) REQUIRES(mutex_);  // waits; false: another id shuts the door
+  bool is_empty_before(Seconds until) REQUIRES(mutex_);                    // waits; false: a step is still inside
 
   Clock& clock_;
   Mutex mutex_;

@@ -95,20 +95,30 @@ class StepGateIds : public StepGateWaits {
   std::atomic<int> steps{0};
 };
 
-TEST_F(StepGateIds, TwoIdsKeepTheDoorShutUntilBothHaveTaken) {
+TEST_F(StepGateIds, TheDoorStaysShutUntilItsIdHasTaken) {
   gate.shut("a", kLease, kTimeout);
-  gate.shut("b", kLease, kTimeout);
   std::thread outside = step();
   expect_shut();
   int taken_at = -1;
   gate.take("a", [&] { taken_at = steps; }, kTimeout);
   EXPECT_EQ(taken_at, 0);
-  EXPECT_TRUE(gate.is_shut());
-  expect_shut();
-  EXPECT_EQ(steps, 0);
-  gate.open("b");
   outside.join();
   EXPECT_FALSE(gate.is_shut());
+}
+
+TEST_F(StepGateIds, OneIdAtATimeShuts) {
+  gate.shut("a", kLease, kTimeout);
+  EXPECT_EQ(gate.shut("b", kLease, kTimeout), StepGate::Door::kAnothers);
+  gate.let_in("a", 7);
+  EXPECT_THROW(gate.let_in("b", 7), AbortedError);
+  std::thread waits([this] { EXPECT_EQ(gate.shut("b", kLease, kTimeout, kLease * 2), StepGate::Door::kShut); });
+  gate.open("a");
+  waits.join();
+  expect_shut();
+  EXPECT_EQ(gate.shut("a", kLease, kTimeout), StepGate::Door::kAnothers);
+  clock.advance(kLease);
+  EXPECT_EQ(gate.shut("a", kLease, kTimeout), StepGate::Door::kShut) << "the other's lease has ended";
+  gate.open("a");
 }
 
 TEST_F(StepGateIds, ShutWaitsForTheStepsInside) {
@@ -149,9 +159,9 @@ TEST_F(StepGateIds, ALeaseThatEndsLetsStepsInAndItsOwnerKnow) {
 }
 
 TEST_F(StepGateIds, ShutAgainRenewsTheLease) {
-  EXPECT_FALSE(gate.shut("a", kLease, kTimeout));
+  EXPECT_EQ(gate.shut("a", kLease, kTimeout), StepGate::Door::kShut);
   clock.advance(kLease / 2);
-  EXPECT_TRUE(gate.shut("a", kLease, kTimeout));
+  EXPECT_EQ(gate.shut("a", kLease, kTimeout), StepGate::Door::kRenewed);
   clock.advance(kLease * 0.75);
   EXPECT_TRUE(gate.is_shut());
   bool taken = false;
@@ -163,12 +173,11 @@ TEST_F(StepGateIds, ShutAgainRenewsTheLease) {
 TEST_F(StepGateIds, ShutAgainAfterTheLeaseSaysThatTheDoorWasOpen) {
   gate.shut("a", kLease, kTimeout);
   clock.advance(kLease);
-  EXPECT_FALSE(gate.shut("a", kLease, kTimeout));
+  EXPECT_EQ(gate.shut("a", kLease, kTimeout), StepGate::Door::kShut);
   gate.open("a");
 }
 
 TEST_F(StepGateIds, AStepCommittedElsewhereEntersPastTheDoorBeforeTheTake) {
-  gate.shut("b", kLease, kTimeout);
   gate.shut("a", kLease, kTimeout);
   gate.let_in("a", 7);
   EXPECT_THROW(gate.enter(clock.now() - Seconds{1}, 8), DeadlineExceededError) << "another step";
@@ -178,9 +187,10 @@ TEST_F(StepGateIds, AStepCommittedElsewhereEntersPastTheDoorBeforeTheTake) {
   written = true;
   gate.leave();
   taking.join();
+  EXPECT_FALSE(gate.is_shut());
+  gate.shut("b", kLease, kTimeout);
   EXPECT_THROW(gate.enter(clock.now() - Seconds{1}, 7), DeadlineExceededError) << "who let it in is gone";
   gate.open("b");
-  EXPECT_FALSE(gate.is_shut());
 }
 
 TEST_F(StepGateIds, AStepThatWaitsOutsideIsLetIn) {
@@ -247,7 +257,7 @@ TEST(StepGateRace, FrozenByTwoBesideStepsNoTakeSeesTheMiddleOfAStep) {
   const auto freeze = [&](const std::string& id) {
     for (int i = 0; i < 500; ++i) {
       const std::string own = id + std::to_string(i);
-      gate.shut(own, Seconds{60}, Seconds{60});
+      EXPECT_EQ(gate.shut(own, Seconds{60}, Seconds{60}, Seconds{60}), StepGate::Door::kShut);
       if (i % 7 == 0) gate.open(own);
       if (i % 7 == 0) continue;
       gate.take(own, [&] { torn += first != second; }, Seconds{60});
