@@ -8,12 +8,12 @@
 
 #include "longhaul/base/excerpt.h"
 #include "longhaul/base/log.h"
+#include "longhaul/checkpoint/directory/listed_name.h"
 
 namespace longhaul {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 22;
-constexpr size_t kMostNameBytes = 255;  // as file systems have it
 constexpr std::string_view kFirstLine = "longhaul retention 1";
 
 std::string line_of(const std::string& name, const KeptCheckpoint& kept) {
@@ -57,12 +57,6 @@ bool parse_line(std::string_view line, std::string& name, KeptCheckpoint& kept) 
   return false;
 }
 
-// Of a file in this very directory.
-bool is_base_name(std::string_view name) {
-  return !name.empty() && name.size() <= kMostNameBytes && name != "." && name != ".." &&
-         name.find_first_of(std::string_view("/\n\0", 3)) == name.npos;
-}
-
 KeptCheckpoints parse(const std::string& text, const std::string& path, const std::string& directory) {
   std::istringstream lines(text);
   std::string line;
@@ -77,7 +71,7 @@ KeptCheckpoints parse(const std::string& text, const std::string& path, const st
     KeptCheckpoint checkpoint;
     if (!parse_line(line, name, checkpoint))
       throw DataLossError(fmt::format("{}: malformed line \"{}\"", path, excerpt(line)));
-    if (is_base_name(name)) {
+    if (is_listed_name(name)) {
       kept[join_path(directory, name)] = checkpoint;
     } else if (refused++ == 0) {
       first_refused = excerpt(line);
@@ -101,7 +95,7 @@ void write_retention(FileSystem& files, const std::string& directory, const Kept
   std::string text = std::string(kFirstLine) + '\n';
   for (const auto& [prefix, checkpoint] : kept) {
     const std::string name = base_name(prefix);
-    if (!is_base_name(name)) {
+    if (!is_listed_name(name)) {
       throw InvalidArgumentError(fmt::format(
           "{}: a checkpoint with a pin or a metric cannot be called \"{}\": the name is too long or has a line break",
           retention_path(directory, latest_filename), excerpt(name)));

@@ -151,6 +151,12 @@ void CheckpointList::pin(const std::string& prefix) {
   if (std::erase(marked_for_deletion_, prefix) > 0) kept.fallen_out = true;
 }
 
+void CheckpointList::take_metric(const std::string& prefix, double metric) {
+  KeptCheckpoint& kept = kept_[prefix];
+  kept.metric = metric;
+  if (std::erase(marked_for_deletion_, prefix) > 0) kept.fallen_out = true;
+}
+
 void CheckpointList::unpin(const std::string& prefix) {
   const auto kept = kept_.find(prefix);
   if (kept == kept_.end()) return;

@@ -58,7 +58,12 @@ class CheckpointList {
   void unpin(const std::string& prefix);
   std::vector<std::string> pinned() const;
   std::vector<std::string> best() const;  // the best one first; a tie goes to the later step
-  bool lacks_metrics() const { return retention_.best.top_k > 0 && best().empty(); }  // which the best are kept by
+  bool keeps_best() const { return retention_.best.top_k > 0; }
+  bool lacks_metrics() const { return keeps_best() && best().empty(); }  // which the best are kept by
+
+  // The metric that a reader has given an existing checkpoint. It may be one of the best from then on, even if it is
+  // already marked for deletion.
+  void take_metric(const std::string& prefix, double metric);
 
   // adopt() takes over the contents of the retention file for existing checkpoints (after reset); kept() returns its
   // new contents. `before` are the contents when the file was last adopted or written: changes since then were made by

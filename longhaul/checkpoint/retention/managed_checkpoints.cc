@@ -55,6 +55,18 @@ bool is_intact(FileSystem& files, const std::string& prefix) {
   }
 }
 
+void add(CheckpointList& list, const std::string& key, double now, const ManagedCheckpoints::RecordOptions& options) {
+  list.add(key, now, options.metric, key_of_held(options));
+}
+
+// Whether a reader in any process has pinned it. To be asked after its deletion was announced in the state file: a
+// reader looks there after it has pinned.
+bool is_read(FileSystem& files, Clock& clock, const std::string& key) {
+  const bool is_pinned = read_reader_notes(files, directory_name(key), clock).pinned.contains(base_name(key));
+  if (is_pinned) log_info("checkpoint {} is deleted later, because it is being read", key);
+  return is_pinned;
+}
+
 }  // namespace
 
 void ManagedCheckpoints::name_relatively_in(const std::string& directory) {
@@ -64,7 +76,7 @@ void ManagedCheckpoints::name_relatively_in(const std::string& directory) {
 
 void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& options) {
   MutexLock one_at_a_time(changing_files_);
-  adopt_retention(prefix, options.latest_filename);
+  const std::vector<std::string> adopted_notes = adopt_retention(prefix, options.latest_filename);
   const double now = clock_.wall_time();
   if (options.before_deletion && would_delete(prefix, now, options)) options.before_deletion();
   {
@@ -72,6 +84,7 @@ void ManagedCheckpoints::record(const std::string& prefix, const RecordOptions& 
     add(list_, key_of(prefix), now, options);
   }
   store_retention(prefix, options.latest_filename);
+  remove_reader_notes(files_, adopted_notes);
   write_state(prefix, now, options);
   check_directory_owner(files_, prefix);
   remove_marked(prefix, options);
@@ -92,10 +105,6 @@ void ManagedCheckpoints::write_state(const std::string& prefix, double now, cons
   }
   check_directory_owner(files_, prefix);
   write_checkpoint_state(files_, directory_name(prefix), state, relative_paths, options.latest_filename);
-}
-
-void ManagedCheckpoints::add(CheckpointList& list, const std::string& key, double now, const RecordOptions& options) {
-  list.add(key, now, options.metric, key_of_held(options));
 }
 
 bool ManagedCheckpoints::would_delete(const std::string& prefix, double now, const RecordOptions& options) {
@@ -138,8 +147,7 @@ std::optional<uint64_t> ManagedCheckpoints::remove_oldest(const std::string& pre
     if (removed && fits()) break;
     log_warning("there is no room for {}: checkpoint {} is deleted before its turn", prefix, oldest);
     const uint64_t bytes = bytes_of(files_, {oldest});
-    drop(oldest, prefix, options);
-    removed = removed.value_or(0) + bytes;
+    if (drop(oldest, prefix, options)) removed = removed.value_or(0) + bytes;
   }
   return removed;
 }
@@ -155,17 +163,19 @@ std::vector<std::string> ManagedCheckpoints::removable_before(const std::string&
   if (droppable.empty()) return {};
   const auto newest_intact =
       std::find_if(listed.rbegin(), listed.rend(), [&](const std::string& one) { return is_intact(files_, one); });
+  const std::set<std::string> read = read_reader_notes(files_, directory_name(canonical_prefix(prefix)), clock_).pinned;
   const std::set<std::string> older(newest_intact == listed.rend() ? listed.rend() : newest_intact + 1, listed.rend());
   const std::string replaced = canonical_prefix(prefix);
   std::erase_if(droppable, [&](const std::string& key) {
-    return !older.contains(key) || key == replaced || directory_name(key) != directory_name(replaced);
+    return !older.contains(key) || key == replaced || directory_name(key) != directory_name(replaced) ||
+           read.contains(base_name(key));
   });
   return droppable;
 }
 
 // It is taken from the state file first, as in any save. A disk on which not even that fits gets it the other way
-// round.
-void ManagedCheckpoints::drop(const std::string& key, const std::string& prefix, const RecordOptions& options) {
+// round. False: it is there still.
+bool ManagedCheckpoints::drop(const std::string& key, const std::string& prefix, const RecordOptions& options) {
   std::string newest;
   {
     MutexLock lock(mutex_);
@@ -180,7 +190,7 @@ void ManagedCheckpoints::drop(const std::string& key, const std::string& prefix,
     log_warning("deleting checkpoint {} although the state file still names it: {}", key, error.what());
   }
   check_directory_owner(files_, prefix);
-  remove_old(key, options.meta_graph_suffix);
+  return !is_read(files_, clock_, key) && remove_old(key, options.meta_graph_suffix);
 }
 
 void ManagedCheckpoints::remove_marked(const std::string& prefix, const RecordOptions& options) {
@@ -191,7 +201,9 @@ void ManagedCheckpoints::remove_marked(const std::string& prefix, const RecordOp
   }
   tell_of_deletions(marked, prefix);
   bool all_removed = true;
-  for (const std::string& key : marked) all_removed = remove_old(key, options.meta_graph_suffix) && all_removed;
+  for (const std::string& key : marked) {
+    all_removed = !is_read(files_, clock_, key) && remove_old(key, options.meta_graph_suffix) && all_removed;
+  }
   if (all_removed) return;
   try {
     replace_retention(prefix, options.latest_filename);
@@ -210,7 +222,7 @@ void ManagedCheckpoints::tell_of_deletions(const std::vector<std::string>& marke
         key);
   }
   MutexLock lock(mutex_);
-  if (marked.empty() || !list_.lacks_metrics() || std::exchange(told_of_missing_metrics_, true)) return;
+  if (marked.empty() || !list_.lacks_metrics() || std::exchange(told_of_metrics_, true)) return;
   log_warning(
       "SaverOptions::best keeps the checkpoints with the best metric, but no checkpoint has one, and {} is deleted: "
       "pass "
@@ -303,16 +315,43 @@ void ManagedCheckpoints::hold(const std::vector<std::string>& prefixes) {
   for (const std::string& prefix : prefixes) list_.hold(key_of(prefix));
 }
 
-void ManagedCheckpoints::adopt_retention(const std::string& prefix, const std::string& latest_filename) {
-  const auto found = find_retention(files_, directory_name(prefix), latest_filename);
-  if (!found) return;  // not written yet, or damaged: nobody has said anything
-  const KeptCheckpoints now = with_canonical_prefixes(*found);
-  KeptCheckpoints existing = now;
-  std::erase_if(existing, [&](const auto& item) { return !checkpoint_exists(files_, item.first); });
-  MutexLock lock(mutex_);
-  KeptCheckpoints& before = adopted_[retention_key(prefix, latest_filename)];
-  list_.adopt(existing, before);
-  before = now;
+std::vector<std::string> ManagedCheckpoints::adopt_retention(const std::string& prefix,
+                                                             const std::string& latest_filename) {
+  if (const auto found = find_retention(files_, directory_name(prefix), latest_filename)) {
+    const KeptCheckpoints now = with_canonical_prefixes(*found);
+    KeptCheckpoints existing = now;
+    std::erase_if(existing, [&](const auto& item) { return !checkpoint_exists(files_, item.first); });
+    MutexLock lock(mutex_);
+    KeptCheckpoints& before = adopted_[retention_key(prefix, latest_filename)];
+    list_.adopt(existing, before);
+    before = now;
+  }  // else it is not written yet, or damaged: nobody has said anything
+  return adopt_metrics(directory_name(prefix));
+}
+
+std::vector<std::string> ManagedCheckpoints::adopt_metrics(const std::string& directory) {
+  const ReaderNotes notes = read_reader_notes(files_, directory, clock_);
+  remove_reader_notes(files_, notes.worthless);
+  std::vector<std::string> adopted;
+  for (const ReaderNotes::Metric& metric : notes.metrics) {
+    adopted.push_back(metric.path);
+    const std::string prefix = join_path(directory, metric.checkpoint);
+    if (!checkpoint_exists(files_, prefix)) {
+      log_warning(
+          "the metric {} of checkpoint {} came too late: it is deleted. Its reader holds a CheckpointPin until "
+          "it has written the metric",
+          metric.value, prefix);
+      continue;
+    }
+    MutexLock lock(mutex_);
+    list_.take_metric(canonical_prefix(prefix), metric.value);
+    if (list_.keeps_best() || std::exchange(told_of_metrics_, true)) continue;
+    log_warning(
+        "checkpoint {} got the metric {} from a reader, but no checkpoint is kept for its metric: SaverOptions::best "
+        "has top_k = 0",
+        prefix, metric.value);
+  }
+  return adopted;
 }
 
 KeptCheckpoints ManagedCheckpoints::retention_in(const std::string& directory) const {

@@ -9,6 +9,7 @@
 
 #include "longhaul/base/clock.h"
 #include "longhaul/base/mutex.h"
+#include "longhaul/checkpoint/directory/reader_notes.h"
 #include "longhaul/checkpoint/retention/checkpoint_list.h"
 #include "longhaul/io/files/file.h"
 
@@ -32,8 +33,8 @@ class ManagedCheckpoints {
   };
   // Call it after `prefix` was committed. Lists the checkpoint, replaces the state and retention files, and then
   // deletes the checkpoints that retention drops. A failed deletion is logged, recorded in a file, and retried by the
-  // next call, even after a restart. Takes over pins and metrics that other savers and processes have written since the
-  // last call.
+  // next call, even after a restart; so is one of a checkpoint that a reader has pinned (reader_notes.h). Takes over
+  // pins and metrics that other savers and processes have written since the last call.
   void record(const std::string& prefix, const RecordOptions& options);
 
   // For a full disk: retries deletions that failed, here or in earlier processes, unless the newest listed checkpoint
@@ -68,15 +69,17 @@ class ManagedCheckpoints {
  private:
   std::vector<double> commit_times(const std::vector<std::string>& prefixes) const;
   // Both use the retention file in the directory of `prefix`.
-  void adopt_retention(const std::string& prefix, const std::string& latest_filename);
+  // Also takes over the readers' metrics. Returns their notes, which may be removed once store_retention() has
+  // returned.
+  std::vector<std::string> adopt_retention(const std::string& prefix, const std::string& latest_filename);
+  std::vector<std::string> adopt_metrics(const std::string& directory);
   void store_retention(const std::string& prefix, const std::string& latest_filename);
   void replace_retention(const std::string& prefix, const std::string& latest_filename);
   KeptCheckpoints retention_in(const std::string& directory) const;
   bool would_delete(const std::string& prefix, double now, const RecordOptions& options);
-  static void add(CheckpointList& list, const std::string& key, double now, const RecordOptions& options);
   void remove_marked(const std::string& prefix, const RecordOptions& options);
   std::vector<std::string> removable_before(const std::string& prefix) const;
-  void drop(const std::string& key, const std::string& prefix, const RecordOptions& options);
+  bool drop(const std::string& key, const std::string& prefix, const RecordOptions& options);
   void write_state(const std::string& prefix, double now, const RecordOptions& options);
   void tell_of_deletions(const std::vector<std::string>& marked, const std::string& newest);
   bool remove_old(const std::string& key, const std::string& meta_graph_suffix);
@@ -95,7 +98,7 @@ class ManagedCheckpoints {
   std::map<std::string, KeptCheckpoints> adopted_ GUARDED_BY(mutex_);  // retention files, as last seen
   std::map<std::string, std::string> spelling_ GUARDED_BY(mutex_);     // of directories, as used in prefixes
   std::set<std::string> relative_in_ GUARDED_BY(mutex_);               // directories: name_relatively_in()
-  bool told_of_missing_metrics_ GUARDED_BY(mutex_) = false;
+  bool told_of_metrics_ GUARDED_BY(mutex_) = false;                    // that none are there, or that none count
 };
 
 }  // namespace longhaul

@@ -11,8 +11,8 @@ namespace longhaul {
 // The owner of a directory: the contents of its file `chief.owner` (docs/formats/owner_record.md). Times are in seconds
 // since 1970, by the owner's clock.
 struct OwnerRecord {
-  std::string token;  // 32 random hexadecimal digits, by which an owner recognises its record
-  ProcessIdentity process;
+  std::string token{};  // 32 random hexadecimal digits, by which an owner recognises its record
+  ProcessIdentity process{};
   bool has_flock = false;  // whether the owner also holds the flock next to the record
   double limit = 60;       // in seconds, positive: after a longer silence others consider the owner dead
   double since = 0;
