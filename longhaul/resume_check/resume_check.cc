@@ -251,8 +251,10 @@ class Check {
     if (!repeated.is_same) {
       result->text +=
           repeated.text +
-          "Two undisturbed runs differ, too: the program does not repeat itself, whatever restarts do. Look "
-          "for a seed from the clock or std::random_device, and for several threads that add numbers up.\n";
+          "Two undisturbed runs differ, too: the program does not repeat itself, whatever restarts do. If it "
+          "does not call torch::manual_seed() before it makes its modules, libtorch seeds its generator from the "
+          "system. Else look for a seed from the clock or std::random_device, and for several threads that add "
+          "numbers up.\n";
       return;
     }
     const LikelyCause likely = likely_cause(*cause);

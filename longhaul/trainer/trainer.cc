@@ -35,6 +35,18 @@ std::string placed(const std::optional<CheckedRun>& check, std::string directory
   return place;
 }
 
+std::unique_ptr<Preemption> preemption_for(const TrainerOptions& options) {
+  if (options.preemption != nullptr) return nullptr;
+  try {
+    return std::make_unique<Preemption>();
+  } catch (const FailedPreconditionError& error) {
+    throw FailedPreconditionError(
+        fmt::format("a Trainer handles the process's signals by a Preemption of its own: {}. If the program has a "
+                    "Preemption, or two Trainers at a time, give it to each as TrainerOptions::preemption",
+                    error.what()));
+  }
+}
+
 // The runs of a check are short, and restarts that continue from the first checkpoint would show nothing.
 TrainerOptions checked(const std::optional<CheckedRun>& check, TrainerOptions options) {
   if (!check || !options.save_model_secs.is_auto()) return options;
@@ -69,7 +81,7 @@ Trainer::Trainer(std::string directory, std::shared_ptr<torch::nn::Module> owned
       directory_(placed(checked_, checked(std::move(directory)))),
       options_(checked(checked_, std::move(options))),
       owned_(std::move(owned)),
-      own_preemption_(options_.preemption != nullptr ? nullptr : std::make_unique<Preemption>()),
+      own_preemption_(preemption_for(options_)),
       preemption_(options_.preemption != nullptr ? options_.preemption : own_preemption_.get()),
       graph_(std::make_unique<Graph>()),
       loop_(torch_loop(Scope(*graph_), module, optimizers, options_.training)),

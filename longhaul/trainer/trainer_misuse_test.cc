@@ -218,6 +218,17 @@ TEST_F(TrainerMisuseTest, AModuleThatIsNotMadeYetIsNamed) {
               HasSubstr("critic is null"));
 }
 
+TEST_F(TrainerMisuseTest, ASecondTrainerIsToldHowToShareTheSignals) {
+  Program first(fresh("first"));
+  try {
+    Program second(fresh("second"));
+    ADD_FAILURE() << "two objects handle the signals";
+  } catch (const FailedPreconditionError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("TrainerOptions::preemption"));
+  }
+  Program second(fresh("second"), {.preemption = &first.trainer->preemption()});
+}
+
 TEST_F(TrainerMisuseTest, APointerToALoaderIsAsGoodAsTheLoader) {
   Program program(fresh("run"));
   const auto loader = shuffling_loader();
